@@ -1,0 +1,1 @@
+//! The command line: arguments, output, exit codes, one file per command.

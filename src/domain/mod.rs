@@ -1,0 +1,21 @@
+//! The vocabulary of messaging: pure values that every other room speaks in.
+//!
+//! Nothing here does I/O, knows a file format or a wire format.
+
+mod channel;
+mod content;
+mod id;
+mod operation;
+mod phone;
+mod row;
+mod rules;
+mod status;
+mod text;
+
+pub use channel::{Channel, Endpoint};
+pub use content::{Card, Carousel, Content, Extra, Rcs, Sms, Stage, Telegram, Text, Viber, ViberKind, Voice, Whatsapp};
+pub use id::{IdRange, MessageId, MsgId};
+pub use operation::{Operation, OperationKind};
+pub use phone::Phone;
+pub use row::{ParseRowsError, Row, RowSet};
+pub use status::Status;

@@ -1,0 +1,1 @@
+//! What the gateway's channels accept of a rendered text.

@@ -1,0 +1,121 @@
+//! Statuses that the gateway tells of a message.
+
+use std::fmt;
+
+/// A message's status in the gateway's words (contract 2.4, 2.5 and 3; the set is open).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Taken, not yet routed.
+    Queued,
+    /// On its way to the operator.
+    Routing,
+    /// Taken by the operator.
+    Accepted,
+    /// Arrived.
+    Delivered,
+    /// Some of its parts arrived.
+    PartiallyDelivered,
+    /// Was read.
+    Read,
+    /// Was answered.
+    Replied,
+    /// Its lifetime ended first.
+    Expired,
+    /// Cannot be delivered.
+    Undeliverable,
+    /// Refused by the gateway.
+    Rejected,
+    /// Removed by the gateway.
+    Deleted,
+    /// Held by a filter.
+    Filtered,
+    /// The number is wrong.
+    InvalidDestination,
+    /// The sender name is wrong.
+    InvalidSource,
+    /// No way to the operator.
+    NoRoute,
+    /// The recipient's SIM is full.
+    SimFull,
+    /// The gateway does not know; it may become anything.
+    Unknown,
+    /// A word that is not known here, kept as it is.
+    Other(String),
+}
+
+impl Status {
+    /// Every status that is known by name.
+    pub const KNOWN: [Status; 17] = [
+        Status::Queued,
+        Status::Routing,
+        Status::Accepted,
+        Status::Delivered,
+        Status::PartiallyDelivered,
+        Status::Read,
+        Status::Replied,
+        Status::Expired,
+        Status::Undeliverable,
+        Status::Rejected,
+        Status::Deleted,
+        Status::Filtered,
+        Status::InvalidDestination,
+        Status::InvalidSource,
+        Status::NoRoute,
+        Status::SimFull,
+        Status::Unknown,
+    ];
+
+    /// The status of that name, in any case.
+    #[must_use]
+    pub fn from_name(name: &str) -> Self {
+        Self::KNOWN
+            .into_iter()
+            .find(|status| status.name().eq_ignore_ascii_case(name.trim()))
+            .unwrap_or_else(|| Status::Other(name.to_owned()))
+    }
+
+    /// The gateway's word.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Status::Queued => "QUEUED",
+            Status::Routing => "ROUTING",
+            Status::Accepted => "ACCEPTED",
+            Status::Delivered => "DELIVERED",
+            Status::PartiallyDelivered => "PARTIALLY DELIVERED",
+            Status::Read => "READ",
+            Status::Replied => "REPLIED",
+            Status::Expired => "EXPIRED",
+            Status::Undeliverable => "UNDELIVERABLE",
+            Status::Rejected => "REJECTED",
+            Status::Deleted => "DELETED",
+            Status::Filtered => "FILTERED",
+            Status::InvalidDestination => "INVALID DESTINATION ADDRESS",
+            Status::InvalidSource => "INVALID SOURCE ADDRESS",
+            Status::NoRoute => "NO ROUTE",
+            Status::SimFull => "SIM FULL",
+            Status::Unknown => "UNKNOWN",
+            Status::Other(word) => word,
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_keeps_its_word() {
+        for status in Status::KNOWN {
+            assert_eq!(Status::from_name(status.name()), status);
+        }
+        assert_eq!(Status::from_name("Paused"), Status::Other("Paused".into()));
+        assert_eq!(Status::from_name("read"), Status::Read);
+    }
+}

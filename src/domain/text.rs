@@ -1,0 +1,1 @@
+//! SMS text: encoding and billed parts (GSM 03.38).

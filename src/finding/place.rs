@@ -1,0 +1,73 @@
+//! Places in files.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A file's text and the name by which the user called it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source(Arc<(PathBuf, String)>);
+
+impl Source {
+    /// The text of the file at `path`, as it is shown in findings.
+    pub fn new(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
+        Self(Arc::new((path.into(), text.into())))
+    }
+
+    /// The file's path as the user typed it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0.0
+    }
+
+    /// The file's text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0.1
+    }
+}
+
+/// A place in a file: a range of bytes of its text, shown as line and column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file. For a file too large to hold, the lines around the place.
+    pub source: Source,
+    /// Bytes of the source's text, on character boundaries.
+    pub span: Range<usize>,
+    /// The number of the source's first line in its file; 1 for a whole file.
+    pub first_line: usize,
+}
+
+impl Place {
+    /// Those bytes of a whole file; a span that is out of bounds or splits a character is clamped.
+    #[must_use]
+    pub fn new(source: &Source, span: Range<usize>) -> Self {
+        let text = source.text();
+        let floor = |mut at: usize| {
+            at = at.min(text.len());
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        let (start, end) = (floor(span.start), floor(span.end));
+        Self { source: source.clone(), span: start..end.max(start), first_line: 1 }
+    }
+
+    /// The line of the place's first character, from 1.
+    #[must_use]
+    pub fn line(&self) -> usize {
+        self.first_line + self.before().bytes().filter(|&byte| byte == b'\n').count()
+    }
+
+    /// The column of the place's first character, from 1, in characters.
+    #[must_use]
+    pub fn column(&self) -> usize {
+        let line = self.before().rsplit('\n').next().unwrap_or("");
+        line.trim_start_matches('\u{feff}').chars().count() + 1
+    }
+
+    fn before(&self) -> &str {
+        &self.source.text()[..self.span.start]
+    }
+}

@@ -1,0 +1,41 @@
+//! Did-you-mean, and lists of names in prose.
+
+/// The name that was probably meant by `typed`, if one is near enough.
+pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = typed.to_lowercase();
+    names
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))
+        .filter(|&(distance, name)| distance <= (name.chars().count().max(typed.chars().count()) / 3).max(1))
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, name)| name)
+}
+
+/// Names in backticks, joined by commas and a last `or`.
+pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_recognised_and_a_stranger_is_not() {
+        let names = ["signature", "message", "lifetime"];
+        assert_eq!(did_you_mean("signatur", names), Some("signature"));
+        assert_eq!(did_you_mean("Mesage", names), Some("message"));
+        assert_eq!(did_you_mean("hook", names), None);
+    }
+
+    #[test]
+    fn a_list_reads_as_prose() {
+        assert_eq!(list(["a"]), "`a`");
+        assert_eq!(list(["a", "b", "c"]), "`a`, `b` or `c`");
+    }
+}

@@ -1,0 +1,1 @@
+//! The messaging platform as a port, and its JSON API.

@@ -1,0 +1,1 @@
+//! Campaign files and gateway profiles: YAML becomes `Campaign` and `Profile`.

@@ -1,0 +1,1 @@
+//! Message texts: templates become what one recipient gets.

@@ -1,0 +1,1 @@
+//! Projections of the ledger: the results CSV, the summary, previews.
