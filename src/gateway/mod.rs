@@ -1,1 +1,31 @@
-//! The messaging platform as a port, and its JSON API.
+//! The messaging platform as a port, and its JSON API as the one adapter.
+//!
+//! The port takes encoded operations and answers with a verdict for each and a signal for the
+//! run. What a reply means is decided here, in pure functions; whether to try again is not.
+
+mod envelope;
+mod json_api;
+mod reply;
+
+pub use envelope::{Encoded, Envelope};
+pub use json_api::{Address, JsonApi, JsonApiError, Rules, encode};
+pub use reply::{Reply, Signal, StatusAnswer, StopCause, Verdict};
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::domain::MessageId;
+
+/// A boxed future: the network is an edge where one indirection does not matter.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The gateway as the engine sees it.
+pub trait Gateway: Send + Sync {
+    /// Sends one envelope once and tells what became of each operation.
+    ///
+    /// The reply always has exactly one verdict per operation, in order.
+    fn submit<'a>(&'a self, envelope: &'a Envelope) -> BoxFuture<'a, Reply>;
+
+    /// Asks for the status of messages by our identifiers (contract 4.3 `status`), one answer each.
+    fn statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>>;
+}

@@ -1,0 +1,72 @@
+//! What is sent in one request.
+
+use sha2::{Digest, Sha256};
+
+use crate::domain::{MessageId, Operation, OperationKind, Phone, Row};
+
+/// One operation, encoded as it will stand in `data[]`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Encoded {
+    /// The recipient's row.
+    pub row: Row,
+    /// Our identifier.
+    pub id: MessageId,
+    /// The recipient.
+    pub phone: Phone,
+    /// The first eight bytes of the SHA-256 of `json`.
+    pub digest: [u8; 8],
+    /// The operation as JSON.
+    pub json: Vec<u8>,
+}
+
+impl Encoded {
+    /// Encodes an operation for the recipient in `row`.
+    #[must_use]
+    pub fn new(row: Row, operation: &Operation<'_>) -> Self {
+        let json = super::encode(operation);
+        let hash = Sha256::digest(&json);
+        let mut digest = [0; 8];
+        digest.copy_from_slice(&hash[..8]);
+        Self { row, id: operation.id, phone: operation.phone, digest, json }
+    }
+}
+
+impl std::fmt::Debug for Encoded {
+    /// Shows no content: it may hold a person's data.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Encoded").field("row", &self.row).field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// Operations of one kind that travel together; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    kind: OperationKind,
+    operations: Vec<Encoded>,
+}
+
+impl Envelope {
+    /// An envelope of these operations, unless there are none (contract 2.1: at least one).
+    #[must_use]
+    pub fn new(kind: OperationKind, operations: Vec<Encoded>) -> Option<Self> {
+        (!operations.is_empty()).then_some(Self { kind, operations })
+    }
+
+    /// The kind of all its operations.
+    #[must_use]
+    pub fn kind(&self) -> OperationKind {
+        self.kind
+    }
+
+    /// The operations in the order in which they are sent.
+    #[must_use]
+    pub fn operations(&self) -> &[Encoded] {
+        &self.operations
+    }
+
+    /// The operations, to be sent in another envelope.
+    #[must_use]
+    pub fn into_operations(self) -> Vec<Encoded> {
+        self.operations
+    }
+}

@@ -1,0 +1,170 @@
+//! The HTTP side of the JSON API: one POST, once, to one host.
+//!
+//! Nothing here repeats a request, follows a redirect, or takes a proxy from the environment.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::exchange::Exchange;
+use super::read::{Rules, read};
+use super::{encode, status};
+use crate::domain::{Endpoint, MessageId};
+use crate::gateway::{BoxFuture, Envelope, Gateway, Reply, StatusAnswer};
+
+/// The largest answer that is read, in bytes.
+const LARGEST_ANSWER: usize = 8 << 20;
+/// A connection that was idle for longer is not used again: the other side may be closing it.
+const LONGEST_IDLE: Duration = Duration::from_secs(1);
+
+/// Where a gateway is and how it is reached.
+#[derive(Clone, Debug)]
+pub struct Address {
+    /// Base address of the synchronous endpoint (contract 4.1), without a slash at its end.
+    pub base_url: String,
+    /// Base address of the asynchronous endpoint (contract 4.2), without a slash at its end.
+    pub async_url: String,
+    /// The only proxy that is used.
+    pub proxy: Option<String>,
+    /// The longest time that one request may take.
+    pub timeout: Duration,
+}
+
+/// Why a client cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum JsonApiError {
+    /// The client library refused its settings.
+    #[error("the HTTP client cannot be set up: {0}")]
+    Client(#[source] reqwest::Error),
+}
+
+/// A gateway reached by its JSON API.
+pub struct JsonApi {
+    client: reqwest::Client,
+    sync_url: String,
+    async_url: String,
+    key: SecretString,
+    endpoint: Endpoint,
+    rules: Rules,
+    timeout: Duration,
+}
+
+impl JsonApi {
+    /// A client that sends to one endpoint.
+    ///
+    /// # Errors
+    /// When the proxy's address is no address, or the system's certificates cannot be read.
+    pub fn new(address: &Address, endpoint: Endpoint, key: SecretString, rules: Rules) -> Result<Self, JsonApiError> {
+        let mut headers = HeaderMap::new();
+        // Without it the gateway treats a request as incorrect (contract 4.1).
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("campaign/", env!("CARGO_PKG_VERSION")))
+            .default_headers(headers)
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .referer(false)
+            .http1_only()
+            .timeout(address.timeout)
+            .connect_timeout(connect_timeout(address.timeout))
+            .pool_idle_timeout(LONGEST_IDLE)
+            .tcp_nodelay(true);
+        if let Some(proxy) = &address.proxy {
+            builder = builder.proxy(reqwest::Proxy::all(proxy).map_err(JsonApiError::Client)?);
+        }
+        Ok(Self {
+            client: builder.build().map_err(JsonApiError::Client)?,
+            sync_url: format!("{}/api/json.php", address.base_url.trim_end_matches('/')),
+            async_url: format!("{}/v1/json", address.async_url.trim_end_matches('/')),
+            key,
+            endpoint,
+            rules,
+            timeout: address.timeout,
+        })
+    }
+
+    async fn post<'a>(&self, url: &str, operations: impl Iterator<Item = &'a [u8]> + Clone) -> Exchange {
+        let body = encode::body(self.key.expose_secret(), operations);
+        match self.client.post(url).body(body).send().await {
+            Ok(response) => self.receive(response).await,
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    async fn receive(&self, mut response: reqwest::Response) -> Exchange {
+        let status = response.status().as_u16();
+        let retry_after = response
+            .headers()
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok()?.trim().parse().ok())
+            .map(Duration::from_secs);
+        let mut body = Vec::new();
+        loop {
+            match response.chunk().await {
+                Ok(Some(chunk)) if body.len() + chunk.len() > LARGEST_ANSWER => return Exchange::TooLong { status },
+                Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+                Ok(None) => return Exchange::Answer { status, retry_after, body },
+                Err(error) => return self.failed(&error),
+            }
+        }
+    }
+
+    /// Sorts an error of the client library by what it proves.
+    fn failed(&self, error: &reqwest::Error) -> Exchange {
+        if !error.is_connect() {
+            return if error.is_timeout() {
+                Exchange::TimedOut(self.timeout)
+            } else {
+                Exchange::Broken(format!("the connection broke: {}", cause(error)))
+            };
+        }
+        let cause = cause(error);
+        // The connector knows three steps: the name, the TCP connection, the handshake.
+        let reached = !error.is_timeout() && !error.is_dns() && !chain(error).any(|step| step == "tcp connect error");
+        if reached && error.url().is_some_and(|url| url.scheme() == "https") {
+            return Exchange::Handshake(format!("the TLS handshake failed: {cause}"));
+        }
+        let host = error.url().and_then(|url| url.host_str()).unwrap_or("the gateway").to_owned();
+        Exchange::NotConnected(format!("no connection to {host}: {cause}"))
+    }
+}
+
+impl Gateway for JsonApi {
+    fn submit<'a>(&'a self, envelope: &'a Envelope) -> BoxFuture<'a, Reply> {
+        Box::pin(async move {
+            let url = match self.endpoint {
+                Endpoint::Sync => &self.sync_url,
+                Endpoint::Async => &self.async_url,
+            };
+            let operations = envelope.operations().iter().map(|operation| operation.json.as_slice());
+            let exchange = self.post(url, operations).await;
+            read(&self.rules, self.endpoint, envelope, &exchange)
+        })
+    }
+
+    fn statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>> {
+        Box::pin(async move {
+            let questions: Vec<Vec<u8>> = ids.iter().map(|&id| status::question(id)).collect();
+            // The asynchronous endpoint answers with a `request_id` alone, so questions go to the other one.
+            let exchange = self.post(&self.sync_url, questions.iter().map(Vec::as_slice)).await;
+            status::answers(ids, &exchange)
+        })
+    }
+}
+
+/// The time for making a connection: always shorter than the whole, so that its end proves that nothing was sent.
+fn connect_timeout(total: Duration) -> Duration {
+    (total / 3).min(Duration::from_secs(10))
+}
+
+/// The innermost reason of an error; the outer ones repeat the address.
+fn cause(error: &reqwest::Error) -> String {
+    chain(error).last().unwrap_or_else(|| error.to_string())
+}
+
+fn chain(error: &reqwest::Error) -> impl Iterator<Item = String> {
+    std::iter::successors(error.source(), |&error| error.source()).map(ToString::to_string)
+}

@@ -1,0 +1,13 @@
+//! The gateway's JSON API (contract 2, 4 and 7): encoding, HTTP, and the reading of answers.
+
+mod encode;
+mod exchange;
+mod http;
+mod loose;
+mod read;
+mod read_items;
+mod status;
+
+pub use encode::encode;
+pub use http::{Address, JsonApi, JsonApiError};
+pub use read::Rules;

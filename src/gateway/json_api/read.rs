@@ -1,0 +1,177 @@
+//! The reading of an answer: one pure function from what was seen to what it proves.
+//!
+//! Only what is proven is called accepted, rejected or not sent. Everything else is doubt.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::exchange::Exchange;
+use super::loose::{Success, text};
+use super::read_items::read_items;
+use crate::domain::{Endpoint, OperationKind};
+use crate::gateway::{Envelope, Reply, Signal, StopCause, Verdict};
+
+/// What a profile says about the meaning of answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// HTTP statuses that the provider confirmed to mean "not executed".
+    pub trust_status: Vec<u16>,
+    /// Item errors after which a run must stop.
+    pub fatal_errors: Vec<String>,
+}
+
+/// The longest wait that a gateway can ask for; more than that stops the run.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// Reads the end of an exchange in which `envelope` was sent to `endpoint`.
+pub(super) fn read(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, seen: &Exchange) -> Reply {
+    let count = envelope.operations().len();
+    match seen {
+        Exchange::NotConnected(why) => not_sent(count, why, Signal::Unreachable(why.clone())),
+        Exchange::Handshake(why) => not_sent(count, why, Signal::Stop(StopCause::Connection, why.clone())),
+        Exchange::TimedOut(after) => {
+            let why = format!("no answer within {} s", after.as_secs_f64());
+            doubt(count, &why, Signal::Broken(why.clone()))
+        }
+        Exchange::Broken(why) => doubt(count, why, Signal::Broken(why.clone())),
+        Exchange::TooLong { status } => {
+            let why = format!("HTTP {status} with an answer over the size limit");
+            doubt(count, &why, Signal::Strange(why.clone()))
+        }
+        Exchange::Answer { status: 200, body, .. } => read_body(rules, endpoint, envelope, body),
+        Exchange::Answer { status, retry_after, body } => {
+            let mut reply = read_status(rules, count, *status, *retry_after);
+            reply.evidence = Some(excerpt(body));
+            reply
+        }
+    }
+}
+
+/// Every HTTP status but 200, which is the only one that the contract knows (contract 4.1 and 7).
+fn read_status(rules: &Rules, count: usize, status: u16, retry_after: Option<Duration>) -> Reply {
+    let trusted = rules.trust_status.contains(&status);
+    let why = format!("HTTP {status}");
+    let signal = match status {
+        300..=399 => {
+            let why = format!("HTTP {status}, a redirect, which is never followed");
+            Signal::Stop(StopCause::Connection, why)
+        }
+        429 | 503 if retry_after.is_some_and(|wait| wait > LONGEST_WAIT) => {
+            let wait = retry_after.unwrap_or_default().as_secs();
+            let why = format!("HTTP {status} asks to wait {wait} s, longer than a run waits");
+            Signal::Stop(StopCause::OffContract, why)
+        }
+        429 | 503 => Signal::Slow { reason: why.clone(), retry_after },
+        _ if trusted => Signal::Unreachable(why.clone()),
+        _ => Signal::Strange(why.clone()),
+    };
+    if trusted { not_sent(count, &why, signal) } else { doubt(count, &why, signal) }
+}
+
+/// The top level of an answer (contract 2.2 and 2.3), members kept raw so that no wrong type hides the rest.
+#[derive(Deserialize)]
+struct Top<'a> {
+    #[serde(borrow)]
+    success: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+    #[serde(borrow)]
+    request_id: Option<&'a RawValue>,
+}
+
+fn read_body(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> Reply {
+    let count = envelope.operations().len();
+    let Ok(top) = serde_json::from_slice::<Top<'_>>(body) else {
+        let what = if body.is_empty() { "an empty answer" } else { "an answer that is not the contract's JSON" };
+        let mut reply = doubt(count, what, Signal::Strange(what.to_owned()));
+        reply.evidence = Some(excerpt(body));
+        return reply;
+    };
+    let mut reply = match Success::of(top.success) {
+        Success::False => read_refusal(envelope, &top, body),
+        Success::Unclear => {
+            let why = "an answer whose `success` is neither true nor false";
+            doubt(count, why, Signal::Warn(why.to_owned()))
+        }
+        Success::True => match endpoint {
+            Endpoint::Sync => read_items(rules, envelope, top.data),
+            Endpoint::Async => read_queued(count, top.request_id),
+        },
+    };
+    if reply.signal != Signal::Go {
+        reply.evidence = Some(excerpt(body));
+    }
+    reply
+}
+
+/// A top-level failure: proof that nothing was sent, if it tells an error and no `msg_id` anywhere.
+fn read_refusal(envelope: &Envelope, top: &Top<'_>, body: &[u8]) -> Reply {
+    let count = envelope.operations().len();
+    if has_key(body, "msg_id") {
+        let why = "the answer says that it failed, yet it holds a `msg_id`";
+        return doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
+    }
+    let Some(error) = text(top.error) else {
+        let why = "the answer says that it failed, without an error";
+        return doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
+    };
+    match error.trim() {
+        "Access denied" => {
+            let why = "the gateway refused the API key: `Access denied`".to_owned();
+            not_sent(count, &error, Signal::Stop(StopCause::KeyRefused, why))
+        }
+        "Operator not supported" if envelope.kind() == OperationKind::CallOtp => {
+            if count == 1 {
+                return Reply::all(1, &Verdict::Rejected { error }, Signal::Go);
+            }
+            not_sent(count, &error, Signal::Split(error.clone()))
+        }
+        _ => {
+            let why = format!("the gateway refused the whole envelope: `{error}`");
+            not_sent(count, &error, Signal::Stop(StopCause::EnvelopeRefused, why))
+        }
+    }
+}
+
+/// Whether any object of a JSON text, however deep, has this key.
+fn has_key(body: &[u8], key: &str) -> bool {
+    fn search(value: &serde_json::Value, key: &str) -> bool {
+        match value {
+            serde_json::Value::Object(map) => map.iter().any(|(name, value)| name == key || search(value, key)),
+            serde_json::Value::Array(items) => items.iter().any(|item| search(item, key)),
+            _ => false,
+        }
+    }
+    // A body that cannot be read in depth (nested too deep) proves nothing: treat it as if it had the key.
+    serde_json::from_slice(body).map_or(true, |value| search(&value, key))
+}
+
+/// The asynchronous answer (contract 2.3).
+fn read_queued(count: usize, request_id: Option<&RawValue>) -> Reply {
+    match text(request_id) {
+        Some(request_id) => Reply::all(count, &Verdict::Queued { request_id: request_id.into() }, Signal::Go),
+        None => {
+            let why = "an answer without a `request_id`";
+            doubt(count, why, Signal::Warn(why.to_owned()))
+        }
+    }
+}
+
+pub(super) fn not_sent(count: usize, why: &str, signal: Signal) -> Reply {
+    Reply::all(count, &Verdict::NotSent { reason: Arc::from(why) }, signal)
+}
+
+pub(super) fn doubt(count: usize, why: &str, signal: Signal) -> Reply {
+    Reply::all(count, &Verdict::InDoubt { reason: Arc::from(why) }, signal)
+}
+
+/// The beginning of a body, for a person to look at.
+fn excerpt(body: &[u8]) -> String {
+    const LIMIT: usize = 64 * 1024;
+    String::from_utf8_lossy(&body[..body.len().min(LIMIT)]).into_owned()
+}

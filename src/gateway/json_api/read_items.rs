@@ -1,0 +1,210 @@
+//! The reading of the items of a synchronous answer (contract 2.2 and 4.3).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::loose::{Success, msg_id, present, text, whole};
+use super::read::{Rules, doubt};
+use crate::domain::MsgId;
+use crate::gateway::{Envelope, Reply, Signal, StopCause, Verdict};
+
+/// One result item, its members kept raw.
+#[derive(Default, Deserialize)]
+struct Item<'a> {
+    #[serde(borrow)]
+    success: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+/// The members of a payload that are looked at.
+#[derive(Default, Deserialize)]
+struct Payload<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    msg_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    parts: Option<&'a RawValue>,
+    #[serde(borrow)]
+    phone: Option<&'a RawValue>,
+}
+
+/// One result item as far as it can be understood.
+struct Result<'a> {
+    success: Success,
+    error: Option<String>,
+    /// The identifier in the payload; `Some(None)` for one that is no whole number.
+    id: Option<Option<u64>>,
+    msg_id: Option<MsgId>,
+    parts: Option<u32>,
+    phone: Option<Option<u64>>,
+    /// The payload, when it is an object.
+    object: Option<&'a RawValue>,
+}
+
+impl<'a> Result<'a> {
+    fn of(raw: &'a RawValue) -> Self {
+        let item: Item<'a> = serde_json::from_str(raw.get()).unwrap_or_default();
+        let object = present(item.data).filter(|data| data.get().starts_with('{'));
+        let payload: Payload<'a> = object.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
+        Self {
+            success: Success::of(item.success),
+            error: text(item.error),
+            id: present(payload.id).map(whole),
+            msg_id: msg_id(payload.msg_id),
+            parts: payload.parts.and_then(whole).and_then(|parts| u32::try_from(parts).ok()),
+            phone: present(payload.phone).map(whole),
+            object,
+        }
+    }
+}
+
+/// How the items belong to the operations.
+enum Match {
+    /// Each by its position.
+    Positions,
+    /// Each by its identifier: for each operation the item that names it.
+    Ids(Vec<Option<usize>>),
+    /// An identifier that was not sent, or one that came twice: the same, and something is wrong.
+    Foreign(Vec<Option<usize>>),
+}
+
+/// Reads the `data` of an answer whose top level says true.
+pub(super) fn read_items(rules: &Rules, envelope: &Envelope, data: Option<&RawValue>) -> Reply {
+    let count = envelope.operations().len();
+    let items: Option<Vec<&RawValue>> = data.and_then(|data| serde_json::from_str(data.get()).ok());
+    let Some(items) = items else {
+        let why = "the answer says that it succeeded, without a list in `data`";
+        return doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
+    };
+    let results: Vec<Result<'_>> = items.into_iter().map(Result::of).collect();
+    if results.len() != count {
+        return miscounted(envelope, &results);
+    }
+    match belonging(envelope, &results) {
+        Match::Positions => {
+            let verdicts = results.iter().map(|result| verdict(envelope, result)).collect();
+            judged(rules, verdicts)
+        }
+        Match::Ids(items) => {
+            let mut reply = judged(rules, by_id(envelope, &results, &items));
+            if reply.signal == Signal::Go {
+                reply.signal = Signal::Warn("the answer's items came in another order".to_owned());
+            }
+            reply
+        }
+        Match::Foreign(items) => {
+            let why = "the answer names an `id` that was not sent, or one twice";
+            let verdicts = by_id(envelope, &results, &items);
+            Reply { verdicts, signal: Signal::Stop(StopCause::OffContract, why.to_owned()), evidence: None }
+        }
+    }
+}
+
+/// Finds out how the items, as many as the operations, belong to them.
+fn belonging(envelope: &Envelope, results: &[Result<'_>]) -> Match {
+    let operations = envelope.operations();
+    let agrees = |(operation, result): (&crate::gateway::Encoded, &Result<'_>)| {
+        result.id.is_none_or(|id| id == Some(operation.id.get()))
+            && (!envelope.kind().is_inquiry() || result.phone.is_none_or(|phone| phone == Some(operation.phone.get())))
+    };
+    if operations.iter().zip(results).all(agrees) {
+        return Match::Positions;
+    }
+    let (items, foreign) = index(envelope, results);
+    if foreign { Match::Foreign(items) } else { Match::Ids(items) }
+}
+
+/// For each operation the item with its identifier, and whether any identifier was foreign or repeated.
+///
+/// An identifier that came twice names neither item.
+fn index(envelope: &Envelope, results: &[Result<'_>]) -> (Vec<Option<usize>>, bool) {
+    let operations = envelope.operations();
+    let positions: HashMap<u64, usize> =
+        operations.iter().enumerate().map(|(position, operation)| (operation.id.get(), position)).collect();
+    let mut found: Vec<Vec<usize>> = vec![Vec::new(); operations.len()];
+    let mut foreign = false;
+    for (item, result) in results.iter().enumerate() {
+        let phone_agrees =
+            |position: &usize| result.phone.is_none_or(|phone| phone == Some(operations[*position].phone.get()));
+        match result.id {
+            None => foreign |= result.phone.is_some() && envelope.kind().is_inquiry(),
+            Some(id) => match id.and_then(|id| positions.get(&id)).filter(|position| phone_agrees(position)) {
+                Some(&position) => found[position].push(item),
+                None => foreign = true,
+            },
+        }
+    }
+    foreign |= found.iter().any(|items| items.len() > 1);
+    let items = found.iter().map(|items| if let [item] = items[..] { Some(item) } else { None }).collect();
+    (items, foreign)
+}
+
+fn by_id(envelope: &Envelope, results: &[Result<'_>], items: &[Option<usize>]) -> Vec<Verdict> {
+    let unmatched = || Verdict::InDoubt { reason: Arc::from("no item of the answer names this message") };
+    items.iter().map(|item| item.map_or_else(unmatched, |item| verdict(envelope, &results[item]))).collect()
+}
+
+/// Too few or too many items: only what names itself and has a `msg_id` is proven.
+fn miscounted(envelope: &Envelope, results: &[Result<'_>]) -> Reply {
+    let (items, _) = index(envelope, results);
+    let verdicts = by_id(envelope, results, &items)
+        .into_iter()
+        .map(|verdict| match verdict {
+            Verdict::Accepted { msg_id: Some(_), .. } | Verdict::InDoubt { .. } => verdict,
+            _ => Verdict::InDoubt { reason: Arc::from("the answer has another number of items than the envelope") },
+        })
+        .collect();
+    let why = format!("the answer has {} items for {} operations", results.len(), envelope.operations().len());
+    Reply { verdicts, signal: Signal::Stop(StopCause::OffContract, why), evidence: None }
+}
+
+/// What one item proves of the operation that it belongs to.
+fn verdict(envelope: &Envelope, result: &Result<'_>) -> Verdict {
+    let doubt = |reason: &str| Verdict::InDoubt { reason: Arc::from(reason) };
+    match result.success {
+        Success::True if envelope.kind().is_inquiry() => match result.object {
+            Some(object) => Verdict::Accepted {
+                msg_id: result.msg_id.clone(),
+                parts: result.parts,
+                answer: Some(object.get().to_owned()),
+            },
+            None => doubt("an item that says it succeeded, without an answer"),
+        },
+        Success::True => match &result.msg_id {
+            Some(msg_id) => Verdict::Accepted { msg_id: Some(msg_id.clone()), parts: result.parts, answer: None },
+            None => doubt("an item that says it succeeded, without a `msg_id`"),
+        },
+        Success::False if result.msg_id.is_some() => doubt("an item that says it failed, yet holds a `msg_id`"),
+        Success::False => Verdict::Rejected {
+            error: result.error.clone().unwrap_or_else(|| "refused without an error text".to_owned()),
+        },
+        Success::Unclear => doubt("an item whose `success` is neither true nor false"),
+    }
+}
+
+/// The reply of verdicts that belong to their operations: go on, unless an error is fatal or something is unclear.
+fn judged(rules: &Rules, verdicts: Vec<Verdict>) -> Reply {
+    let fatal = verdicts.iter().find_map(|verdict| match verdict {
+        Verdict::Rejected { error } if rules.fatal_errors.iter().any(|fatal| fatal == error.trim()) => Some(error),
+        _ => None,
+    });
+    let unclear = verdicts.iter().find_map(|verdict| match verdict {
+        Verdict::InDoubt { reason } => Some(reason),
+        _ => None,
+    });
+    let signal = match (fatal, unclear) {
+        (Some(error), _) => {
+            Signal::Stop(StopCause::FatalError, format!("the gateway rejected a message with `{error}`"))
+        }
+        (None, Some(reason)) => Signal::Warn(reason.to_string()),
+        (None, None) => Signal::Go,
+    };
+    Reply { verdicts, signal, evidence: None }
+}

@@ -1,0 +1,122 @@
+//! What an answer of the gateway says of each operation, and of the run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::domain::{MsgId, Status};
+
+/// What became of one operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The gateway took it.
+    Accepted {
+        /// The gateway's identifier; a lookup or a code call may have none.
+        msg_id: Option<MsgId>,
+        /// Parts billed.
+        parts: Option<u32>,
+        /// The `data` of a lookup or a code call, as JSON.
+        answer: Option<String>,
+    },
+    /// The gateway queued the envelope that it was in.
+    Queued {
+        /// The identifier of the envelope (contract 2.3).
+        request_id: Arc<str>,
+    },
+    /// The gateway refused it: final.
+    Rejected {
+        /// The gateway's words.
+        error: String,
+    },
+    /// It is proven that the gateway did not execute it.
+    NotSent {
+        /// The proof.
+        reason: Arc<str>,
+    },
+    /// Nothing proves what became of it.
+    InDoubt {
+        /// What was seen instead of a proof.
+        reason: Arc<str>,
+    },
+}
+
+/// Why a run has to stop, whatever its breaker says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopCause {
+    /// The gateway refused the key.
+    KeyRefused,
+    /// The connection cannot be trusted: the TLS handshake failed, or a redirect came.
+    Connection,
+    /// The gateway refused the envelope as a whole.
+    EnvelopeRefused,
+    /// The gateway answered with something that the contract does not know.
+    OffContract,
+    /// An error that the profile calls fatal came.
+    FatalError,
+}
+
+/// What an answer means for the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Go on.
+    Go,
+    /// Go on, and tell the user.
+    Warn(String),
+    /// The gateway could not be reached; nothing was sent. Wait, then try the same operations again.
+    Unreachable(String),
+    /// The time ran out, or the connection broke, after the envelope may have been read.
+    Broken(String),
+    /// An answer that is no answer of this contract (HTML, another HTTP status, too long).
+    Strange(String),
+    /// The gateway asks to slow down.
+    Slow {
+        /// What it said.
+        reason: String,
+        /// How long it asked to wait.
+        retry_after: Option<Duration>,
+    },
+    /// One operation of the envelope spoils it; send the halves apart.
+    Split(String),
+    /// Stop after this envelope.
+    Stop(StopCause, String),
+}
+
+/// The verdicts on an envelope's operations, in their order, and what they mean for the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// One verdict per operation.
+    pub verdicts: Vec<Verdict>,
+    /// What the run should do.
+    pub signal: Signal,
+    /// The answer's body, where a person will have to look at it.
+    pub evidence: Option<String>,
+}
+
+impl Reply {
+    /// A reply with the same verdict on all `count` operations.
+    #[must_use]
+    pub fn all(count: usize, verdict: &Verdict, signal: Signal) -> Self {
+        Self { verdicts: vec![verdict.clone(); count], signal, evidence: None }
+    }
+
+    /// Whether nothing is proven of any operation.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        self.verdicts.iter().all(|verdict| matches!(verdict, Verdict::InDoubt { .. }))
+    }
+}
+
+/// What the gateway said when asked for a message's status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatusAnswer {
+    /// It knows the message.
+    Known {
+        /// Its status.
+        status: Status,
+        /// The gateway's identifier.
+        msg_id: Option<MsgId>,
+    },
+    /// It said that it does not know the message, in its words.
+    Denied(String),
+    /// No usable answer.
+    Unclear(String),
+}
