@@ -1,1 +1,86 @@
-//! The durable truth of every message.
+//! The durable truth of every message, as a port and its SQLite adapter.
+//!
+//! The port knows nothing of SQLite: claims, owner tokens, identifiers and the account's pace
+//! belong to it, so that several machines can share one ledger later.
+
+mod error;
+mod left_out;
+mod pace;
+mod record;
+mod row_states;
+mod sqlite;
+mod state;
+
+pub use error::LedgerError;
+pub use left_out::LeftOut;
+pub use pace::{AccountPace, Reservation};
+pub use record::{
+    Begun, EnvelopeRecord, EnvelopeSummary, Intent, NewRun, Owner, Progress, Run, RunEnd, RunId, SentRow, Settlement,
+};
+pub use row_states::{RowStates, StateCounts};
+pub use sqlite::SqliteLedger;
+pub use state::{Outcome, State};
+
+use std::future::Future;
+use std::ops::RangeInclusive;
+use std::pin::Pin;
+use std::time::Duration;
+
+use roaring::RoaringTreemap;
+
+/// A boxed future of a ledger operation: the disk is an edge where one indirection does not matter.
+pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send + 'a>>;
+
+/// Everything durable that a run needs.
+///
+/// A returned `Ok` means that the change survives a power loss.
+pub trait Ledger: Send + Sync {
+    /// Creates a run, gives it the next number of its campaign, and reserves identifiers for its rows.
+    ///
+    /// The run is not open until [`Ledger::open_run`] was called: its frozen copies are not in place yet.
+    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run>;
+
+    /// Opens a created run, and ends the unfinished run that it replaces.
+    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()>;
+
+    /// All runs that were opened, oldest first.
+    fn runs(&self) -> LedgerFuture<'_, Vec<Run>>;
+
+    /// Takes a run: writes the owner and turns the intents of the owner before into doubt.
+    ///
+    /// The caller holds the run's lock. Tells how many envelopes fell into doubt.
+    fn claim(&self, run: RunId, owner: Owner) -> LedgerFuture<'_, usize>;
+
+    /// Records why and how a run ended or paused, and gives it up if `owner` has it.
+    fn end(&self, run: RunId, owner: Owner, end: RunEnd) -> LedgerFuture<'_, ()>;
+
+    /// Records an intent, if the owner still has the run and nobody asked it to stop; takes from the account's pace.
+    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Begun>;
+
+    /// Records what became of an envelope, whoever has the run by now: an answer is evidence.
+    fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()>;
+
+    /// Asks the owner of a run to stop after what is in flight.
+    fn request_stop(&self, run: RunId) -> LedgerFuture<'_, ()>;
+
+    /// Halves the account's pace after the gateway asked to slow down; nothing is sent before the wait is over.
+    fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()>;
+
+    /// Takes room for `count` questions from the account's pace, and tells how long to wait.
+    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Duration>;
+
+    /// The envelopes of a run without their rows, in the order of their numbers.
+    fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>>;
+
+    /// The envelopes of a run with numbers in this range, whole, in the order of their numbers.
+    fn envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>>;
+
+    /// The rows of a run that are never sent, with the reason.
+    fn left_out(&self, run: RunId) -> LedgerFuture<'_, LeftOut>;
+
+    /// The numbers that have an operation in one of these runs.
+    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, RoaringTreemap>;
+
+    /// The host that a profile had when it was first used; remembers `host` if there is none.
+    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String>;
+}

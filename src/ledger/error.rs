@@ -1,0 +1,26 @@
+//! Why the ledger could not do what was asked.
+
+/// A failure of the ledger. After one the run stops; nothing is written again on the same handle.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The storage failed: full, unreadable, read-only, corrupt.
+    #[error("the ledger `{path}` failed: {reason}")]
+    Storage {
+        /// The ledger's file.
+        path: String,
+        /// The storage's words.
+        reason: String,
+    },
+    /// An earlier write failed, so nothing more is written by this process.
+    #[error("the ledger is closed after an earlier failure")]
+    Closed,
+    /// A record cannot be read.
+    #[error("a record of the ledger cannot be read: {0}")]
+    Unreadable(String),
+    /// The ledger belongs to a newer version.
+    #[error("the ledger `{path}` was written by a newer version of campaign; use that version")]
+    TooNew {
+        /// The ledger's file.
+        path: String,
+    },
+}

@@ -1,0 +1,214 @@
+//! The records that the ledger keeps.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{LeftOut, Outcome, StateCounts};
+use crate::domain::{Endpoint, IdRange, OperationKind, Phone, Row};
+
+/// The ledger's own number of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunId(pub i64);
+
+/// A process that has a run: a random number, drawn anew at each claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner(pub i64);
+
+/// What a run is made of when it begins.
+#[derive(Clone, Debug)]
+pub struct NewRun {
+    /// The campaign's name.
+    pub campaign: String,
+    /// The campaign's edition, rendered; empty when it has none.
+    pub edition: String,
+    /// The gateway's profile.
+    pub gateway: String,
+    /// The account whose pace it takes from.
+    pub account: String,
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// The operation that each recipient becomes.
+    pub kind: OperationKind,
+    /// Whether it sends to real people: neither the built-in sandbox nor a dry run.
+    pub live: bool,
+    /// A new round for everybody (`--again`): runs of earlier rounds do not guard.
+    pub round: u32,
+    /// Recipients.
+    pub recipients: u64,
+    /// The last row with a recipient.
+    pub last_row: Row,
+    /// The rows that are never sent.
+    pub left_out: LeftOut,
+    /// When it began.
+    pub began_at: Timestamp,
+    /// A random number for its identifiers and its folder.
+    pub random: u64,
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    /// It is going on, or was interrupted; `run` goes on.
+    Open,
+    /// Every row has its end.
+    Finished,
+    /// A run with changed inputs took its place.
+    Replaced,
+}
+
+/// A run as the ledger knows it.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The ledger's number.
+    pub key: RunId,
+    /// The number within its campaign: the `3` of `autumn-sale@3`.
+    pub number: u32,
+    /// The campaign's name.
+    pub campaign: String,
+    /// The edition; empty when it has none.
+    pub edition: String,
+    /// The gateway's profile.
+    pub gateway: String,
+    /// The account.
+    pub account: String,
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// The operation that each recipient becomes.
+    pub kind: OperationKind,
+    /// Whether it sends to real people.
+    pub live: bool,
+    /// The round (`--again`).
+    pub round: u32,
+    /// Recipients.
+    pub recipients: u64,
+    /// The identifiers of its rows.
+    pub ids: IdRange,
+    /// When it began.
+    pub began_at: Timestamp,
+    /// When it last ended or paused.
+    pub ended_at: Option<Timestamp>,
+    /// Where it stands.
+    pub progress: Progress,
+    /// Why it last stopped before its end.
+    pub stopped: Option<String>,
+    /// The code that its last call exited with.
+    pub exit: Option<u8>,
+    /// Counts by state and parts when it last ended.
+    pub counts: Option<(StateCounts, u64)>,
+    /// Where its results are.
+    pub results: Option<String>,
+    /// Whether somebody asked it to stop.
+    pub stop_requested: bool,
+    /// The process that has it.
+    pub owner: Option<Owner>,
+}
+
+impl Run {
+    /// The name by which commands call it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}@{}", self.campaign, self.number)
+    }
+}
+
+/// How a call to `run` ended.
+#[derive(Clone, Debug)]
+pub struct RunEnd {
+    /// Where the run stands now.
+    pub progress: Progress,
+    /// Why it stopped before its end.
+    pub stopped: Option<String>,
+    /// The code that the call exits with.
+    pub exit: u8,
+    /// Counts by state.
+    pub counts: StateCounts,
+    /// Parts billed, as far as the gateway told.
+    pub parts: u64,
+    /// Where the results are.
+    pub results: Option<String>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// One row of an envelope.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentRow {
+    /// The row.
+    pub row: Row,
+    /// Its number.
+    pub phone: Phone,
+    /// The beginning of the hash of its encoded operation.
+    pub digest: [u8; 8],
+}
+
+/// What is recorded before the first byte of an envelope may leave.
+#[derive(Clone, Debug)]
+pub struct Intent {
+    /// The run.
+    pub run: RunId,
+    /// The envelope's number within the run, from 1; a further attempt is a new envelope.
+    pub envelope: u32,
+    /// Who sends it.
+    pub owner: Owner,
+    /// The account whose pace it takes from, and the account's operations per second (`None`: unlimited).
+    pub account: (std::sync::Arc<str>, Option<f64>),
+    /// Its rows.
+    pub rows: Vec<SentRow>,
+}
+
+impl std::fmt::Debug for SentRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SentRow").field("row", &self.row).field("phone", &self.phone).finish_non_exhaustive()
+    }
+}
+
+/// Whether an intent was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// It was; the envelope may leave after this wait.
+    After(Duration),
+    /// It was not: somebody asked the run to stop.
+    StopRequested,
+    /// It was not: another process has the run.
+    NotOwner,
+}
+
+/// What became of an envelope.
+#[derive(Clone, Debug)]
+pub struct Settlement {
+    /// The run.
+    pub run: RunId,
+    /// The envelope's number.
+    pub envelope: u32,
+    /// One outcome per row, in the order of the intent.
+    pub outcomes: Vec<Outcome>,
+    /// The answer's body, where a person has to look at it.
+    pub evidence: Option<String>,
+}
+
+/// An envelope without its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnvelopeSummary {
+    /// Its number.
+    pub envelope: u32,
+    /// The smallest row in it.
+    pub first: Row,
+    /// The largest row in it.
+    pub last: Row,
+}
+
+/// An envelope with its rows and what became of them.
+#[derive(Clone, Debug)]
+pub struct EnvelopeRecord {
+    /// Its number.
+    pub envelope: u32,
+    /// When its intent was recorded.
+    pub begun_at: Timestamp,
+    /// Its rows.
+    pub rows: Vec<SentRow>,
+    /// When it was settled, and the outcome of each row; nothing for an intent alone.
+    pub settled: Option<(Timestamp, Vec<Outcome>)>,
+}

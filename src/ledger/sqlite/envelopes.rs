@@ -1,0 +1,244 @@
+//! Queries about envelopes and the account's pace.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use roaring::RoaringTreemap;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row as _, SqliteConnection, SqlitePool};
+
+use super::ledger::{Failure, Now};
+use super::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
+use super::runs::instant;
+use crate::domain::Row;
+use crate::ledger::{
+    AccountPace, Begun, EnvelopeRecord, EnvelopeSummary, Intent, Outcome, Owner, RunId, SentRow, Settlement, State,
+};
+
+/// Takes ownership; what the owner before had begun is in doubt from here on.
+pub(super) async fn claim(
+    connection: &mut SqliteConnection,
+    now: Now,
+    run: RunId,
+    owner: Owner,
+) -> Result<usize, Failure> {
+    sqlx::query("UPDATE runs SET owner = ?, stop_requested = 0 WHERE key = ?")
+        .bind(owner.0)
+        .bind(run.0)
+        .execute(&mut *connection)
+        .await?;
+    let intents = sqlx::query("SELECT envelope, rows FROM envelopes WHERE run = ? AND settled_at IS NULL")
+        .bind(run.0)
+        .fetch_all(&mut *connection)
+        .await?;
+    let reason: Arc<str> = "the process that sent it ended before the answer was recorded".into();
+    for intent in &intents {
+        let rows: Vec<SentRow> = unpack(intent.try_get("rows")?)?;
+        let outcomes = vec![Outcome::InDoubt { reason: Arc::clone(&reason) }; rows.len()];
+        sqlx::query("UPDATE envelopes SET settled_at = ?, outcomes = ? WHERE run = ? AND envelope = ?")
+            .bind(now.0)
+            .bind(pack_outcomes(&outcomes)?)
+            .bind(run.0)
+            .bind(intent.try_get::<u32, _>("envelope")?)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(intents.len())
+}
+
+/// Records an intent; the insertion itself checks the owner and the stop request.
+pub(super) async fn begin(connection: &mut SqliteConnection, now: Now, intent: Intent) -> Result<Begun, Failure> {
+    let rows = intent.rows.iter().map(|sent| sent.row);
+    let first = rows.clone().min().unwrap_or(Row::HEADER);
+    let last = rows.max().unwrap_or(Row::HEADER);
+    let inserted = sqlx::query(
+        "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows)
+         SELECT key, ?, owner, ?, ?, ?, ? FROM runs WHERE key = ? AND owner = ? AND stop_requested = 0",
+    )
+    .bind(intent.envelope)
+    .bind(now.0)
+    .bind(first.get())
+    .bind(last.get())
+    .bind(pack(&intent.rows)?)
+    .bind(intent.run.0)
+    .bind(intent.owner.0)
+    .execute(&mut *connection)
+    .await?
+    .rows_affected();
+    if inserted == 0 {
+        let owner: Option<i64> =
+            sqlx::query_scalar("SELECT owner FROM runs WHERE key = ?").bind(intent.run.0).fetch_one(connection).await?;
+        return Ok(if owner == Some(intent.owner.0) { Begun::StopRequested } else { Begun::NotOwner });
+    }
+    let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
+    let (account, rate) = intent.account;
+    Ok(Begun::After(reserve(connection, now, &account, count, rate).await?))
+}
+
+/// Takes room from the account's pace.
+pub(super) async fn reserve(
+    connection: &mut SqliteConnection,
+    now: Now,
+    account: &str,
+    count: u32,
+    rate: Option<f64>,
+) -> Result<Duration, Failure> {
+    let before = pace(connection, account).await?;
+    let reservation = before.reserve(now.0, count, rate);
+    if reservation.pace != before {
+        store(connection, account, reservation.pace).await?;
+    }
+    Ok(Duration::from_micros(u64::try_from(reservation.wait).unwrap_or(0)))
+}
+
+pub(super) async fn slow_down(
+    connection: &mut SqliteConnection,
+    now: Now,
+    account: String,
+    wait: Option<Duration>,
+) -> Result<(), Failure> {
+    let wait = wait.and_then(|wait| i64::try_from(wait.as_micros()).ok());
+    let slowed = pace(connection, &account).await?.slowed(now.0, wait);
+    store(connection, &account, slowed).await
+}
+
+async fn pace(connection: &mut SqliteConnection, account: &str) -> Result<AccountPace, Failure> {
+    let row = sqlx::query("SELECT next_free, share, slowed_at, not_before FROM accounts WHERE name = ?")
+        .bind(account)
+        .fetch_optional(connection)
+        .await?;
+    let Some(row) = row else { return Ok(AccountPace::default()) };
+    Ok(AccountPace {
+        next_free: row.try_get(0)?,
+        share: row.try_get(1)?,
+        slowed_at: row.try_get(2)?,
+        not_before: row.try_get(3)?,
+    })
+}
+
+async fn store(connection: &mut SqliteConnection, account: &str, pace: AccountPace) -> Result<(), Failure> {
+    sqlx::query(
+        "INSERT OR REPLACE INTO accounts (name, next_free, share, slowed_at, not_before) VALUES (?, ?, ?, ?, ?)",
+    )
+    .bind(account)
+    .bind(pace.next_free)
+    .bind(pace.share)
+    .bind(pace.slowed_at)
+    .bind(pace.not_before)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Records outcomes. Where the envelope fell into doubt meanwhile, what is proven now takes its place.
+pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settlement: Settlement) -> Result<(), Failure> {
+    let Settlement { run, envelope, outcomes, evidence } = settlement;
+    let settled = sqlx::query(
+        "UPDATE envelopes SET settled_at = ?, outcomes = ?, evidence = ?
+         WHERE run = ? AND envelope = ? AND settled_at IS NULL",
+    )
+    .bind(now.0)
+    .bind(pack_outcomes(&outcomes)?)
+    .bind(&evidence)
+    .bind(run.0)
+    .bind(envelope)
+    .execute(&mut *connection)
+    .await?
+    .rows_affected();
+    if settled > 0 {
+        return Ok(());
+    }
+    let packed: Vec<u8> = sqlx::query_scalar("SELECT outcomes FROM envelopes WHERE run = ? AND envelope = ?")
+        .bind(run.0)
+        .bind(envelope)
+        .fetch_one(&mut *connection)
+        .await?;
+    let known = unpack_outcomes(&packed)?;
+    let merged: Vec<Outcome> = known
+        .into_iter()
+        .zip(outcomes)
+        .map(|(known, told)| {
+            // Proof that nothing was sent came too late: the row may have been decided on since.
+            let proven = told.state() != State::Planned && known.state().can_become(told.state());
+            if proven { told } else { known }
+        })
+        .collect();
+    sqlx::query("UPDATE envelopes SET settled_at = ?, outcomes = ?, evidence = COALESCE(?, evidence) WHERE run = ? AND envelope = ?")
+        .bind(now.0)
+        .bind(pack_outcomes(&merged)?)
+        .bind(evidence)
+        .bind(run.0)
+        .bind(envelope)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn summaries(readers: &SqlitePool, run: RunId) -> Result<Vec<EnvelopeSummary>, Failure> {
+    let mut rows = sqlx::query("SELECT envelope, first_row, last_row FROM envelopes WHERE run = ? ORDER BY envelope")
+        .bind(run.0)
+        .fetch(readers);
+    let mut summaries = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        summaries.push(EnvelopeSummary {
+            envelope: row.try_get(0)?,
+            first: Row::new(row.try_get(1)?),
+            last: Row::new(row.try_get(2)?),
+        });
+    }
+    Ok(summaries)
+}
+
+pub(super) async fn read(
+    readers: &SqlitePool,
+    run: RunId,
+    numbers: RangeInclusive<u32>,
+) -> Result<Vec<EnvelopeRecord>, Failure> {
+    let rows = sqlx::query(
+        "SELECT envelope, begun_at, rows, settled_at, outcomes FROM envelopes
+         WHERE run = ? AND envelope BETWEEN ? AND ? ORDER BY envelope",
+    )
+    .bind(run.0)
+    .bind(numbers.start())
+    .bind(numbers.end())
+    .fetch_all(readers)
+    .await?;
+    rows.iter().map(record).collect()
+}
+
+fn record(row: &SqliteRow) -> Result<EnvelopeRecord, Failure> {
+    let settled_at: Option<i64> = row.try_get("settled_at")?;
+    let outcomes: Option<&[u8]> = row.try_get("outcomes")?;
+    let settled = match settled_at.zip(outcomes) {
+        Some((at, packed)) => Some((instant(at)?, unpack_outcomes(packed)?)),
+        None => None,
+    };
+    Ok(EnvelopeRecord {
+        envelope: row.try_get("envelope")?,
+        begun_at: instant(row.try_get("begun_at")?)?,
+        rows: unpack(row.try_get("rows")?)?,
+        settled,
+    })
+}
+
+pub(super) async fn numbers_sent_to(readers: &SqlitePool, runs: &[RunId]) -> Result<RoaringTreemap, Failure> {
+    let mut numbers = RoaringTreemap::new();
+    for run in runs {
+        let mut rows =
+            sqlx::query("SELECT envelope, begun_at, rows, settled_at, outcomes FROM envelopes WHERE run = ?")
+                .bind(run.0)
+                .fetch(readers);
+        while let Some(row) = rows.try_next().await? {
+            let envelope = record(&row)?;
+            for (index, sent) in envelope.rows.iter().enumerate() {
+                let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
+                if outcome.is_none_or(|outcome| outcome.state().has_operation()) {
+                    numbers.insert(sent.phone.get());
+                }
+            }
+        }
+    }
+    Ok(numbers)
+}

@@ -1,0 +1,200 @@
+//! The adapter: opens the file and maps each call of the port to the queries beside it.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roaring::RoaringTreemap;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, SqlitePool};
+
+use super::writer::{Writer, storage};
+use super::{envelopes, runs, schema};
+use crate::ledger::{
+    Begun, EnvelopeRecord, EnvelopeSummary, Intent, Ledger, LedgerError, LedgerFuture, LeftOut, NewRun, Owner, Run,
+    RunEnd, RunId, Settlement,
+};
+
+/// How long another process may hold the file before that counts as a failure.
+const LONGEST_BUSY: Duration = Duration::from_secs(60);
+
+/// The wall clock.
+pub type Clock = fn() -> Timestamp;
+
+/// The ledger in a SQLite file.
+pub struct SqliteLedger {
+    writer: Writer,
+    readers: SqlitePool,
+    path: Arc<str>,
+    clock: Clock,
+}
+
+impl SqliteLedger {
+    /// Opens the ledger at `path`, and creates it, readable by its owner alone, where there is none.
+    ///
+    /// # Errors
+    /// When the file cannot be created, read or written, or belongs to a newer version.
+    pub async fn open(path: &Path, clock: Clock) -> Result<Self, LedgerError> {
+        let shown: Arc<str> = path.display().to_string().into();
+        create_private(path)
+            .map_err(|error| LedgerError::Storage { path: shown.to_string(), reason: error.to_string() })?;
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(LONGEST_BUSY)
+            .disable_statement_logging();
+        let mut connection = options.connect().await.map_err(|error| storage(&shown, &error))?;
+        schema::migrate(&mut connection).await.map_err(|error| match error {
+            sqlx::migrate::MigrateError::VersionMissing(_) => LedgerError::TooNew { path: shown.to_string() },
+            other => LedgerError::Storage { path: shown.to_string(), reason: other.to_string() },
+        })?;
+        let readers = SqlitePoolOptions::new()
+            .max_connections(2)
+            .connect_with(options.read_only(true))
+            .await
+            .map_err(|error| storage(&shown, &error))?;
+        Ok(Self { writer: Writer::start(connection, shown.to_string()), readers, path: shown, clock })
+    }
+
+    /// Runs a change in the writer's next transaction.
+    async fn write<T, F>(&self, change: F) -> Result<T, LedgerError>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(
+                &'c mut sqlx::SqliteConnection,
+                Now,
+            ) -> futures_util::future::BoxFuture<'c, Result<T, Failure>>
+            + Send
+            + 'static,
+    {
+        let path = Arc::clone(&self.path);
+        let now = Now((self.clock)().as_microsecond());
+        self.writer
+            .write(move |connection| {
+                let result = change(connection, now);
+                Box::pin(async move { result.await.map_err(|failure| failure.at(&path)) })
+            })
+            .await
+    }
+
+    fn read_error(&self, failure: Failure) -> LedgerError {
+        failure.at(&self.path)
+    }
+}
+
+/// Microseconds of the wall clock when a change was asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Now(pub(super) i64);
+
+/// Why a query failed, before the file's name is known.
+pub(super) enum Failure {
+    Sql(sqlx::Error),
+    Ledger(LedgerError),
+}
+
+impl Failure {
+    fn at(self, path: &str) -> LedgerError {
+        match self {
+            Failure::Sql(error) => storage(path, &error),
+            Failure::Ledger(error) => error,
+        }
+    }
+}
+
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        Failure::Sql(error)
+    }
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        Failure::Ledger(error)
+    }
+}
+
+/// Creates the file so that nobody else can read it; SQLite gives its companions the same mode.
+fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(|_| ())
+}
+
+impl Ledger for SqliteLedger {
+    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
+        let new = new.clone();
+        Box::pin(self.write(move |connection, _| Box::pin(runs::create(connection, new))))
+    }
+
+    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(runs::open(connection, now, run, replaced))))
+    }
+
+    fn runs(&self) -> LedgerFuture<'_, Vec<Run>> {
+        Box::pin(async { runs::all(&self.readers).await.map_err(|failure| self.read_error(failure)) })
+    }
+
+    fn claim(&self, run: RunId, owner: Owner) -> LedgerFuture<'_, usize> {
+        Box::pin(self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, run, owner))))
+    }
+
+    fn end(&self, run: RunId, owner: Owner, end: RunEnd) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(runs::end(connection, run, owner, end))))
+    }
+
+    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Begun> {
+        Box::pin(self.write(move |connection, now| Box::pin(envelopes::begin(connection, now, intent))))
+    }
+
+    fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(envelopes::settle(connection, now, settlement))))
+    }
+
+    fn request_stop(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(runs::request_stop(connection, run))))
+    }
+
+    fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
+        let account = account.to_owned();
+        Box::pin(self.write(move |connection, now| Box::pin(envelopes::slow_down(connection, now, account, wait))))
+    }
+
+    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Duration> {
+        let account = account.to_owned();
+        Box::pin(self.write(move |connection, now| {
+            Box::pin(async move { envelopes::reserve(connection, now, &account, count, rate).await })
+        }))
+    }
+
+    fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
+        Box::pin(
+            async move { envelopes::summaries(&self.readers, run).await.map_err(|failure| self.read_error(failure)) },
+        )
+    }
+
+    fn envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        Box::pin(async move {
+            envelopes::read(&self.readers, run, numbers).await.map_err(|failure| self.read_error(failure))
+        })
+    }
+
+    fn left_out(&self, run: RunId) -> LedgerFuture<'_, LeftOut> {
+        Box::pin(async move { runs::left_out(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
+    }
+
+    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, RoaringTreemap> {
+        Box::pin(async move {
+            envelopes::numbers_sent_to(&self.readers, runs).await.map_err(|failure| self.read_error(failure))
+        })
+    }
+
+    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
+        let (profile, host) = (profile.to_owned(), host.to_owned());
+        Box::pin(self.write(move |connection, _| Box::pin(runs::remember_host(connection, profile, host))))
+    }
+}

@@ -1,0 +1,13 @@
+//! The ledger in one SQLite file, WAL, `synchronous=FULL`.
+//!
+//! One connection writes, owned by one task that gathers waiting changes into one commit;
+//! a small pool reads.
+
+mod envelopes;
+mod ledger;
+mod pack;
+mod runs;
+mod schema;
+mod writer;
+
+pub use ledger::SqliteLedger;

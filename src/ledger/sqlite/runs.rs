@@ -1,0 +1,225 @@
+//! Queries about runs and profiles.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row as _, SqliteConnection, SqlitePool};
+
+use super::ledger::{Failure, Now};
+use super::pack::{pack_set, unpack_set};
+use crate::domain::IdRange;
+use crate::ledger::{LedgerError, LeftOut, NewRun, Owner, Progress, Run, RunEnd, RunId, State};
+
+/// A run whose frozen copies are not in place yet; it never sent anything.
+const PREPARING: &str = "preparing";
+/// 2026-01-01T00:00:00Z in seconds: identifiers count days from here.
+const FIRST_DAY: i64 = 1_767_225_600;
+
+pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun) -> Result<Run, Failure> {
+    let number: i64 = sqlx::query_scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM runs WHERE campaign = ?")
+        .bind(&new.campaign)
+        .fetch_one(&mut *connection)
+        .await?;
+    let ids = free_ids(connection, &new).await?;
+    let key = sqlx::query(
+        "INSERT INTO runs (campaign, number, edition, gateway, account, endpoint, kind, live, round, recipients,
+             first_id, ids, began_at, progress)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(&new.campaign)
+    .bind(number)
+    .bind(&new.edition)
+    .bind(&new.gateway)
+    .bind(&new.account)
+    .bind(word(&new.endpoint)?)
+    .bind(word(&new.kind)?)
+    .bind(new.live)
+    .bind(new.round)
+    .bind(signed(new.recipients))
+    .bind(signed(ids.first))
+    .bind(signed(ids.len))
+    .bind(new.began_at.as_microsecond())
+    .bind(PREPARING)
+    .execute(&mut *connection)
+    .await?
+    .last_insert_rowid();
+    for (state, reason, rows) in new.left_out.sets() {
+        sqlx::query("INSERT INTO left_out (run, state, reason, rows) VALUES (?, ?, ?, ?)")
+            .bind(key)
+            .bind(state.name())
+            .bind(reason)
+            .bind(pack_set(rows)?)
+            .execute(&mut *connection)
+            .await?;
+    }
+    let row = sqlx::query("SELECT * FROM runs WHERE key = ?").bind(key).fetch_one(connection).await?;
+    run(&row, Progress::Open)
+}
+
+/// A range of identifiers that no run of this ledger has.
+async fn free_ids(connection: &mut SqliteConnection, new: &NewRun) -> Result<IdRange, Failure> {
+    let days = u64::try_from((new.began_at.as_second() - FIRST_DAY) / 86_400).unwrap_or(0);
+    let len = u64::from(new.last_row.get()) + 2;
+    let mut random = new.random;
+    loop {
+        let ids = IdRange::draw(days, random, len);
+        let taken: Option<i64> =
+            sqlx::query_scalar("SELECT key FROM runs WHERE first_id < ? AND first_id + ids > ? LIMIT 1")
+                .bind(signed(ids.first + ids.len))
+                .bind(signed(ids.first))
+                .fetch_optional(&mut *connection)
+                .await?;
+        if taken.is_none() {
+            return Ok(ids);
+        }
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    }
+}
+
+pub(super) async fn open(
+    connection: &mut SqliteConnection,
+    now: Now,
+    run: RunId,
+    replaced: Option<RunId>,
+) -> Result<(), Failure> {
+    sqlx::query("UPDATE runs SET progress = ? WHERE key = ?")
+        .bind(word(&Progress::Open)?)
+        .bind(run.0)
+        .execute(&mut *connection)
+        .await?;
+    if let Some(replaced) = replaced {
+        sqlx::query("UPDATE runs SET progress = ?, owner = NULL, ended_at = ? WHERE key = ?")
+            .bind(word(&Progress::Replaced)?)
+            .bind(now.0)
+            .bind(replaced.0)
+            .execute(connection)
+            .await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn end(
+    connection: &mut SqliteConnection,
+    run: RunId,
+    owner: Owner,
+    end: RunEnd,
+) -> Result<(), Failure> {
+    let counts = serde_json::to_string(&end.counts).map_err(unreadable)?;
+    sqlx::query(
+        "UPDATE runs SET progress = ?, stopped = ?, exit = ?, counts = ?, parts = ?, results = ?, ended_at = ?,
+             owner = NULL, stop_requested = 0
+         WHERE key = ? AND owner = ?",
+    )
+    .bind(word(&end.progress)?)
+    .bind(&end.stopped)
+    .bind(end.exit)
+    .bind(counts)
+    .bind(signed(end.parts))
+    .bind(&end.results)
+    .bind(end.at.as_microsecond())
+    .bind(run.0)
+    .bind(owner.0)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn request_stop(connection: &mut SqliteConnection, run: RunId) -> Result<(), Failure> {
+    sqlx::query("UPDATE runs SET stop_requested = 1 WHERE key = ?").bind(run.0).execute(connection).await?;
+    Ok(())
+}
+
+pub(super) async fn all(readers: &SqlitePool) -> Result<Vec<Run>, Failure> {
+    let rows =
+        sqlx::query("SELECT * FROM runs WHERE progress <> ? ORDER BY key").bind(PREPARING).fetch_all(readers).await?;
+    rows.iter().map(|row| run(row, parse(row.try_get("progress")?)?)).collect()
+}
+
+pub(super) async fn left_out(readers: &SqlitePool, run: RunId) -> Result<LeftOut, Failure> {
+    let rows = sqlx::query("SELECT state, reason, rows FROM left_out WHERE run = ? ORDER BY rowid")
+        .bind(run.0)
+        .fetch_all(readers)
+        .await?;
+    let mut left_out = LeftOut::default();
+    for row in rows {
+        let state: String = row.try_get("state")?;
+        let state = State::from_name(&state).ok_or_else(|| LedgerError::Unreadable(format!("state `{state}`")))?;
+        left_out.insert_set(state, row.try_get("reason")?, unpack_set(row.try_get("rows")?)?);
+    }
+    Ok(left_out)
+}
+
+pub(super) async fn remember_host(
+    connection: &mut SqliteConnection,
+    profile: String,
+    host: String,
+) -> Result<String, Failure> {
+    sqlx::query("INSERT INTO profiles (name, host) VALUES (?, ?) ON CONFLICT (name) DO NOTHING")
+        .bind(&profile)
+        .bind(&host)
+        .execute(&mut *connection)
+        .await?;
+    let known =
+        sqlx::query_scalar("SELECT host FROM profiles WHERE name = ?").bind(&profile).fetch_one(connection).await?;
+    Ok(known)
+}
+
+fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
+    let counts: Option<String> = row.try_get("counts")?;
+    let parts: Option<i64> = row.try_get("parts")?;
+    let counts = counts.map(|text| serde_json::from_str(&text).map_err(unreadable)).transpose()?;
+    let ended_at: Option<i64> = row.try_get("ended_at")?;
+    let owner: Option<i64> = row.try_get("owner")?;
+    Ok(Run {
+        key: RunId(row.try_get("key")?),
+        number: row.try_get("number")?,
+        campaign: row.try_get("campaign")?,
+        edition: row.try_get("edition")?,
+        gateway: row.try_get("gateway")?,
+        account: row.try_get("account")?,
+        endpoint: parse(row.try_get("endpoint")?)?,
+        kind: parse(row.try_get("kind")?)?,
+        live: row.try_get("live")?,
+        round: row.try_get("round")?,
+        recipients: unsigned(row.try_get("recipients")?),
+        ids: IdRange { first: unsigned(row.try_get("first_id")?), len: unsigned(row.try_get("ids")?) },
+        began_at: instant(row.try_get("began_at")?)?,
+        ended_at: ended_at.map(instant).transpose()?,
+        progress,
+        stopped: row.try_get("stopped")?,
+        exit: row.try_get("exit")?,
+        counts: counts.zip(parts.map(unsigned)),
+        results: row.try_get("results")?,
+        stop_requested: row.try_get("stop_requested")?,
+        owner: owner.map(Owner),
+    })
+}
+
+/// The name of a value of one of our own enums, as it is stored.
+fn word<T: Serialize>(value: &T) -> Result<String, Failure> {
+    let json = serde_json::to_value(value).map_err(unreadable)?;
+    Ok(json.as_str().unwrap_or_default().to_owned())
+}
+
+fn parse<T: DeserializeOwned>(word: &str) -> Result<T, Failure> {
+    serde_json::from_value(word.into()).map_err(unreadable)
+}
+
+fn unreadable(error: serde_json::Error) -> Failure {
+    LedgerError::Unreadable(error.to_string()).into()
+}
+
+/// An instant from microseconds.
+pub(super) fn instant(microseconds: i64) -> Result<Timestamp, Failure> {
+    Timestamp::from_microsecond(microseconds).map_err(|error| LedgerError::Unreadable(error.to_string()).into())
+}
+
+/// SQLite's integers are signed; identifiers and counts stay below 2^53.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
