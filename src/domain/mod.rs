@@ -18,4 +18,6 @@ pub use id::{IdRange, MessageId, MsgId};
 pub use operation::{Operation, OperationKind};
 pub use phone::Phone;
 pub use row::{ParseRowsError, Row, RowSet};
+pub use rules::{Violation, text_violation, violation};
 pub use status::Status;
+pub use text::{Encoding, SmsText, sms_text};

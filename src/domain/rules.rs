@@ -1,1 +1,368 @@
-//! What the gateway's channels accept of a rendered text.
+//! What the channels accept of a text that is ready to be sent.
+//!
+//! The gateway takes, charges and then drops texts that no phone will show, so a text is judged
+//! here first: constant texts before anything is sent, the others row by row. A violation names
+//! no text and no number, so it may be shown and kept anywhere.
+//!
+//! The contract shows no limits (contract 8); these are the platform's and are deliberately the
+//! widest of those known: a button of Viber may have 30 characters although some accounts allow 19.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::{Channel, Content, Encoding, SmsText, Stage, sms_text};
+
+const VIBER_TEXT: usize = 1000;
+const VIBER_BUTTON: usize = 30;
+const RCS_TEXT: usize = 3072;
+const RCS_BUTTON: usize = 25;
+const WHATSAPP_TEXT: usize = 4096;
+/// Image formats that Viber shows.
+const VIBER_IMAGES: [&str; 4] = ["jpg", "jpeg", "png", "gif"];
+
+/// Why a channel would not take a text; `Display` gives the reason in plain words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The channel whose rule is broken.
+    pub channel: Channel,
+    /// The key of the text, as in [`Stage::texts`].
+    pub key: &'static str,
+    reason: Reason,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Reason {
+    Empty,
+    Parts { text: SmsText, max: u32 },
+    AlphaNameLength(usize),
+    AlphaNameCharacters,
+    AlphaNameWithoutLetter,
+    TooLong { characters: usize, max: usize },
+    NotAnAddress,
+    ImageFormat,
+    NotACode,
+    NotAGender,
+}
+
+/// The first rule that a rendered message breaks, if any.
+#[must_use]
+pub fn violation(content: &Content<Cow<'_, str>>) -> Option<Violation> {
+    content
+        .stages
+        .iter()
+        .find_map(|stage| stage.texts().into_iter().find_map(|(key, text)| text_violation(stage, key, text)))
+}
+
+/// The rule that `text` breaks as the text under `key` of `stage`, if any.
+///
+/// The stage's own texts do not matter, so a stage of templates will do for a constant text.
+#[must_use]
+pub fn text_violation<T>(stage: &Stage<T>, key: &'static str, text: &str) -> Option<Violation> {
+    let reason = if text.trim().is_empty() { Some(Reason::Empty) } else { broken_rule(stage, key, text) };
+    reason.map(|reason| Violation { channel: stage.channel(), key, reason })
+}
+
+fn broken_rule<T>(stage: &Stage<T>, key: &str, text: &str) -> Option<Reason> {
+    match (stage, key) {
+        (Stage::Sms(sms), "message") => too_many_parts(text, sms.max_parts),
+        (Stage::Sms(_), "signature") => bad_alpha_name(text),
+        (Stage::Viber(_), "message" | "carousel.caption") => too_long(text, VIBER_TEXT),
+        (Stage::Viber(_), "button" | "carousel.button") => too_long(text, VIBER_BUTTON),
+        (Stage::Viber(_), "link" | "carousel.url") => bad_address(text),
+        (Stage::Viber(_), "image" | "carousel.image") => bad_address(text).or_else(|| bad_image(text)),
+        (Stage::Rcs(_), "message") => too_long(text, RCS_TEXT),
+        (Stage::Rcs(_), "button") => too_long(text, RCS_BUTTON),
+        (Stage::Rcs(_), "link" | "image") => bad_address(text),
+        (Stage::Telegram(_), _) => (!is_code(text)).then_some(Reason::NotACode),
+        (Stage::Voice(_), "gender") => (!matches!(text, "male" | "female")).then_some(Reason::NotAGender),
+        (Stage::Whatsapp(_), "message") => too_long(text, WHATSAPP_TEXT),
+        // Signatures of these channels and names of voices are the platform's own words.
+        (Stage::Viber(_) | Stage::Rcs(_) | Stage::Voice(_) | Stage::Whatsapp(_), _) => None,
+        (Stage::Sms(_) | Stage::Hlr { .. } | Stage::CallOtp { .. }, _) => None,
+    }
+}
+
+fn too_many_parts(text: &str, max: u32) -> Option<Reason> {
+    let text = sms_text(text);
+    (text.parts > max as usize).then_some(Reason::Parts { text, max })
+}
+
+fn too_long(text: &str, max: usize) -> Option<Reason> {
+    // Bytes are at least as many as characters, so most texts need no counting.
+    if text.len() <= max {
+        return None;
+    }
+    let characters = text.chars().count();
+    (characters > max).then_some(Reason::TooLong { characters, max })
+}
+
+fn bad_alpha_name(text: &str) -> Option<Reason> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b' ');
+    if !text.bytes().all(allowed) {
+        return Some(Reason::AlphaNameCharacters);
+    }
+    if !(3..=11).contains(&text.len()) {
+        return Some(Reason::AlphaNameLength(text.len()));
+    }
+    let letter = text.bytes().any(|byte| byte.is_ascii_alphabetic());
+    (!letter).then_some(Reason::AlphaNameWithoutLetter)
+}
+
+fn is_code(text: &str) -> bool {
+    (4..=8).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn bad_address(text: &str) -> Option<Reason> {
+    (!is_web_address(text)).then_some(Reason::NotAnAddress)
+}
+
+fn is_web_address(text: &str) -> bool {
+    let Some(rest) = after_scheme(text) else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
+    let host = authority.rsplit('@').next().unwrap_or("");
+    let name = host.split(':').next().unwrap_or("");
+    // An IPv6 host begins with a bracket and a colon may follow at once.
+    let named = host.starts_with('[') || name.chars().any(char::is_alphanumeric);
+    named && !text.chars().any(|c| c.is_whitespace() || c.is_control())
+}
+
+fn after_scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once("://")?;
+    (scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")).then_some(rest)
+}
+
+/// Judges the format by the extension in the path; an address without one may be any image.
+fn bad_image(address: &str) -> Option<Reason> {
+    let path = after_scheme(address)?.split(['?', '#']).next()?.split_once('/')?.1;
+    let (_, extension) = path.rsplit('/').next()?.rsplit_once('.')?;
+    let known = VIBER_IMAGES.iter().any(|format| extension.eq_ignore_ascii_case(format));
+    (!known).then_some(Reason::ImageFormat)
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = Noun(self);
+        match &self.reason {
+            Reason::Empty if self.channel == Channel::Whatsapp => {
+                write!(f, "{what} is empty: it would be accepted and charged, and arrive empty")
+            }
+            Reason::Empty => write!(f, "{what} is empty"),
+            Reason::Parts { text, max } => {
+                let alphabet = match text.encoding {
+                    Encoding::Gsm7 => "153 characters in a part",
+                    Encoding::Ucs2 => "67 characters in a part, since not all its characters are in the SMS alphabet",
+                };
+                let parts = text.parts;
+                write!(
+                    f,
+                    "{parts} parts, more than `max_parts: {max}`: {what} has {} characters, {alphabet}",
+                    text.units
+                )
+            }
+            Reason::AlphaNameLength(length) => {
+                write!(f, "{what} has {length} characters; a sender name has 3 to 11")
+            }
+            Reason::AlphaNameCharacters => {
+                write!(f, "{what} may have only Latin letters, digits, dots, dashes, underscores and spaces")
+            }
+            Reason::AlphaNameWithoutLetter => write!(f, "{what} needs at least one Latin letter"),
+            Reason::TooLong { characters, max } => {
+                write!(f, "{what} has {characters} characters; at most {max} fit")
+            }
+            Reason::NotAnAddress => {
+                write!(f, "{what} is not a web address; it begins with `https://` and a host, and has no spaces")
+            }
+            Reason::ImageFormat => write!(f, "{what} must be a jpg, jpeg, png or gif image"),
+            Reason::NotACode => write!(f, "{what} is not a code of 4 to 8 digits, and Telegram carries nothing else"),
+            Reason::NotAGender => write!(f, "{what} must be `male` or `female`"),
+        }
+    }
+}
+
+/// The text of a violation as a person calls it: `the SMS text`, `the Viber button`.
+struct Noun<'a>(&'a Violation);
+
+impl fmt::Display for Noun<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let channel = match self.0.channel {
+            Channel::Sms => "SMS",
+            Channel::Viber => "Viber",
+            Channel::Rcs => "RCS",
+            Channel::Telegram => "Telegram",
+            Channel::Voice => "voice",
+            Channel::Whatsapp => "WhatsApp",
+            Channel::Hlr => "lookup",
+            Channel::CallOtp => "code call",
+        };
+        let text = match self.0.key {
+            "message" => "text",
+            "carousel.caption" => "card's caption",
+            "carousel.image" => "card's image",
+            "carousel.url" => "card's link",
+            "carousel.button" => "card's button",
+            key => key,
+        };
+        write!(f, "the {channel} {text}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Extra, OperationKind, Rcs, Sms, Telegram, Viber, ViberKind, Voice, Whatsapp};
+
+    fn sms() -> Stage<()> {
+        let (lifetime, short_link, fields) = (None, None, Extra::new());
+        Stage::Sms(Sms { signature: (), message: (), lifetime, short_link, max_parts: 3, fields })
+    }
+
+    fn viber() -> Stage<()> {
+        Stage::Viber(Viber {
+            kind: ViberKind::Carousel,
+            signature: (),
+            message: None,
+            image: None,
+            link: None,
+            button: None,
+            carousel: Vec::new(),
+            lifetime: None,
+            short_link: None,
+            fields: Extra::new(),
+        })
+    }
+
+    fn rcs() -> Stage<()> {
+        Stage::Rcs(Rcs {
+            signature: (),
+            message: (),
+            image: None,
+            button: None,
+            link: None,
+            lifetime: None,
+            short_link: None,
+            fields: Extra::new(),
+        })
+    }
+
+    fn voice() -> Stage<()> {
+        let (gender, language, name) = (None, None, None);
+        Stage::Voice(Voice { message: (), gender, language, name, dtmf: None, fields: Extra::new() })
+    }
+
+    fn telegram() -> Stage<()> {
+        Stage::Telegram(Telegram { message: (), lifetime: None, fields: Extra::new() })
+    }
+
+    fn whatsapp() -> Stage<()> {
+        Stage::Whatsapp(Whatsapp { signature: (), message: (), fields: Extra::new() })
+    }
+
+    fn reason(stage: &Stage<()>, key: &'static str, text: &str) -> String {
+        text_violation(stage, key, text).map_or_else(String::new, |violation| violation.to_string())
+    }
+
+    #[test]
+    fn texts_within_the_limits_pass() {
+        let (viber_text, rcs_text, whatsapp_text) = ("я".repeat(1000), "я".repeat(3072), "я".repeat(4096));
+        let table: [(Stage<()>, &'static str, &[&str]); 15] = [
+            (sms(), "signature", &["Ola", "Olena-Co.1", "a_b c", "1234567891a"]),
+            (sms(), "message", &["Hi", " x ", "{}"]),
+            (viber(), "signature", &["Олена"]),
+            (viber(), "message", &[&viber_text]),
+            (viber(), "button", &["Shop now", "123456789012345678901234567890"]),
+            (
+                viber(),
+                "link",
+                &["https://a.example", "HTTP://a.example:80/x?y=1#z", "http://[::1]/", "https://магазин.укр/"],
+            ),
+            (viber(), "image", &["https://a.example/x.PNG?v=1.5", "https://a.example/image", "https://a.example"]),
+            (viber(), "carousel.image", &["https://a.example/dir.v2/x.jpeg"]),
+            (rcs(), "message", &[&rcs_text]),
+            (rcs(), "image", &["https://a.example/x.webp"]),
+            (rcs(), "button", &["1234567890123456789012345"]),
+            (telegram(), "message", &["0042", "12345678"]),
+            (voice(), "gender", &["male", "female"]),
+            (voice(), "language", &["uk-UA"]),
+            (whatsapp(), "message", &[&whatsapp_text]),
+        ];
+        for (stage, key, texts) in table {
+            for text in texts {
+                assert_eq!(reason(&stage, key, text), "", "{key}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_outside_the_limits_says_why() {
+        let (long, cyrillic) = ("x".repeat(4097), "я".repeat(202));
+        let table: [(Stage<()>, &'static str, &str, &str); 31] = [
+            (sms(), "message", "", "the SMS text is empty"),
+            (sms(), "message", " \n\u{a0}", "the SMS text is empty"),
+            (sms(), "message", &cyrillic, "4 parts, more than `max_parts: 3`: the SMS text has 202 characters"),
+            (sms(), "message", &long[..460], "4 parts, more than `max_parts: 3`"),
+            (sms(), "signature", "Ol", "the SMS signature has 2 characters; a sender name has 3 to 11"),
+            (sms(), "signature", "OlenaAndCompany", "has 15 characters"),
+            (sms(), "signature", "Олена", "only Latin letters"),
+            (sms(), "signature", "Olena&Co", "only Latin letters"),
+            (sms(), "signature", "380501234", "at least one Latin letter"),
+            (viber(), "signature", " ", "the Viber signature is empty"),
+            (viber(), "message", &long[..1001], "the Viber text has 1001 characters; at most 1000 fit"),
+            (viber(), "button", &long[..31], "the Viber button has 31 characters; at most 30 fit"),
+            (viber(), "link", "a.example", "the Viber link is not a web address"),
+            (viber(), "link", "ftp://a.example", "not a web address"),
+            (viber(), "link", "https://", "not a web address"),
+            (viber(), "link", "https:///path", "not a web address"),
+            (viber(), "link", "https://?c=1", "not a web address"),
+            (viber(), "link", "https://user@:80", "not a web address"),
+            (viber(), "link", "https://a.example/a b", "not a web address"),
+            (viber(), "image", "https://a.example/x.webp", "the Viber image must be a jpg, jpeg, png or gif image"),
+            (viber(), "image", "x.png", "not a web address"),
+            (viber(), "carousel.url", "x", "the Viber card's link is not a web address"),
+            (viber(), "carousel.caption", "", "the Viber card's caption is empty"),
+            (rcs(), "message", &long[..3073], "the RCS text has 3073 characters"),
+            (rcs(), "button", &long[..26], "at most 25 fit"),
+            (rcs(), "link", "javascript:alert(1)", "not a web address"),
+            (telegram(), "message", "123", "the Telegram text is not a code of 4 to 8 digits"),
+            (telegram(), "message", "Code 1234", "not a code"),
+            (voice(), "gender", "Female", "the voice gender must be `male` or `female`"),
+            (
+                whatsapp(),
+                "message",
+                "",
+                "the WhatsApp text is empty: it would be accepted and charged, and arrive empty",
+            ),
+            (whatsapp(), "signature", "", "the WhatsApp signature is empty: it would be accepted and charged"),
+        ];
+        for (stage, key, text, expected) in table {
+            let reason = reason(&stage, key, text);
+            assert!(reason.contains(expected), "{key}: `{reason}` does not say `{expected}`");
+        }
+        assert!(reason(&whatsapp(), "message", &long).contains("at most 4096 fit"));
+    }
+
+    #[test]
+    fn a_message_is_judged_by_each_of_its_stages() {
+        let content = |message: &'static str, code: &'static str| {
+            let (lifetime, short_link, fields) = (None, None, Extra::new());
+            let (signature, message, code) = (Cow::Borrowed("Olena"), Cow::Borrowed(message), Cow::Borrowed(code));
+            Content {
+                kind: OperationKind::Pipeline,
+                stages: vec![
+                    Stage::Sms(Sms { signature, message, lifetime, short_link, max_parts: 1, fields: Extra::new() }),
+                    Stage::Telegram(Telegram { message: code, lifetime, fields }),
+                ],
+            }
+        };
+        assert_eq!(violation(&content("Hi", "1234")), None);
+        let second = violation(&content("Hi", "?")).map(|violation| (violation.channel, violation.key));
+        assert_eq!(second, Some((Channel::Telegram, "message")));
+        let first = violation(&content("", "?")).map(|violation| (violation.channel, violation.key));
+        assert_eq!(first, Some((Channel::Sms, "message")));
+    }
+
+    #[test]
+    fn a_violation_shows_nothing_of_the_text() {
+        let shown = text_violation(&telegram(), "message", "380501234567").map(|v| format!("{v} {v:?}"));
+        assert!(shown.is_some_and(|shown| !shown.contains("0501234567")));
+    }
+}

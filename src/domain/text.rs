@@ -1,1 +1,192 @@
-//! SMS text: encoding and billed parts (GSM 03.38).
+//! How an SMS text is encoded, and how many parts of it are billed (GSM 03.38).
+//!
+//! The gateway's own figure, `parts` of a send result (contract 2.2), is what is charged; this one
+//! is known before sending. Nothing here judges a text: an empty one simply has no parts.
+
+/// Septets of a GSM-7 text that is sent alone.
+const GSM_ALONE: usize = 160;
+/// Septets of one part of a longer GSM-7 text; the rest is the header that joins the parts.
+const GSM_PART: usize = 153;
+/// UTF-16 units of a UCS-2 text that is sent alone.
+const UCS_ALONE: usize = 70;
+/// UTF-16 units of one part of a longer UCS-2 text.
+const UCS_PART: usize = 67;
+
+/// The alphabet in which an SMS travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// The basic Latin alphabet of GSM and its extension, seven bits a character.
+    Gsm7,
+    /// Everything else, Cyrillic too, sixteen bits a unit.
+    Ucs2,
+}
+
+/// The size of an SMS text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SmsText {
+    /// The alphabet that the text needs.
+    pub encoding: Encoding,
+    /// Septets in GSM-7, UTF-16 units in UCS-2.
+    pub units: usize,
+    /// Billed parts; 0 for the empty text, which is never sent.
+    pub parts: usize,
+}
+
+/// The encoding, the length and the billed parts of `text`.
+#[must_use]
+pub fn sms_text(text: &str) -> SmsText {
+    match gsm_units(text) {
+        Some(units) => {
+            let parts = parts(units, GSM_ALONE, GSM_PART, || text.chars().map(|c| usize::from(gsm_septets(c))));
+            SmsText { encoding: Encoding::Gsm7, units, parts }
+        }
+        None => {
+            let units = text.encode_utf16().count();
+            let parts = parts(units, UCS_ALONE, UCS_PART, || text.chars().map(char::len_utf16));
+            SmsText { encoding: Encoding::Ucs2, units, parts }
+        }
+    }
+}
+
+/// The septets of the whole text, or nothing when a character is not in the GSM alphabet.
+fn gsm_units(text: &str) -> Option<usize> {
+    if text.is_ascii() {
+        // No branch per byte: this is the common case of the hot path.
+        let (units, foreign) = text.bytes().fold((0, false), |(units, foreign), byte| {
+            let septets = ASCII_SEPTETS[usize::from(byte & 0x7f)];
+            (units + usize::from(septets), foreign | (septets == 0))
+        });
+        return (!foreign).then_some(units);
+    }
+    text.chars().try_fold(0, |units, c| match gsm_septets(c) {
+        0 => None,
+        septets => Some(units + usize::from(septets)),
+    })
+}
+
+/// The parts of a text of `units`; `widths` are those of its characters, none of which is split.
+fn parts<W: Iterator<Item = usize>>(units: usize, alone: usize, part: usize, widths: impl FnOnce() -> W) -> usize {
+    if units <= alone {
+        return usize::from(units > 0);
+    }
+    let (full, last) = widths()
+        .fold((0, 0), |(full, used), width| if used + width > part { (full + 1, width) } else { (full, used + width) });
+    full + usize::from(last > 0)
+}
+
+/// The septets of a character: 1 in the basic alphabet, 2 in the extension, 0 in neither.
+fn gsm_septets(c: char) -> u8 {
+    match c {
+        '\0'..='\x7f' => ASCII_SEPTETS[c as usize],
+        '€' => 2,
+        '£' | '¥' | 'è' | 'é' | 'ù' | 'ì' | 'ò' | 'Ç' | 'Ø' | 'ø' | 'Å' | 'å' | 'Æ' | 'æ' | 'ß' | 'É' | '¤' | '¡'
+        | 'Ä' | 'Ö' | 'Ñ' | 'Ü' | '§' | '¿' | 'ä' | 'ö' | 'ñ' | 'ü' | 'à' => 1,
+        'Δ' | 'Φ' | 'Γ' | 'Λ' | 'Ω' | 'Π' | 'Ψ' | 'Σ' | 'Θ' | 'Ξ' => 1,
+        _ => 0,
+    }
+}
+
+/// [`gsm_septets`] of the ASCII characters.
+const ASCII_SEPTETS: [u8; 128] = {
+    let mut septets = [0; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        septets[byte] = match byte as u8 {
+            b'`' | 0x7f => 0,
+            b'^' | b'{' | b'}' | b'\\' | b'[' | b'~' | b']' | b'|' | 0x0c => 2,
+            b'\n' | b'\r' | b' '..=b'~' => 1,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    septets
+};
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The alphabets as the standard's tables print them.
+    const BASIC: &str = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡\
+                         ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà";
+    const EXTENSION: &str = "\u{c}^{}\\[~]|€";
+
+    /// Splits the text into parts literally, character by character.
+    fn reference(text: &str) -> SmsText {
+        let gsm = text.chars().all(|c| BASIC.contains(c) || EXTENSION.contains(c));
+        let width = |c: char| match gsm {
+            true => 1 + usize::from(EXTENSION.contains(c)),
+            false => c.len_utf16(),
+        };
+        let (encoding, alone, part) = if gsm { (Encoding::Gsm7, 160, 153) } else { (Encoding::Ucs2, 70, 67) };
+        let units = text.chars().map(width).sum();
+        let mut parts: Vec<Vec<char>> = Vec::new();
+        for c in text.chars() {
+            let room = if units <= alone { alone } else { part };
+            match parts.last_mut() {
+                Some(last) if last.iter().copied().map(width).sum::<usize>() + width(c) <= room => last.push(c),
+                _ => parts.push(vec![c]),
+            }
+        }
+        SmsText { encoding, units, parts: parts.len() }
+    }
+
+    #[test]
+    fn the_alphabet_is_the_one_of_the_standard() {
+        for c in (0..=0x10_ffff).filter_map(char::from_u32) {
+            let expected = if BASIC.contains(c) { 1 } else { 2 * u8::from(EXTENSION.contains(c)) };
+            assert_eq!(gsm_septets(c), expected, "{c:?}");
+        }
+        assert_eq!(BASIC.chars().count(), 127);
+    }
+
+    #[test]
+    fn parts_are_counted_at_every_border() {
+        let table: [(String, Encoding, usize, usize); 13] = [
+            (String::new(), Encoding::Gsm7, 0, 0),
+            ("a".repeat(160), Encoding::Gsm7, 160, 1),
+            ("a".repeat(161), Encoding::Gsm7, 161, 2),
+            ("a".repeat(306), Encoding::Gsm7, 306, 2),
+            ("a".repeat(307), Encoding::Gsm7, 307, 3),
+            ("€".repeat(80), Encoding::Gsm7, 160, 1),
+            // 153 is odd: the 77th euro sign does not straddle, so a part holds 76.
+            ("€".repeat(152), Encoding::Gsm7, 304, 2),
+            ("€".repeat(153), Encoding::Gsm7, 306, 3),
+            ("я".repeat(70), Encoding::Ucs2, 70, 1),
+            ("я".repeat(71), Encoding::Ucs2, 71, 2),
+            ("я".repeat(135), Encoding::Ucs2, 135, 3),
+            // 67 is odd too: a part holds 33 surrogate pairs.
+            ("😀".repeat(66), Encoding::Ucs2, 132, 2),
+            ("😀".repeat(67), Encoding::Ucs2, 134, 3),
+        ];
+        for (text, encoding, units, parts) in table {
+            assert_eq!(sms_text(&text), SmsText { encoding, units, parts }, "{text}");
+        }
+    }
+
+    #[test]
+    fn one_character_outside_the_alphabet_makes_the_whole_text_ucs2() {
+        for text in ["naïve", "Привіт", "tab\there", "back`tick", "ç"] {
+            assert_eq!(sms_text(text).encoding, Encoding::Ucs2, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_agree_with_a_literal_split(text in "[a-z€\\[\\]àΩя😀\\n ]{0,400}") {
+            prop_assert_eq!(sms_text(&text), reference(&text));
+        }
+
+        #[test]
+        fn parts_of_gsm_texts_agree_with_a_literal_split(text in "[a-z€^à\\n ]{100,700}") {
+            prop_assert_eq!(sms_text(&text), reference(&text));
+        }
+
+        #[test]
+        fn any_text_has_a_size(text in any::<String>()) {
+            prop_assert_eq!(sms_text(&text), reference(&text));
+        }
+    }
+}
