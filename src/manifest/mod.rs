@@ -1,1 +1,30 @@
-//! Campaign files and gateway profiles: YAML becomes `Campaign` and `Profile`.
+//! Campaign files and gateway profiles: YAML becomes [`Campaign`] and [`Profile`].
+//!
+//! It tells everything that these files and the text files they name show by themselves, all at
+//! once and each with its place. It reads no recipients, compiles no template, knows no network
+//! and no environment.
+//!
+//! The way of a file: bytes ([`file`]) become a tree with places ([`yaml`]), whose form is checked
+//! against the tables of [`keys`]; [`resolve`] and [`profile`] make the typed values of it.
+
+mod align;
+mod campaign;
+mod file;
+mod keys;
+mod places;
+mod profile;
+mod report;
+mod resolve;
+mod section;
+mod text_folders;
+mod value;
+mod yaml;
+
+pub use campaign::{Brief, Campaign, Delivery, Duplicates, OnInDoubt, SANDBOX, StopAfter};
+pub use keys::schema;
+pub use places::Places;
+pub use profile::{Address, GatewaySearch, Gateways, KeySource, Profile, check_against_profile, load_gateways};
+pub use report::Loaded;
+pub use resolve::load_campaign;
+pub use text_folders::TextFolders;
+pub use value::{NotReadable, Rate, Share};

@@ -1,0 +1,143 @@
+//! A campaign file, understood.
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::profile::Profile;
+use super::{Places, Rate, Share, TextFolders};
+use crate::domain::{Content, Endpoint, Text};
+
+/// The name of the built-in gateway: the sandbox, in-process.
+pub const SANDBOX: &str = "sandbox";
+
+/// A campaign, valid as far as its file and its text files alone show.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    /// What a run freezes.
+    pub brief: Brief,
+    /// The recipients' file.
+    pub recipients: PathBuf,
+    /// How it is sent; may change between two starts of a run.
+    pub delivery: Delivery,
+    /// Where the results go.
+    pub results: PathBuf,
+    /// The campaign file, as it was named.
+    pub file: PathBuf,
+    /// Where text files are looked for.
+    pub folders: TextFolders,
+    /// Where its keys and texts stand.
+    pub places: Places,
+}
+
+/// The part of a campaign that a run freezes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Brief {
+    /// The campaign's name: 1 to 64 of a-z, 0-9 and `-`.
+    pub name: String,
+    /// What makes a repeated campaign a new one.
+    pub edition: Option<Text>,
+    /// The profile's name; [`SANDBOX`] is built in.
+    pub gateway: String,
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// The IANA name of the time zone of local times.
+    pub timezone: Option<String>,
+    /// Template names with their columns' headers, in the file's order.
+    pub columns: Vec<(String, String)>,
+    /// The ISO 3166 code of the country of national numbers.
+    pub region: Option<String>,
+    /// What becomes of a repeated number.
+    pub duplicates: Duplicates,
+    /// The part of the rows that may be invalid.
+    pub max_invalid: Share,
+    /// Constants of the texts, in the file's order.
+    pub vars: Vec<(String, String)>,
+    /// What is said.
+    pub content: Content<Text>,
+}
+
+/// What becomes of a number that stands in the list more than once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Duplicates {
+    /// Its first row is sent, the others are skipped.
+    #[default]
+    Skip,
+    /// Nothing is sent.
+    Refuse,
+    /// Every row is sent.
+    Allow,
+}
+
+/// How fast and how carefully a campaign is sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delivery {
+    /// The most operations in a time.
+    pub rate: Rate,
+    /// The most operations in an envelope.
+    pub batch: NonZeroU32,
+    /// The most envelopes that wait for their answers.
+    pub in_flight: NonZeroU32,
+    /// How long an answer is waited for.
+    pub timeout: Duration,
+    /// What becomes of a row in doubt.
+    pub on_in_doubt: OnInDoubt,
+    /// What stops a run before its end.
+    pub stop_after: StopAfter,
+}
+
+/// What becomes of a row of which nobody knows whether it was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnInDoubt {
+    /// It stays in doubt until evidence or a person decides.
+    #[default]
+    Hold,
+}
+
+/// What stops a run before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StopAfter {
+    /// Envelopes in a row whose outcome is not known.
+    pub doubtful_envelopes: NonZeroU32,
+    /// Operations in a row that were rejected with the same text.
+    pub same_error_in_a_row: NonZeroU32,
+    /// The part of the answered operations that may be rejected.
+    pub rejected: Share,
+    /// How long a gateway that cannot be reached is tried.
+    pub unreachable: Duration,
+}
+
+impl Campaign {
+    /// Whether it is sent to the built-in sandbox, so to nobody.
+    #[must_use]
+    pub fn is_rehearsal(&self) -> bool {
+        self.brief.gateway == SANDBOX
+    }
+
+    /// The same campaign through another gateway; results that the file does not name follow it.
+    #[must_use]
+    pub fn sent_through(mut self, gateway: &str) -> Self {
+        gateway.clone_into(&mut self.brief.gateway);
+        if self.places.of_key("results").is_none() {
+            self.results = default_results(&self.file, &self.brief.name, gateway);
+        }
+        self
+    }
+}
+
+impl Delivery {
+    /// The same within what a profile allows: its rate and its envelope.
+    #[must_use]
+    pub fn within(self, profile: &Profile) -> Self {
+        Self { rate: self.rate.lower(profile.rate), batch: self.batch.min(profile.batch_limit), ..self }
+    }
+}
+
+/// Where the results of a campaign go that does not name a place.
+pub(super) fn default_results(file: &Path, name: &str, gateway: &str) -> PathBuf {
+    let suffix = if gateway == SANDBOX { ".sandbox.csv" } else { ".csv" };
+    file.parent().unwrap_or(Path::new("")).join("results").join(format!("{name}{suffix}"))
+}

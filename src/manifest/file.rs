@@ -1,0 +1,74 @@
+//! Reading a file that a person wrote, within bounds.
+
+use std::fs;
+use std::io::{ErrorKind, Read as _};
+use std::path::Path;
+
+use crate::finding::{Finding, Place, Source};
+
+/// The most bytes that a campaign file or gateways.yaml may have.
+const LARGEST: u64 = 1024 * 1024;
+
+/// The file at `path`, called `what` in findings.
+pub(super) fn read_source(path: &Path, what: &str) -> Result<Source, Box<Finding>> {
+    let name = path.display();
+    let unreadable = |error: std::io::Error| {
+        Box::new(match error.kind() {
+            ErrorKind::NotFound => Finding::error("file-missing", format!("{what} `{name}` does not exist"))
+                .help("check its name and the folder that you are in"),
+            _ => Finding::error("file-unreadable", format!("{what} `{name}` cannot be read: {error}"))
+                .help("check the file and its permissions"),
+        })
+    };
+    // Asked before opening: opening a pipe would wait for a writer.
+    let metadata = fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        let finding = Finding::error("file-unreadable", format!("`{name}` is not a file"));
+        return Err(Box::new(finding.help(format!("name {what} itself"))));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if bytes.len() as u64 > LARGEST {
+        let finding = Finding::error("file-too-large", format!("{what} `{name}` is larger than 1 MiB"));
+        return Err(Box::new(finding.help("is it the right file? recipients belong into a CSV file")));
+    }
+    decode(path, bytes)
+}
+
+fn decode(path: &Path, bytes: Vec<u8>) -> Result<Source, Box<Finding>> {
+    let error = match String::from_utf8(bytes) {
+        Ok(text) => return Ok(Source::new(path, text)),
+        Err(error) => error,
+    };
+    let at = error.utf8_error().valid_up_to();
+    let text = String::from_utf8_lossy(error.as_bytes());
+    let source = Source::new(path, text);
+    let finding = Finding::error("file-encoding", "this is not UTF-8 text")
+        .help("save the file as UTF-8: it was written in another encoding, such as Windows-1251 or UTF-16");
+    Err(Box::new(finding.at(Place::new(&source, at..at + '\u{fffd}'.len_utf8()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(bytes: &[u8]) -> Finding {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.yaml");
+        fs::write(&path, bytes).unwrap();
+        *read_source(&path, "the campaign file").unwrap_err()
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_a_campaign_is_refused_in_clear_words() {
+        let large = vec![b'#'; 1024 * 1024 + 1];
+        assert_eq!(refused(&large).rule, "file-too-large");
+        let encoding = refused(b"name: x\nvars: { a: \xcf\xf0\xe8 }\n");
+        assert_eq!(encoding.rule, "file-encoding");
+        let place = encoding.place.unwrap();
+        assert_eq!((place.line(), place.column()), (2, 12));
+        let missing = read_source(Path::new("no/such.yaml"), "the campaign file").unwrap_err();
+        assert_eq!(missing.message, "the campaign file `no/such.yaml` does not exist");
+        assert_eq!(read_source(Path::new("/"), "the campaign file").unwrap_err().rule, "file-unreadable");
+    }
+}

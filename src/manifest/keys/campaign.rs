@@ -1,0 +1,186 @@
+//! The keys of a campaign file.
+
+use super::{Key, Shape};
+
+const MOST: u32 = u32::MAX;
+const DAYS_2: u32 = 172_800;
+
+/// The keys at the top of a campaign file.
+pub(crate) static CAMPAIGN: &[Key] = &[
+    Key::new("name", Shape::Line, "autumn-sale")
+        .doc("The campaign's name, 1 to 64 of a-z, 0-9 and -; without it, the file's name."),
+    Key::new("edition", Shape::Template, "\"{{ today }}\"")
+        .doc("What makes a repeated campaign a new one; within one edition nobody gets a second message."),
+    Key::new("gateway", Shape::Line, "production")
+        .doc("The profile of gateways.yaml to send through; `sandbox` is the built-in rehearsal.")
+        .default("sandbox"),
+    Key::new("endpoint", Shape::OneOf { now: &["sync", "async"], later: &[] }, "async")
+        .doc("The gateway's endpoint: `sync` answers per message, `async` queues the request.")
+        .default("sync"),
+    Key::new("timezone", Shape::Line, "Europe/Kyiv")
+        .doc("The time zone of every local time in this file and of `today`."),
+    Key::new("recipients", Shape::Map(RECIPIENTS), "{ file: autumn-sale.csv }")
+        .doc("Who gets the campaign.")
+        .required(),
+    Key::new("vars", Shape::Texts, "{ shop: \"Olena & Co\" }")
+        .doc("Constants for the texts, used by their bare names; `0501234567` keeps its zero."),
+    Key::new("channels", Shape::Channels, "[ sms: { signature: OlenaCo, message: \"Hello\" } ]")
+        .doc("What is said, channel by channel, in the order in which they are tried.")
+        .required(),
+    Key::new("operation", Shape::OneOf { now: &["pipeline"], later: &[] }, "pipeline")
+        .doc("Sends as a `pipeline` even where the channels have a type of their own."),
+    Key::new("delivery", Shape::Map(DELIVERY), "{ rate: 10/s }")
+        .doc("How fast and how carefully the campaign is sent."),
+    Key::new("receipts", Shape::Line, "auto").doc("How delivery receipts are learned.").later(),
+    Key::new("schedule", Shape::Line, "{ at: 2026-12-01 10:00 }").doc("When the campaign runs by itself.").later(),
+    Key::new("results", Shape::Line, "results/autumn-sale.csv")
+        .doc("Where the results go; without it results/<name>.csv, for a rehearsal <name>.sandbox.csv."),
+];
+
+static RECIPIENTS: &[Key] = &[
+    Key::new("file", Shape::Line, "autumn-sale.csv")
+        .doc("The recipients: a CSV file in UTF-8 with a header, relative to this file.")
+        .required(),
+    Key::new("columns", Shape::Texts, "{ phone: \"Mobile\", first_name: \"First name\" }")
+        .doc("Names for templates, each with its column's header; other headers keep their name."),
+    Key::new("region", Shape::Line, "UA")
+        .doc("The ISO 3166 code of the country of national numbers; without it only international ones count."),
+    Key::new("where", Shape::Line, "plan == \"gold\"").doc("Who of the list is meant.").later(),
+    Key::new("duplicates", Shape::OneOf { now: &["skip", "refuse", "allow"], later: &[] }, "skip")
+        .doc("What becomes of a number that stands in the list twice.")
+        .default("skip"),
+    Key::new("max_invalid", Shape::Share, "10%")
+        .doc("If more of the rows than this are invalid, nothing is sent.")
+        .default("10%"),
+    Key::new("suppress", Shape::Line, "[stop-list.csv]").doc("Lists of numbers that are never written to.").later(),
+];
+
+static DELIVERY: &[Key] = &[
+    Key::new("rate", Shape::Rate, "10/s")
+        .doc("How many operations are sent in a time; at most what the profile allows.")
+        .default("10/s"),
+    Key::new("batch", Shape::Integer { least: 1, most: 10_000 }, "50")
+        .doc("How many operations one request carries.")
+        .default("50"),
+    Key::new("in_flight", Shape::Integer { least: 1, most: 64 }, "2")
+        .doc("How many requests wait for their answers at a time.")
+        .default("2"),
+    Key::new("timeout", Shape::Seconds { least: 1, most: 600 }, "30s")
+        .doc("How long an answer is waited for.")
+        .default("30s"),
+    Key::new("on_in_doubt", Shape::OneOf { now: &["hold"], later: &["assume_sent", "resend_if_not_found"] }, "hold")
+        .doc("What becomes of a message of which nobody knows whether it was sent.")
+        .default("hold"),
+    Key::new("stop_after", Shape::Map(STOP_AFTER), "{ rejected: 20% }").doc("What stops a run before its end."),
+    Key::new("window", Shape::Line, "09:00-20:00").doc("When messages may leave.").later(),
+    Key::new("until", Shape::Line, "2026-12-07 20:00").doc("When nothing leaves any more.").later(),
+];
+
+static STOP_AFTER: &[Key] = &[
+    Key::new("doubtful_envelopes", Shape::Integer { least: 1, most: 1_000_000 }, "3")
+        .doc("Requests in a row whose outcome is not known.")
+        .default("3"),
+    Key::new("same_error_in_a_row", Shape::Integer { least: 1, most: MOST }, "50")
+        .doc("Messages in a row that the gateway rejects with the same words.")
+        .default("50"),
+    Key::new("rejected", Shape::Share, "20%")
+        .doc("The part of the answered messages that may be rejected.")
+        .default("20%"),
+    Key::new("unreachable", Shape::Seconds { least: 1, most: 604_800 }, "30m")
+        .doc("How long a gateway that cannot be reached is tried.")
+        .default("30m"),
+];
+
+const SIGNATURE: Key = Key::new("signature", Shape::Template, "OlenaCo").doc("The sender name.").required();
+const MESSAGE: Key = Key::new("message", Shape::Message, "\"Hello, {{ first_name }}\"")
+    .doc("The text, or `{ file: NAME }` for a text file beside this file or in templates/.");
+const IMAGE: Key =
+    Key::new("image", Shape::Template, "https://cdn.example/autumn.png").doc("The address of the image.");
+const LINK: Key = Key::new("link", Shape::Template, "https://shop.example").doc("The address that the button opens.");
+const BUTTON: Key = Key::new("button", Shape::Template, "Shop now").doc("The caption of the button.");
+const SHORT_LINK: Key =
+    Key::new("short_link", Shape::Bool, "true").doc("Whether links are shortened and tracked, if the tariff has it.");
+const FIELDS: Key = Key::new("fields", Shape::Properties, "{ unsubscribe_link: true }")
+    .doc("Extra properties of the operation, sent as they are.");
+
+const fn lifetime(least: u32, most: u32) -> Key {
+    Key::new("lifetime", Shape::Seconds { least, most }, "1h").doc("How long delivery is tried on this channel.")
+}
+
+/// The channels, each with its keys.
+pub(crate) static CHANNELS: &[Key] = &[
+    Key::new("sms", Shape::Map(SMS), "{ signature: OlenaCo, message: \"Hello\" }").doc("A text message."),
+    Key::new("viber", Shape::Map(VIBER), "{ signature: OlenaCo, message: \"Hello\" }")
+        .doc("A Viber message; its type follows from the keys that are there."),
+    Key::new("rcs", Shape::Map(RCS), "{ signature: OlenaCo, message: \"Hello\", … }")
+        .doc("A rich message; image, button and link are required, but a pipeline cannot carry them."),
+    Key::new("telegram", Shape::Map(TELEGRAM), "{ message: \"{{ code }}\" }").doc("A one-time code by Telegram."),
+    Key::new("voice", Shape::Map(VOICE), "{ message: \"Your code is {{ code }}\", … }").doc("A spoken message."),
+    Key::new("whatsapp", Shape::Map(WHATSAPP), "{ signature: OlenaCo, message: \"Hello\" }")
+        .doc("A WhatsApp message; always a stage of a pipeline."),
+    Key::new("hlr", Shape::Map(ALONE), "{}").doc("A lookup of the number; sends nothing to anybody and stands alone."),
+    Key::new("call/otp", Shape::Map(ALONE), "{}")
+        .doc("A call whose last four digits are a one-time code; stands alone."),
+];
+
+static SMS: &[Key] = &[
+    SIGNATURE,
+    MESSAGE.required(),
+    lifetime(3_600, 259_200),
+    SHORT_LINK,
+    Key::new("max_parts", Shape::Integer { least: 1, most: 255 }, "3")
+        .doc("The most billed parts; a longer message makes its row invalid.")
+        .default("3"),
+    FIELDS,
+];
+
+static VIBER: &[Key] = &[
+    SIGNATURE,
+    MESSAGE,
+    Key::new(
+        "type",
+        Shape::OneOf { now: &["text", "image", "text+link", "text+image+link", "carousel"], later: &[] },
+        "text+image+link",
+    )
+    .doc("The form of the message, if it shall be named."),
+    IMAGE,
+    LINK,
+    BUTTON,
+    Key::new("carousel", Shape::List { of: &CARD, least: 2, most: 5 }, "[ { image: …, url: …, button: … }, … ]")
+        .doc("The cards of a carousel, 2 to 5."),
+    lifetime(60, DAYS_2),
+    SHORT_LINK,
+    FIELDS,
+];
+
+static CARD: Key =
+    Key::new("card", Shape::Map(CARD_KEYS), "{ image: …, url: …, button: … }").doc("One card of a carousel.");
+
+static CARD_KEYS: &[Key] = &[
+    Key::new("caption", Shape::Message, "Coats").doc("The card's text."),
+    IMAGE.required(),
+    Key::new("url", Shape::Template, "https://shop.example/1").doc("The address that the button opens.").required(),
+    BUTTON.required(),
+];
+
+static RCS: &[Key] = &[SIGNATURE, MESSAGE.required(), IMAGE, BUTTON, LINK, lifetime(60, MOST), SHORT_LINK, FIELDS];
+
+static TELEGRAM: &[Key] = &[MESSAGE.required(), lifetime(60, MOST), FIELDS];
+
+static VOICE: &[Key] = &[
+    MESSAGE.required(),
+    Key::new("gender", Shape::Template, "female").doc("The voice's gender, `male` or `female`."),
+    Key::new("language", Shape::Template, "uk-UA").doc("The language that is spoken."),
+    Key::new("name", Shape::Template, "uk-UA-Standard-A").doc("The voice."),
+    Key::new("dtmf", Shape::Bool, "true").doc("Whether the digit that the recipient presses is collected."),
+    FIELDS,
+];
+
+static WHATSAPP: &[Key] = &[SIGNATURE, MESSAGE.required(), FIELDS];
+
+static ALONE: &[Key] = &[FIELDS];
+
+/// The keys of a message that stands in a text file.
+pub(super) static TEXT_FILE: &[Key] = &[Key::new("file", Shape::Line, "autumn-sale.sms.txt")
+    .doc("The text file, looked for beside this file, then in templates/.")
+    .required()];

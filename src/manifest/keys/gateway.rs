@@ -1,0 +1,40 @@
+//! The keys of a profile in gateways.yaml.
+
+use super::{Key, Shape};
+
+/// The keys of one profile.
+pub(crate) static PROFILE: &[Key] = &[
+    Key::new("base_url", Shape::Line, "https://gateway.example")
+        .doc("The address of the synchronous endpoint, without its path.")
+        .required(),
+    Key::new("async_url", Shape::Line, "https://async.gateway.example")
+        .doc("The address of the asynchronous endpoint, without its path."),
+    Key::new("api_key", Shape::Secret, "{ env: CAMPAIGN_API_KEY }")
+        .doc("Where the API key is kept: an environment variable or a file.")
+        .required(),
+    Key::new("rate", Shape::Rate, "100/s").doc("The account's allowance, shared by every campaign."),
+    Key::new("batch_limit", Shape::Integer { least: 1, most: 10_000 }, "100")
+        .doc("The most operations in one request.")
+        .default("100"),
+    Key::new("limits", Shape::Map(LIMITS), "{ recipients: 50000 }")
+        .doc("What a run may not exceed without being told to."),
+    Key::new("trust_status", Shape::List { of: &HTTP_STATUS, least: 0, most: 200 }, "[429, 503]")
+        .doc("HTTP statuses of which the provider confirmed that they mean \"not executed\"."),
+    Key::new("fatal_errors", Shape::List { of: &ERROR_TEXT, least: 0, most: 100 }, "[Not enough money]")
+        .doc("Errors of single messages that stop a run."),
+    Key::new("proxy", Shape::Line, "http://proxy.example:3128")
+        .doc("The proxy that requests go through; those of the environment are not used."),
+    Key::new("account", Shape::Line, "main")
+        .doc("The account that the rate belongs to, if several profiles share one."),
+    Key::new("hook", Shape::Line, "{ public_url: https://hooks.example.com }")
+        .doc("Where delivery receipts are taken.")
+        .later(),
+];
+
+static LIMITS: &[Key] =
+    &[Key::new("recipients", Shape::Integer { least: 1, most: u32::MAX }, "50000")
+        .doc("The most recipients of a run.")];
+
+static HTTP_STATUS: Key = Key::new("status", Shape::Integer { least: 400, most: 599 }, "429").doc("An HTTP status.");
+
+static ERROR_TEXT: Key = Key::new("error", Shape::Line, "Not enough money").doc("The gateway's text of an error.");

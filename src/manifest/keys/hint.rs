@@ -1,0 +1,108 @@
+//! What was probably meant by a key that is not known where it stands.
+
+use super::{CAMPAIGN, CHANNELS, Key, Mark, Shape, find, names};
+use crate::finding::{did_you_mean, list};
+
+/// Words that people use for the gateway's own.
+const SYNONYMS: [(&str, &str); 18] = [
+    ("text", "message"),
+    ("body", "message"),
+    ("content", "message"),
+    ("sender", "signature"),
+    ("from", "signature"),
+    ("alpha_name", "signature"),
+    ("alphaname", "signature"),
+    ("ttl", "lifetime"),
+    ("validity", "lifetime"),
+    ("url", "link"),
+    ("picture", "image"),
+    ("cards", "carousel"),
+    ("variables", "vars"),
+    ("constants", "vars"),
+    ("country", "region"),
+    ("tz", "timezone"),
+    ("dedupe", "duplicates"),
+    ("speed", "rate"),
+];
+
+/// What to do about the unknown key `name` among `keys`.
+pub(super) fn hint(name: &str, keys: &'static [Key]) -> String {
+    let known = |name: &str| find(keys, name).is_some_and(|key| key.mark != Mark::Later);
+    if let Some((channel, rest)) = prefixed(name) {
+        let own = std::ptr::eq(keys, keys_of(channel));
+        return match (own, known(rest)) {
+            (true, true) => format!("write `{rest}`: keys stand without the channel's name"),
+            _ => format!("write it as `{rest}` under `{channel}`"),
+        };
+    }
+    if let Some((_, meant)) = SYNONYMS.iter().find(|(word, meant)| word.eq_ignore_ascii_case(name) && known(meant)) {
+        return format!("did you mean `{meant}`?");
+    }
+    let elsewhere = places(name);
+    if !elsewhere.is_empty() {
+        return format!("`{name}` belongs elsewhere: {}", list(elsewhere.iter().map(String::as_str)));
+    }
+    match did_you_mean(name, names(keys)) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("what may stand here: {}", list(names(keys))),
+    }
+}
+
+/// The key of a channel in the gateway's spelling, such as `viber_signature`.
+fn prefixed(name: &str) -> Option<(&'static str, &str)> {
+    CHANNELS.iter().find_map(|channel| {
+        let rest = name.strip_prefix(channel.name)?.strip_prefix('_')?;
+        find(keys_of(channel.name), rest).map(|_| (channel.name, rest))
+    })
+}
+
+fn keys_of(channel: &str) -> &'static [Key] {
+    match find(CHANNELS, channel).map(|key| key.shape) {
+        Some(Shape::Map(keys)) => keys,
+        _ => &[],
+    }
+}
+
+/// Where a campaign has a key of that name, as paths; only the first of the channels that share it.
+fn places(name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    walk(CAMPAIGN, "", name, &mut found);
+    if let Some(channel) = CHANNELS.iter().find(|channel| find(keys_of(channel.name), name).is_some()) {
+        found.push(format!("channels[…].{}.{name}", channel.name));
+    }
+    found
+}
+
+fn walk(keys: &'static [Key], above: &str, name: &str, found: &mut Vec<String>) {
+    for key in keys.iter().filter(|key| key.mark != Mark::Later) {
+        let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
+        if key.name == name {
+            found.push(path.clone());
+        }
+        if let Shape::Map(inner) = key.shape {
+            walk(inner, &path, name, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_in_the_wrong_place_or_spelling_is_told_where_it_belongs() {
+        let cases = [
+            ("viber_signature", keys_of("viber"), "write `signature`: keys stand without the channel's name"),
+            ("sms_message", keys_of("viber"), "write it as `message` under `sms`"),
+            ("message", CAMPAIGN, "`message` belongs elsewhere: `channels[…].sms.message`"),
+            ("batch", CAMPAIGN, "`batch` belongs elsewhere: `delivery.batch`"),
+            ("sender", keys_of("sms"), "did you mean `signature`?"),
+            ("signatur", keys_of("sms"), "did you mean `signature`?"),
+            ("chanels", CAMPAIGN, "did you mean `channels`?"),
+        ];
+        for (name, keys, help) in cases {
+            assert_eq!(hint(name, keys), help);
+        }
+        assert!(hint("zzz", keys_of("telegram")).contains("`message`, `lifetime` or `fields`"));
+    }
+}

@@ -1,0 +1,27 @@
+//! One item of the list of channels.
+
+use std::ops::Range;
+
+use crate::domain::Channel;
+use crate::manifest::yaml::{Entry, Node};
+
+/// A channel with what stands under it.
+pub(crate) struct ChannelItem<'n> {
+    /// The channel.
+    pub(crate) channel: Channel,
+    /// The channel's name in the file.
+    pub(crate) name_span: &'n Range<usize>,
+    /// The map of its keys; nothing where a bare name stands.
+    pub(crate) keys: Option<&'n Node>,
+}
+
+/// The channel that an item names: `- hlr`, or a map whose one key is a channel.
+pub(crate) fn channel_item(item: &Node) -> Option<ChannelItem<'_>> {
+    if let Some(scalar) = item.scalar() {
+        let channel = Channel::from_name(&scalar.text)?;
+        return Some(ChannelItem { channel, name_span: &item.span, keys: None });
+    }
+    let [Entry { key, key_span, value }] = item.entries()? else { return None };
+    let channel = Channel::from_name(key)?;
+    Some(ChannelItem { channel, name_span: key_span, keys: Some(value) })
+}

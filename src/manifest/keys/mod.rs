@@ -1,0 +1,143 @@
+//! The keys that a file may have.
+//!
+//! The tables are the only place that names a key, its form, its default and its meaning. The
+//! check of a file's structure, the hints about misplaced keys and the JSON Schema read them.
+
+mod campaign;
+mod gateway;
+mod hint;
+mod item;
+mod schema;
+mod structure;
+
+pub(crate) use campaign::{CAMPAIGN, CHANNELS};
+pub(crate) use gateway::PROFILE;
+pub(crate) use item::channel_item;
+pub use schema::schema;
+pub(crate) use structure::{check_root, check_whole};
+
+/// One key of a map.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What may stand behind it.
+    pub(crate) shape: Shape,
+    /// A value as somebody would write it.
+    pub(crate) example: &'static str,
+    /// What it is for.
+    pub(crate) doc: &'static str,
+    /// What holds without it, as it would be written.
+    pub(crate) default: Option<&'static str>,
+    /// Whether it may be left out, or may not be written yet.
+    pub(crate) mark: Mark,
+}
+
+/// Whether a key may be left out, or may not be written yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// May be left out.
+    Optional,
+    /// Must be there.
+    Required,
+    /// Its work is not built; it is refused by name.
+    Later,
+}
+
+/// What may stand behind a key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    /// A text of one line that is used as it is: a name, a path.
+    Line,
+    /// A text that is a template.
+    Template,
+    /// A template, or the text file that holds it.
+    Message,
+    /// A whole number.
+    Integer {
+        /// The smallest that is allowed.
+        least: u32,
+        /// The largest that is allowed.
+        most: u32,
+    },
+    /// `true` or `false`.
+    Bool,
+    /// A duration in seconds.
+    Seconds {
+        /// The shortest that is allowed.
+        least: u32,
+        /// The longest that is allowed.
+        most: u32,
+    },
+    /// A number of operations per time.
+    Rate,
+    /// A percentage.
+    Share,
+    /// One of some words.
+    OneOf {
+        /// The words that are allowed.
+        now: &'static [&'static str],
+        /// The words whose work is not built.
+        later: &'static [&'static str],
+    },
+    /// A map with these keys.
+    Map(&'static [Key]),
+    /// A map of the author's own names to constant texts.
+    Texts,
+    /// A map of anything, sent as it is.
+    Properties,
+    /// A list.
+    List {
+        /// What its items are.
+        of: &'static Key,
+        /// The fewest items.
+        least: usize,
+        /// The most items.
+        most: usize,
+    },
+    /// The list of channels.
+    Channels,
+    /// Where a secret is kept, never the secret itself.
+    Secret,
+}
+
+impl Key {
+    const fn new(name: &'static str, shape: Shape, example: &'static str) -> Self {
+        Self { name, shape, example, doc: "", default: None, mark: Mark::Optional }
+    }
+
+    const fn doc(mut self, doc: &'static str) -> Self {
+        self.doc = doc;
+        self
+    }
+
+    const fn default(mut self, value: &'static str) -> Self {
+        self.default = Some(value);
+        self
+    }
+
+    const fn required(mut self) -> Self {
+        self.mark = Mark::Required;
+        self
+    }
+
+    const fn later(mut self) -> Self {
+        self.mark = Mark::Later;
+        self
+    }
+
+    /// The key with its example, as somebody would write it.
+    pub(crate) fn written(&self) -> String {
+        format!("{}: {}", self.name, self.example)
+    }
+}
+
+/// The keys that can be used, by name.
+pub(crate) fn names(keys: &'static [Key]) -> impl Iterator<Item = &'static str> + Clone {
+    keys.iter().filter(|key| key.mark != Mark::Later).map(|key| key.name)
+}
+
+/// The key of that name.
+pub(crate) fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
+    keys.iter().find(|key| key.name == name)
+}

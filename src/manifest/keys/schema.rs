@@ -1,0 +1,118 @@
+//! The JSON Schema of a campaign file, for editors.
+
+use serde_json::{Map, Value, json};
+
+use super::campaign::TEXT_FILE;
+use super::{CAMPAIGN, CHANNELS, Key, Mark, Shape};
+
+/// The JSON Schema (draft 2020-12) of a campaign file.
+#[must_use]
+pub fn schema() -> Value {
+    let mut schema = map(CAMPAIGN);
+    schema.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
+    schema.insert("title".into(), json!("A campaign file"));
+    Value::Object(schema)
+}
+
+fn map(keys: &[Key]) -> Map<String, Value> {
+    let properties: Map<String, Value> = keys.iter().map(|key| (key.name.to_owned(), property(key))).collect();
+    let required: Vec<&str> = keys.iter().filter(|key| key.mark == Mark::Required).map(|key| key.name).collect();
+    object(json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    }))
+}
+
+fn property(key: &Key) -> Value {
+    if key.mark == Mark::Later {
+        return json!({ "not": {}, "description": format!("{} Not supported yet.", key.doc) });
+    }
+    let mut schema = shape(key.shape);
+    schema.insert("description".into(), json!(key.doc));
+    if let Some(default) = key.default {
+        let number = matches!(key.shape, Shape::Integer { .. });
+        let value =
+            if number { default.parse().map_or(json!(default), |number: u32| json!(number)) } else { json!(default) };
+        schema.insert("default".into(), value);
+    }
+    Value::Object(schema)
+}
+
+fn shape(shape: Shape) -> Map<String, Value> {
+    match shape {
+        Shape::Map(keys) => map(keys),
+        Shape::Line | Shape::Template => object(json!({ "type": ["string", "number", "boolean"] })),
+        Shape::Message => object(json!({ "anyOf": [self::shape(Shape::Template), map(TEXT_FILE)] })),
+        Shape::Integer { least, most } => object(json!({ "type": "integer", "minimum": least, "maximum": most })),
+        Shape::Bool => object(json!({ "type": "boolean" })),
+        Shape::Seconds { .. } => object(json!({ "type": ["string", "integer"], "pattern": "^[0-9]+[smhd]?$" })),
+        Shape::Rate => object(json!({
+            "type": "string",
+            "pattern": "^(unlimited|[0-9]+ ?/ ?(s|sec|second|m|min|minute|h|hour))$",
+        })),
+        Shape::Share => object(json!({ "type": "string", "pattern": "^[0-9]+(\\.[0-9]{1,2})? ?%$" })),
+        Shape::OneOf { now, .. } => object(json!({ "enum": now })),
+        Shape::Texts => object(json!({
+            "type": ["object", "null"],
+            "additionalProperties": self::shape(Shape::Template),
+        })),
+        Shape::Properties => object(json!({ "type": ["object", "null"] })),
+        Shape::List { of, least, most } => {
+            object(json!({ "type": "array", "items": property(of), "minItems": least, "maxItems": most }))
+        }
+        Shape::Channels => channels(),
+        Shape::Secret => object(json!({
+            "type": "object",
+            "properties": { "env": { "type": "string" }, "file": { "type": "string" } },
+            "minProperties": 1,
+            "maxProperties": 1,
+            "additionalProperties": false,
+        })),
+    }
+}
+
+/// A list whose items are maps of one channel; a channel that needs no key may stand as its name.
+fn channels() -> Map<String, Value> {
+    let mut item = map(CHANNELS);
+    item.insert("minProperties".into(), json!(1));
+    item.insert("maxProperties".into(), json!(1));
+    let needs_nothing = |key: &&Key| match key.shape {
+        Shape::Map(keys) => keys.iter().all(|key| key.mark != Mark::Required),
+        _ => true,
+    };
+    let bare: Vec<&str> = CHANNELS.iter().filter(needs_nothing).map(|key| key.name).collect();
+    object(json!({ "type": "array", "minItems": 1, "items": { "anyOf": [item, { "enum": bare }] } }))
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_in_the_schema_with_its_meaning() {
+        let schema = schema();
+        for key in CAMPAIGN {
+            let property = &schema["properties"][key.name];
+            assert!(property["description"].as_str().is_some_and(|doc| doc.len() > 10), "{}", key.name);
+        }
+        let channel = &schema["properties"]["channels"]["items"]["anyOf"][0]["properties"]["sms"];
+        assert_eq!(channel["required"], json!(["signature", "message"]));
+        assert_eq!(channel["properties"]["lifetime"]["type"], json!(["string", "integer"]));
+        assert_eq!(schema["properties"]["delivery"]["properties"]["batch"]["default"], json!(50));
+        assert_eq!(schema["required"], json!(["recipients", "channels"]));
+    }
+
+    #[test]
+    fn a_key_that_is_not_built_yet_is_refused_by_the_schema_too() {
+        assert_eq!(schema()["properties"]["receipts"]["not"], json!({}));
+    }
+}

@@ -1,0 +1,297 @@
+//! Whether a file has the form that the tables give it. Finds everything, stops at nothing.
+
+use super::hint::hint;
+use super::{CHANNELS, Key, Mark, Shape, campaign::TEXT_FILE, channel_item, find, names};
+use crate::domain::Channel;
+use crate::finding::{Finding, did_you_mean, list};
+use crate::manifest::report::Report;
+use crate::manifest::value::{Rate, Seconds, Share};
+use crate::manifest::yaml::{Content, Entry, Node, Scalar};
+
+/// Checks the map `node`, called `owner` in findings, against its keys.
+pub(crate) fn check(node: &Node, owner: &str, keys: &'static [Key], report: &mut Report) {
+    let Some(entries) = node.entries() else {
+        let finding = Finding::error("wrong-type", format!("{owner} must be a map of keys, but is {}", kind(node)));
+        return report.at(&head(node), finding.help(format!("begin with `{}: `", names(keys).next().unwrap_or(""))));
+    };
+    for entry in entries {
+        match find(keys, &entry.key) {
+            Some(key) if key.mark == Mark::Later => {
+                let finding = Finding::error("not-supported", format!("`{}` is not supported yet", key.name));
+                report.at(&entry.key_span, finding.help("remove it"));
+            }
+            Some(key) => value(key, entry, report),
+            None => {
+                let finding = Finding::error("unknown-key", format!("unknown key `{}` in {owner}", entry.key));
+                report.at(&entry.key_span, finding.help(hint(&entry.key, keys)));
+            }
+        }
+    }
+}
+
+/// Tells the required keys that a map has not; `span` is where the map is named.
+fn required(node: &Node, (owner, span): (&str, &std::ops::Range<usize>), keys: &'static [Key], report: &mut Report) {
+    let missing = |key: &&Key| key.mark == Mark::Required && node.get(key.name).is_none();
+    for key in keys.iter().filter(missing).filter(|_| node.entries().is_some()) {
+        let finding = Finding::error("missing-key", format!("{owner} needs `{}`", key.name));
+        report.at(span, finding.help(format!("add `{}`", key.written())));
+    }
+}
+
+/// Checks a map and that it has what it needs.
+pub(crate) fn check_whole(entry: &Entry, keys: &'static [Key], report: &mut Report) {
+    let owner = format!("`{}`", entry.key);
+    check(&entry.value, &owner, keys, report);
+    required(&entry.value, (&owner, &entry.key_span), keys, report);
+}
+
+/// Checks the map at the top of a file.
+pub(crate) fn check_root(node: &Node, keys: &'static [Key], report: &mut Report) {
+    check(node, "the campaign", keys, report);
+    required(node, ("the campaign", &(node.span.start..node.span.start)), keys, report);
+}
+
+fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
+    let node = &entry.value;
+    match (key.shape, &node.content) {
+        (Shape::Map(keys), _) if node.entries().is_some() => check_whole(entry, keys, report),
+        (Shape::Message, Content::Map(_)) => check_whole(entry, TEXT_FILE, report),
+        (Shape::Texts, _) if node.entries().is_some() => texts(node, report),
+        (Shape::Properties, _) if node.entries().is_some() => {}
+        (Shape::Channels, Content::List(items)) if !items.is_empty() => {
+            items.iter().for_each(|item| channel(item, report));
+        }
+        (Shape::Channels, Content::Map(entries)) => channels_without_dashes(entry, entries, report),
+        (Shape::List { of, least, most }, Content::List(items)) => {
+            if !(least..=most).contains(&items.len()) {
+                let message = format!("`{}` has {} items, but must have {least} to {most}", key.name, items.len());
+                report.at(&entry.key_span, Finding::error("out-of-range", message));
+            }
+            for item in items {
+                let item = Entry { key: key.name.into(), key_span: head(item), value: item.clone() };
+                value(of, &item, report);
+            }
+        }
+        (Shape::Secret, _) => secret(key, entry, report),
+        (_, Content::Scalar(scalar)) if scalar.is_null() => {
+            let finding = Finding::error("empty-value", format!("`{}` has no value", key.name));
+            report.at(&entry.key_span, finding.help(format!("write it like `{}`, or remove it", key.written())));
+        }
+        (shape, Content::Scalar(scalar)) if !is_collection(shape) => self::scalar(key, entry, scalar, report),
+        _ => wrong_type(key, entry, report),
+    }
+}
+
+fn is_collection(shape: Shape) -> bool {
+    match shape {
+        Shape::Map(_) | Shape::Texts | Shape::Properties | Shape::List { .. } | Shape::Channels | Shape::Secret => true,
+        Shape::Line
+        | Shape::Template
+        | Shape::Message
+        | Shape::Integer { .. }
+        | Shape::Bool
+        | Shape::Seconds { .. }
+        | Shape::Rate
+        | Shape::Share
+        | Shape::OneOf { .. } => false,
+    }
+}
+
+fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
+    let text = scalar.text.as_str();
+    let within = |number: u32, least, most| if (least..=most).contains(&number) { None } else { Some("out-of-range") };
+    let problem = match key.shape {
+        Shape::Line if text.trim().is_empty() => Some("empty-value"),
+        Shape::Line if text.trim_end().contains('\n') => Some("wrong-type"),
+        Shape::Integer { least, most } if scalar.is_plain() && digits(text) => {
+            text.parse().map_or(Some("out-of-range"), |number| within(number, least, most))
+        }
+        Shape::Integer { .. } => Some("wrong-type"),
+        Shape::Bool if scalar.is_plain() && matches!(text, "true" | "false") => None,
+        Shape::Bool => Some("wrong-type"),
+        Shape::Seconds { least, most } => {
+            text.parse().map_or(Some("wrong-type"), |Seconds(number)| within(number, least, most))
+        }
+        Shape::Rate => text.parse::<Rate>().err().map(|_| "wrong-type"),
+        Shape::Share => text.parse::<Share>().err().map(|_| "wrong-type"),
+        Shape::OneOf { now, .. } if now.contains(&text) => None,
+        Shape::OneOf { later, .. } if later.contains(&text) => {
+            let finding = Finding::error("not-supported", format!("`{}: {text}` is not supported yet", key.name));
+            return report.at(&entry.value.span, finding.help(format!("write `{}`", key.written())));
+        }
+        Shape::OneOf { .. } => Some("unknown-value"),
+        _ => None,
+    };
+    if let Some(rule) = problem {
+        let message = format!("`{}` is `{text}`, but must be {}", key.name, expected(key.shape));
+        report.at(&entry.value.span, Finding::error(rule, message).help(advice(key, scalar)));
+    }
+}
+
+fn digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn advice(key: &Key, scalar: &Scalar) -> String {
+    let text = scalar.text.as_str();
+    match key.shape {
+        Shape::OneOf { now, .. } => match did_you_mean(text, now.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("write it like `{}`", key.written()),
+        },
+        Shape::Integer { .. } if digits(text) && !scalar.is_plain() => "write the number without quotes".into(),
+        Shape::Share if digits(text) => format!("write `{text}%`"),
+        Shape::Rate if digits(text) => format!("write `{text}/s` or `{text}/min`"),
+        _ => format!("write it like `{}`", key.written()),
+    }
+}
+
+fn expected(shape: Shape) -> String {
+    match shape {
+        Shape::Line => "a text of one line".into(),
+        Shape::Template => "a text".into(),
+        Shape::Message => "a text or `{ file: NAME }`".into(),
+        Shape::Integer { least, most: u32::MAX } => format!("a whole number from {least}"),
+        Shape::Integer { least, most } => format!("a whole number from {least} to {most}"),
+        Shape::Bool => "`true` or `false`".into(),
+        Shape::Seconds { least, most: u32::MAX } => format!("a time of at least {}", Seconds(least)),
+        Shape::Seconds { least, most } => format!("a time from {} to {}", Seconds(least), Seconds(most)),
+        Shape::Rate => "a rate such as `10/s`, `600/min` or `unlimited`".into(),
+        Shape::Share => "a percentage from `0%` to `100%`".into(),
+        Shape::OneOf { now, .. } => list(now.iter().copied()),
+        Shape::Map(_) | Shape::Properties => "a map of keys".into(),
+        Shape::Texts => "a map of names and texts".into(),
+        Shape::List { .. } => "a list".into(),
+        Shape::Channels => "a list of channels".into(),
+        Shape::Secret => "a reference".into(),
+    }
+}
+
+fn wrong_type(key: &Key, entry: &Entry, report: &mut Report) {
+    let node = &entry.value;
+    let (message, help) = match (key.shape, &node.content) {
+        (Shape::Template | Shape::Message, Content::Map(_)) if report.slice(&node.span).starts_with('{') => (
+            format!("`{}` begins with a brace and is read as a map, not as a text", key.name),
+            format!("put the whole text in quotes: `{}: \"{}\"`", key.name, report.slice(&node.span).replace('"', "'")),
+        ),
+        (Shape::Map(keys), Content::Scalar(scalar)) => {
+            let needed = keys.iter().find(|key| key.mark == Mark::Required).map_or("", |key| key.name);
+            let help = format!("write `{}: {{ {needed}: {} }}`", key.name, scalar.text);
+            let help = if needed.is_empty() { format!("write it like `{}`", key.written()) } else { help };
+            (format!("`{}` must be a map of keys, but is a single value", key.name), help)
+        }
+        _ => (
+            format!("`{}` must be {}, but is {}", key.name, expected(key.shape), kind(node)),
+            format!("write it like `{}`", key.written()),
+        ),
+    };
+    report.at(&head(node), Finding::error("wrong-type", message).help(help));
+}
+
+/// Where a secret is kept. No finding repeats what was written: it may be the secret.
+fn secret(key: &Key, entry: &Entry, report: &mut Report) {
+    let known = |inner: &Entry| matches!(inner.key.as_str(), "env" | "file") && inner.value.scalar().is_some();
+    let fine =
+        entry.value.entries().is_some_and(|entries| matches!(entries, [one] if known(one) && !one.value.is_null()));
+    if !fine {
+        let message = format!("`{}` must say where the key is kept, not hold the key", key.name);
+        let help = format!("write `{0}: {{ env: NAME }}` or `{0}: {{ file: PATH }}`", key.name);
+        report.at(&entry.key_span, Finding::error("secret", message).help(help));
+    }
+}
+
+fn texts(node: &Node, report: &mut Report) {
+    for entry in node.entries().unwrap_or_default() {
+        let (problem, help) = match &entry.value.content {
+            Content::Scalar(scalar) if !scalar.is_null() => continue,
+            Content::Scalar(_) => ("has no value", "write `\"\"` if an empty text is meant"),
+            Content::List(_) | Content::Map(_) => ("must be one text", "put the value in quotes"),
+        };
+        let finding = Finding::error("wrong-type", format!("`{}` {problem}", entry.key)).help(help);
+        report.at(&entry.key_span, finding);
+    }
+}
+
+fn channel(item: &Node, report: &mut Report) {
+    if let Some(found) = channel_item(item) {
+        let nothing = Node { content: Content::Map(Vec::new()), span: item.span.clone() };
+        let key = found.channel.name().to_owned();
+        let value = found.keys.cloned().unwrap_or(nothing);
+        let entry = Entry { key, key_span: found.name_span.clone(), value };
+        if let Some(key) = find(CHANNELS, &entry.key) {
+            self::value(key, &entry, report);
+        }
+        return;
+    }
+    let finding = match &item.content {
+        Content::Scalar(scalar) => unknown_channel(&scalar.text),
+        Content::Map(entries) => match entries.as_slice() {
+            [one] => {
+                let finding = unknown_channel(&one.key);
+                return report.at(&one.key_span, finding);
+            }
+            _ => crowded(entries),
+        },
+        Content::List(_) => Finding::error("wrong-type", "an item of `channels` is a channel, not another list")
+            .help("write each as `- sms: …`"),
+    };
+    report.at(&head(item), finding);
+}
+
+/// An item that is a map of several keys: two channels, or a channel whose keys are not indented.
+fn crowded(entries: &[Entry]) -> Finding {
+    let channels: Vec<&Entry> = entries.iter().filter(|entry| Channel::from_name(&entry.key).is_some()).collect();
+    match channels.as_slice() {
+        [] => Finding::error("unknown-channel", "this item names no channel")
+            .help(format!("begin it with a channel: {}", list(names(CHANNELS)))),
+        [one] if one.value.is_null() => {
+            Finding::error("yaml-indentation", format!("the keys of `{}` do not stand under it", one.key))
+                .help(format!("indent them deeper than `{}` by two spaces", one.key))
+        }
+        [one] => Finding::error("yaml-indentation", format!("other keys stand beside the channel `{}`", one.key))
+            .help("indent what belongs to the channel under it, and begin other channels with `- `"),
+        [first, second, ..] => {
+            Finding::error("crowded-item", format!("`{}` and `{}` stand in one item", first.key, second.key))
+                .help(format!("begin each channel with its own dash: `- {}: …`", second.key))
+        }
+    }
+}
+
+fn unknown_channel(name: &str) -> Finding {
+    let finding = Finding::error("unknown-channel", format!("`{name}` is not a channel"));
+    match did_you_mean(name, names(CHANNELS)) {
+        Some(meant) => finding.help(format!("did you mean `{meant}`?")),
+        None => finding.help(format!("channels are {}", list(names(CHANNELS)))),
+    }
+}
+
+fn channels_without_dashes(entry: &Entry, channels: &[Entry], report: &mut Report) {
+    let first = channels.first().map_or("sms", |channel| channel.key.as_str());
+    let finding = Finding::error("wrong-type", "`channels` must be a list; the dashes are missing");
+    report.at(&entry.key_span, finding.help(format!("begin each channel with a dash: `- {first}: …`")));
+    for channel in channels {
+        match find(CHANNELS, &channel.key) {
+            Some(key) => value(key, channel, report),
+            None => report.at(&channel.key_span, unknown_channel(&channel.key)),
+        }
+    }
+}
+
+/// What a node is, in words.
+fn kind(node: &Node) -> &'static str {
+    match &node.content {
+        Content::Scalar(scalar) if scalar.is_null() => "empty",
+        Content::Scalar(_) => "a single value",
+        Content::List(_) => "a list",
+        Content::Map(_) => "a map",
+    }
+}
+
+/// The place of a node that is shown: its first key, item or character rather than all its lines.
+fn head(node: &Node) -> std::ops::Range<usize> {
+    match &node.content {
+        Content::Scalar(_) => node.span.clone(),
+        Content::List(items) => items.first().map_or_else(|| node.span.clone(), head),
+        Content::Map(entries) => entries.first().map_or_else(|| node.span.clone(), |entry| entry.key_span.clone()),
+    }
+}

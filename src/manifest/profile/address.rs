@@ -1,0 +1,121 @@
+//! Addresses of endpoints.
+
+use std::fmt;
+
+use reqwest::Url;
+
+/// The address of an endpoint without its path: `https://`, or `http://` to loopback.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address(Url);
+
+impl Address {
+    /// The address in `text`.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what to do.
+    pub(super) fn parse(text: &str) -> Result<Self, (String, &'static str)> {
+        let url = Url::parse(text).map_err(|error| {
+            (format!("`{text}` is not an address: {error}"), "write it like `https://gateway.example`")
+        })?;
+        let problem = |message: &str, help| Err((message.to_owned(), help));
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+            return problem(
+                "the address must begin with `https://` and a host",
+                "write it like `https://gateway.example`",
+            );
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return problem("the address holds a user or a password", "remove what stands before `@`");
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return problem("the address has a query or a fragment", "remove `?` or `#` and what follows");
+        }
+        if ["/api/json.php", "/v1/json"].iter().any(|path| url.path().trim_end_matches('/').ends_with(path)) {
+            return problem(
+                "the address includes the path of the endpoint",
+                "remove the path; it is added when sending",
+            );
+        }
+        let address = Self(url);
+        if address.0.scheme() == "http" && !address.is_loopback() {
+            return problem("plain `http` would send the API key unprotected", "write `https://`");
+        }
+        Ok(address)
+    }
+
+    /// The address without a final slash.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str().trim_end_matches('/')
+    }
+
+    /// The host with its port, if the port is not the usual one.
+    #[must_use]
+    pub fn host(&self) -> String {
+        let host = self.0.host_str().unwrap_or_default();
+        self.0.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
+    /// Whether it is this machine.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        let host = self.0.host_str().unwrap_or_default();
+        let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+        host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_address_is_https_or_loopback() {
+        let cases = [
+            ("https://gateway.example", "https://gateway.example", "gateway.example", false),
+            ("https://gateway.example:8443/", "https://gateway.example:8443", "gateway.example:8443", false),
+            ("https://gateway.example/eu/", "https://gateway.example/eu", "gateway.example", false),
+            ("http://127.0.0.1:8025", "http://127.0.0.1:8025", "127.0.0.1:8025", true),
+            ("http://localhost", "http://localhost", "localhost", true),
+            ("http://[::1]:80", "http://[::1]", "[::1]", true),
+        ];
+        for (text, shown, host, loopback) in cases {
+            let address = Address::parse(text).unwrap();
+            assert_eq!((address.as_str(), address.host().as_str(), address.is_loopback()), (shown, host, loopback));
+        }
+    }
+
+    #[test]
+    fn anything_that_could_leak_or_mislead_is_refused() {
+        let cases = [
+            "http://gateway.example",
+            "http://127.0.0.1.example",
+            "https://user:secret@gateway.example",
+            "https://gateway.example?key=1",
+            "https://gateway.example/#x",
+            "https://gateway.example/api/json.php",
+            "ftp://gateway.example",
+            "gateway.example",
+            "https://",
+            "",
+        ];
+        for text in cases {
+            assert!(Address::parse(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text: String) {
+            let _ = Address::parse(&text);
+        }
+    }
+}

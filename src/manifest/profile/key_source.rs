@@ -1,0 +1,111 @@
+//! Where an API key is kept, and reading it from there.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use secrecy::SecretString;
+
+/// The most bytes that a key may have.
+const LONGEST: u64 = 4096;
+
+/// Where an API key is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySource {
+    /// In an environment variable of that name.
+    Env(String),
+    /// In a file that only its owner can read.
+    File(PathBuf),
+}
+
+impl KeySource {
+    /// Reads the key; `env` looks a variable up. White space around the key is dropped.
+    ///
+    /// # Errors
+    /// Why there is no key, and what to do; never any part of the key.
+    pub fn read(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<SecretString, String> {
+        let (text, place) = match self {
+            KeySource::Env(name) => {
+                let missing = || format!("the environment variable `{name}` is not set; set it to the API key");
+                (env(name).ok_or_else(missing)?, format!("the environment variable `{name}`"))
+            }
+            KeySource::File(path) => (read_file(path)?, format!("`{}`", path.display())),
+        };
+        let key = text.trim_start_matches('\u{feff}').trim();
+        if key.is_empty() {
+            return Err(format!("{place} is empty; put the API key there"));
+        }
+        if key.chars().any(char::is_control) {
+            return Err(format!("{place} holds more than one line; put only the API key there"));
+        }
+        Ok(SecretString::from(key))
+    }
+}
+
+fn read_file(path: &Path) -> Result<String, String> {
+    let name = path.display();
+    let unreadable = |error: std::io::Error| {
+        format!("the API key's file `{name}` cannot be read: {error}; check the path in gateways.yaml")
+    };
+    let metadata = fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(format!("the API key's file `{name}` is not a file; name the file that holds the key"));
+    }
+    if is_open_to_others(&metadata) {
+        return Err(format!("the API key's file `{name}` can be read by others; run `chmod 600 {name}`"));
+    }
+    let mut text = String::new();
+    fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text)).map_err(unreadable)?;
+    if text.len() as u64 > LONGEST {
+        return Err(format!("the API key's file `{name}` is larger than {LONGEST} bytes; put only the key there"));
+    }
+    Ok(text)
+}
+
+#[cfg(unix)]
+fn is_open_to_others(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    metadata.permissions().mode() & 0o077 != 0
+}
+
+#[cfg(not(unix))]
+fn is_open_to_others(_: &fs::Metadata) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret as _;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_read_from_the_environment_without_space_around_it() {
+        let env = |name: &str| (name == "KEY").then(|| " s3cret\n".to_owned());
+        let key = KeySource::Env("KEY".into()).read(&env).unwrap();
+        assert_eq!(key.expose_secret(), "s3cret");
+        assert!(KeySource::Env("OTHER".into()).read(&env).unwrap_err().contains("`OTHER` is not set"));
+        let empty = |_: &str| Some(" ".to_owned());
+        assert!(KeySource::Env("KEY".into()).read(&empty).unwrap_err().contains("is empty"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_is_read_only_from_a_file_that_nobody_else_can_read() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gateway.key");
+        fs::write(&path, "s3cret\n").unwrap();
+        let read = |mode| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            KeySource::File(path.clone()).read(&|_| None)
+        };
+        assert_eq!(read(0o600).unwrap().expose_secret(), "s3cret");
+        for mode in [0o640, 0o604, 0o660] {
+            assert!(read(mode).unwrap_err().contains("chmod 600"), "{mode:o}");
+        }
+        fs::write(&path, "s3cret\nmore").unwrap();
+        let error = read(0o600).unwrap_err();
+        assert!(error.contains("more than one line") && !error.contains("s3cret"));
+    }
+}

@@ -1,0 +1,207 @@
+//! gateways.yaml becomes profiles.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::conceal::conceal;
+use super::{Address, GatewaySearch, KeySource, Profile};
+use crate::finding::{Finding, Source, did_you_mean, list};
+use crate::manifest::Rate;
+use crate::manifest::campaign::SANDBOX;
+use crate::manifest::file::read_source;
+use crate::manifest::keys::{PROFILE, check_whole};
+use crate::manifest::report::{Loaded, Report};
+use crate::manifest::resolve::is_slug;
+use crate::manifest::section::Section;
+use crate::manifest::yaml::{self, Entry, Node};
+
+/// The profiles that were found.
+#[derive(Clone, Debug, Default)]
+pub struct Gateways {
+    profiles: Vec<Profile>,
+    /// The file that was read; nothing when there is none.
+    file: Option<PathBuf>,
+    /// Where it was looked for.
+    looked: Vec<PathBuf>,
+}
+
+impl Gateways {
+    /// Every profile, in the file's order.
+    #[must_use]
+    pub fn profiles(&self) -> &[Profile] {
+        &self.profiles
+    }
+
+    /// The file that was read; nothing when there is none.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The profile of that name.
+    ///
+    /// # Errors
+    /// That there is none, with what was probably meant and where profiles were looked for.
+    pub fn profile(&self, name: &str) -> Result<&Profile, Box<Finding>> {
+        if let Some(profile) = self.profiles.iter().find(|profile| profile.name == name) {
+            return Ok(profile);
+        }
+        let names = || self.profiles.iter().map(|profile| profile.name.as_str());
+        let help = match (&self.file, did_you_mean(name, names().chain([SANDBOX]))) {
+            (_, Some(meant)) => format!("did you mean `{meant}`?"),
+            (Some(file), None) if self.profiles.is_empty() => format!("`{}` has no profiles", file.display()),
+            (Some(file), None) => format!("`{}` has {}", file.display(), list(names()).replace(" or ", " and ")),
+            (None, None) => {
+                let looked: Vec<String> = self.looked.iter().map(|path| path.display().to_string()).collect();
+                let looked = list(looked.iter().map(String::as_str)).replace(" or ", " and ");
+                format!("write a gateways.yaml with it; it was looked for as {looked}")
+            }
+        };
+        Err(Box::new(Finding::error("unknown-gateway", format!("there is no gateway `{name}`")).help(help)))
+    }
+}
+
+/// Reads the profiles; a search that finds no file gives none.
+#[must_use]
+pub fn load_gateways(search: &GatewaySearch) -> Loaded<Gateways> {
+    let looked = search.candidates();
+    let found = search.named().map(Path::to_owned).or_else(|| looked.iter().find(|path| path.exists()).cloned());
+    let Some(file) = found else {
+        return Loaded::new(Some(Gateways { looked, ..Gateways::default() }), Vec::new());
+    };
+    let source = match read_source(&file, "the gateways file") {
+        Ok(source) => source,
+        Err(finding) => return Loaded::new(None, vec![*finding]),
+    };
+    let (profiles, findings) = read_profiles(&source);
+    Loaded::new(Some(Gateways { profiles, file: Some(file), looked }), findings)
+}
+
+fn read_profiles(source: &Source) -> (Vec<Profile>, Vec<Finding>) {
+    // The tree is read from what was typed; findings show the text without keys.
+    let mut report = Report::new(source);
+    let tree = yaml::read(&mut report);
+    let shown = Source::new(source.path(), conceal(source.text()));
+    for place in report.findings.iter_mut().filter_map(|finding| finding.place.as_mut()) {
+        place.source = shown.clone();
+    }
+    report.source = shown;
+    let Some(tree) = tree else { return (Vec::new(), report.into_findings()) };
+    let Some(entries) = tree.entries() else {
+        let finding = Finding::error("wrong-type", "the file must be a map of profiles");
+        report.at(&tree.span, finding.help("write `production:` and under it `base_url: …`"));
+        return (Vec::new(), report.into_findings());
+    };
+    let profiles: Vec<Profile> =
+        entries.iter().filter_map(|entry| profile(entry, source.path(), &mut report)).collect();
+    (profiles, report.into_findings())
+}
+
+fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
+    refuse_name(entry, report);
+    if entry.value.entries().is_none() {
+        let finding = Finding::error("wrong-type", format!("the profile `{}` must be a map of keys", entry.key));
+        report.at(&entry.key_span, finding.help("write under it `base_url: …`, `api_key: …` and `rate: …`"));
+        return None;
+    }
+    check_whole(entry, PROFILE, report);
+    let section = Section::new(Some(&entry.value), PROFILE);
+    let base_url = address(section, "base_url", report);
+    let async_url = address(section, "async_url", report);
+    let proxy = proxy(section, report);
+    let api_key = key_source(section, file, report);
+    let base_url = base_url?;
+    let loopback = base_url.is_loopback() && async_url.as_ref().is_none_or(Address::is_loopback);
+    let account = section.text("account").map_or_else(|| format!("{}@{}", entry.key, base_url.host()), str::to_owned);
+    Some(Profile {
+        name: entry.key.clone(),
+        rate: rate(section, (loopback, &entry.key_span), report)?,
+        api_key: api_key?,
+        async_url,
+        batch_limit: section.parsed("batch_limit")?,
+        recipients_limit: section.section("limits").parsed("recipients"),
+        trust_status: items(section, "trust_status").filter_map(|text| text.parse().ok()).collect(),
+        fatal_errors: match section.value("fatal_errors") {
+            Some(_) => items(section, "fatal_errors").map(str::to_owned).collect(),
+            None => vec!["Not enough money".to_owned()],
+        },
+        proxy,
+        account,
+        base_url,
+    })
+}
+
+fn refuse_name(entry: &Entry, report: &mut Report) {
+    let finding = if entry.key == SANDBOX {
+        Finding::error("reserved-name", "`sandbox` is the built-in gateway and needs no profile")
+            .help("give the profile another name, such as `local`")
+    } else if is_slug(&entry.key) {
+        return;
+    } else {
+        Finding::error("profile-name", format!("`{}` cannot be a profile's name", entry.key))
+            .help("use 1 to 64 of a-z, 0-9 and `-`")
+    };
+    report.at(&entry.key_span, finding);
+}
+
+fn address(section: Section<'_>, key: &str, report: &mut Report) -> Option<Address> {
+    let (text, span) = section.typed(key)?;
+    Address::parse(text)
+        .map_err(|(message, help)| report.at(span, Finding::error("gateway-address", message).help(help)))
+        .ok()
+}
+
+fn proxy(section: Section<'_>, report: &mut Report) -> Option<String> {
+    let (text, span) = section.typed("proxy")?;
+    let usable = reqwest::Url::parse(text).is_ok_and(|url| url.has_host() && matches!(url.scheme(), "http" | "https"));
+    if !usable {
+        let finding = Finding::error("proxy-address", format!("`{text}` is not the address of a proxy"));
+        report.at(span, finding.help("write it like `http://proxy.example:3128`"));
+    }
+    Some(text.to_owned())
+}
+
+fn key_source(section: Section<'_>, file: &Path, report: &mut Report) -> Option<KeySource> {
+    let [one] = section.value("api_key")?.entries()? else { return None };
+    let text = one.value.scalar()?.text.trim();
+    match one.key.as_str() {
+        "env" if is_variable(text) => Some(KeySource::Env(text.to_owned())),
+        "env" => {
+            // What stands here may be the key itself, so it is not repeated.
+            let finding = Finding::error("secret", "`env` must be the name of an environment variable");
+            report.at(&one.key_span, finding.help("write `api_key: { env: CAMPAIGN_API_KEY }`"));
+            None
+        }
+        "file" => Some(KeySource::File(file.parent().unwrap_or(Path::new("")).join(text))),
+        _ => None,
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+fn rate(section: Section<'_>, (loopback, span): (bool, &Range<usize>), report: &mut Report) -> Option<Rate> {
+    match section.typed("rate") {
+        None if loopback => Some(Rate::Unlimited),
+        None => {
+            let finding = Finding::error("missing-key", "a profile needs `rate`, the account's allowance");
+            report.at(span, finding.help("add `rate: 10/s`; ask the gateway's support for the figure"));
+            None
+        }
+        Some((text, span)) => {
+            let rate = text.parse().ok()?;
+            if rate == Rate::Unlimited && !loopback {
+                let finding = Finding::error("unlimited-rate", "`unlimited` is only for a gateway on this machine");
+                report.at(span, finding.help("write the account's allowance, like `rate: 100/s`"));
+            }
+            Some(rate)
+        }
+    }
+}
+
+fn items<'n>(section: Section<'n>, key: &str) -> impl Iterator<Item = &'n str> {
+    let items: &'n [Node] = section.value(key).and_then(Node::items).unwrap_or_default();
+    items.iter().filter_map(|item| Some(item.scalar()?.text.trim()))
+}

@@ -1,0 +1,67 @@
+//! Profiles: where a gateway is, which key opens it and what it allows.
+//!
+//! A profile names the place of its key. The key itself is read by [`KeySource::read`] alone,
+//! and no finding shows it, even where somebody wrote it into the file.
+
+mod address;
+mod against;
+mod conceal;
+mod key_source;
+mod load;
+mod search;
+
+use std::num::NonZeroU32;
+
+pub use address::Address;
+pub use against::check_against_profile;
+pub use key_source::KeySource;
+pub use load::{Gateways, load_gateways};
+pub use search::GatewaySearch;
+
+use super::Rate;
+
+/// One gateway's settings.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// The profile's name.
+    pub name: String,
+    /// The address of the synchronous endpoint (contract 4.1).
+    pub base_url: Address,
+    /// The address of the asynchronous endpoint (contract 4.2).
+    pub async_url: Option<Address>,
+    /// Where the API key is kept.
+    pub api_key: KeySource,
+    /// The account's allowance.
+    pub rate: Rate,
+    /// The most operations in an envelope.
+    pub batch_limit: NonZeroU32,
+    /// The most recipients of a run that was not told to exceed it.
+    pub recipients_limit: Option<u32>,
+    /// HTTP statuses that prove that nothing was executed.
+    pub trust_status: Vec<u16>,
+    /// Texts of item errors that stop a run.
+    pub fatal_errors: Vec<String>,
+    /// The proxy that requests go through.
+    pub proxy: Option<String>,
+    /// The account that the rate belongs to.
+    pub account: String,
+}
+
+impl Profile {
+    /// Whether nothing of it leaves this machine.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        let local = |address: &Address| address.is_loopback();
+        local(&self.base_url) && self.async_url.as_ref().is_none_or(local)
+    }
+
+    /// Where the key and the messages go: the hosts of both endpoints, one word if they are the same.
+    #[must_use]
+    pub fn hosts(&self) -> String {
+        let base = self.base_url.host();
+        match self.async_url.as_ref().map(Address::host) {
+            Some(other) if other != base => format!("{base} and {other}"),
+            _ => base,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Collecting findings about one file.
+
+use std::ops::Range;
+
+use crate::finding::{Finding, Place, Source};
+
+/// What came of reading something: a value, and everything that was noticed.
+#[derive(Clone, Debug)]
+pub struct Loaded<T> {
+    /// The value; nothing when a finding is an error.
+    pub value: Option<T>,
+    /// Every problem that was found.
+    pub findings: Vec<Finding>,
+}
+
+impl<T> Loaded<T> {
+    /// The value, unless a finding is an error or there is none.
+    pub(crate) fn new(value: Option<T>, findings: Vec<Finding>) -> Self {
+        let refused = findings.iter().any(Finding::is_error);
+        Self { value: value.filter(|_| !refused), findings }
+    }
+}
+
+/// The findings about one file so far.
+pub(crate) struct Report {
+    /// The file as it is shown.
+    pub(crate) source: Source,
+    /// What was found.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Nothing found yet.
+    pub(crate) fn new(source: &Source) -> Self {
+        Self { source: source.clone(), findings: Vec::new() }
+    }
+
+    /// Adds a finding about those bytes of the file.
+    pub(crate) fn at(&mut self, span: &Range<usize>, finding: Finding) {
+        self.findings.push(finding.at(Place::new(&self.source, span.clone())));
+    }
+
+    /// The findings in the order of the file, each once.
+    pub(crate) fn into_findings(mut self) -> Vec<Finding> {
+        let start = |finding: &Finding| finding.place.as_ref().map(|place| place.span.start);
+        self.findings.sort_by_key(start);
+        self.findings.dedup();
+        self.findings
+    }
+
+    /// The bytes of the file.
+    pub(crate) fn slice(&self, span: &Range<usize>) -> &str {
+        self.source.text().get(span.clone()).unwrap_or("")
+    }
+}

@@ -1,0 +1,43 @@
+//! `fields`: extra properties of a channel, sent as they are.
+
+use std::collections::BTreeMap;
+
+use super::Resolver;
+use super::carried::known_fields;
+use super::channels::Slot;
+use crate::domain::{Channel, Extra, OperationKind};
+use crate::finding::Finding;
+use crate::manifest::yaml::core_json;
+
+impl Resolver<'_> {
+    /// The extra properties of a channel, with the types that YAML gives them.
+    pub(super) fn extra(&mut self, slot: &Slot<'_>) -> Extra {
+        let entries = slot.section.value("fields").and_then(|node| node.entries()).unwrap_or_default();
+        entries.iter().map(|entry| (entry.key.clone(), core_json(&entry.value))).collect()
+    }
+
+    /// Tells properties that the operation already has, and those that two channels give it.
+    pub(super) fn refuse_collisions(&mut self, kind: OperationKind, slots: &[Slot<'_>]) {
+        let mut given: BTreeMap<&str, Channel> = BTreeMap::new();
+        for slot in slots {
+            let known = known_fields(kind, slot.channel);
+            let entries = slot.section.value("fields").and_then(|node| node.entries()).unwrap_or_default();
+            for entry in entries {
+                let other = given.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
+                let finding = if known.contains(&entry.key.as_str()) {
+                    Finding::error("field-collision", format!("`{}` is a field that `{kind}` already has", entry.key))
+                        .help("use the channel's own keys; `fields` is for properties that are not known here")
+                } else if let Some(other) = other {
+                    Finding::error(
+                        "field-collision",
+                        format!("`{other}` gives `{kind}` a property `{}` already", entry.key),
+                    )
+                    .help("keep one of them: both channels are sent in one operation")
+                } else {
+                    continue;
+                };
+                self.report.at(&entry.key_span, finding);
+            }
+        }
+    }
+}

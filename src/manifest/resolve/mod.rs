@@ -1,0 +1,114 @@
+//! From what was typed to what is valid: defaults, names, paths and the rules of the contract.
+
+mod carried;
+mod channels;
+mod delivery;
+mod extra;
+mod names;
+mod stage;
+mod texts;
+mod viber;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::section::Section;
+
+use super::Places;
+use super::campaign::{Brief, Campaign, Duplicates, default_results};
+use super::file::read_source;
+use super::keys::{CAMPAIGN, check_root};
+use super::report::{Loaded, Report};
+use super::text_folders::TextFolders;
+use super::yaml::{self, Node};
+use crate::domain::Endpoint;
+use crate::finding::{Finding, Source};
+
+pub(super) use names::is_slug;
+
+/// Reads a campaign file and the text files that it names.
+///
+/// Every problem that these files alone show is a finding; nothing stops at the first one.
+#[must_use]
+pub fn load_campaign(path: &Path) -> Loaded<Campaign> {
+    let source = match read_source(path, "the campaign file") {
+        Ok(source) => source,
+        Err(finding) => return Loaded::new(None, vec![*finding]),
+    };
+    let mut report = Report::new(&source);
+    let campaign = yaml::read(&mut report).and_then(|root| {
+        check_root(&root, CAMPAIGN, &mut report);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let folders = TextFolders::beside(folder);
+        Resolver { report: &mut report, folders, files: BTreeMap::new() }.campaign(path, root)
+    });
+    Loaded::new(campaign, report.into_findings())
+}
+
+/// Resolves one campaign; findings go into the report.
+struct Resolver<'r> {
+    report: &'r mut Report,
+    folders: TextFolders,
+    /// The text files that were read, by the names that texts call them.
+    files: BTreeMap<String, Source>,
+}
+
+impl Resolver<'_> {
+    /// The campaign; nothing where something required is missing or wrong, which was told.
+    fn campaign(mut self, path: &Path, tree: Node) -> Option<Campaign> {
+        let root = Section::new(Some(&tree), CAMPAIGN);
+        let recipients = root.section("recipients");
+        let name = self.name(root, path);
+        let edition = root.entry("edition").and_then(|entry| self.text("edition".into(), entry));
+        let timezone = self.timezone(root);
+        let region = self.region(recipients);
+        let columns = self.columns(recipients);
+        let vars = self.vars(root, &columns);
+        let content = self.content(root);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let list = recipients.text("file").map(|file| folder.join(file));
+        let results = root.text("results").map(|file| folder.join(file));
+        if let Some((_, span)) = root.typed("results").filter(|_| results.is_some()) {
+            if results == list || results.as_deref() == Some(path) {
+                let finding = Finding::error("results-overwrite", "the results would overwrite a file of the campaign");
+                self.report.at(span, finding.help("name another file, or remove `results`"));
+            }
+        }
+        let (name, gateway) = (name?, root.text("gateway")?.to_owned());
+        Some(Campaign {
+            results: results.unwrap_or_else(|| default_results(path, &name, &gateway)),
+            brief: Brief {
+                name,
+                edition,
+                gateway,
+                endpoint: endpoint(root)?,
+                timezone,
+                columns,
+                region,
+                duplicates: duplicates(recipients)?,
+                max_invalid: recipients.parsed("max_invalid")?,
+                vars,
+                content: content?,
+            },
+            recipients: list?,
+            delivery: delivery::delivery(root.section("delivery"))?,
+            file: path.to_owned(),
+            folders: self.folders,
+            places: Places::new(self.report.source.clone(), tree, self.files),
+        })
+    }
+}
+
+fn endpoint(root: Section<'_>) -> Option<Endpoint> {
+    let name = root.text("endpoint")?;
+    [Endpoint::Sync, Endpoint::Async].into_iter().find(|endpoint| endpoint.name() == name)
+}
+
+fn duplicates(recipients: Section<'_>) -> Option<Duplicates> {
+    match recipients.text("duplicates")? {
+        "skip" => Some(Duplicates::Skip),
+        "refuse" => Some(Duplicates::Refuse),
+        "allow" => Some(Duplicates::Allow),
+        _ => None,
+    }
+}

@@ -1,0 +1,166 @@
+//! Names: of the campaign, of columns and constants, of a time zone, of a country.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+
+use super::Resolver;
+use crate::finding::{Finding, did_you_mean};
+use crate::manifest::section::Section;
+
+/// Names that every text knows besides columns and constants.
+const BUILT_IN: [&str; 4] = ["row", "recipient", "campaign", "today"];
+/// Words that mean something to the template language.
+const RESERVED: [&str; 10] = ["true", "false", "none", "null", "and", "or", "not", "in", "is", "loop"];
+
+/// Whether a name is 1 to 64 of a-z, 0-9 and `-`.
+pub(in crate::manifest) fn is_slug(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=64).contains(&name.len()) && name.bytes().all(fits)
+}
+
+/// The nearest name of a-z, 0-9 and `-`.
+fn slug(name: &str) -> String {
+    let mapped: String = name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let words: Vec<&str> = mapped.split('-').filter(|word| !word.is_empty()).collect();
+    let slug: String = words.join("-").chars().take(64).collect();
+    if slug.is_empty() { "my-campaign".into() } else { slug }
+}
+
+impl Resolver<'_> {
+    /// The campaign's name: its key, or the file's name.
+    pub(super) fn name(&mut self, root: Section<'_>, path: &Path) -> Option<String> {
+        let Some((name, span)) = root.typed("name") else {
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            if is_slug(&stem) {
+                return Some(stem);
+            }
+            let message = format!("the file's name `{stem}` cannot be the campaign's name");
+            let help = format!("add `name: {}`, of a-z, 0-9 and `-`, or rename the file", slug(&stem));
+            self.report.at(&(0..0), Finding::error("campaign-name", message).help(help));
+            return None;
+        };
+        if is_slug(name) {
+            return Some(name.to_owned());
+        }
+        let message = format!("`{name}` cannot be a campaign's name: 1 to 64 of a-z, 0-9 and `-`");
+        self.report.at(span, Finding::error("campaign-name", message).help(format!("write `name: {}`", slug(name))));
+        None
+    }
+
+    /// The time zone, if it exists.
+    pub(super) fn timezone(&mut self, root: Section<'_>) -> Option<String> {
+        let (name, span) = root.typed("timezone")?;
+        if let Ok(zone) = jiff::tz::TimeZone::get(name) {
+            return Some(zone.iana_name().unwrap_or(name).to_owned());
+        }
+        let zones: Vec<String> = jiff::tz::db().available().map(|zone| zone.to_string()).collect();
+        let help = match did_you_mean(name, zones.iter().map(String::as_str)) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "write it as the time zone database does, like `Europe/Kyiv`".into(),
+        };
+        self.report.at(span, Finding::error("unknown-timezone", format!("there is no time zone `{name}`")).help(help));
+        None
+    }
+
+    /// The region, if numbers of it are known.
+    pub(super) fn region(&mut self, recipients: Section<'_>) -> Option<String> {
+        let (code, span) = recipients.typed("region")?;
+        let regions: Vec<String> = rlibphonenumber::PHONE_NUMBER_UTIL
+            .get_supported_regions()
+            .map(|region| region.to_string())
+            .filter(|region| region.len() == 2)
+            .collect();
+        if regions.iter().any(|region| region == code) {
+            return Some(code.to_owned());
+        }
+        let upper = code.to_uppercase();
+        let meant = match upper.as_str() {
+            "UK" | "EN" => Some("GB"),
+            "UKR" | "UKRAINE" | "+380" | "380" => Some("UA"),
+            upper => regions.iter().map(String::as_str).find(|&region| region == upper),
+        };
+        let help = match meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "write the country's two letters of ISO 3166, like `UA`".into(),
+        };
+        self.report.at(span, Finding::error("unknown-region", format!("there is no region `{code}`")).help(help));
+        None
+    }
+
+    /// Template names with their columns' headers.
+    pub(super) fn columns(&mut self, recipients: Section<'_>) -> Vec<(String, String)> {
+        let entries = recipients.value("columns").and_then(|node| node.entries()).unwrap_or_default();
+        let mut columns = Vec::new();
+        for entry in entries {
+            self.variable(&entry.key, &entry.key_span);
+            let Some(header) = entry.value.scalar().map(|scalar| scalar.text.trim()) else { continue };
+            if header.is_empty() {
+                let finding = Finding::error("empty-value", format!("`{}` names no header", entry.key));
+                self.report.at(&entry.key_span, finding.help("write the column's header as it stands in the file"));
+            }
+            columns.push((entry.key.clone(), header.to_owned()));
+        }
+        columns
+    }
+
+    /// The constants, as they were typed.
+    pub(super) fn vars(&mut self, root: Section<'_>, columns: &[(String, String)]) -> Vec<(String, String)> {
+        let taken: HashMap<&str, &str> =
+            columns.iter().map(|(name, header)| (name.as_str(), header.as_str())).collect();
+        let entries = root.value("vars").and_then(|node| node.entries()).unwrap_or_default();
+        let mut vars = Vec::new();
+        for entry in entries {
+            self.variable(&entry.key, &entry.key_span);
+            if let Some(header) = taken.get(entry.key.as_str()) {
+                let message = format!("`{}` is a constant here and the column `{header}` too", entry.key);
+                let finding = Finding::error("name-clash", message).help("give one of them another name");
+                self.report.at(&entry.key_span, finding);
+            }
+            let Some(scalar) = entry.value.scalar() else { continue };
+            self.refuse_cut(&entry.value);
+            if scalar.text.contains("{{") || scalar.text.contains("{%") {
+                let finding =
+                    Finding::error("template-in-constant", format!("`{}` is a constant, no template", entry.key));
+                self.report.at(&entry.value.span, finding.help("put the braces into the texts that use it"));
+            }
+            vars.push((entry.key.clone(), scalar.text.clone()));
+        }
+        vars
+    }
+
+    /// Tells a name that no text could use.
+    fn variable(&mut self, name: &str, span: &Range<usize>) {
+        let mut chars = name.chars();
+        let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+        let finding = if !starts || !chars.all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            Finding::error("variable-name", format!("texts cannot use the name `{name}`"))
+                .help("use a-z, A-Z, 0-9 and `_`, beginning with a letter, as in `first_name`")
+        } else if BUILT_IN.contains(&name) {
+            Finding::error("name-clash", format!("`{name}` already means something in every text"))
+                .help("choose another name")
+        } else if RESERVED.contains(&name) || name.starts_with("__tera") {
+            Finding::error("variable-name", format!("`{name}` is a word of the template language"))
+                .help("choose another name")
+        } else {
+            return;
+        };
+        self.report.at(span, finding);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_file_name_leads_to_a_name_that_fits() {
+        for (stem, name) in [("Autumn Sale", "autumn-sale"), ("привіт", "my-campaign"), ("a__b--c.v2", "a-b-c-v2")]
+        {
+            assert_eq!(slug(stem), name);
+            assert!(is_slug(&slug(stem)));
+        }
+        assert!(is_slug(&slug(&"x".repeat(100))));
+        assert!(!is_slug("") && !is_slug("A") && !is_slug("a_b") && !is_slug(&"x".repeat(65)));
+    }
+}

@@ -1,0 +1,187 @@
+//! Text files: where they are looked for, and nowhere else.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
+
+use crate::finding::{did_you_mean, list};
+
+/// The most bytes that a text file may have.
+const LARGEST: u64 = 64 * 1024;
+
+/// The folders in which a campaign's text files are looked for, in this order: beside the
+/// campaign file, in `templates/` there, in `templates/` of the folder above.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextFolders(Vec<PathBuf>);
+
+/// A text file as it was found.
+#[derive(Debug)]
+pub(super) struct TextFile {
+    /// Its path as it is shown.
+    pub(super) path: PathBuf,
+    /// Its text without byte order mark, carriage returns and a final newline.
+    pub(super) text: String,
+}
+
+/// Why there is no text.
+#[derive(Debug)]
+pub(super) struct NoText {
+    /// What is wrong.
+    pub(super) message: String,
+    /// What to do.
+    pub(super) help: String,
+}
+
+impl TextFolders {
+    /// The folders for a campaign file in `folder`.
+    pub(super) fn beside(folder: &Path) -> Self {
+        Self(vec![folder.to_owned(), folder.join("templates"), parent(folder).join("templates")])
+    }
+
+    /// The text file of that name, with its path; for texts that other texts include.
+    ///
+    /// # Errors
+    /// Why there is none, and what to do.
+    pub fn read(&self, name: &str) -> Result<(PathBuf, String), String> {
+        self.find(name)
+            .map(|file| (file.path, file.text))
+            .map_err(|NoText { message, help }| format!("{message}; {help}"))
+    }
+
+    pub(super) fn find(&self, name: &str) -> Result<TextFile, NoText> {
+        let normal = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if name.is_empty() || name.contains('\0') || !Path::new(name).components().all(normal) {
+            return Err(NoText {
+                message: format!("`{name}` leads out of the folders of text files"),
+                help: "name a file beside the campaign file or in templates/".into(),
+            });
+        }
+        for folder in &self.0 {
+            let path = folder.join(name);
+            if path.symlink_metadata().is_ok() {
+                return read_within(folder, path);
+            }
+        }
+        Err(self.missing(name))
+    }
+
+    fn missing(&self, name: &str) -> NoText {
+        let names: Vec<String> = self.0.iter().flat_map(|folder| files(folder)).collect();
+        let looked: Vec<String> = self.0.iter().map(|folder| shown(folder)).collect();
+        let looked =
+            format!("it was looked for in {}", list(looked.iter().map(String::as_str)).replace(" or ", " and "));
+        let help = match did_you_mean(name, names.iter().map(String::as_str)) {
+            Some(meant) => format!("did you mean `{meant}`? {looked}"),
+            None => looked,
+        };
+        NoText { message: format!("there is no text file `{name}`"), help }
+    }
+}
+
+/// The folder above; the path need not be absolute.
+pub(super) fn parent(folder: &Path) -> PathBuf {
+    match folder.components().next_back() {
+        Some(Component::Normal(_)) => folder.parent().unwrap_or(Path::new("")).to_owned(),
+        _ => folder.join(".."),
+    }
+}
+
+fn shown(folder: &Path) -> String {
+    if folder.as_os_str().is_empty() { "./".into() } else { format!("{}/", folder.display()) }
+}
+
+/// The names of a folder's files, for suggestions; a folder that cannot be read has none.
+fn files(folder: &Path) -> Vec<String> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(1_000);
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+fn read_within(folder: &Path, path: PathBuf) -> Result<TextFile, NoText> {
+    let problem = |message: String, help: &str| NoText { message, help: help.to_owned() };
+    let name = path.display();
+    let unreadable = |error: io::Error| problem(format!("`{name}` cannot be read: {error}"), "check the file");
+    let base = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let real = path.canonicalize().map_err(unreadable)?;
+    if !real.starts_with(base.canonicalize().map_err(unreadable)?) {
+        let help = "copy the file into the folder; links out of it are not followed";
+        return Err(problem(format!("`{name}` leads out of its folder"), help));
+    }
+    // Checked before opening: opening a pipe would wait for a writer.
+    if !real.metadata().map_err(unreadable)?.is_file() {
+        return Err(problem(format!("`{name}` is not a file"), "name a text file"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(&real).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(problem(format!("`{name}` is larger than 64 KiB"), "a message is short; is it the right file?"));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|_| problem(format!("`{name}` is not in UTF-8"), "save it as UTF-8 in your editor"))?;
+    let text = text.trim_start_matches('\u{feff}').replace('\r', "");
+    let text = text.strip_suffix('\n').unwrap_or(&text).to_owned();
+    Ok(TextFile { path, text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn house() -> (tempfile::TempDir, TextFolders) {
+        let house = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| {
+            let path = house.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        };
+        write("campaigns/beside.txt", b"beside\n");
+        write("campaigns/templates/inner.txt", "\u{feff}a\r\nb\r\n".as_bytes());
+        write("templates/outer.sms.txt", b"outer\n\n");
+        write("templates/latin.txt", b"caf\xe9");
+        write("templates/large.txt", &[b'x'; 65_537]);
+        write("secret.txt", b"secret");
+        let folders = TextFolders::beside(&house.path().join("campaigns"));
+        (house, folders)
+    }
+
+    #[test]
+    fn texts_are_found_beside_the_campaign_then_in_templates() {
+        let (_house, folders) = house();
+        let text = |name| folders.read(name).unwrap().1;
+        assert_eq!(text("beside.txt"), "beside");
+        assert_eq!(text("inner.txt"), "a\nb");
+        assert_eq!(text("outer.sms.txt"), "outer\n");
+        assert_eq!(text("templates/inner.txt"), "a\nb");
+    }
+
+    #[test]
+    fn no_path_leaves_the_folder_it_is_looked_for_in() {
+        let (house, folders) = house();
+        let absolute = house.path().join("secret.txt").display().to_string();
+        for name in ["../secret.txt", "templates/../../secret.txt", absolute.as_str(), "", ".."] {
+            assert!(folders.read(name).unwrap_err().contains("leads out"), "{name}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(house.path().join("secret.txt"), house.path().join("campaigns/link.txt"))
+                .unwrap();
+            assert!(folders.read("link.txt").unwrap_err().contains("leads out of its folder"));
+        }
+    }
+
+    #[test]
+    fn a_text_that_cannot_be_used_says_why() {
+        let (_house, folders) = house();
+        let cases = [
+            ("outer.sms.tx", "did you mean `outer.sms.txt`"),
+            ("nothing-alike", "it was looked for in"),
+            ("latin.txt", "not in UTF-8"),
+            ("large.txt", "larger than 64 KiB"),
+            ("templates", "is not a file"),
+        ];
+        for (name, words) in cases {
+            let error = folders.read(name).unwrap_err();
+            assert!(error.contains(words), "{name}: {error}");
+        }
+    }
+}

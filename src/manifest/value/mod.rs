@@ -1,0 +1,13 @@
+//! The small values of campaign and gateway files: how they are written, and what they mean.
+
+mod rate;
+mod seconds;
+mod share;
+
+pub use rate::Rate;
+pub(crate) use seconds::Seconds;
+pub use share::Share;
+
+/// Why a value cannot be read; what to write instead follows from the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotReadable;

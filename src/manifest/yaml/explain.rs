@@ -1,0 +1,220 @@
+//! What a syntax error probably means, in the words of somebody who writes campaigns.
+//!
+//! The parser tells where it got lost; the slip itself is guessed from the kind of error and
+//! the line. Whatever is not recognised keeps the parser's words.
+
+use std::ops::Range;
+
+use serde_yaml::granit_parser::{ErrorKind, ScanError};
+
+use crate::finding::{Finding, Place, Source};
+
+const QUOTE_IT: &str = "put the whole text in double quotes; write `\\\"` for a quote inside it";
+const ALIGN_IT: &str =
+    "keys that belong together begin in the same column; what lies inside a key begins two spaces deeper";
+
+/// The finding for a syntax error.
+pub(super) fn explain(error: &ScanError, source: &Source) -> Finding {
+    let at = error.marker().byte_offset().unwrap_or(0);
+    let spot = Spot::new(source.text(), at);
+    let (finding, span) = finding(error, &spot);
+    finding.at(Place::new(source, span))
+}
+
+fn finding(error: &ScanError, spot: &Spot<'_>) -> (Finding, Range<usize>) {
+    use ErrorKind as E;
+    match error.kind() {
+        E::TabNotAllowed
+        | E::TabInBlockIndentation
+        | E::TabInIndentation
+        | E::TabInPlainScalar
+        | E::TabAtBlockScalarStart => (
+            Finding::error("yaml-tab", "a tab stands where YAML wants spaces")
+                .help("replace every tab at the beginning of a line by two spaces"),
+            spot.tab(),
+        ),
+        E::MappingValueNotAllowed | E::InvalidColonPlacement => spot.colon(),
+        E::ExpectedBlockMappingKey if spot.is_indentation() => spot.indentation(),
+        E::ExpectedBlockMappingKey => (
+            Finding::error("yaml-quote", "a text that begins with a bracket is read as a list or a map").help(QUOTE_IT),
+            spot.value(),
+        ),
+        E::InvalidIndentation
+        | E::ExpectedBlockSequenceEntry
+        | E::InvalidBlockScalarIndent
+        | E::InvalidFlowScalarIndent
+        | E::MappingKeyNotAllowed => spot.indentation(),
+        E::InvalidTrailingSingleQuotedScalar => (
+            Finding::error("yaml-quote", "the text ends at the second `'`, but more follows on the line")
+                .help("write an apostrophe inside single quotes twice (`''`), or put the text in double quotes"),
+            spot.rest(),
+        ),
+        E::InvalidTrailingDoubleQuotedScalar => (
+            Finding::error("yaml-quote", "the text ends at the second `\"`, but more follows on the line")
+                .help("write a quote inside double quotes as `\\\"`, or put the text in single quotes"),
+            spot.rest(),
+        ),
+        E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent | E::DocumentIndicatorInQuotedScalar => (
+            Finding::error("yaml-quote", "a text in quotes has no closing quote")
+                .help("add the quote at its end; a text of several lines goes after `|`, indented"),
+            spot.opening_quote(),
+        ),
+        E::UnexpectedEofBlockMapping
+        | E::UnexpectedCharacter { .. }
+        | E::MissingAnchorOrAliasName
+        | E::UnknownAnchor
+        | E::UndeclaredTagHandle
+        | E::InvalidBlockScalarHeader
+        | E::BlockSequenceEntryNotAllowed
+        | E::MisplacedFlowCollectionEnd => spot.first_character(),
+        E::SimpleKeyExpected | E::InvalidSimpleKey => (
+            Finding::error("yaml-syntax", "this line is neither `key: value` nor part of a text").help(
+                "if a key is meant, put `: ` after it; if it continues the text above, indent it deeper than its key",
+            ),
+            spot.trimmed_line(),
+        ),
+        E::ExpectedFlowMappingSeparator
+        | E::ExpectedFlowSequenceSeparator
+        | E::UnclosedFlowCollection { .. }
+        | E::MismatchedFlowCollectionEnd { .. }
+        | E::UnexpectedEofFlowMapping
+        | E::UnexpectedEofFlowSequence
+        | E::UnexpectedEofImplicitFlowMapping => (
+            Finding::error("yaml-syntax", "a `{` or `[` is not closed, or a comma is missing inside it")
+                .help("close it with `}` or `]`; a text with brackets or commas inside it needs quotes"),
+            spot.here(),
+        ),
+        E::UnknownQuotedScalarEscape | E::InvalidQuotedScalarHexEscape | E::InvalidUnicodeEscape => (
+            Finding::error("yaml-quote", "a `\\` inside double quotes begins an escape that does not exist")
+                .help("write `\\\\` for a backslash, or put the text in single quotes"),
+            spot.value(),
+        ),
+        E::RecursionLimitExceeded => (
+            Finding::error("file-too-complex", "lists and maps lie too deep in each other").help(ALIGN_IT),
+            spot.here(),
+        ),
+        _ => (
+            Finding::error("yaml-syntax", format!("this is not YAML: {}", error.info()))
+                .help("look for a missing quote or a wrong indentation in this line and the one above"),
+            spot.here(),
+        ),
+    }
+}
+
+/// The place of an error and its line.
+struct Spot<'t> {
+    text: &'t str,
+    at: usize,
+    line: Range<usize>,
+}
+
+impl<'t> Spot<'t> {
+    fn new(text: &'t str, at: usize) -> Self {
+        let mut at = at.min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        // Where the file simply ends, the last line with something in it is the one to look at.
+        if text[at..].trim().is_empty() {
+            at = at.min(text.trim_end().len());
+        }
+        let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
+        Self { text, at, line: start..end }
+    }
+
+    fn line(&self) -> &'t str {
+        &self.text[self.line.clone()]
+    }
+
+    fn before(&self) -> &'t str {
+        &self.text[self.line.start..self.at]
+    }
+
+    /// The one character at the place.
+    fn here(&self) -> Range<usize> {
+        let length = self.text[self.at..].chars().next().map_or(0, char::len_utf8);
+        self.at..self.at + length
+    }
+
+    /// From the place to the end of the line.
+    fn rest(&self) -> Range<usize> {
+        self.at..self.at + self.text[self.at..self.line.end].trim_end().len()
+    }
+
+    fn trimmed_line(&self) -> Range<usize> {
+        let start = self.line.end - self.line().trim_start().len();
+        start..start + self.text[start..self.line.end].trim_end().len()
+    }
+
+    /// What stands behind the first `: ` or `- ` of the line; the whole line without one.
+    fn value(&self) -> Range<usize> {
+        let line = self.trimmed_line();
+        let text = &self.text[line.clone()];
+        let skip = text.find(": ").map(|colon| colon + 2).or_else(|| text.strip_prefix("- ").map(|_| 2)).unwrap_or(0);
+        let value = &text[skip..];
+        line.end - value.trim_start().len()..line.end
+    }
+
+    fn is_indentation(&self) -> bool {
+        self.before().trim_start_matches([' ', '-', '\u{feff}']).is_empty()
+    }
+
+    fn tab(&self) -> Range<usize> {
+        let tab = self.line().find('\t').map_or(self.at, |tab| self.line.start + tab);
+        tab..(tab + 1).min(self.line.end).max(tab)
+    }
+
+    fn opening_quote(&self) -> Range<usize> {
+        let before = &self.text[..self.here().end];
+        let opens = [": \"", ": '", "- \"", "- '", "[\"", "['", "{ \"", "{ '"];
+        let quote = opens.iter().filter_map(|open| Some(before.rfind(open)? + open.len() - 1)).max();
+        quote.map_or_else(|| self.here(), |quote| quote..quote + 1)
+    }
+
+    fn indentation(&self) -> (Finding, Range<usize>) {
+        let finding =
+            Finding::error("yaml-indentation", "the indentation of this line fits none of the lines above it");
+        (finding.help(ALIGN_IT), self.trimmed_line())
+    }
+
+    /// A second colon: in a text that needs quotes, or a key indented under a finished value.
+    fn colon(&self) -> (Finding, Range<usize>) {
+        if self.before().contains(": ") {
+            let finding = Finding::error("yaml-quote", "the `:` inside this text is read as the end of another key");
+            return (finding.help(QUOTE_IT), self.value());
+        }
+        let message = "this line is indented deeper than the line above, which is complete already";
+        (Finding::error("yaml-indentation", message).help(ALIGN_IT), self.trimmed_line())
+    }
+
+    /// A value that begins with a character that means something to YAML.
+    fn first_character(&self) -> (Finding, Range<usize>) {
+        match self.text[self.at..].chars().next() {
+            Some(c) if c.is_control() => {
+                let message = format!("the character U+{:04X} cannot stand in a YAML file", u32::from(c));
+                (Finding::error("yaml-syntax", message).help("remove it, or type the text anew"), self.here())
+            }
+            Some('-') => {
+                let finding = Finding::error("yaml-syntax", "a list cannot begin behind a key on the same line");
+                let help = "begin each item with `- ` on its own line; a text that begins with `- ` needs quotes";
+                (finding.help(help), self.value())
+            }
+            Some(c @ ('|' | '>')) => {
+                let finding = Finding::error("yaml-quote", format!("nothing may follow `{c}` on its line"));
+                (
+                    finding.help("begin the text on the next line, indented; or put the whole text in quotes"),
+                    self.value(),
+                )
+            }
+            Some(c) => {
+                let finding = Finding::error("yaml-quote", format!("a text cannot begin with `{c}` without quotes"));
+                (finding.help(QUOTE_IT), self.rest())
+            }
+            None => {
+                let finding = Finding::error("yaml-syntax", "the file ends in the middle of something");
+                (finding.help("look for a missing quote or bracket above"), self.here())
+            }
+        }
+    }
+}

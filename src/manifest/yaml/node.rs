@@ -1,0 +1,111 @@
+//! The tree of nodes.
+
+use std::ops::Range;
+
+pub(crate) use serde_yaml::granit_parser::ScalarStyle as Style;
+
+/// A value with the bytes of the file that it stands in.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    /// What it is.
+    pub(crate) content: Content,
+    /// Its bytes in the file.
+    pub(crate) span: Range<usize>,
+}
+
+/// What a node is.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    /// A text, a number, anything that is one value.
+    Scalar(Scalar),
+    /// A list.
+    List(Vec<Node>),
+    /// A map, its keys in their order and without repeats.
+    Map(Vec<Entry>),
+}
+
+/// One value as it was typed, quotes and escapes removed.
+#[derive(Clone, Debug)]
+pub(crate) struct Scalar {
+    /// Its text; empty where nothing was written.
+    pub(crate) text: String,
+    /// How it was written.
+    pub(crate) style: Style,
+}
+
+/// A key of a map with its value.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// The key.
+    pub(crate) key: String,
+    /// The key's bytes in the file.
+    pub(crate) key_span: Range<usize>,
+    /// The value.
+    pub(crate) value: Node,
+}
+
+impl Scalar {
+    /// Whether it was written without quotes on the line of its key.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.style == Style::Plain
+    }
+
+    /// Whether it was written as a block after `|` or `>`.
+    pub(crate) fn is_block(&self) -> bool {
+        matches!(self.style, Style::Literal | Style::Folded)
+    }
+
+    /// Whether it is no value at all: nothing, `~` or `null`.
+    pub(crate) fn is_null(&self) -> bool {
+        self.is_plain() && matches!(self.text.as_str(), "" | "~" | "null" | "Null" | "NULL")
+    }
+}
+
+impl Node {
+    /// The value, if it is one value.
+    pub(crate) fn scalar(&self) -> Option<&Scalar> {
+        match &self.content {
+            Content::Scalar(scalar) => Some(scalar),
+            Content::List(_) | Content::Map(_) => None,
+        }
+    }
+
+    /// The entries, if it is a map; none if nothing was written.
+    pub(crate) fn entries(&self) -> Option<&[Entry]> {
+        match &self.content {
+            Content::Map(entries) => Some(entries),
+            Content::Scalar(scalar) if scalar.is_null() => Some(&[]),
+            Content::Scalar(_) | Content::List(_) => None,
+        }
+    }
+
+    /// The items, if it is a list.
+    pub(crate) fn items(&self) -> Option<&[Node]> {
+        match &self.content {
+            Content::List(items) => Some(items),
+            Content::Scalar(_) | Content::Map(_) => None,
+        }
+    }
+
+    /// The entry of a map with that key.
+    pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
+        self.entries()?.iter().find(|entry| entry.key == key)
+    }
+
+    /// Whether nothing was written where a value belongs.
+    pub(crate) fn is_null(&self) -> bool {
+        self.scalar().is_some_and(Scalar::is_null)
+    }
+
+    /// How many nodes it is made of, and how deep they lie in each other.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let children: Box<dyn Iterator<Item = &Node>> = match &self.content {
+            Content::Scalar(_) => return (1, 1),
+            Content::List(items) => Box::new(items.iter()),
+            Content::Map(entries) => Box::new(entries.iter().map(|entry| &entry.value)),
+        };
+        let (count, depth) =
+            children.map(Node::size).fold((0, 0), |(count, depth), (inner, deep)| (count + inner, depth.max(deep)));
+        (count + 1, depth + 1)
+    }
+}

@@ -1,0 +1,239 @@
+//! A file's text becomes the tree; what YAML allows and a campaign does not is told here.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+
+use serde_yaml::granit_parser::{Event, Parser, Span, StrInput, options};
+
+use super::explain::explain;
+use super::node::Style;
+use super::{Content, Entry, Node, Scalar};
+use crate::finding::{Finding, Place};
+use crate::manifest::report::Report;
+
+/// How deep lists and maps may lie in each other.
+const DEPTH: usize = 32;
+/// How many values a file may have, those repeated by aliases included.
+const NODES: usize = 20_000;
+/// How many times a file may refer back to an anchor.
+const ALIASES: usize = 100;
+
+/// Reads the report's file; findings go into the report, and there is no tree if it cannot be read.
+pub(crate) fn read(report: &mut Report) -> Option<Node> {
+    let source = report.source.clone();
+    let options = options! { emit_anchor_events: true, flow_nesting_limit: DEPTH, block_nesting_limit: DEPTH };
+    let events = Parser::new_from_str_with_options(source.text(), options);
+    let mut reader = Reader { events, report, anchors: BTreeMap::new(), nodes: 0, aliases: 0 };
+    match reader.document() {
+        Ok(node) => node,
+        Err(finding) => {
+            reader.report.findings.push(*finding);
+            None
+        }
+    }
+}
+
+/// Why reading stops.
+type Fatal = Box<Finding>;
+
+struct Reader<'s, 'r> {
+    events: Parser<'s, StrInput<'s>>,
+    report: &'r mut Report,
+    anchors: BTreeMap<usize, Anchor>,
+    nodes: usize,
+    aliases: usize,
+}
+
+#[derive(Default)]
+struct Anchor {
+    span: Range<usize>,
+    node: Option<Node>,
+    used: bool,
+}
+
+impl<'s> Reader<'s, '_> {
+    fn document(&mut self) -> Result<Option<Node>, Fatal> {
+        let mut root = None;
+        loop {
+            match self.next()? {
+                (Event::StreamEnd, _) => break,
+                (Event::DocumentStart(..), span) if root.is_some() => {
+                    return Err(self.fatal(
+                        &span,
+                        Finding::error("yaml-documents", "a second document begins here")
+                            .help("remove the line `---`; one file holds one document"),
+                    ));
+                }
+                (Event::DocumentStart(..), _) => root = Some(self.node(1)?),
+                _ => {}
+            }
+        }
+        self.unused_anchors();
+        if root.is_none() {
+            self.report.at(
+                &(0..0),
+                Finding::error("file-empty", "the file is empty")
+                    .help("start with `recipients:` and `channels:`; `campaign init NAME` writes a file to start from"),
+            );
+        }
+        Ok(root)
+    }
+
+    /// The next event that is not about an anchor, with its bytes.
+    fn next(&mut self) -> Result<(Event<'s>, Range<usize>), Fatal> {
+        loop {
+            let Some(event) = self.events.next() else { return Ok((Event::StreamEnd, 0..0)) };
+            let (event, span) = event.map_err(|error| Box::new(explain(&error, &self.report.source)))?;
+            if let Some(tag) = event.tag() {
+                let tag_span = span.tag_span().as_ref().map_or_else(|| bytes(&span), bytes);
+                self.tag(&tag.original(), &tag_span);
+            }
+            match event {
+                Event::Anchor(id, _) => self.anchors.entry(id).or_default().span = bytes(&span),
+                event => return Ok((event, bytes(&span))),
+            }
+        }
+    }
+
+    fn node(&mut self, depth: usize) -> Result<Node, Fatal> {
+        let (event, span) = self.next()?;
+        self.build(event, span, depth)
+    }
+
+    fn build(&mut self, event: Event<'s>, span: Range<usize>, depth: usize) -> Result<Node, Fatal> {
+        self.spend((1, 1), depth, &span)?;
+        let anchor = event.anchor_id();
+        let node = match event {
+            Event::Scalar(text, style, _, _) => {
+                let absent = style == Style::Plain && span.is_empty();
+                let text = if absent { String::new() } else { text.into_owned() };
+                Node { content: Content::Scalar(Scalar { text, style }), span }
+            }
+            Event::SequenceStart(..) => self.list(span, depth)?,
+            Event::MappingStart(..) => self.map(span, depth)?,
+            Event::Alias(id) => return self.alias(id, span, depth),
+            _ => return Err(self.fatal(&span, Finding::error("yaml-syntax", "a value is missing here"))),
+        };
+        if let Some(id) = anchor {
+            self.anchors.entry(id).or_default().node = Some(node.clone());
+        }
+        Ok(node)
+    }
+
+    fn list(&mut self, start: Range<usize>, depth: usize) -> Result<Node, Fatal> {
+        let mut items: Vec<Node> = Vec::new();
+        loop {
+            let (event, span) = self.next()?;
+            if event == Event::SequenceEnd {
+                let end = end(&span, items.last().map(|item| &item.span), &start);
+                return Ok(Node { content: Content::List(items), span: start.start..end });
+            }
+            items.push(self.build(event, span, depth + 1)?);
+        }
+    }
+
+    fn map(&mut self, start: Range<usize>, depth: usize) -> Result<Node, Fatal> {
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
+        loop {
+            let (event, span) = self.next()?;
+            if event == Event::MappingEnd {
+                let end = end(&span, entries.last().map(|entry| &entry.value.span), &start);
+                return Ok(Node { content: Content::Map(entries), span: start.start..end });
+            }
+            let key = self.build(event, span, depth + 1)?;
+            let value = self.node(depth + 1)?;
+            let Some(name) = self.key(&key, &start) else { continue };
+            if seen.insert(name.clone()) {
+                entries.push(Entry { key: name, key_span: key.span, value });
+            } else {
+                let finding = Finding::error("yaml-duplicate-key", format!("`{name}` stands here a second time"));
+                self.report.at(&key.span, finding.help("keep one of them; YAML would silently use only one"));
+            }
+        }
+    }
+
+    /// The name of a key; what cannot be one is told.
+    fn key(&mut self, key: &Node, map: &Range<usize>) -> Option<String> {
+        let unquoted = self.report.source.text()[map.start..].starts_with("{{");
+        match key.scalar() {
+            Some(scalar) if scalar.is_plain() && scalar.text == "<<" => {
+                let finding = Finding::error("yaml-merge", "`<<` (merging one map into another) is not supported");
+                self.report.at(&key.span, finding.help("write the keys out"));
+            }
+            Some(scalar) if !scalar.is_null() => return Some(scalar.text.clone()),
+            None if unquoted => self.report.at(
+                &(map.start..key.span.end + 1),
+                Finding::error("unquoted-template", "a text that begins with `{{` is read as a map, not as a text")
+                    .help("put the whole text in quotes, as in `message: \"{{ first_name }}, hello\"`"),
+            ),
+            _ => {
+                let finding = Finding::error("yaml-key", "the name before `:` is missing or is not a name");
+                self.report.at(&key.span, finding.help("write `key: value`; a text with `:` or braces needs quotes"));
+            }
+        }
+        None
+    }
+
+    fn alias(&mut self, id: usize, span: Range<usize>, depth: usize) -> Result<Node, Fatal> {
+        self.aliases += 1;
+        let anchor = self.anchors.entry(id).or_default();
+        anchor.used = true;
+        let Some(node) = anchor.node.clone() else {
+            let finding = Finding::error("yaml-alias", "this alias stands inside the value that it repeats");
+            return Err(self.fatal(&span, finding.help("write the value out")));
+        };
+        if self.aliases > ALIASES {
+            let finding = Finding::error("file-too-complex", format!("the file has more than {ALIASES} aliases"));
+            return Err(self.fatal(&span, finding.help("write the values out")));
+        }
+        self.spend(node.size(), depth, &span)?;
+        Ok(node)
+    }
+
+    /// Takes values from what a file may have.
+    fn spend(&mut self, (count, deep): (usize, usize), depth: usize, span: &Range<usize>) -> Result<(), Fatal> {
+        self.nodes += count;
+        let problem = if self.nodes > NODES {
+            format!("the file has more than {NODES} values")
+        } else if depth + deep > DEPTH + 1 {
+            format!("lists and maps lie more than {DEPTH} deep in each other")
+        } else {
+            return Ok(());
+        };
+        let help = "a campaign file is small: recipients belong into a CSV file, long texts into text files";
+        Err(self.fatal(span, Finding::error("file-too-complex", problem).help(help)))
+    }
+
+    fn tag(&mut self, tag: &str, span: &Range<usize>) {
+        let finding =
+            Finding::error("yaml-tag", format!("`{tag}` is read as a YAML tag and would vanish from the text"));
+        self.report.at(span, finding.help("put the whole text in quotes"));
+    }
+
+    /// An anchor that nothing repeats is far more often the beginning of a text.
+    fn unused_anchors(&mut self) {
+        for anchor in self.anchors.values().filter(|anchor| !anchor.used) {
+            let name = self.report.slice(&anchor.span);
+            let message = format!("`{name}` is read as a YAML anchor and would vanish from the text");
+            let finding = Finding::error("yaml-anchor", message).help("put the whole text in quotes");
+            self.report.at(&anchor.span, finding);
+        }
+    }
+
+    fn fatal(&self, span: &Range<usize>, finding: Finding) -> Fatal {
+        Box::new(finding.at(Place::new(&self.report.source, span.clone())))
+    }
+}
+
+/// The bytes of a parser's span.
+fn bytes(span: &Span) -> Range<usize> {
+    let Range { start, end } = span.byte_range().unwrap_or_default();
+    start..end.max(start)
+}
+
+/// Where a list or map ends: at its bracket, or else with its last value.
+fn end(bracket: &Range<usize>, last: Option<&Range<usize>>, start: &Range<usize>) -> usize {
+    let last = last.map_or(start.end, |last| last.end);
+    if bracket.is_empty() { last.max(start.end) } else { bracket.end }
+}
