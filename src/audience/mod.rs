@@ -1,1 +1,34 @@
 //! Recipients: a CSV file becomes a stream of numbered records with phone numbers.
+//!
+//! A [`Reader`] finds out how the file is written, resolves its columns and hands out [`Chunk`]s
+//! of records under the row numbers that a spreadsheet shows. [`parse`] turns a cell into a
+//! phone number, [`Seen`] knows which numbers were met before, and [`suggest`] looks at a list
+//! that nobody described yet.
+//!
+//! Memory holds a chunk, never the list. Nothing here decides what becomes of a recipient: no
+//! template, no channel and no policy for duplicates is known in this room.
+
+mod cells;
+mod chunk;
+mod columns;
+mod dialect;
+mod dialled;
+mod evidence;
+mod inspection;
+mod intake;
+mod naming;
+mod phones;
+mod reader;
+mod records;
+mod region;
+mod seen;
+mod suggestion;
+mod trouble;
+
+pub use chunk::{Chunk, Fields, RecordRef};
+pub use columns::{Header, Settings};
+pub use phones::{PhoneProblem, parse};
+pub use reader::Reader;
+pub use region::{ParseRegionError, Region};
+pub use seen::Seen;
+pub use suggestion::{Suggestion, suggest};

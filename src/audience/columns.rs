@@ -1,0 +1,200 @@
+//! The header becomes columns with names, one of which is `phone`.
+
+use super::Region;
+use super::chunk::Chunk;
+use super::evidence::{self, Tally};
+use super::naming::is_bare;
+use super::phones::resembles_number;
+use super::records::HeaderLine;
+use crate::finding::{Finding, did_you_mean, list};
+
+/// The name of the column that holds the numbers.
+const PHONE: &str = "phone";
+
+/// What a campaign says about its list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Template names and the headers that get them; other headers keep their own name.
+    pub columns: Vec<(String, String)>,
+    /// The region whose national numbers are valid.
+    pub region: Option<Region>,
+}
+
+/// The columns of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    headers: Vec<String>,
+    names: Vec<String>,
+    phone: usize,
+}
+
+impl Header {
+    /// The headers as they stand in the file, trimmed; one may be empty.
+    #[must_use]
+    pub fn headers(&self) -> &[String] {
+        &self.headers
+    }
+
+    /// The columns' names in templates: the given ones, else the headers, else `column_3`.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The column that holds the numbers, from 0.
+    #[must_use]
+    pub fn phone(&self) -> usize {
+        self.phone
+    }
+
+    /// Whether templates can use a column's name as it is, and not only as `recipient["…"]`.
+    #[must_use]
+    pub fn is_bare(&self, column: usize) -> bool {
+        self.names.get(column).is_some_and(|name| is_bare(name))
+    }
+}
+
+/// The columns' names, and what is wrong with them.
+pub(super) struct Names {
+    names: Vec<String>,
+    /// The column called `phone`.
+    pub(super) phone: Option<usize>,
+    findings: Vec<Finding>,
+    /// Whether the campaign says which column holds the numbers, rightly or not.
+    phone_was_named: bool,
+}
+
+/// Gives every column its name.
+pub(super) fn name(line: &HeaderLine, settings: &Settings) -> Names {
+    let headers = &line.headers;
+    let mut findings = Vec::new();
+    let mut given: Vec<Option<&str>> = vec![None; headers.len()];
+    for (name, header) in &settings.columns {
+        let header = header.trim();
+        match headers.iter().position(|found| found == header) {
+            None => findings.push(unknown_header(line, name, header)),
+            Some(column) => match given[column].replace(name) {
+                None => {}
+                Some(other) => findings.push(two_names(line, column, [other, name])),
+            },
+        }
+    }
+    let names: Vec<String> = (0..headers.len())
+        .map(|column| match given[column] {
+            Some(name) => name.to_owned(),
+            None if headers[column].is_empty() => format!("column_{}", column + 1),
+            None => headers[column].clone(),
+        })
+        .collect();
+    for column in 1..names.len() {
+        if let Some(first) = names[..column].iter().position(|name| *name == names[column]) {
+            findings.push(same_name(line, &names[column], [first, column]));
+        }
+    }
+    let phone = names.iter().position(|name| name == PHONE);
+    let phone_was_named = settings.columns.iter().any(|(name, _)| name == PHONE);
+    Names { names, phone, findings, phone_was_named }
+}
+
+/// The columns, once the first records have been looked at.
+///
+/// # Errors
+///
+/// Every finding about the header: names that clash or are missing, and numbers that stand in
+/// another column or belong to a region that was not told.
+pub(super) fn resolve(
+    names: Names,
+    line: &HeaderLine,
+    sample: &Chunk,
+    region: Option<Region>,
+) -> Result<Header, Vec<Finding>> {
+    let Names { names, phone, mut findings, phone_was_named } = names;
+    if let Some(column) = line.headers.iter().position(|header| resembles_number(header)) {
+        return Err(vec![no_header(line, column)]);
+    }
+    match phone {
+        None if phone_was_named && !findings.is_empty() => {}
+        None => findings.push(no_phone(line, sample, region)),
+        Some(phone) => findings.extend(wrong_phone(line, sample, phone, region)),
+    }
+    match phone {
+        Some(phone) if findings.is_empty() => Ok(Header { headers: line.headers.clone(), names, phone }),
+        _ => Err(findings),
+    }
+}
+
+fn no_header(line: &HeaderLine, column: usize) -> Finding {
+    Finding::error("recipients-no-header", "the first row holds a phone number, so the columns have no names")
+        .at(line.place(column))
+        .help("put a row before it that names the columns, for example `phone,first_name`")
+}
+
+fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
+    let message = format!("no column is headed `{header}`, which `columns` calls `{name}`");
+    let known = line.headers.iter().map(String::as_str).filter(|known| !known.is_empty());
+    let help = match did_you_mean(header, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the file has {}", list(known)),
+    };
+    Finding::error("recipients-unknown-column", message).at(line.spot().place(line.spot().all())).help(help)
+}
+
+fn two_names(line: &HeaderLine, column: usize, names: [&str; 2]) -> Finding {
+    let [first, second] = names;
+    let message = format!("`columns` calls `{}` both `{first}` and `{second}`", line.headers[column]);
+    Finding::error("recipients-duplicate-column", message).at(line.place(column)).help("give it one name")
+}
+
+fn same_name(line: &HeaderLine, name: &str, columns: [usize; 2]) -> Finding {
+    let [first, second] = columns;
+    let message = format!("columns {} and {} are both called `{name}`", first + 1, second + 1);
+    let help = if line.headers[first] == line.headers[second] {
+        "give one of them another header in the file".to_owned()
+    } else {
+        let other = if line.headers[first] == name { first } else { second };
+        format!("give the other one a name of its own: `columns: {{ other_{name}: {:?} }}`", line.headers[other])
+    };
+    Finding::error("recipients-duplicate-column", message).at(line.place(second)).help(help)
+}
+
+fn no_phone(line: &HeaderLine, sample: &Chunk, region: Option<Region>) -> Finding {
+    let finding = Finding::error("recipients-phone-column", format!("no column is called `{PHONE}`"));
+    match evidence::phone_column(sample, &line.headers, region) {
+        Some(found) => {
+            let header = &line.headers[found.column];
+            let region = found.region.map_or_else(String::new, |region| format!(" and `region: {region}`"));
+            finding.at(line.place(found.column)).help(format!(
+                "the numbers stand in `{header}`: write `columns: {{ {PHONE}: {header:?} }}`{region} under `recipients`"
+            ))
+        }
+        None => finding
+            .at(line.spot().place(line.spot().all()))
+            .help(format!("write `columns: {{ {PHONE}: \"…\" }}` under `recipients` with the header of the numbers")),
+    }
+}
+
+/// A phone column whose cells are no numbers, where it is known what was meant.
+fn wrong_phone(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<Region>) -> Option<Finding> {
+    let tally = Tally::of(sample, phone, region);
+    if tally.filled == 0 || tally.holds_phones() {
+        return None;
+    }
+    let header = &line.headers[phone];
+    let message = format!("of the first {} cells in `{header}` {} are phone numbers", tally.filled, tally.valid);
+    let finding = Finding::error("recipients-phone-column", message).at(line.place(phone));
+    if region.is_none()
+        && tally.valid == 0
+        && let Some(home) = evidence::region_of(sample, phone)
+    {
+        return Some(finding.help(format!(
+            "they lack their country's code: write `region: {home}` under `recipients`, or `+` and the code in the file"
+        )));
+    }
+    let found = evidence::phone_column(sample, &line.headers, region).filter(|found| found.column != phone)?;
+    let other = &line.headers[found.column];
+    Some(
+        finding.help(format!(
+            "the numbers stand in `{other}`: write `columns: {{ {PHONE}: {other:?} }}` under `recipients`"
+        )),
+    )
+}

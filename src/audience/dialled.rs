@@ -1,0 +1,185 @@
+//! A cell's number without its decoration: what people write, reduced to a plus sign and digits.
+//!
+//! Says what kind of text is no number at all; whether a number exists is not known here.
+
+use super::PhoneProblem;
+
+/// A number as it would be dialled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dialled {
+    /// Whether a plus sign stands before the digits.
+    pub(super) plus: bool,
+    /// How many digits there are, zeros in front included.
+    pub(super) len: u32,
+    /// The digits as one number.
+    pub(super) value: u64,
+}
+
+/// Fewer digits than this are no number of their own.
+const SHORT: u32 = 7;
+
+impl Dialled {
+    /// The most digits that are kept; E.164 has 15, a prefix may stand before them.
+    const MOST: u32 = 18;
+
+    /// The number that a cell holds.
+    ///
+    /// # Errors
+    ///
+    /// The cell is empty, holds several numbers, or something that is no number.
+    pub(super) fn read(text: &str) -> Result<Self, PhoneProblem> {
+        let text = without_decimals(text.trim());
+        let mut number = Self { plus: false, len: 0, value: 0 };
+        let mut separated = false;
+        for character in text.chars() {
+            if let Some(digit) = digit(character) {
+                number.len += 1;
+                if number.len <= Self::MOST {
+                    number.value = number.value * 10 + digit;
+                }
+                continue;
+            }
+            match character {
+                '+' | '＋' if number.len == 0 => number.plus = true,
+                ',' | ';' | '|' | '/' | '\\' | '+' | '＋' | '\n' | '\r' => separated = true,
+                _ if is_decoration(character) => {}
+                _ => return Err(stranger(text, character)),
+            }
+        }
+        number.judge(text, separated)
+    }
+
+    /// The digits with their zeros in front.
+    pub(super) fn digits(self) -> String {
+        format!("{:0width$}", self.value, width = self.len as usize)
+    }
+
+    /// Whether this is long enough to be a whole number with its area code.
+    pub(super) fn is_long(self) -> bool {
+        self.len > SHORT + 1
+    }
+
+    fn judge(self, text: &str, separated: bool) -> Result<Self, PhoneProblem> {
+        if self.len == 0 {
+            return Err(PhoneProblem::Empty);
+        }
+        if separated {
+            judge_parts(text)?;
+        }
+        if self.len <= Self::MOST {
+            return Ok(self);
+        }
+        let mut words = text.split_whitespace().map(count_digits);
+        let several = self.len >= 2 * SHORT && words.clone().count() > 1 && words.all(|len| len > SHORT);
+        Err(if several { PhoneProblem::Several } else { PhoneProblem::TooLong })
+    }
+}
+
+/// A spreadsheet that takes a number for a quantity writes `380501234567.0`.
+fn without_decimals(text: &str) -> &str {
+    let whole = text.trim_end_matches('0');
+    match whole.strip_suffix(['.', ',']) {
+        Some(digits) if whole.len() < text.len() && digits.len() > SHORT as usize => {
+            let unsigned = digits.strip_prefix('+').unwrap_or(digits);
+            if unsigned.bytes().all(|byte| byte.is_ascii_digit()) { digits } else { text }
+        }
+        _ => text,
+    }
+}
+
+/// The value of an ASCII, full-width or Arabic digit.
+fn digit(character: char) -> Option<u64> {
+    let zero = match character {
+        '0'..='9' => '0',
+        '０'..='９' => '０',
+        '٠'..='٩' => '٠',
+        '۰'..='۹' => '۰',
+        _ => return None,
+    };
+    Some(u64::from(u32::from(character) - u32::from(zero)))
+}
+
+/// Characters that people and programs put into numbers and that mean nothing.
+fn is_decoration(character: char) -> bool {
+    match character {
+        '-' | '(' | ')' | '.' | '\'' | '"' | '=' | '[' | ']' | '~' => true,
+        // dashes, minus and quotation marks of typesetting
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{2018}'..='\u{201f}' | '\u{2bc}' => true,
+        // marks without width, which contact lists and messengers put around numbers
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => true,
+        other => other.is_whitespace(),
+    }
+}
+
+/// Why a text with that character is no number.
+fn stranger(text: &str, character: char) -> PhoneProblem {
+    if !character.is_alphabetic() {
+        PhoneProblem::Symbols
+    } else if is_scientific(text) {
+        PhoneProblem::Rounded
+    } else {
+        PhoneProblem::Letters
+    }
+}
+
+/// Whether the text is a quantity such as `3.80501E+11`.
+fn is_scientific(text: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split_once(['e', 'E']).is_some_and(|(mantissa, exponent)| {
+        let (whole, fraction) = mantissa.split_once(['.', ',']).unwrap_or((mantissa, "0"));
+        is_number(whole) && is_number(fraction) && is_number(exponent.trim_start_matches('+'))
+    })
+}
+
+/// Separators are decoration only where they do not part two runs of digits, or part them with a
+/// slash as some countries do behind the area code. Anything else could join two people's numbers.
+fn judge_parts(text: &str) -> Result<(), PhoneProblem> {
+    let parts =
+        |separators: &[char]| -> Vec<u32> { text.split(separators).map(count_digits).filter(|&len| len > 0).collect() };
+    let several = |lengths: &[u32]| lengths.iter().filter(|&&len| len >= SHORT).count() > 1;
+    let all = parts(&[',', ';', '|', '/', '\\', '+', '＋', '\n', '\r']);
+    let hard = parts(&[',', ';', '|', '+', '＋', '\n', '\r']);
+    match (several(&all), hard.len()) {
+        (true, _) => Err(PhoneProblem::Several),
+        (false, 0 | 1) => Ok(()),
+        (false, _) => Err(PhoneProblem::Symbols),
+    }
+}
+
+fn count_digits(text: &str) -> u32 {
+    text.chars().map(|character| u32::from(digit(character).is_some())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decoration_means_nothing() {
+        for text in [
+            "0501234567",
+            " 050 123 45 67 ",
+            "(050) 123-45-67",
+            "050.123.45.67",
+            "050/123-45-67",
+            "'0501234567",
+            "=\"0501234567\"",
+            "050\u{a0}123\u{202f}45\u{2011}67",
+            "\u{202a}0501234567\u{202c}",
+            "０５０１２３４５６７",
+            "0501234567,",
+            "0501234567;",
+        ] {
+            let number = Dialled::read(text).ok().unwrap();
+            assert_eq!((number.plus, number.digits().as_str()), (false, "0501234567"), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_plus_counts_before_the_first_digit() {
+        for text in ["+380501234567", "(+38) 050 1234567", "＋380501234567", "+380501234567.0", "+380501234567,00"] {
+            let number = Dialled::read(text).ok().unwrap();
+            assert_eq!((number.plus, number.digits().as_str()), (true, "380501234567"), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What the first records say: which column holds phone numbers, and of which region they are.
+//!
+//! Looks at cells, never at headers, except between columns that hold equally many numbers.
+
+use super::phones::resembles_number;
+use super::{Chunk, Region, parse};
+
+/// How many filled cells of a column are looked at.
+const ENOUGH: usize = 200;
+
+/// How many of a column's cells are phone numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// Cells that are not blank.
+    pub(super) filled: usize,
+    /// Cells that are valid numbers.
+    pub(super) valid: usize,
+}
+
+impl Tally {
+    /// Counts the numbers in a column.
+    pub(super) fn of(sample: &Chunk, column: usize, region: Option<Region>) -> Self {
+        Self::count(sample, column, |cell| parse(cell, region).is_ok())
+    }
+
+    /// Counts the numbers in a column as if they were of that region.
+    ///
+    /// Some country has short numbers like any counter or price, so only long ones count.
+    fn as_if(sample: &Chunk, column: usize, region: Region) -> Self {
+        Self::count(sample, column, |cell| resembles_number(cell) && parse(cell, Some(region)).is_ok())
+    }
+
+    fn count(sample: &Chunk, column: usize, is_valid: impl Fn(&str) -> bool) -> Self {
+        let cells = sample.iter().map(|record| record.fields.get(column)).filter(|cell| !cell.trim().is_empty());
+        cells.take(ENOUGH).fold(Self::default(), |tally, cell| Self {
+            filled: tally.filled + 1,
+            valid: tally.valid + usize::from(is_valid(cell)),
+        })
+    }
+
+    /// Whether at least half of what is written are numbers.
+    pub(super) fn holds_phones(self) -> bool {
+        self.valid > 0 && self.valid * 2 >= self.filled
+    }
+}
+
+/// A column of phone numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PhoneColumn {
+    /// The column, from 0.
+    pub(super) column: usize,
+    /// The region without which its numbers are not valid, if it was not told.
+    pub(super) region: Option<Region>,
+}
+
+/// The column that holds phone numbers, if one does.
+///
+/// `region` is what the campaign says; without it the likely regions are tried too.
+pub(super) fn phone_column(sample: &Chunk, headers: &[String], region: Option<Region>) -> Option<PhoneColumn> {
+    let best = |tally: &dyn Fn(usize) -> Tally| {
+        (0..headers.len())
+            .map(|column| (column, tally(column)))
+            .filter(|(_, tally)| tally.holds_phones())
+            .max_by_key(|&(column, tally)| (tally.valid, names_a_phone(&headers[column]), usize::MAX - column))
+            .map(|(column, tally)| (column, tally.valid))
+    };
+    let told = best(&|column| Tally::of(sample, column, region));
+    let told = told.map(|(column, valid)| (PhoneColumn { column, region: None }, valid));
+    let guessed = Region::LIKELY.into_iter().filter(|_| region.is_none()).filter_map(|region| {
+        let (column, valid) = best(&|column| Tally::as_if(sample, column, region))?;
+        Some((PhoneColumn { column, region: Some(region) }, valid))
+    });
+    first_best(told.into_iter().chain(guessed))
+}
+
+/// The likeliest region for which a column's numbers are valid.
+pub(super) fn region_of(sample: &Chunk, column: usize) -> Option<Region> {
+    let tallies = Region::LIKELY.into_iter().map(|region| (region, Tally::as_if(sample, column, region)));
+    first_best(tallies.filter(|(_, tally)| tally.holds_phones()).map(|(region, tally)| (region, tally.valid)))
+}
+
+/// The candidate with the highest count, the first one of several.
+fn first_best<T>(candidates: impl Iterator<Item = (T, usize)>) -> Option<T> {
+    candidates.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(candidate, _)| candidate)
+}
+
+/// Whether a header calls its column a phone number, in Ukrainian, Russian or English.
+fn names_a_phone(header: &str) -> bool {
+    const WORDS: [&str; 12] =
+        ["phone", "mobile", "tel", "cell", "msisdn", "viber", "whatsapp", "тел", "моб", "номер", "вайбер", "контакт"];
+    let lower = header.to_lowercase();
+    WORDS.iter().any(|word| lower.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Row;
+
+    fn sample(rows: &[[&str; 3]]) -> Chunk {
+        let mut chunk = Chunk::new();
+        chunk.clear(3);
+        for (row, cells) in (2..).zip(rows) {
+            chunk.push(Row::new(row), &csv::StringRecord::from(cells.to_vec()));
+        }
+        chunk
+    }
+
+    fn found(rows: &[[&str; 3]], headers: [&str; 3]) -> Option<(usize, Option<String>)> {
+        let found = phone_column(&sample(rows), &headers.map(str::to_owned), None)?;
+        Some((found.column, found.region.map(|region| region.to_string())))
+    }
+
+    #[test]
+    fn the_phone_column_is_known_by_its_content() {
+        let international = [["1", "Олена", "+380501234567"], ["2", "Іван", "380671234567"]];
+        assert_eq!(found(&international, ["id", "phone", "note"]), Some((2, None)));
+        let national = [["0501234567", "Олена", "1"], ["067 123 45 67", "Іван", ""]];
+        assert_eq!(found(&national, ["a", "b", "c"]), Some((0, Some("UA".into()))));
+        assert_eq!(found(&[["1", "Олена", "Київ"]], ["phone", "b", "c"]), None);
+        assert_eq!(found(&[["12345678", "29.12.2026", "1000000001"]], ["phone", "b", "c"]), None);
+        assert_eq!(found(&[], ["phone", "b", "c"]), None);
+    }
+
+    #[test]
+    fn between_two_columns_of_numbers_the_header_decides() {
+        let rows = [["+380441234567", "+380501234567", ""], ["+380441234567", "+380671234567", ""]];
+        assert_eq!(found(&rows, ["office", "Мобільний", "c"]), Some((1, None)));
+        assert_eq!(found(&rows, ["a", "b", "c"]), Some((0, None)));
+    }
+}

@@ -1,0 +1,215 @@
+//! The bytes of the file on their way to the CSV parser.
+//!
+//! The parser unquotes cells, skips blank lines and never complains; what it was given is kept
+//! here until the record is judged, so that lines can be counted and shown. Memory is bounded by
+//! the longest record allowed. Nothing here knows cells.
+
+use std::io::{self, Read};
+
+/// The most bytes that one record may have.
+pub(super) const RECORD_LIMIT: usize = 1 << 20;
+/// How much is asked of the input at a time, in bytes.
+const BLOCK: usize = 1 << 16;
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// A reader that remembers the record being read.
+pub(super) struct Intake<R> {
+    input: R,
+    /// Where the input puts its bytes.
+    block: Box<[u8]>,
+    /// What was read from `base` on and is not yet forgotten.
+    held: Vec<u8>,
+    /// Where `held` begins in the file, in bytes after the byte order mark.
+    base: u64,
+    /// Where the record being read begins in `held`.
+    start: usize,
+    /// Where the last closed record begins in `held`, and its line.
+    last: (usize, u64),
+    /// How much of `held` the parser has.
+    given: usize,
+    ended: bool,
+    overlong: bool,
+    /// Blank lines met before the record being read.
+    blank: u64,
+    /// The line in which the record being read begins, from 1.
+    line: u64,
+    /// Whether the last line ended with CR, so that an LF at once belongs to it.
+    after_cr: bool,
+}
+
+/// One record as it stands in the file.
+pub(super) struct RawRecord<'a> {
+    /// Blank lines before it.
+    pub(super) blank: u64,
+    /// The line in which it begins, from 1.
+    pub(super) line: u64,
+    /// Its bytes with the line end.
+    pub(super) bytes: &'a [u8],
+    /// Whether it has neither a quote nor a NUL and is therefore one line.
+    pub(super) plain: bool,
+}
+
+impl<R: Read> Intake<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self {
+            input,
+            block: vec![0; BLOCK].into_boxed_slice(),
+            held: Vec::new(),
+            base: 0,
+            start: 0,
+            last: (0, 1),
+            given: 0,
+            ended: false,
+            overlong: false,
+            blank: 0,
+            line: 1,
+            after_cr: false,
+        }
+    }
+
+    /// The first block of the file without its byte order mark, before anything is given out.
+    pub(super) fn head(&mut self) -> io::Result<&[u8]> {
+        while self.held.len() < BLOCK && !self.ended {
+            self.refill()?;
+        }
+        if self.held.starts_with(BOM) {
+            self.held.drain(..BOM.len());
+        }
+        Ok(&self.held)
+    }
+
+    /// Whether reading failed because the record is longer than [`RECORD_LIMIT`].
+    pub(super) fn is_overlong(&self) -> bool {
+        self.overlong
+    }
+
+    /// What is held of a record that could not be read to its end.
+    pub(super) fn unfinished(&self) -> RawRecord<'_> {
+        let bytes = &self.held[self.start..self.given];
+        RawRecord { blank: self.blank, line: self.line, bytes, plain: false }
+    }
+
+    /// Closes the record that ends at that byte of the file and begins the next one.
+    pub(super) fn close(&mut self, end: u64) -> RawRecord<'_> {
+        // The parser has consumed what lies before `end`, and nothing that it was not given.
+        let end = usize::try_from(end.saturating_sub(self.base)).unwrap_or(usize::MAX).min(self.given);
+        self.skip_line_ends(end);
+        let (blank, line) = (std::mem::take(&mut self.blank), self.line);
+        let bytes = &self.held[self.start..end];
+        let plain = !bytes.iter().fold(false, |found, &byte| found | (byte == b'"') | (byte == 0));
+        if plain {
+            self.line += u64::from(!bytes.is_empty());
+        } else {
+            self.line += line_ends(bytes);
+        }
+        if let Some(&last) = bytes.last() {
+            self.after_cr = last == b'\r';
+        }
+        self.last = (self.start, line);
+        self.start = end;
+        RawRecord { blank, line, bytes, plain }
+    }
+
+    /// The line and the bytes of the record that was closed last, until more is read.
+    pub(super) fn last(&self) -> (u64, &[u8]) {
+        let (start, line) = self.last;
+        (line, &self.held[start..self.start])
+    }
+
+    /// Counts and passes the line ends before the record; the parser passes them in silence.
+    fn skip_line_ends(&mut self, end: usize) {
+        while let Some(&byte @ (b'\r' | b'\n')) = self.held[..end].get(self.start) {
+            if byte == b'\r' || !self.after_cr {
+                self.blank += 1;
+                self.line += 1;
+            }
+            self.after_cr = byte == b'\r';
+            self.start += 1;
+        }
+    }
+
+    fn refill(&mut self) -> io::Result<()> {
+        self.skip_line_ends(self.given);
+        if self.held.len() - self.start > RECORD_LIMIT {
+            self.overlong = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.held.drain(..self.start);
+        self.base += self.start as u64;
+        self.given -= self.start;
+        self.start = 0;
+        self.last = (0, self.line);
+        let count = read_some(&mut self.input, &mut self.block)?;
+        self.held.extend_from_slice(&self.block[..count]);
+        self.ended = count == 0;
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Intake<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.given == self.held.len() && !self.ended {
+            self.refill()?;
+        }
+        let rest = &self.held[self.given..];
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.given += count;
+        Ok(count)
+    }
+}
+
+fn read_some(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match input.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// How many lines end in these bytes, whether with LF, CRLF or CR.
+pub(super) fn line_ends(bytes: &[u8]) -> u64 {
+    let mut after_cr = false;
+    let mut count = 0;
+    for &byte in bytes {
+        count += u64::from(byte == b'\r' || (byte == b'\n' && !after_cr));
+        after_cr = byte == b'\r';
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_in_three_ways() {
+        for (text, lines) in [("", 0), ("a", 0), ("a\nb\n", 2), ("a\r\nb\r\n", 2), ("a\rb\r", 2), ("\n\r\n\r", 3)] {
+            assert_eq!(line_ends(text.as_bytes()), lines, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_never_ends_does_not_fill_the_memory() {
+        let mut intake = Intake::new(io::repeat(b'x'));
+        let error = io::copy(&mut intake, &mut io::sink()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert!(intake.is_overlong());
+        assert!(intake.held.len() <= RECORD_LIMIT + 2 * BLOCK);
+    }
+
+    #[test]
+    fn blank_lines_do_not_fill_the_memory() {
+        let lines = 3 * RECORD_LIMIT as u64;
+        let mut intake = Intake::new(io::repeat(b'\n').take(lines));
+        io::copy(&mut intake, &mut io::sink()).unwrap();
+        assert_eq!(intake.close(lines).blank, lines);
+    }
+
+    #[test]
+    fn the_byte_order_mark_is_dropped() {
+        let mut intake = Intake::new("\u{feff}phone\n".as_bytes());
+        assert_eq!(intake.head().unwrap(), b"phone\n");
+    }
+}

@@ -1,0 +1,167 @@
+//! Names that templates can use, and names made from headers of any language.
+
+/// Words that a template reads as its own.
+const RESERVED: [&str; 16] = [
+    "true", "True", "false", "False", "loop", "self", "and", "or", "not", "is", "in", "continue", "break", "none",
+    "None", "null",
+];
+
+/// Names that every template has besides the columns.
+const BUILT_IN: [&str; 4] = ["row", "recipient", "campaign", "today"];
+
+/// Whether a template can use the name as a variable.
+pub(super) fn is_bare(name: &str) -> bool {
+    let mut characters = name.chars();
+    characters.next().is_some_and(|first| first == '_' || first.is_ascii_alphabetic())
+        && characters.all(|other| other == '_' || other.is_ascii_alphanumeric())
+        && !RESERVED.contains(&name)
+        && !BUILT_IN.contains(&name)
+}
+
+/// Headers of customer lists in Ukrainian, Russian and English, and what they are called in templates.
+const KNOWN: [(&str, &[&str]); 17] = [
+    ("first_name", &["ім'я", "імʼя", "ім’я", "имя", "first name", "firstname", "given name"]),
+    ("last_name", &["прізвище", "фамилия", "last name", "lastname", "surname", "family name"]),
+    ("middle_name", &["по батькові", "отчество", "middle name", "patronymic"]),
+    ("full_name", &["піб", "фио", "п.і.б.", "ф.и.о.", "full name"]),
+    ("city", &["місто", "город"]),
+    ("address", &["адреса", "адрес"]),
+    ("birthday", &["день народження", "дата народження", "день рождения", "дата рождения", "date of birth"]),
+    ("date", &["дата"]),
+    ("amount", &["сума", "сумма", "amount"]),
+    ("debt", &["борг", "долг"]),
+    ("discount", &["знижка", "скидка"]),
+    ("code", &["код", "промокод", "промо-код", "promo code", "promocode"]),
+    ("order", &["замовлення", "номер замовлення", "заказ", "номер заказа", "order number"]),
+    ("company", &["компанія", "компания", "организация", "організація"]),
+    ("email", &["пошта", "почта", "e-mail", "ел. пошта", "эл. почта", "електронна пошта", "электронная почта"]),
+    ("language", &["мова", "язык"]),
+    ("note", &["примітка", "примечание", "коментар", "комментарий"]),
+];
+
+/// A name for a column that is none of those taken: a known word, else the header in Latin letters.
+pub(super) fn suggest_name(header: &str, column: usize, taken: &[String]) -> String {
+    let lower = header.trim().to_lowercase();
+    let known = KNOWN.iter().find(|(_, words)| words.contains(&lower.as_str()));
+    let name = match known {
+        Some(&(name, _)) => name.to_owned(),
+        None if is_bare(header) => header.to_owned(),
+        None => latin(&lower),
+    };
+    let name = if is_bare(&name) { name } else { format!("column_{}", column + 1) };
+    let is_free = |name: &String| !taken.contains(name);
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name)
+}
+
+/// The letters and digits of a lower-case text in Latin script, words joined by `_`.
+fn latin(lower: &str) -> String {
+    let mut name = String::new();
+    for character in lower.chars() {
+        match transliterate(character) {
+            Some(letters) => name.push_str(letters),
+            None if character.is_ascii_alphanumeric() => name.push(character),
+            None if name.is_empty() || name.ends_with('_') => {}
+            None => name.push('_'),
+        }
+    }
+    name.truncate(name.trim_end_matches('_').len());
+    name
+}
+
+/// A Cyrillic letter in Latin ones, simple enough for a name; apostrophes and soft signs vanish.
+fn transliterate(letter: char) -> Option<&'static str> {
+    const TABLE: [(char, &str); 37] = [
+        ('а', "a"),
+        ('б', "b"),
+        ('в', "v"),
+        ('г', "h"),
+        ('ґ', "g"),
+        ('д', "d"),
+        ('е', "e"),
+        ('є', "ie"),
+        ('ж', "zh"),
+        ('з', "z"),
+        ('и', "y"),
+        ('і', "i"),
+        ('ї', "i"),
+        ('й', "i"),
+        ('к', "k"),
+        ('л', "l"),
+        ('м', "m"),
+        ('н', "n"),
+        ('о', "o"),
+        ('п', "p"),
+        ('р', "r"),
+        ('с', "s"),
+        ('т', "t"),
+        ('у', "u"),
+        ('ф', "f"),
+        ('х', "kh"),
+        ('ц', "ts"),
+        ('ч', "ch"),
+        ('ш', "sh"),
+        ('щ', "shch"),
+        ('ь', ""),
+        ('ю', "iu"),
+        ('я', "ia"),
+        ('ё', "e"),
+        ('ы', "y"),
+        ('э', "e"),
+        ('ъ', ""),
+    ];
+    let apostrophe = matches!(letter, '\'' | '\u{2019}' | '\u{2bc}');
+    apostrophe.then_some("").or_else(|| TABLE.iter().find(|(from, _)| *from == letter).map(|&(_, to)| to))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn only_plain_identifiers_are_used_bare() {
+        for (name, bare) in [
+            ("phone", true),
+            ("_x1", true),
+            ("First name", false),
+            ("Ім'я", false),
+            ("місто", false),
+            ("1st", false),
+            ("", false),
+            ("in", false),
+            ("row", false),
+            ("rows", true),
+        ] {
+            assert_eq!(is_bare(name), bare, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_of_any_language_gets_a_name_to_type() {
+        for (header, name) in [
+            ("Ім'я", "first_name"),
+            ("Имя", "first_name"),
+            ("First name", "first_name"),
+            ("plan", "plan"),
+            ("Бонусна картка №", "bonusna_kartka"),
+            ("Loyalty points (2026)", "loyalty_points_2026"),
+            ("2026", "column_3"),
+            ("顧客", "column_3"),
+            ("row", "column_3"),
+            ("city", "city_2"),
+        ] {
+            assert_eq!(suggest_name(header, 2, &["city".to_owned()]), name, "{header:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_suggested_name_can_always_be_used_and_is_free(header: String, taken in prop::collection::vec("[a-c]", 0..4)) {
+            let name = suggest_name(&header, 0, &taken);
+            prop_assert!(is_bare(&name), "{}", name);
+            prop_assert!(!taken.contains(&name));
+        }
+    }
+}

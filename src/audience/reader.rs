@@ -1,0 +1,195 @@
+//! A list of recipients, read once from its first row to its last.
+
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+
+use super::chunk::Chunk;
+use super::columns::{self, Header, Settings};
+use super::records::Records;
+use super::trouble;
+use crate::domain::Row;
+use crate::finding::Finding;
+
+/// Reads a list of recipients in chunks.
+pub struct Reader<R> {
+    records: Records<R>,
+    header: Header,
+    /// The records by which the columns were judged, until they are handed out.
+    ahead: Option<(Chunk, Result<(), Box<Finding>>)>,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the header and judges the columns by the first records.
+    ///
+    /// Takes no more of `input` than it needs for that; at the end of the list all of it was
+    /// read. `file` is the name by which findings call it.
+    ///
+    /// # Errors
+    ///
+    /// The file is no CSV in UTF-8, has no header or no recipients, or its columns do not fit
+    /// the settings.
+    pub fn open(input: R, file: &Path, settings: &Settings) -> Result<Self, Vec<Finding>> {
+        let mut records = Records::open(input, file).map_err(|finding| vec![*finding])?;
+        let names = columns::name(records.header(), settings);
+        if let Some(phone) = names.phone {
+            records.expect_phones_in(phone);
+        }
+        let mut ahead = Chunk::new();
+        let filled = records.fill(&mut ahead);
+        match columns::resolve(names, records.header(), &ahead, settings.region) {
+            Ok(_) if ahead.is_empty() && filled.is_ok() => Err(vec![trouble::nobody(records.header().spot())]),
+            Ok(header) => Ok(Self { records, header, ahead: Some((ahead, filled)) }),
+            Err(mut findings) => {
+                findings.extend(filled.err().map(|finding| *finding));
+                Err(findings)
+            }
+        }
+    }
+
+    /// The columns.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The last row met, blank ones included; at the end the file's last row.
+    pub fn last_row(&self) -> Row {
+        self.records.last_row()
+    }
+
+    /// Replaces what the chunk holds by the next records; false at the end of the list.
+    ///
+    /// # Errors
+    ///
+    /// A row is not as it should be. The chunk then holds the records before it, and the next
+    /// call goes on behind a ragged row; any other trouble ends the list.
+    pub fn read_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, Box<Finding>> {
+        match self.ahead.take() {
+            Some((mut first, filled)) => {
+                std::mem::swap(chunk, &mut first);
+                filled?;
+            }
+            None => self.records.fill(chunk)?,
+        }
+        Ok(!chunk.is_empty())
+    }
+}
+
+/// Shows the columns alone: cells are personal.
+impl<R> fmt::Debug for Reader<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open<'a>(text: &'a str, columns: &[(&str, &str)], region: &str) -> Result<Reader<&'a [u8]>, Vec<Finding>> {
+        let columns = columns.iter().map(|&(name, header)| (name.to_owned(), header.to_owned())).collect();
+        let settings = Settings { columns, region: region.parse().ok() };
+        Reader::open(text.as_bytes(), Path::new("list.csv"), &settings)
+    }
+
+    fn refusals(text: &str, columns: &[(&str, &str)], region: &str) -> Vec<Finding> {
+        open(text, columns, region).err().unwrap()
+    }
+
+    #[test]
+    fn columns_have_the_names_that_the_campaign_gives_them() {
+        let text = "\u{feff}Мобільний;Ім'я; city ;First name;\n+380501234567;Олена;Київ;Olena;x\n";
+        let reader = open(text, &[("phone", "Мобільний"), ("first_name", "Ім'я")], "").unwrap();
+        let header = reader.header();
+        assert_eq!(header.headers(), ["Мобільний", "Ім'я", "city", "First name", ""]);
+        assert_eq!(header.names(), ["phone", "first_name", "city", "First name", "column_5"]);
+        assert_eq!(header.phone(), 0);
+        let bare: Vec<bool> = (0..6).map(|column| header.is_bare(column)).collect();
+        assert_eq!(bare, [true, true, true, false, true, false]);
+    }
+
+    #[test]
+    fn trouble_with_columns_says_what_to_write() {
+        let list = "Мобільний,name\n+380501234567,Olena\n";
+        let national = "phone,name\n0501234567,Olena\n0671234567,Ivan\n";
+        let swapped = "phone,mobile\n12,+380501234567\n13,+380671234567\n";
+        for (text, columns, rule, advice) in [
+            (list, &[][..], "recipients-phone-column", "`columns: { phone: \"Мобільний\" }`"),
+            ("tel,name\n0501234567,O\n", &[], "recipients-phone-column", "`region: UA`"),
+            ("a,b\n1,2\n", &[], "recipients-phone-column", "`columns: { phone: \"…\" }`"),
+            (list, &[("phone", "Мобилний")], "recipients-unknown-column", "did you mean `Мобільний`?"),
+            (list, &[("phone", "x")], "recipients-unknown-column", "the file has `Мобільний` or `name`"),
+            (national, &[], "recipients-phone-column", "`region: UA`"),
+            (swapped, &[], "recipients-phone-column", "`columns: { phone: \"mobile\" }`"),
+            ("phone,a,a\n1,2,3\n", &[], "recipients-duplicate-column", "another header"),
+            (swapped, &[("phone", "mobile")], "recipients-duplicate-column", "`columns: { other_phone: \"phone\" }`"),
+            (list, &[("phone", "Мобільний"), ("to", "Мобільний")], "recipients-duplicate-column", "one name"),
+            ("+380501234567,Olena\n+380671234567,Ivan\n", &[], "recipients-no-header", "`phone,first_name`"),
+            ("phone,name\n", &[], "recipients-empty", "add a row"),
+            ("phone,name\n\n,\n", &[], "recipients-empty", "add a row"),
+        ] {
+            let findings = refusals(text, columns, "");
+            let help = findings[0].help.clone().unwrap();
+            assert_eq!(findings[0].rule, rule, "{text:?}");
+            assert!(help.contains(advice), "{text:?}: {help}");
+            assert_eq!(findings[0].place.as_ref().unwrap().line(), 1, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn trouble_with_a_column_is_shown_at_its_header() {
+        for (text, columns, line, shown) in [
+            ("\nname,\"Мобільний\"\nO,+380501234567\n", &[][..], 2, "\"Мобільний\""),
+            ("phone,a,a\n1,2,3\n", &[], 1, "a"),
+            ("phone,name\n+380501234567,O\n", &[("x", "y")], 1, "phone,name"),
+            ("\n\nphone,name\n", &[], 3, "phone,name"),
+        ] {
+            let place = refusals(text, columns, "").remove(0).place.unwrap();
+            assert_eq!((place.line(), &place.source.text()[place.span.clone()]), (line, shown), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        let findings = refusals("phone,name,name\n1,2\n", &[("code", "promo")], "");
+        let rules: Vec<&str> = findings.iter().map(|finding| finding.rule).collect();
+        assert_eq!(rules, ["recipients-unknown-column", "recipients-duplicate-column", "recipients-ragged-row"]);
+    }
+
+    #[test]
+    fn a_few_wrong_numbers_are_no_reason_to_refuse_the_list() {
+        for text in ["phone\n+380501234567\nx\n", "phone,n\nx,1\n", "phone,n\n,1\n"] {
+            assert!(open(text, &[], "").is_ok(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_record_is_handed_out_once_and_in_order() {
+        let mut text = "phone,n\n".to_owned();
+        for number in 0..2000 {
+            text += &format!("+380501234567,{number}\n{}", if number % 7 == 0 { "\n" } else { "" });
+        }
+        let mut reader = open(&text, &[], "").unwrap();
+        let (mut chunk, mut numbers, mut rows) = (Chunk::new(), Vec::new(), Vec::new());
+        while reader.read_chunk(&mut chunk).unwrap() {
+            assert!(chunk.len() <= Chunk::CAPACITY);
+            numbers.extend(chunk.iter().map(|record| record.fields.get(1).parse::<usize>().unwrap()));
+            rows.extend(chunk.iter().map(|record| record.row));
+        }
+        assert_eq!(numbers, (0..2000).collect::<Vec<_>>());
+        assert!(rows.is_sorted());
+        let blank = 2000_usize.div_ceil(7);
+        assert_eq!(reader.last_row().get() as usize, 1 + numbers.len() + blank);
+        assert!(!reader.read_chunk(&mut chunk).unwrap());
+    }
+
+    #[test]
+    fn trouble_among_the_first_records_comes_behind_those_before_it() {
+        let mut reader = open("phone,n\n+380501234567,1\n+380501234567\n+380501234567,3\n", &[], "").unwrap();
+        let mut chunk = Chunk::new();
+        assert_eq!(reader.read_chunk(&mut chunk).unwrap_err().rule, "recipients-ragged-row");
+        assert_eq!(chunk.len(), 1);
+        assert!(reader.read_chunk(&mut chunk).unwrap());
+        assert_eq!(chunk.get(0).unwrap().fields.get(1), "3");
+    }
+}

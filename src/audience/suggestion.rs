@@ -1,0 +1,80 @@
+//! What a campaign file should say about a list that nobody described yet.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::Region;
+use super::chunk::Chunk;
+use super::evidence;
+use super::naming::suggest_name;
+use super::records::Records;
+use crate::finding::Finding;
+
+/// A list's columns as a campaign file would describe them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The header of the column that holds the numbers, if one does.
+    pub phone: Option<String>,
+    /// The region to set, if the numbers are national.
+    pub region: Option<Region>,
+    /// The other columns that have a header: a name that templates can use, and the header.
+    pub columns: Vec<(String, String)>,
+}
+
+/// Looks at the header and the first records of a list.
+///
+/// # Errors
+///
+/// The file is no CSV in UTF-8 or has no header, or one of its first rows is broken.
+pub fn suggest<R: Read>(input: R, file: &Path) -> Result<Suggestion, Box<Finding>> {
+    let mut records = Records::open(input, file)?;
+    let mut sample = Chunk::new();
+    records.fill(&mut sample)?;
+    let headers = &records.header().headers;
+    let found = evidence::phone_column(&sample, headers, None);
+    let mut names = vec!["phone".to_owned()];
+    let mut columns = Vec::new();
+    for (column, header) in headers.iter().enumerate() {
+        if header.is_empty() || found.is_some_and(|found| found.column == column) {
+            continue;
+        }
+        let name = suggest_name(header, column, &names);
+        names.push(name.clone());
+        columns.push((name, header.clone()));
+    }
+    let phone = found.map(|found| headers[found.column].clone());
+    Ok(Suggestion { phone, region: found.and_then(|found| found.region), columns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suggested(text: &str) -> Suggestion {
+        suggest(text.as_bytes(), Path::new("list.csv")).unwrap()
+    }
+
+    #[test]
+    fn a_list_in_ukrainian_is_understood() {
+        let suggestion = suggested("№;Ім'я;Мобільний;Місто\n1;Олена;050 123 45 67;Київ\n2;Іван;067 123 45 67;Львів\n");
+        assert_eq!(suggestion.phone.as_deref(), Some("Мобільний"));
+        assert_eq!(suggestion.region.unwrap().to_string(), "UA");
+        let columns = [("column_1", "№"), ("first_name", "Ім'я"), ("city", "Місто")];
+        assert_eq!(suggestion.columns, columns.map(|(name, header)| (name.to_owned(), header.to_owned())));
+    }
+
+    #[test]
+    fn a_list_in_english_keeps_its_names() {
+        let suggestion = suggested("phone,first_name\n+380501234567,Olena\n");
+        assert_eq!(suggestion.phone.as_deref(), Some("phone"));
+        assert_eq!(suggestion.region, None);
+        assert_eq!(suggestion.columns, [("first_name".to_owned(), "first_name".to_owned())]);
+    }
+
+    #[test]
+    fn a_list_without_numbers_has_no_phone_column() {
+        let suggestion = suggested("phone,name\n,Olena\n");
+        assert_eq!(suggestion.phone, None);
+        assert_eq!(suggestion.columns[0], ("phone_2".to_owned(), "phone".to_owned()));
+    }
+}

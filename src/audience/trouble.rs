@@ -1,0 +1,212 @@
+//! What can be wrong with the file, told to the person who has to mend it.
+//!
+//! The prose of every finding about the file's structure, and the excerpt that is shown with it.
+//! Nothing is detected here.
+
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use super::dialect::{Delimiter, Foreign};
+use super::intake::line_ends;
+use crate::finding::{Finding, Place, Source};
+
+/// The most bytes of a line that are shown behind the place.
+const EXCERPT: usize = 200;
+
+const SAVE_AS: &str = "in Excel choose `File > Save As` and the type `CSV UTF-8 (Comma delimited)`, in LibreOffice \
+                       the type `Text CSV` and the character set `Unicode (UTF-8)`, in Google Sheets `File > Download > CSV`";
+
+/// A piece of the file that a finding is about.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'a> {
+    /// The file as the user called it.
+    pub(super) file: &'a Path,
+    /// The line in which the piece begins, from 1.
+    pub(super) line: u64,
+    /// The piece's bytes.
+    pub(super) raw: &'a [u8],
+}
+
+impl<'a> Spot<'a> {
+    /// The whole file, of which nothing is shown.
+    pub(super) fn whole(file: &'a Path) -> Self {
+        Self { file, line: 1, raw: b"" }
+    }
+
+    /// The line of that byte.
+    pub(super) fn line_of(self, at: usize) -> u64 {
+        self.line + line_ends(&self.raw[..self.line_start(at)])
+    }
+
+    /// All bytes of the piece.
+    pub(super) fn all(self) -> Range<usize> {
+        0..self.raw.len()
+    }
+
+    /// These bytes of the piece, shown in the line where they begin and no further than that line.
+    pub(super) fn place(self, span: Range<usize>) -> Place {
+        let start = self.line_start(span.start);
+        let line = self.raw[start..].split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
+        let from = (span.start - start).min(line.len());
+        let to = span.end.saturating_sub(start).clamp(from, line.len().min(from + EXCERPT));
+        let end = line.len().min(to + EXCERPT);
+        let [before, within, behind] = [&line[..from], &line[from..to], &line[to..end]].map(printable);
+        let span = before.len()..before.len() + within.len();
+        let mut place = Place::new(&Source::new(self.file, before + &within + &behind), span);
+        place.first_line = usize::try_from(self.line_of(start)).unwrap_or(usize::MAX);
+        place
+    }
+
+    fn line_start(self, at: usize) -> usize {
+        let before = &self.raw[..at.min(self.raw.len())];
+        before.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |end| end + 1)
+    }
+}
+
+/// Text that a terminal shows as it is; what is no text becomes a replacement character.
+fn printable(bytes: &[u8]) -> String {
+    let shown = |character: char| if character.is_control() && character != '\t' { '\u{fffd}' } else { character };
+    String::from_utf8_lossy(bytes).chars().map(shown).collect()
+}
+
+pub(super) fn unreadable(file: &Path, error: &io::Error) -> Finding {
+    Finding::error("recipients-unreadable", format!("cannot read `{}`: {error}", file.display()))
+        .at(Spot::whole(file).place(0..0))
+}
+
+pub(super) fn foreign(file: &Path, foreign: Foreign) -> Finding {
+    let (rule, kind) = match foreign {
+        Foreign::Utf16 => ("recipients-encoding", "text in UTF-16, not in UTF-8"),
+        Foreign::Workbook => ("recipients-not-csv", "a spreadsheet's workbook, not a CSV file"),
+        Foreign::Other(kind) => ("recipients-not-csv", kind),
+    };
+    let help = match foreign {
+        Foreign::Utf16 | Foreign::Workbook => format!("save it as CSV in UTF-8: {SAVE_AS}"),
+        Foreign::Other(_) => "give the CSV file itself".to_owned(),
+    };
+    Finding::error(rule, format!("`{}` is {kind}", file.display())).at(Spot::whole(file).place(0..0)).help(help)
+}
+
+pub(super) fn encoding(spot: Spot<'_>, at: usize) -> Finding {
+    Finding::error("recipients-encoding", format!("line {} is not text in UTF-8", spot.line_of(at)))
+        .at(spot.place(at..at + 1))
+        .help(format!(
+            "open the file in its own encoding (often `Windows-1251`) and save it as CSV in UTF-8: {SAVE_AS}"
+        ))
+}
+
+pub(super) fn nul(spot: Spot<'_>, at: usize) -> Finding {
+    Finding::error("recipients-not-csv", format!("line {} holds a NUL, which no text has", spot.line_of(at)))
+        .at(spot.place(at..at + 1))
+        .help("the file is damaged or no CSV; export it again")
+}
+
+pub(super) fn nothing(file: &Path) -> Finding {
+    Finding::error("recipients-empty", format!("`{}` is empty", file.display()))
+        .at(Spot::whole(file).place(0..0))
+        .help("its first row names the columns, and every further row is a recipient")
+}
+
+pub(super) fn nobody(header: Spot<'_>) -> Finding {
+    let name = header.file.display();
+    Finding::error("recipients-empty", format!("`{name}` has a header and no recipients"))
+        .at(header.place(header.all()))
+        .help("add a row for each recipient")
+}
+
+pub(super) fn unclosed_quote(spot: Spot<'_>, opened: usize) -> Finding {
+    let line = spot.line_of(opened);
+    let message =
+        format!("the quote that opens in line {line} is not closed, so the rows behind it belong to its cell");
+    Finding::error("recipients-unclosed-quote", message)
+        .at(spot.place(opened..opened + 1))
+        .help("close it at the end of the cell; a quote that is part of the text is written twice, in a quoted cell")
+}
+
+pub(super) fn swallowed_row(spot: Spot<'_>, opened: usize, swallowed: u64) -> Finding {
+    let line = spot.line_of(opened);
+    let message =
+        format!("the quoted cell that opens in line {line} contains line {swallowed}, which looks like a row");
+    Finding::error("recipients-unclosed-quote", message)
+        .at(spot.place(opened..opened + 1))
+        .help("close the quote at the end of its cell, or remove it")
+}
+
+pub(super) fn text_behind_quote(spot: Spot<'_>, at: usize) -> Finding {
+    let message = format!("text stands behind the closing quote of a cell in line {}", spot.line_of(at));
+    Finding::error("recipients-stray-quote", message)
+        .at(spot.place(at..at + 1))
+        .help("write a quote that is part of the text twice: `\"Cafe \"\"Sun\"\"\"`")
+}
+
+/// A record whose cells are not as many as the header's.
+pub(super) struct Ragged {
+    /// How many cells the record has.
+    pub(super) cells: usize,
+    /// How many the header has.
+    pub(super) expected: usize,
+    pub(super) delimiter: Delimiter,
+    /// The cells that are too many, in the record's bytes.
+    pub(super) surplus: Option<Range<usize>>,
+}
+
+pub(super) fn ragged(spot: Spot<'_>, ragged: Ragged) -> Finding {
+    let Ragged { cells, expected, delimiter, surplus } = ragged;
+    let line = spot.line_of(0);
+    let plural = if cells == 1 { "" } else { "s" };
+    let message = format!("line {line} has {cells} cell{plural}, the header has {expected}");
+    let delimiter = delimiter.name();
+    let help = if cells > expected {
+        format!("probably a {delimiter} inside a cell that is not quoted: put that cell into quotes, `\"…\"`")
+    } else {
+        format!("probably a line break inside a cell that is not quoted, or a {delimiter} is missing")
+    };
+    Finding::error("recipients-ragged-row", message).at(spot.place(surplus.unwrap_or(spot.all()))).help(help)
+}
+
+pub(super) fn large_cell(spot: Spot<'_>, at: usize) -> Finding {
+    Finding::error("recipients-too-large", format!("line {} has a cell of more than 64 KiB", spot.line_of(at)))
+        .at(spot.place(at..at + EXCERPT))
+        .help("no message needs that much; look for a quote that is not closed")
+}
+
+pub(super) fn large_record(spot: Spot<'_>) -> Finding {
+    Finding::error("recipients-too-large", format!("the row in line {} has more than 1 MiB", spot.line))
+        .at(spot.place(0..EXCERPT))
+        .help("no recipient needs that much; look for a quote that is not closed, or for missing line ends")
+}
+
+pub(super) fn too_many_rows(file: &Path) -> Finding {
+    Finding::error("recipients-too-large", format!("`{}` has more rows than can be numbered", file.display()))
+        .at(Spot::whole(file).place(0..0))
+        .help("split it into several lists")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_shows_its_line_and_what_stands_there() {
+        let spot = Spot { file: Path::new("list.csv"), line: 7, raw: "a,\"Київ\r\nцентр\" x,b\n".as_bytes() };
+        let place = spot.place(25..26);
+        assert_eq!((place.line(), place.column()), (8, 8));
+        assert_eq!(place.source.text(), "центр\" x,b");
+        assert_eq!(&place.source.text()[place.span], "x");
+    }
+
+    #[test]
+    fn no_place_is_too_large_or_hurts_a_terminal() {
+        let mut raw = vec![b'x'; 1 << 20];
+        raw[0] = 0x1b;
+        let spot = Spot { file: Path::new("list.csv"), line: 1, raw: &raw };
+        for span in [0..1, 0..raw.len(), 7..7, raw.len()..raw.len() + 1, raw.len() + 5..raw.len() + 9] {
+            let place = spot.place(span.clone());
+            assert!(place.source.text().len() <= raw.len() + 3, "{span:?}");
+            assert!(!place.source.text().contains('\u{1b}'));
+            assert!(place.span.len() <= EXCERPT + 3, "{span:?}");
+        }
+        assert!(spot.place(0..raw.len()).source.text().len() < 1000);
+    }
+}
