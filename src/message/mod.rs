@@ -1,1 +1,35 @@
 //! Message texts: templates become what one recipient gets.
+//!
+//! [`compile`] finds everything that is wrong with the texts before the first message is sent;
+//! [`Messages`] are then filled row by row by a [`Renderer`], which gives a message that every
+//! channel takes, or says why the row has none.
+//!
+//! The way of a text: `lex` reads its tags, `outline` what it uses, `library` brings in what it
+//! includes, `judge` compares that with the names there are, `meter` puts the limits of `engine`
+//! into its source, and `render` has tera fill it. Nothing here opens a file, reads a clock or the
+//! environment, or escapes anything.
+
+mod compile;
+mod engine;
+mod expression;
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod hostile;
+mod judge;
+mod lex;
+mod library;
+mod messages;
+mod meter;
+mod names;
+mod outline;
+mod problem;
+mod render;
+mod sheet;
+mod words;
+
+pub use compile::{compile, render_constant};
+pub use messages::Messages;
+pub use names::Names;
+pub use problem::TextProblem;
+pub use render::{Invalid, Renderer};

@@ -1,0 +1,388 @@
+//! Texts become messages that can be filled, or all their problems.
+
+use std::collections::HashMap;
+
+use tera::{Context, Tera, Value};
+
+use super::engine::engine;
+use super::judge::{Judge, Needs, wrong_vars};
+use super::lex::is_constant;
+use super::library::{Analysis, Library, Load};
+use super::messages::{Cells, Messages, Piece};
+use super::meter::Metered;
+use super::names::{Names, Reach};
+use super::problem::TextProblem;
+use super::render::fill;
+use super::sheet::{Sheet, Sheets, key, place_of};
+use super::words;
+use crate::domain::{Content, Text};
+
+/// Compiles the texts of a campaign against the names that its recipients and vars have.
+///
+/// `load` finds a text by the name in `include` or `extends`, inside the folders where texts are
+/// looked for, or says why it cannot.
+///
+/// # Errors
+/// All problems of all texts, in the order in which they stand.
+pub fn compile(
+    content: &Content<Text>,
+    names: &Names,
+    load: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<Messages, Vec<TextProblem>> {
+    let texts = templates(content);
+    let Compiled { tera, sheets, needs, includes } = Compiled::of(&texts, names, Reach::Recipient, load)?;
+    let mut keys: HashMap<&str, usize> = HashMap::new();
+    for (index, text) in texts.iter().enumerate() {
+        keys.entry(&text.source).or_insert(index);
+    }
+    let content = content.try_map(|text| {
+        Ok::<_, Vec<TextProblem>>(match keys.get(text.source.as_str()) {
+            Some(&index) => Piece::Template { key: key(index), name: text.name.clone() },
+            None => Piece::Constant(text.source.clone()),
+        })
+    })?;
+    let (context, cells) = (context(names, &needs), cells(names, &needs));
+    Ok(Messages { tera, content, sheets, context, cells, includes })
+}
+
+/// Renders a text that is the same for the whole campaign: it sees only vars, `campaign` and
+/// `today`, and includes nothing.
+///
+/// # Errors
+/// The first problem of the text.
+pub fn render_constant(text: &Text, names: &Names) -> Result<String, TextProblem> {
+    let mut load = |_: &str| Err("this text stands alone".to_owned());
+    let compiled = Compiled::of(&[text], names, Reach::Campaign, &mut load);
+    let compiled = compiled.map_err(|problems| problems.into_iter().next().unwrap_or_else(|| unreadable(text)))?;
+    let mut buffer = Vec::new();
+    fill(&compiled.tera, &key(0), &context(names, &compiled.needs), &mut buffer).map_err(|error| {
+        let span = place_of(&error, &compiled.sheets).map_or(0..0, |(_, span)| span);
+        TextProblem::new(&text.name, &text.source, span, "text-fails", words::runtime(error.kind()))
+    })
+}
+
+fn unreadable(text: &Text) -> TextProblem {
+    TextProblem::new(&text.name, &text.source, 0..0, "text-syntax", "the text cannot be read".to_owned())
+}
+
+/// The texts that are no constants, each once.
+fn templates(content: &Content<Text>) -> Vec<&Text> {
+    let mut texts: Vec<&Text> = Vec::new();
+    for (_, text) in content.stages.iter().flat_map(|stage| stage.texts()) {
+        if !is_constant(&text.source) && !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts
+}
+
+/// The templates of one compilation.
+struct Compiled {
+    tera: Tera,
+    sheets: Sheets,
+    needs: Needs,
+    includes: Vec<(String, String)>,
+}
+
+impl Compiled {
+    fn of(texts: &[&Text], names: &Names, reach: Reach, load: &mut Load<'_>) -> Result<Self, Vec<TextProblem>> {
+        let mut library = Library::new(load, names);
+        let analyses: Vec<Option<Analysis>> = texts.iter().map(|text| library.read(text)).collect();
+        let mut problems = wrong_vars(names, reach);
+        problems.append(&mut library.problems);
+        let mut judge = Judge::new(names, &library, reach);
+        analyses.iter().flatten().for_each(|analysis| judge.text(analysis));
+        let Judge { needs, problems: mut judged, .. } = judge;
+        problems.append(&mut judged);
+        if !problems.is_empty() {
+            return Err(in_order(problems, texts));
+        }
+        let mains = analyses.iter().flatten().enumerate().map(|(index, analysis)| (key(index), analysis));
+        let loaded = library.loaded.iter().map(|(name, analysis)| (name.clone(), analysis));
+        let sheet =
+            |analysis: &Analysis| Sheet { text: analysis.text.clone(), metered: Metered::of(analysis, &library) };
+        let sheets: Sheets = mains.chain(loaded).map(|(key, analysis)| (key, sheet(analysis))).collect();
+        let includes =
+            library.loaded.values().map(|Analysis { text, .. }| (text.name.clone(), text.source.clone())).collect();
+        Ok(Self { tera: with_templates(&sheets)?, sheets, needs, includes })
+    }
+}
+
+fn with_templates(sheets: &Sheets) -> Result<Tera, Vec<TextProblem>> {
+    let mut tera = engine();
+    let sources = sheets.iter().map(|(key, sheet)| (key, &sheet.metered.source));
+    let added = tera.add_raw_templates(sources).map_err(|error| {
+        let first = || sheets.values().next().map(|sheet| (&sheet.text, 0..0));
+        let place = place_of(&error, sheets).or_else(first);
+        let message = words::runtime(error.kind());
+        let problem =
+            |(text, span): (&Text, _)| TextProblem::new(&text.name, &text.source, span, "text-syntax", message);
+        place.map(problem).into_iter().collect::<Vec<_>>()
+    });
+    added.map(|()| tera)
+}
+
+/// Problems by text and place, each once; included texts come after those that include them.
+fn in_order(mut problems: Vec<TextProblem>, texts: &[&Text]) -> Vec<TextProblem> {
+    let position =
+        |problem: &TextProblem| texts.iter().position(|text| text.name == problem.text).unwrap_or(texts.len());
+    problems.sort_by_cached_key(|problem| (position(problem), problem.text.clone(), problem.line, problem.column));
+    problems.dedup();
+    problems
+}
+
+/// The context that all rows share.
+fn context(names: &Names, needs: &Needs) -> Context {
+    let mut context = Context::new();
+    context.insert_value("campaign", Value::from(names.campaign.as_str()));
+    context.insert_value("today", Value::from(names.today.as_str()));
+    for (name, value) in needs.vars.iter().filter_map(|&index| names.vars.get(index)) {
+        context.insert_value(name.clone(), Value::from(value.as_str()));
+    }
+    context
+}
+
+/// The cells that a row has to bring.
+fn cells(names: &Names, needs: &Needs) -> Cells {
+    let by_name = needs.columns.iter().filter_map(|&column| Some((column, names.names.get(column)?.clone())));
+    let headers = names.headers.iter().enumerate();
+    let by_header = headers.filter(|(column, _)| needs.all_headers || needs.headers.contains(column));
+    Cells {
+        by_name: by_name.collect(),
+        by_header: by_header.map(|(column, header)| (column, header.clone().into())).collect(),
+        row: needs.row,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Extra, OperationKind, Stage, Telegram, Whatsapp};
+
+    fn names() -> Names {
+        Names {
+            headers: ["phone", "Ім'я", "code", "Last name", "row", "Promo", "Promo"].map(String::from).to_vec(),
+            names: ["phone", "first_name", "code", "Last name", "row", "p1", "p2"].map(String::from).to_vec(),
+            vars: vec![("shop".into(), "Olena".into())],
+            campaign: "autumn".into(),
+            today: "2026-11-21".into(),
+        }
+    }
+
+    const TEXTS: [(&str, &str); 8] = [
+        ("ok.txt", "{{ code }}{% set inner = 1 %}"),
+        ("bad.txt", "one\n{{ cod }}"),
+        ("broken.txt", "{{ code"),
+        ("a.txt", "{% include 'b.txt' %}"),
+        ("b.txt", "{% include 'a.txt' %}"),
+        ("local.txt", "{{ mine }}"),
+        ("base.txt", "{% block body %}{% block tail %}{% endblock %}{% endblock %}"),
+        ("circle.txt", "{% extends 'circle.txt' %}"),
+    ];
+
+    fn text(name: &str, source: &str) -> Text {
+        Text { name: name.into(), source: source.into() }
+    }
+
+    fn content(first: &str, second: &str) -> Content<Text> {
+        let telegram = Telegram { message: text("telegram.message", first), lifetime: None, fields: Extra::new() };
+        let (signature, message) = (text("whatsapp.signature", "Olena"), text("whatsapp.message", second));
+        let whatsapp = Whatsapp { signature, message, fields: Extra::new() };
+        Content { kind: OperationKind::Pipeline, stages: vec![Stage::Telegram(telegram), Stage::Whatsapp(whatsapp)] }
+    }
+
+    fn problems(first: &str, second: &str, names: &Names) -> Vec<TextProblem> {
+        let mut load = |name: &str| {
+            let found = TEXTS.iter().find(|(text, _)| *text == name);
+            found.map(|(_, source)| (*source).to_owned()).ok_or_else(|| "there is no such file".to_owned())
+        };
+        compile(&content(first, second), names, &mut load).err().unwrap_or_default()
+    }
+
+    /// `rule line:column+length message; help` of the only problem.
+    fn problem(source: &str) -> String {
+        match problems(source, "x", &names()).as_slice() {
+            [TextProblem { line, column, length, rule, message, help, .. }] => {
+                format!("{rule} {line}:{column}+{length} {message}; {}", help.as_deref().unwrap_or(""))
+            }
+            other => format!("{other:#?}"),
+        }
+    }
+
+    #[test]
+    fn a_wrong_name_is_told_with_its_place_and_what_was_meant() {
+        let table = [
+            (
+                "Привіт,\n  {{ frist_name }}",
+                "unknown-variable 2:6+10 unknown variable `frist_name`; did you mean `first_name`?",
+            ),
+            (
+                "{{ 'я' ~ nothing }}",
+                "unknown-variable 1:10+7 unknown variable `nothing`; known here are `phone`, `first_name`",
+            ),
+            ("{{ first_Name }}", "did you mean `first_name`?"),
+            ("{{ last_name }}", "this header is no plain name; write `recipient[\"Last name\"]`"),
+            (
+                "{{ recipient['Last nam'] }}",
+                "unknown-column 1:4+21 no column has the header `Last nam`; did you mean `recipient[\"Last name\"]`?",
+            ),
+            ("{{ recipient['first_name'] }}", "write `first_name`, or `recipient[\"Ім'я\"]`"),
+            ("{{ recipient.cod }}", "did you mean `recipient[\"code\"]`?"),
+            ("{{ recipient['Promo'] }}", "name-clash 1:4+18 more than one column has the header `Promo`"),
+            ("{{ row }}", "name-clash 1:4+3 `row` means more than one thing here"),
+            ("{{ recipient }}", "whole-recipient 1:4+9"),
+            ("{{ __tera_context }}", "unknown-variable 1:4+14 `__tera_context` cannot be used"),
+            ("{% set __x = 1 %}", "unknown-variable 1:8+3 `__x` cannot be used"),
+            ("{{ loop.index }}", "unknown variable `loop`"),
+            ("{% for c in code %}{% set d = c %}{% endfor %}{{ d }}", "unknown-variable 1:50+1 unknown variable `d`"),
+            ("{{ late }}{% set late = 1 %}", "unknown-variable 1:4+4 unknown variable `late`"),
+            ("{% if gone %}x{% endif %}", "unknown-variable 1:7+4 unknown variable `gone`"),
+            ("{{ code | titel }}", "unknown-filter 1:11+5 unknown filter `titel`; did you mean `title`?"),
+            ("{{ code | escape }}", "unknown-filter 1:11+6 the filter `escape` is for web pages"),
+            ("{{ code is defind }}", "unknown-test 1:12+6 unknown test `defind`; did you mean `defined`?"),
+            ("{{ now() }}", "unknown-function 1:4+3 unknown function `now`"),
+            ("{{ get_env(name='HOME') }}", "unknown-function 1:4+7 unknown function `get_env`"),
+            ("{{ super() }}", "unknown-function 1:4+5 `super()`"),
+            ("{{ __round(cost=0) }}", "unknown-function 1:4+7"),
+            ("{{ code | __kept }}", "unknown-filter 1:11+6"),
+        ];
+        for (source, expected) in table {
+            let problem = problem(source);
+            assert!(problem.contains(expected), "{source}: `{problem}` does not say `{expected}`");
+        }
+    }
+
+    #[test]
+    fn wrong_grammar_is_told_in_plain_words() {
+        let table = [
+            ("{{ code", "text-syntax 1:8+1 the text ends before a tag or a block is closed; close `{{` with `}}`"),
+            ("{% if code %}\nx", "text-syntax 2:2+1 the text ends before"),
+            ("Hi {{ first name }}", "text-syntax 1:13+4 `name` cannot stand here; expected `}}`"),
+            ("{{ Last name }}", "this header is no plain name; write `{{ recipient[\"Last name\"] }}`"),
+            (
+                "{{ Ім'я }}",
+                "`І` cannot stand here in a tag; this header is no plain name; write `{{ recipient[\"Ім'я\"] }}`",
+            ),
+            ("{{ №1 }}", "`№` cannot stand here in a tag; names have Latin letters"),
+            ("{% fi code %}", "unknown tag `fi`; did you mean `if`?"),
+            ("{% code %}", "unknown tag `code`; to print a value write it between `{{` and `}}`"),
+            ("{{ }}", "`}}` cannot stand here; expected one of"),
+            ("{{ 'a }}", "string opened with `'` is missing its closing `'`"),
+            ("{# x", "closing comment tag `#}` not found"),
+            ("{% include name %}", "`name` cannot stand here; expected string"),
+            ("{% if code %}{% else %}{% elif code %}{% endif %}", "text-syntax"),
+            ("{{ [x for x in code] }}", "unsupported 1:7+3 messages do not have list comprehensions"),
+            ("{{ <Button /> }}", "unsupported 1:4+1 messages do not have components"),
+            ("{% component Card() %}{% endcomponent %}", "unsupported 1:4+"),
+        ];
+        for (source, expected) in table {
+            let problem = problem(source);
+            assert!(problem.contains(expected), "{source}: `{problem}` does not say `{expected}`");
+        }
+    }
+
+    #[test]
+    fn a_wrong_include_is_told_where_it_stands() {
+        let table = [
+            (
+                "x\n{% include 'gone.txt' %}",
+                "missing-include 2:12+10 `gone.txt` cannot be included: there is no such file",
+            ),
+            ("{% extends 'gone.txt' %}", "missing-include 1:12+10"),
+            (
+                "{% include 'a.txt' %}",
+                "include-cycle 1:12+7 `a.txt` is included in itself: `a.txt`, then `b.txt`, then `a.txt`",
+            ),
+            ("{% extends 'circle.txt' %}", "include-cycle"),
+            ("{% include 'bad.txt' %}", "unknown-variable 2:4+3 unknown variable `cod`; did you mean `code`?"),
+            ("{% include 'broken.txt' %}", "text-syntax 1:8+1"),
+            ("{% include 'local.txt' %}{% set mine = 1 %}", "unknown variable `mine`"),
+            ("{% include 'ok.txt' %}{{ inner }}", "unknown variable `inner`"),
+            (
+                "{% extends 'base.txt' %}{% block bdoy %}{% endblock %}",
+                "unknown-block 1:34+4 no text that this one extends has a block `bdoy`; did you mean `body`?",
+            ),
+        ];
+        for (source, expected) in table {
+            let problem = problem(source);
+            assert!(problem.contains(expected), "{source}: `{problem}` does not say `{expected}`");
+        }
+        for source in [
+            "{% set mine = 1 %}{% include 'local.txt' %}{% include 'ok.txt' %}{% include 'ok.txt' %}",
+            "{% for mine in code %}{% include 'local.txt' %}{% endfor %}",
+            "{% extends 'base.txt' %}{% block tail %}{{ code }}{% endblock %}",
+        ] {
+            assert_eq!(problems(source, "x", &names()), [], "{source}");
+        }
+    }
+
+    #[test]
+    fn all_problems_of_all_texts_are_told_at_once_and_in_order() {
+        let names = Names { vars: vec![("code".into(), "x".into()), ("today".into(), "x".into())], ..names() };
+        let first = "{{ zz1 }}{{ code | zz2 }}\n{% include 'zz3' %}{{ zz4 }}{% include 'bad.txt' %}";
+        let found = problems(first, "{{ zz5 }}{{ '", &names);
+        let shown: Vec<_> = found.iter().map(|p| format!("{} {}:{} {}", p.text, p.line, p.column, p.rule)).collect();
+        assert_eq!(
+            shown,
+            [
+                "telegram.message 1:4 unknown-variable",
+                "telegram.message 1:20 unknown-filter",
+                "telegram.message 2:12 missing-include",
+                "telegram.message 2:23 unknown-variable",
+                "whatsapp.message 1:13 text-syntax",
+                "bad.txt 2:4 unknown-variable",
+                "vars.code 1:1 name-clash",
+                "vars.today 1:1 name-clash",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_text_that_would_exhaust_the_engine_is_refused() {
+        let elifs = format!("{{% if code %}}{}{{% endif %}}", "{% elif code %}".repeat(5_000));
+        let nested = format!("{}{}", "{% if code %}".repeat(3_000), "{% endif %}".repeat(3_000));
+        let brackets = format!("{{{{ {}code{} }}}}", "(".repeat(20_000), ")".repeat(20_000));
+        let sum = format!("{{{{ 1{} }}}}", " + 1".repeat(15_000));
+        let blocks: String =
+            (0..40).map(|n| format!("{{% block b{n} %}}")).collect::<String>() + &"{% endblock %}".repeat(40);
+        for source in ["x{{ code }}".repeat(7_000), "{{code}}".repeat(8_000), elifs, nested, brackets, sum, blocks] {
+            let problem = problem(&source);
+            assert!(problem.starts_with("text-"), "{}: {problem}", &source[..40]);
+        }
+        let chain = |name: &str| Ok(format!("{{% include '{name}x' %}}"));
+        let endless = compile(&content("{% include 'x' %}", "x"), &names(), &mut { chain }).unwrap_err();
+        assert!(endless.iter().any(|problem| problem.message.contains("more than 16 texts")), "{endless:?}");
+        let wide = |name: &str| match name.len() {
+            15 => Ok(String::new()),
+            _ => Ok(format!("{{% include '{name}x' %}}").repeat(9)),
+        };
+        let wide = compile(&content("{% include 'x' %}", "x"), &names(), &mut { wide }).unwrap_err();
+        assert!(wide.iter().all(|problem| problem.rule == "text-too-long"), "{wide:?}");
+    }
+
+    #[test]
+    fn a_constant_sees_only_what_is_the_same_for_everybody() {
+        let table = [
+            ("{{ today }}", "2026-11-21"),
+            ("{{ campaign }}-{{ shop | lower }}", "autumn-olena"),
+            ("spring", "spring"),
+            ("", ""),
+        ];
+        for (source, expected) in table {
+            assert_eq!(render_constant(&text("edition", source), &names()).as_deref(), Ok(expected), "{source}");
+        }
+        let table = [
+            ("a {{ first_name }}", "1:6", "the same for all recipients"),
+            ("{{ recipient['code'] }}", "1:4", "the same for all recipients"),
+            ("{{ tody }}", "1:4", "did you mean `today`?"),
+            ("{% include 'ok.txt' %}", "1:12", "this text stands alone"),
+            ("{{ shop | int }}", "1:11", "not a number"),
+        ];
+        for (source, place, expected) in table {
+            let TextProblem { line, column, message, help, .. } =
+                render_constant(&text("edition", source), &names()).unwrap_err();
+            let shown = format!("{line}:{column} {message} {}", help.unwrap_or_default());
+            assert!(shown.starts_with(place) && shown.contains(expected), "{source}: {shown}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What an expression uses: each name in it is a variable, a filter, a test, a function, an
+//! attribute, an argument or a keyword, and the tokens beside it tell which.
+
+use super::lex::{Kind, Token};
+use super::outline::{Reader, What};
+
+/// Words of the language that are no variables.
+const KEYWORDS: [&str; 14] =
+    ["and", "or", "not", "in", "is", "if", "else", "none", "None", "null", "true", "True", "false", "False"];
+
+impl Reader {
+    pub(super) fn expression(&mut self, tokens: &[Token<'_>]) {
+        for (index, token) in tokens.iter().enumerate() {
+            let (before, after) = (&tokens[..index], &tokens[index + 1..]);
+            match token.kind {
+                Kind::Name(name) => self.name(name, token, before, after),
+                Kind::Symbol("...") => self.event(What::Unsupported("spreads"), &token.span),
+                // Where a value must begin, `<` calls a component; elsewhere it compares.
+                Kind::Symbol("<") if !ends_a_value(before.last()) => {
+                    self.event(What::Unsupported("components"), &token.span);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn name(&mut self, name: &str, token: &Token<'_>, before: &[Token<'_>], after: &[Token<'_>]) {
+        let span = &token.span;
+        let previous = before.last().map(|token| &token.kind);
+        let next = after.first().map(|token| &token.kind);
+        match (previous, next) {
+            // An attribute, or the name of an argument.
+            (Some(Kind::Symbol("." | "?.")), _) | (_, Some(Kind::Symbol("="))) => {}
+            (Some(Kind::Symbol("|")), _) => self.event(What::Filter(name.to_owned()), span),
+            (Some(Kind::Name("is")), _) if name != "not" => self.event(What::Test(name.to_owned()), span),
+            (Some(Kind::Name("not")), _) if is_not(before) => self.event(What::Test(name.to_owned()), span),
+            (_, Some(Kind::Symbol("("))) if !KEYWORDS.contains(&name) => match name {
+                "super" if !self.is_in_block() => self.event(What::StraySuper, span),
+                _ => self.event(What::Function(name.to_owned()), span),
+            },
+            _ if name == "for" => self.event(What::Unsupported("list comprehensions"), span),
+            _ if KEYWORDS.contains(&name) => {}
+            (_, Some(Kind::Symbol("."))) if name == "loop" && self.is_in_loop() => {}
+            _ if name == "recipient" => self.recipient(token, after),
+            _ if is_asked_for(after) => self.event(What::Ask(name.to_owned()), span),
+            _ => {
+                let optional = has_default(after) || matches!(next, Some(Kind::Symbol("?." | "?[")));
+                self.event(What::Use { name: name.to_owned(), optional }, span);
+            }
+        }
+    }
+
+    fn recipient(&mut self, token: &Token<'_>, after: &[Token<'_>]) {
+        let (key, last, rest) = match after {
+            [
+                Token { kind: Kind::Symbol("[" | "?["), .. },
+                key,
+                end @ Token { kind: Kind::Symbol("]"), .. },
+                rest @ ..,
+            ] => match &key.kind {
+                Kind::Text(text) => (text.clone(), end, rest),
+                _ => return self.event(What::AnyKey, &token.span),
+            },
+            [Token { kind: Kind::Symbol("." | "?."), .. }, key @ Token { kind: Kind::Name(name), .. }, rest @ ..] => {
+                ((*name).to_owned(), key, rest)
+            }
+            [Token { kind: Kind::Symbol("[" | "?["), .. }, ..] => return self.event(What::AnyKey, &token.span),
+            _ => {
+                let (name, optional) = ("recipient".to_owned(), false);
+                return self.event(What::Use { name, optional }, &token.span);
+            }
+        };
+        let optional = has_default(rest) || is_asked_for(rest);
+        self.event(What::Key { key, optional }, &(token.span.start..last.span.end));
+    }
+}
+
+/// Whether `| default(…)` follows, which does not mind a missing value.
+fn has_default(after: &[Token<'_>]) -> bool {
+    matches!(after, [Token { kind: Kind::Symbol("|"), .. }, Token { kind: Kind::Name("default"), .. }, ..])
+}
+
+/// Whether `is defined` or `is undefined` follows, with or without `not`.
+fn is_asked_for(after: &[Token<'_>]) -> bool {
+    let [Token { kind: Kind::Name("is"), .. }, rest @ ..] = after else { return false };
+    let rest = rest.iter().find(|token| token.kind != Kind::Name("not"));
+    rest.is_some_and(|token| matches!(token.kind, Kind::Name("defined" | "undefined")))
+}
+
+/// Whether the tokens end with `is not`.
+fn is_not(tokens: &[Token<'_>]) -> bool {
+    matches!(tokens, [.., Token { kind: Kind::Name("is"), .. }, Token { kind: Kind::Name("not"), .. }])
+}
+
+fn ends_a_value(token: Option<&Token<'_>>) -> bool {
+    match token.map(|token| &token.kind) {
+        Some(Kind::Name(name)) => !matches!(*name, "and" | "or" | "not" | "in" | "if" | "else"),
+        Some(Kind::Text(_) | Kind::Number | Kind::Symbol(")" | "]" | "}")) => true,
+        _ => false,
+    }
+}

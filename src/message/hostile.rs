@@ -1,0 +1,173 @@
+//! Tests with texts that mean harm, or nothing at all: none panics, and all of them end.
+
+use proptest::prelude::*;
+
+use super::engine::MAX_BYTES;
+use super::fixtures::{CELLS, messages, names, rendered, sms};
+use super::{Messages, compile};
+
+#[test]
+fn a_hostile_text_ends_soon_with_an_error() {
+    let cell = "x".repeat(MAX_BYTES);
+    let cells = [CELLS[0], CELLS[1], &cell, CELLS[3]];
+    let long = "y".repeat(60_000);
+    let doubling = "{% set a = a ~ a %}".repeat(100);
+    let table = [
+        "{% for a in range(end=1000) %}{% for b in range(end=1000) %}{% endfor %}{% endfor %}".to_owned(),
+        "{% for a in code %}{% for b in code %}{% for c in code %}{% endfor %}{% endfor %}{% endfor %}".into(),
+        "{% for a in code | split(pat='') %}{% endfor %}".into(),
+        format!("{{% set a = code %}}{doubling}"),
+        "{% set a = [1] %}".to_owned() + &"{% set a = [a, a] %}".repeat(100),
+        "{% set a = [1] %}".to_owned() + &"{% set a = [a] %}".repeat(100),
+        "{% set a = {'b': 1} %}".to_owned() + &"{% set a = {'b': a, 'c': a} %}".repeat(100),
+        "{% set a = code %}{% for c in range(end=100) %}{% set_global a = a ~ a %}{% endfor %}".into(),
+        "{% set a = code %}".to_owned() + &"{% set a %}{{ a }}{{ a }}{% endset %}".repeat(50),
+        format!("{{% set a %}}{{% for c in code %}}{long}{{% endfor %}}{{% endset %}}{{{{ a }}}}"),
+        "{% for a in range(end=1000) %}{{ code }}{% endfor %}".into(),
+        "{% filter replace(from='x', to='yyyy') %}{{ code }}{% endfilter %}".into(),
+        "{{ code ~ code }}".into(),
+        "{% for a in range(end=900) %}{% include 'a.txt' %}{% endfor %}".into(),
+    ];
+    let include = "{% if code %}{% endif %}".repeat(50);
+    for source in table {
+        let begun = std::time::Instant::now();
+        let result = rendered(&messages(&source, &[("a.txt", &include)]), &cells);
+        assert!(result.is_err(), "{}", &source[..source.len().min(80)]);
+        assert!(begun.elapsed().as_secs() < 5, "{}", &source[..source.len().min(80)]);
+    }
+}
+
+fn fragment() -> impl Strategy<Value = String> {
+    let value = prop::sample::select(vec![
+        "code",
+        "first_name",
+        "recipient['Note']",
+        "row",
+        "1",
+        "-2.5",
+        "'a'",
+        "true",
+        "none",
+        "[1,'b']",
+        "{'k':1}",
+        "c",
+        "x",
+        "loop.index",
+        "range(end=3)",
+        "(1+2)",
+        "[code][0]",
+        "code[0]",
+        "code[1:]",
+        "code[::-1]",
+        "recipient[code]",
+        "not code",
+        "code.a",
+        "code?.a",
+        "recipient?['zz']",
+        "throw(message='t')",
+        "9223372036854775807",
+        "'a'[code]",
+    ]);
+    let operator = prop::sample::select(vec![
+        " ~ ",
+        " + ",
+        " - ",
+        " * ",
+        " / ",
+        " // ",
+        " % ",
+        " ** ",
+        " == ",
+        " < ",
+        " in ",
+        " not in ",
+        " and ",
+        " or ",
+        " if code else ",
+    ]);
+    let filter = prop::sample::select(vec![
+        "",
+        "|upper",
+        "|int",
+        "|float",
+        "|round(precision=400)",
+        "|first",
+        "|split(pat='')",
+        "|join(sep=code)",
+        "|truncate(length=2)",
+        "|default(value=1)",
+        "|reverse",
+        "|sort",
+        "|unique",
+        "|length",
+        "|nth(n=1)",
+        "|get(key='k')",
+        "|abs",
+        "|group_by(attribute='a')",
+        "|pairs",
+        "|pluralize",
+        "|title",
+        "|str",
+        "|replace(from='', to='b')",
+        "|trim(pat='')",
+        " is odd",
+        " is divisible_by(divisor=0)",
+        " is containing(pat='a')",
+        " is starting_with(pat=1)",
+        "|int(base=99)",
+        "|sort(attribute='a.b')",
+    ]);
+    let expression = prop::collection::vec((value, filter, operator), 1..4).prop_map(|parts| {
+        let mut text = String::new();
+        for (index, (value, filter, operator)) in parts.into_iter().enumerate() {
+            text += if index == 0 { "" } else { operator };
+            text = text + value + filter;
+        }
+        text
+    });
+    (expression, 0..9usize).prop_map(|(expression, form)| match form {
+        0 | 1 => format!("{{{{ {expression} }}}}"),
+        2 => format!("{{% if {expression} %}}x{{% endif %}}"),
+        3 => format!("{{% set x = {expression} %}}{{{{ x }}}}"),
+        4 => format!("{{% for c in {expression} %}}{{{{ c }}}}{{% else %}}-{{% endfor %}}"),
+        5 => format!("{{% set x %}}{{{{ {expression} }}}}{{% endset %}}"),
+        6 => format!("{{% filter upper %}}{{{{- {expression} -}}}}{{% endfilter %}}"),
+        7 => format!("{{% for c in code %}}{{% set_global x = {expression} %}}{{% endfor %}}"),
+        _ => format!("a{{#-{expression}-#}}b"),
+    })
+}
+
+fn compiled(source: &str) -> Option<Messages> {
+    compile(&sms("Olena", source), &names(), &mut |_| Ok("{{ code }}".into())).ok()
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(parts in prop::collection::vec(fragment(), 1..4), code in "[ -~я😀]{0,9}") {
+        if let Some(compiled) = compiled(&parts.concat()) {
+            let _ = rendered(&compiled, &["1", "Оля", &code, "n"]);
+        }
+    }
+
+    #[test]
+    fn no_source_panics(source in "(\\{\\{|\\}\\}|\\{%|%\\}|\\{#|#\\}|-|[a-z]{1,3}| |if|for|in|set|endfor|endif|=|\\||'|\"|\\\\|\\(|\\)|\\[|\\]|[0-9.]|<|>|/|я|😀|\n|~|raw|endraw|block|endblock){0,30}") {
+        if let Some(compiled) = compiled(&source) {
+            let _ = rendered(&compiled, &CELLS);
+        }
+    }
+
+    #[test]
+    fn a_text_without_tags_is_sent_as_it_stands(source in "[^{]{1,50}") {
+        prop_assume!(!source.trim().is_empty());
+        let compiled = compiled(&source);
+        prop_assert!(compiled.is_some_and(|c| rendered(&c, &CELLS) == Ok(source)));
+    }
+
+    #[test]
+    fn a_cell_arrives_as_it_stands(code in "\\PC{1,60}") {
+        prop_assume!(!code.trim().is_empty());
+        let cells = ["1", "2", &code, ""];
+        prop_assert_eq!(rendered(&messages("{{ code }}", &[]), &cells), Ok(code.clone()));
+        prop_assert_eq!(rendered(&messages("{{ recipient.code }}", &[]), &cells), Ok(code.clone()));
+    }
+}

@@ -1,0 +1,201 @@
+//! Compares what texts use with the names there are.
+//!
+//! The order of a text counts: a variable that it sets is known after that, and one of a loop only
+//! within it. An included text sees the variables at the place where it is included.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::engine::{MAX_BYTES, MAX_STEPS};
+use super::library::{Analysis, Library};
+use super::names::{Meaning, Names, Reach};
+use super::outline::{Event, What};
+use super::problem::TextProblem;
+
+/// What has to be at hand when texts are filled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Needs {
+    /// Columns that are used by their bare names.
+    pub(super) columns: BTreeSet<usize>,
+    /// Columns that are used as `recipient["Header"]`.
+    pub(super) headers: BTreeSet<usize>,
+    /// Whether `recipient` is used with a key that is not known before, so that it needs all.
+    pub(super) all_headers: bool,
+    /// Vars, by their index.
+    pub(super) vars: BTreeSet<usize>,
+    /// Whether `row` is used.
+    pub(super) row: bool,
+}
+
+/// See the module.
+pub(super) struct Judge<'j> {
+    names: &'j Names,
+    library: &'j Library<'j>,
+    reach: Reach,
+    pub(super) needs: Needs,
+    pub(super) problems: Vec<TextProblem>,
+}
+
+/// The rule, the message and the help of a problem.
+type Complaint = (&'static str, String, Option<String>);
+
+/// Variables that a text defined so far; one set for the text and one for each open loop.
+type Scopes = Vec<HashSet<String>>;
+
+impl<'j> Judge<'j> {
+    pub(super) fn new(names: &'j Names, library: &'j Library<'j>, reach: Reach) -> Self {
+        Self { names, library, reach, needs: Needs::default(), problems: Vec::new() }
+    }
+
+    /// Judges a text with everything that it includes.
+    pub(super) fn text(&mut self, analysis: &Analysis) {
+        // One that is too long is refused already, and would be walked over and over.
+        // What messages do not have may define names that are not seen here.
+        let unsupported = analysis.outline.events.iter().any(|event| matches!(event.what, What::Unsupported(_)));
+        if analysis.steps <= MAX_STEPS && !unsupported {
+            self.walk(analysis, HashSet::new(), &mut vec![analysis.text.name.clone()]);
+        }
+    }
+
+    fn walk(&mut self, analysis: &Analysis, known: HashSet<String>, chain: &mut Vec<String>) {
+        let mut scopes: Scopes = vec![known, HashSet::new()];
+        // A text that asks whether a name is there may have been written for lists without it.
+        let asked: HashSet<&str> = analysis.outline.events.iter().filter_map(asked_name).collect();
+        for event in &analysis.outline.events {
+            match &event.what {
+                What::Enter => scopes.push(HashSet::new()),
+                What::Leave => {
+                    scopes.pop();
+                }
+                What::Define { name, global } => {
+                    let scope = if *global { scopes.first_mut() } else { scopes.last_mut() };
+                    scope.map(|scope| scope.insert(name.clone()));
+                }
+                What::Include(name) => {
+                    self.load(name, all(&scopes), chain);
+                }
+                What::Extends(name) => {
+                    let defined = self.load(name, all(&scopes), chain);
+                    scopes[0].extend(defined);
+                }
+                _ => {}
+            }
+            if let Some((rule, message, help)) = self.wrong(&event.what, &scopes, &asked) {
+                let Analysis { text, .. } = analysis;
+                let problem = TextProblem::new(&text.name, &text.source, event.span.clone(), rule, message);
+                self.problems.push(problem.help(help));
+            }
+        }
+    }
+
+    /// Judges an included text or a parent; gives the names that it defines for itself.
+    fn load(&mut self, name: &str, known: HashSet<String>, chain: &mut Vec<String>) -> HashSet<String> {
+        let library = self.library;
+        // A circle is told where texts are read.
+        let Some(analysis) = library.loaded.get(name).filter(|_| !chain.iter().any(|open| open == name)) else {
+            return HashSet::new();
+        };
+        chain.push(name.to_owned());
+        self.walk(analysis, known, chain);
+        chain.pop();
+        let defined = analysis.outline.events.iter().filter_map(|event| match &event.what {
+            What::Define { name, .. } => Some(name.clone()),
+            _ => None,
+        });
+        defined.collect()
+    }
+
+    /// Notes what is needed, or says what is wrong.
+    fn wrong(&mut self, what: &What, scopes: &Scopes, asked: &HashSet<&str>) -> Option<Complaint> {
+        let local = |name: &str| scopes.iter().any(|scope| scope.contains(name));
+        match what {
+            What::Use { name, .. } | What::Ask(name) | What::Define { name, .. } if name.starts_with("__") => {
+                let help = Some("names that begin with `__` are the template engine's own".to_owned());
+                Some(("unknown-variable", format!("`{name}` cannot be used"), help))
+            }
+            What::Use { name, .. } if local(name) => None,
+            What::Key { .. } | What::AnyKey if local("recipient") => None,
+            What::Use { name, .. } if name == "recipient" && self.reach == Reach::Recipient => {
+                let help = Some("name one column: `recipient[\"Header\"]`".to_owned());
+                Some((
+                    "whole-recipient",
+                    "`recipient` is the whole row, and a message would show all of it".to_owned(),
+                    help,
+                ))
+            }
+            What::Use { name, optional } => self.variable(name, *optional || asked.contains(name.as_str())),
+            What::Ask(name) if local(name) => None,
+            What::Ask(name) => self.variable(name, true),
+            What::Key { .. } | What::AnyKey if self.reach == Reach::Campaign => self.variable("recipient", false),
+            What::Key { key, optional } => self.header(key, *optional),
+            What::AnyKey => {
+                self.needs.all_headers = true;
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn variable(&mut self, name: &str, optional: bool) -> Option<Complaint> {
+        match self.names.meanings(name, self.reach).as_slice() {
+            [] if optional => None,
+            [] => {
+                let help = Some(self.names.help_for_name(name, self.reach));
+                Some(("unknown-variable", format!("unknown variable `{name}`"), help))
+            }
+            [one] => {
+                match one {
+                    Meaning::Column(index) => self.needs.columns.extend([*index]),
+                    Meaning::Var(index) => self.needs.vars.extend([*index]),
+                    Meaning::Ours => self.needs.row |= name == "row",
+                }
+                None
+            }
+            // Told once, at the var.
+            meanings if meanings.iter().any(|meaning| matches!(meaning, Meaning::Var(_))) => None,
+            [_, ..] => {
+                let help = Some("give the column another name under `columns:`".to_owned());
+                Some(("name-clash", format!("`{name}` means more than one thing here"), help))
+            }
+        }
+    }
+
+    fn header(&mut self, header: &str, optional: bool) -> Option<Complaint> {
+        match self.names.columns_of(header).as_slice() {
+            [] if optional => None,
+            [] => {
+                let help = Some(self.names.help_for_header(header));
+                Some(("unknown-column", format!("no column has the header `{header}`"), help))
+            }
+            [column] => {
+                self.needs.headers.insert(*column);
+                None
+            }
+            [_, ..] => Some(("name-clash", format!("more than one column has the header `{header}`"), None)),
+        }
+    }
+}
+
+/// Vars that clash with another name, and those that are longer than a message.
+pub(super) fn wrong_vars(names: &Names, reach: Reach) -> Vec<TextProblem> {
+    let problem = |(name, value): &(String, String)| {
+        let new = |rule, message| TextProblem::new(&format!("vars.{name}"), value, 0..value.len(), rule, message);
+        let meanings = names.meanings(name, reach);
+        if let Some(other) = meanings.iter().find(|meaning| !matches!(meaning, Meaning::Var(_))) {
+            let other = if *other == Meaning::Ours { "a name that every text has" } else { "a column" };
+            let help = "give the var another name, or the column under `columns:`".to_owned();
+            return Some(new("name-clash", format!("the var `{name}` is {other} too")).help(help));
+        }
+        (value.len() > MAX_BYTES)
+            .then(|| new("text-too-long", format!("the var `{name}` is longer than {MAX_BYTES} bytes")))
+    };
+    names.vars.iter().filter_map(problem).collect()
+}
+
+fn asked_name(event: &Event) -> Option<&str> {
+    if let What::Ask(name) = &event.what { Some(name) } else { None }
+}
+
+/// All names of all scopes.
+fn all(scopes: &Scopes) -> HashSet<String> {
+    scopes.iter().flatten().cloned().collect()
+}

@@ -1,0 +1,232 @@
+//! The tags of a template as tokens with their places.
+//!
+//! Tera keeps its syntax tree to itself and tells one problem at a time, so what a text uses is
+//! read here from its tokens. This follows tera's own lexer; it must not judge: a source that
+//! tera cannot read ends the tokens early, and tera says why.
+
+use std::ops::Range;
+
+/// What a token is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind<'s> {
+    /// `{{` or `{{-`
+    Print,
+    /// `{%` or `{%-`
+    Tag,
+    /// `}}`, `%}` and both with a dash, which drops the white space that follows.
+    End {
+        /// Whether there is a dash.
+        trims: bool,
+    },
+    /// A name or a keyword.
+    Name(&'s str),
+    /// A string without its quotes.
+    Text(String),
+    /// A number; its value does not matter here.
+    Number,
+    /// An operator or a bracket.
+    Symbol(&'s str),
+}
+
+/// A token and the bytes of the source that it covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Token<'s> {
+    pub(super) kind: Kind<'s>,
+    pub(super) span: Range<usize>,
+}
+
+/// Whether the source has neither tags nor comments, so that every recipient gets it as it stands.
+pub(super) fn is_constant(source: &str) -> bool {
+    next_marker(source, 0).is_none()
+}
+
+/// The tokens of all tags.
+pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
+    let mut lexer = Lexer { source, at: 0, tokens: Vec::new() };
+    // Reading ends with the source or at the first thing that is no token.
+    let _ = lexer.read();
+    lexer.tokens
+}
+
+/// Symbols of two and three characters; the longer ones win.
+const LONG_SYMBOLS: [&str; 10] = ["...", "//", "**", "==", "!=", ">=", "<=", "</", "?.", "?["];
+
+struct Lexer<'s> {
+    source: &'s str,
+    at: usize,
+    tokens: Vec<Token<'s>>,
+}
+
+impl<'s> Lexer<'s> {
+    fn read(&mut self) -> Option<()> {
+        while let Some(start) = next_marker(self.source, self.at) {
+            self.at = start;
+            match self.source.as_bytes()[start + 1] {
+                b'#' => self.skip_comment()?,
+                b'%' if self.skip_raw()? => {}
+                b'%' => self.tag(Kind::Tag, "%}")?,
+                _ => self.tag(Kind::Print, "}}")?,
+            }
+        }
+        Some(())
+    }
+
+    fn rest(&self) -> &'s str {
+        &self.source[self.at..]
+    }
+
+    fn push(&mut self, kind: Kind<'s>, length: usize) {
+        self.tokens.push(Token { kind, span: self.at..self.at + length });
+        self.at += length;
+    }
+
+    /// Goes over an opening marker and its dash.
+    fn opening(&self) -> usize {
+        2 + usize::from(self.rest().as_bytes().get(2) == Some(&b'-'))
+    }
+
+    fn skip_comment(&mut self) -> Option<()> {
+        self.at += self.opening();
+        self.at += self.rest().find("#}")? + 2;
+        Some(())
+    }
+
+    /// Goes over `{% raw %} … {% endraw %}` if it begins here; nothing when it does not end.
+    fn skip_raw(&mut self) -> Option<bool> {
+        let Some(mut body) = lone_tag(self.rest(), "raw") else { return Some(false) };
+        loop {
+            body += self.rest()[body..].find("{%")?;
+            match lone_tag(&self.rest()[body..], "endraw") {
+                Some(length) => {
+                    self.at += body + length;
+                    return Some(true);
+                }
+                None => body += 2,
+            }
+        }
+    }
+
+    fn tag(&mut self, kind: Kind<'s>, end: &str) -> Option<()> {
+        self.push(kind, self.opening());
+        loop {
+            self.at += self.rest().bytes().take_while(u8::is_ascii_whitespace).count();
+            let rest = self.rest();
+            let trims = rest.starts_with('-') && rest[1..].starts_with(end);
+            if trims || rest.starts_with(end) {
+                self.push(Kind::End { trims }, end.len() + usize::from(trims));
+                return Some(());
+            }
+            self.inner()?;
+        }
+    }
+
+    fn inner(&mut self) -> Option<()> {
+        let rest = self.rest();
+        if let Some(symbol) = LONG_SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol)) {
+            self.push(Kind::Symbol(&rest[..symbol.len()]), symbol.len());
+            return Some(());
+        }
+        match rest.bytes().next()? {
+            b'+' | b'-' | b'*' | b'/' | b'%' | b'!' | b'.' | b',' | b':' | b'~' | b'|' | b'=' | b'>' | b'<' | b'('
+            | b')' | b'[' | b']' | b'{' | b'}' | b'@' => self.push(Kind::Symbol(&rest[..1]), 1),
+            quote @ (b'\'' | b'"' | b'`') => self.string(quote)?,
+            b'0'..=b'9' => self.number(),
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
+                let length = rest.bytes().take_while(|&byte| byte == b'_' || byte.is_ascii_alphanumeric()).count();
+                self.push(Kind::Name(&rest[..length]), length);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn number(&mut self) {
+        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+        let whole = digits(self.rest());
+        let fraction = self.rest()[whole..].strip_prefix('.').map_or(0, |rest| 1 + digits(rest));
+        self.push(Kind::Number, whole + fraction);
+    }
+
+    fn string(&mut self, quote: u8) -> Option<()> {
+        let mut text = String::new();
+        let mut characters = self.rest().char_indices().skip(1);
+        loop {
+            match characters.next()? {
+                (end, c) if c == char::from(quote) => {
+                    self.push(Kind::Text(text), end + 1);
+                    return Some(());
+                }
+                (_, '\\') => text.push(match characters.next()?.1 {
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    other => other,
+                }),
+                (_, c) => text.push(c),
+            }
+        }
+    }
+}
+
+/// Where the next `{{`, `{%` or `{#` begins, from `at` on.
+fn next_marker(source: &str, at: usize) -> Option<usize> {
+    let pairs = source.as_bytes()[at..].windows(2);
+    pairs.into_iter().position(|pair| matches!(pair, b"{{" | b"{%" | b"{#")).map(|offset| at + offset)
+}
+
+/// The length of the tag `{% name %}` at the beginning of `text`, if it stands there.
+fn lone_tag(text: &str, name: &str) -> Option<usize> {
+    let rest = text.strip_prefix("{%")?;
+    let rest = rest.strip_prefix('-').unwrap_or(rest);
+    let rest = rest.trim_ascii_start().strip_prefix(name)?.trim_ascii_start();
+    let rest = rest.strip_prefix('-').unwrap_or(rest).strip_prefix("%}")?;
+    Some(text.len() - rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(source: &str) -> Vec<&str> {
+        tokens(source).into_iter().map(|token| &source[token.span]).collect()
+    }
+
+    #[test]
+    fn tags_are_read_and_the_text_between_is_not() {
+        let source = "Hi {{- name|title }}, {% if a.b != 1.5 -%}x{% endif %} {# {{ no }} #}{{'}}'}}";
+        let expected = [
+            "{{-", "name", "|", "title", "}}", "{%", "if", "a", ".", "b", "!=", "1.5", "-%}", "{%", "endif", "%}",
+            "{{", "'}}'", "}}",
+        ];
+        assert_eq!(shown(source), expected);
+    }
+
+    #[test]
+    fn a_raw_block_is_text() {
+        assert_eq!(shown("{% raw %}{{ a }}{% if %}{%- endraw -%}{{ b }}"), ["{{", "b", "}}"]);
+        assert_eq!(shown("{% raw %}{{ a }}"), [""; 0]);
+    }
+
+    #[test]
+    fn strings_are_read_without_quotes_and_escapes() {
+        let texts: Vec<_> = tokens(r#"{{ "a\"b" ~ 'я\n' ~ `c` }}"#)
+            .into_iter()
+            .filter_map(|token| if let Kind::Text(text) = token.kind { Some(text) } else { None })
+            .collect();
+        assert_eq!(texts, ["a\"b", "я\n", "c"]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_ends_the_tokens() {
+        for (source, count) in [("{{ № }}", 1), ("{{ 'a", 1), ("{{ a", 2), ("{# a {{ b }}", 0), ("{", 0)] {
+            assert_eq!(tokens(source).len(), count, "{source}");
+        }
+    }
+
+    #[test]
+    fn a_text_without_tags_is_constant() {
+        for (source, constant) in [("", true), ("{ a } }} #} %}", true), ("a{#b#}", false), ("{{", false)] {
+            assert_eq!(is_constant(source), constant, "{source}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Reading texts and the texts that they include: what one text alone shows.
+//!
+//! Every text is read by tera once, by itself, so that each tells its own first mistake in grammar;
+//! what its names mean is not judged here.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use tera::{ErrorKind, Tera};
+
+use super::engine::{FILTERS, FUNCTIONS, MAX_STEPS, TESTS, WEB_FILTERS};
+use super::lex::tokens;
+use super::names::Names;
+use super::outline::{Event, Outline, What};
+use super::problem::TextProblem;
+use super::words;
+use crate::domain::Text;
+use crate::finding::did_you_mean;
+
+/// The longest source in bytes.
+const MAX_SOURCE: usize = 64 * 1024;
+/// The most texts that are included in all.
+const MAX_LOADED: usize = 16;
+/// The most `elif` of a text and the deepest nesting of its blocks; tera recurses over both.
+const MAX_ELIFS: usize = 100;
+const MAX_BLOCK_DEPTH: usize = 4;
+/// Bytes of plain text that cost as much as one token.
+const BYTES_PER_STEP: usize = 64;
+
+/// Finds a text by the name in `include` or `extends`, or says why it cannot.
+pub(super) type Load<'l> = dyn FnMut(&str) -> Result<String, String> + 'l;
+
+/// A text that has been read.
+#[derive(Clone, Debug)]
+pub(super) struct Analysis {
+    pub(super) text: Text,
+    pub(super) outline: Outline,
+    /// The steps of the text without the rounds of its loops, with all that it includes.
+    pub(super) steps: usize,
+}
+
+/// The texts that were read for `include` and `extends`, and what is wrong with any text so far.
+pub(super) struct Library<'l> {
+    load: &'l mut Load<'l>,
+    names: &'l Names,
+    pub(super) loaded: BTreeMap<String, Analysis>,
+    pub(super) problems: Vec<TextProblem>,
+}
+
+impl<'l> Library<'l> {
+    pub(super) fn new(load: &'l mut Load<'l>, names: &'l Names) -> Self {
+        Self { load, names, loaded: BTreeMap::new(), problems: Vec::new() }
+    }
+
+    /// Reads a text and all that it includes; nothing when its grammar is wrong.
+    pub(super) fn read(&mut self, text: &Text) -> Option<Analysis> {
+        self.read_within(text, &mut Vec::new())
+    }
+
+    /// The steps of a stretch of `outline`, which has so many `tokens` and `bytes` and these events.
+    pub(super) fn steps(&self, outline: &Outline, tokens: usize, bytes: usize, events: Range<usize>) -> usize {
+        let of = |name: &str| self.loaded.get(name).map_or(0, |text| text.steps);
+        let parent = outline.parent().map_or(0, of);
+        let events = outline.events[events].iter().map(|event| match &event.what {
+            What::Include(name) | What::Extends(name) => of(name),
+            What::Function(name) if name == "super" => parent,
+            _ => 0,
+        });
+        events.fold(tokens + bytes / BYTES_PER_STEP, usize::saturating_add)
+    }
+
+    /// `chain` holds the names of the texts that are being read, the outermost first.
+    fn read_within(&mut self, text: &Text, chain: &mut Vec<String>) -> Option<Analysis> {
+        let outline = match read_alone(text, self.names) {
+            Ok(outline) => outline,
+            Err(problem) => {
+                self.problems.push(*problem);
+                return None;
+            }
+        };
+        self.problems.extend(outline.events.iter().filter_map(|event| unsupported(text, event)));
+        for (name, span) in outline.loads() {
+            if let Err((rule, message)) = self.fetch(name, chain) {
+                self.problems.push(TextProblem::new(&text.name, &text.source, span, rule, message));
+            }
+        }
+        let steps = self.steps(&outline, outline.tokens, text.source.len(), 0..outline.events.len());
+        if steps > MAX_STEPS {
+            let message = "the text has too many tags, with all that it includes".to_owned();
+            self.problems.push(TextProblem::new(&text.name, &text.source, 0..0, "text-too-long", message));
+        }
+        self.problems.extend(self.unknown_blocks(text, &outline));
+        Some(Analysis { text: text.clone(), outline, steps })
+    }
+
+    fn fetch(&mut self, name: &str, chain: &mut Vec<String>) -> Result<(), (&'static str, String)> {
+        if chain.iter().any(|open| open == name) {
+            let way = chain.iter().map(|open| format!("`{open}`")).collect::<Vec<_>>().join(", then ");
+            return Err(("include-cycle", format!("`{name}` is included in itself: {way}, then `{name}`")));
+        }
+        if self.loaded.contains_key(name) {
+            return Ok(());
+        }
+        if name.chars().any(char::is_control) {
+            return Err(("missing-include", "the name of an included text has a control character".to_owned()));
+        }
+        if self.loaded.len() + chain.len() >= MAX_LOADED {
+            return Err(("text-too-long", format!("more than {MAX_LOADED} texts are included")));
+        }
+        let source =
+            (self.load)(name).map_err(|why| ("missing-include", format!("`{name}` cannot be included: {why}")))?;
+        chain.push(name.to_owned());
+        let analysis = self.read_within(&Text { name: name.to_owned(), source }, chain);
+        chain.pop();
+        self.loaded.extend(analysis.map(|analysis| (name.to_owned(), analysis)));
+        Ok(())
+    }
+
+    /// Outermost blocks of a child that its parents do not have: nobody would see them.
+    fn unknown_blocks(&self, text: &Text, outline: &Outline) -> Vec<TextProblem> {
+        let blocks = |outline: &Outline| {
+            let block =
+                |event: &Event| if let What::Block { name, .. } = &event.what { Some(name.clone()) } else { None };
+            outline.events.iter().filter_map(block).collect::<Vec<_>>()
+        };
+        let mut known = Vec::new();
+        let mut parent = outline.parent();
+        // The count ends a circle of parents, which is told elsewhere.
+        for _ in 0..MAX_LOADED {
+            let Some(analysis) = parent.and_then(|name| self.loaded.get(name)) else { break };
+            known.extend(blocks(&analysis.outline));
+            parent = analysis.outline.parent();
+        }
+        if outline.parent().is_none_or(|name| !self.loaded.contains_key(name)) {
+            return Vec::new();
+        }
+        let unknown = |event: &Event| match &event.what {
+            What::Block { name, outermost: true } if !known.contains(name) => {
+                let message = format!("no text that this one extends has a block `{name}`");
+                let help =
+                    did_you_mean(name, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+                Some(
+                    TextProblem::new(&text.name, &text.source, event.span.clone(), "unknown-block", message).help(help),
+                )
+            }
+            _ => None,
+        };
+        outline.events.iter().filter_map(unknown).collect()
+    }
+}
+
+/// Reads a text by itself.
+fn read_alone(text: &Text, names: &Names) -> Result<Outline, Box<TextProblem>> {
+    let problem = |span, rule, message: String| TextProblem::new(&text.name, &text.source, span, rule, message);
+    if text.source.len() > MAX_SOURCE {
+        let message = format!("the text has {} bytes; at most {MAX_SOURCE} are read", text.source.len());
+        return Err(Box::new(problem(0..0, "text-too-long", message)));
+    }
+    let outline = Outline::of(&tokens(&text.source));
+    if outline.elifs > MAX_ELIFS || outline.block_depth > MAX_BLOCK_DEPTH {
+        let message =
+            format!("the text has more than {MAX_ELIFS} `elif`, or more than {MAX_BLOCK_DEPTH} blocks in each other");
+        return Err(Box::new(problem(0..0, "text-too-long", message)));
+    }
+    // Other errors are about names, which are judged against more than tera knows.
+    if let Err(error) = Tera::new().add_raw_template(&text.name, &text.source)
+        && let ErrorKind::SyntaxError(report) = error.kind()
+    {
+        let (message, help) = words::syntax(report, &text.source, names);
+        return Err(Box::new(problem(words::span(report), "text-syntax", message).help(help)));
+    }
+    Ok(outline)
+}
+
+/// What a text asks of the language that messages do not have.
+fn unsupported(text: &Text, event: &Event) -> Option<TextProblem> {
+    let problem = |rule, message| TextProblem::new(&text.name, &text.source, event.span.clone(), rule, message);
+    let unknown = |rule, kind: &str, name: &str, known: &[&str]| {
+        let help = match did_you_mean(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", known.join(", ")),
+        };
+        Some(problem(rule, format!("unknown {kind} `{name}`")).help(help))
+    };
+    match &event.what {
+        What::Filter(name) if WEB_FILTERS.contains(&name.as_str()) => {
+            let help = "leave it out; nothing is escaped in a message".to_owned();
+            Some(
+                problem("unknown-filter", format!("the filter `{name}` is for web pages, and a message is plain text"))
+                    .help(help),
+            )
+        }
+        What::Filter(name) if !FILTERS.contains(&name.as_str()) => unknown("unknown-filter", "filter", name, &FILTERS),
+        What::Test(name) if !TESTS.contains(&name.as_str()) => unknown("unknown-test", "test", name, &TESTS),
+        What::Function(name) if !FUNCTIONS.contains(&name.as_str()) => {
+            unknown("unknown-function", "function", name, &FUNCTIONS)
+        }
+        What::StraySuper => {
+            Some(problem("unknown-function", "`super()` gives a parent's block and stands only in a block".to_owned()))
+        }
+        What::Unsupported(what) => {
+            let help = "write it with `for`, `if`, `set` or `include`".to_owned();
+            Some(problem("unsupported", format!("messages do not have {what}")).help(help))
+        }
+        _ => None,
+    }
+}

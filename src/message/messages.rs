@@ -1,0 +1,90 @@
+//! Compiled messages: what all rows share.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::fmt;
+
+use tera::value::Key;
+use tera::{Context, Tera};
+
+use super::render::Renderer;
+use super::sheet::Sheets;
+use crate::domain::Content;
+
+/// The messages of a campaign, ready to be filled row by row.
+#[derive(Clone)]
+pub struct Messages {
+    pub(super) tera: Tera,
+    pub(super) content: Content<Piece>,
+    pub(super) sheets: Sheets,
+    /// What is the same for all rows.
+    pub(super) context: Context,
+    pub(super) cells: Cells,
+    pub(super) includes: Vec<(String, String)>,
+}
+
+/// A text of a message.
+#[derive(Clone, Debug)]
+pub(super) enum Piece {
+    /// It has no tags: everybody gets it as it stands.
+    Constant(String),
+    /// Tera's name of the template, and the author's of the text.
+    Template { key: String, name: String },
+}
+
+/// Columns whose cells the texts use.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cells {
+    /// Columns that have a bare name: the column and the name.
+    pub(super) by_name: Vec<(usize, String)>,
+    /// Columns in `recipient`: the column and the header.
+    pub(super) by_header: Vec<(usize, Key<'static>)>,
+    /// Whether the row's number is used.
+    pub(super) row: bool,
+}
+
+impl Piece {
+    fn constant(&self) -> Option<&str> {
+        match self {
+            Piece::Constant(text) => Some(text),
+            Piece::Template { .. } => None,
+        }
+    }
+}
+
+impl fmt::Debug for Messages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Messages").field("content", &self.content).field("cells", &self.cells).finish_non_exhaustive()
+    }
+}
+
+impl Messages {
+    /// A renderer with buffers of its own; make one for a run, not one for a row.
+    #[must_use]
+    pub fn renderer(&self) -> Renderer<'_> {
+        Renderer::new(self)
+    }
+
+    /// The texts that were loaded for `include` and `extends`: name and source, by name.
+    #[must_use]
+    pub fn includes(&self) -> &[(String, String)] {
+        &self.includes
+    }
+
+    /// The texts that are the same for everybody; the others are nothing.
+    #[must_use]
+    pub fn constants(&self) -> Content<Option<&str>> {
+        match self.content.try_map(|piece| Ok::<_, Infallible>(piece.constant())) {
+            Ok(content) => content,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The columns whose cells the texts use, each once, in ascending order.
+    #[must_use]
+    pub fn columns_used(&self) -> Vec<usize> {
+        let Cells { by_name, by_header, .. } = &self.cells;
+        let columns = by_name.iter().map(|(column, _)| *column).chain(by_header.iter().map(|(column, _)| *column));
+        columns.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}

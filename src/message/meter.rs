@@ -1,0 +1,85 @@
+//! Puts the counting of steps into a template's source.
+//!
+//! `{% for … %}` gets a call that spends the steps of a round, and a value that is set passes a
+//! filter that refuses it when it is too long. What a text prints stays the same.
+
+use super::engine::{KEPT, ROUND};
+use super::library::{Analysis, Library};
+use super::outline::Kept;
+
+/// A source with its counting.
+#[derive(Clone, Debug)]
+pub(super) struct Metered {
+    pub(super) source: String,
+    /// Bytes of the author's source before which something was put in, and how long that is.
+    inserted: Vec<(usize, usize)>,
+}
+
+impl Metered {
+    /// The metered source of a text.
+    pub(super) fn of(analysis: &Analysis, library: &Library<'_>) -> Self {
+        let outline = &analysis.outline;
+        let mut pieces = Vec::new();
+        for round in &outline.loops {
+            let steps = library.steps(outline, round.tokens, round.body.len(), round.events.clone());
+            let dash = if round.trims { "-" } else { "" };
+            pieces.push((round.body.start, format!("{{{{ {ROUND}(cost={}) {dash}}}}}", steps.max(1))));
+        }
+        for kept in &outline.kept {
+            match kept {
+                Kept::Value(value) => {
+                    pieces.push((value.start, "(".to_owned()));
+                    pieces.push((value.end, format!(")|{KEPT}")));
+                }
+                Kept::Block(at) => pieces.push((*at, format!("|{KEPT}"))),
+            }
+        }
+        pieces.sort_by_key(|(at, _)| *at);
+        let (mut source, mut copied) = (String::new(), 0);
+        for (at, piece) in &pieces {
+            source.push_str(&analysis.text.source[copied..*at]);
+            source.push_str(piece);
+            copied = *at;
+        }
+        source.push_str(&analysis.text.source[copied..]);
+        Self { source, inserted: pieces.into_iter().map(|(at, piece)| (at, piece.len())).collect() }
+    }
+
+    /// The byte of the author's source for one of the metered source.
+    pub(super) fn original(&self, offset: usize) -> usize {
+        let mut before = 0;
+        for &(at, length) in &self.inserted {
+            if offset < at + before {
+                break;
+            }
+            if offset < at + before + length {
+                return at;
+            }
+            before += length;
+        }
+        offset - before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Text;
+    use crate::message::names::Names;
+
+    #[test]
+    fn counting_is_put_in_and_places_are_found_again() {
+        let source = "{% set a = b -%} {% for c in a -%} x{{ c }}{% endfor %}{% set d %}e{% endset %}é";
+        let (names, mut load) = (Names::default(), |_: &str| Err(String::new()));
+        let mut library = Library::new(&mut load, &names);
+        let analysis = library.read(&Text { name: "t".into(), source: source.into() }).unwrap();
+        let metered = Metered::of(&analysis, &library);
+        let expected = "{% set a =( b )|__kept-%} {% for c in a -%}{{ __round(cost=3) -}} x{{ c }}{% endfor %}\
+                        {% set d |__kept%}e{% endset %}é";
+        assert_eq!(metered.source, expected);
+        for word in ["set a", "b ", "c in", "x{{", "endfor", "set d", "endset", "é"] {
+            let (from, to) = (metered.source.find(word).unwrap(), source.find(word).unwrap());
+            assert_eq!(metered.original(from), to, "{word}");
+        }
+    }
+}

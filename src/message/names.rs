@@ -1,0 +1,200 @@
+//! The names that a text may use, and what each of them means.
+
+use crate::finding::{did_you_mean, list};
+
+/// How many names a help text lists at most.
+const LISTED: usize = 12;
+
+/// What texts may name: the columns of the recipients, the campaign's vars and a few of our own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// The headers as they stand in the file; the index is the column.
+    pub headers: Vec<String>,
+    /// The template name of each column; the header itself where none was chosen.
+    pub names: Vec<String>,
+    /// The campaign's constants.
+    pub vars: Vec<(String, String)>,
+    /// The campaign's name.
+    pub campaign: String,
+    /// The day of the run, `YYYY-MM-DD`.
+    pub today: String,
+}
+
+/// Names that are ours in every text.
+pub(super) const CONSTANTS: [&str; 2] = ["campaign", "today"];
+/// Names that are ours in a recipient's text.
+pub(super) const OF_A_ROW: [&str; 2] = ["row", "recipient"];
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// The cell of that column.
+    Column(usize),
+    /// The constant of that index in [`Names::vars`].
+    Var(usize),
+    /// `row`, `recipient`, `campaign` or `today`.
+    Ours,
+}
+
+/// Whose text it is, which decides what it may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// One recipient's: everything.
+    Recipient,
+    /// The whole campaign's: only what is the same for everybody.
+    Campaign,
+}
+
+impl Names {
+    /// Everything that `name` could mean; one meaning is right, several are a clash.
+    pub(super) fn meanings(&self, name: &str, reach: Reach) -> Vec<Meaning> {
+        let columns = self.names.iter().enumerate().filter(|(_, column)| *column == name);
+        let columns = columns.map(|(index, _)| Meaning::Column(index)).filter(|_| reach == Reach::Recipient);
+        let vars = self.vars.iter().position(|(var, _)| var == name).map(Meaning::Var);
+        let ours = CONSTANTS.contains(&name) || (reach == Reach::Recipient && OF_A_ROW.contains(&name));
+        columns.chain(vars).chain(ours.then_some(Meaning::Ours)).collect()
+    }
+
+    /// The columns with that header.
+    pub(super) fn columns_of(&self, header: &str) -> Vec<usize> {
+        let headers = self.headers.iter().enumerate();
+        headers.filter(|(_, candidate)| *candidate == header).map(|(index, _)| index).collect()
+    }
+
+    /// What to write instead of a bare name that is not known.
+    pub(super) fn help_for_name(&self, typed: &str, reach: Reach) -> String {
+        if reach == Reach::Campaign {
+            return self.help_for_constant(typed);
+        }
+        let known = self.bare_names();
+        if let Some(name) = known.iter().find(|name| name.eq_ignore_ascii_case(typed)) {
+            return format!("did you mean `{name}`?");
+        }
+        let header = |header: &&String| !is_name(header) && simplified(header) == simplified(typed);
+        if let Some(header) = self.headers.iter().find(header) {
+            return format!("this header is no plain name; write `{}`", indexed(header));
+        }
+        match did_you_mean(typed, known.iter().copied()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("known here are {}", shortened(&known)),
+        }
+    }
+
+    fn help_for_constant(&self, typed: &str) -> String {
+        if self.names.iter().any(|name| name == typed) || OF_A_ROW.contains(&typed) {
+            return "this text is the same for all recipients; it sees only `vars`, `campaign` and `today`".to_owned();
+        }
+        let known: Vec<&str> = self.vars.iter().map(|(name, _)| name.as_str()).chain(CONSTANTS).collect();
+        match did_you_mean(typed, known.iter().copied()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("known here are {}", shortened(&known)),
+        }
+    }
+
+    /// What to write instead of `recipient["typed"]`.
+    pub(super) fn help_for_header(&self, typed: &str) -> String {
+        if let Some(index) = self.names.iter().position(|name| name == typed) {
+            let header = self.headers.get(index).map_or(typed, String::as_str);
+            return format!("write `{typed}`, or `{}` after the header in the file", indexed(header));
+        }
+        match did_you_mean(typed, self.headers.iter().map(String::as_str)) {
+            Some(header) => format!("did you mean `{}`?", indexed(header)),
+            None => {
+                let headers: Vec<&str> = self.headers.iter().map(String::as_str).collect();
+                format!("the headers are {}", shortened(&headers))
+            }
+        }
+    }
+
+    /// The header that stands between braces as if it were a name, and how to write it.
+    pub(super) fn help_for_inner(&self, inner: &str) -> Option<String> {
+        let header = self.headers.iter().find(|header| *header == inner)?;
+        Some(format!("this header is no plain name; write `{{{{ {} }}}}`", indexed(header)))
+    }
+
+    fn bare_names(&self) -> Vec<&str> {
+        let columns = self.names.iter().map(String::as_str).filter(|name| is_name(name));
+        columns.chain(self.vars.iter().map(|(name, _)| name.as_str())).chain(OF_A_ROW).chain(CONSTANTS).collect()
+    }
+}
+
+/// `recipient["header"]`, with the quotes that the header leaves free.
+fn indexed(header: &str) -> String {
+    let quote = if header.contains('"') { '\'' } else { '"' };
+    format!("recipient[{quote}{header}{quote}]")
+}
+
+/// Whether a text can stand in a template as a bare name.
+fn is_name(text: &str) -> bool {
+    text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+        && !text.bytes().next().is_none_or(|byte| byte.is_ascii_digit())
+}
+
+/// A header as people turn it into a name: lower case, everything else an underscore.
+fn simplified(text: &str) -> String {
+    text.trim().chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).flat_map(char::to_lowercase).collect()
+}
+
+fn shortened(names: &[&str]) -> String {
+    match names.len().checked_sub(LISTED) {
+        None | Some(0) => list(names.iter().copied()),
+        Some(more) => {
+            let first: Vec<String> = names[..LISTED].iter().map(|name| format!("`{name}`")).collect();
+            format!("{} and {more} more", first.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Names {
+        Names {
+            headers: ["phone", "First name", "Ім'я", "code"].map(String::from).to_vec(),
+            names: ["phone", "First name", "first", "code"].map(String::from).to_vec(),
+            vars: vec![("shop".into(), "Olena".into()), ("code".into(), "x".into())],
+            campaign: "autumn".into(),
+            today: "2026-11-21".into(),
+        }
+    }
+
+    #[test]
+    fn a_name_has_one_meaning_or_a_clash() {
+        let all = |name| names().meanings(name, Reach::Recipient);
+        assert_eq!(all("first"), [Meaning::Column(2)]);
+        assert_eq!(all("shop"), [Meaning::Var(0)]);
+        assert_eq!(all("row"), [Meaning::Ours]);
+        assert_eq!(all("code"), [Meaning::Column(3), Meaning::Var(1)]);
+        assert_eq!(all("nothing"), []);
+        assert_eq!(names().meanings("first", Reach::Campaign), []);
+        assert_eq!(names().meanings("row", Reach::Campaign), []);
+        assert_eq!(names().meanings("today", Reach::Campaign), [Meaning::Ours]);
+    }
+
+    #[test]
+    fn help_names_what_was_probably_meant() {
+        let names = names();
+        let table = [
+            (names.help_for_name("frist", Reach::Recipient), "did you mean `first`?"),
+            (names.help_for_name("first_name", Reach::Recipient), "write `recipient[\"First name\"]`"),
+            (names.help_for_name("zzzzz", Reach::Recipient), "known here are `phone`, `first`,"),
+            (names.help_for_name("first", Reach::Campaign), "the same for all recipients"),
+            (names.help_for_name("shpo", Reach::Campaign), "did you mean `shop`?"),
+            (names.help_for_header("Frist name"), "did you mean `recipient[\"First name\"]`?"),
+            (names.help_for_header("first"), "write `first`, or `recipient[\"Ім'я\"]`"),
+            (names.help_for_header("zzzzz"), "the headers are `phone`, `First name`"),
+        ];
+        for (help, expected) in table {
+            assert!(help.contains(expected), "`{help}` does not say `{expected}`");
+        }
+        assert!(names.help_for_inner("Ім'я").is_some_and(|help| help.contains("{{ recipient[\"Ім'я\"] }}")));
+    }
+
+    #[test]
+    fn a_long_list_is_cut() {
+        let many: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
+        let names = Names { headers: many.clone(), names: many, ..Names::default() };
+        assert!(names.help_for_header("zzzzz").ends_with("`c11` and 8 more"));
+    }
+}

@@ -1,0 +1,331 @@
+//! What a template uses and defines, in the order in which it does.
+//!
+//! Made from tokens of a source that tera has read already, so the grammar need not be checked
+//! again. An outline knows no columns; `judge` compares it with the names there are.
+
+use std::ops::Range;
+
+use super::lex::{Kind, Token};
+
+/// One thing that a template does, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    pub(super) what: What,
+    pub(super) span: Range<usize>,
+}
+
+/// What a template does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// Reads a variable; an optional one may be missing (`| default(…)`).
+    Use {
+        name: String,
+        optional: bool,
+    },
+    /// Asks whether a variable is there: `is defined` or `is undefined`.
+    Ask(String),
+    /// Reads `recipient["key"]`.
+    Key {
+        key: String,
+        optional: bool,
+    },
+    /// Reads `recipient[…]` with a key that is known only when it is filled.
+    AnyKey,
+    /// Sets a variable, in the innermost loop or for the rest of the text.
+    Define {
+        name: String,
+        global: bool,
+    },
+    /// A loop begins or ends; its variables end with it.
+    Enter,
+    Leave,
+    /// `{% include "name" %}`
+    Include(String),
+    /// `{% extends "name" %}`
+    Extends(String),
+    /// `{% block name %}`; only an outermost one must be known to the parent.
+    Block {
+        name: String,
+        outermost: bool,
+    },
+    Filter(String),
+    Test(String),
+    Function(String),
+    /// `super()` outside of a block.
+    StraySuper,
+    /// A construct of tera that messages do not have; the words name it.
+    Unsupported(&'static str),
+}
+
+/// A loop, for the cost of one of its rounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Loop {
+    /// Bytes of the body.
+    pub(super) body: Range<usize>,
+    /// Whether the tag drops the white space after it.
+    pub(super) trims: bool,
+    /// Tokens in the body.
+    pub(super) tokens: usize,
+    /// Events of the body.
+    pub(super) events: Range<usize>,
+}
+
+/// A value that is set, whose size is watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// `{% set a = value %}`: the bytes of the value.
+    Value(Range<usize>),
+    /// `{% set a %} … {% endset %}`: where the opening tag ends.
+    Block(usize),
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Outline {
+    pub(super) events: Vec<Event>,
+    pub(super) loops: Vec<Loop>,
+    pub(super) kept: Vec<Kept>,
+    /// Tokens in all tags.
+    pub(super) tokens: usize,
+    /// The most `elif` in one text and the deepest nesting of blocks, which cost stack.
+    pub(super) elifs: usize,
+    pub(super) block_depth: usize,
+}
+
+impl Outline {
+    /// The outline of a source's tokens.
+    pub(super) fn of(tokens: &[Token<'_>]) -> Self {
+        let mut reader = Reader { outline: Self { tokens: tokens.len(), ..Self::default() }, ..Reader::default() };
+        let mut rest = tokens;
+        while let Some(end) = rest.iter().position(|token| matches!(token.kind, Kind::End { .. })) {
+            let (tag, after) = rest.split_at(end + 1);
+            reader.tag(tag, tokens.len() - after.len());
+            rest = after;
+        }
+        reader.outline
+    }
+
+    /// Texts that are included or extended, with the place of the name.
+    pub(super) fn loads(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
+        self.events.iter().filter_map(|event| match &event.what {
+            What::Include(name) | What::Extends(name) => Some((name.as_str(), event.span.clone())),
+            _ => None,
+        })
+    }
+
+    /// The parent that the text extends.
+    pub(super) fn parent(&self) -> Option<&str> {
+        self.events.iter().find_map(|event| match &event.what {
+            What::Extends(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+}
+
+/// Reads tags into an outline; what stands in their expressions is read in `expression`.
+#[derive(Default)]
+pub(super) struct Reader {
+    outline: Outline,
+    /// Open loops: the index in `outline.loops`, and the tokens before the body.
+    open_loops: Vec<(usize, usize)>,
+    /// Open blocks.
+    blocks: usize,
+}
+
+impl Reader {
+    pub(super) fn event(&mut self, what: What, span: &Range<usize>) {
+        self.outline.events.push(Event { what, span: span.clone() });
+    }
+
+    pub(super) fn is_in_loop(&self) -> bool {
+        !self.open_loops.is_empty()
+    }
+
+    pub(super) fn is_in_block(&self) -> bool {
+        self.blocks > 0
+    }
+
+    /// Reads one tag, from its opening to its end; `read` tokens of the source are behind it then.
+    fn tag(&mut self, tag: &[Token<'_>], read: usize) {
+        let [opening, inner @ .., end] = tag else { return };
+        if opening.kind == Kind::Print {
+            return self.expression(inner);
+        }
+        let [first, arguments @ ..] = inner else { return };
+        match first.kind {
+            Kind::Name("for") => self.open_loop(arguments, end, read),
+            Kind::Name("endfor") => self.close_loop(opening, read - tag.len()),
+            Kind::Name("set") => self.set(arguments, end, false),
+            Kind::Name("set_global") => self.set(arguments, end, true),
+            Kind::Name("include") => self.load(arguments, What::Include),
+            Kind::Name("extends") => self.load(arguments, What::Extends),
+            Kind::Name("block") => self.open_block(arguments),
+            Kind::Name("endblock") => self.blocks = self.blocks.saturating_sub(1),
+            Kind::Name("elif") => {
+                self.outline.elifs += 1;
+                self.expression(arguments);
+            }
+            Kind::Name("if") => self.expression(arguments),
+            Kind::Name("filter") => self.filters(arguments),
+            Kind::Name("component") | Kind::Symbol("<") => {
+                let span = first.span.start..arguments.last().map_or(first.span.end, |last| last.span.end);
+                self.event(What::Unsupported("components"), &span);
+            }
+            _ => {}
+        }
+    }
+
+    fn open_loop(&mut self, arguments: &[Token<'_>], end: &Token<'_>, read: usize) {
+        let Some(at) = arguments.iter().position(|token| token.kind == Kind::Name("in")) else { return };
+        self.expression(&arguments[at + 1..]);
+        self.event(What::Enter, &end.span);
+        for token in &arguments[..at] {
+            if let Kind::Name(name) = token.kind {
+                self.event(What::Define { name: name.to_owned(), global: false }, &token.span);
+            }
+        }
+        let (start, events) = (end.span.end, self.outline.events.len());
+        self.open_loops.push((self.outline.loops.len(), read));
+        let trims = end.kind == Kind::End { trims: true };
+        self.outline.loops.push(Loop { body: start..start, trims, tokens: 0, events: events..events });
+    }
+
+    fn close_loop(&mut self, opening: &Token<'_>, read: usize) {
+        let Some((index, before)) = self.open_loops.pop() else { return };
+        let events = self.outline.events.len();
+        let closed = &mut self.outline.loops[index];
+        closed.body.end = opening.span.start;
+        closed.tokens = read.saturating_sub(before);
+        closed.events.end = events;
+        self.event(What::Leave, &opening.span);
+    }
+
+    fn set(&mut self, arguments: &[Token<'_>], end: &Token<'_>, global: bool) {
+        let [Token { kind: Kind::Name(name), span }, value @ ..] = arguments else { return };
+        match value {
+            [Token { kind: Kind::Symbol("="), span }, value @ ..] => {
+                self.outline.kept.push(Kept::Value(span.end..end.span.start));
+                self.expression(value);
+            }
+            filters => {
+                self.outline.kept.push(Kept::Block(end.span.start));
+                self.expression(filters);
+            }
+        }
+        self.event(What::Define { name: (*name).to_owned(), global }, span);
+    }
+
+    fn load(&mut self, arguments: &[Token<'_>], what: impl FnOnce(String) -> What) {
+        if let [Token { kind: Kind::Text(name), span }, ..] = arguments {
+            self.event(what(name.clone()), span);
+        }
+    }
+
+    fn open_block(&mut self, arguments: &[Token<'_>]) {
+        if let [Token { kind: Kind::Name(name), span }, ..] = arguments {
+            self.event(What::Block { name: (*name).to_owned(), outermost: self.blocks == 0 }, span);
+        }
+        self.blocks += 1;
+        self.outline.block_depth = self.outline.block_depth.max(self.blocks);
+    }
+
+    /// The filters of `{% filter a | b %}`; the first has no bar before it.
+    fn filters(&mut self, arguments: &[Token<'_>]) {
+        if let [Token { kind: Kind::Name(name), span }, rest @ ..] = arguments {
+            self.event(What::Filter((*name).to_owned()), span);
+            self.expression(rest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::lex::tokens;
+
+    fn outline(source: &str) -> Outline {
+        Outline::of(&tokens(source))
+    }
+
+    fn used(source: &str) -> Vec<String> {
+        let name = |event: Event| match event.what {
+            What::Use { name, optional } => Some(if optional { format!("{name}?") } else { name }),
+            What::Key { key, optional } => Some(format!("[{key}]{}", if optional { "?" } else { "" })),
+            What::AnyKey => Some("[]".into()),
+            What::Ask(name) => Some(format!("{name}?")),
+            _ => None,
+        };
+        outline(source).events.into_iter().filter_map(name).collect()
+    }
+
+    #[test]
+    fn variables_are_told_from_everything_else_that_has_a_name() {
+        let table: [(&str, &[&str]); 14] = [
+            ("{{ a }}{{b.c.d}}{{ 1 + e }}", &["a", "b", "e"]),
+            ("{{ a | title | replace(from=b, to='c') }}", &["a", "b"]),
+            ("{% if a is containing(pat=b) and not c in d %}{% elif e %}{% endif %}", &["a", "b", "c", "d", "e"]),
+            ("{{ a if b else c }}", &["a", "b", "c"]),
+            ("{{ [a, {'k': b}][c] }}", &["a", "b", "c"]),
+            ("{% for k, v in a %}{{ loop.index }}{{ v }}{% endfor %}{{ loop.index }}", &["a", "v", "loop"]),
+            ("{% set x = a ~ 'b' %}{% set y | trim %}{{ c }}{% endset %}", &["a", "c"]),
+            ("{% filter upper | replace(from=a, to='') %}b{% endfilter %}", &["a"]),
+            (
+                "{{ a | default(value=b) }}{{ c is defined }}{{ d is not defined }}{{ e is undefined }}",
+                &["a?", "b", "c?", "d?", "e?"],
+            ),
+            (
+                "{{ recipient['A b'] }}{{ recipient.c }}{{ recipient[d] }}{{ recipient['e' ~ f] }}",
+                &["[A b]", "[c]", "[]", "d", "[]", "f"],
+            ),
+            ("{{ recipient['A'] | default(value='') }}{{ recipient }}", &["[A]?", "recipient"]),
+            ("{{ none }}{{ True }}{{ false }}{{ not a }}", &["a"]),
+            ("{{ throw(message=a) }}{{ (b) }}{{ not(c) }}", &["a", "b", "c"]),
+            ("{% block a %}{% endblock a %}{% raw %}{{ b }}{% endraw %}{# {{ c }} #}d", &[]),
+        ];
+        for (source, expected) in table {
+            assert_eq!(used(source), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn filters_tests_and_functions_are_named() {
+        let source = "{{ a | f1(x=1) | f2 }}{% filter f3 | f4 %}{% endfilter %}{{ b is t1 or b is not t2 }}{{ g() }}";
+        let mut names = Vec::new();
+        for event in outline(source).events {
+            if let What::Filter(name) | What::Test(name) | What::Function(name) = event.what {
+                assert_eq!(name, source[event.span]);
+                names.push(name);
+            }
+        }
+        assert_eq!(names, ["f1", "f2", "f3", "f4", "t1", "t2", "g"]);
+    }
+
+    #[test]
+    fn what_messages_do_not_have_is_named() {
+        let table = [
+            ("{{ [x for x in a] }}", "list comprehensions"),
+            ("{{ [...a] }}", "spreads"),
+            ("{{ <Button /> }}", "components"),
+            ("{% <Card> %}{% </Card> %}", "components"),
+            ("{% component Card(a) %}{% endcomponent %}", "components"),
+        ];
+        for (source, expected) in table {
+            let found = outline(source).events.into_iter().find_map(|event| match event.what {
+                What::Unsupported(what) => Some(what),
+                _ => None,
+            });
+            assert_eq!(found, Some(expected), "{source}");
+        }
+        let compares = outline("{% if a < b and 'c' < d %}{% endif %}").events;
+        assert!(!compares.iter().any(|event| matches!(event.what, What::Unsupported(_))));
+    }
+
+    #[test]
+    fn a_loop_knows_its_body() {
+        let source = "{% for a in b -%}{{ a }}{% for c in a %}{{ c }}{% endfor %}{% endfor %}";
+        let outline = outline(source);
+        let bodies: Vec<_> = outline.loops.iter().map(|l| (&source[l.body.clone()], l.tokens, l.trims)).collect();
+        assert_eq!(bodies[0], ("{{ a }}{% for c in a %}{{ c }}{% endfor %}", 15, true));
+        assert_eq!(bodies[1], ("{{ c }}", 3, false));
+    }
+}

@@ -1,0 +1,74 @@
+//! What is wrong with a text, and where.
+
+use std::ops::Range;
+
+/// A problem of one text, found before anything is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextProblem {
+    /// The text's name, as in [`Text::name`](crate::domain::Text::name) or as it is included.
+    pub text: String,
+    /// The line in the text, from 1.
+    pub line: usize,
+    /// The column in that line, from 1, in characters.
+    pub column: usize,
+    /// How many characters are meant, at least 1, all of them in that line.
+    pub length: usize,
+    /// The rule's name in kebab case, stable for programs.
+    pub rule: &'static str,
+    /// What is wrong: a lowercase fragment with names in backticks.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl TextProblem {
+    /// A problem of the bytes `span` of `source`.
+    pub(super) fn new(text: &str, source: &str, span: Range<usize>, rule: &'static str, message: String) -> Self {
+        let start = floor(source, span.start);
+        let meant = &source[start..floor(source, span.end).max(start)];
+        let before = &source[..start];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self {
+            text: text.to_owned(),
+            line: 1 + before.matches('\n').count(),
+            column: 1 + before[line_start..].chars().count(),
+            length: meant.split('\n').next().unwrap_or("").chars().count().max(1),
+            rule,
+            message,
+            help: None,
+        }
+    }
+
+    /// The same problem with what to do, if that is known.
+    pub(super) fn help(mut self, help: impl Into<Option<String>>) -> Self {
+        self.help = help.into();
+        self
+    }
+}
+
+/// The character boundary at or before `at`.
+fn floor(source: &str, at: usize) -> usize {
+    (0..=at.min(source.len())).rev().find(|&at| source.is_char_boundary(at)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_told_in_lines_and_characters() {
+        let source = "Привіт\n{{ ім }} x\ny";
+        let at = |start, end| {
+            let problem = TextProblem::new("t", source, start..end, "r", String::new());
+            (problem.line, problem.column, problem.length)
+        };
+        assert_eq!(at(0, 2), (1, 1, 1));
+        assert_eq!(at(13, 15), (2, 1, 2));
+        assert_eq!(at(16, 20), (2, 4, 2));
+        assert_eq!(at(16, source.len()), (2, 4, 7));
+        assert_eq!(at(source.len(), source.len()), (3, 2, 1));
+        // Bounds that are off are clamped, never a panic.
+        assert_eq!(at(17, 999), (2, 4, 7));
+        assert_eq!(at(999, 5), (3, 2, 1));
+    }
+}

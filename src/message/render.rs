@@ -1,0 +1,259 @@
+//! Filling messages with the cells of one row.
+
+use std::borrow::Cow;
+
+use tera::value::Key;
+use tera::{Context, Error, Tera, Value};
+
+use super::engine::{Capped, MAX_BYTES, refill};
+use super::messages::{Messages, Piece};
+use super::problem::TextProblem;
+use super::sheet::{Sheets, place_of};
+use super::words;
+use crate::domain::{Content, Row, Violation, violation};
+
+/// Fills the messages for one row after another.
+///
+/// It holds the last row's cells, so it has no `Debug`.
+pub struct Renderer<'m> {
+    messages: &'m Messages,
+    context: Context,
+    buffer: Vec<u8>,
+}
+
+/// Why a row has no message; `Display` gives the reason in plain words, without any cell.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Invalid {
+    /// A template fails with this row's values.
+    #[error("{reason} (`{text}`, line {line}, column {column})")]
+    Fails {
+        /// The text's name.
+        text: String,
+        /// The line in the text, from 1.
+        line: usize,
+        /// The column, from 1, in characters.
+        column: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A message would be longer than any channel takes.
+    #[error("`{text}` becomes longer than {MAX_BYTES} bytes, more than any channel takes")]
+    TooLong {
+        /// The text's name.
+        text: String,
+    },
+    /// A cell is longer than any message.
+    #[error("the cell of `{column}` is longer than {MAX_BYTES} bytes, more than any channel takes")]
+    CellTooLong {
+        /// The column's template name or header.
+        column: String,
+    },
+    /// A channel would not take the text.
+    #[error("{0}")]
+    Refused(Violation),
+}
+
+impl<'m> Renderer<'m> {
+    pub(super) fn new(messages: &'m Messages) -> Self {
+        Self { messages, context: messages.context.clone(), buffer: Vec::new() }
+    }
+
+    /// The message for one row; `field` gives the cell of a column, "" where there is none.
+    ///
+    /// Constant texts are borrowed. The rules of the channels hold for what is returned.
+    ///
+    /// # Errors
+    /// Why this row has no message.
+    pub fn render<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<Content<Cow<'m, str>>, Invalid> {
+        self.bring(row, field)?;
+        let Self { messages, context, buffer } = self;
+        let content = messages.content.try_map(|piece| match piece {
+            Piece::Constant(text) => Ok(Cow::Borrowed(text.as_str())),
+            Piece::Template { key, name } => match fill(&messages.tera, key, context, buffer) {
+                Ok(text) => Ok(Cow::Owned(text)),
+                Err(error) => Err(invalid(&error, name, &messages.sheets)),
+            },
+        })?;
+        match violation(&content) {
+            None => Ok(content),
+            Some(violation) => Err(Invalid::Refused(violation)),
+        }
+    }
+
+    /// Puts the cells that the texts use into the context.
+    fn bring<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<(), Invalid> {
+        let cells = &self.messages.cells;
+        for (column, name) in &cells.by_name {
+            let value = cell(field(*column)).ok_or_else(|| Invalid::CellTooLong { column: name.clone() })?;
+            self.context.insert_value(name.clone(), value);
+        }
+        if cells.row {
+            self.context.insert_value("row", Value::from(row.get()));
+        }
+        if !cells.by_header.is_empty() {
+            let entry = |(column, header): &(usize, Key<'static>)| match cell(field(*column)) {
+                Some(value) => Ok((header.clone(), value)),
+                None => Err(Invalid::CellTooLong { column: header.as_str().unwrap_or("").to_owned() }),
+            };
+            let recipient = cells.by_header.iter().map(entry).collect::<Result<tera::Map, _>>()?;
+            self.context.insert_value("recipient", Value::from(recipient));
+        }
+        Ok(())
+    }
+}
+
+fn cell(text: &str) -> Option<Value> {
+    (text.len() <= MAX_BYTES).then(|| Value::normal_string(text))
+}
+
+/// Has tera fill a template; `buffer` is reused.
+pub(super) fn fill(tera: &Tera, key: &str, context: &Context, buffer: &mut Vec<u8>) -> Result<String, Error> {
+    refill();
+    buffer.clear();
+    tera.render_to(key, context, Capped(buffer))?;
+    Ok(std::str::from_utf8(buffer).map_err(Error::message)?.to_owned())
+}
+
+fn invalid(error: &Error, name: &str, sheets: &Sheets) -> Invalid {
+    if matches!(error.kind(), tera::ErrorKind::Io(_)) {
+        return Invalid::TooLong { text: name.to_owned() };
+    }
+    let place =
+        place_of(error, sheets).map(|(text, span)| TextProblem::new(&text.name, &text.source, span, "", String::new()));
+    let reason = words::runtime(error.kind());
+    match place {
+        // A shared template has the name of the first text that has its source.
+        Some(TextProblem { text, line, column, .. }) => Invalid::Fails { text, line, column, reason },
+        None => Invalid::Fails { text: name.to_owned(), line: 1, column: 1, reason },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::fixtures::{CELLS, messages, rendered};
+
+    #[test]
+    fn a_text_sees_columns_vars_and_our_own_names_and_nothing_is_escaped() {
+        let table = [
+            ("plain", "plain"),
+            ("{{ first_name }}, {{ code }} & {{ shop }}", "Оля, <A&B> & Olena & Co"),
+            ("{{ row }} {{ campaign }} {{ today }}", "7 autumn 2026-11-21"),
+            ("{{ recipient[\"Ім'я\"] }} {{ recipient.code }}", "Оля <A&B>"),
+            ("{% set k = 'co' ~ 'de' %}{{ recipient[k] }}", "<A&B>"),
+            ("{% if Note %}{{ Note }}{% else %}none{% endif %}", "none"),
+            ("{{ Note | default(value='friend', boolean=true) }}", "friend"),
+            ("{{ gone | default(value='x') }}{% if gone is defined %}y{% endif %}", "x"),
+            ("{% set first_name = first_name | upper %}{{ first_name }}", "ОЛЯ"),
+            ("{% set a %}<{{ code }}>{% endset %}{{ a | lower }}", "<<a&b>>"),
+            (
+                "{% for c in 'a,b' | split(pat=',') -%}\n {{ loop.index }}{{ c }}{% if not loop.last %};{% endif %}{% endfor %}",
+                "1a;2b",
+            ),
+            ("{% for n in range(end=3) %}{% if n == 1 %}{% continue %}{% endif %}{{ n }}{% endfor %}", "02"),
+            ("{% raw %}{{ x }}{% endraw %}\r\n{# note #}.", "{{ x }}\r\n."),
+            ("{{ {'<A&B>': 'gold'} | get(key=code) }}", "gold"),
+            ("{% filter upper %}{{ shop }}{% endfilter %}", "OLENA & CO"),
+        ];
+        for (source, expected) in table {
+            assert_eq!(rendered(&messages(source, &[]), &CELLS).as_deref(), Ok(expected), "{source}");
+        }
+    }
+
+    #[test]
+    fn texts_include_and_extend_each_other() {
+        let texts = [
+            ("footer.txt", "-- {{ shop }}{% if k is defined %} {{ k }}{% endif %}"),
+            ("base.txt", "Hi {% block body %}all{% endblock %}{% include 'footer.txt' %}"),
+            ("middle.txt", "{% extends 'base.txt' %}{% block body %}[{{ super() }}]{% endblock %}"),
+            ("set.txt", "{% set k = 'v' %}{% include 'footer.txt' %}"),
+        ];
+        let table = [
+            ("{{ code }} {% set k = 1 %}{% include 'footer.txt' %}", "<A&B> -- Olena & Co 1"),
+            ("{% include 'set.txt' %}", "-- Olena & Co v"),
+            ("{% extends 'middle.txt' %}", "Hi [all]-- Olena & Co"),
+            (
+                "{% extends 'base.txt' %}{% block body %}{{ code }}! {{ super() }} {% endblock %}",
+                "Hi <A&B>! all -- Olena & Co",
+            ),
+        ];
+        for (source, expected) in table {
+            let messages = messages(source, &texts);
+            assert_eq!(rendered(&messages, &CELLS).as_deref(), Ok(expected), "{source}");
+            assert!(messages.includes().iter().any(|(name, _)| name == "footer.txt"));
+        }
+    }
+
+    #[test]
+    fn a_constant_is_borrowed_and_told_as_one() {
+        let compiled = messages("Hi {{ code }}", &[]);
+        let content = compiled.renderer().render(Row::new(2), |column| CELLS[column]).unwrap();
+        let texts = content.stages[0].texts();
+        assert!(matches!(texts[0], ("signature", Cow::Borrowed("Olena"))));
+        assert!(matches!(texts[1], ("message", Cow::Owned(_))));
+        let constants = compiled.constants();
+        assert_eq!(constants.stages[0].texts(), [("signature", &Some("Olena")), ("message", &None)]);
+    }
+
+    #[test]
+    fn only_the_columns_that_are_used_are_asked_for() {
+        let used = |source| messages(source, &[("i.txt", "{{ Note }}")]).columns_used();
+        assert_eq!(used("{{ code }} {% include 'i.txt' %} {{ recipient['phone'] }} {{ code }}"), [0, 2, 3]);
+        assert_eq!(used("{% set code = 1 %}{{ code }}"), [0; 0]);
+        assert_eq!(used("{{ recipient[code] }}"), [0, 1, 2, 3]);
+        let compiled = messages("{{ code }}", &[]);
+        let asked = std::cell::RefCell::new(Vec::new());
+        let field = |column: usize| {
+            asked.borrow_mut().push(column);
+            "x"
+        };
+        compiled.renderer().render(Row::new(2), field).unwrap();
+        assert_eq!(asked.into_inner(), [2]);
+    }
+
+    #[test]
+    fn a_row_leaves_nothing_behind_for_the_next_one() {
+        let compiled = messages("{% if code %}{% set x = code %}{% else %}{% set x = '-' %}{% endif %}{{ x }}", &[]);
+        let mut renderer = compiled.renderer();
+        let long = "x".repeat(MAX_BYTES + 1);
+        let mut message = |code| renderer.render(Row::new(2), |_| code).map(|c| c.stages[0].texts()[1].1.to_string());
+        assert_eq!(message("a").as_deref(), Ok("a"));
+        assert_eq!(message("").as_deref(), Ok("-"));
+        assert!(message(&long).is_err());
+        assert_eq!(message("b").as_deref(), Ok("b"));
+    }
+
+    #[test]
+    fn a_row_without_a_message_says_why_and_shows_no_cell() {
+        let long = "x".repeat(MAX_BYTES + 1);
+        let cells = |code: &'static str| [CELLS[0], CELLS[1], code, CELLS[3]];
+        let table = [
+            ("{{ code }}", cells(" "), "the SMS text is empty"),
+            (
+                "\n {{ code | int }}",
+                cells("380501234567x"),
+                "a value is not a number (`sms.message`, line 2, column 12)",
+            ),
+            ("{% set a = 1 %}{{ code | round }}", cells("380501234567x"), "(`sms.message`, line 1, column 19)"),
+            ("{% if not code %}{{ throw(message='no code') }}{% endif %}", cells(""), "no code"),
+            ("{% for c in code %}{% set x = c %}{% endfor %}{{ recipient[code] }}", cells("x"), "not defined"),
+            ("{{ recipient[code] }}{{ code }}", cells("380501234567x"), "not defined"),
+            (
+                "{% if code %}{% set y = 1 %}{% endif %}{{ y }}",
+                cells(""),
+                "`y` is not defined (`sms.message`, line 1, column 43)",
+            ),
+        ];
+        for (source, cells, expected) in table {
+            let invalid = rendered(&messages(source, &[]), &cells).unwrap_err();
+            let shown = invalid.to_string();
+            assert!(shown.contains(expected), "{source}: `{shown}` does not say `{expected}`");
+            assert!(!format!("{shown}{invalid:?}").contains("050123"), "{shown}");
+        }
+        let cells = [CELLS[0], CELLS[1], &long, CELLS[3]];
+        for source in ["{{ code }}", "{{ recipient['code'] }}"] {
+            let shown = rendered(&messages(source, &[]), &cells).unwrap_err().to_string();
+            assert!(shown.contains("the cell of `code` is longer than"), "{shown}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! A text beside its metered source, and where tera's errors stand in it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use tera::{Error, ErrorKind};
+
+use super::meter::Metered;
+use crate::domain::Text;
+
+/// A compiled text.
+#[derive(Clone, Debug)]
+pub(super) struct Sheet {
+    pub(super) text: Text,
+    pub(super) metered: Metered,
+}
+
+/// All compiled texts by the names that tera has for them.
+pub(super) type Sheets = BTreeMap<String, Sheet>;
+
+/// Tera's name of the text of that index; no text that is included can have it.
+pub(super) fn key(index: usize) -> String {
+    format!("\0{index}")
+}
+
+/// The text that an error is about and the bytes of it that are meant, if the error tells.
+pub(super) fn place_of<'s>(error: &Error, sheets: &'s Sheets) -> Option<(&'s Text, Range<usize>)> {
+    let (ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report)) = error.kind() else { return None };
+    let sheet = sheets.get(report.filename())?;
+    let Range { start, end } = report.span().range;
+    Some((&sheet.text, sheet.metered.original(start)..sheet.metered.original(end)))
+}

@@ -1,0 +1,122 @@
+//! Tera's complaints in words for the author of a text.
+//!
+//! Tera speaks to programmers, and some of its messages quote a cell. What is said here does not.
+
+use std::ops::Range;
+
+use tera::{ErrorKind, ReportError};
+
+use super::names::Names;
+use crate::finding::did_you_mean;
+
+/// The tags that a text may use.
+const TAGS: [&str; 19] = [
+    "if",
+    "elif",
+    "else",
+    "endif",
+    "for",
+    "endfor",
+    "break",
+    "continue",
+    "set",
+    "set_global",
+    "endset",
+    "include",
+    "extends",
+    "block",
+    "endblock",
+    "filter",
+    "endfilter",
+    "raw",
+    "endraw",
+];
+
+const UNEXPECTED_END: &str = "Unexpected end of input";
+
+/// What is wrong with a source that tera cannot read, and what to do.
+pub(super) fn syntax(report: &ReportError, source: &str, names: &Names) -> (String, Option<String>) {
+    let span = &report.span().range;
+    let meant = source.get(span.clone()).unwrap_or("");
+    let header = around(source, span).and_then(|inner| names.help_for_inner(inner));
+    match report.message() {
+        UNEXPECTED_END => {
+            let help = "close `{{` with `}}`, `{%` with `%}`, and each `if`, `for` or `block` with its `end` tag";
+            ("the text ends before a tag or a block is closed".into(), Some(help.into()))
+        }
+        "Unexpected character" => {
+            let character = source.get(span.start..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
+            let help = || "names have Latin letters, digits and `_`; for other headers write `recipient[\"Header\"]`";
+            (format!("`{character}` cannot stand here in a tag"), header.or_else(|| Some(help().into())))
+        }
+        "Unknown tag" => {
+            let help = match did_you_mean(meant, TAGS) {
+                Some(tag) => format!("did you mean `{tag}`?"),
+                None => "to print a value write it between `{{` and `}}`".into(),
+            };
+            (format!("unknown tag `{meant}`"), Some(help))
+        }
+        message => match message.strip_prefix("Found ").and_then(|rest| rest.split_once(" but expected ")) {
+            Some((_, expected)) => {
+                let expected =
+                    expected.trim_end_matches('.').replace("ident,", "a name,").replace("identifier", "a name");
+                (format!("`{meant}` cannot stand here; expected {}", quoted(&expected)), header)
+            }
+            None => (lowercase_first(message.trim_end_matches('.')), header),
+        },
+    }
+}
+
+/// The bytes of a source that tera means; where it ends too soon, its end.
+pub(super) fn span(report: &ReportError) -> Range<usize> {
+    let Range { start, end } = report.span().range;
+    if report.message() == UNEXPECTED_END { end..end } else { start..end }
+}
+
+/// Why a template could not be filled with one row's values.
+pub(super) fn runtime(kind: &ErrorKind) -> String {
+    let message = match kind {
+        ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report) => report.message().to_owned(),
+        other => other.to_string(),
+    };
+    // Tera goes on with lists of names, and quotes the text that is no number.
+    let message = message.split(" Available ").next().unwrap_or("").trim_end_matches('.');
+    if message.starts_with("The string `") && message.contains("cannot be converted to") {
+        return "a value is not a number".into();
+    }
+    if message == "Tried to render a variable that is undefined" {
+        return "a value is not defined".into();
+    }
+    lowercase_first(message)
+}
+
+/// What stands in the tag around a place, without its braces.
+fn around<'s>(source: &'s str, span: &Range<usize>) -> Option<&'s str> {
+    let start = source.get(..span.start)?.rfind("{{")? + 2;
+    let end = start + source[start..].find("}}")?;
+    Some(source[start..end].trim_matches('-').trim())
+}
+
+/// A token that tera names as it is, such as `]`, in backticks.
+fn quoted(expected: &str) -> String {
+    let bare = !expected.contains([' ', '`']) && !expected.bytes().any(|byte| byte.is_ascii_alphabetic());
+    if bare { format!("`{expected}`") } else { expected.to_owned() }
+}
+
+fn lowercase_first(message: &str) -> String {
+    let mut characters = message.chars();
+    characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_not_quoted() {
+        let kind = ErrorKind::Msg("The string `380501234567x` cannot be converted to an int in base 10".into());
+        assert_eq!(runtime(&kind), "a value is not a number");
+        let kind = ErrorKind::Msg("Field `x` is not defined. Available fields: a, b".into());
+        assert_eq!(runtime(&kind), "field `x` is not defined");
+    }
+}
