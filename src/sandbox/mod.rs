@@ -1,1 +1,44 @@
-//! The emulated gateway; it shares no wire types with the client in `gateway`.
+//! The emulated gateway that a campaign is rehearsed against, over real HTTP.
+//!
+//! It answers both endpoints as the contract says, keeps what it took, and writes a journal that
+//! shows a message sent twice. What the contract leaves open is decided once, in [`ASSUMPTIONS`].
+//!
+//! It must not use `gateway`, not even for a field's name: a name misspelt there has to fail here.
+//! Nor does it protect its client: it repeats whatever it is told to repeat.
+//!
+//! From the outside in: [`Sandbox`] listens (`server`, `connections`), turns HTTP into bytes and
+//! back (`shell`), reads the bytes into operations (`envelope`, `operation`, `stages`, `fields`)
+//! and lets the `platform` execute them. Everything below the shell is plain functions to which
+//! the clock is an argument.
+
+mod answer;
+mod assumptions;
+mod client_id;
+mod connections;
+mod counts;
+mod envelope;
+mod fields;
+mod journal;
+mod kind;
+mod life;
+mod lookup;
+mod messages;
+mod operation;
+mod parts;
+mod platform;
+mod refusal;
+mod server;
+mod shell;
+mod stages;
+
+#[cfg(test)]
+mod contract_pairs;
+#[cfg(test)]
+mod desk;
+#[cfg(test)]
+mod robustness;
+
+pub use assumptions::{ASSUMPTIONS, Assumption};
+pub use counts::{Counts, Tally};
+pub use journal::Journal;
+pub use server::{Sandbox, Settings};

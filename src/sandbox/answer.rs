@@ -1,0 +1,142 @@
+//! The shapes of the gateway's answers (contract 2.2, 2.3 and 4.3).
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
+
+use super::client_id::ClientId;
+use super::lookup::NumberRecord;
+use super::refusal::Refusal;
+
+/// The answer to a whole request, of either endpoint.
+#[derive(Serialize)]
+pub(super) struct Answer {
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Vec<ResultItem>>,
+}
+
+impl Answer {
+    /// Nothing of the request was executed.
+    pub(super) fn refused(error: &'static str) -> Self {
+        Self { success: false, error: Some(error), request_id: None, data: None }
+    }
+
+    /// The operations were executed; each answers for itself.
+    pub(super) fn results(data: Vec<ResultItem>) -> Self {
+        Self { success: true, error: None, request_id: None, data: Some(data) }
+    }
+
+    /// The operations were taken into the queue.
+    pub(super) fn queued(request_id: String) -> Self {
+        Self { success: true, error: None, request_id: Some(request_id), data: None }
+    }
+
+    /// The answer as JSON.
+    pub(super) fn to_json(&self) -> Vec<u8> {
+        // It consists of strings, numbers and arrays; none of them can fail to be written.
+        serde_json::to_vec(self).expect("an answer without maps is always JSON")
+    }
+}
+
+/// The result of one operation.
+#[derive(Serialize)]
+pub(super) struct ResultItem {
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Cow<'static, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Payload>,
+}
+
+impl ResultItem {
+    /// The result of the operation with that identifier; a refusal repeats it (contract 7).
+    pub(super) fn new(id: Option<ClientId>, result: Result<Payload, Refusal>) -> Self {
+        match result {
+            Ok(payload) => Self { success: true, error: None, data: Some(payload) },
+            Err(refusal) => {
+                let data = id.map(|id| Payload::Refused { id });
+                Self { success: false, error: Some(refusal.into_text()), data }
+            }
+        }
+    }
+}
+
+/// What a result tells; its form follows from the operation, so on the wire it carries no tag.
+pub(super) enum Payload {
+    Sent(SendResult),
+    Refused { id: ClientId },
+    Status(StatusRecord),
+    Balance(Balance),
+    Senders(Vec<Sender>),
+    Number(NumberRecord),
+    CodeCall(CodeCall),
+}
+
+impl Serialize for Payload {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Payload::Sent(result) => result.serialize(serializer),
+            Payload::Refused { id } => Echo { id }.serialize(serializer),
+            Payload::Status(record) => record.serialize(serializer),
+            Payload::Balance(balance) => balance.serialize(serializer),
+            Payload::Senders(senders) => senders.serialize(serializer),
+            Payload::Number(record) => record.serialize(serializer),
+            Payload::CodeCall(call) => call.serialize(serializer),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Echo<'a> {
+    id: &'a ClientId,
+}
+
+/// A message was taken.
+#[derive(Serialize)]
+pub(super) struct SendResult {
+    pub id: ClientId,
+    pub msg_id: u64,
+    /// Always 1, the platform's code for "received".
+    pub data: u8,
+    pub parts: u64,
+}
+
+/// What became of a message (contract 2.5); its identifiers are strings.
+#[derive(Serialize)]
+pub(super) struct StatusRecord {
+    pub id: String,
+    pub msg_id: String,
+    #[serde(rename = "type")]
+    pub channel: &'static str,
+    pub status: &'static str,
+    /// ISO 8601 with an offset.
+    pub updated: String,
+}
+
+/// The account's balance (contract 2.5).
+#[derive(Serialize)]
+pub(super) struct Balance {
+    pub amount: f64,
+    pub currency: &'static str,
+}
+
+/// A sender name of the account (contract 2.5).
+#[derive(Clone, Serialize)]
+pub(super) struct Sender {
+    pub name: &'static str,
+    pub status: &'static str,
+}
+
+/// A code call was made (contract 4.3 `call/otp`).
+#[derive(Serialize)]
+pub(super) struct CodeCall {
+    /// Four digits.
+    pub code: String,
+    /// The fee in the account's currency.
+    pub price: f64,
+}

@@ -1,0 +1,116 @@
+//! From the bytes of a request to its operations.
+
+use serde_json::{Map, Value};
+
+use super::kind::Kind;
+use super::operation::Item;
+
+/// The largest body that is read, in bytes.
+pub(super) const BODY_LIMIT: usize = 8 << 20;
+
+/// Why a whole envelope is refused: the top-level `error` (contract 2.2 and 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rejection {
+    /// The text of the error.
+    pub error: &'static str,
+    /// How many operations were in it, as far as it could be read.
+    pub operations: usize,
+}
+
+impl Rejection {
+    const fn new(error: &'static str) -> Self {
+        Self { error, operations: 0 }
+    }
+}
+
+/// A request as it came from the wire.
+#[derive(Clone, Copy)]
+pub(super) struct Request<'a> {
+    /// The header of that name, if there is one.
+    pub content_type: Option<&'a str>,
+    /// The body; nothing if it is larger than [`BODY_LIMIT`].
+    pub body: Option<&'a [u8]>,
+}
+
+/// Reads a request's operations, in their order; at least one.
+///
+/// The steps come in the order in which a reader needs them: header, form, key, operations.
+pub(super) fn read(request: Request, key: &str) -> Result<Vec<Item>, Rejection> {
+    if !request.content_type.is_some_and(is_json) {
+        return Err(Rejection::new("Content-Type must be application/json"));
+    }
+    let body = request.body.ok_or(Rejection::new("The request is larger than 8 MiB"))?;
+    let envelope: Value = serde_json::from_slice(body).map_err(|_| Rejection::new("The request is not valid JSON"))?;
+    if envelope.get("auth").and_then(Value::as_str) != Some(key) {
+        return Err(Rejection::new("Access denied"));
+    }
+    let data = envelope.get("data").and_then(Value::as_array).filter(|data| !data.is_empty());
+    let data = data.ok_or(Rejection::new("data must be an array of at least one operation"))?;
+    let typed = data.iter().map(typed).collect::<Option<Vec<_>>>();
+    let typed = typed.ok_or(Rejection { error: "Invalid message type", operations: data.len() })?;
+    Ok(typed.into_iter().map(|(kind, fields)| Item::read(kind, fields)).collect())
+}
+
+fn typed(item: &Value) -> Option<(Kind, &Map<String, Value>)> {
+    let fields = item.as_object()?;
+    Some((Kind::from_name(fields.get("type")?.as_str()?)?, fields))
+}
+
+fn is_json(content_type: &str) -> bool {
+    let media = content_type.split(';').next().unwrap_or_default();
+    media.trim().eq_ignore_ascii_case("application/json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_json(body: &str) -> Result<usize, &'static str> {
+        let request = Request { content_type: Some("application/json; charset=utf-8"), body: Some(body.as_bytes()) };
+        read(request, "key").map(|items| items.len()).map_err(|rejection| rejection.error)
+    }
+
+    #[test]
+    fn an_envelope_is_refused_whole_and_the_first_reason_is_told() {
+        let denied = Err("Access denied");
+        let no_data = Err("data must be an array of at least one operation");
+        let bad_type = Err("Invalid message type");
+        for (body, result) in [
+            (r#"{"auth":"key","data":[{"type":"balance"}]}"#, Ok(1)),
+            (r#"{"auth":"key","data":[{"type":"balance"},{"type":"sms"}]}"#, Ok(2)),
+            ("", Err("The request is not valid JSON")),
+            (r#"{"auth":"key","data":["#, Err("The request is not valid JSON")),
+            ("null", denied),
+            ("[]", denied),
+            (r#"{"data":[{"type":"balance"}]}"#, denied),
+            (r#"{"auth":"Key","data":[{"type":"balance"}]}"#, denied),
+            (r#"{"auth":5,"data":[{"type":"balance"}]}"#, denied),
+            (r#"{"auth":"wrong"}"#, denied),
+            (r#"{"auth":"key"}"#, no_data),
+            (r#"{"auth":"key","data":[]}"#, no_data),
+            (r#"{"auth":"key","data":{"type":"balance"}}"#, no_data),
+            (r#"{"auth":"key","data":[5]}"#, bad_type),
+            (r#"{"auth":"key","data":[{}]}"#, bad_type),
+            (r#"{"auth":"key","data":[{"type":"balance"},{"type":"whatsapp"}]}"#, bad_type),
+        ] {
+            assert_eq!(read_json(body), result, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_request_without_its_content_type_is_incorrect_even_when_its_json_is_valid() {
+        let body = Some(br#"{"auth":"key","data":[{"type":"balance"}]}"#.as_slice());
+        for content_type in [None, Some(""), Some("text/plain"), Some("application/jsonp")] {
+            let rejection = read(Request { content_type, body }, "key").expect_err("refused");
+            assert_eq!(rejection.error, "Content-Type must be application/json");
+        }
+    }
+
+    #[test]
+    fn a_body_over_the_limit_is_told_so() {
+        let rejection =
+            read(Request { content_type: Some("application/json"), body: None }, "key").expect_err("refused");
+        assert_eq!(rejection.error, "The request is larger than 8 MiB");
+        assert_eq!(BODY_LIMIT, 8 * 1024 * 1024);
+    }
+}

@@ -1,0 +1,223 @@
+//! The journal: every envelope and every operation in the order in which they were executed.
+//!
+//! It is what a test judges "sent twice" by, so an envelope stands in it before its answer leaves,
+//! and it survives the end of the process by a signal. It holds whole phone numbers.
+//!
+//! Each line is a JSON object. `"event":"envelope"` has `at`, `envelope` (its number, from 1),
+//! `endpoint`, `remote`, `operations` (how many), `accepted`, and `error` or `request_id`. After an
+//! accepted envelope comes a line `"event":"operation"` for each recipient of each operation, or
+//! for the operation if it has none: `at`, `envelope`, `index` (in `data`, from 0), `type`, `id`
+//! (as sent), `phone` (digits), `msg_id`, `parts`, `success` and `error`. What does not apply is absent.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::{Serialize, Serializer};
+
+use super::client_id::ClientId;
+use crate::domain::Phone;
+
+/// Where the journal goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Journal {
+    /// Nowhere.
+    #[default]
+    Nowhere,
+    /// Into memory, to be read from the running sandbox.
+    Memory,
+    /// Behind what is already in this file, which is readable by its owner alone.
+    File(PathBuf),
+}
+
+/// An envelope that was received.
+#[derive(Serialize)]
+pub(super) struct EnvelopeLine<'a> {
+    pub at: &'a str,
+    pub envelope: u64,
+    pub endpoint: &'static str,
+    pub remote: SocketAddr,
+    pub operations: usize,
+    pub accepted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<&'a str>,
+}
+
+impl<'a> EnvelopeLine<'a> {
+    /// An envelope of which nothing is known yet but that it came.
+    pub(super) fn received(at: &'a str, envelope: u64, endpoint: &'static str, remote: SocketAddr) -> Self {
+        Self { at, envelope, endpoint, remote, operations: 0, accepted: false, error: None, request_id: None }
+    }
+}
+
+/// An operation that was executed or refused, for one recipient.
+#[derive(Serialize)]
+pub(super) struct OperationLine<'a> {
+    pub at: &'a str,
+    pub envelope: u64,
+    pub index: usize,
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<&'a ClientId>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "digits")]
+    pub phone: Option<Phone>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub msg_id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<u32>,
+    pub success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<&'a str>,
+}
+
+fn digits<S: Serializer>(phone: &Option<Phone>, serializer: S) -> Result<S::Ok, S::Error> {
+    phone.as_ref().map(Phone::to_string).serialize(serializer)
+}
+
+/// A line of the journal.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub(super) enum Line<'a> {
+    Envelope(EnvelopeLine<'a>),
+    Operation(OperationLine<'a>),
+}
+
+/// The lines of one envelope; none if nobody reads them.
+pub(super) struct Lines(Option<Vec<u8>>);
+
+impl Lines {
+    /// Adds a line.
+    pub(super) fn push(&mut self, line: &Line) {
+        if let Some(bytes) = &mut self.0 {
+            serde_json::to_writer(&mut *bytes, line).expect("a line without maps is always JSON");
+            bytes.push(b'\n');
+        }
+    }
+}
+
+/// The open journal.
+pub(super) enum Sink {
+    Nowhere,
+    Memory(Vec<u8>),
+    File {
+        file: File,
+        path: PathBuf,
+    },
+    /// A write failed; a journal with a hole proves nothing, so it stays closed.
+    Broken,
+}
+
+impl Sink {
+    /// Opens the journal.
+    pub(super) fn open(journal: &Journal) -> io::Result<Self> {
+        match journal {
+            Journal::Nowhere => Ok(Sink::Nowhere),
+            Journal::Memory => Ok(Sink::Memory(Vec::new())),
+            Journal::File(path) => {
+                let file = open_private(path).map_err(|error| {
+                    io::Error::new(error.kind(), format!("cannot open the journal `{}`: {error}", path.display()))
+                })?;
+                Ok(Sink::File { file, path: path.clone() })
+            }
+        }
+    }
+
+    /// Lines for the next envelope; nothing if the journal is broken and it cannot be executed.
+    pub(super) fn lines(&self) -> Option<Lines> {
+        match self {
+            Sink::Nowhere => Some(Lines(None)),
+            Sink::Memory(_) | Sink::File { .. } => Some(Lines(Some(Vec::new()))),
+            Sink::Broken => None,
+        }
+    }
+
+    /// Keeps the lines of an envelope, out of this process's reach; tells whether it could.
+    pub(super) fn write(&mut self, lines: &Lines) -> bool {
+        let bytes = lines.0.as_deref().unwrap_or_default();
+        match self {
+            Sink::Nowhere => true,
+            Sink::Memory(kept) => {
+                kept.extend_from_slice(bytes);
+                true
+            }
+            Sink::File { file, path } => {
+                // One write into the system's cache: it outlives this process, though not the machine.
+                let written = file.write_all(bytes);
+                if let Err(error) = &written {
+                    tracing::error!(
+                        "cannot write the journal `{}`: {error}; make room and start the sandbox again, \
+                         it answers nothing until then",
+                        path.display()
+                    );
+                    *self = Sink::Broken;
+                }
+                written.is_ok()
+            }
+            Sink::Broken => false,
+        }
+    }
+
+    /// The lines of a journal in memory; empty for any other.
+    pub(super) fn remembered(&self) -> String {
+        match self {
+            Sink::Memory(kept) => String::from_utf8_lossy(kept).into_owned(),
+            Sink::Nowhere | Sink::File { .. } | Sink::Broken => String::new(),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn open_private(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    // The file may have been there already, and open to others.
+    if file.metadata()?.is_file() {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn open_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_journal_is_continued_and_open_to_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("journal.jsonl");
+        std::fs::write(&path, "before\n").expect("a file");
+        let mut sink = Sink::open(&Journal::File(path.clone())).expect("open");
+        assert!(sink.write(&Lines(Some(b"after\n".to_vec()))));
+        assert_eq!(std::fs::read_to_string(&path).expect("text"), "before\nafter\n");
+        assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_journal_that_cannot_be_opened_says_which() {
+        let error = Sink::open(&Journal::File("/no/such/folder/journal".into())).err().expect("refused");
+        assert!(error.to_string().starts_with("cannot open the journal `/no/such/folder/journal`: "), "{error}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_journal_with_a_hole_is_never_written_again() {
+        let mut sink = Sink::open(&Journal::File("/dev/full".into())).expect("open");
+        assert!(sink.lines().is_some());
+        assert!(!sink.write(&Lines(Some(b"line\n".to_vec()))));
+        assert!(sink.lines().is_none());
+        assert!(!sink.write(&Lines(None)));
+    }
+}

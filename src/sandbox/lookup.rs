@@ -1,0 +1,51 @@
+//! What a lookup finds out about a number.
+
+use serde::Serialize;
+
+use crate::domain::Phone;
+
+/// The record of a number (contract 4.3 `hlr`): every number belongs to one made-up Ukrainian operator.
+#[derive(Serialize)]
+pub(super) struct NumberRecord {
+    phone: u64,
+    status: &'static str,
+    imsi: u64,
+    mccmnc: u32,
+    ported: bool,
+    network: Networks,
+}
+
+#[derive(Serialize)]
+struct Networks {
+    origin: Network,
+}
+
+#[derive(Serialize)]
+struct Network {
+    name: &'static str,
+    prefix: &'static str,
+    country: Country,
+}
+
+#[derive(Serialize)]
+struct Country {
+    name: &'static str,
+    prefix: &'static str,
+}
+
+impl NumberRecord {
+    /// The record of a number, the same at each lookup.
+    pub(super) fn of(phone: Phone) -> Self {
+        const OPERATOR: u32 = 25_501;
+        const SUBSCRIBERS: u64 = 10_000_000_000;
+        let country = Country { name: "Ukraine", prefix: "380" };
+        Self {
+            phone: phone.get(),
+            status: "DELIVERED",
+            imsi: u64::from(OPERATOR) * SUBSCRIBERS + phone.get() % SUBSCRIBERS,
+            mccmnc: OPERATOR,
+            ported: false,
+            network: Networks { origin: Network { name: "Sandbox Mobile", prefix: "50", country } },
+        }
+    }
+}

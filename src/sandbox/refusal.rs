@@ -1,0 +1,42 @@
+//! The errors of one operation, in the gateway's words.
+
+use std::borrow::Cow;
+
+/// Why one operation is refused: the `error` of its item (contract 7).
+///
+/// The texts without a field's name are the platform's; the others are this sandbox's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal(Cow<'static, str>);
+
+impl Refusal {
+    /// The sender name is missing or not well-formed.
+    pub(super) const ALPHA_NAME: Refusal = Refusal(Cow::Borrowed("Error in Alpha-name"));
+    /// The text of an SMS is missing or blank.
+    pub(super) const SMS_TEXT: Refusal = Refusal(Cow::Borrowed("Please enter SMS text"));
+    /// The phone is missing or no number that can be called.
+    pub(super) const PHONE: Refusal = Refusal(Cow::Borrowed("Please enter valid receiver phone number"));
+    /// No message has the identifier that was asked for.
+    pub(super) const NOT_FOUND: Refusal = Refusal(Cow::Borrowed("Message not found"));
+    /// The operation is one of the contract's but none of the sandbox's.
+    pub(super) const UNSUPPORTED: Refusal = Refusal(Cow::Borrowed("Not supported by this sandbox yet"));
+
+    /// A required field is missing or blank.
+    pub(super) fn missing(field: &str) -> Self {
+        Refusal(format!("Please enter {field}").into())
+    }
+
+    /// A field has a value that it cannot have.
+    pub(super) fn wrong(field: &str) -> Self {
+        Refusal(format!("Error in {field}").into())
+    }
+
+    /// The text of the error.
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// The text of the error, taken out.
+    pub(super) fn into_text(self) -> Cow<'static, str> {
+        self.0
+    }
+}

@@ -1,0 +1,308 @@
+//! What each kind of message requires of its fields (contract 4.3), both as an operation and as a stage of a pipeline.
+
+use super::fields::Fields;
+use super::parts;
+use super::refusal::Refusal;
+use crate::domain::Channel;
+
+/// What a message costs, and the channel that is tried first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Load {
+    /// The channel that is tried first.
+    pub channel: Channel,
+    /// The parts of the longest stage, for the dearest stage is what is reserved.
+    pub parts: u32,
+}
+
+/// Reads an operation that carries a channel and those it falls back to, each under its own prefix.
+pub(super) fn combined(first: Channel, fallbacks: &[Channel], fields: &Fields) -> Result<Load, Refusal> {
+    let mut parts = channel(first, fields)?;
+    for fallback in fallbacks {
+        parts = parts.max(channel(*fallback, fields)?);
+    }
+    fields.optional_url("hook")?;
+    Ok(Load { channel: first, parts })
+}
+
+/// Reads a pipeline: known channels without a repeat, each with the object of its name; other objects are ignored.
+pub(super) fn pipeline(fields: &Fields) -> Result<Load, Refusal> {
+    let (mut channels, mut parts) = (Vec::new(), 1);
+    for name in fields.array("pipeline")? {
+        let channel = name.as_str().and_then(Channel::from_name).filter(|channel| !channels.contains(channel));
+        let channel = channel.ok_or_else(|| fields.wrong("pipeline"))?;
+        parts = parts.max(stage(channel, fields)?);
+        channels.push(channel);
+    }
+    fields.optional_url("hook")?;
+    let first = channels.first().ok_or_else(|| fields.missing("pipeline"))?;
+    Ok(Load { channel: *first, parts })
+}
+
+/// Reads one channel of an operation that is no pipeline and tells its parts.
+fn channel(channel: Channel, fields: &Fields) -> Result<u32, Refusal> {
+    match channel {
+        Channel::Sms => fields.optional_flag("short_link").and_then(|()| sms(&fields.prefixed("sms_"))),
+        Channel::Viber => {
+            fields.optional_flag("short_link")?;
+            viber(&fields.prefixed("viber_")).map(|()| 1)
+        }
+        Channel::Rcs => {
+            fields.optional_flag("short_link")?;
+            rcs(&fields.prefixed("rcs_")).map(|()| 1)
+        }
+        Channel::Telegram => {
+            fields.prefixed("telegram_").optional_lifetime(60..=u64::MAX)?;
+            telegram(fields).map(|()| 1)
+        }
+        Channel::Voice => fields.text("message").and_then(|_| voice(fields)).map(|()| 1),
+        // No operation carries these in this way (contract 2.1).
+        Channel::Whatsapp | Channel::Hlr | Channel::CallOtp => Err(fields.wrong("type")),
+    }
+}
+
+/// Reads one stage of a pipeline and tells its parts.
+fn stage(channel: Channel, fields: &Fields) -> Result<u32, Refusal> {
+    let name = channel.name();
+    let stage = || fields.object(name)?.ok_or_else(|| fields.missing(name));
+    match channel {
+        Channel::Sms => sms(&stage()?),
+        Channel::Viber => viber_stage(&stage()?).map(|()| 1),
+        Channel::Rcs => rcs_stage(&stage()?).map(|()| 1),
+        Channel::Telegram => telegram(&stage()?).map(|()| 1),
+        Channel::Voice => voice(&stage()?).map(|()| 1),
+        // Nothing of it is checked: it is taken and charged even when it is empty (contract 4.3).
+        Channel::Whatsapp => Ok(1),
+        Channel::Hlr | Channel::CallOtp => Err(fields.wrong("pipeline")),
+    }
+}
+
+fn sms(fields: &Fields) -> Result<u32, Refusal> {
+    fields.alpha_name()?;
+    let text = fields.text("message").map_err(|_| Refusal::SMS_TEXT)?;
+    fields.optional_lifetime(3_600..=259_200)?;
+    Ok(parts::of_sms(text))
+}
+
+fn viber(fields: &Fields) -> Result<(), Refusal> {
+    fields.signature()?;
+    fields.optional_lifetime(60..=172_800)?;
+    let message = || fields.text("message").map(|_| ());
+    let image = || fields.url("image");
+    let button = || fields.text("button").and_then(|_| fields.url("link"));
+    match fields.text("type")? {
+        "text" => message(),
+        "image" => image(),
+        "text+link" => message().and_then(|()| button()),
+        "text+image+link" => message().and_then(|()| image()).and_then(|()| button()),
+        "carousel" => fields.optional_text("message").and_then(|_| carousel(fields)),
+        _ => Err(fields.wrong("type")),
+    }
+}
+
+fn carousel(fields: &Fields) -> Result<(), Refusal> {
+    let cards = fields.objects("carousel")?;
+    if !(2..=5).contains(&cards.len()) {
+        return Err(fields.wrong("carousel"));
+    }
+    for card in &cards {
+        card.optional_text("caption")?;
+        card.url("image")?;
+        card.url("url")?;
+        card.text("button")?;
+    }
+    Ok(())
+}
+
+fn rcs(fields: &Fields) -> Result<(), Refusal> {
+    rcs_stage(fields)?;
+    fields.url("image")?;
+    fields.text("button")?;
+    fields.url("link")?;
+    fields.optional_lifetime(60..=u64::MAX)
+}
+
+fn rcs_stage(fields: &Fields) -> Result<(), Refusal> {
+    fields.signature()?;
+    fields.text("message").map(|_| ())
+}
+
+/// A code of 4 to 8 digits: Telegram carries nothing else.
+fn telegram(fields: &Fields) -> Result<(), Refusal> {
+    let code = fields.text("message")?;
+    let well_formed = (4..=8).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_digit());
+    if well_formed { Ok(()) } else { Err(fields.wrong("message")) }
+}
+
+/// A spoken message. A stage is shown without the text, so here it may be absent.
+fn voice(fields: &Fields) -> Result<(), Refusal> {
+    fields.optional_text("message")?;
+    fields.optional_flag("dtmf")?;
+    // The voice stands in an object of its own, or, in a stage as the contract shows it, beside the text.
+    let voice = fields.object("voice")?.unwrap_or_else(|| fields.clone());
+    match voice.optional_text("gender")? {
+        None | Some("male" | "female") => {}
+        Some(_) => return Err(voice.wrong("gender")),
+    }
+    voice.optional_text("language")?;
+    voice.optional_text("name").map(|_| ())
+}
+
+fn viber_stage(fields: &Fields) -> Result<(), Refusal> {
+    fields.signature()?;
+    fields.text("message")?;
+    fields.text("type").map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::kind::Kind;
+    use super::super::operation::{Item, Operation};
+    use super::*;
+
+    /// Reads a message with fields of a good one replaced, or with `null` taken away.
+    fn read_with(kind: Kind, changes: Value) -> Result<Load, Refusal> {
+        let mut fields = good(kind);
+        if let (Some(fields), Value::Object(changes)) = (fields.as_object_mut(), changes) {
+            fields.insert("phone".into(), "380501234567".into());
+            fields.extend(changes);
+        }
+        let item = Item::read(kind, fields.as_object().expect("an object"));
+        item.operation.map(|operation| match operation {
+            Operation::Send(load) => load,
+            other => panic!("{other:?} is no message"),
+        })
+    }
+
+    fn good(kind: Kind) -> Value {
+        let viber = json!({"viber_type": "text", "viber_signature": "Olena Co", "viber_message": "Hi"});
+        let rcs = json!({"rcs_signature": "OlenaCo", "rcs_message": "Hi", "rcs_image": "https://a/b.png",
+            "rcs_button": "Shop", "rcs_link": "https://a"});
+        let sms = json!({"sms_signature": "OlenaCo", "sms_message": "Hi"});
+        let of = |all: &[&Value]| {
+            Value::Object(all.iter().filter_map(|value| value.as_object().cloned()).flatten().collect())
+        };
+        match kind {
+            Kind::Sms => sms,
+            Kind::Viber => viber,
+            Kind::Rcs => rcs,
+            Kind::ViberSms => of(&[&viber, &sms]),
+            Kind::RcsSms => of(&[&rcs, &sms]),
+            Kind::RcsViberSms => of(&[&rcs, &viber, &sms]),
+            Kind::Telegram => json!({"message": "012345"}),
+            Kind::Voice => json!({"message": "Hello", "voice": {"gender": "female"}, "dtmf": true}),
+            _ => json!({"pipeline": ["viber", "sms"],
+                "viber": {"signature": "Olena Co", "message": "Hi", "type": "text"},
+                "sms": {"signature": "OlenaCo", "message": "Hi"}}),
+        }
+    }
+
+    #[test]
+    fn a_message_is_taken_and_tells_its_first_channel() {
+        for (kind, channel) in [
+            (Kind::Sms, Channel::Sms),
+            (Kind::Viber, Channel::Viber),
+            (Kind::Rcs, Channel::Rcs),
+            (Kind::Voice, Channel::Voice),
+            (Kind::Telegram, Channel::Telegram),
+            (Kind::ViberSms, Channel::Viber),
+            (Kind::RcsSms, Channel::Rcs),
+            (Kind::RcsViberSms, Channel::Rcs),
+            (Kind::Pipeline, Channel::Viber),
+        ] {
+            assert_eq!(read_with(kind, json!({})), Ok(Load { channel, parts: 1 }), "{}", kind.name());
+            let extra = json!({"anything": {"else": [1]}, "hook": "https://a/?token=1"});
+            assert_eq!(read_with(kind, extra), Ok(Load { channel, parts: 1 }), "{}", kind.name());
+        }
+    }
+
+    #[test]
+    fn the_longest_stage_gives_the_parts() {
+        for kind in [Kind::Sms, Kind::ViberSms, Kind::RcsSms, Kind::RcsViberSms] {
+            let long = json!({"sms_message": "я".repeat(71)});
+            assert_eq!(read_with(kind, long).map(|load| load.parts), Ok(2), "{}", kind.name());
+        }
+        let long = json!({"sms": {"signature": "OlenaCo", "message": "я".repeat(71)}});
+        assert_eq!(read_with(Kind::Pipeline, long).map(|load| load.parts), Ok(2));
+    }
+
+    #[test]
+    fn a_field_that_is_missing_or_wrong_is_refused() {
+        let (alpha, text) = ("Error in Alpha-name", "Please enter SMS text");
+        for (kind, changes, error) in [
+            (Kind::Sms, json!({"sms_signature": null}), alpha),
+            (Kind::Sms, json!({"sms_signature": "too long a name"}), alpha),
+            (Kind::Sms, json!({"sms_signature": "Крамниця"}), alpha),
+            (Kind::Sms, json!({"sms_message": null}), text),
+            (Kind::Sms, json!({"sms_message": " "}), text),
+            (Kind::Sms, json!({"sms_message": 5}), text),
+            (Kind::Sms, json!({"sms_lifetime": 3599}), "Error in sms_lifetime"),
+            (Kind::Sms, json!({"short_link": "yes"}), "Error in short_link"),
+            (Kind::Sms, json!({"hook": "not an address"}), "Error in hook"),
+            (Kind::Viber, json!({"viber_signature": ""}), alpha),
+            (Kind::Viber, json!({"viber_type": null}), "Please enter viber_type"),
+            (Kind::Viber, json!({"viber_type": "video"}), "Error in viber_type"),
+            (Kind::Viber, json!({"viber_message": null}), "Please enter viber_message"),
+            (Kind::Viber, json!({"viber_type": "image"}), "Please enter viber_image"),
+            (Kind::Viber, json!({"viber_type": "text+link"}), "Please enter viber_button"),
+            (Kind::Viber, json!({"viber_type": "text+link", "viber_button": "Go"}), "Please enter viber_link"),
+            (Kind::Viber, json!({"viber_type": "text+image+link"}), "Please enter viber_image"),
+            (Kind::Viber, json!({"viber_type": "carousel"}), "Please enter viber_carousel"),
+            (Kind::Viber, json!({"viber_type": "carousel", "viber_carousel": [{}]}), "Error in viber_carousel"),
+            (
+                Kind::Viber,
+                json!({"viber_type": "carousel", "viber_carousel": [{}, {}]}),
+                "Please enter viber_carousel[0].image",
+            ),
+            (Kind::Viber, json!({"viber_lifetime": 59}), "Error in viber_lifetime"),
+            (Kind::Rcs, json!({"rcs_signature": null}), alpha),
+            (Kind::Rcs, json!({"rcs_message": null}), "Please enter rcs_message"),
+            (Kind::Rcs, json!({"rcs_image": null}), "Please enter rcs_image"),
+            (Kind::Rcs, json!({"rcs_image": "b.png"}), "Error in rcs_image"),
+            (Kind::Rcs, json!({"rcs_button": null}), "Please enter rcs_button"),
+            (Kind::Rcs, json!({"rcs_link": null}), "Please enter rcs_link"),
+            (Kind::Rcs, json!({"rcs_lifetime": 59}), "Error in rcs_lifetime"),
+            (Kind::RcsSms, json!({"sms_message": null}), text),
+            (Kind::RcsViberSms, json!({"viber_message": null}), "Please enter viber_message"),
+            (Kind::Telegram, json!({"message": null}), "Please enter message"),
+            (Kind::Telegram, json!({"message": "123"}), "Error in message"),
+            (Kind::Telegram, json!({"message": "123456789"}), "Error in message"),
+            (Kind::Telegram, json!({"message": "code 1234"}), "Error in message"),
+            (Kind::Telegram, json!({"telegram_lifetime": 59}), "Error in telegram_lifetime"),
+            (Kind::Voice, json!({"message": null}), "Please enter message"),
+            (Kind::Voice, json!({"voice": {"gender": "robot"}}), "Error in voice.gender"),
+            (Kind::Voice, json!({"dtmf": 1}), "Error in dtmf"),
+            (Kind::Pipeline, json!({"pipeline": null}), "Please enter pipeline"),
+            (Kind::Pipeline, json!({"pipeline": []}), "Please enter pipeline"),
+            (Kind::Pipeline, json!({"pipeline": ["viber", "viber"]}), "Error in pipeline"),
+            (Kind::Pipeline, json!({"pipeline": ["pigeon"]}), "Error in pipeline"),
+            (Kind::Pipeline, json!({"pipeline": "sms"}), "Error in pipeline"),
+            (Kind::Pipeline, json!({"viber": null}), "Please enter viber"),
+            (Kind::Pipeline, json!({"sms": {"signature": "OlenaCo"}}), text),
+            (Kind::Pipeline, json!({"pipeline": ["voice"], "voice": {"gender": "it"}}), "Error in voice.gender"),
+            (
+                Kind::Pipeline,
+                json!({"pipeline": ["telegram"], "telegram": {"message": "x"}}),
+                "Error in telegram.message",
+            ),
+        ] {
+            let refused = read_with(kind, changes.clone()).expect_err(error);
+            assert_eq!(refused.text(), error, "{} {changes}", kind.name());
+        }
+    }
+
+    #[test]
+    fn a_pipeline_takes_what_the_contract_leaves_free() {
+        for changes in [
+            json!({"pipeline": ["whatsapp"]}),
+            json!({"pipeline": ["whatsapp"], "whatsapp": {"message": ""}}),
+            json!({"pipeline": ["sms"], "viber": "ignored"}),
+            json!({"pipeline": ["voice"], "voice": {"gender": "male", "language": "uk-UA", "name": "x"}}),
+            json!({"pipeline": ["voice"], "voice": {"message": "Hi", "voice": {"gender": "male"}, "dtmf": false}}),
+            json!({"pipeline": ["rcs"], "rcs": {"signature": "OlenaCo", "message": "Hi"}}),
+        ] {
+            assert!(read_with(Kind::Pipeline, changes.clone()).is_ok(), "{changes}");
+        }
+    }
+}
