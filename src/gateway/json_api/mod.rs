@@ -6,6 +6,8 @@ mod http;
 mod loose;
 mod read;
 mod read_items;
+#[cfg(test)]
+mod read_tests;
 mod status;
 
 pub use encode::encode;
