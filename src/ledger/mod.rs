@@ -83,4 +83,7 @@ pub trait Ledger: Send + Sync {
 
     /// The host that a profile had when it was first used; remembers `host` if there is none.
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String>;
+
+    /// Remembers another host for a profile.
+    fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()>;
 }

@@ -21,7 +21,7 @@ use crate::ledger::{
 const LONGEST_BUSY: Duration = Duration::from_secs(60);
 
 /// The wall clock.
-pub type Clock = fn() -> Timestamp;
+pub(super) type Clock = fn() -> Timestamp;
 
 /// The ledger in a SQLite file.
 pub struct SqliteLedger {
@@ -196,5 +196,10 @@ impl Ledger for SqliteLedger {
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
         let (profile, host) = (profile.to_owned(), host.to_owned());
         Box::pin(self.write(move |connection, _| Box::pin(runs::remember_host(connection, profile, host))))
+    }
+
+    fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
+        let (profile, host) = (profile.to_owned(), host.to_owned());
+        Box::pin(self.write(move |connection, _| Box::pin(runs::trust_host(connection, profile, host))))
     }
 }

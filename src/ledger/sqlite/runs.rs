@@ -165,6 +165,19 @@ pub(super) async fn remember_host(
     Ok(known)
 }
 
+pub(super) async fn trust_host(
+    connection: &mut SqliteConnection,
+    profile: String,
+    host: String,
+) -> Result<(), Failure> {
+    sqlx::query("INSERT OR REPLACE INTO profiles (name, host) VALUES (?, ?)")
+        .bind(profile)
+        .bind(host)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
     let counts: Option<String> = row.try_get("counts")?;
     let parts: Option<i64> = row.try_get("parts")?;
