@@ -1,1 +1,15 @@
 //! The survey: campaign, recipients and texts looked at together before anything is sent.
+//!
+//! Everything that can be known without the gateway is found here. Nothing is sent, and nothing
+//! durable is written but the copy of the recipients that a run freezes.
+
+mod constants;
+mod parallel;
+mod prepare;
+mod survey;
+mod tee;
+
+pub use parallel::{cores, ordered};
+pub use prepare::{Prepared, Texts, prepare};
+pub use survey::{ALREADY_SENT, DUPLICATE, First, Survey, Terms, row_of, survey};
+pub use tee::Tee;

@@ -1,0 +1,20 @@
+//! Texts that are the same for everybody: what is wrong with them is found before anything is sent.
+
+use crate::domain::text_violation;
+use crate::finding::Finding;
+use crate::manifest::{Brief, Places};
+use crate::message::Messages;
+
+/// The rules that constant texts break.
+pub(super) fn check(brief: &Brief, messages: &Messages, places: Option<&Places>) -> Vec<Finding> {
+    let constants = messages.constants();
+    let mut findings = Vec::new();
+    for (stage, constant) in brief.content.stages.iter().zip(&constants.stages) {
+        for ((key, text), (_, value)) in stage.texts().into_iter().zip(constant.texts()) {
+            let Some(violation) = value.and_then(|value| text_violation(stage, key, value)) else { continue };
+            let place = places.and_then(|places| places.of_text(&text.name, (1, 1), text.source.chars().count()));
+            findings.push(Finding::error("text-refused", violation.to_string()).at(place));
+        }
+    }
+    findings
+}

@@ -1,0 +1,86 @@
+//! Campaign, header and texts brought together: afterwards every message can be rendered.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::constants;
+use crate::audience::{Reader, Region, Settings};
+use crate::finding::Finding;
+use crate::manifest::{Brief, Places};
+use crate::message::{Messages, Names, TextProblem, compile, render_constant};
+
+/// Where texts come from and where findings about them are shown.
+pub struct Texts<'a> {
+    /// Places in the campaign file and its text files; nothing for a frozen run.
+    pub places: Option<&'a Places>,
+    /// Finds a text by the name that `include` and `extends` use.
+    pub load: &'a mut dyn FnMut(&str) -> Result<String, String>,
+}
+
+/// A campaign whose recipients are opened and whose texts are compiled.
+pub struct Prepared<R> {
+    /// The recipients, read up to the header.
+    pub reader: Reader<R>,
+    /// The compiled texts.
+    pub messages: Messages,
+    /// The region of national numbers.
+    pub region: Option<Region>,
+    /// The campaign's edition, rendered; empty when it has none.
+    pub edition: String,
+}
+
+/// Opens the recipients, compiles every text against their header, and checks what is the same for all.
+///
+/// `today` is a date (YYYY-MM-DD), the only clock that texts see.
+///
+/// # Errors
+/// Everything that is wrong with the header, the columns and the texts.
+pub fn prepare<R: Read>(
+    brief: &Brief,
+    (list, path): (R, &Path),
+    texts: Texts<'_>,
+    today: &str,
+) -> Result<Prepared<R>, Vec<Finding>> {
+    let region = brief.region.as_deref().map(str::parse::<Region>).transpose().map_err(|error| {
+        let place = texts.places.and_then(|places| places.of_key("recipients.region"));
+        vec![Finding::error("unknown-region", error.to_string()).at(place)]
+    })?;
+    let settings = Settings { columns: brief.columns.clone(), region };
+    let reader = Reader::open(list, path, &settings)?;
+    let names = names(brief, &reader, today);
+    let tell = |problem| finding(problem, texts.places);
+    let edition = match &brief.edition {
+        Some(edition) => render_constant(edition, &names).map_err(|problem| vec![tell(problem)])?,
+        None => String::new(),
+    };
+    let messages = compile(&brief.content, &names, texts.load)
+        .map_err(|problems| problems.into_iter().map(tell).collect::<Vec<_>>())?;
+    let findings = constants::check(brief, &messages, texts.places);
+    if findings.is_empty() { Ok(Prepared { reader, messages, region, edition }) } else { Err(findings) }
+}
+
+fn names<R: Read>(brief: &Brief, reader: &Reader<R>, today: &str) -> Names {
+    Names {
+        headers: reader.header().headers().to_vec(),
+        names: reader.header().names().to_vec(),
+        vars: brief.vars.clone(),
+        campaign: brief.name.clone(),
+        today: today.to_owned(),
+    }
+}
+
+/// A problem of a text, shown where the text stands.
+fn finding(problem: TextProblem, places: Option<&Places>) -> Finding {
+    let place = places.and_then(|places| places.of_text(&problem.text, (problem.line, problem.column), problem.length));
+    let message = match &place {
+        Some(_) => problem.message,
+        None => {
+            format!("{} (in `{}`, line {}, column {})", problem.message, problem.text, problem.line, problem.column)
+        }
+    };
+    let finding = Finding::error(problem.rule, message).at(place);
+    match problem.help {
+        Some(help) => finding.help(help),
+        None => finding,
+    }
+}

@@ -1,0 +1,243 @@
+//! The pass over all recipients before the first send: numbers, duplicates, messages, counts.
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::ops::ControlFlow;
+
+use roaring::RoaringTreemap;
+
+use super::parallel::{cores, ordered};
+use super::prepare::Prepared;
+use crate::audience::{Chunk, RecordRef, Region, Seen, parse};
+use crate::domain::{Content, Phone, Row, Stage, sms_text};
+use crate::finding::Finding;
+use crate::ledger::{LeftOut, State, StateCounts};
+use crate::manifest::{Brief, Duplicates};
+use crate::message::Renderer;
+
+/// Why a row is skipped whose number has a message already.
+pub const ALREADY_SENT: &str = "already sent";
+/// Why a row is skipped whose number stands in an earlier row.
+pub const DUPLICATE: &str = "duplicate number";
+
+/// What a survey has to know besides the campaign.
+pub struct Terms<'a> {
+    /// The campaign.
+    pub brief: &'a Brief,
+    /// Numbers that have a message of this campaign and edition already.
+    pub already: &'a RoaringTreemap,
+}
+
+/// What is known of all recipients before anything is sent.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// Recipients: rows that are neither the header nor blank.
+    pub recipients: u64,
+    /// The last row with a recipient.
+    pub last_row: Row,
+    /// The rows that are never sent, with the reason.
+    pub left_out: LeftOut,
+    /// Parts of the messages to be sent, as computed here: those of the SMS, one for a message without an SMS.
+    pub parts: u64,
+    /// The first message that would be sent.
+    pub first: Option<First>,
+}
+
+/// One message, to be shown as an example.
+#[derive(Clone, Debug)]
+pub struct First {
+    /// Its row.
+    pub row: Row,
+    /// Its recipient.
+    pub phone: Phone,
+    /// What it says.
+    pub content: Content<Cow<'static, str>>,
+}
+
+impl Survey {
+    /// Counts by state, as they are before the first send.
+    #[must_use]
+    pub fn counts(&self) -> StateCounts {
+        let mut counts = StateCounts::default();
+        let (skipped, invalid) = (self.left_out.count(State::Skipped), self.left_out.count(State::Invalid));
+        counts.add(State::Skipped, skipped);
+        counts.add(State::Invalid, invalid);
+        counts.add(State::Planned, self.recipients - skipped - invalid);
+        counts
+    }
+
+    /// How many messages are to be sent.
+    #[must_use]
+    pub fn planned(&self) -> u64 {
+        self.counts().get(State::Planned)
+    }
+}
+
+/// The number and the message of one record, or the reason why it cannot be sent to.
+///
+/// # Errors
+/// The reason in plain words, without the number.
+pub fn row_of<'m>(
+    renderer: &mut Renderer<'m>,
+    phone_column: usize,
+    region: Option<Region>,
+    record: RecordRef<'_>,
+) -> Result<(Phone, Content<Cow<'m, str>>), String> {
+    let phone = parse(record.fields.get(phone_column), region).map_err(|problem| problem.to_string())?;
+    let content =
+        renderer.render(record.row, |column| record.fields.get(column)).map_err(|invalid| invalid.to_string())?;
+    Ok((phone, content))
+}
+
+/// Looks at every recipient.
+///
+/// # Errors
+/// When the file is damaged, when it holds nobody, or when its rows break a bound of the campaign.
+pub fn survey<R: Read + Send>(prepared: &mut Prepared<R>, terms: &Terms<'_>) -> Result<Survey, Vec<Finding>> {
+    let Prepared { reader, messages, region, .. } = prepared;
+    let phone_column = reader.header().phone();
+    let mut damage = None;
+    let produce = || {
+        let mut chunk = Chunk::new();
+        match reader.read_chunk(&mut chunk) {
+            Ok(true) => Some(chunk),
+            Ok(false) => None,
+            Err(finding) => {
+                damage = Some(*finding);
+                None
+            }
+        }
+    };
+    let examine = |renderer: &mut Renderer<'_>, chunk: Chunk| {
+        let examined: Vec<Examined> = chunk
+            .iter()
+            .map(|record| {
+                let (phone, content) = row_of(renderer, phone_column, *region, record)?;
+                Ok((phone, parts(&content)))
+            })
+            .collect();
+        (chunk, examined)
+    };
+    let mut tally = Tally::default();
+    let mut renderer = messages.renderer();
+    ordered(
+        cores(),
+        produce,
+        || messages.renderer(),
+        examine,
+        |(chunk, examined)| {
+            for (record, examined) in chunk.iter().zip(examined) {
+                if let Some(phone) = tally.add(terms, record.row, examined)
+                    && tally.first.is_none()
+                    && let Ok((_, content)) = row_of(&mut renderer, phone_column, *region, record)
+                {
+                    tally.first = Some(First { row: record.row, phone, content: owned(&content) });
+                }
+            }
+            ControlFlow::Continue(())
+        },
+    );
+    match damage {
+        Some(finding) => Err(vec![finding]),
+        None => tally.finish(terms.brief),
+    }
+}
+
+/// What a worker found out about one record: its number and parts, or why it cannot be sent to.
+type Examined = Result<(Phone, u32), String>;
+
+#[derive(Default)]
+struct Tally {
+    recipients: u64,
+    last_row: Option<Row>,
+    seen: Seen,
+    left_out: LeftOut,
+    parts: u64,
+    first: Option<First>,
+    /// The first row whose number stands in an earlier one.
+    repeated: Option<Row>,
+}
+
+impl Tally {
+    /// Takes a record in; gives back its number when it is to be sent to.
+    fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examined) -> Option<Phone> {
+        self.recipients += 1;
+        self.last_row = Some(row);
+        let (phone, parts) = match examined {
+            Ok(examined) => examined,
+            Err(reason) => {
+                self.left_out.insert(row, State::Invalid, &reason);
+                return None;
+            }
+        };
+        if terms.already.contains(phone.get()) {
+            self.left_out.insert(row, State::Skipped, ALREADY_SENT);
+            return None;
+        }
+        if terms.brief.duplicates != Duplicates::Allow && !self.seen.insert(phone) {
+            self.repeated.get_or_insert(row);
+            self.left_out.insert(row, State::Skipped, DUPLICATE);
+            return None;
+        }
+        self.parts += u64::from(parts);
+        Some(phone)
+    }
+
+    fn finish(self, brief: &Brief) -> Result<Survey, Vec<Finding>> {
+        let Some(last_row) = self.last_row else {
+            let finding = Finding::error("no-recipients", "the list holds no recipients, only its header");
+            return Err(vec![finding.help("add a row for each recipient below the header")]);
+        };
+        let survey = Survey {
+            recipients: self.recipients,
+            last_row,
+            left_out: self.left_out,
+            parts: self.parts,
+            first: self.first,
+        };
+        let mut findings = Vec::new();
+        if let (Duplicates::Refuse, Some(row)) = (brief.duplicates, self.repeated) {
+            let finding = Finding::error("duplicate-number", format!("row {row} repeats the number of an earlier row"));
+            findings.push(finding.help("remove the duplicates from the list, or set `duplicates: skip`"));
+        }
+        let invalid = survey.left_out.count(State::Invalid);
+        if brief.max_invalid.is_exceeded_by(invalid, survey.recipients) {
+            findings.push(too_many_invalid(brief, &survey, invalid));
+        }
+        if findings.is_empty() { Ok(survey) } else { Err(findings) }
+    }
+}
+
+fn too_many_invalid(brief: &Brief, survey: &Survey, invalid: u64) -> Finding {
+    let mut reasons: Vec<_> = survey.left_out.sets().filter(|(state, ..)| *state == State::Invalid).collect();
+    reasons.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));
+    let reasons: Vec<String> = reasons
+        .iter()
+        .take(5)
+        .map(|(_, reason, rows)| format!("{} × {reason} (first in row {})", rows.len(), rows.min().unwrap_or_default()))
+        .collect();
+    let message = format!(
+        "{invalid} of {} rows are invalid, more than `max_invalid: {}`: {}",
+        survey.recipients,
+        brief.max_invalid,
+        reasons.join("; ")
+    );
+    Finding::error("too-many-invalid", message).help("mend the list, or raise `recipients.max_invalid`")
+}
+
+/// Billed parts of a message, as far as they can be computed: those of its SMS.
+fn parts(content: &Content<Cow<'_, str>>) -> u32 {
+    let sms = content.stages.iter().find_map(|stage| match stage {
+        Stage::Sms(sms) => u32::try_from(sms_text(&sms.message).parts).ok(),
+        _ => None,
+    });
+    sms.unwrap_or(1)
+}
+
+fn owned(content: &Content<Cow<'_, str>>) -> Content<Cow<'static, str>> {
+    let owned = content.try_map(|text| Ok::<_, std::convert::Infallible>(Cow::Owned(text.to_string())));
+    match owned {
+        Ok(content) => content,
+        Err(never) => match never {},
+    }
+}
