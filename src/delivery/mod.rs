@@ -1,1 +1,29 @@
 //! The engine that sends a run and keeps the promise never to send a message twice.
+//!
+//! It records an intent before each envelope and an outcome after it, keeps the pace, starts
+//! carefully, and stops rather than guess. It emits [`Event`]s and knows nothing of who shows them.
+
+mod backoff;
+mod breaker;
+mod canary;
+mod engine;
+mod event;
+mod feed;
+mod frozen;
+
+mod gate;
+mod lock;
+mod ramp;
+mod standing;
+mod stop;
+mod submission;
+
+pub use breaker::Limits;
+pub use engine::{Conditions, Ending, send};
+pub use event::{Event, Observer};
+pub use feed::{Feed, Selection, feed};
+pub use frozen::{Frozen, RunFolder};
+
+pub use lock::RunLock;
+pub use standing::Standing;
+pub use stop::{Interrupt, Stop, StopKind};

@@ -1,0 +1,240 @@
+//! The breaker: when answers say that going on would do harm. Pure.
+
+use std::time::Duration;
+
+use super::stop::{Stop, StopKind};
+use crate::gateway::{Reply, Signal, StopCause, Verdict};
+
+/// The share of rejected operations counts only once so many answers are in.
+const ENOUGH_ANSWERS: u64 = 200;
+
+/// The bounds of a campaign's `stop_after`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Envelopes in a row of which nothing is known.
+    pub doubtful_envelopes: u32,
+    /// Operations in a row that were rejected with the same text.
+    pub same_error_in_a_row: u32,
+    /// The share of rejected operations, 0 to 1.
+    pub rejected: f64,
+    /// How long the gateway may be out of reach.
+    pub unreachable: Duration,
+    /// Whether rejections are only reported (`--keep-going`).
+    pub keep_going: bool,
+}
+
+/// Counts of one start of a run.
+#[derive(Debug)]
+pub(super) struct Breaker {
+    limits: Limits,
+    envelopes: u64,
+    doubtful: u32,
+    same_error: (String, u32),
+    answers: u64,
+    rejected: u64,
+}
+
+impl Breaker {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limits, envelopes: 0, doubtful: 0, same_error: (String::new(), 0), answers: 0, rejected: 0 }
+    }
+
+    /// Takes a reply in, and tells whether to stop.
+    pub(super) fn observe(&mut self, reply: &Reply, canary: bool) -> Option<Stop> {
+        let first = self.envelopes == 0;
+        if !matches!(reply.signal, Signal::Unreachable(_)) {
+            self.envelopes += 1;
+        }
+        self.doubtful = match (reply.is_doubtful(), &reply.signal) {
+            (true, _) => self.doubtful + 1,
+            (false, Signal::Unreachable(_)) => self.doubtful,
+            (false, _) => 0,
+        };
+        for verdict in &reply.verdicts {
+            match verdict {
+                Verdict::Accepted { .. } | Verdict::Queued { .. } => self.count(None),
+                Verdict::Rejected { error } => self.count(Some(error)),
+                Verdict::NotSent { .. } | Verdict::InDoubt { .. } => {}
+            }
+        }
+        self.from_signal(&reply.signal, first)
+            .or_else(|| self.from_doubt(&reply.signal))
+            .or_else(|| self.from_rejections(reply, canary))
+    }
+
+    /// Takes in a rejection that was learned of by asking.
+    pub(super) fn observe_rejection(&mut self, error: &str) -> Option<Stop> {
+        self.count(Some(error));
+        if self.limits.keep_going { None } else { self.by_rate() }
+    }
+
+    fn count(&mut self, rejection: Option<&str>) {
+        self.answers += 1;
+        match rejection {
+            None => self.same_error.1 = 0,
+            Some(error) => {
+                self.rejected += 1;
+                if self.same_error.0 != error {
+                    self.same_error = (error.to_owned(), 0);
+                }
+                self.same_error.1 += 1;
+            }
+        }
+    }
+
+    fn from_signal(&self, signal: &Signal, first: bool) -> Option<Stop> {
+        match signal {
+            Signal::Stop(StopCause::KeyRefused, reason) => Some(Stop::new(StopKind::KeyRefused, reason.clone())),
+            Signal::Stop(_, reason) => Some(Stop::new(StopKind::Halted, reason.clone())),
+            Signal::Strange(reason) if first => {
+                Some(Stop::new(StopKind::Halted, format!("the first answer is not the gateway's: {reason}")))
+            }
+            _ => None,
+        }
+    }
+
+    fn from_doubt(&self, signal: &Signal) -> Option<Stop> {
+        let (Signal::Broken(reason) | Signal::Strange(reason) | Signal::Warn(reason) | Signal::Slow { reason, .. }) =
+            signal
+        else {
+            return None;
+        };
+        (self.doubtful >= self.limits.doubtful_envelopes).then(|| {
+            Stop::new(
+                StopKind::Halted,
+                format!("{} envelopes in a row are in doubt; the last: {reason}", self.doubtful),
+            )
+        })
+    }
+
+    fn from_rejections(&self, reply: &Reply, canary: bool) -> Option<Stop> {
+        if self.limits.keep_going {
+            return None;
+        }
+        if canary && let Some(error) = rejected_as_one(reply) {
+            let reason = match reply.verdicts.len() {
+                1 => format!("a first single message was rejected with `{error}`"),
+                count => format!("a first small envelope of {count} messages was rejected as a whole with `{error}`"),
+            };
+            return Some(Stop::new(StopKind::Halted, reason));
+        }
+        self.by_rate()
+    }
+
+    fn by_rate(&self) -> Option<Stop> {
+        let (error, in_a_row) = &self.same_error;
+        if *in_a_row >= self.limits.same_error_in_a_row {
+            let reason = format!("{in_a_row} messages in a row were rejected with `{error}`");
+            return Some(Stop::new(StopKind::Halted, reason));
+        }
+        if self.answers >= ENOUGH_ANSWERS && self.rejected as f64 >= self.limits.rejected * self.answers as f64 {
+            let reason = format!("{} of {} messages were rejected", self.rejected, self.answers);
+            return Some(Stop::new(StopKind::Halted, reason));
+        }
+        None
+    }
+}
+
+/// The error with which every operation was rejected, if it is one.
+fn rejected_as_one(reply: &Reply) -> Option<&str> {
+    let mut errors = reply.verdicts.iter().map(|verdict| match verdict {
+        Verdict::Rejected { error } => Some(error.as_str()),
+        _ => None,
+    });
+    let first = errors.next()??;
+    errors.all(|error| error == Some(first)).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::domain::MsgId;
+
+    fn limits() -> Limits {
+        Limits {
+            doubtful_envelopes: 3,
+            same_error_in_a_row: 50,
+            rejected: 0.2,
+            unreachable: Duration::from_secs(1800),
+            keep_going: false,
+        }
+    }
+
+    fn accepted(count: usize) -> Reply {
+        let verdict = Verdict::Accepted { msg_id: Some(MsgId::Number(1)), parts: Some(1), answer: None };
+        Reply::all(count, &verdict, Signal::Go)
+    }
+
+    fn rejected(count: usize, error: &str) -> Reply {
+        Reply::all(count, &Verdict::Rejected { error: error.to_owned() }, Signal::Go)
+    }
+
+    fn doubtful(signal: Signal) -> Reply {
+        Reply::all(1, &Verdict::InDoubt { reason: Arc::from("?") }, signal)
+    }
+
+    #[test]
+    fn three_doubtful_envelopes_in_a_row_stop_a_run_and_an_answer_between_them_starts_the_count_anew() {
+        let mut breaker = Breaker::new(limits());
+        let broken = doubtful(Signal::Broken("reset".into()));
+        for reply in [&broken, &broken, &accepted(1), &broken, &broken] {
+            assert_eq!(breaker.observe(reply, false), None);
+        }
+        let stop = breaker.observe(&broken, false).unwrap();
+        assert_eq!(
+            (stop.kind, stop.reason.as_str()),
+            (StopKind::Halted, "3 envelopes in a row are in doubt; the last: reset")
+        );
+    }
+
+    #[test]
+    fn a_strange_first_answer_stops_at_once_and_a_later_one_counts() {
+        let strange = doubtful(Signal::Strange("HTTP 502".into()));
+        assert!(Breaker::new(limits()).observe(&strange, true).is_some());
+        let mut breaker = Breaker::new(limits());
+        assert_eq!(breaker.observe(&accepted(1), true), None);
+        assert_eq!(breaker.observe(&strange, false), None);
+    }
+
+    #[test]
+    fn fifty_equal_rejections_in_a_row_stop_a_run() {
+        let mut breaker = Breaker::new(limits());
+        assert_eq!(breaker.observe(&accepted(1_000), false), None);
+        assert_eq!(breaker.observe(&rejected(49, "No route"), false), None);
+        assert_eq!(breaker.observe(&rejected(1, "Other"), false), None);
+        assert_eq!(breaker.observe(&rejected(49, "No route"), false), None);
+        assert!(breaker.observe(&rejected(1, "No route"), false).is_some());
+    }
+
+    #[test]
+    fn a_fifth_of_rejections_stops_a_run_once_two_hundred_answers_are_in() {
+        let mut breaker = Breaker::new(limits());
+        for _ in 0..4 {
+            let mut reply = accepted(49);
+            reply.verdicts.truncate(34);
+            for n in 0..15 {
+                reply.verdicts.push(Verdict::Rejected { error: format!("error {}", n % 2) });
+            }
+            assert_eq!(breaker.observe(&reply, false), None);
+        }
+        assert!(breaker.observe(&accepted(4), false).is_some(), "60 of 200");
+    }
+
+    #[test]
+    fn a_canary_rejected_as_one_stops_unless_the_user_keeps_going() {
+        let reply = rejected(5, "Error in Alpha-name");
+        assert!(Breaker::new(limits()).observe(&reply, true).is_some());
+        assert_eq!(Breaker::new(limits()).observe(&reply, false), None);
+        let keep_going = Limits { keep_going: true, ..limits() };
+        assert_eq!(Breaker::new(keep_going).observe(&reply, true), None);
+    }
+
+    #[test]
+    fn a_refused_key_stops_as_such() {
+        let stop = Signal::Stop(StopCause::KeyRefused, "Access denied".into());
+        let reply = Reply::all(1, &Verdict::NotSent { reason: Arc::from("Access denied") }, stop);
+        assert_eq!(Breaker::new(limits()).observe(&reply, true).map(|stop| stop.kind), Some(StopKind::KeyRefused));
+    }
+}

@@ -1,0 +1,127 @@
+//! Frozen recipients, rendered and encoded on all cores, in the order of the file.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::ops::ControlFlow;
+
+use roaring::RoaringBitmap;
+use tokio::sync::mpsc;
+
+use super::stop::{Stop, StopKind};
+use crate::audience::{Chunk, RecordRef};
+use crate::check::{Prepared, ordered, row_of};
+use crate::domain::{IdRange, Operation, Row, RowSet};
+use crate::gateway::Encoded;
+use crate::message::Renderer;
+
+/// Groups of rendered operations that wait for the engine; one group is at most a chunk.
+const AHEAD: usize = 4;
+
+/// Rendered operations, a group at a time.
+pub struct Feed(mpsc::Receiver<Result<Vec<Encoded>, Stop>>);
+
+impl Feed {
+    /// The next group; nothing when all rows are through.
+    pub async fn next(&mut self) -> Option<Result<Vec<Encoded>, Stop>> {
+        self.0.recv().await
+    }
+}
+
+/// Which rows of a run are to be sent now.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Rows that are never sent, or have an envelope that stands.
+    pub settled: RoaringBitmap,
+    /// The rows that the user asked for; all when there are none.
+    pub rows: Option<RowSet>,
+    /// At most so many.
+    pub limit: Option<u64>,
+    /// The hashes of rows that had an envelope before and go out again: they must not have changed.
+    pub digests: HashMap<Row, [u8; 8]>,
+}
+
+impl Selection {
+    fn chooses(&self, row: Row) -> bool {
+        !self.settled.contains(row.get()) && self.rows.as_ref().is_none_or(|rows| rows.contains(row))
+    }
+}
+
+/// Starts a thread that reads, renders and encodes.
+pub fn feed<R: Read + Send + 'static>(prepared: Prepared<R>, ids: IdRange, selection: Selection) -> Feed {
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    std::thread::spawn(move || produce(prepared, ids, &selection, &sender));
+    Feed(receiver)
+}
+
+fn produce<R: Read + Send>(
+    prepared: Prepared<R>,
+    ids: IdRange,
+    selection: &Selection,
+    sender: &mpsc::Sender<Result<Vec<Encoded>, Stop>>,
+) {
+    let Prepared { mut reader, messages, region, .. } = prepared;
+    let phone_column = reader.header().phone();
+    let mut damage = None;
+    let read = || {
+        let mut chunk = Chunk::new();
+        match reader.read_chunk(&mut chunk) {
+            Ok(true) => Some(chunk),
+            Ok(false) => None,
+            Err(finding) => {
+                damage = Some(Stop::new(StopKind::Inconsistent, finding.message));
+                None
+            }
+        }
+    };
+    let encode = |renderer: &mut Renderer<'_>, chunk: Chunk| -> Result<Vec<Encoded>, Stop> {
+        let chosen = chunk.iter().filter(|record| selection.chooses(record.row));
+        chosen.map(|record| encoded(renderer, (phone_column, region), ids, record)).collect()
+    };
+    let mut left = selection.limit.unwrap_or(u64::MAX);
+    let hand_over = |operations: Result<Vec<Encoded>, Stop>| {
+        let operations = operations.and_then(|mut operations| {
+            operations.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            left -= operations.len() as u64;
+            unchanged(&selection.digests, &operations).map(|()| operations)
+        });
+        let over = operations.is_err() || left == 0;
+        if operations.as_ref().is_ok_and(Vec::is_empty) {
+            return if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        }
+        if sender.blocking_send(operations).is_err() || over {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    ordered(crate::check::cores(), read, || messages.renderer(), encode, hand_over);
+    if let Some(stop) = damage {
+        // The engine may be gone already; then nobody has to know.
+        let _ = sender.blocking_send(Err(stop));
+    }
+}
+
+fn encoded(
+    renderer: &mut Renderer<'_>,
+    (phone_column, region): (usize, Option<crate::audience::Region>),
+    ids: IdRange,
+    record: RecordRef<'_>,
+) -> Result<Encoded, Stop> {
+    let row = record.row;
+    let inconsistent = |what: &str| Stop::new(StopKind::Inconsistent, format!("row {row} {what}"));
+    let (phone, content) = row_of(renderer, phone_column, region, record)
+        .map_err(|reason| inconsistent(&format!("was fine when the run began and is not now: {reason}")))?;
+    let id = ids.id(row).ok_or_else(|| inconsistent("is outside the run's identifiers"))?;
+    Ok(Encoded::new(row, &Operation { id, phone, content }))
+}
+
+/// A message that goes out again must be the one that its first intent recorded.
+fn unchanged(digests: &HashMap<Row, [u8; 8]>, operations: &[Encoded]) -> Result<(), Stop> {
+    let changed = operations
+        .iter()
+        .find(|operation| digests.get(&operation.row).is_some_and(|digest| *digest != operation.digest));
+    changed.map_or(Ok(()), |operation| {
+        let reason = format!("the message of row {} differs from the one recorded for it", operation.row);
+        Err(Stop::new(StopKind::Inconsistent, reason))
+    })
+}

@@ -1,0 +1,163 @@
+//! The frozen copies of a run: what it is resumed, retried and exported from.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::manifest::Brief;
+
+/// What a run froze besides its recipients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Frozen {
+    /// What the campaign says, to whom, and through what.
+    pub brief: Brief,
+    /// The texts that others include or extend, by name.
+    pub includes: Vec<(String, String)>,
+    /// The date that texts saw.
+    pub today: String,
+    /// The campaign file, so that it can be named.
+    pub campaign_file: PathBuf,
+    /// The list that was copied, so that it can be named.
+    pub list: PathBuf,
+    /// SHA-256 of the recipients, in hexadecimal.
+    pub recipients_sha256: String,
+}
+
+impl Frozen {
+    /// What differs between this run and the campaign as it is now, in words; empty when nothing does.
+    #[must_use]
+    pub fn differences(&self, now: &Brief, includes: &[(String, String)], recipients_sha256: &str) -> Vec<String> {
+        let then = &self.brief;
+        let mut changes = Vec::new();
+        let mut note = |changed: bool, what: &str| {
+            if changed {
+                changes.push(what.to_owned());
+            }
+        };
+        note(then.endpoint != now.endpoint, "`endpoint`");
+        note(then.timezone != now.timezone, "`timezone`");
+        note(then.edition != now.edition, "`edition`");
+        note(then.columns != now.columns, "`recipients.columns`");
+        note(then.region != now.region, "`recipients.region`");
+        note(then.duplicates != now.duplicates, "`recipients.duplicates`");
+        note(then.max_invalid != now.max_invalid, "`recipients.max_invalid`");
+        note(then.vars != now.vars, "`vars`");
+        note(then.content != now.content || self.includes != includes, "the channels or their texts");
+        note(self.recipients_sha256 != recipients_sha256, "the recipients");
+        changes
+    }
+}
+
+/// The folder of a run in the state folder.
+#[derive(Clone, Debug)]
+pub struct RunFolder(PathBuf);
+
+impl RunFolder {
+    const FROZEN: &str = "frozen.json";
+    const RECIPIENTS: &str = "recipients.csv";
+
+    /// The folder of the run of that name, `autumn-sale@3`.
+    #[must_use]
+    pub fn of(state: &Path, run: &str) -> Self {
+        Self(state.join("runs").join(run))
+    }
+
+    /// A new folder for a run that has no name yet, readable by its owner alone.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    pub fn prepare(state: &Path, random: u64) -> io::Result<Self> {
+        let runs = state.join("runs");
+        create_private_folder(&runs)?;
+        let folder = runs.join(format!(".new-{random:016x}"));
+        create_private_folder(&folder)?;
+        Ok(Self(folder))
+    }
+
+    /// The folder's path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The frozen recipients.
+    #[must_use]
+    pub fn recipients(&self) -> PathBuf {
+        self.0.join(Self::RECIPIENTS)
+    }
+
+    /// A file for the copy of the recipients.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    pub fn create_recipients(&self) -> io::Result<File> {
+        create_private(&self.recipients())
+    }
+
+    /// Writes what is frozen, and makes sure that it and the recipients survive a power loss.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn freeze(&self, frozen: &Frozen, recipients: &File) -> io::Result<()> {
+        recipients.sync_all()?;
+        let mut file = create_private(&self.0.join(Self::FROZEN))?;
+        file.write_all(&serde_json::to_vec_pretty(frozen)?)?;
+        file.sync_all()?;
+        sync_folder(&self.0)
+    }
+
+    /// Gives the folder the name of its run.
+    ///
+    /// # Errors
+    /// When it cannot be renamed, for example because a run of that name left a folder behind.
+    pub fn rename(self, state: &Path, run: &str) -> io::Result<Self> {
+        let named = Self::of(state, run);
+        if named.0.exists() {
+            // Only a lost or older ledger can lead here; those copies may still be needed.
+            let aside = (1..).map(|n| named.0.with_file_name(format!("{run}.old-{n}"))).find(|path| !path.exists());
+            fs::rename(&named.0, aside.unwrap_or_default())?;
+        }
+        fs::rename(&self.0, &named.0)?;
+        sync_folder(&state.join("runs"))?;
+        Ok(named)
+    }
+
+    /// Reads what is frozen.
+    ///
+    /// # Errors
+    /// When it is missing or damaged.
+    pub fn frozen(&self) -> io::Result<Frozen> {
+        Ok(serde_json::from_slice(&fs::read(self.0.join(Self::FROZEN))?)?)
+    }
+
+    /// Removes a folder whose run never began.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn discard(self) -> io::Result<()> {
+        fs::remove_dir_all(self.0)
+    }
+}
+
+/// Creates a folder that only its owner can look into, with those above it.
+fn create_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}

@@ -1,0 +1,62 @@
+//! The lock of a campaign on a gateway: one process sends it at a time.
+//!
+//! It is taken before the guard is computed and held to the end, so that two processes that start
+//! the same campaign can never both find that nothing was sent yet.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A held lock; the system lets go of it when the process ends, however it ends.
+#[derive(Debug)]
+pub struct RunLock(#[expect(dead_code, reason = "holding the file open is what holds the lock")] File);
+
+impl RunLock {
+    /// Takes the lock of the campaign on the gateway; nothing when another process has it.
+    ///
+    /// # Errors
+    /// When the lock file cannot be created or locked.
+    pub fn take(state: &Path, campaign: &str, gateway: &str) -> io::Result<Option<Self>> {
+        let path = path(state, campaign, gateway);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Whether some process sends the campaign on the gateway now. Looking disturbs nobody for longer than a moment.
+    #[must_use]
+    pub fn is_held(state: &Path, campaign: &str, gateway: &str) -> bool {
+        let Ok(file) = File::open(path(state, campaign, gateway)) else { return false };
+        matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+    }
+}
+
+fn path(state: &Path, campaign: &str, gateway: &str) -> PathBuf {
+    let safe = |character: char| if character.is_alphanumeric() || "-_".contains(character) { character } else { '_' };
+    let gateway: String = gateway.chars().map(safe).collect();
+    state.join("locks").join(format!("{campaign}.{gateway}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_campaign_is_sent_by_one_process_at_a_time() {
+        let state = tempfile::tempdir().unwrap();
+        let take = || RunLock::take(state.path(), "sale", "main/1").unwrap();
+        let held = || RunLock::is_held(state.path(), "sale", "main/1");
+        assert!(!held());
+        let lock = take();
+        assert!(lock.is_some() && held() && take().is_none());
+        assert!(RunLock::take(state.path(), "sale", "sandbox").unwrap().is_some(), "another gateway is another lock");
+        drop(lock);
+        assert!(!held() && take().is_some());
+    }
+}

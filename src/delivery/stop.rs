@@ -1,0 +1,56 @@
+//! Why sending ended before the last row.
+
+use std::fmt;
+
+/// The kind of a stop; the command line derives its exit code from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopKind {
+    /// A signal of this number came.
+    Interrupted(u8),
+    /// The ledger could not be written.
+    Ledger,
+    /// Another process took the run.
+    NotOwner,
+    /// The gateway refused the key.
+    KeyRefused,
+    /// The gateway could not be reached, answered off the contract, or refused too much; or somebody asked for it.
+    Halted,
+    /// Only some rows were asked for, and they are through.
+    Limit,
+    /// What would be sent is not what was recorded: a message would differ from its intent.
+    Inconsistent,
+}
+
+/// A stop with its reason in plain words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Its kind.
+    pub kind: StopKind,
+    /// The reason.
+    pub reason: String,
+}
+
+impl Stop {
+    /// A stop of that kind.
+    pub fn new(kind: StopKind, reason: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+/// What the outside asks of a run that is going on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Interrupt {
+    /// Nothing.
+    #[default]
+    None,
+    /// A first signal of this number: begin nothing new, wait for what is in flight.
+    Gently(u8),
+    /// A second signal of this number: leave at once; what is in flight stays in doubt.
+    AtOnce(u8),
+}
