@@ -1,1 +1,16 @@
-//! Projections of the ledger: the results CSV, the summary, previews.
+//! Projections of the ledger: the results CSV, the summary, previews, progress.
+//!
+//! A report reads and shows. It decides nothing and changes no state.
+
+mod cell;
+mod preview;
+mod progress;
+mod results;
+mod summary;
+mod sweep;
+
+pub use preview::{preview, preview_json};
+pub use progress::Progress;
+pub use results::{Fates, Listing, ResultsError, write_file, write_results};
+pub use summary::{Summary, counts_json, counts_line, duration, thousands};
+pub use sweep::{Fate, Sweep};

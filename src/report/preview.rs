@@ -1,0 +1,110 @@
+//! A message as its recipient will see it.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use crate::domain::{Content, Encoding, Operation, OperationKind, Phone, Rcs, Row, Sms, Stage, Viber, sms_text};
+use crate::gateway::encode;
+
+/// The message as a person reads it.
+#[must_use]
+pub fn preview(row: Row, phone: Phone, content: &Content<Cow<'_, str>>) -> String {
+    let channels: Vec<&str> = content.stages.iter().map(|stage| stage.channel().name()).collect();
+    let mut text = format!("row {row} · to {phone} · {}", channels.join(", then "));
+    if content.stages.len() > 1 || content.kind == OperationKind::Pipeline {
+        let _ = write!(text, " (sent as `{}`)", content.kind);
+    }
+    text.push('\n');
+    for stage in &content.stages {
+        stage_lines(&mut text, stage);
+    }
+    text
+}
+
+/// The operation exactly as it would be sent.
+#[must_use]
+pub fn preview_json(row: Row, operation: &Operation<'_>) -> serde_json::Value {
+    let operation: serde_json::Value = serde_json::from_slice(&encode(operation)).unwrap_or_default();
+    serde_json::json!({ "row": row.get(), "operation": operation })
+}
+
+fn stage_lines(text: &mut String, stage: &Stage<Cow<'_, str>>) {
+    let channel = stage.channel().name();
+    match stage {
+        Stage::Sms(Sms { signature, message, .. }) => {
+            let size = sms_text(message);
+            let encoding = match size.encoding {
+                Encoding::Gsm7 => "GSM-7, 160 characters or 153 per part",
+                Encoding::Ucs2 => "Unicode, 70 characters or 67 per part",
+            };
+            let parts = if size.parts == 1 { "1 part".to_owned() } else { format!("{} parts", size.parts) };
+            heading(text, channel, signature, &format!(" · {parts} ({encoding}; {} used)", size.units));
+            body(text, message);
+        }
+        Stage::Viber(viber) => viber_lines(text, channel, viber),
+        Stage::Rcs(Rcs { signature, message, image, button, link, .. }) => {
+            heading(text, channel, signature, "");
+            body(text, message);
+            picture(text, image.as_deref());
+            press(text, button.as_deref(), link.as_deref());
+        }
+        Stage::Telegram(telegram) => {
+            heading(text, channel, "one-time code", "");
+            body(text, &telegram.message);
+        }
+        Stage::Voice(voice) => {
+            let speaker = [&voice.gender, &voice.language, &voice.name];
+            let speaker: Vec<&str> = speaker.into_iter().flatten().map(Cow::as_ref).collect();
+            heading(text, channel, &speaker.join(", "), " · spoken");
+            body(text, &voice.message);
+        }
+        Stage::Whatsapp(whatsapp) => {
+            heading(text, channel, &whatsapp.signature, "");
+            body(text, &whatsapp.message);
+        }
+        Stage::Hlr { .. } => heading(text, channel, "a lookup of the number; sends nothing", ""),
+        Stage::CallOtp { .. } => heading(text, channel, "a call; its last four digits are the code", ""),
+    }
+}
+
+fn viber_lines(text: &mut String, channel: &str, viber: &Viber<Cow<'_, str>>) {
+    heading(text, channel, &viber.signature, &format!(" · {}", viber.kind.name()));
+    if let Some(message) = &viber.message {
+        body(text, message);
+    }
+    picture(text, viber.image.as_deref());
+    press(text, viber.button.as_deref(), viber.link.as_deref());
+    for card in &viber.carousel {
+        body(text, card.caption.as_deref().unwrap_or("(no caption)"));
+        picture(text, Some(&card.image));
+        press(text, Some(&card.button), Some(&card.url));
+    }
+}
+
+fn heading(text: &mut String, channel: &str, from: &str, more: &str) {
+    let _ = writeln!(text, "  {channel:<9}{from}{more}");
+}
+
+fn body(text: &mut String, message: &str) {
+    for line in message.split('\n') {
+        let _ = writeln!(text, "    │ {line}");
+    }
+}
+
+fn picture(text: &mut String, image: Option<&str>) {
+    if let Some(image) = image {
+        let _ = writeln!(text, "    image {image}");
+    }
+}
+
+fn press(text: &mut String, button: Option<&str>, link: Option<&str>) {
+    match (button, link) {
+        (Some(button), Some(link)) => {
+            let _ = writeln!(text, "    [{button}] → {link}");
+        }
+        (Some(one), None) | (None, Some(one)) => {
+            let _ = writeln!(text, "    [{one}]");
+        }
+        (None, None) => {}
+    }
+}

@@ -1,0 +1,93 @@
+//! What became of each row, read from the ledger in the order of the rows, a few envelopes at a time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::domain::{Phone, Row};
+use crate::ledger::{EnvelopeRecord, Ledger, LedgerError, Outcome, RunId};
+
+/// Envelopes that are read at once.
+const BLOCK: u32 = 64;
+
+/// The last that is known of a row.
+#[derive(Clone, Debug)]
+pub struct Fate {
+    /// The number it was sent to.
+    pub phone: Phone,
+    /// The envelope of its last attempt.
+    pub envelope: u32,
+    /// When that attempt was recorded.
+    pub submitted_at: Arc<str>,
+    /// What came of it, and when; nothing for an intent alone.
+    pub settled: Option<(Arc<str>, Outcome)>,
+}
+
+/// A sweep over the rows of a run from the first to the last.
+///
+/// Rows leave in the file's order, retries aside, so the envelopes that overlap a row are few and
+/// memory holds those, never the run.
+pub struct Sweep<'a> {
+    ledger: &'a dyn Ledger,
+    run: RunId,
+    /// Blocks of envelopes with the first row in them, in the order of those rows.
+    blocks: VecDeque<(Row, RangeInclusive<u32>)>,
+    fates: BTreeMap<Row, Fate>,
+}
+
+impl<'a> Sweep<'a> {
+    /// A sweep over the run.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn new(ledger: &'a dyn Ledger, run: RunId) -> Result<Self, LedgerError> {
+        let summaries = ledger.envelope_summaries(run).await?;
+        let mut blocks: BTreeMap<u32, Row> = BTreeMap::new();
+        for summary in summaries {
+            let first = blocks.entry(summary.envelope / BLOCK).or_insert(summary.first);
+            *first = summary.first.min(*first);
+        }
+        let mut blocks: Vec<_> =
+            blocks.into_iter().map(|(block, first)| (first, block * BLOCK..=block * BLOCK + (BLOCK - 1))).collect();
+        blocks.sort_by_key(|(first, _)| *first);
+        Ok(Self { ledger, run, blocks: blocks.into(), fates: BTreeMap::new() })
+    }
+
+    /// The fate of `row`, if it has an envelope. Rows are asked for in ascending order.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn take(&mut self, row: Row) -> Result<Option<Fate>, LedgerError> {
+        while self.blocks.front().is_some_and(|(first, _)| *first <= row) {
+            if let Some((_, numbers)) = self.blocks.pop_front() {
+                for envelope in self.ledger.envelopes(self.run, numbers).await? {
+                    self.add(envelope);
+                }
+            }
+        }
+        Ok(self.fates.remove(&row))
+    }
+
+    fn add(&mut self, envelope: EnvelopeRecord) {
+        let number = envelope.envelope;
+        let submitted_at = instant(envelope.begun_at);
+        let settled_at = envelope.settled.as_ref().map(|(at, _)| instant(*at));
+        let mut outcomes = envelope.settled.map(|(_, outcomes)| outcomes.into_iter());
+        for sent in envelope.rows {
+            let outcome = outcomes.as_mut().and_then(Iterator::next);
+            let settled = settled_at.clone().zip(outcome);
+            let fate = Fate { phone: sent.phone, envelope: number, submitted_at: submitted_at.clone(), settled };
+            let known = self.fates.entry(sent.row).or_insert_with(|| fate.clone());
+            if known.envelope < number {
+                *known = fate;
+            }
+        }
+    }
+}
+
+/// An instant as RFC 3339 in UTC, whole milliseconds.
+fn instant(at: Timestamp) -> Arc<str> {
+    format!("{at:.3}").into()
+}
