@@ -1,1 +1,77 @@
 //! The command line: arguments, output, exit codes, one file per command.
+//!
+//! The only place that names the concrete ledger, gateway and clock together.
+
+mod args;
+mod check;
+mod confirm;
+mod context;
+mod exit;
+mod init;
+mod output;
+mod preview;
+mod results;
+mod run;
+mod runs;
+mod sandbox;
+mod shell;
+mod signals;
+mod status;
+mod stop;
+mod survey;
+mod trust;
+
+use std::ffi::OsString;
+
+use clap::Parser as _;
+
+use args::{Arguments, Command, GatewayCommand};
+use context::Context;
+use exit::Failure;
+use output::Output;
+
+/// Runs one command line and returns its exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let json = arguments.iter().any(|argument| argument == "--json");
+    let parsed = match Arguments::try_parse_from(arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => return shell::refuse(&error, json),
+    };
+    shell::start_log(parsed.global.verbose);
+    let output = Output::new(&parsed.global);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            output.failure(&Failure::new(exit::BUG, format!("the runtime cannot be started: {error}")));
+            return exit::BUG;
+        }
+    };
+    let context = Context::new(parsed.global, output.clone());
+    let result = runtime.block_on(command(&context, parsed.command));
+    // A survey that was interrupted may still be reading; nobody waits for it.
+    runtime.shutdown_background();
+    match result {
+        Ok(code) => code,
+        Err(failure) => {
+            output.failure(&failure);
+            failure.exit
+        }
+    }
+}
+
+async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
+    match command {
+        Command::Init(args) => init::init(context, &args),
+        Command::Check(args) => check::check(context, args).await,
+        Command::Preview(args) => preview::preview(context, args).await,
+        Command::Run(args) => run::run(context, args).await,
+        Command::Stop(args) => stop::stop(context, &args.run).await,
+        Command::Status(args) => status::status(context, args.run.as_deref()).await,
+        Command::Results(args) => results::results(context, args).await,
+        Command::Gateway(GatewayCommand::Trust { name }) => trust::trust(context, &name).await,
+        Command::Sandbox(args) => sandbox::sandbox(context, args).await,
+        Command::Schema => Ok(shell::schema(context)),
+        Command::Completions { shell } => Ok(shell::completions(context, shell)),
+    }
+}

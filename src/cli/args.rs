@@ -1,0 +1,201 @@
+//! The arguments of every command.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::domain::RowSet;
+use crate::ledger::State;
+
+/// Send message campaigns from a file: SMS, Viber, RCS, voice, Telegram, WhatsApp.
+#[derive(Debug, Parser)]
+#[command(name = "campaign", version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) global: Global,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// Options that every command takes.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Global {
+    /// Where the ledger and the frozen runs are kept [default: the user's state folder]
+    #[arg(long, global = true, value_name = "DIR", env = "CAMPAIGN_STATE_DIR")]
+    pub(super) state_dir: Option<PathBuf>,
+    /// The file with the gateways' profiles [default: gateways.yaml beside the campaign, above it, or in the user's
+    /// configuration folder]
+    #[arg(long, global = true, value_name = "FILE", env = "CAMPAIGN_GATEWAYS")]
+    pub(super) gateways: Option<PathBuf>,
+    /// Print one JSON object for programs instead of text
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Show no progress and no notes
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(super) quiet: bool,
+    /// Log what happens to standard error; twice for more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(super) verbose: u8,
+    /// Whether to colour what is shown
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    pub(super) color: ColorChoice,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ColorChoice {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Write a campaign file, texts and a list to start from; overwrites nothing
+    Init(InitArgs),
+    /// Find everything that can be known before sending
+    Check(CheckArgs),
+    /// Show messages as people will see them
+    Preview(PreviewArgs),
+    /// Send a campaign, or go on where it stopped
+    Run(RunArgs),
+    /// Ask a running campaign to stop after what is in flight
+    Stop(RunName),
+    /// Show runs, their counts, and what to do next
+    Status(StatusArgs),
+    /// Write the results of a run as CSV
+    Results(ResultsArgs),
+    /// Manage what is known of gateways
+    #[command(subcommand)]
+    Gateway(GatewayCommand),
+    /// Run the emulated gateway to rehearse against
+    Sandbox(SandboxArgs),
+    /// Print the JSON Schema of campaign files, for editors
+    Schema,
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct InitArgs {
+    /// The campaign's name: small letters, digits and dashes
+    pub(super) name: String,
+    /// A list of recipients (CSV) to write the campaign for
+    #[arg(long, value_name = "LIST.csv")]
+    pub(super) from: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// Campaign files
+    #[arg(required = true, value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PreviewArgs {
+    /// The campaign file
+    pub(super) file: PathBuf,
+    /// Rows as a spreadsheet numbers them, such as 2-6,60 [default: the first three; with --json all]
+    #[arg(long)]
+    pub(super) rows: Option<RowSet>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// The campaign file
+    pub(super) file: PathBuf,
+    /// Send without asking
+    #[arg(short, long)]
+    pub(super) yes: bool,
+    /// Do everything but send
+    #[arg(long, conflicts_with_all = ["limit", "rows", "again", "accept_changes", "keep_going", "real_time"])]
+    pub(super) dry_run: bool,
+    /// Send to the first N of the rows that are left, then pause
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) limit: Option<u64>,
+    /// Send to these rows only, such as 2-51,60, then pause
+    #[arg(long)]
+    pub(super) rows: Option<RowSet>,
+    /// Send through this gateway instead of the campaign's
+    #[arg(long, value_name = "NAME")]
+    pub(super) gateway: Option<String>,
+    /// Send to everybody once more; N is their number
+    #[arg(long, value_name = "N")]
+    pub(super) again: Option<u64>,
+    /// Begin anew with changed inputs; whoever has a message is skipped
+    #[arg(long)]
+    pub(super) accept_changes: bool,
+    /// Allow up to N recipients, above the gateway's own limit
+    #[arg(long, value_name = "N")]
+    pub(super) up_to: Option<u64>,
+    /// Do not stop because of rejected messages
+    #[arg(long)]
+    pub(super) keep_going: bool,
+    /// In a rehearsal, keep the pace of the real run
+    #[arg(long)]
+    pub(super) real_time: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunName {
+    /// A run such as autumn-sale@3, or a campaign's name or file
+    pub(super) run: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StatusArgs {
+    /// A run such as autumn-sale@3, or a campaign's name or file [default: all runs]
+    pub(super) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ResultsArgs {
+    /// A run such as autumn-sale@3, or a campaign's name or file
+    pub(super) run: String,
+    /// The file to write; - for standard output [default: where the run wrote them]
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
+    /// Only rows in these states, such as rejected,in_doubt
+    #[arg(long, value_delimiter = ',', value_parser = state)]
+    pub(super) state: Vec<State>,
+}
+
+fn state(name: &str) -> Result<State, String> {
+    State::from_name(name.trim()).ok_or_else(|| {
+        let names = State::ALL.map(State::name);
+        format!("there is no such state; use {}", crate::finding::list(names))
+    })
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum GatewayCommand {
+    /// Accept that a profile's host has changed
+    Trust {
+        /// The profile's name
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SandboxArgs {
+    /// The address to listen on; port 0 picks a free one
+    #[arg(long, default_value = "127.0.0.1:8025", value_name = "ADDRESS")]
+    pub(super) listen: SocketAddr,
+    /// The API key that it accepts
+    #[arg(long, default_value = "sandbox")]
+    pub(super) key: String,
+    /// Write every envelope and operation to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub(super) journal: Option<PathBuf>,
+    /// Print what it assumes where the gateway's contract is silent
+    #[arg(long)]
+    pub(super) assumptions: bool,
+}

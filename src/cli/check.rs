@@ -1,0 +1,73 @@
+//! `campaign check`: everything that can be known before sending.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::args::CheckArgs;
+use super::context::Context;
+use super::exit::{self, Failure};
+use super::survey::{self, Looked};
+use crate::finding::{Finding, findings_json};
+use crate::ledger::{State, StateCounts};
+use crate::report::{counts_json, counts_line, thousands};
+
+pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
+    let mut findings = Vec::new();
+    let (mut rows, mut parts, mut counts) = (0, 0, StateCounts::default());
+    let mut text = String::new();
+    for file in &args.files {
+        let name = file.display();
+        match one(context, file).await {
+            Ok((found, looked)) => {
+                let survey = &looked.survey;
+                rows += survey.recipients;
+                parts += survey.parts;
+                survey.counts().iter().for_each(|(state, count)| counts.add(state, count));
+                let (list, how) = (thousands(survey.recipients), counts_line(&survey.counts()));
+                text += &format!("{name}: fine · {list} rows: {how} · {} parts\n", thousands(survey.parts));
+                findings.extend(found);
+            }
+            Err(failure) if failure.exit == exit::WRONG => {
+                text += &format!("{name}: {}\n", failure.message.replace("; nothing was sent", ""));
+                let alone = failure.findings.is_empty();
+                findings.extend(failure.findings);
+                if alone {
+                    findings.push(Finding::error("check", failure.message));
+                }
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    let code = if findings.iter().any(Finding::is_error) { exit::WRONG } else { exit::FINE };
+    if context.output.json {
+        context.output.object(&json!({
+            "findings": findings_json(&findings), "rows": rows, "counts": counts_json(&counts), "parts": parts, "exit": code,
+        }));
+        return Ok(code);
+    }
+    context.output.findings(&findings);
+    if code == exit::FINE
+        && let [file] = args.files.as_slice()
+    {
+        text += &format!("next: campaign preview {}\n", super::run::file(file));
+    }
+    context.output.result(&text);
+    Ok(code)
+}
+
+async fn one(context: &Context, file: &Path) -> Result<(Vec<Finding>, Looked), Failure> {
+    let inputs = Arc::new(survey::load(context, file, None)?);
+    let looked = survey::look(context, Arc::clone(&inputs)).await?;
+    let mut findings = inputs.warnings.clone();
+    for (state, reason, rows) in looked.survey.left_out.sets().filter(|(state, ..)| *state == State::Invalid) {
+        let first = rows.min().unwrap_or_default();
+        let message = match rows.len() {
+            1 => format!("row {first} is {state}: {reason}"),
+            count => format!("{} rows are {state}, the first is row {first}: {reason}", thousands(count)),
+        };
+        findings.push(Finding::warning("invalid-row", message));
+    }
+    Ok((findings, looked))
+}

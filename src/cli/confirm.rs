@@ -1,0 +1,87 @@
+//! Asking for a yes before people get messages.
+
+use std::io::{BufRead as _, Write as _};
+use std::time::Duration;
+
+use super::args::RunArgs;
+use super::context::Context;
+use super::exit::Failure;
+use super::run::left_out;
+use super::survey::{Inputs, Looked, blocking};
+use crate::delivery::Standing;
+use crate::ledger::Run;
+use crate::manifest::Profile;
+use crate::report::{counts_line, duration, preview, thousands};
+
+/// Asks before a new run.
+pub(super) async fn begin(
+    context: &Context,
+    args: &RunArgs,
+    (inputs, profile): (&Inputs, &Profile),
+    looked: &Looked,
+    number: u64,
+) -> Result<(), Failure> {
+    if args.yes {
+        return Ok(());
+    }
+    let (campaign, survey) = (&inputs.campaign, &looked.survey);
+    let mut text = format!("{} · through {} at {}\n", campaign.brief.name, profile.name, profile.base_url.host());
+    text += &format!("  list: {} ({} rows)\n", campaign.recipients.display(), thousands(survey.recipients));
+    text += &format!("  {}\n", counts_line(&survey.counts()));
+    for line in left_out(looked) {
+        text += &format!("    {line}\n");
+    }
+    text += &format!("  about {} parts", thousands(survey.parts));
+    if let Some(rate) = campaign.delivery.within(profile).rate.per_second() {
+        text += &format!(", at least {}", duration(Duration::from_secs_f64(number as f64 / rate)));
+    }
+    text += &format!("\n  ledger: {}\n", context.state()?.display());
+    if let Some(first) = &survey.first {
+        text += "  the first message:\n";
+        for line in preview(first.row, first.phone, &first.content).lines() {
+            text += &format!("  {line}\n");
+        }
+    }
+    ask(context, text, number).await
+}
+
+/// Asks before going on with a run.
+pub(super) async fn resume(
+    context: &Context,
+    args: &RunArgs,
+    profile: &Profile,
+    (run, standing): (&Run, &Standing),
+    number: u64,
+) -> Result<(), Failure> {
+    if args.yes || number == 0 {
+        return Ok(());
+    }
+    let mut text = format!("going on with {} · through {} at {}\n", run.name(), profile.name, profile.base_url.host());
+    text += &format!("  {} rows: {}\n", thousands(run.recipients), counts_line(&standing.counts));
+    ask(context, text, number).await
+}
+
+/// Shows what will happen and has the number of recipients typed.
+async fn ask(context: &Context, text: String, number: u64) -> Result<(), Failure> {
+    if !context.output.can_ask() {
+        return Err(Failure::wrong(format!(
+            "this would send to {number} recipients through a live gateway; say `--yes` to agree where nobody can be asked"
+        )));
+    }
+    let typed = blocking(move || {
+        let mut out = std::io::stderr().lock();
+        // A terminal that cannot be written to cannot be read from either.
+        let _ = write!(out, "{text}type the number of recipients ({number}) to send, anything else to leave: ");
+        let _ = out.flush();
+        let mut typed = String::new();
+        let _ = std::io::stdin().lock().read_line(&mut typed);
+        Ok(typed)
+    })
+    .await?;
+    let digits: String = typed.chars().filter(|character| !character.is_whitespace()).collect();
+    if digits.parse() == Ok(number) {
+        Ok(())
+    } else {
+        Err(Failure::wrong("nothing was sent: the number was not typed"))
+    }
+}

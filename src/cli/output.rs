@@ -1,0 +1,80 @@
+//! What is printed: results on standard output, everything else on standard error.
+//!
+//! A reader that closed its end is the end of the output, never of a run.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde_json::{Value, json};
+
+use super::args::{ColorChoice, Global};
+use super::exit::Failure;
+use crate::finding::{Finding, findings_json, show};
+
+/// How a command prints.
+#[derive(Clone, Debug)]
+pub(super) struct Output {
+    pub(super) json: bool,
+    pub(super) quiet: bool,
+    color: bool,
+}
+
+impl Output {
+    pub(super) fn new(global: &Global) -> Self {
+        let color = match global.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        };
+        Self { json: global.json, quiet: global.quiet, color }
+    }
+
+    /// The result of a command.
+    pub(super) fn result(&self, text: &str) {
+        // Nobody may be reading any more; that ends nothing.
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+
+    /// The result of a command for a program: one JSON object on a line.
+    pub(super) fn object(&self, object: &Value) {
+        self.result(&format!("{object}\n"));
+    }
+
+    /// A note for a person.
+    pub(super) fn note(&self, line: &str) {
+        if !self.quiet && !self.json {
+            let _ = writeln!(io::stderr().lock(), "{line}");
+        }
+    }
+
+    /// Findings for a person.
+    pub(super) fn findings(&self, findings: &[Finding]) {
+        if !findings.is_empty() {
+            let _ = writeln!(io::stderr().lock(), "{}", show(findings, self.color).trim_end());
+        }
+    }
+
+    /// Why a command ended without its result.
+    pub(super) fn failure(&self, failure: &Failure) {
+        if self.json {
+            let Failure { exit, message, findings } = failure;
+            let mut object = json!({ "exit": exit, "error": message });
+            if !findings.is_empty() {
+                object["findings"] = findings_json(findings);
+            }
+            return self.object(&object);
+        }
+        self.findings(&failure.findings);
+        let _ = writeln!(io::stderr().lock(), "campaign: {}", failure.message);
+    }
+
+    /// Whether progress can be drawn.
+    pub(super) fn terminal(&self) -> bool {
+        io::stderr().is_terminal()
+    }
+
+    /// Whether a person can be asked.
+    pub(super) fn can_ask(&self) -> bool {
+        !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+}

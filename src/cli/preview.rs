@@ -1,0 +1,86 @@
+//! `campaign preview`: messages as people will see them, or the operations as they would be sent.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::args::PreviewArgs;
+use super::context::Context;
+use super::exit::{self, Failure};
+use super::output::Output;
+use super::survey::{self, Inputs, Looked, blocking};
+use crate::audience::Chunk;
+use crate::check::row_of;
+use crate::domain::{MessageId, Operation, Row, RowSet};
+use crate::ledger::State;
+use crate::report;
+
+/// How many messages are shown when no rows are named.
+const SHOWN: usize = 3;
+
+pub(super) async fn preview(context: &Context, args: PreviewArgs) -> Result<u8, Failure> {
+    let inputs = Arc::new(survey::load(context, &args.file, None)?);
+    let looked = survey::look(context, Arc::clone(&inputs)).await?;
+    if !context.output.json {
+        context.output.findings(&inputs.warnings);
+    }
+    let output = context.output.clone();
+    blocking(move || show(&output, &inputs, &looked, args.rows.as_ref())).await?;
+    Ok(exit::FINE)
+}
+
+/// Shows the chosen rows in the order of the file.
+fn show(output: &Output, inputs: &Inputs, looked: &Looked, rows: Option<&RowSet>) -> Result<(), Failure> {
+    if let Some(rows) = rows.filter(|rows| rows.last() > looked.survey.last_row) {
+        let (asked, last) = (rows.last(), looked.survey.last_row);
+        return Err(Failure::wrong(format!("there is no row {asked}; the last recipient is in row {last}")));
+    }
+    let left_out: HashMap<Row, (State, &str)> = looked
+        .survey
+        .left_out
+        .in_order()
+        .filter(|(row, ..)| rows.is_none_or(|rows| rows.contains(*row)))
+        .map(|(row, state, reason)| (row, (state, reason)))
+        .collect();
+    let most = if rows.is_none() && !output.json { SHOWN } else { usize::MAX };
+    let mut prepared = inputs.open()?;
+    let phone_column = prepared.reader.header().phone();
+    let mut renderer = prepared.messages.renderer();
+    let mut chunk = Chunk::new();
+    let mut shown = 0;
+    while shown < most && prepared.reader.read_chunk(&mut chunk).map_err(|finding| Failure::findings(vec![*finding]))? {
+        let chosen = chunk.iter().filter(|record| rows.is_none_or(|rows| rows.contains(record.row)));
+        for record in chosen {
+            if shown == most {
+                break;
+            }
+            let row = record.row;
+            if let Some((state, reason)) = left_out.get(&row) {
+                left_out_row(output, row, *state, reason);
+            } else if let Ok((phone, content)) = row_of(&mut renderer, phone_column, prepared.region, record) {
+                if output.json {
+                    let Some(id) = MessageId::new(0) else { continue };
+                    output.object(&report::preview_json(row, &Operation { id, phone, content }));
+                } else {
+                    output.result(&report::preview(row, phone, &content));
+                    output.result("\n");
+                }
+            }
+            shown += 1;
+        }
+    }
+    if !output.json {
+        let (rows, file) = (report::thousands(looked.survey.recipients), super::run::file(&inputs.campaign.file));
+        output.result(&format!("{shown} of {rows} rows\nnext: campaign run {file}\n"));
+    }
+    Ok(())
+}
+
+fn left_out_row(output: &Output, row: Row, state: State, reason: &str) {
+    if output.json {
+        output.object(&json!({ "row": row.get(), "state": state.name(), "reason": reason }));
+    } else {
+        output.result(&format!("row {row} · {state}: {reason}\n\n"));
+    }
+}

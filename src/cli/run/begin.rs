@@ -1,0 +1,120 @@
+//! Beginning a new run: the survey, the guard, a yes, the frozen copies.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use roaring::RoaringTreemap;
+
+use super::{Ready, Selected, Session};
+use crate::cli::exit::{self, Failure};
+use crate::cli::survey::{Looked, already_sent, blocking};
+use crate::cli::{confirm, runs};
+use crate::delivery::{Frozen, RunFolder};
+use crate::ledger::{NewRun, Run};
+use crate::manifest::SANDBOX;
+
+/// The folder of a run that has not begun; dropped, it is removed.
+struct NewFolder(Option<RunFolder>);
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        if let Some(folder) = self.0.take() {
+            // Nothing was sent from it; what cannot be removed harms nobody.
+            let _ = folder.discard();
+        }
+    }
+}
+
+impl Session<'_> {
+    /// Looks at everything, asks for a yes, and creates the run; `replaced` ends as it is.
+    pub(super) async fn begin(&self, edition: &str, replaced: Option<Run>) -> Result<Ready, Failure> {
+        let (already, round) = match self.args.again {
+            None => already_sent(self.ledger.as_ref(), &self.inputs.campaign, edition).await?,
+            Some(_) => {
+                let (_, round) = already_sent(self.ledger.as_ref(), &self.inputs.campaign, edition).await?;
+                (RoaringTreemap::new(), round + 1)
+            }
+        };
+        let random = rand::random();
+        let folder = RunFolder::prepare(&self.state, random).map_err(copying)?;
+        let mut folder = NewFolder(Some(folder));
+        let copy = folder.0.as_ref().map(RunFolder::create_recipients).transpose().map_err(copying)?;
+        let inputs = Arc::clone(&self.inputs);
+        let looked = blocking(move || inputs.look(&already, copy)).await?;
+        if looked.survey.planned() == 0 {
+            return Ok(Ready::Nothing(self.nothing_left(&looked)));
+        }
+        self.check_number(&looked)?;
+        if let Some(profile) = self.inputs.profile.as_ref().filter(|profile| !profile.is_loopback()) {
+            runs::check_host(self.ledger.as_ref(), profile).await?;
+            let number = self.to_send(looked.survey.planned());
+            confirm::begin(self.context, &self.args, (&self.inputs, profile), &looked, number).await?;
+        }
+        let run = self.ledger.create_run(&self.new_run(&looked, edition, round, random)).await?;
+        let frozen = self.frozen(&looked);
+        let Some(new) = folder.0.take() else { return Err(Failure::new(exit::BUG, "the run's folder is gone")) };
+        let recipients = looked.copy.ok_or_else(|| Failure::new(exit::BUG, "the recipients were not copied"))?;
+        new.freeze(&frozen, &recipients).map_err(copying)?;
+        let folder = new.rename(&self.state, &run.name()).map_err(copying)?;
+        self.ledger.open_run(run.key, replaced.map(|run| run.key)).await?;
+        Ok(Ready::Run(Box::new(Selected { run, folder })))
+    }
+
+    fn new_run(&self, looked: &Looked, edition: &str, round: u32, random: u64) -> NewRun {
+        let campaign = &self.inputs.campaign;
+        let profile = self.inputs.profile.as_ref();
+        NewRun {
+            campaign: campaign.brief.name.clone(),
+            edition: edition.to_owned(),
+            gateway: campaign.brief.gateway.clone(),
+            account: profile.map_or_else(|| SANDBOX.to_owned(), |profile| profile.account.clone()),
+            endpoint: campaign.brief.endpoint,
+            kind: campaign.brief.content.kind,
+            live: profile.is_some(),
+            round,
+            recipients: looked.survey.recipients,
+            last_row: looked.survey.last_row,
+            left_out: looked.survey.left_out.clone(),
+            began_at: Timestamp::now(),
+            random,
+        }
+    }
+
+    fn frozen(&self, looked: &Looked) -> Frozen {
+        let campaign = &self.inputs.campaign;
+        Frozen {
+            brief: campaign.brief.clone(),
+            includes: looked.includes.clone(),
+            today: self.inputs.today.clone(),
+            campaign_file: campaign.file.clone(),
+            list: campaign.recipients.clone(),
+            recipients_sha256: looked.sha256.clone(),
+        }
+    }
+
+    /// The number of recipients, where the user or the profile bounds it.
+    fn check_number(&self, looked: &Looked) -> Result<(), Failure> {
+        let number = looked.survey.planned();
+        if let Some(again) = self.args.again.filter(|again| *again != number) {
+            let message = format!("`--again {again}` does not match: the new round would go to {number} recipients");
+            return Err(Failure::wrong(format!("{message}; if that is right, say `--again {number}`")));
+        }
+        let limit = self.inputs.profile.as_ref().and_then(|profile| profile.recipients_limit).map(u64::from);
+        match limit.filter(|limit| number > (*limit).max(self.args.up_to.unwrap_or(0))) {
+            None => Ok(()),
+            Some(limit) => Err(Failure::wrong(format!(
+                "{number} recipients are more than the gateway's limit of {limit}; if that is right, say `--up-to {number}`"
+            ))),
+        }
+    }
+
+    /// How many messages this call sends of those that are left.
+    pub(super) fn to_send(&self, left: u64) -> u64 {
+        let limited = self.args.limit.map_or(left, |limit| limit.min(left));
+        self.args.rows.as_ref().map_or(limited, |rows| limited.min(rows.len()))
+    }
+}
+
+fn copying(error: std::io::Error) -> Failure {
+    Failure::storage(format!("the inputs cannot be copied to the state folder: {error}"))
+}

@@ -1,0 +1,52 @@
+//! `run --dry-run`: everything but sending.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::ending::{file, left_out};
+use crate::cli::context::Context;
+use crate::cli::exit::{FINE, Failure, REJECTIONS};
+use crate::cli::survey::{self, Inputs};
+use crate::ledger::State;
+use crate::report::{Fates, Listing, Summary, write_file};
+
+pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>) -> Result<u8, Failure> {
+    let began = Instant::now();
+    let looked = survey::look(context, Arc::clone(&inputs)).await?;
+    let campaign = &inputs.campaign;
+    let results = campaign.results.with_extension("dry-run.csv");
+    let listing = Listing {
+        recipients: &campaign.recipients,
+        brief: &campaign.brief,
+        run: "",
+        kind: campaign.brief.content.kind,
+        ids: None,
+        left_out: &looked.survey.left_out,
+        states: &[],
+    };
+    write_file(&results, &listing, Fates::None).await.map_err(Failure::storage)?;
+    let counts = looked.survey.counts();
+    let exit = if counts.get(State::Invalid) > 0 { REJECTIONS } else { FINE };
+    let summary = Summary {
+        run: None,
+        campaign: campaign.brief.name.clone(),
+        gateway: campaign.brief.gateway.clone(),
+        endpoint: campaign.brief.endpoint.name(),
+        rows: looked.survey.recipients,
+        counts,
+        parts: looked.survey.parts,
+        time: began.elapsed(),
+        stopped: None,
+        results: Some(results.display().to_string()),
+        exit,
+        rehearsal: false,
+        notes: left_out(&looked),
+        next: format!("campaign run {}", file(&campaign.file)),
+    };
+    if context.output.json {
+        context.output.object(&summary.json());
+    } else {
+        context.output.result(&summary.text());
+    }
+    Ok(exit)
+}

@@ -1,0 +1,193 @@
+//! The end of a call: results into place, the run marked, the summary.
+
+use std::path::Path;
+use std::time::Instant;
+
+use jiff::Timestamp;
+
+use super::Session;
+use crate::cli::exit::{self, Failure, code};
+use crate::cli::results::Source;
+use crate::cli::survey::Looked;
+use crate::delivery::{Ending, StopKind};
+use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
+use crate::manifest::SANDBOX;
+use crate::report::{Summary, duration, thousands};
+
+impl Session<'_> {
+    /// Writes the results, marks the run, prints the summary.
+    pub(super) async fn end(
+        &self,
+        run: &Run,
+        owner: Owner,
+        ending: Ending,
+        parts_before: u64,
+        began: Instant,
+    ) -> Result<u8, Failure> {
+        let kind = ending.stopped.as_ref().map(|stop| stop.kind);
+        if let Some(StopKind::Interrupted(signal)) = kind
+            && ending.counts.get(State::Sending) > 0
+        {
+            // A second signal: leave at once. What is in flight shows as doubt from the next look on.
+            return Err(Failure::new(exit::SIGNAL.saturating_add(signal), "interrupted twice; run it again to go on"));
+        }
+        let mut code = code(kind, &ending.counts);
+        let results = &self.inputs.campaign.results;
+        let mut notes = self.notes(run, &ending);
+        let mut written = None;
+        if kind != Some(StopKind::NotOwner) {
+            let source = Source { ledger: self.ledger.as_ref(), run, owned: false, states: &[] };
+            match source.write(&self.state, Some(results)).await {
+                Ok(()) => written = Some(results.display().to_string()),
+                Err(failure) => {
+                    code = exit::STORAGE;
+                    notes.push(failure.message);
+                }
+            }
+        }
+        let done = kind.is_none() && ending.counts.get(State::Planned) + ending.counts.get(State::Sending) == 0;
+        let stopped = ending.stopped.as_ref().map(ToString::to_string);
+        let parts = parts_before + ending.parts;
+        if kind != Some(StopKind::Ledger) && kind != Some(StopKind::NotOwner) {
+            let end = RunEnd {
+                // Results come first: a run without them is not finished.
+                progress: if done && written.is_some() { Progress::Finished } else { Progress::Open },
+                stopped: stopped.clone(),
+                exit: code,
+                counts: ending.counts.clone(),
+                parts,
+                results: Some(absolute(results)),
+                at: Timestamp::now(),
+            };
+            self.ledger.end(run.key, owner, end).await?;
+        }
+        let summary = Summary {
+            run: Some(run.name()),
+            campaign: run.campaign.clone(),
+            gateway: run.gateway.clone(),
+            endpoint: run.endpoint.name(),
+            rows: run.recipients,
+            counts: ending.counts.clone(),
+            parts,
+            time: began.elapsed(),
+            stopped,
+            results: written,
+            exit: code,
+            rehearsal: run.gateway == SANDBOX,
+            next: self.next(run, code, &ending.counts),
+            notes,
+        };
+        self.print(&summary);
+        Ok(code)
+    }
+
+    /// Says that nobody is left to be sent to.
+    pub(super) fn nothing_left(&self, looked: &Looked) -> u8 {
+        let campaign = &self.inputs.campaign;
+        let file = file(&campaign.file);
+        let summary = Summary {
+            run: None,
+            campaign: campaign.brief.name.clone(),
+            gateway: campaign.brief.gateway.clone(),
+            endpoint: campaign.brief.endpoint.name(),
+            rows: looked.survey.recipients,
+            counts: looked.survey.counts(),
+            parts: 0,
+            time: std::time::Duration::ZERO,
+            stopped: Some("nothing is left to send".to_owned()),
+            results: None,
+            exit: exit::NOTHING,
+            rehearsal: campaign.is_rehearsal(),
+            notes: left_out(looked),
+            next: format!("campaign preview {file}, or `--again N` to send to everybody once more"),
+        };
+        self.print(&summary);
+        exit::NOTHING
+    }
+
+    fn print(&self, summary: &Summary) {
+        let output = &self.context.output;
+        if output.json {
+            let mut object = summary.json();
+            if summary.exit == exit::NOTHING {
+                object["error"] = summary.stopped.clone().into();
+            }
+            output.object(&object);
+        } else {
+            output.result(&summary.text());
+        }
+    }
+
+    /// What a person should know of this call besides the counts.
+    fn notes(&self, run: &Run, ending: &Ending) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut errors: Vec<_> = ending.errors.iter().collect();
+        errors.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        for (error, count) in errors.into_iter().take(5) {
+            notes.push(format!("rejected {} ×: {error}", thousands(*count)));
+        }
+        let doubt = ending.counts.get(State::InDoubt);
+        if doubt > 0 {
+            let rows = if doubt == 1 { "1 row is".to_owned() } else { format!("{} rows are", thousands(doubt)) };
+            notes.push(format!(
+                "{rows} in doubt: nothing proves whether the gateway executed them. They were not sent again and will \
+                 not be by themselves; the results say why, row by row"
+            ));
+        }
+        if run.gateway == SANDBOX && !self.args.real_time {
+            let delivery = &self.inputs.campaign.delivery;
+            if let Some(rate) = delivery.rate.per_second() {
+                let sent = run.recipients - ending.counts.get(State::Skipped) - ending.counts.get(State::Invalid);
+                let time = std::time::Duration::from_secs_f64(sent as f64 / rate);
+                notes.push(format!(
+                    "the real run would take about {} at `delivery.rate: {}`",
+                    duration(time),
+                    delivery.rate
+                ));
+            }
+        }
+        notes
+    }
+
+    /// The command that comes next.
+    fn next(&self, run: &Run, code: u8, counts: &StateCounts) -> String {
+        let (file, name) = (file(&self.inputs.campaign.file), run.name());
+        match code {
+            exit::FINE if run.gateway == SANDBOX => {
+                format!("campaign run {file} --gateway NAME, with a profile in gateways.yaml, to send it for real")
+            }
+            exit::FINE => format!("campaign status {name}"),
+            exit::REJECTIONS | exit::DOUBT => {
+                let bad = [State::InDoubt, State::Rejected, State::Invalid];
+                let bad: Vec<&str> = bad.into_iter().filter(|state| counts.get(*state) > 0).map(State::name).collect();
+                format!("campaign results {name} --state {} --out -", bad.join(","))
+            }
+            exit::KEY => format!("mend the key in gateways.yaml, then: campaign run {file}"),
+            exit::STORAGE => format!("make room or mend the disk, then: campaign run {file}"),
+            exit::NOTHING => format!("campaign status {name}"),
+            _ => format!("campaign run {file}"),
+        }
+    }
+}
+
+/// Who is left out and why, a line per reason.
+pub(in crate::cli) fn left_out(looked: &Looked) -> Vec<String> {
+    let mut sets: Vec<_> = looked.survey.left_out.sets().collect();
+    sets.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));
+    let shown = sets.iter().take(8).map(|(state, reason, rows)| {
+        format!("{} {state}: {reason} (first in row {})", thousands(rows.len()), rows.min().unwrap_or_default())
+    });
+    shown.collect()
+}
+
+/// A file as it is typed on a command line.
+pub(in crate::cli) fn file(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
+/// The path from the root, so that the results are found from any folder later.
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}

@@ -1,0 +1,131 @@
+//! `campaign run`: sends a campaign, or goes on where it stopped.
+
+mod begin;
+mod dry;
+mod ending;
+mod resume;
+mod send;
+
+pub(super) use ending::{file, left_out};
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use tokio::sync::watch;
+
+use super::args::RunArgs;
+use super::context::Context;
+use super::exit::{self, Failure};
+use super::signals;
+use super::survey::{self, Inputs, blocking};
+use crate::delivery::{Interrupt, RunFolder, RunLock};
+use crate::ledger::{Ledger, Progress, Run};
+
+/// The key that the built-in sandbox and its client agree on.
+const REHEARSAL_KEY: &str = "rehearsal";
+
+pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure> {
+    let inputs = Arc::new(survey::load(context, &args.file, args.gateway.as_deref())?);
+    if !context.output.json {
+        context.output.findings(&inputs.warnings);
+    }
+    if args.dry_run {
+        return dry::dry_run(context, inputs).await;
+    }
+    if args.real_time && !inputs.campaign.is_rehearsal() {
+        return Err(Failure::wrong("`--real-time` is for rehearsals; a real run always keeps its pace"));
+    }
+    let session = Session::open(context, args, inputs).await?;
+    let mut interrupt = session.interrupt.clone();
+    let ready = tokio::select! {
+        ready = session.prepare() => ready?,
+        signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
+            let code = match signal.map(|signal| *signal) {
+                Ok(Interrupt::Gently(signal) | Interrupt::AtOnce(signal)) => exit::SIGNAL.saturating_add(signal),
+                _ => exit::BUG,
+            };
+            return Err(Failure::new(code, "interrupted before anything was sent"));
+        }
+    };
+    match ready {
+        Ready::Run(run) => session.send(*run).await,
+        Ready::Nothing(code) => Ok(code),
+    }
+}
+
+/// One call to `run`.
+struct Session<'a> {
+    context: &'a Context,
+    args: RunArgs,
+    inputs: Arc<Inputs>,
+    key: SecretString,
+    ledger: Arc<dyn Ledger>,
+    state: PathBuf,
+    interrupt: watch::Receiver<Interrupt>,
+    _lock: RunLock,
+}
+
+/// What the preparation of a call came to.
+enum Ready {
+    /// This run is to be sent.
+    Run(Box<Selected>),
+    /// There is nothing to send, which was said.
+    Nothing(u8),
+}
+
+/// The run that this call sends.
+struct Selected {
+    run: Run,
+    folder: RunFolder,
+}
+
+impl<'a> Session<'a> {
+    async fn open(context: &'a Context, args: RunArgs, inputs: Arc<Inputs>) -> Result<Self, Failure> {
+        let key = match &inputs.profile {
+            Some(profile) => profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?,
+            None => REHEARSAL_KEY.to_owned().into(),
+        };
+        let interrupt = signals::listen().map_err(|error| Failure::new(exit::BUG, error.to_string()))?;
+        let ledger = context.ledger().await?;
+        let state = context.state()?;
+        let brief = &inputs.campaign.brief;
+        let lock = RunLock::take(&state, &brief.name, &brief.gateway)
+            .map_err(|error| Failure::storage(format!("the run cannot be locked: {error}")))?
+            .ok_or_else(|| {
+                let message = format!("another process is sending `{}` through `{}`", brief.name, brief.gateway);
+                Failure::new(exit::NOTHING, message)
+            })?;
+        Ok(Self { context, args, inputs, key, ledger, state, interrupt, _lock: lock })
+    }
+
+    /// Finds the run to go on with, or begins one.
+    async fn prepare(&self) -> Result<Ready, Failure> {
+        let inputs = Arc::clone(&self.inputs);
+        let edition = blocking(move || Ok(inputs.open()?.edition)).await?;
+        let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs.campaign, &edition).await?;
+        let Some(open) = runs.into_iter().rfind(|run| run.progress == Progress::Open) else {
+            return self.begin(&edition, None).await;
+        };
+        if self.args.again.is_some() {
+            let message =
+                format!("{} is unfinished; run it to its end before you send to everybody again", open.name());
+            return Err(Failure::wrong(message));
+        }
+        let folder = RunFolder::of(&self.state, &open.name());
+        let changes = self.changes(&folder).await?;
+        if changes.is_empty() {
+            return self.resume(open, folder).await;
+        }
+        // A rehearsal protects nobody, so it may begin anew without asking.
+        if self.args.accept_changes || self.inputs.campaign.is_rehearsal() {
+            return self.begin(&edition, Some(open)).await;
+        }
+        Err(Failure::wrong(format!(
+            "{} is unfinished, and since it began these changed: {}; put them back to go on, or end it and begin anew \
+             with `--accept-changes` (whoever has a message is skipped)",
+            open.name(),
+            changes.join(", ")
+        )))
+    }
+}

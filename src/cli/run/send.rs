@@ -1,0 +1,181 @@
+//! Sending a run: claim, engine, results, end.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use secrecy::ExposeSecret as _;
+
+use super::{Selected, Session};
+use crate::check::{Prepared, Texts, prepare};
+use crate::cli::exit::{self, Failure};
+use crate::cli::runs;
+use crate::cli::survey::blocking;
+use crate::delivery::{
+    Conditions, Ending, Frozen, Limits, Observer, RunFolder, Selection, Standing, Stop, StopKind, feed, send,
+};
+use crate::gateway::{Address, Gateway, JsonApi, Rules};
+use crate::ledger::{Owner, Run, State};
+use crate::manifest::{Delivery, Rate};
+use crate::report::Progress;
+use crate::sandbox::{Journal, Sandbox, Settings};
+
+/// How long an asynchronous start asks about its first messages.
+const CANARY: Duration = Duration::from_secs(10);
+
+impl Session<'_> {
+    /// Sends the run and tells how it ended.
+    pub(super) async fn send(&self, selected: Selected) -> Result<u8, Failure> {
+        let began = Instant::now();
+        let Selected { run, folder } = selected;
+        let owner = Owner(rand::random::<i64>() | 1);
+        let doubtful = self.ledger.claim(run.key, owner).await?;
+        if doubtful > 0 {
+            let envelopes = if doubtful == 1 { "1 envelope".to_owned() } else { format!("{doubtful} envelopes") };
+            self.context.output.note(&format!(
+                "{envelopes} of an interrupted start stay in doubt: nothing proves whether the gateway executed them"
+            ));
+        }
+        let standing = runs::standing(self.ledger.as_ref(), &run, true).await?;
+        let (frozen, prepared) = thaw(folder).await?;
+        let sandbox = self.sandbox().await?;
+        let gateway = self.gateway(&frozen, sandbox.as_ref())?;
+        let ending = self.engine(&run, owner, gateway, prepared, &standing).await;
+        if let Some(sandbox) = sandbox {
+            sandbox.stop().await;
+        }
+        self.end(&run, owner, ending, standing.parts, began).await
+    }
+
+    /// The engine, with progress on the terminal.
+    async fn engine(
+        &self,
+        run: &Run,
+        owner: Owner,
+        gateway: Arc<dyn Gateway>,
+        prepared: Prepared<BufReader<File>>,
+        standing: &Standing,
+    ) -> Ending {
+        let output = &self.context.output;
+        let progress = Arc::new(Progress::new(run.recipients, output.terminal(), output.quiet || output.json));
+        let shown = Arc::clone(&progress);
+        let observer: Observer = Arc::new(move |event| shown.show(&event));
+        let selection = Selection {
+            settled: standing.settled.clone(),
+            rows: self.args.rows.clone(),
+            limit: self.args.limit,
+            digests: standing.digests.clone(),
+        };
+        let feed = feed(prepared, run.ids, selection);
+        let conditions = self.conditions(run, owner, standing);
+        let edges = (Arc::clone(&self.ledger), gateway);
+        let mut ending =
+            send(conditions, edges, feed, standing.counts.clone(), (observer, self.interrupt.clone())).await;
+        progress.finish();
+        let asked_for_some = self.args.limit.is_some() || self.args.rows.is_some();
+        if ending.stopped.is_none() && asked_for_some && ending.counts.get(State::Planned) > 0 {
+            ending.stopped = Some(Stop::new(StopKind::Limit, "the rows that were asked for are through"));
+        }
+        ending
+    }
+
+    fn conditions(&self, run: &Run, owner: Owner, standing: &Standing) -> Conditions {
+        let campaign = &self.inputs.campaign;
+        let rehearsal = campaign.is_rehearsal();
+        let waits = !rehearsal || self.args.real_time;
+        let profile = self.inputs.profile.as_ref();
+        let delivery = profile.map_or(campaign.delivery, |profile| campaign.delivery.within(profile));
+        let account_rate = profile.map_or(Rate::Unlimited, |profile| profile.rate);
+        Conditions {
+            run: run.key,
+            owner,
+            endpoint: run.endpoint,
+            kind: run.kind,
+            last_envelope: standing.last_envelope,
+            rate: if waits { delivery.rate.per_second() } else { None },
+            account: (run.account.as_str().into(), account_rate.per_second()),
+            batch: delivery.batch.get() as usize,
+            in_flight: delivery.in_flight.get() as usize,
+            timeout: delivery.timeout,
+            limits: limits(&delivery, self.args.keep_going),
+            canary: if rehearsal { Duration::ZERO } else { CANARY },
+        }
+    }
+
+    /// The built-in sandbox, for a rehearsal.
+    async fn sandbox(&self) -> Result<Option<Sandbox>, Failure> {
+        if self.inputs.profile.is_some() {
+            return Ok(None);
+        }
+        let settings = Settings {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            key: self.key.clone(),
+            journal: Journal::Nowhere,
+        };
+        let sandbox = Sandbox::start(settings).await;
+        sandbox
+            .map(Some)
+            .map_err(|error| Failure::new(exit::BUG, format!("the built-in sandbox cannot start: {error}")))
+    }
+
+    fn gateway(&self, frozen: &Frozen, sandbox: Option<&Sandbox>) -> Result<Arc<dyn Gateway>, Failure> {
+        let profile = self.inputs.profile.as_ref();
+        let base_url = match (profile, sandbox) {
+            (Some(profile), _) => profile.base_url.as_str().to_owned(),
+            (None, Some(sandbox)) => sandbox.base_url(),
+            (None, None) => String::new(),
+        };
+        let async_url = match (profile, sandbox) {
+            (Some(profile), _) => profile.async_url.as_ref().map_or_else(String::new, |url| url.as_str().to_owned()),
+            (None, Some(sandbox)) => sandbox.async_url(),
+            (None, None) => String::new(),
+        };
+        let proxy = profile.and_then(|profile| profile.proxy.clone());
+        let timeout = self.inputs.campaign.delivery.timeout;
+        let address = Address { base_url, async_url, proxy, timeout };
+        let rules = profile.map_or_else(Rules::default, |profile| Rules {
+            trust_status: profile.trust_status.clone(),
+            fatal_errors: profile.fatal_errors.clone(),
+        });
+        let key = self.key.expose_secret().to_owned().into();
+        let api = JsonApi::new(&address, frozen.brief.endpoint, key, rules)
+            .map_err(|error| Failure::wrong(error.to_string()))?;
+        Ok(Arc::new(api))
+    }
+}
+
+fn limits(delivery: &Delivery, keep_going: bool) -> Limits {
+    let stop_after = &delivery.stop_after;
+    Limits {
+        doubtful_envelopes: stop_after.doubtful_envelopes.get(),
+        same_error_in_a_row: stop_after.same_error_in_a_row.get(),
+        rejected: stop_after.rejected.fraction(),
+        unreachable: stop_after.unreachable,
+        keep_going,
+    }
+}
+
+/// Opens the frozen copies of a run: what is sent never depends on what the files say now.
+async fn thaw(folder: RunFolder) -> Result<(Frozen, Prepared<BufReader<File>>), Failure> {
+    blocking(move || {
+        let damaged = |error: String| {
+            Failure::storage(format!("the frozen copies in `{}` cannot be read: {error}", folder.path().display()))
+        };
+        let frozen = folder.frozen().map_err(|error| damaged(error.to_string()))?;
+        let path = folder.recipients();
+        let file = File::open(&path).map_err(|error| damaged(error.to_string()))?;
+        let mut load = |name: &str| {
+            let found = frozen.includes.iter().find(|(include, _)| include == name);
+            found.map(|(_, source)| source.clone()).ok_or_else(|| format!("the text `{name}` is not among the copies"))
+        };
+        let texts = Texts { places: None, load: &mut load };
+        let prepared = prepare(&frozen.brief, (BufReader::with_capacity(1 << 16, file), &path), texts, &frozen.today)
+            .map_err(|findings| {
+            damaged(findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>().join("; "))
+        })?;
+        Ok((frozen, prepared))
+    })
+    .await
+}

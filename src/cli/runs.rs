@@ -1,0 +1,96 @@
+//! Finding the run that a user names, and reading where it stands.
+
+use std::path::Path;
+
+use super::context::Context;
+use super::exit::{self, Failure};
+use crate::delivery::{RunLock, Standing};
+use crate::ledger::{Ledger, Progress, Run, State};
+use crate::manifest::{Profile, load_campaign};
+
+/// The run that `name` means: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
+pub(super) async fn find(ledger: Option<&dyn Ledger>, name: &str) -> Result<Run, Failure> {
+    let runs = match ledger {
+        Some(ledger) => ledger.runs().await?,
+        None => Vec::new(),
+    };
+    if let Some(run) = runs.iter().find(|run| run.name() == name) {
+        return Ok(run.clone());
+    }
+    let campaign = campaign_name(name);
+    let of_campaign = || runs.iter().filter(|run| run.campaign == campaign);
+    let latest = of_campaign().rfind(|run| run.live).or_else(|| of_campaign().next_back());
+    latest.cloned().ok_or_else(|| {
+        let names: Vec<String> = runs.iter().map(Run::name).collect();
+        let near = crate::finding::did_you_mean(name, names.iter().map(String::as_str));
+        let hint = near.map_or_else(
+            || "see `campaign status` for the runs of this state folder".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        Failure::wrong(format!("there is no run `{name}`; {hint}"))
+    })
+}
+
+/// The campaign that a file describes; a name that is no file is a campaign's name already.
+fn campaign_name(name: &str) -> String {
+    let path = Path::new(name);
+    if !path.is_file() {
+        return name.to_owned();
+    }
+    match load_campaign(path).value {
+        Some(campaign) => campaign.brief.name,
+        None => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+    }
+}
+
+/// Whether a process is sending this run now.
+pub(super) fn is_owned(context: &Context, run: &Run) -> Result<bool, Failure> {
+    let held = RunLock::is_held(&context.state()?, &run.campaign, &run.gateway);
+    Ok(held && run.owner.is_some() && run.progress == Progress::Open)
+}
+
+/// Where a run stands now.
+pub(super) async fn standing(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Standing, Failure> {
+    Ok(Standing::read(ledger, run, owned).await?)
+}
+
+/// The code that `run` would exit with for this run as it stands.
+pub(super) fn code(run: &Run, standing: &Standing, owned: bool) -> u8 {
+    match (owned, run.progress) {
+        (true, _) => exit::NOTHING,
+        (false, Progress::Open) if standing.counts.get(State::Planned) > 0 => match run.exit {
+            Some(code) if code != exit::FINE => code,
+            _ => exit::STOPPED,
+        },
+        (false, _) => {
+            let mut counts = standing.counts.clone();
+            // What a replaced run left is nobody's task any more.
+            let planned = counts.get(State::Planned);
+            counts.shift(State::Planned, State::Skipped, planned);
+            exit::code(None, &counts)
+        }
+    }
+}
+
+/// How a run stands, in a word or two.
+pub(super) fn progress(run: &Run, owned: bool) -> String {
+    match (owned, run.progress, &run.stopped) {
+        (true, ..) => "sending".to_owned(),
+        (false, Progress::Open, Some(reason)) => format!("stopped: {reason}"),
+        (false, Progress::Open, None) => "interrupted".to_owned(),
+        (false, Progress::Finished, _) => "finished".to_owned(),
+        (false, Progress::Replaced, _) => "replaced by a run with changed inputs".to_owned(),
+    }
+}
+
+/// A profile's host is the one it had at its first use, so that no slip sends the key and the list elsewhere.
+pub(super) async fn check_host(ledger: &dyn Ledger, profile: &Profile) -> Result<(), Failure> {
+    let (name, host) = (&profile.name, profile.hosts());
+    let known = ledger.remember_host(name, &host).await?;
+    if known == host {
+        return Ok(());
+    }
+    Err(Failure::wrong(format!(
+        "the gateway `{name}` was at {known} and is now at {host}; if that is right, say `campaign gateway trust {name}`"
+    )))
+}

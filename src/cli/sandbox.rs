@@ -1,0 +1,62 @@
+//! `campaign sandbox`: the emulated gateway as a server.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::json;
+
+use super::args::SandboxArgs;
+use super::context::Context;
+use super::exit::{self, Failure};
+use super::signals;
+use crate::delivery::Interrupt;
+use crate::sandbox::{ASSUMPTIONS, Journal, Sandbox, Settings};
+
+pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, Failure> {
+    if args.assumptions {
+        assumptions(context);
+        return Ok(exit::FINE);
+    }
+    let mut interrupt = signals::listen().map_err(|error| Failure::new(exit::BUG, error.to_string()))?;
+    let journal = args.journal.map_or(Journal::Nowhere, Journal::File);
+    let settings = Settings { listen: args.listen, key: args.key.clone().into(), journal };
+    let sandbox = Sandbox::start(settings)
+        .await
+        .map_err(|error| Failure::wrong(format!("the sandbox cannot start on {}: {error}", args.listen)))?;
+    let (base_url, async_url) = (sandbox.base_url(), sandbox.async_url());
+    if context.output.json {
+        context.output.object(&json!({ "base_url": base_url, "async_url": async_url, "key": args.key }));
+    } else {
+        context.output.result(&format!(
+            "the sandbox listens; it sends nothing to anybody\n\
+             a profile for gateways.yaml:\n\n\
+             rehearsal:\n  base_url: {base_url}\n  async_url: {async_url}\n  api_key: {{ env: CAMPAIGN_API_KEY }}   # {}\n\n\
+             Ctrl-C ends it\n",
+            args.key
+        ));
+    }
+    let ended = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|ended| *ended);
+    sandbox.stop().await;
+    Ok(match ended {
+        Ok(Interrupt::Gently(signal) | Interrupt::AtOnce(signal)) => exit::SIGNAL.saturating_add(signal),
+        _ => exit::FINE,
+    })
+}
+
+fn assumptions(context: &Context) {
+    if context.output.json {
+        let rows: Vec<_> = ASSUMPTIONS
+            .iter()
+            .map(|row| json!({ "id": row.id, "what": row.what, "choice": row.choice, "reason": row.reason }))
+            .collect();
+        return context.output.object(&json!({ "assumptions": rows, "exit": exit::FINE }));
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header([
+        "where the contract is silent",
+        "the sandbox",
+        "because",
+    ]);
+    for row in ASSUMPTIONS {
+        table.add_row([row.what, row.choice, row.reason]);
+    }
+    context.output.result(&format!("{table}\n"));
+}

@@ -1,0 +1,52 @@
+//! Signals become interrupts: the first asks to stop, the second to leave at once.
+
+use tokio::sync::watch;
+
+use crate::delivery::Interrupt;
+
+/// Listens for SIGINT, SIGTERM and SIGHUP for the rest of the process.
+///
+/// # Errors
+/// When the system does not let the process listen.
+#[cfg(unix)]
+pub(super) fn listen() -> std::io::Result<watch::Receiver<Interrupt>> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let (sender, receiver) = watch::channel(Interrupt::None);
+    tokio::spawn(async move {
+        loop {
+            let number = tokio::select! {
+                _ = interrupt.recv() => 2,
+                _ = terminate.recv() => 15,
+                _ = hangup.recv() => 1,
+            };
+            sender.send_modify(|state| *state = follow(*state, number));
+        }
+    });
+    Ok(receiver)
+}
+
+/// Listens for Ctrl-C for the rest of the process.
+///
+/// # Errors
+/// Never.
+#[cfg(not(unix))]
+pub(super) fn listen() -> std::io::Result<watch::Receiver<Interrupt>> {
+    let (sender, receiver) = watch::channel(Interrupt::None);
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() {
+            sender.send_modify(|state| *state = follow(*state, 2));
+        }
+    });
+    Ok(receiver)
+}
+
+fn follow(state: Interrupt, number: u8) -> Interrupt {
+    match state {
+        Interrupt::None => Interrupt::Gently(number),
+        Interrupt::Gently(_) | Interrupt::AtOnce(_) => Interrupt::AtOnce(number),
+    }
+}

@@ -1,0 +1,124 @@
+//! `campaign status`: runs, their counts, and what to do next.
+
+use comfy_table::{Table, presets};
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::exit::{self, Failure};
+use super::runs;
+use crate::delivery::Standing;
+use crate::ledger::{Ledger, Progress, Run, State};
+use crate::report::{counts_json, counts_line, thousands};
+
+pub(super) async fn status(context: &Context, name: Option<&str>) -> Result<u8, Failure> {
+    let ledger = context.existing_ledger().await?;
+    match name {
+        Some(name) => {
+            let run = runs::find(ledger.as_deref(), name).await?;
+            one(context, ledger.as_deref(), &run).await
+        }
+        None => all(context, ledger.as_deref()).await,
+    }
+}
+
+async fn one(context: &Context, ledger: Option<&dyn Ledger>, run: &Run) -> Result<u8, Failure> {
+    let Some(ledger) = ledger else { return Ok(exit::FINE) };
+    let owned = runs::is_owned(context, run)?;
+    let standing = runs::standing(ledger, run, owned).await?;
+    let code = runs::code(run, &standing, owned);
+    if context.output.json {
+        let mut object = record(run, &standing, owned);
+        object["exit"] = code.into();
+        context.output.object(&object);
+        return Ok(code);
+    }
+    let mut text = format!("{} · {} · {} · {}\n", run.name(), run.gateway, run.endpoint, runs::progress(run, owned));
+    text += &format!("  {} rows: {}\n", thousands(run.recipients), counts_line(&standing.counts));
+    text += &format!("  began {:.0}", run.began_at);
+    if let Some(ended) = run.ended_at {
+        text += &format!(" · last ended {ended:.0}");
+    }
+    text.push('\n');
+    if let Some(results) = &run.results {
+        text += &format!("  results: {results}\n");
+    }
+    text += &format!("next: {}\n", next(run, &standing, owned));
+    context.output.result(&text);
+    Ok(code)
+}
+
+async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failure> {
+    let runs = match ledger {
+        Some(ledger) => ledger.runs().await?,
+        None => Vec::new(),
+    };
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(["run", "gateway", "began", "rows", "state", "counts"]);
+    let mut objects = Vec::new();
+    for run in runs.iter().rev() {
+        let owned = runs::is_owned(context, run)?;
+        let standing = match (&run.counts, ledger) {
+            (Some((counts, _)), _) if !owned => counts.clone(),
+            (_, Some(ledger)) => runs::standing(ledger, run, owned).await?.counts,
+            (_, None) => continue,
+        };
+        objects.push(json!({
+            "run": run.name(), "campaign": run.campaign, "gateway": run.gateway, "rows": run.recipients,
+            "counts": counts_json(&standing), "state": runs::progress(run, owned), "exit": run.exit,
+        }));
+        table.add_row([
+            run.name(),
+            run.gateway.clone(),
+            format!("{:.0}", run.began_at),
+            thousands(run.recipients),
+            runs::progress(run, owned),
+            counts_line(&standing),
+        ]);
+    }
+    if context.output.json {
+        context.output.object(&json!({ "runs": objects, "exit": exit::FINE }));
+    } else if objects.is_empty() {
+        context.output.result("no runs yet\nnext: campaign init NAME\n");
+    } else {
+        context.output.result(&format!("{}\n", table.trim_fmt()));
+    }
+    Ok(exit::FINE)
+}
+
+fn record(run: &Run, standing: &Standing, owned: bool) -> Value {
+    json!({
+        "run": run.name(),
+        "campaign": run.campaign,
+        "edition": run.edition,
+        "gateway": run.gateway,
+        "endpoint": run.endpoint.name(),
+        "rows": run.recipients,
+        "counts": counts_json(&standing.counts),
+        "parts": standing.parts,
+        "state": runs::progress(run, owned),
+        "stopped": run.stopped,
+        "began_at": run.began_at.to_string(),
+        "ended_at": run.ended_at.map(|at| at.to_string()),
+        "results": run.results,
+    })
+}
+
+/// The command that a person needs next.
+pub(super) fn next(run: &Run, standing: &Standing, owned: bool) -> String {
+    let name = run.name();
+    if owned {
+        return format!("campaign stop {name}");
+    }
+    if run.progress == Progress::Open {
+        return "campaign run with the campaign's file, to go on".to_owned();
+    }
+    let bad: Vec<&str> = [State::InDoubt, State::Rejected, State::Invalid]
+        .into_iter()
+        .filter(|state| standing.counts.get(*state) > 0)
+        .map(State::name)
+        .collect();
+    if bad.is_empty() {
+        return format!("campaign results {name}");
+    }
+    format!("campaign results {name} --state {} --out -", bad.join(","))
+}

@@ -1,0 +1,184 @@
+//! Loading what a command names, and looking at it: campaign, profile, texts, recipients.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Zoned;
+use roaring::RoaringTreemap;
+
+use super::context::Context;
+use super::exit::{self, Failure};
+use crate::check::{Prepared, Survey, Tee, Terms, Texts, prepare, survey};
+use crate::finding::Finding;
+use crate::ledger::{Ledger, Run, RunId};
+use crate::manifest::{Campaign, GatewaySearch, Profile, check_against_profile, load_campaign, load_gateways};
+
+/// How much of a list is read at once.
+const BUFFER: usize = 1 << 16;
+
+/// A campaign with everything its files say.
+pub(super) struct Inputs {
+    pub(super) campaign: Campaign,
+    /// The gateway's profile; nothing for the built-in sandbox.
+    pub(super) profile: Option<Profile>,
+    /// What is worth knowing and refuses nothing.
+    pub(super) warnings: Vec<Finding>,
+    /// The date that texts see.
+    pub(super) today: String,
+}
+
+/// What a survey found, and what a run freezes.
+pub(super) struct Looked {
+    pub(super) survey: Survey,
+    pub(super) includes: Vec<(String, String)>,
+    pub(super) sha256: String,
+    /// The copy of the recipients.
+    pub(super) copy: Option<File>,
+}
+
+/// Loads a campaign file, and the profile of its gateway or of the one named instead.
+pub(super) fn load(context: &Context, file: &Path, gateway: Option<&str>) -> Result<Inputs, Failure> {
+    let loaded = load_campaign(file);
+    let Some(campaign) = loaded.value else { return Err(Failure::findings(loaded.findings)) };
+    let campaign = match gateway {
+        Some(gateway) => campaign.sent_through(gateway),
+        None => campaign,
+    };
+    let mut findings = loaded.findings;
+    let profile = if campaign.is_rehearsal() {
+        None
+    } else {
+        let place = campaign.places.of_key("gateway").filter(|_| gateway.is_none());
+        let profile = profile(context, &campaign.brief.gateway, Some(file)).map_err(|mut failure| {
+            failure.findings.iter_mut().filter(|finding| finding.place.is_none()).for_each(|finding| {
+                finding.place.clone_from(&place);
+            });
+            failure
+        })?;
+        findings.extend(check_against_profile(&campaign, &profile));
+        Some(profile)
+    };
+    if findings.iter().any(Finding::is_error) {
+        return Err(Failure::findings(findings));
+    }
+    let today = today(&campaign)?;
+    Ok(Inputs { campaign, profile, warnings: findings, today })
+}
+
+/// The profile of that name.
+pub(super) fn profile(context: &Context, name: &str, campaign: Option<&Path>) -> Result<Profile, Failure> {
+    let search = GatewaySearch {
+        explicit: context.global.gateways.clone(),
+        variable: None,
+        campaign: Some(campaign.map_or_else(|| PathBuf::from("campaign.yaml"), Path::to_owned)),
+        configuration: context.configuration(),
+    };
+    let loaded = load_gateways(&search);
+    let Some(gateways) = loaded.value else { return Err(Failure::findings(loaded.findings)) };
+    gateways.profile(name).cloned().map_err(|finding| Failure::findings(vec![*finding]))
+}
+
+fn today(campaign: &Campaign) -> Result<String, Failure> {
+    let now = Zoned::now();
+    let now = match &campaign.brief.timezone {
+        Some(zone) => now.in_tz(zone).map_err(|error| Failure::wrong(error.to_string()))?,
+        None => now,
+    };
+    Ok(now.date().to_string())
+}
+
+impl Inputs {
+    /// Opens the recipients and compiles the texts.
+    pub(super) fn open(&self) -> Result<Prepared<BufReader<File>>, Failure> {
+        let input = self.list()?;
+        self.prepare(BufReader::with_capacity(BUFFER, input))
+    }
+
+    /// Looks at all recipients, and copies them where somebody wants a copy.
+    pub(super) fn look(&self, already: &RoaringTreemap, copy: Option<File>) -> Result<Looked, Failure> {
+        let mut tee = Tee::new(BufReader::with_capacity(BUFFER, self.list()?), copy);
+        let (survey, includes) = {
+            let mut prepared = self.prepare(&mut tee)?;
+            let terms = Terms { brief: &self.campaign.brief, already };
+            let survey = survey(&mut prepared, &terms).map_err(Failure::findings)?;
+            (survey, prepared.messages.includes().to_vec())
+        };
+        let (copy, sha256) = tee.finish().map_err(|error| {
+            Failure::storage(format!("the recipients cannot be copied to the state folder: {error}"))
+        })?;
+        Ok(Looked { survey, includes, sha256, copy })
+    }
+
+    /// The texts that others include, and the hash of the recipients: what tells a changed input.
+    pub(super) fn fingerprint(&self) -> Result<(Vec<(String, String)>, String), Failure> {
+        let includes = self.open()?.messages.includes().to_vec();
+        let (_, sha256) = Tee::new(self.list()?, None::<File>)
+            .finish()
+            .map_err(|error| Failure::wrong(format!("the recipients cannot be read: {error}")))?;
+        Ok((includes, sha256))
+    }
+
+    fn list(&self) -> Result<File, Failure> {
+        let path = &self.campaign.recipients;
+        File::open(path).map_err(|error| {
+            let place = self.campaign.places.of_key("recipients.file");
+            let message = format!("the recipients `{}` cannot be opened: {error}", path.display());
+            Failure::findings(vec![Finding::error("recipients-missing", message).at(place)])
+        })
+    }
+
+    fn prepare<R: std::io::Read>(&self, input: R) -> Result<Prepared<R>, Failure> {
+        let campaign = &self.campaign;
+        let mut load = |name: &str| campaign.folders.read(name).map(|(_, text)| text);
+        let texts = Texts { places: Some(&campaign.places), load: &mut load };
+        prepare(&campaign.brief, (input, &campaign.recipients), texts, &self.today).map_err(Failure::findings)
+    }
+}
+
+/// The numbers that have a message of this campaign and edition through this gateway, and the round they are of.
+///
+/// The built-in sandbox forgets between runs, so a rehearsal is never guarded.
+pub(super) async fn already_sent(
+    ledger: &dyn Ledger,
+    campaign: &Campaign,
+    edition: &str,
+) -> Result<(RoaringTreemap, u32), Failure> {
+    let runs = runs_of(ledger, campaign, edition).await?;
+    let round = runs.iter().map(|run| run.round).max().unwrap_or(1);
+    if campaign.is_rehearsal() {
+        return Ok((RoaringTreemap::new(), round));
+    }
+    let keys: Vec<RunId> = runs.iter().filter(|run| run.round == round).map(|run| run.key).collect();
+    Ok((ledger.numbers_sent_to(&keys).await?, round))
+}
+
+/// The runs of this campaign and edition through this gateway, oldest first.
+pub(super) async fn runs_of(ledger: &dyn Ledger, campaign: &Campaign, edition: &str) -> Result<Vec<Run>, Failure> {
+    let brief = &campaign.brief;
+    let mut runs = ledger.runs().await?;
+    runs.retain(|run| run.campaign == brief.name && run.gateway == brief.gateway && run.edition == edition);
+    Ok(runs)
+}
+
+/// Looks at all recipients off the asynchronous threads, with what the ledger knows, if there is one.
+pub(super) async fn look(context: &Context, inputs: Arc<Inputs>) -> Result<Looked, Failure> {
+    let opened = Arc::clone(&inputs);
+    let edition = blocking(move || Ok(opened.open()?.edition)).await?;
+    let already = match context.existing_ledger().await? {
+        Some(ledger) => already_sent(ledger.as_ref(), &inputs.campaign, &edition).await?.0,
+        None => RoaringTreemap::new(),
+    };
+    blocking(move || inputs.look(&already, None)).await
+}
+
+/// Runs what reads files on a thread that may wait.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(Failure::new(exit::BUG, format!("a task ended early; this is a bug: {error}"))),
+    }
+}

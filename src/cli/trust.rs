@@ -1,0 +1,17 @@
+//! `campaign gateway trust`: accepts that a profile's host has changed.
+
+use super::context::Context;
+use super::exit::{self, Failure};
+use super::survey::profile;
+
+pub(super) async fn trust(context: &Context, name: &str) -> Result<u8, Failure> {
+    let profile = profile(context, name, None)?;
+    let host = profile.hosts();
+    context.ledger().await?.trust_host(name, &host).await?;
+    if context.output.json {
+        context.output.object(&serde_json::json!({ "gateway": name, "host": host, "exit": exit::FINE }));
+    } else {
+        context.output.result(&format!("`{name}` is trusted at {host}\n"));
+    }
+    Ok(exit::FINE)
+}
