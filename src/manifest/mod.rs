@@ -4,8 +4,8 @@
 //! once and each with its place. It reads no recipients, compiles no template, knows no network
 //! and no environment.
 //!
-//! The way of a file: bytes ([`file`]) become a tree with places ([`yaml`]), whose form is checked
-//! against the tables of [`keys`]; [`resolve`] and [`profile`] make the typed values of it.
+//! The way of a file: bytes (`file`) become a tree with places (`yaml`), whose form is checked
+//! against the tables of `keys`; `resolve` and `profile` make the typed values of it.
 
 mod align;
 mod campaign;

@@ -39,7 +39,7 @@ impl Places {
         if let Some(file) = self.files.get(name) {
             let start = chars_before(file.text(), line, column);
             let bytes = |chars: usize| file.text().char_indices().nth(chars).map_or(file.text().len(), |(at, _)| at);
-            return Some(Place::new(file, bytes(start)..bytes(start + length)));
+            return Some(Place::new(file, bytes(start)..bytes(start.saturating_add(length))));
         }
         let (_, node) = find(&self.root, name)?;
         let scalar = node.scalar()?;
@@ -47,7 +47,7 @@ impl Places {
         let exact = align(raw, scalar).and_then(|bytes| {
             let first = chars_before(&scalar.text, line, column);
             let start = *bytes.get(first)?;
-            let last = *bytes.get((first + length).max(first + 1) - 1)?;
+            let last = *bytes.get(first.checked_add(length.max(1))? - 1)?;
             let width = raw[last..].chars().next().map_or(0, char::len_utf8);
             Some(node.span.start + start..node.span.start + last + width)
         });

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use crate::finding::{Finding, Place, Source};
+use crate::finding::{Finding, Place, Severity, Source};
+
+/// The most findings about one file that are told.
+const MOST: usize = 100;
 
 /// What came of reading something: a value, and everything that was noticed.
 #[derive(Clone, Debug)]
@@ -40,11 +43,18 @@ impl Report {
         self.findings.push(finding.at(Place::new(&self.source, span.clone())));
     }
 
-    /// The findings in the order of the file, each once.
+    /// The findings in the order of the file, each once; of a great many only the first.
     pub(crate) fn into_findings(mut self) -> Vec<Finding> {
         let start = |finding: &Finding| finding.place.as_ref().map(|place| place.span.start);
         self.findings.sort_by_key(start);
         self.findings.dedup();
+        let rest = self.findings.split_off(self.findings.len().min(MOST));
+        if !rest.is_empty() {
+            let worst = rest.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Warning);
+            let message = format!("{} more problems are not shown", rest.len());
+            let finding = Finding { severity: worst, ..Finding::warning("more-findings", message) };
+            self.findings.push(finding.help("mend those that are shown, then check again"));
+        }
         self.findings
     }
 

@@ -2,7 +2,7 @@
 //! attribute, an argument or a keyword, and the tokens beside it tell which.
 
 use super::lex::{Kind, Token};
-use super::outline::{Reader, What};
+use super::outline::{Reader, Use, What};
 
 /// Words of the language that are no variables.
 const KEYWORDS: [&str; 14] =
@@ -45,7 +45,8 @@ impl Reader {
             _ if is_asked_for(after) => self.event(What::Ask(name.to_owned()), span),
             _ => {
                 let optional = has_default(after) || matches!(next, Some(Kind::Symbol("?." | "?[")));
-                self.event(What::Use { name: name.to_owned(), optional }, span);
+                let dotted = matches!(next, Some(Kind::Symbol(".")));
+                self.event(What::Use(Use { name: name.to_owned(), optional, dotted }), span);
             }
         }
     }
@@ -66,8 +67,8 @@ impl Reader {
             }
             [Token { kind: Kind::Symbol("[" | "?["), .. }, ..] => return self.event(What::AnyKey, &token.span),
             _ => {
-                let (name, optional) = ("recipient".to_owned(), false);
-                return self.event(What::Use { name, optional }, &token.span);
+                let name = "recipient".to_owned();
+                return self.event(What::Use(Use { name, ..Use::default() }), &token.span);
             }
         };
         let optional = has_default(rest) || is_asked_for(rest);

@@ -37,6 +37,26 @@ fn a_hostile_text_ends_soon_with_an_error() {
     }
 }
 
+#[test]
+fn the_deepest_texts_that_are_read_can_be_filled() {
+    let nested = |n: usize| format!("{{% if code %}}{{% include '{}' %}}{{% endif %}}", n + 1);
+    let texts: Vec<(String, String)> =
+        (0..14).map(|n| (n.to_string(), nested(n))).chain([("14".into(), "end".into())]).collect();
+    let texts: Vec<(&str, &str)> = texts.iter().map(|(name, source)| (name.as_str(), source.as_str())).collect();
+    assert_eq!(rendered(&messages("{% include '0' %}", &texts), &CELLS).as_deref(), Ok("end"));
+    let parents: Vec<(String, String)> = (0..14)
+        .map(|n| {
+            (n.to_string(), format!("{{% extends '{}' %}}{{% block a %}}{{{{ super() }}}}{n},{{% endblock %}}", n + 1))
+        })
+        .chain([("14".into(), "{% block a %}end{% endblock %}".into())])
+        .collect();
+    let parents: Vec<(&str, &str)> = parents.iter().map(|(name, source)| (name.as_str(), source.as_str())).collect();
+    let filled = rendered(&messages("{% extends '0' %}", &parents), &CELLS);
+    assert!(filled.is_ok_and(|text| text.starts_with("end13,12,")));
+    let elifs = format!("{{% if Note %}}{}{{% else %}}end{{% endif %}}", "{% elif Note %}".repeat(100));
+    assert_eq!(rendered(&messages(&elifs, &[]), &CELLS).as_deref(), Ok("end"));
+}
+
 fn fragment() -> impl Strategy<Value = String> {
     let value = prop::sample::select(vec![
         "code",
@@ -52,7 +72,7 @@ fn fragment() -> impl Strategy<Value = String> {
         "{'k':1}",
         "c",
         "x",
-        "loop.index",
+        "loop.index0",
         "range(end=3)",
         "(1+2)",
         "[code][0]",
@@ -61,7 +81,6 @@ fn fragment() -> impl Strategy<Value = String> {
         "code[::-1]",
         "recipient[code]",
         "not code",
-        "code.a",
         "code?.a",
         "recipient?['zz']",
         "throw(message='t')",
@@ -144,7 +163,10 @@ fn compiled(source: &str) -> Option<Messages> {
 proptest! {
     #[test]
     fn no_text_panics(parts in prop::collection::vec(fragment(), 1..4), code in "[ -~я😀]{0,9}") {
-        if let Some(compiled) = compiled(&parts.concat()) {
+        let parts = parts.concat();
+        // Every name that the fragments use is there.
+        let source = format!("{{% set x = 1 %}}{{% set c = 'x' %}}{{% for i in 'ab' %}}{parts}{{% endfor %}}");
+        if let Some(compiled) = compiled(&source) {
             let _ = rendered(&compiled, &["1", "Оля", &code, "n"]);
         }
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::engine::{MAX_BYTES, MAX_STEPS};
 use super::library::{Analysis, Library};
 use super::names::{Meaning, Names, Reach};
-use super::outline::{Event, What};
+use super::outline::{Event, Use, What};
 use super::problem::TextProblem;
 
 /// What has to be at hand when texts are filled.
@@ -108,13 +108,13 @@ impl<'j> Judge<'j> {
     fn wrong(&mut self, what: &What, scopes: &Scopes, asked: &HashSet<&str>) -> Option<Complaint> {
         let local = |name: &str| scopes.iter().any(|scope| scope.contains(name));
         match what {
-            What::Use { name, .. } | What::Ask(name) | What::Define { name, .. } if name.starts_with("__") => {
+            What::Use(Use { name, .. }) | What::Ask(name) | What::Define { name, .. } if name.starts_with("__") => {
                 let help = Some("names that begin with `__` are the template engine's own".to_owned());
                 Some(("unknown-variable", format!("`{name}` cannot be used"), help))
             }
-            What::Use { name, .. } if local(name) => None,
+            What::Use(Use { name, .. }) if local(name) => None,
             What::Key { .. } | What::AnyKey if local("recipient") => None,
-            What::Use { name, .. } if name == "recipient" && self.reach == Reach::Recipient => {
+            What::Use(Use { name, .. }) if name == "recipient" && self.reach == Reach::Recipient => {
                 let help = Some("name one column: `recipient[\"Header\"]`".to_owned());
                 Some((
                     "whole-recipient",
@@ -122,7 +122,11 @@ impl<'j> Judge<'j> {
                     help,
                 ))
             }
-            What::Use { name, optional } => self.variable(name, *optional || asked.contains(name.as_str())),
+            What::Use(Use { name, dotted: true, .. }) if !self.names.meanings(name, self.reach).is_empty() => {
+                let help = Some("leave out the dot and what follows it".to_owned());
+                Some(("unknown-variable", format!("`{name}` is a text and has no parts after a dot"), help))
+            }
+            What::Use(Use { name, optional, .. }) => self.variable(name, *optional || asked.contains(name.as_str())),
             What::Ask(name) if local(name) => None,
             What::Ask(name) => self.variable(name, true),
             What::Key { .. } | What::AnyKey if self.reach == Reach::Campaign => self.variable("recipient", false),

@@ -88,3 +88,15 @@ impl Messages {
         columns.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_can_be_shared_between_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Messages>();
+        shared::<Renderer<'static>>();
+    }
+}

@@ -17,11 +17,8 @@ pub(super) struct Event {
 /// What a template does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// Reads a variable; an optional one may be missing (`| default(…)`).
-    Use {
-        name: String,
-        optional: bool,
-    },
+    /// Reads a variable.
+    Use(Use),
     /// Asks whether a variable is there: `is defined` or `is undefined`.
     Ask(String),
     /// Reads `recipient["key"]`.
@@ -55,6 +52,16 @@ pub(super) enum What {
     StraySuper,
     /// A construct of tera that messages do not have; the words name it.
     Unsupported(&'static str),
+}
+
+/// How a variable is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Use {
+    pub(super) name: String,
+    /// Whether it may be missing: `| default(…)`.
+    pub(super) optional: bool,
+    /// Whether a part of it is meant: `name.part`.
+    pub(super) dotted: bool,
 }
 
 /// A loop, for the cost of one of its rounds.
@@ -249,7 +256,7 @@ mod tests {
 
     fn used(source: &str) -> Vec<String> {
         let name = |event: Event| match event.what {
-            What::Use { name, optional } => Some(if optional { format!("{name}?") } else { name }),
+            What::Use(Use { name, optional, .. }) => Some(if optional { format!("{name}?") } else { name }),
             What::Key { key, optional } => Some(format!("[{key}]{}", if optional { "?" } else { "" })),
             What::AnyKey => Some("[]".into()),
             What::Ask(name) => Some(format!("{name}?")),

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use tera::{ErrorKind, ReportError};
 
+use super::engine::MAX_BYTES;
 use super::names::Names;
 use crate::finding::did_you_mean;
 
@@ -32,6 +33,20 @@ const TAGS: [&str; 19] = [
     "endraw",
 ];
 
+/// How tera's messages begin that quote a value or speak of its types, and what is said instead.
+const OURS: [(&str, &str); 10] = [
+    ("The string `", "a value is not a number"),
+    ("The float ", "a value is not a whole number"),
+    ("Number `", "a number is too large"),
+    ("Value `", "a value is too large, or of a kind that does not fit here"),
+    ("Unable to perform ", "a calculation goes beyond what numbers can hold"),
+    ("Map does not have a key ", "a map does not have the key that is asked for"),
+    ("Invalid type for the value", "a filter or a test gets a value of a kind that it does not take"),
+    ("Math operations can only", "arithmetic needs numbers, and a cell is text until `| int` or `| float`"),
+    ("`+` requires both", "`+` adds numbers; to join texts write `~`, and for numbers `| int`"),
+    ("Tried to render a variable that is undefined", "a value is not defined"),
+];
+
 const UNEXPECTED_END: &str = "Unexpected end of input";
 
 /// What is wrong with a source that tera cannot read, and what to do.
@@ -46,8 +61,11 @@ pub(super) fn syntax(report: &ReportError, source: &str, names: &Names) -> (Stri
         }
         "Unexpected character" => {
             let character = source.get(span.start..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
-            let help = || "names have Latin letters, digits and `_`; for other headers write `recipient[\"Header\"]`";
-            (format!("`{character}` cannot stand here in a tag"), header.or_else(|| Some(help().into())))
+            let help = match character {
+                '“' | '”' | '„' | '«' | '»' | '‘' | '’' => "write straight quotes, `\"` or `'`",
+                _ => "names have Latin letters, digits and `_`; for other headers write `recipient[\"Header\"]`",
+            };
+            (format!("`{character}` cannot stand here in a tag"), header.or_else(|| Some(help.into())))
         }
         "Unknown tag" => {
             let help = match did_you_mean(meant, TAGS) {
@@ -60,7 +78,9 @@ pub(super) fn syntax(report: &ReportError, source: &str, names: &Names) -> (Stri
             Some((_, expected)) => {
                 let expected =
                     expected.trim_end_matches('.').replace("ident,", "a name,").replace("identifier", "a name");
-                (format!("`{meant}` cannot stand here; expected {}", quoted(&expected)), header)
+                let argument = source.get(..span.start).unwrap_or("").trim_end().ends_with('(') && expected == "a name";
+                let help = argument.then(|| "arguments have names, as in `default(value=\"friend\")`".to_owned());
+                (format!("`{meant}` cannot stand here; expected {}", quoted(&expected)), header.or(help))
             }
             None => (lowercase_first(message.trim_end_matches('.')), header),
         },
@@ -75,19 +95,17 @@ pub(super) fn span(report: &ReportError) -> Range<usize> {
 
 /// Why a template could not be filled with one row's values.
 pub(super) fn runtime(kind: &ErrorKind) -> String {
+    if matches!(kind, ErrorKind::Io(_)) {
+        return format!("the text becomes longer than {MAX_BYTES} bytes");
+    }
     let message = match kind {
         ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report) => report.message().to_owned(),
         other => other.to_string(),
     };
     // Tera goes on with lists of names, and quotes the text that is no number.
     let message = message.split(" Available ").next().unwrap_or("").trim_end_matches('.');
-    if message.starts_with("The string `") && message.contains("cannot be converted to") {
-        return "a value is not a number".into();
-    }
-    if message == "Tried to render a variable that is undefined" {
-        return "a value is not defined".into();
-    }
-    lowercase_first(message)
+    let ours = OURS.iter().find(|(theirs, _)| message.starts_with(theirs));
+    ours.map_or_else(|| lowercase_first(message), |(_, ours)| (*ours).to_owned())
 }
 
 /// What stands in the tag around a place, without its braces.
@@ -114,8 +132,18 @@ mod tests {
 
     #[test]
     fn a_cell_is_not_quoted() {
-        let kind = ErrorKind::Msg("The string `380501234567x` cannot be converted to an int in base 10".into());
-        assert_eq!(runtime(&kind), "a value is not a number");
+        for message in [
+            "The string `380501234567x` cannot be converted to an int in base 10",
+            "The float 380501234567.5 cannot be converted to an int (non-integer or out of i128 range)",
+            "Value `380501234567` is not a container; cannot check for containment",
+            "Value `380501234567` is out of range for `u8`",
+            "Number `380501234567` is out of range for i128",
+            "Unable to perform 380501234567 ** 380501234567",
+            "Map does not have a key 380501234567 and no default values were defined",
+        ] {
+            let shown = runtime(&ErrorKind::Msg(message.into()));
+            assert!(!shown.contains("050"), "{shown}");
+        }
         let kind = ErrorKind::Msg("Field `x` is not defined. Available fields: a, b".into());
         assert_eq!(runtime(&kind), "field `x` is not defined");
     }

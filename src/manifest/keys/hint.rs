@@ -73,6 +73,17 @@ fn places(name: &str) -> Vec<String> {
     found
 }
 
+/// Whether a campaign will have a key of that name and nothing has it now.
+pub(super) fn is_planned(name: &str) -> bool {
+    fn later(keys: &'static [Key], name: &str) -> bool {
+        keys.iter().any(|key| match key.shape {
+            Shape::Map(inner) => later(inner, name),
+            _ => key.mark == Mark::Later && key.name == name,
+        })
+    }
+    later(CAMPAIGN, name) && places(name).is_empty()
+}
+
 fn walk(keys: &'static [Key], above: &str, name: &str, found: &mut Vec<String>) {
     for key in keys.iter().filter(|key| key.mark != Mark::Later) {
         let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };

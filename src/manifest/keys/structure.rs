@@ -1,6 +1,6 @@
 //! Whether a file has the form that the tables give it. Finds everything, stops at nothing.
 
-use super::hint::hint;
+use super::hint::{hint, is_planned};
 use super::{CHANNELS, Key, Mark, Shape, campaign::TEXT_FILE, channel_item, find, names};
 use crate::domain::Channel;
 use crate::finding::{Finding, did_you_mean, list};
@@ -21,6 +21,10 @@ pub(crate) fn check(node: &Node, owner: &str, keys: &'static [Key], report: &mut
                 report.at(&entry.key_span, finding.help("remove it"));
             }
             Some(key) => value(key, entry, report),
+            None if is_planned(&entry.key) => {
+                let finding = Finding::error("not-supported", format!("`{}` is not supported yet", entry.key));
+                report.at(&entry.key_span, finding.help("remove it"));
+            }
             None => {
                 let finding = Finding::error("unknown-key", format!("unknown key `{}` in {owner}", entry.key));
                 report.at(&entry.key_span, finding.help(hint(&entry.key, keys)));
@@ -55,7 +59,10 @@ fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
     let node = &entry.value;
     match (key.shape, &node.content) {
         (Shape::Map(keys), _) if node.entries().is_some() => check_whole(entry, keys, report),
-        (Shape::Message, Content::Map(_)) => check_whole(entry, TEXT_FILE, report),
+        // `{name}` is a text in braces rather than a map: nothing stands behind its keys.
+        (Shape::Message, Content::Map(entries)) if !entries.iter().all(|inner| inner.value.is_null()) => {
+            check_whole(entry, TEXT_FILE, report)
+        }
         (Shape::Texts, _) if node.entries().is_some() => texts(node, report),
         (Shape::Properties, _) if node.entries().is_some() => {}
         (Shape::Channels, Content::List(items)) if !items.is_empty() => {

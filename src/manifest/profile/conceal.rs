@@ -1,15 +1,16 @@
 //! The text of gateways.yaml as findings may show it: without anything that could be a key.
 
-/// The same text with everything behind `api_key:` replaced, unless it names `env` or `file`.
+use super::load::is_variable;
+
+/// The same text with everything behind `api_key` and `secret` replaced, unless it names `env` or `file`.
 ///
 /// Every byte is replaced by one byte, so places stay right.
 pub(super) fn conceal(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut expects_key = false;
     for line in text.split_inclusive('\n') {
-        let begins = line.find("api_key").filter(|_| !line.trim_start().starts_with('#'));
-        let (open, rest) = match begins {
-            Some(at) => line.split_at(at + "api_key".len()),
+        let (open, rest) = match begin(line) {
+            Some(at) => line.split_at(at),
             None if expects_key && !line.trim().is_empty() => ("", line),
             None => {
                 shown.push_str(line);
@@ -30,10 +31,23 @@ pub(super) fn conceal(text: &str) -> String {
     shown
 }
 
+/// Where a line's `api_key` or `secret:` ends; a comment has none.
+fn begin(line: &str) -> Option<usize> {
+    if line.trim_start().starts_with('#') {
+        return None;
+    }
+    let end = |word: &str| line.find(word).map(|at| at + word.len());
+    let is_key = |&at: &usize| line[at..].trim_start_matches(['"', '\'', ' ']).starts_with(':');
+    [end("api_key"), end("secret").filter(is_key)].into_iter().flatten().min()
+}
+
 /// Whether it says `env: NAME` or `file: PATH`, as a flow map or as the first key of a block.
 fn is_reference(value: &str) -> bool {
     let inner = value.trim().trim_start_matches('{').trim_start();
-    inner.starts_with("env:") || inner.starts_with("file:") || inner.is_empty()
+    match inner.strip_prefix("env:") {
+        Some(name) => is_variable(name.split(['}', '#']).next().unwrap_or("").trim()),
+        None => inner.is_empty() || inner.starts_with("file:"),
+    }
 }
 
 #[cfg(test)]
@@ -48,6 +62,10 @@ mod tests {
             ("  api_key: s3cret\n", "  api_key: ******\n"),
             ("  api_key: \"s3cret\" # x\n", "  api_key: \"******* * *\n"),
             ("  api_key: { env: KEY }\n", "  api_key: { env: KEY }\n"),
+            ("  api_key: { env: s3-cret }\n", "  api_key: * **** ******* *\n"),
+            ("  api_key s3cret\n", "  api_key ******\n"),
+            ("  hook: { secret: s3cret }\n", "  hook: { secret: ****** *\n"),
+            ("  api_key: { file: secrets/a.key }\n", "  api_key: { file: secrets/a.key }\n"),
             ("  api_key:\n    env: KEY\n", "  api_key:\n    env: KEY\n"),
             ("  api_key:\n    s3cret\n  rate: 1/s\n", "  api_key:\n    ******\n  rate: 1/s\n"),
             ("a: { api_key: {s3cret} }\n", "a: { api_key: ******** *\n"),

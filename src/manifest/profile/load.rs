@@ -177,7 +177,8 @@ fn key_source(section: Section<'_>, file: &Path, report: &mut Report) -> Option<
     }
 }
 
-fn is_variable(name: &str) -> bool {
+/// Whether it can be the name of an environment variable.
+pub(super) fn is_variable(name: &str) -> bool {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
@@ -204,4 +205,168 @@ fn rate(section: Section<'_>, (loopback, span): (bool, &Range<usize>), report: &
 fn items<'n>(section: Section<'n>, key: &str) -> impl Iterator<Item = &'n str> {
     let items: &'n [Node] = section.value(key).and_then(Node::items).unwrap_or_default();
     items.iter().filter_map(|item| Some(item.scalar()?.text.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::finding::show;
+    use crate::manifest::{check_against_profile, load_campaign};
+
+    const FULL: &str = "production:
+  base_url: https://gateway.example/
+  async_url: https://async.gateway.example
+  api_key: { env: CAMPAIGN_API_KEY }
+  rate: 100/s
+  limits: { recipients: 50000 }
+  trust_status: [429, 503]
+  proxy: http://proxy.example:3128
+local:
+  base_url: http://127.0.0.1:8025
+  api_key: { file: secrets/local.key }
+  account: shared
+  batch_limit: 20
+  fatal_errors: [No route]
+";
+
+    fn load(yaml: &str) -> (tempfile::TempDir, Loaded<Gateways>) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("gateways.yaml");
+        fs::write(&file, yaml).unwrap();
+        let loaded = load_gateways(&GatewaySearch { explicit: Some(file), ..GatewaySearch::default() });
+        (folder, loaded)
+    }
+
+    fn profile_with(line: &str) -> Vec<(&'static str, usize, usize)> {
+        let yaml = format!("a:\n  base_url: https://g.example\n  api_key: {{ env: KEY }}\n  rate: 10/s\n{line}\n");
+        let (_folder, loaded) = load(&yaml);
+        assert!(loaded.value.is_none(), "{line}");
+        told(&loaded)
+    }
+
+    fn told(loaded: &Loaded<Gateways>) -> Vec<(&'static str, usize, usize)> {
+        let findings = loaded.findings.iter();
+        findings
+            .map(|finding| (finding.rule, finding.place.as_ref().unwrap()))
+            .map(|(rule, at)| (rule, at.line(), at.column()))
+            .collect()
+    }
+
+    #[test]
+    fn profiles_are_understood_with_their_defaults() {
+        let (folder, loaded) = load(FULL);
+        let gateways = loaded.value.unwrap();
+        let production = gateways.profile("production").unwrap();
+        assert_eq!(production.base_url.as_str(), "https://gateway.example");
+        assert_eq!((production.rate, production.batch_limit.get()), (Rate::PerSecond(100.0), 100));
+        assert_eq!(production.recipients_limit, Some(50_000));
+        assert_eq!(production.trust_status, [429, 503]);
+        assert_eq!(production.fatal_errors, ["Not enough money"]);
+        assert_eq!(production.account, "production@gateway.example");
+        assert!(!production.is_loopback());
+        let local = gateways.profile("local").unwrap();
+        assert_eq!((local.rate, local.account.as_str(), local.is_loopback()), (Rate::Unlimited, "shared", true));
+        assert_eq!(local.api_key, KeySource::File(folder.path().join("secrets/local.key")));
+        assert_eq!(local.fatal_errors, ["No route"]);
+    }
+
+    #[test]
+    fn what_a_profile_may_not_say_is_told_where_it_stands() {
+        let cases = [
+            ("  hook: { public_url: x }", ("not-supported", 5, 3)),
+            ("  async_url: http://g.example", ("gateway-address", 5, 14)),
+            ("  trust_status: [200]", ("out-of-range", 5, 18)),
+            ("  batch_limit: 0", ("out-of-range", 5, 16)),
+            ("  proxy: nonsense", ("proxy-address", 5, 10)),
+            ("  bas_url: x", ("unknown-key", 5, 3)),
+            ("sandbox:\n  base_url: http://localhost\n  api_key: { env: KEY }", ("reserved-name", 5, 1)),
+            ("Pro:\n  base_url: http://localhost\n  api_key: { env: KEY }", ("profile-name", 5, 1)),
+            ("b:\n  base_url: https://b.example\n  api_key: { env: KEY }", ("missing-key", 5, 1)),
+            ("b:\n  base_url: https://b.example\n  api_key: { env: KEY }\n  rate: unlimited", ("unlimited-rate", 8, 9)),
+            ("b: x", ("wrong-type", 5, 1)),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(profile_with(line), [expected], "{line}");
+        }
+    }
+
+    #[test]
+    fn a_key_written_into_the_file_is_refused_and_never_shown() {
+        let keys = [
+            "api_key: s3cret",
+            "api_key: \"s3cret\"",
+            "api_key: {s3cret}",
+            "api_key: { value: s3cret }",
+            "api_key:\n    s3cret",
+            "api_key:\n    value: s3cret",
+            "api_key: [s3cret]",
+            "api_key: s3cret: x",
+            "api_key: 's3cret",
+            "api_key: { env: s3cret-with-dashes }",
+        ];
+        for key in keys {
+            let (_folder, loaded) = load(&format!("a:\n  base_url: https://g.example\n  rate: 1/s\n  {key}\n"));
+            let text = show(&loaded.findings, false);
+            assert!(loaded.value.is_none(), "{key}");
+            assert!(!text.contains("s3cret"), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_gateway_says_what_was_meant_or_where_profiles_were_looked_for() {
+        let (_folder, loaded) = load(FULL);
+        let gateways = loaded.value.unwrap();
+        let help = |name: &str| gateways.profile(name).unwrap_err().help.unwrap();
+        assert_eq!(help("prodution"), "did you mean `production`?");
+        assert!(help("zzzzzz").contains("has `production` and `local`"));
+        let folder = tempfile::tempdir().unwrap();
+        let search = GatewaySearch { campaign: Some(folder.path().join("c/a.yaml")), ..GatewaySearch::default() };
+        let none = load_gateways(&search).value.unwrap();
+        let help = none.profile("production").unwrap_err().help.unwrap();
+        assert!(help.contains("c/gateways.yaml") && help.contains("it was looked for"), "{help}");
+    }
+
+    #[test]
+    fn profiles_are_found_beside_the_campaign_then_above_then_in_the_configuration() {
+        let house = tempfile::tempdir().unwrap();
+        let place = |name: &str| house.path().join(name);
+        fs::create_dir_all(place("campaigns")).unwrap();
+        fs::create_dir_all(place("config")).unwrap();
+        let search = GatewaySearch {
+            campaign: Some(place("campaigns/a.yaml")),
+            configuration: Some(place("config")),
+            ..GatewaySearch::default()
+        };
+        let found = || load_gateways(&search).value.unwrap().file().map(Path::to_owned);
+        assert_eq!(found(), None);
+        for name in ["config/gateways.yaml", "gateways.yaml", "campaigns/gateways.yaml"] {
+            fs::write(place(name), FULL).unwrap();
+            assert_eq!(found(), Some(place(name)));
+        }
+        let named = GatewaySearch { variable: Some(place("none.yaml")), ..search.clone() };
+        assert_eq!(load_gateways(&named).findings[0].rule, "file-missing");
+    }
+
+    #[test]
+    fn a_campaign_asks_for_no_more_than_its_profile_allows() {
+        let cases = [
+            ("delivery: { batch: 101, rate: 101/s }\n", vec!["batch-limit", "rate-limit"]),
+            ("delivery: { batch: 100, rate: 100/s }\n", vec![]),
+            ("delivery: { rate: unlimited }\n", vec!["unlimited-rate"]),
+            ("", vec![]),
+        ];
+        let (folder, loaded) = load(FULL);
+        let gateways = loaded.value.unwrap();
+        for (delivery, rules) in cases {
+            let file = folder.path().join("a.yaml");
+            fs::write(&file, format!("{delivery}recipients: {{ file: a.csv }}\nchannels: [hlr]\n")).unwrap();
+            let campaign = load_campaign(&file).value.unwrap();
+            let findings = check_against_profile(&campaign, gateways.profile("production").unwrap());
+            assert_eq!(findings.iter().map(|finding| finding.rule).collect::<Vec<_>>(), rules);
+            let local = gateways.profile("local").unwrap();
+            assert!(campaign.delivery.within(local).batch <= local.batch_limit);
+        }
+    }
 }

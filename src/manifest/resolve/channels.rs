@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Resolver;
 use super::carried::not_carried;
 use crate::domain::{Channel, Content, OperationKind, Text};
-use crate::finding::{Finding, list};
+use crate::finding::Finding;
 use crate::manifest::keys::{CHANNELS, channel_item};
 use crate::manifest::section::Section;
 
@@ -39,7 +39,7 @@ impl Resolver<'_> {
         let kind = self.kind(root, &slots);
         let stages: Vec<_> = slots.iter().map(|slot| self.stage(kind, slot)).collect();
         if let Some(kind) = kind {
-            self.refuse_not_carried(kind, &slots);
+            self.refuse_not_carried((kind, root.has("operation")), &slots);
             self.refuse_two_short_links(&slots);
             self.refuse_collisions(kind, &slots);
         }
@@ -79,22 +79,21 @@ impl Resolver<'_> {
         Some(kind).filter(|_| possible && !slots.is_empty())
     }
 
-    fn refuse_not_carried(&mut self, kind: OperationKind, slots: &[Slot<'_>]) {
-        let channels: Vec<&str> = slots.iter().map(|slot| slot.channel.name()).collect();
+    fn refuse_not_carried(&mut self, (kind, forced): (OperationKind, bool), slots: &[Slot<'_>]) {
+        let help = match kind {
+            OperationKind::Pipeline if forced => "remove it, or remove `operation: pipeline`",
+            OperationKind::Pipeline => {
+                "remove it, or use channels with an operation of their own: one alone, \
+                 `viber` then `sms`, `rcs` then `sms`, or `rcs` then `viber` then `sms`"
+            }
+            _ => "remove it",
+        };
         for slot in slots {
             for key in ["image", "link", "button", "carousel", "lifetime", "short_link", "dtmf"] {
                 let Some(entry) = slot.section.entry(key) else { continue };
                 let Some(why) = not_carried(kind, slot.channel, key) else { continue };
-                let message = format!("`{kind}` cannot carry `{key}` of `{}`: {why}", slot.channel);
-                let because = match kind {
-                    OperationKind::Pipeline => format!(
-                        "remove it; {} is sent as a pipeline, only {} have operations of their own",
-                        list(channels.iter().copied()).replace(" or ", ", "),
-                        "a single channel (not `whatsapp`), `viber` `sms`, `rcs` `sms` and `rcs` `viber` `sms`",
-                    ),
-                    _ => "remove it".to_owned(),
-                };
-                self.report.at(&entry.key_span, Finding::error("not-carried", message).help(because));
+                let message = format!("a `{kind}` cannot carry `{key}` of `{}`: {why}", slot.channel);
+                self.report.at(&entry.key_span, Finding::error("not-carried", message).help(help));
             }
         }
     }

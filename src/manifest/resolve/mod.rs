@@ -68,11 +68,10 @@ impl Resolver<'_> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let list = recipients.text("file").map(|file| folder.join(file));
         let results = root.text("results").map(|file| folder.join(file));
-        if let Some((_, span)) = root.typed("results").filter(|_| results.is_some()) {
-            if results == list || results.as_deref() == Some(path) {
-                let finding = Finding::error("results-overwrite", "the results would overwrite a file of the campaign");
-                self.report.at(span, finding.help("name another file, or remove `results`"));
-            }
+        let overwrites = results.is_some() && (results == list || results.as_deref() == Some(path));
+        if let Some((_, span)) = root.typed("results").filter(|_| overwrites) {
+            let finding = Finding::error("results-overwrite", "the results would overwrite a file of the campaign");
+            self.report.at(span, finding.help("name another file, or remove `results`"));
         }
         let (name, gateway) = (name?, root.text("gateway")?.to_owned());
         Some(Campaign {
@@ -112,3 +111,6 @@ fn duplicates(recipients: Section<'_>) -> Option<Duplicates> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

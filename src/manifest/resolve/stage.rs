@@ -86,11 +86,11 @@ impl Resolver<'_> {
                 self.require(slot, (key, "a voice message names who speaks"));
             }
         }
-        if let Some((gender, span)) = slot.section.typed("gender") {
-            if !matches!(gender, "male" | "female") && !gender.contains("{{") && !gender.contains("{%") {
-                let message = format!("`gender` is `{gender}`, but must be `male` or `female`");
-                self.report.at(span, Finding::error("unknown-value", message).help("write `gender: female`"));
-            }
+        let plain = |gender: &str| !gender.contains("{{") && !gender.contains("{%");
+        let wrong = |(gender, _): &(&str, _)| plain(gender) && !matches!(*gender, "male" | "female");
+        if let Some((gender, span)) = slot.section.typed("gender").filter(wrong) {
+            let message = format!("`gender` is `{gender}`, but must be `male` or `female`");
+            self.report.at(span, Finding::error("unknown-value", message).help("write `gender: female`"));
         }
         let message = self.slot_text(slot, "message");
         let (gender, language, name) =

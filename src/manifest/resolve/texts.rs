@@ -8,6 +8,8 @@ use crate::finding::{Finding, Place, Source};
 use crate::manifest::align::align;
 use crate::manifest::yaml::{Entry, Node, Scalar};
 
+/// The most bytes of an inline text, as many as a text file may have.
+const LARGEST: usize = 64 * 1024;
 /// Endings by which the name of a text file is told from a text.
 const ENDINGS: [&str; 6] = [".txt", ".tera", ".md", ".html", ".j2", ".tpl"];
 
@@ -17,7 +19,7 @@ impl Resolver<'_> {
         match entry.value.scalar() {
             Some(scalar) if !scalar.is_null() => self.inline(path, entry, scalar),
             Some(_) => None,
-            None => self.from_file(entry),
+            None => self.file(entry),
         }
     }
 
@@ -36,14 +38,16 @@ impl Resolver<'_> {
             let help = format!("write `{}: {{ file: {text} }}`", entry.key);
             self.report.at(&entry.value.span, Finding::error("looks-like-a-file", message).help(help));
         }
-        for braces in single_braces(&text) {
-            let finding = braces_finding(&text, &braces);
-            self.report.at(&self.part(&entry.value, scalar, &braces), finding);
+        if text.len() > LARGEST {
+            let finding = Finding::error("text-too-long", format!("`{}` is longer than 64 KiB", entry.key));
+            self.report.at(&entry.key_span, finding.help("a message is short; is a quote missing?"));
+            return None;
         }
+        self.inline_braces(&entry.value, scalar, &text);
         Some(Text { name: path, source: text })
     }
 
-    fn from_file(&mut self, entry: &Entry) -> Option<Text> {
+    fn file(&mut self, entry: &Entry) -> Option<Text> {
         let file = &entry.value.get("file")?.value;
         let name = file.scalar().filter(|scalar| !scalar.is_null())?.text.trim();
         let found = match self.folders.find(name) {
@@ -82,14 +86,21 @@ impl Resolver<'_> {
         }
     }
 
-    /// The bytes of the file in which a part of an inline text stands; else all of it.
-    fn part(&self, node: &Node, scalar: &Scalar, part: &Range<usize>) -> Range<usize> {
-        let chars = |to: usize| scalar.text.get(..to).map_or(0, |text| text.chars().count());
-        let exact = align(self.report.slice(&node.span), scalar).and_then(|bytes| {
-            let (first, last) = (*bytes.get(chars(part.start))?, *bytes.get(chars(part.end) - 1)?);
-            Some(node.span.start + first..node.span.start + last + 1)
-        });
-        exact.unwrap_or_else(|| node.span.clone())
+    /// Warns of names in single braces, each at its place if that can be told.
+    fn inline_braces(&mut self, node: &Node, scalar: &Scalar, text: &str) {
+        let found = single_braces(text);
+        if found.is_empty() {
+            return;
+        }
+        let bytes = align(self.report.slice(&node.span), scalar);
+        let chars = |to: usize| text.get(..to).map_or(0, |text| text.chars().count());
+        for braces in found {
+            let exact = bytes.as_ref().and_then(|bytes| {
+                let (first, last) = (*bytes.get(chars(braces.start))?, *bytes.get(chars(braces.end) - 1)?);
+                Some(node.span.start + first..node.span.start + last + 1)
+            });
+            self.report.at(&exact.unwrap_or_else(|| node.span.clone()), braces_finding(text, &braces));
+        }
     }
 }
 

@@ -67,12 +67,7 @@ fn finding(error: &ScanError, spot: &Spot<'_>) -> (Finding, Range<usize>) {
         | E::InvalidBlockScalarHeader
         | E::BlockSequenceEntryNotAllowed
         | E::MisplacedFlowCollectionEnd => spot.first_character(),
-        E::SimpleKeyExpected | E::InvalidSimpleKey => (
-            Finding::error("yaml-syntax", "this line is neither `key: value` nor part of a text").help(
-                "if a key is meant, put `: ` after it; if it continues the text above, indent it deeper than its key",
-            ),
-            spot.trimmed_line(),
-        ),
+        E::SimpleKeyExpected | E::InvalidSimpleKey => spot.no_key(),
         E::ExpectedFlowMappingSeparator
         | E::ExpectedFlowSequenceSeparator
         | E::UnclosedFlowCollection { .. }
@@ -178,11 +173,22 @@ impl<'t> Spot<'t> {
         (finding.help(ALIGN_IT), self.trimmed_line())
     }
 
+    fn no_key(&self) -> (Finding, Range<usize>) {
+        let finding = Finding::error("yaml-syntax", "this line is neither `key: value` nor part of a text");
+        let help =
+            "if a key is meant, put `: ` after it; if it continues the text above, indent it deeper than its key";
+        (finding.help(help), self.trimmed_line())
+    }
+
     /// A second colon: in a text that needs quotes, or a key indented under a finished value.
     fn colon(&self) -> (Finding, Range<usize>) {
         if self.before().contains(": ") {
             let finding = Finding::error("yaml-quote", "the `:` inside this text is read as the end of another key");
             return (finding.help(QUOTE_IT), self.value());
+        }
+        if self.trimmed_line().start == self.line.start && self.line.start > 0 {
+            let above = Spot::new(self.text, self.text[..self.line.start].trim_end().len());
+            return above.no_key();
         }
         let message = "this line is indented deeper than the line above, which is complete already";
         (Finding::error("yaml-indentation", message).help(ALIGN_IT), self.trimmed_line())

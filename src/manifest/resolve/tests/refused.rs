@@ -1,0 +1,243 @@
+//! What is told about a campaign file, and where.
+
+use super::*;
+
+#[test]
+fn slips_in_a_message_are_told_before_garbage_is_sent() {
+    let long = format!("\"{}\"", "x ".repeat(33_000));
+    let cases = [
+        ("Sale #1 today", "cut-text", 5, 18),
+        ("!Important news", "yaml-tag", 5, 14),
+        ("&Co says hi", "yaml-anchor", 5, 14),
+        ("*bold* text", "yaml-quote", 5, 14),
+        ("{{ first_name }}", "unquoted-template", 5, 14),
+        ("{{ first_name }}, hi", "unquoted-template", 5, 14),
+        ("{first_name}", "wrong-type", 5, 15),
+        ("[SALE]", "wrong-type", 5, 15),
+        ("[SALE] now", "yaml-quote", 5, 14),
+        ("Hi: there", "yaml-quote", 5, 14),
+        ("welcome.sms.txt", "looks-like-a-file", 5, 14),
+        ("Hi {first_name}!", "single-braces", 5, 17),
+        ("'don't'", "yaml-quote", 5, 19),
+        ("\"Hi", "yaml-quote", 5, 14),
+        ("@home", "yaml-quote", 5, 14),
+        ("\"\"", "empty-text", 5, 5),
+        ("\"  \"", "empty-text", 5, 5),
+        ("", "empty-value", 5, 5),
+        ("null", "empty-value", 5, 5),
+        ("{ file: no.txt }", "text-file", 5, 22),
+        ("{ file: ../x.txt }", "text-file", 5, 22),
+        ("{ file: blank.txt }", "empty-text", 5, 22),
+        ("{ file: braces.txt }", "single-braces", 2, 1),
+        (&long, "text-too-long", 5, 5),
+        ("{ fil: blank.txt }", "missing-key", 5, 5),
+        ("| text", "yaml-quote", 5, 14),
+        ("\"50\\% off\"", "yaml-quote", 5, 14),
+    ];
+    let house = House::new();
+    for (message, rule, line, column) in cases {
+        let loaded = house.load(with_message(message));
+        assert!(told(&loaded).contains(&(rule, line, column)), "{message}: {}", show(&loaded.findings, false));
+        let warns = rule == "single-braces";
+        assert_eq!(loaded.value.is_some(), warns, "{message}");
+    }
+}
+
+#[test]
+fn what_the_contract_refuses_is_told_with_its_key() {
+    let cases = [
+        ("- rcs: { signature: Co, message: Hi }\n", vec![("missing-key", 3, 3); 3]),
+        (
+            "- rcs: { signature: C, message: H, image: i, button: b, link: l, lifetime: 59 }\n",
+            vec![("out-of-range", 3, 76)],
+        ),
+        ("- viber: { signature: Co, message: Hi, lifetime: 3d }\n", vec![("out-of-range", 3, 50)]),
+        ("- sms: { signature: Co, message: Hi, lifetime: 1m }\n", vec![("out-of-range", 3, 48)]),
+        ("- telegram: { message: '1234', lifetime: 30s }\n", vec![("out-of-range", 3, 42)]),
+        ("- viber: { signature: Co, message: Hi, image: i }\n", vec![("viber-type", 3, 3); 2]),
+        ("- viber: { signature: Co, type: image, image: i, message: Hi }\n", vec![("viber-type", 3, 50)]),
+        ("- viber: { signature: Co, type: video, message: Hi }\n", vec![("unknown-value", 3, 33)]),
+        ("- viber: { signature: Co, carousel: [{ image: i, url: u, button: b }] }\n", vec![("out-of-range", 3, 27)]),
+        (
+            "- viber: { signature: Co, carousel: [{ image: i, url: u, button: b }, { url: u, button: b }] }\n",
+            vec![("missing-key", 3, 73)],
+        ),
+        (
+            "- sms: { signature: A, message: B }\n- sms: { signature: A, message: B }\n",
+            vec![("repeated-channel", 4, 3)],
+        ),
+        ("- hlr\n- sms: { signature: A, message: B }\n", vec![("stands-alone", 3, 3)]),
+        ("- hlr\noperation: pipeline\n", vec![("stands-alone", 4, 12)]),
+        ("- voice: { message: Hi }\n", vec![("missing-key", 3, 3); 3]),
+        ("- voice: { message: Hi, gender: robot, language: l, name: n }\n", vec![("unknown-value", 3, 33)]),
+        ("- whatsapp: { message: Hi }\n", vec![("missing-key", 3, 3)]),
+    ];
+    let house = House::new();
+    for (channels, expected) in cases {
+        let loaded = house.load(with_channels(channels));
+        assert_eq!(told(&loaded), expected, "{channels}{}", show(&loaded.findings, false));
+    }
+}
+
+#[test]
+fn what_an_operation_cannot_carry_is_never_dropped_in_silence() {
+    let sms = "- sms: { signature: A, message: B, lifetime: 1h }\n";
+    let viber = "- viber: { signature: A, message: B, lifetime: 1h }\n";
+    let full_rcs = "- rcs: { signature: A, message: B, image: i, button: b, link: l, short_link: true }\n";
+    let cards = "[{ image: i, url: u, button: b }, { image: i, url: u, button: b }]";
+    let cases = [
+        (format!("{sms}operation: pipeline\n"), vec![("not-carried", 3, 36)]),
+        (format!("{viber}{sms}"), vec![("not-carried", 4, 36)]),
+        (format!("{full_rcs}{viber}- sms: {{ signature: A, message: B }}\n"), vec![("not-carried", 4, 38)]),
+        (
+            format!("- sms: {{ signature: A, message: B }}\n{full_rcs}"),
+            vec![("not-carried", 4, 36), ("not-carried", 4, 46), ("not-carried", 4, 57), ("not-carried", 4, 66)],
+        ),
+        (
+            format!("- viber: {{ signature: A, carousel: {cards} }}\n- sms: {{ signature: A, message: B }}\n"),
+            vec![("not-carried", 3, 26)],
+        ),
+        (
+            "- viber: { signature: A, message: B, type: image, image: i }\noperation: pipeline\n".to_owned(),
+            vec![("not-carried", 3, 44), ("not-carried", 3, 51)],
+        ),
+        (format!("{full_rcs}- sms: {{ signature: A, message: B, short_link: false }}\n"), vec![("short-link", 4, 48)]),
+        (
+            "- voice: { message: B, dtmf: true }\n- sms: { signature: A, message: B }\n".to_owned(),
+            vec![("not-carried", 3, 24)],
+        ),
+    ];
+    let house = House::new();
+    for (channels, expected) in cases {
+        let loaded = house.load(with_channels(&channels));
+        assert_eq!(told(&loaded), expected, "{channels}{}", show(&loaded.findings, false));
+    }
+}
+
+#[test]
+fn extra_properties_may_not_hide_known_ones() {
+    let fields =
+        |channel: &str, fields: &str| format!("- {channel}: {{ signature: A, message: B, fields: {{ {fields} }} }}\n");
+    let sms = fields("sms", "y: 1");
+    let cases = [
+        (fields("sms", "sms_message: x"), 1),
+        (fields("sms", "phone: 1, id: 2, type: x, hook: y"), 4),
+        (fields("sms", "rcs_message: x, y: 1"), 0),
+        (format!("{}{sms}", fields("viber", "y: 2")), 1),
+        (format!("{}{sms}", fields("viber", "sms_message: 2")), 1),
+        (format!("{sms}{}", fields("viber", "y: 2")), 0),
+        (format!("{}operation: pipeline\n", fields("sms", "message: x")), 1),
+        (format!("{}operation: pipeline\n", fields("sms", "phone: 1")), 0),
+    ];
+    let house = House::new();
+    for (channels, count) in cases {
+        let loaded = house.load(with_channels(&channels));
+        let collisions = told(&loaded).iter().filter(|(rule, ..)| *rule == "field-collision").count();
+        assert_eq!((collisions, loaded.findings.len()), (count, count), "{channels}{}", show(&loaded.findings, false));
+    }
+}
+
+#[test]
+fn a_list_of_channels_that_is_not_one_says_how_to_write_it() {
+    let cases = [
+        ("channels:\n  sms: { signature: A, message: B }\n", ("wrong-type", 2, 1)),
+        ("channels: sms\n", ("wrong-type", 2, 11)),
+        ("channels:\n", ("empty-value", 2, 1)),
+        ("channels: []\n", ("wrong-type", 2, 11)),
+        (
+            "channels:\n  - sms: { signature: A, message: B }\n    viber: { signature: A, message: B }\n",
+            ("crowded-item", 3, 5),
+        ),
+        ("channels:\n  - sms:\n    signature: A\n    message: B\n", ("yaml-indentation", 3, 5)),
+        ("channels:\n  - smss: { signature: A, message: B }\n", ("unknown-channel", 3, 5)),
+        ("channels:\n  - email\n", ("unknown-channel", 3, 5)),
+        ("channels:\n  - sms\n", ("missing-key", 3, 5)),
+        ("channels:\n  - [sms]\n", ("wrong-type", 3, 6)),
+    ];
+    let house = House::new();
+    for (channels, expected) in cases {
+        let loaded = house.load(format!("recipients: {{ file: a.csv }}\n{channels}"));
+        assert!(told(&loaded).contains(&expected), "{channels}{}", show(&loaded.findings, false));
+        assert!(loaded.value.is_none(), "{channels}");
+    }
+}
+
+#[test]
+fn keys_and_values_that_do_not_fit_are_told_where_they_stand() {
+    let rest = "channels: [hlr]\n";
+    let list = "recipients: { file: a.csv }\n";
+    let cases = [
+        (rest.to_owned(), ("missing-key", 1, 1)),
+        (format!("recipients: a.csv\n{rest}"), ("wrong-type", 1, 13)),
+        (format!("recipients: {{ fil: a.csv }}\n{rest}"), ("unknown-key", 1, 15)),
+        (format!("recipients: {{ file: a.csv, where: x }}\n{rest}"), ("not-supported", 1, 28)),
+        (format!("recipients: {{ file: a.csv, region: UK }}\n{rest}"), ("unknown-region", 1, 36)),
+        (format!("recipients: {{ file: a.csv, max_invalid: 10 }}\n{rest}"), ("wrong-type", 1, 41)),
+        (format!("recipients: {{ file: a.csv, duplicates: skpi }}\n{rest}"), ("unknown-value", 1, 40)),
+        (format!("recipients: {{ file: a.csv, columns: {{ \"Ім'я\": x }} }}\n{rest}"), ("variable-name", 1, 39)),
+        (format!("recipients: {{ file: a.csv, columns: {{ row: x }} }}\n{rest}"), ("name-clash", 1, 39)),
+        (format!("recipients: {{ file: a.csv, columns: {{ a: x }} }}\nvars: {{ a: y }}\n{rest}"), ("name-clash", 2, 9)),
+        (format!("{list}vars: {{ a: [1] }}\n{rest}"), ("wrong-type", 2, 9)),
+        (format!("{list}vars: {{ a: }}\n{rest}"), ("wrong-type", 2, 9)),
+        (format!("{list}vars:\n  a: x #1\n{rest}"), ("cut-text", 3, 7)),
+        (format!("{list}vars: {{ a: \"{{{{ b }}}}\" }}\n{rest}"), ("template-in-constant", 2, 12)),
+        (format!("{list}vars: {{ a: 1, a: 2 }}\n{rest}"), ("yaml-duplicate-key", 2, 15)),
+        (format!("name: Autumn Sale\n{list}{rest}"), ("campaign-name", 1, 7)),
+        (format!("timezone: Europe/Kiyv\n{list}{rest}"), ("unknown-timezone", 1, 11)),
+        (format!("endpoint: asynch\n{list}{rest}"), ("unknown-value", 1, 11)),
+        (format!("results: a.csv\n{list}{rest}"), ("results-overwrite", 1, 10)),
+        (format!("receipts: auto\n{list}{rest}"), ("not-supported", 1, 1)),
+        (format!("schedule: {{ at: x }}\n{list}{rest}"), ("not-supported", 1, 1)),
+        (format!("delivery: {{ window: x }}\n{list}{rest}"), ("not-supported", 1, 13)),
+        (format!("delivery: {{ on_in_doubt: assume_sent }}\n{list}{rest}"), ("not-supported", 1, 26)),
+        (format!("delivery: {{ rate: 10 }}\n{list}{rest}"), ("wrong-type", 1, 19)),
+        (format!("delivery: {{ batch: 0 }}\n{list}{rest}"), ("out-of-range", 1, 20)),
+        (format!("delivery: {{ batch: \"5\" }}\n{list}{rest}"), ("wrong-type", 1, 20)),
+        (format!("delivery: {{ in_flight: 65 }}\n{list}{rest}"), ("out-of-range", 1, 24)),
+        (format!("delivery: {{ timeout: 11m }}\n{list}{rest}"), ("out-of-range", 1, 22)),
+        (format!("delivery: fast\n{list}{rest}"), ("wrong-type", 1, 11)),
+        (format!("message: Hi\n{list}{rest}"), ("unknown-key", 1, 1)),
+        (format!("window: 09:00-20:00\n{list}{rest}"), ("not-supported", 1, 1)),
+        (format!("<<: {{}}\n{list}{rest}"), ("yaml-merge", 1, 1)),
+        (format!("{list}{rest}---\n"), ("yaml-documents", 3, 1)),
+        (format!("recipients:\n\tfile: a.csv\n{rest}"), ("yaml-tab", 2, 1)),
+        (format!("recipients:\n    file: a.csv\n  region: UA\n{rest}"), ("yaml-indentation", 3, 3)),
+        (format!("recipients\n{rest}"), ("yaml-syntax", 1, 1)),
+        ("# nothing\n".to_owned(), ("file-empty", 1, 1)),
+        ("- a\n".to_owned(), ("wrong-type", 1, 3)),
+        (format!("{}{}", "[".repeat(40), "]".repeat(40)), ("file-too-complex", 1, 33)),
+    ];
+    let house = House::new();
+    for (yaml, expected) in cases {
+        let loaded = house.load(&yaml);
+        assert!(told(&loaded).contains(&expected), "{yaml}{}", show(&loaded.findings, false));
+        assert!(loaded.value.is_none(), "{yaml}");
+        assert!(
+            loaded.findings.iter().all(|finding| finding.help.is_some() || finding.rule == "out-of-range"),
+            "{yaml}"
+        );
+    }
+}
+
+#[test]
+fn a_file_whose_name_cannot_be_the_campaigns_is_told_what_to_write() {
+    let loaded = House::new().load_as("Autumn Sale.yaml", with_message("Hi"));
+    assert_eq!(told(&loaded), [("campaign-name", 1, 1)]);
+    assert!(loaded.findings[0].help.as_ref().unwrap().contains("`name: autumn-sale`"));
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let yaml = "nam: x\nrecipients: { file: a.csv, region: UK }\nchannels:\n  - sms: { signatur: A, message: B }\ndelivery: { batch: 0 }\n";
+    let loaded = House::new().load(yaml);
+    let rules: Vec<&str> = told(&loaded).iter().map(|(rule, ..)| *rule).collect();
+    assert_eq!(rules, ["unknown-key", "unknown-region", "missing-key", "unknown-key", "out-of-range"]);
+}
+
+#[test]
+fn a_great_many_problems_are_cut_short_and_still_refuse() {
+    let yaml: String = (0..500).map(|number| format!("unknown{number}: x\n")).collect();
+    let loaded = House::new().load(yaml);
+    assert_eq!(loaded.findings.len(), 101);
+    assert!(loaded.findings[100].message.starts_with("402 more") && loaded.value.is_none());
+}

@@ -1,0 +1,128 @@
+//! What a campaign file means.
+
+use std::time::Duration;
+
+use super::*;
+use crate::domain::{OperationKind, Stage, ViberKind};
+use crate::manifest::{OnInDoubt, Rate};
+
+#[test]
+fn a_full_campaign_is_understood() {
+    let house = House::new();
+    let campaign = house.campaign(FULL);
+    let brief = &campaign.brief;
+    assert_eq!((brief.name.as_str(), brief.gateway.as_str()), ("autumn-sale", "production"));
+    assert_eq!((brief.endpoint, brief.duplicates), (Endpoint::Async, Duplicates::Refuse));
+    assert_eq!(brief.timezone.as_deref(), Some("Europe/Kyiv"));
+    assert_eq!(brief.columns[1], ("first_name".into(), "Ім'я".into()));
+    let vars: Vec<&str> = brief.vars.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(vars, ["Olena & Co", "0501234567", "true", "3.10"]);
+    assert_eq!(brief.content.kind, OperationKind::ViberSms);
+    let [Stage::Viber(viber), Stage::Sms(sms)] = brief.content.stages.as_slice() else { panic!() };
+    assert_eq!((viber.kind, viber.lifetime), (ViberKind::TextImageLink, Some(3_600)));
+    let message = viber.message.as_ref().unwrap();
+    assert_eq!(
+        (message.name.as_str(), message.source.as_str()),
+        ("autumn-sale.viber.txt", "Знижки, {{ first_name }}!")
+    );
+    assert_eq!((sms.message.name.as_str(), sms.max_parts), ("channels[1].sms.message", 3));
+    assert_eq!(serde_json::json!(sms.fields), serde_json::json!({ "unsubscribe_link": true, "note": "007" }));
+    assert_eq!(campaign.recipients, house.folder().join("lists/autumn-sale.csv"));
+    assert_eq!(campaign.results, house.folder().join("out/sale.csv"));
+    assert_eq!(campaign.delivery.rate, Rate::PerSecond(10.0));
+    assert_eq!(campaign.delivery.stop_after.unreachable, Duration::from_secs(7_200));
+    assert!(campaign.places.of_text("autumn-sale.viber.txt", (1, 12), 10).is_some());
+}
+
+#[test]
+fn what_is_not_written_has_its_default() {
+    let house = House::new();
+    let campaign = house.campaign(&with_message("Hello"));
+    assert_eq!(campaign.brief.name, "autumn-sale");
+    assert!(campaign.is_rehearsal());
+    assert_eq!(campaign.results, house.folder().join("results/autumn-sale.sandbox.csv"));
+    let delivery = campaign.delivery;
+    assert_eq!((delivery.rate, delivery.batch.get(), delivery.in_flight.get()), (Rate::PerSecond(10.0), 50, 2));
+    assert_eq!((delivery.timeout, delivery.on_in_doubt), (Duration::from_secs(30), OnInDoubt::Hold));
+    assert_eq!(campaign.brief.max_invalid.to_string(), "10%");
+    assert_eq!(delivery.stop_after.rejected.to_string(), "20%");
+    let real = campaign.sent_through("production");
+    assert_eq!(real.results, house.folder().join("results/autumn-sale.csv"));
+}
+
+#[test]
+fn a_brief_is_frozen_and_thawed_unchanged() {
+    let brief = House::new().campaign(FULL).brief;
+    let json = serde_json::to_string(&brief).unwrap();
+    assert_eq!(serde_json::from_str::<Brief>(&json).unwrap(), brief);
+}
+
+#[test]
+fn every_default_of_the_tables_can_be_read() {
+    let house = House::new();
+    for channel in ["- hlr", "- hlr: {}", "- hlr:", "- call/otp", "- call/otp: {}"] {
+        let campaign = house.campaign(&with_channels(&format!("{channel}\n")));
+        assert!(campaign.brief.content.kind.is_inquiry(), "{channel}");
+    }
+}
+
+#[test]
+fn good_files_give_the_operation_that_their_channels_make() {
+    let sms = "- sms: { signature: Co, message: Hi }\n";
+    let viber = "- viber: { signature: Co, message: Hi }\n";
+    let rcs = "- rcs: { signature: Co, message: Hi, image: 'https://a.example/a.png', button: Go, link: 'https://a.example' }\n";
+    let stage = "- rcs: { signature: Co, message: Hi }\n";
+    let telegram = "- telegram: { message: \"{{ code }}\", lifetime: 60 }\n";
+    let whatsapp = "- whatsapp: { signature: Co, message: Hi }\n";
+    let voice = "- voice: { message: Hi, gender: female, language: uk-UA, name: uk-UA-Standard-A, dtmf: true }\n";
+    let cases = [
+        (sms.to_owned(), OperationKind::Sms),
+        (viber.to_owned(), OperationKind::Viber),
+        (rcs.to_owned(), OperationKind::Rcs),
+        (telegram.to_owned(), OperationKind::Telegram),
+        (voice.to_owned(), OperationKind::Voice),
+        (format!("{viber}{sms}"), OperationKind::ViberSms),
+        (format!("{rcs}{sms}"), OperationKind::RcsSms),
+        (format!("{rcs}{viber}{sms}"), OperationKind::RcsViberSms),
+        (format!("{sms}{viber}"), OperationKind::Pipeline),
+        (format!("{stage}{viber}"), OperationKind::Pipeline),
+        (whatsapp.to_owned(), OperationKind::Pipeline),
+        (format!("{sms}operation: pipeline\n"), OperationKind::Pipeline),
+    ];
+    let house = House::new();
+    for (channels, kind) in cases {
+        assert_eq!(house.campaign(&with_channels(&channels)).brief.content.kind, kind, "{channels}");
+    }
+}
+
+#[test]
+fn texts_that_yaml_would_read_as_numbers_stay_as_they_were_typed() {
+    let house = House::new();
+    let cases = [("12345", "12345"), ("007", "007"), ("yes", "yes"), ("1.50", "1.50"), ("|\n      a\n      b", "a\nb")];
+    for (typed, text) in cases {
+        let campaign = house.campaign(&with_message(typed));
+        let Stage::Sms(sms) = &campaign.brief.content.stages[0] else { panic!() };
+        assert_eq!(sms.message.source, text);
+    }
+}
+
+#[test]
+fn a_byte_order_mark_and_windows_line_ends_change_nothing() {
+    let house = House::new();
+    let yaml = format!("\u{feff}{}", FULL.replace('\n', "\r\n"));
+    assert_eq!(house.campaign(&yaml).brief, house.campaign(FULL).brief);
+}
+
+#[test]
+fn an_alias_repeats_a_value_within_bounds() {
+    let house = House::new();
+    let channels = "- viber: { signature: &co OlenaCo, message: Hi }\n- sms: { signature: *co, message: Hi }\n";
+    let campaign = house.campaign(&with_channels(channels));
+    let Stage::Sms(sms) = &campaign.brief.content.stages[1] else { panic!() };
+    assert_eq!(sms.signature.source, "OlenaCo");
+    let mut bomb = String::from("vars:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..9 {
+        bomb += &format!("  a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 10].join(", "));
+    }
+    assert!(told(&house.load(&bomb)).iter().any(|(rule, ..)| *rule == "file-too-complex"));
+}
