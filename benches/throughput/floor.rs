@@ -87,7 +87,9 @@ async fn send(list: &str, server: &str) {
             store(&mut ledger, &batch, &answer).await;
             for (operation, item) in batch.iter().zip(&answer.data) {
                 let state = if item.success { "accepted" } else { "rejected" };
-                results.serialize((operation.id, operation.phone, state, item.data.msg_id, item.data.parts)).expect("a row");
+                results
+                    .serialize((operation.id, operation.phone, state, item.data.msg_id, item.data.parts))
+                    .expect("a row");
             }
             batch.clear();
         }

@@ -49,10 +49,13 @@ fn main() {
 fn product(rows: u64, server: std::net::SocketAddr) -> Figures {
     let scene = Scene::new(rows, server);
     let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
-    command
-        .current_dir(scene.path())
-        .env("BENCH_KEY", "key")
-        .args(["run", "bench.yaml", "--json", "--state-dir", "state"]);
+    command.current_dir(scene.path()).env("BENCH_KEY", "key").args([
+        "run",
+        "bench.yaml",
+        "--json",
+        "--state-dir",
+        "state",
+    ]);
     let figures = measure(command, rows);
     scene.assert_all_accepted(rows);
     figures

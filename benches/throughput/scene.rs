@@ -14,7 +14,7 @@ channels:
   - sms:
       signature: OlenaCo
       message: "Hello {{ first_name }} {{ last_name }}, {{ shop }} has -20% for you until {{ until }}: https://shop.example/?c={{ code }}"
-delivery: { rate: unlimited, batch: 100, in_flight: 4 }
+delivery: { rate: unlimited, batch: 100, in_flight: 8 }
 "#;
 
 /// A folder with everything that a run needs.

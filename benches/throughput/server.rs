@@ -26,7 +26,8 @@ fn serve(stream: TcpStream) -> std::io::Result<()> {
         reader.read_exact(&mut body)?;
         answer.clear();
         items(&body, &mut answer);
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", answer.len());
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", answer.len());
         writer.write_all(&[head.as_bytes(), &answer].concat())?;
     }
     Ok(())
@@ -59,9 +60,14 @@ fn items(body: &[u8], answer: &mut Vec<u8>) {
     while let Some(at) = rest.windows(ID.len()).position(|window| window == ID) {
         rest = &rest[at + ID.len()..];
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        answer.extend_from_slice(if first { br#"{"success":true,"data":{"id":"# } else { br#",{"success":true,"data":{"id":"# });
+        answer.extend_from_slice(if first {
+            br#"{"success":true,"data":{"id":"#
+        } else {
+            br#",{"success":true,"data":{"id":"#
+        });
         answer.extend_from_slice(&rest[..digits]);
-        answer.extend_from_slice(br#","msg_id":"#);
+        // A leading 1, because JSON knows no number that begins with 0.
+        answer.extend_from_slice(br#","msg_id":1"#);
         answer.extend_from_slice(&rest[digits.saturating_sub(9)..digits]);
         answer.extend_from_slice(br#","parts":1,"data":1}}"#);
         first = false;
