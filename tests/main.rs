@@ -5,4 +5,6 @@
 
 mod support;
 
+mod answers;
 mod delivery;
+mod recovery;
