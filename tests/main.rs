@@ -7,4 +7,5 @@ mod support;
 
 mod answers;
 mod delivery;
+mod inputs;
 mod recovery;
