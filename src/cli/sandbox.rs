@@ -1,5 +1,7 @@
 //! `campaign sandbox`: the emulated gateway as a server.
 
+use std::path::Path;
+
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::json;
 
@@ -28,9 +30,10 @@ pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, 
         context.output.result(&format!(
             "the sandbox listens; it sends nothing to anybody\n\
              a profile for gateways.yaml:\n\n\
-             rehearsal:\n  base_url: {base_url}\n  async_url: {async_url}\n  api_key: {{ env: CAMPAIGN_API_KEY }}   # {}\n\n\
-             Ctrl-C ends it\n",
-            args.key
+             rehearsal:\n  base_url: {base_url}\n  async_url: {async_url}\n  api_key: {{ env: CAMPAIGN_SANDBOX_KEY }}\n\n\
+             then, in another terminal: export CAMPAIGN_SANDBOX_KEY={}\n\
+             and send campaigns with `--gateway rehearsal`; Ctrl-C ends the sandbox\n",
+            super::run::file(Path::new(&args.key))
         ));
     }
     let ended = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|ended| *ended);

@@ -25,6 +25,6 @@ pub use keys::schema;
 pub use places::Places;
 pub use profile::{Address, GatewaySearch, Gateways, KeySource, Profile, check_against_profile, load_gateways};
 pub use report::Loaded;
-pub use resolve::load_campaign;
+pub use resolve::{is_slug, load_campaign, slug};
 pub use text_folders::TextFolders;
 pub use value::{NotReadable, Rate, Share};

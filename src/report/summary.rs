@@ -66,9 +66,10 @@ impl Summary {
         let mut text = String::new();
         let name = self.run.as_deref().unwrap_or(&self.campaign);
         let how = match (&self.run, &self.stopped) {
-            (None, _) => "dry run: nothing was sent".to_owned(),
-            (_, None) => "finished".to_owned(),
-            (_, Some(reason)) => format!("stopped: {reason}"),
+            (None, None) => "dry run: nothing was sent".to_owned(),
+            (None, Some(reason)) => reason.clone(),
+            (Some(_), None) => "finished".to_owned(),
+            (Some(_), Some(reason)) => format!("stopped: {reason}"),
         };
         let place = if self.rehearsal { "rehearsal on the built-in sandbox" } else { &self.gateway };
         // Writing into a string cannot fail.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::ending::{file, left_out};
+use super::ending::{command, left_out};
 use crate::cli::context::Context;
 use crate::cli::exit::{FINE, Failure, REJECTIONS};
 use crate::cli::survey::{self, Inputs};
 use crate::ledger::State;
 use crate::report::{Fates, Listing, Summary, write_file};
 
-pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>) -> Result<u8, Failure> {
+pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Option<&str>) -> Result<u8, Failure> {
     let began = Instant::now();
     let looked = survey::look(context, Arc::clone(&inputs)).await?;
     let campaign = &inputs.campaign;
@@ -41,7 +41,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>) -> Result<u8
         exit,
         rehearsal: false,
         notes: left_out(&looked),
-        next: format!("campaign run {}", file(&campaign.file)),
+        next: command(&campaign.file, gateway),
     };
     if context.output.json {
         context.output.object(&summary.json());

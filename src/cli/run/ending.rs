@@ -38,7 +38,10 @@ impl Session<'_> {
         if kind != Some(StopKind::NotOwner) {
             let source = Source { ledger: self.ledger.as_ref(), run, owned: false, states: &[] };
             match source.write(&self.state, Some(results)).await {
-                Ok(()) => written = Some(results.display().to_string()),
+                Ok(()) => {
+                    tracing::info!(run = run.name(), "results written");
+                    written = Some(results.display().to_string());
+                }
                 Err(failure) => {
                     code = exit::STORAGE;
                     notes.push(failure.message);
@@ -151,9 +154,11 @@ impl Session<'_> {
 
     /// The command that comes next.
     fn next(&self, run: &Run, code: u8, counts: &StateCounts) -> String {
-        let (file, name) = (file(&self.inputs.campaign.file), run.name());
+        let (path, name) = (&self.inputs.campaign.file, run.name());
+        let again = command(path, self.args.gateway.as_deref());
         match code {
             exit::FINE if run.gateway == SANDBOX => {
+                let file = file(path);
                 format!("campaign run {file} --gateway NAME, with a profile in gateways.yaml, to send it for real")
             }
             exit::FINE => format!("campaign status {name}"),
@@ -162,10 +167,10 @@ impl Session<'_> {
                 let bad: Vec<&str> = bad.into_iter().filter(|state| counts.get(*state) > 0).map(State::name).collect();
                 format!("campaign results {name} --state {} --out -", bad.join(","))
             }
-            exit::KEY => format!("mend the key in gateways.yaml, then: campaign run {file}"),
-            exit::STORAGE => format!("make room or mend the disk, then: campaign run {file}"),
+            exit::KEY => format!("mend the key in gateways.yaml, then: {again}"),
+            exit::STORAGE => format!("make room or mend the disk, then: {again}"),
             exit::NOTHING => format!("campaign status {name}"),
-            _ => format!("campaign run {file}"),
+            _ => again,
         }
     }
 }
@@ -178,6 +183,12 @@ pub(in crate::cli) fn left_out(looked: &Looked) -> Vec<String> {
         format!("{} {state}: {reason} (first in row {})", thousands(rows.len()), rows.min().unwrap_or_default())
     });
     shown.collect()
+}
+
+/// The command that sends a campaign, through the gateway that was named instead of its own.
+pub(super) fn command(path: &Path, gateway: Option<&str>) -> String {
+    let gateway = gateway.map(|gateway| format!(" --gateway {gateway}")).unwrap_or_default();
+    format!("campaign run {}{gateway}", file(path))
 }
 
 /// A file as it is typed on a command line.

@@ -31,7 +31,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         context.output.findings(&inputs.warnings);
     }
     if args.dry_run {
-        return dry::dry_run(context, inputs).await;
+        return dry::dry_run(context, inputs, args.gateway.as_deref()).await;
     }
     if args.real_time && !inputs.campaign.is_rehearsal() {
         return Err(Failure::wrong("`--real-time` is for rehearsals; a real run always keeps its pace"));

@@ -24,7 +24,7 @@ use super::yaml::{self, Node};
 use crate::domain::Endpoint;
 use crate::finding::{Finding, Source};
 
-pub(super) use names::is_slug;
+pub use names::{is_slug, slug};
 
 /// Reads a campaign file and the text files that it names.
 ///

@@ -14,13 +14,15 @@ const BUILT_IN: [&str; 4] = ["row", "recipient", "campaign", "today"];
 const RESERVED: [&str; 10] = ["true", "false", "none", "null", "and", "or", "not", "in", "is", "loop"];
 
 /// Whether a name is 1 to 64 of a-z, 0-9 and `-`.
-pub(in crate::manifest) fn is_slug(name: &str) -> bool {
+#[must_use]
+pub fn is_slug(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=64).contains(&name.len()) && name.bytes().all(fits)
 }
 
-/// The nearest name of a-z, 0-9 and `-`.
-fn slug(name: &str) -> String {
+/// The nearest name of 1 to 64 of a-z, 0-9 and `-`.
+#[must_use]
+pub fn slug(name: &str) -> String {
     let mapped: String = name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let words: Vec<&str> = mapped.split('-').filter(|word| !word.is_empty()).collect();
     let slug: String = words.join("-").chars().take(64).collect();

@@ -1,0 +1,136 @@
+//! A list that a campaign is written for: its numbers, and the columns that texts can use.
+
+use std::fs::File;
+use std::path::Path;
+
+use crate::audience::{Reader, Region, Settings, suggest};
+use crate::cli::exit::{Failure, WRONG};
+use crate::finding::Finding;
+
+/// Columns by which people are greeted, the best first.
+const GREETED_BY: [&str; 7] = ["first_name", "name", "full_name", "client", "customer", "last_name", "company"];
+
+/// A list, understood.
+#[derive(Debug)]
+pub(super) struct List {
+    /// Its path as it was typed.
+    pub(super) path: String,
+    /// The header of the numbers.
+    pub(super) phone: String,
+    /// The region, if the numbers are national.
+    pub(super) region: Option<Region>,
+    /// The other columns: the name for texts, and the header.
+    pub(super) columns: Vec<(String, String)>,
+}
+
+impl List {
+    /// Reads the beginning of a list.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let Some(typed) = path.to_str() else {
+            let message = format!("the name of `{}` is not UTF-8; rename the list", path.display());
+            return Err(Failure::wrong(message));
+        };
+        let suggestion = suggest(open(path)?, path).map_err(|finding| refused(vec![*finding]))?;
+        let Some(phone) = suggestion.phone else {
+            let finding = Finding::error("no-phones", format!("no column of `{typed}` holds phone numbers"));
+            return Err(refused(vec![finding.help(
+                "the first row names the columns, and one column has numbers such as +380501234567; mend the list, or \
+                 say `campaign init NAME` without `--from` and set `recipients` by hand",
+            )]));
+        };
+        let mut headers = vec![phone.clone()];
+        let mut columns = suggestion.columns;
+        // A header names its first column alone.
+        columns.retain(|(_, header)| {
+            let first = !headers.contains(header);
+            headers.push(header.clone());
+            first
+        });
+        let list = Self { path: typed.to_owned(), phone, region: suggestion.region, columns };
+        // What a campaign with these columns would be refused for is told now.
+        let settings = Settings { columns: list.renamed(), region: list.region };
+        Reader::open(open(path)?, path, &settings).map_err(refused)?;
+        Ok(list)
+    }
+
+    /// The columns that get a name of their own: the name, and the header.
+    pub(super) fn renamed(&self) -> Vec<(String, String)> {
+        let phone = ("phone".to_owned(), self.phone.clone());
+        std::iter::once(phone).chain(self.columns.iter().cloned()).filter(|(name, header)| name != header).collect()
+    }
+
+    /// The columns that keep their headers as names.
+    pub(super) fn kept(&self) -> Vec<&str> {
+        self.columns.iter().filter(|(name, header)| name == header).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The column that a greeting names, if the list has any besides the numbers.
+    pub(super) fn greeted_by(&self) -> Option<&str> {
+        let names = || self.columns.iter().map(|(name, _)| name.as_str());
+        GREETED_BY.into_iter().find(|best| names().any(|name| name == *best)).or_else(|| names().next())
+    }
+
+    /// What was understood, for a person.
+    pub(super) fn summary(&self) -> String {
+        let region = self.region.map(|region| format!(", national ones of {region}")).unwrap_or_default();
+        let names: Vec<&str> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
+        let texts = if names.is_empty() { String::new() } else { format!("; texts can use {}", names.join(", ")) };
+        format!("{}: the numbers stand in `{}`{region}{texts}\n", self.path, self.phone)
+    }
+}
+
+fn open(path: &Path) -> Result<File, Failure> {
+    File::open(path).map_err(|error| Failure::wrong(format!("the list `{}` cannot be opened: {error}", path.display())))
+}
+
+fn refused(findings: Vec<Finding>) -> Failure {
+    Failure { exit: WRONG, message: "no campaign can be written for this list; nothing was written".into(), findings }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<List, Failure> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.csv");
+        std::fs::write(&path, text).unwrap();
+        List::read(&path)
+    }
+
+    #[test]
+    fn a_list_in_ukrainian_gets_names_that_texts_can_use() {
+        let list = read("Мобільний;Ім'я;plan\n050 000 00 01;Олена;gold\n").unwrap();
+        let renamed = [("phone", "Мобільний"), ("first_name", "Ім'я")];
+        assert_eq!(list.renamed(), renamed.map(|(name, header)| (name.to_owned(), header.to_owned())));
+        assert_eq!(list.kept(), ["plan"]);
+        assert_eq!(list.region.unwrap().to_string(), "UA");
+        assert_eq!(list.greeted_by(), Some("first_name"));
+    }
+
+    #[test]
+    fn people_are_greeted_by_their_name_else_by_the_first_column() {
+        let table =
+            [("city,name,phone\nKyiv,Olena,", Some("name")), ("city,phone\nKyiv,", Some("city")), ("phone\n", None)];
+        for (text, column) in table {
+            let list = read(&format!("{text}+380500000001\n")).unwrap();
+            assert_eq!(list.greeted_by(), column, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_no_campaign_can_use_is_refused_with_what_to_do() {
+        let table = [
+            ("name,city\nOlena,Kyiv\n", "no-phones"),
+            ("+380500000001,Olena\n+380500000002,Taras\n", "recipients-no-header"),
+            ("phone,name,name\n+380500000001,Olena,Olena\n", "recipients-duplicate-column"),
+            ("", "recipients-empty"),
+        ];
+        for (text, rule) in table {
+            let failure = read(text).unwrap_err();
+            assert_eq!(failure.exit, WRONG, "{text}");
+            assert_eq!(failure.findings[0].rule, rule, "{text}");
+            assert!(failure.findings[0].help.is_some(), "{text}");
+        }
+    }
+}
