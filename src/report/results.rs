@@ -9,7 +9,7 @@ use super::sweep::{Fate, Sweep};
 use crate::audience::{Chunk, Fields, Reader, Region, Settings, parse};
 use crate::domain::{IdRange, OperationKind, Row};
 use crate::finding::Finding;
-use crate::ledger::{LedgerError, LeftOut, Outcome, State};
+use crate::ledger::{ENDED_EARLY, LedgerError, LeftOut, Outcome, State};
 use crate::manifest::Brief;
 
 /// The columns that stand before the recipient's own.
@@ -223,6 +223,7 @@ impl<'a, W: Write> Lines<'a, W> {
         let sent = known.fate.as_ref();
         let outcome = sent.and_then(|fate| fate.settled.as_ref()).map(|(_, outcome)| outcome);
         let (reason, error, request_id, answer) = texts(outcome, known.reason);
+        let reason = if state == State::InDoubt && outcome.is_none() { ENDED_EARLY } else { reason };
         let operation = if matches!(state, State::Skipped | State::Invalid) { "" } else { kind.name() };
         let submitted_at = sent.map_or("", |fate| &fate.submitted_at);
         let updated_at = sent.and_then(|fate| fate.settled.as_ref()).map_or("", |(at, _)| at);
