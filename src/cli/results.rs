@@ -65,7 +65,7 @@ impl Source<'_> {
         let fates = Fates::Ledger { sweep: Sweep::new(self.ledger, run.key).await?, owned: self.owned };
         let written = match path {
             Some(path) => write_file(path, &listing, fates).await,
-            None => match write_results(std::io::stdout().lock(), &listing, fates).await {
+            None => match write_results(std::io::BufWriter::new(std::io::stdout()), &listing, fates).await {
                 // A reader that has seen enough, such as `head`, is no failure.
                 Err(ResultsError::Write { error, .. }) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
                 written => written,

@@ -1,5 +1,7 @@
 //! What serves the shell and the editor: refusals of the command line, the log, completions, the schema.
 
+use std::io::IsTerminal as _;
+
 use clap::CommandFactory as _;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -36,7 +38,8 @@ pub(super) fn start_log(verbose: u8) {
     let filter = tracing_subscriber::filter::Targets::new().with_target("campaign", level);
     use tracing_subscriber::layer::SubscriberExt as _;
     use tracing_subscriber::util::SubscriberInitExt as _;
-    let format = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let format =
+        tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
     let _ = tracing_subscriber::registry().with(filter).with(format).try_init();
 }
 

@@ -105,7 +105,11 @@ pub async fn send(
         conditions,
         observer,
     };
-    conductor.run(interrupt).await
+    // On a worker thread, where its envelopes are too: nothing has to be woken across threads.
+    match tokio::spawn(conductor.run(interrupt)).await {
+        Ok(ending) => ending,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
 }
 
 /// An envelope that came back, and what came with it.

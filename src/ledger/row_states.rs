@@ -8,41 +8,54 @@ use super::{EnvelopeRecord, LeftOut, Outcome, State};
 use crate::domain::Row;
 
 /// How many rows are in each state; their sum is the number of rows.
+///
+/// Stored and shown by the states' names; only those that occur.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StateCounts(BTreeMap<State, u64>);
+#[serde(from = "BTreeMap<State, u64>", into = "BTreeMap<State, u64>")]
+pub struct StateCounts([u64; State::ALL.len()]);
 
 impl StateCounts {
     /// How many rows are in this state.
     #[must_use]
     pub fn get(&self, state: State) -> u64 {
-        self.0.get(&state).copied().unwrap_or(0)
+        self.0[state as usize]
     }
 
     /// Adds rows to a state.
     pub fn add(&mut self, state: State, rows: u64) {
-        if rows > 0 {
-            *self.0.entry(state).or_insert(0) += rows;
-        }
+        self.0[state as usize] += rows;
     }
 
     /// Moves rows from one state to another.
     pub fn shift(&mut self, from: State, to: State, rows: u64) {
-        if let Some(count) = self.0.get_mut(&from) {
-            *count = count.saturating_sub(rows);
-        }
-        self.0.retain(|_, count| *count > 0);
+        let count = &mut self.0[from as usize];
+        *count = count.saturating_sub(rows);
         self.add(to, rows);
     }
 
     /// The states that occur, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (State, u64)> {
-        self.0.iter().map(|(&state, &count)| (state, count))
+        State::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0)
     }
 
     /// All rows.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.0.values().sum()
+        self.0.iter().sum()
+    }
+}
+
+impl From<BTreeMap<State, u64>> for StateCounts {
+    fn from(map: BTreeMap<State, u64>) -> Self {
+        let mut counts = Self::default();
+        map.into_iter().for_each(|(state, count)| counts.add(state, count));
+        counts
+    }
+}
+
+impl From<StateCounts> for BTreeMap<State, u64> {
+    fn from(counts: StateCounts) -> Self {
+        counts.iter().collect()
     }
 }
 
@@ -102,5 +115,23 @@ impl RowStates {
         }
         counts.add(State::Planned, recipients.saturating_sub(counts.total()));
         counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_read_back_as_they_are_stored() {
+        let mut counts = StateCounts::default();
+        counts.add(State::Accepted, 7);
+        counts.shift(State::Accepted, State::InDoubt, 2);
+        let json = serde_json::to_string(&counts).unwrap();
+        assert_eq!(json, r#"{"in_doubt":2,"accepted":5}"#);
+        assert_eq!(serde_json::from_str::<StateCounts>(&json).unwrap(), counts);
+        for (index, state) in State::ALL.into_iter().enumerate() {
+            assert_eq!(state as usize, index, "counts are kept in the order of the states");
+        }
     }
 }

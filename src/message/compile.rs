@@ -169,7 +169,8 @@ mod tests {
         }
     }
 
-    const TEXTS: [(&str, &str); 8] = [
+    const TEXTS: [(&str, &str); 9] = [
+        ("child.txt", "{% extends 'base.txt' %}"),
         ("ok.txt", "{{ code }}{% set inner = 1 %}"),
         ("bad.txt", "one\n{{ cod }}"),
         ("broken.txt", "{{ code"),
@@ -299,6 +300,7 @@ mod tests {
             ("{% extends 'circle.txt' %}", "include-cycle"),
             ("{% include 'bad.txt' %}", "unknown-variable 2:4+3 unknown variable `cod`; did you mean `code`?"),
             ("{% include 'broken.txt' %}", "text-syntax 1:8+1"),
+            ("{% include 'child.txt' %}", "unsupported 1:12+11 `child.txt` extends another text"),
             ("{% include 'local.txt' %}{% set mine = 1 %}", "unknown variable `mine`"),
             ("{% include 'ok.txt' %}{{ inner }}", "unknown variable `inner`"),
             (

@@ -135,6 +135,17 @@ impl<'j> Judge<'j> {
                 self.needs.all_headers = true;
                 None
             }
+            // Tera would give the child's blocks without the parent around them.
+            What::Include(name)
+                if self.library.loaded.get(name).is_some_and(|text| text.outline.parent().is_some()) =>
+            {
+                let help = Some("include the parent, or extend it from here".to_owned());
+                Some((
+                    "unsupported",
+                    format!("`{name}` extends another text, and such a text cannot be included"),
+                    help,
+                ))
+            }
             _ => None,
         }
     }

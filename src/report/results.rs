@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::cell::harmless;
 use super::sweep::{Fate, Sweep};
 use crate::audience::{Chunk, Fields, Reader, Region, Settings, parse};
-use crate::domain::{IdRange, OperationKind, Row};
+use crate::domain::{IdRange, MsgId, OperationKind, Phone, Row};
 use crate::finding::Finding;
 use crate::ledger::{ENDED_EARLY, LedgerError, LeftOut, Outcome, State};
 use crate::manifest::Brief;
@@ -182,33 +182,22 @@ struct Lines<'a, W: Write> {
     listing: &'a Listing<'a>,
     region: Option<Region>,
     phone_column: usize,
-    /// The cells that the gateway or the run filled, reused.
-    cells: Cells,
-}
-
-/// The cells of one line that differ from row to row.
-#[derive(Default)]
-struct Cells {
-    row: String,
-    id: String,
-    to: String,
-    msg_id: String,
-    parts: String,
+    /// The line that is being written, reused.
+    record: csv::ByteRecord,
 }
 
 impl<'a, W: Write> Lines<'a, W> {
     fn new(out: W, listing: &'a Listing<'a>, region: Option<Region>, phone_column: usize) -> Self {
-        Self { csv: csv::Writer::from_writer(out), listing, region, phone_column, cells: Cells::default() }
+        Self { csv: csv::Writer::from_writer(out), listing, region, phone_column, record: csv::ByteRecord::new() }
     }
 
     fn header(&mut self, own: &[String]) -> Result<(), ResultsError> {
         for column in COLUMNS {
-            self.cell(column)?;
+            self.cell(column);
         }
         for header in own {
             let taken = COLUMNS.contains(&header.as_str());
-            let header = if taken { format!("{header}_in") } else { header.clone() };
-            self.cell(&harmless(&header))?;
+            self.cell(&if taken { format!("{header}_in") } else { header.clone() });
         }
         self.end_line()
     }
@@ -218,82 +207,68 @@ impl<'a, W: Write> Lines<'a, W> {
         if !self.listing.states.is_empty() && !self.listing.states.contains(&state) {
             return Ok(());
         }
-        self.fill(row, own, known);
-        let Listing { kind, run, .. } = *self.listing;
+        let Listing { kind, run, ids, .. } = *self.listing;
         let sent = known.fate.as_ref();
-        let outcome = sent.and_then(|fate| fate.settled.as_ref()).map(|(_, outcome)| outcome);
+        let settled = sent.and_then(|fate| fate.settled.as_ref());
+        let outcome = settled.map(|(_, outcome)| outcome);
         let (reason, error, request_id, answer) = texts(outcome, known.reason);
         let reason = if state == State::InDoubt && outcome.is_none() { ENDED_EARLY } else { reason };
         let operation = if matches!(state, State::Skipped | State::Invalid) { "" } else { kind.name() };
-        let submitted_at = sent.map_or("", |fate| &fate.submitted_at);
-        let updated_at = sent.and_then(|fate| fate.settled.as_ref()).map_or("", |(at, _)| at);
-        let Cells { row, id, to, msg_id, parts } = std::mem::take(&mut self.cells);
-        let cells = [
-            &row,
-            &id,
-            &to,
-            state.name(),
-            operation,
-            &msg_id,
-            request_id,
-            &parts,
-            "",
-            reason,
-            error,
-            submitted_at,
-            updated_at,
-            "",
-            "",
-            answer,
-            run,
-        ];
-        for cell in cells {
-            self.cell(&harmless(cell))?;
-        }
-        self.cells = Cells { row, id, to, msg_id, parts };
+        let phone = match sent {
+            Some(fate) => Some(fate.phone),
+            None => parse(own.get(self.phone_column), self.region).ok(),
+        };
+        self.number(Some(row.get().into()));
+        self.number(sent.and_then(|_| Some(ids?.id(row)?.get())));
+        self.number(phone.map(Phone::get));
+        self.cell(state.name());
+        self.cell(operation);
+        self.accepted(outcome, request_id);
+        self.cell(""); // gateway_status
+        self.cell(reason);
+        self.cell(error);
+        self.cell(sent.map_or("", |fate| &fate.submitted_at));
+        self.cell(settled.map_or("", |(at, _)| at));
+        self.cell(""); // delivered_by
+        self.cell(""); // delivered_at
+        self.cell(answer);
+        self.cell(run);
         for cell in own.iter() {
-            self.cell(&harmless(cell))?;
+            self.cell(cell);
         }
         self.end_line()
     }
 
-    /// Fills the cells that are not texts already.
-    fn fill(&mut self, row: Row, own: Fields<'_>, known: &Known<'_>) {
-        use std::fmt::Write as _;
-        let Cells { row: number, id, to, msg_id, parts } = &mut self.cells;
-        for cell in [&mut *number, &mut *id, &mut *to, &mut *msg_id, &mut *parts] {
-            cell.clear();
-        }
-        // Writing into a string cannot fail.
-        let _ = write!(number, "{row}");
-        let phone = match &known.fate {
-            Some(fate) => Some(fate.phone),
-            None => parse(own.get(self.phone_column), self.region).ok(),
+    /// The columns `msg_id`, `request_id` and `parts`.
+    fn accepted(&mut self, outcome: Option<&Outcome>, request_id: &str) {
+        let (msg_id, parts) = match outcome {
+            Some(Outcome::Accepted { msg_id, parts, .. }) => (msg_id.as_ref(), *parts),
+            _ => (None, None),
         };
-        if let Some(phone) = phone {
-            let _ = write!(to, "{phone}");
+        match msg_id {
+            Some(MsgId::Number(number)) => self.number(Some(*number)),
+            Some(MsgId::Text(text)) => self.cell(text),
+            None => self.cell(""),
         }
-        if let Some(given) = known.fate.as_ref().and_then(|_| self.listing.ids?.id(row)) {
-            let _ = write!(id, "{given}");
-        }
-        if let Some(Fate { settled: Some((_, Outcome::Accepted { msg_id: told, parts: billed, .. })), .. }) =
-            &known.fate
-        {
-            if let Some(told) = told {
-                let _ = write!(msg_id, "{told}");
-            }
-            if let Some(billed) = billed {
-                let _ = write!(parts, "{billed}");
-            }
+        self.cell(request_id);
+        self.number(parts.map(u64::from));
+    }
+
+    fn number(&mut self, number: Option<u64>) {
+        match number {
+            Some(number) => self.record.push_field(itoa::Buffer::new().format(number).as_bytes()),
+            None => self.record.push_field(b""),
         }
     }
 
-    fn cell(&mut self, cell: &str) -> Result<(), ResultsError> {
-        self.csv.write_field(cell).map_err(write_error)
+    fn cell(&mut self, cell: &str) {
+        self.record.push_field(harmless(cell).as_bytes());
     }
 
     fn end_line(&mut self) -> Result<(), ResultsError> {
-        self.csv.write_record(None::<&[u8]>).map_err(write_error)
+        self.csv.write_byte_record(&self.record).map_err(write_error)?;
+        self.record.clear();
+        Ok(())
     }
 
     fn finish(mut self) -> Result<(), ResultsError> {

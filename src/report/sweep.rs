@@ -1,10 +1,12 @@
 //! What became of each row, read from the ledger in the order of the rows, a few envelopes at a time.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use rustc_hash::FxHashMap;
 
 use crate::domain::{Phone, Row};
 use crate::ledger::{EnvelopeRecord, Ledger, LedgerError, Outcome, RunId};
@@ -34,7 +36,7 @@ pub struct Sweep<'a> {
     run: RunId,
     /// Blocks of envelopes with the first row in them, in the order of those rows.
     blocks: VecDeque<(Row, RangeInclusive<u32>)>,
-    fates: BTreeMap<Row, Fate>,
+    fates: FxHashMap<Row, Fate>,
 }
 
 impl<'a> Sweep<'a> {
@@ -52,7 +54,7 @@ impl<'a> Sweep<'a> {
         let mut blocks: Vec<_> =
             blocks.into_iter().map(|(block, first)| (first, block * BLOCK..=block * BLOCK + (BLOCK - 1))).collect();
         blocks.sort_by_key(|(first, _)| *first);
-        Ok(Self { ledger, run, blocks: blocks.into(), fates: BTreeMap::new() })
+        Ok(Self { ledger, run, blocks: blocks.into(), fates: FxHashMap::default() })
     }
 
     /// The fate of `row`, if it has an envelope. Rows are asked for in ascending order.
@@ -79,9 +81,15 @@ impl<'a> Sweep<'a> {
             let outcome = outcomes.as_mut().and_then(Iterator::next);
             let settled = settled_at.clone().zip(outcome);
             let fate = Fate { phone: sent.phone, envelope: number, submitted_at: submitted_at.clone(), settled };
-            let known = self.fates.entry(sent.row).or_insert_with(|| fate.clone());
-            if known.envelope < number {
-                *known = fate;
+            // A later envelope is a later attempt; blocks may come in any order.
+            match self.fates.entry(sent.row) {
+                Entry::Vacant(entry) => {
+                    entry.insert(fate);
+                }
+                Entry::Occupied(mut known) if known.get().envelope < number => {
+                    known.insert(fate);
+                }
+                Entry::Occupied(_) => {}
             }
         }
     }

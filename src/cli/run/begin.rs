@@ -41,6 +41,7 @@ impl Session<'_> {
         let copy = folder.0.as_ref().map(RunFolder::create_recipients).transpose().map_err(copying)?;
         let inputs = Arc::clone(&self.inputs);
         let looked = blocking(move || inputs.look(&already, copy)).await?;
+        tracing::info!(recipients = looked.survey.recipients, planned = looked.survey.planned(), "surveyed");
         if looked.survey.planned() == 0 {
             return Ok(Ready::Nothing(self.nothing_left(&looked)));
         }
@@ -56,6 +57,7 @@ impl Session<'_> {
         let recipients = looked.copy.ok_or_else(|| Failure::new(exit::BUG, "the recipients were not copied"))?;
         new.freeze(&frozen, &recipients).map_err(copying)?;
         let folder = new.rename(&self.state, &run.name()).map_err(copying)?;
+        tracing::info!(run = run.name(), "frozen");
         self.ledger.open_run(run.key, replaced.map(|run| run.key)).await?;
         Ok(Ready::Run(Box::new(Selected { run, folder })))
     }

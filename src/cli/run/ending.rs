@@ -38,7 +38,10 @@ impl Session<'_> {
         if kind != Some(StopKind::NotOwner) {
             let source = Source { ledger: self.ledger.as_ref(), run, owned: false, states: &[] };
             match source.write(&self.state, Some(results)).await {
-                Ok(()) => written = Some(results.display().to_string()),
+                Ok(()) => {
+                    tracing::info!(run = run.name(), "results written");
+                    written = Some(results.display().to_string());
+                }
                 Err(failure) => {
                     code = exit::STORAGE;
                     notes.push(failure.message);

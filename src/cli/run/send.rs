@@ -43,6 +43,7 @@ impl Session<'_> {
         let sandbox = self.sandbox().await?;
         let gateway = self.gateway(&frozen, sandbox.as_ref())?;
         let ending = self.engine(&run, owner, gateway, prepared, &standing).await;
+        tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
         if let Some(sandbox) = sandbox {
             sandbox.stop().await;
         }

@@ -15,7 +15,7 @@ type Text<'a> = Cow<'a, str>;
 /// One operation as it stands in `data[]`.
 #[must_use]
 pub fn encode(operation: &Operation<'_>) -> Vec<u8> {
-    let mut json = Vec::with_capacity(192);
+    let mut json = Vec::with_capacity(384);
     serde_json::to_writer(&mut json, &Wire(operation))
         .expect("an operation is strings, numbers and JSON values; writing them to memory cannot fail");
     json

@@ -49,14 +49,16 @@ pub(super) async fn claim(
     Ok(intents.len())
 }
 
-/// Records an intent; the insertion itself checks the owner and the stop request.
+/// Records an intent; the insertion itself checks the owner and the stop request, and looks at the account.
 pub(super) async fn begin(connection: &mut SqliteConnection, now: Now, intent: Intent) -> Result<Begun, Failure> {
     let rows = intent.rows.iter().map(|sent| sent.row);
     let first = rows.clone().min().unwrap_or(Row::HEADER);
     let last = rows.max().unwrap_or(Row::HEADER);
+    let (account, rate) = intent.account;
     let inserted = sqlx::query(
         "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows)
-         SELECT key, ?, owner, ?, ?, ?, ? FROM runs WHERE key = ? AND owner = ? AND stop_requested = 0",
+         SELECT key, ?, owner, ?, ?, ?, ? FROM runs WHERE key = ? AND owner = ? AND stop_requested = 0
+         RETURNING (SELECT not_before FROM accounts WHERE name = ?)",
     )
     .bind(intent.envelope)
     .bind(now.0)
@@ -65,16 +67,19 @@ pub(super) async fn begin(connection: &mut SqliteConnection, now: Now, intent: I
     .bind(pack(&intent.rows)?)
     .bind(intent.run.0)
     .bind(intent.owner.0)
-    .execute(&mut *connection)
-    .await?
-    .rows_affected();
-    if inserted == 0 {
+    .bind(&*account)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(inserted) = inserted else {
         let owner: Option<i64> =
             sqlx::query_scalar("SELECT owner FROM runs WHERE key = ?").bind(intent.run.0).fetch_one(connection).await?;
         return Ok(if owner == Some(intent.owner.0) { Begun::StopRequested } else { Begun::NotOwner });
+    };
+    let not_before: Option<i64> = inserted.try_get(0)?;
+    if rate.is_none() && not_before.is_none_or(|instant| instant <= now.0) {
+        return Ok(Begun::After(Duration::ZERO));
     }
     let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
-    let (account, rate) = intent.account;
     Ok(Begun::After(reserve(connection, now, &account, count, rate).await?))
 }
 

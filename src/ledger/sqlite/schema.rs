@@ -1,8 +1,7 @@
 //! The schema, one migration after another; a released one is never changed.
 
-use sqlx::SqlSafeStr;
-use sqlx::SqliteConnection;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
+use sqlx::{Connection as _, SqlSafeStr, SqliteConnection};
 
 /// The first schema.
 ///
@@ -75,8 +74,13 @@ const FIRST: &str = "
 ";
 
 /// Brings the database to the newest schema.
+///
+/// The write lock is taken before anything is looked at: of two processes that open a new ledger at once
+/// the second waits, and finds the first one's tables.
 pub(super) async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
     let first =
         Migration::new(1, "runs, envelopes, accounts".into(), MigrationType::Simple, FIRST.into_sql_str(), false);
-    Migrator::with_migrations(vec![first]).run(connection).await
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    Migrator::with_migrations(vec![first]).run(&mut *transaction).await?;
+    Ok(transaction.commit().await?)
 }

@@ -1,0 +1,66 @@
+//! A process's time, CPU and memory, from /proc.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a run cost.
+pub struct Figures {
+    rows: u64,
+    wall: Duration,
+    cpu: Duration,
+    peak_kib: u64,
+}
+
+impl Figures {
+    /// Messages per second.
+    pub fn rate(&self) -> f64 {
+        self.rows as f64 / self.wall.as_secs_f64()
+    }
+
+    /// Microseconds of CPU per message.
+    pub fn cpu_each(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e6 / self.rows as f64
+    }
+
+    /// Prints a line of the table.
+    pub fn print(&self, name: &str) {
+        let cores = self.cpu.as_secs_f64() / self.wall.as_secs_f64();
+        let mib = self.peak_kib as f64 / 1024.0;
+        println!("{name:<8} {:>12.0} {:>14.2} {mib:>12.1} {cores:>8.2}", self.rate(), self.cpu_each());
+    }
+}
+
+/// Runs a command to its end and measures it.
+pub fn measure(mut command: Command, rows: u64) -> Figures {
+    let before = children_cpu();
+    let start = Instant::now();
+    let mut child = command.stdout(Stdio::null()).spawn().expect("the command starts");
+    let status_file = format!("/proc/{}/status", child.id());
+    let mut peak_kib = 0;
+    let status = loop {
+        peak_kib = peak_kib.max(high_water(&status_file));
+        if let Some(status) = child.try_wait().expect("the child can be waited for") {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    let wall = start.elapsed();
+    assert!(status.success(), "{command:?} ended with {status}");
+    Figures { rows, wall, cpu: children_cpu().saturating_sub(before), peak_kib }
+}
+
+/// The peak of a process's resident memory so far, in KiB.
+fn high_water(status_file: &str) -> u64 {
+    let status = fs::read_to_string(status_file).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok()).unwrap_or(0)
+}
+
+/// CPU of all children that ended, user and system; the kernel counts in hundredths of a second.
+fn children_cpu() -> Duration {
+    let stat = fs::read_to_string("/proc/self/stat").expect("Linux tells a process about itself");
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |index: usize| fields[index].parse::<u64>().expect("a count of ticks");
+    Duration::from_millis((ticks(13) + ticks(14)) * 10)
+}

@@ -1,0 +1,55 @@
+//! A campaign, its list and a profile in a folder that goes away.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+
+const CAMPAIGN: &str = r#"
+name: bench
+gateway: bench
+recipients: { file: bench.csv }
+vars: { shop: "Olena & Co" }
+channels:
+  - sms:
+      signature: OlenaCo
+      message: "Hello {{ first_name }} {{ last_name }}, {{ shop }} has -20% for you until {{ until }}: https://shop.example/?c={{ code }}"
+delivery: { rate: unlimited, batch: 100, in_flight: 8 }
+"#;
+
+/// A folder with everything that a run needs.
+pub struct Scene(tempfile::TempDir);
+
+impl Scene {
+    /// A campaign to so many recipients through the gateway at that address.
+    pub fn new(rows: u64, server: SocketAddr) -> Self {
+        let folder = tempfile::tempdir().expect("there is room for a temporary folder");
+        let path = folder.path();
+        fs::write(path.join("bench.yaml"), CAMPAIGN).expect("the campaign is written");
+        let profile = format!(
+            "bench: {{ base_url: \"http://{server}\", async_url: \"http://{server}\", api_key: {{ env: BENCH_KEY }}, rate: unlimited }}\n"
+        );
+        fs::write(path.join("gateways.yaml"), profile).expect("the profile is written");
+        let mut list = BufWriter::new(File::create(path.join("bench.csv")).expect("the list is created"));
+        writeln!(list, "phone,first_name,last_name,until,code").expect("the list is written");
+        for row in 0..rows {
+            let phone = 380_500_000_000 + row * 7 % 10_000_000 + (row * 7 / 10_000_000) * 100_000_000_000;
+            let phone = if row < 1_428_571 { phone } else { 380_670_000_000 + (row - 1_428_571) % 10_000_000 };
+            writeln!(list, "{phone},Olena{row},Shevchenko,Sunday,C{row:08}").expect("the list is written");
+        }
+        list.flush().expect("the list is written");
+        Self(folder)
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// A figure counts only if every recipient got a message.
+    pub fn assert_all_accepted(&self, rows: u64) {
+        let results = File::open(self.path().join("results/bench.csv")).expect("there are results");
+        let accepted = BufReader::new(results).lines().map_while(Result::ok).filter(|line| line.contains(",accepted,"));
+        assert_eq!(accepted.count() as u64, rows, "every row is accepted");
+    }
+}

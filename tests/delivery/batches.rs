@@ -1,0 +1,52 @@
+//! How rows are put into envelopes.
+
+use crate::support::{Answer, Gateway, SandboxProcess, campaign, phone};
+
+#[test]
+fn a_start_grows_over_1_5_20_and_50_operations_to_the_batch() {
+    let sandbox = SandboxProcess::start();
+    let sale = campaign().to(376).through(&sandbox).batches_of(100).one_at_a_time().write();
+    sale.run(&[]).exits(0);
+    assert_eq!(sandbox.envelopes(), [1, 5, 20, 50, 100, 100, 100]);
+}
+
+#[test]
+fn rows_leave_in_the_files_order() {
+    let gateway = Gateway::accepting();
+    let order: Vec<u64> = (0..60).map(|n| phone(2 + n * 7 % 60)).collect();
+    let list = order.iter().fold("phone,name\n".to_owned(), |list, phone| format!("{list}{phone},P\n"));
+    let sale = campaign().to_list(&list).through(&gateway).batches_of(7).one_at_a_time().write();
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), order);
+}
+
+#[test]
+fn an_envelope_never_holds_more_than_a_second_may_carry() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(7).through(&gateway).delivery("rate: 3/s").batches_of(50).write();
+    sale.run(&[]).exits(0);
+    assert!(gateway.sends().iter().all(|request| request.phones().len() <= 3));
+}
+
+#[test]
+fn every_start_begins_carefully() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(40).through(&gateway).batches_of(20).one_at_a_time().write();
+    sale.run(&["--limit", "20"]).exits(5);
+    sale.run(&[]).exits(0);
+    let sizes: Vec<usize> = gateway.sends().iter().map(|request| request.phones().len()).collect();
+    assert_eq!(sizes, [1, 5, 14, 1, 5, 14]);
+}
+
+#[test]
+fn a_wrong_signature_costs_one_message() {
+    let gateway =
+        Gateway::always(Answer::items(|operation| crate::support::rejected(operation, "Error in Alpha-name")));
+    let sale = campaign().to(500).through(&gateway).write();
+    sale.run(&[]).exits(5).says("Error in Alpha-name");
+    assert_eq!(gateway.phones(), [phone(2)]);
+    assert_eq!(
+        sale.results().counts().into_iter().collect::<Vec<_>>(),
+        [("planned".into(), 499), ("rejected".into(), 1)]
+    );
+}

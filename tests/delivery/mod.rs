@@ -1,0 +1,8 @@
+//! Sending: what goes over the wire, what the results say of it, and that nobody gets it twice.
+
+mod batches;
+mod operations;
+mod outcome;
+mod pauses;
+mod rounds;
+mod wire;

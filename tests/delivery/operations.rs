@@ -1,0 +1,99 @@
+//! Every operation that a campaign can send (contract 4.3).
+
+use serde_json::{Value, json};
+
+use crate::support::{Gateway, SandboxProcess, campaign};
+
+const SMS: &str = "  - sms: { signature: OlenaCo, message: Hello }";
+const VIBER: &str = "  - viber: { signature: OlenaCo, message: Hello }";
+const RCS: &str = "  - rcs: { signature: OlenaCo, message: Hello, image: \"https://cdn.example/a.png\", button: Shop, link: \"https://shop.example\" }";
+const RCS_STAGE: &str = "  - rcs: { signature: OlenaCo, message: Hello }";
+const TELEGRAM: &str = "  - telegram: { message: \"4821\" }";
+const VOICE: &str = "  - voice: { message: Hello, gender: female, language: uk-UA, name: uk-UA-Standard-A }";
+const WHATSAPP: &str = "  - whatsapp: { signature: OlenaCo, message: Hello }";
+
+/// Channels, the type that they become, and its keys besides `type`, `id` and `phone`.
+fn table() -> Vec<(Vec<&'static str>, &'static str, Value)> {
+    let rcs = json!({ "rcs_signature": "OlenaCo", "rcs_message": "Hello", "rcs_image": "https://cdn.example/a.png",
+        "rcs_button": "Shop", "rcs_link": "https://shop.example" });
+    let viber = json!({ "viber_type": "text", "viber_signature": "OlenaCo", "viber_message": "Hello" });
+    let sms = json!({ "sms_signature": "OlenaCo", "sms_message": "Hello" });
+    let voice = json!({ "gender": "female", "language": "uk-UA", "name": "uk-UA-Standard-A" });
+    let texts = json!({ "signature": "OlenaCo", "message": "Hello" });
+    vec![
+        (vec![SMS], "sms", sms.clone()),
+        (vec![VIBER], "viber", viber.clone()),
+        (vec![RCS], "rcs", rcs.clone()),
+        (vec![TELEGRAM], "telegram", json!({ "message": "4821" })),
+        (vec![VOICE], "voice", json!({ "message": "Hello", "voice": voice })),
+        (vec![VIBER, SMS], "viber+sms", both(&viber, &sms)),
+        (vec![RCS, SMS], "rcs+sms", both(&rcs, &sms)),
+        (vec![RCS, VIBER, SMS], "rcs+viber+sms", both(&both(&rcs, &viber), &sms)),
+        (vec!["  - hlr: {}"], "hlr", json!({})),
+        (vec!["  - call/otp: {}"], "call/otp", json!({})),
+        (vec![WHATSAPP], "pipeline", json!({ "pipeline": ["whatsapp"], "whatsapp": texts })),
+        (
+            vec![VOICE, TELEGRAM, VIBER, RCS_STAGE, SMS, WHATSAPP],
+            "pipeline",
+            json!({ "pipeline": ["voice", "telegram", "viber", "rcs", "sms", "whatsapp"],
+                "voice": both(&json!({ "message": "Hello" }), &voice), "telegram": { "message": "4821" },
+                "viber": both(&json!({ "type": "text" }), &texts), "rcs": texts, "sms": texts, "whatsapp": texts }),
+        ),
+    ]
+}
+
+fn both(one: &Value, other: &Value) -> Value {
+    let members = [one, other].into_iter().flat_map(|object| object.as_object().expect("an object").clone());
+    Value::Object(members.collect())
+}
+
+#[test]
+fn channels_become_the_operation_that_the_contract_shows() {
+    for (channels, kind, keys) in table() {
+        let gateway = Gateway::accepting();
+        let sale = campaign().channels(&channels.join("\n")).through(&gateway).write();
+        sale.run(&[]).exits(0);
+        let results = sale.results();
+        let operations: Vec<Value> = gateway.sends().into_iter().flat_map(|request| request.operations()).collect();
+        assert_eq!(operations.len(), 3, "{kind}");
+        for (operation, row) in operations.iter().zip(&results.rows) {
+            let (id, to): (u64, u64) = (row["id"].parse().unwrap(), row["to"].parse().unwrap());
+            assert_eq!(operation, &both(&json!({ "type": kind, "id": id, "phone": to }), &keys));
+            assert_eq!((row["state"].as_str(), row["operation"].as_str()), ("accepted", kind));
+        }
+    }
+}
+
+#[test]
+fn the_sandbox_takes_every_operation() {
+    let sandbox = SandboxProcess::start();
+    for (channels, kind, _) in table() {
+        let sale = campaign().channels(&channels.join("\n")).through(&sandbox).write();
+        sale.run(&[]).exits(0);
+        assert_eq!(sale.results().column("operation"), [kind; 3]);
+    }
+}
+
+#[test]
+fn the_answer_of_a_lookup_and_of_a_code_call_stands_in_the_results() {
+    for (kind, member) in [("hlr", "mccmnc"), ("call/otp", "code")] {
+        let gateway = Gateway::accepting();
+        let sale = campaign().channels(&format!("  - {kind}: {{}}")).through(&gateway).write();
+        sale.run(&[]).exits(0);
+        for row in &sale.results().rows {
+            let answer: Value = serde_json::from_str(&row["answer"]).expect("JSON");
+            assert!(!answer[member].is_null(), "{answer}");
+        }
+    }
+}
+
+#[test]
+fn fields_of_the_authors_own_are_sent_as_they_are() {
+    let gateway = Gateway::accepting();
+    let sms = "  - sms: { signature: OlenaCo, message: Hello, lifetime: 2h, short_link: true, fields: { unsubscribe_link: true, tag: [1, x] } }";
+    campaign().channels(sms).through(&gateway).write().run(&[]).exits(0);
+    for operation in gateway.sends()[0].operations() {
+        assert_eq!((&operation["sms_lifetime"], &operation["short_link"]), (&json!(7200), &json!(true)));
+        assert_eq!((&operation["unsubscribe_link"], &operation["tag"]), (&json!(true), &json!([1, "x"])));
+    }
+}

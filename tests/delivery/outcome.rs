@@ -1,0 +1,130 @@
+//! What a run that is through has to show.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use crate::support::{Answer, Gateway, Results, SandboxProcess, accepted, campaign, phone, rejected};
+
+/// The columns before the recipient's own.
+const COLUMNS: &str = "row,id,to,state,operation,msg_id,request_id,parts,gateway_status,reason,error,submitted_at,\
+                       updated_at,delivered_by,delivered_at,answer,run";
+
+#[test]
+fn a_synchronous_row_ends_accepted_with_its_msg_id() {
+    let sandbox = SandboxProcess::start();
+    let sale = campaign().to(30).through(&sandbox).write();
+    let summary = sale.run(&["--json"]).exits(0).json();
+    assert_eq!((&summary["rows"], &summary["counts"]), (&json!(30), &json!({ "accepted": 30 })));
+    let results = sale.results();
+    assert_eq!(results.states(), vec!["accepted"; 30]);
+    let told: BTreeMap<String, String> = sandbox
+        .journal()
+        .iter()
+        .filter(|line| line["phone"].is_string())
+        .map(|line| (line["phone"].as_str().expect("digits").to_owned(), line["msg_id"].to_string()))
+        .collect();
+    for row in &results.rows {
+        assert_eq!((&row["msg_id"], row["request_id"].as_str()), (&told[&row["to"]], ""), "{row:?}");
+        assert_eq!((row["operation"].as_str(), row["parts"].as_str()), ("sms", "1"));
+    }
+}
+
+#[test]
+fn an_asynchronous_row_ends_queued_with_its_request_id() {
+    let sandbox = SandboxProcess::start();
+    let sale = campaign().to(8).through(&sandbox).asynchronous().write();
+    let summary = sale.run(&["--json"]).exits(0).json();
+    assert_eq!((&summary["endpoint"], &summary["counts"]), (&json!("async"), &json!({ "queued": 8 })));
+    let known: Vec<String> =
+        sandbox.journal().iter().filter_map(|line| line["request_id"].as_str().map(str::to_owned)).collect();
+    for row in &sale.results().rows {
+        assert_eq!((row["state"].as_str(), row["msg_id"].as_str()), ("queued", ""));
+        assert!(known.contains(&row["request_id"]), "{row:?} {known:?}");
+    }
+}
+
+#[test]
+fn the_built_in_sandbox_needs_no_profile_and_says_that_it_is_a_rehearsal() {
+    let sale = campaign().to(12).write();
+    let run = sale.run(&[]).exits(0);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert!(lines[0].contains("rehearsal") && lines[lines.len() - 1].contains("rehearsal"), "{}", run.told());
+    assert_eq!(sale.results().states(), vec!["accepted"; 12]);
+}
+
+#[test]
+fn the_independent_gateway_takes_the_sandboxs_place_by_its_profile_alone() {
+    let (sandbox, gateway) = (SandboxProcess::start(), Gateway::accepting());
+    let rehearsed = campaign().to(9).through(&sandbox).write();
+    rehearsed.run(&[]).exits(0);
+    let sale = campaign().to(9).through(&gateway).write();
+    assert_eq!(std::fs::read(sale.path("sale.yaml")).unwrap(), std::fs::read(rehearsed.path("sale.yaml")).unwrap());
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), (2..11).map(phone).collect::<Vec<_>>());
+    assert_eq!(sale.results().states(), rehearsed.results().states());
+}
+
+#[test]
+fn results_list_every_recipient_in_the_files_order_with_the_recipients_own_columns() {
+    let gateway = Gateway::accepting();
+    let list = "phone,name,row,note\n380501000007,Seven,x,=1+1\n\n380501000003,Three,y,plain\n380501000005,Five,z,-5\n";
+    let sale = campaign().to_list(list).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let results = sale.results();
+    assert_eq!(results.header.join(","), format!("{COLUMNS},phone,name,row_in,note"));
+    assert_eq!(results.column("row"), ["2", "4", "5"], "a blank line counts though it is nobody");
+    assert_eq!(results.column("to"), ["380501000007", "380501000003", "380501000005"]);
+    assert_eq!(results.column("name"), ["Seven", "Three", "Five"]);
+    assert_eq!(results.column("row_in"), ["x", "y", "z"]);
+    assert_eq!(results.column("note"), ["'=1+1", "plain", "-5"], "no cell runs as a formula");
+    assert_eq!(results.column("run"), ["sale@1"; 3]);
+    let mode = std::fs::metadata(sale.results_file()).expect("results").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_rejected_row_keeps_the_gateways_words_and_the_others_still_go() {
+    let gateway = Gateway::always(Answer::items(|operation| match operation["phone"].as_u64() {
+        Some(phone) if phone % 10 == 4 => rejected(operation, "Error in Alpha-name"),
+        _ => accepted(operation),
+    }));
+    let sale = campaign().to(30).through(&gateway).write();
+    let summary = sale.run(&["--json"]).exits(3).json();
+    assert_eq!(summary["counts"], json!({ "accepted": 27, "rejected": 3 }));
+    for row in &sale.results().rows {
+        let expected = if row["to"].ends_with('4') { ("rejected", "Error in Alpha-name") } else { ("accepted", "") };
+        assert_eq!((row["state"].as_str(), row["error"].as_str()), expected);
+    }
+}
+
+#[test]
+fn who_cannot_be_sent_to_is_listed_with_the_reason_and_the_counts_add_up_to_the_rows() {
+    let gateway = Gateway::accepting();
+    let people: String = (2..32).map(|row| format!("{},Person {row}\n", phone(row))).collect();
+    let list = format!("phone,name\n{people}12,Short\n{},Twice\n", phone(2));
+    let sale = campaign().to_list(&list).through(&gateway).write();
+    let summary = sale.run(&["--json"]).exits(3).json();
+    assert_eq!(summary["counts"], json!({ "accepted": 30, "invalid": 1, "skipped": 1 }));
+    let results = sale.results();
+    assert_eq!(results.counts().values().sum::<u64>(), 32);
+    assert_eq!(results.rows[30]["state"], "invalid");
+    assert_eq!(results.rows[31]["state"], "skipped");
+    assert!(results.rows[30..].iter().all(|row| !row["reason"].is_empty() && row["id"].is_empty()));
+    assert_eq!(gateway.phones().len(), 30);
+}
+
+#[test]
+fn a_dry_run_writes_what_would_happen_and_sends_nothing() {
+    let gateway = Gateway::accepting();
+    let list = format!("phone,name\n{},One\n{},Again\n{},Two\n", phone(2), phone(2), phone(3));
+    let sale = campaign().to_list(&list).through(&gateway).write();
+    let summary = sale.run(&["--dry-run", "--json"]).exits(0).json();
+    assert_eq!(summary["counts"], json!({ "planned": 2, "skipped": 1 }));
+    let results = Results::read(&sale.path("results/sale.dry-run.csv"));
+    assert_eq!(results.states(), ["planned", "skipped", "planned"]);
+    assert!(gateway.requests().is_empty() && !sale.results_file().exists());
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [phone(2), phone(3)]);
+}

@@ -1,0 +1,98 @@
+//! Sending the same campaign once more: to whom it goes, and to whom never.
+
+use serde_json::json;
+
+use crate::support::{Answer, Gateway, accepted, campaign, phone, rejected};
+
+#[test]
+fn a_second_run_sends_nothing() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(30).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let sent = gateway.requests().len();
+    let before = std::fs::read(sale.results_file()).expect("results");
+    for _ in 0..2 {
+        sale.run(&["--yes"]).exits(6);
+    }
+    assert_eq!(gateway.requests().len(), sent);
+    assert_eq!(std::fs::read(sale.results_file()).expect("results"), before, "the results stay as they are");
+}
+
+#[test]
+fn ten_added_people_are_sent_to_alone() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(30).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    campaign().to(40).through(&gateway).rewrite(&sale);
+    let summary = sale.run(&["--json"]).exits(0).json();
+    assert_eq!(summary["counts"], json!({ "accepted": 10, "skipped": 30 }));
+    assert_eq!(gateway.phones(), (2..42).map(phone).collect::<Vec<_>>());
+    let results = sale.results();
+    assert!(results.rows[..30].iter().all(|row| row["state"] == "skipped" && row["reason"] == "already sent"));
+}
+
+#[test]
+fn a_number_is_the_same_however_it_is_written() {
+    let gateway = Gateway::accepting();
+    let list = "phone,name\n380501234567,A\n+380 50 123-45-67,B\n0501234567,C\n";
+    let sale = campaign().to_list(list).recipients("region: UA").through(&gateway).write();
+    let summary = sale.run(&["--json"]).exits(0).json();
+    assert_eq!(summary["counts"], json!({ "accepted": 1, "skipped": 2 }));
+    assert_eq!(gateway.phones(), [380_501_234_567]);
+}
+
+#[test]
+fn duplicates_are_sent_to_only_where_the_campaign_allows_it() {
+    let list = format!("phone,name\n{},A\n{},B\n", phone(2), phone(2));
+    for (policy, code, sent) in [("skip", 0, 1), ("allow", 0, 2), ("refuse", 2, 0)] {
+        let gateway = Gateway::accepting();
+        let sale = campaign().to_list(&list).recipients(&format!("duplicates: {policy}")).through(&gateway).write();
+        sale.run(&[]).exits(code);
+        assert_eq!(gateway.phones().len(), sent, "{policy}");
+    }
+}
+
+#[test]
+fn again_sends_to_everybody_once_more_when_their_number_is_told() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(5).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    sale.run(&["--again", "4"]).exits(2).says("--again 5");
+    sale.run(&["--yes", "--again", "6"]).exits(2);
+    assert_eq!(gateway.phones().len(), 5);
+    sale.run(&["--again", "5"]).exits(0);
+    assert_eq!(gateway.phones(), (2..7).chain(2..7).map(phone).collect::<Vec<_>>());
+    sale.run(&[]).exits(6);
+}
+
+#[test]
+fn another_edition_is_another_campaign() {
+    let gateway = Gateway::accepting();
+    let draft = |month: &str| campaign().top(&format!("edition: {month}")).through(&gateway);
+    let sale = draft("november").write();
+    sale.run(&[]).exits(0);
+    sale.run(&[]).exits(6);
+    draft("december").rewrite(&sale);
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones().len(), 6);
+}
+
+#[test]
+fn a_rejected_row_is_never_sent_again_to_finish_its_run() {
+    let gateway = Gateway::always(Answer::items(|operation| match operation["phone"].as_u64() {
+        Some(phone) if phone % 10 == 5 => rejected(operation, "No route"),
+        _ => accepted(operation),
+    }));
+    let sale = campaign().to(30).through(&gateway).write();
+    sale.run(&["--limit", "20"]).exits(5);
+    sale.run(&[]).exits(3);
+    assert_eq!(gateway.phones(), (2..32).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_rehearsal_may_be_repeated() {
+    let sale = campaign().write();
+    for _ in 0..2 {
+        sale.run(&[]).exits(0);
+    }
+}

@@ -1,0 +1,8 @@
+//! The stories: what a user sees of `campaign` through its public doors, one file per promise kept.
+//!
+//! Each starts the binary as a process with a folder and a ledger of its own, and judges it by its
+//! output, its exit code, its results and by what a gateway on loopback saw.
+
+mod support;
+
+mod delivery;

@@ -1,0 +1,75 @@
+//! The folder of a story: campaign, list, profiles, ledger, results; and the binary run in it.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::process::{Finished, Process};
+use super::results::Results;
+use super::{KEY, KEY_VARIABLE};
+
+/// A folder in which everything of one story stays.
+pub(crate) struct Folder {
+    folder: TempDir,
+    live: bool,
+}
+
+impl Folder {
+    /// An empty one; `live` tells whether its campaign has a gateway other than the built-in one.
+    pub(crate) fn new(live: bool) -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder"), live }
+    }
+
+    /// A path in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file in it, with the folders above.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+
+    /// Replaces part of a file in it.
+    pub(crate) fn replace(&self, name: &str, old: &str, new: &str) {
+        let text = std::fs::read_to_string(self.path(name)).expect("a file");
+        assert!(text.contains(old), "no `{old}` in {name}:\n{text}");
+        self.write(name, &text.replace(old, new));
+    }
+
+    /// The binary with these arguments, in this folder, with nothing of the tester's own environment.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
+        command.current_dir(self.folder.path()).env_clear().env("HOME", self.path("home")).env(KEY_VARIABLE, KEY);
+        command.arg("--state-dir").arg(self.path("state")).args(arguments);
+        command
+    }
+
+    /// Runs the binary with these arguments to its end.
+    pub(crate) fn campaign(&self, arguments: &[&str]) -> Finished {
+        Process::start(self.command(arguments)).finish()
+    }
+
+    /// Starts `campaign run` with these arguments.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Process {
+        Process::start(self.command(&[&["run", "sale.yaml"], arguments].concat()))
+    }
+
+    /// Runs `campaign run` with these arguments to its end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
+        self.start(arguments).finish()
+    }
+
+    /// Where `run` writes the results.
+    pub(crate) fn results_file(&self) -> PathBuf {
+        self.path(if self.live { "results/sale.csv" } else { "results/sale.sandbox.csv" })
+    }
+
+    /// The results that the last `run` wrote.
+    pub(crate) fn results(&self) -> Results {
+        Results::read(&self.results_file())
+    }
+}

@@ -1,0 +1,128 @@
+//! What a scripted gateway does with a request.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+
+use super::Request;
+
+/// Makes the whole body of an answer from the request.
+type Body = dyn Fn(&Request) -> Value + Send + Sync;
+
+/// What becomes of one request.
+pub(crate) enum Answer {
+    /// Every operation is taken, as the contract says.
+    Accept,
+    /// A 200 with a body made from the request.
+    Json(Box<Body>),
+    /// Any status, further header lines and body.
+    Http { status: u16, headers: Vec<String>, body: Vec<u8> },
+    /// The connection is closed before a byte of the request was read.
+    CloseUnread,
+    /// The request is read and the connection closed.
+    CloseRead,
+    /// The request is read and nothing ever answered.
+    Silence,
+    /// The connection is closed within the head of the answer.
+    CutHead,
+    /// The messages are taken, and the connection is closed within the body that says so.
+    CutBody,
+}
+
+impl Answer {
+    /// A 200 with this body, whatever the request.
+    pub(crate) fn json(body: Value) -> Self {
+        Answer::Json(Box::new(move |_| body.clone()))
+    }
+
+    /// A 200 with a body made from the request.
+    pub(crate) fn with(body: impl Fn(&Request) -> Value + Send + Sync + 'static) -> Self {
+        Answer::Json(Box::new(body))
+    }
+
+    /// A 200 with one item per operation, made from the operation.
+    pub(crate) fn items(item: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Self {
+        Self::with(move |request| envelope(request.operations().iter().map(&item).collect()))
+    }
+
+    /// The envelope is refused with this error (contract 7).
+    pub(crate) fn refused(error: &str) -> Self {
+        Self::json(json!({ "success": false, "error": error }))
+    }
+
+    /// An HTTP status with a body that is no JSON.
+    pub(crate) fn status(status: u16) -> Self {
+        Self::status_with(status, &[])
+    }
+
+    /// An HTTP status with further header lines.
+    pub(crate) fn status_with(status: u16, headers: &[&str]) -> Self {
+        let headers = headers.iter().map(|&line| line.to_owned()).collect();
+        Answer::Http { status, headers, body: b"<html>a page</html>".to_vec() }
+    }
+
+    /// The head and the body, as they go over the wire; nothing where nothing is answered.
+    pub(super) fn bytes(&self, request: &Request) -> Option<Vec<u8>> {
+        match self {
+            Answer::Accept => Some(ok(&taken(request))),
+            Answer::Json(body) => Some(ok(&body(request))),
+            Answer::Http { status, headers, body } => Some(http(*status, headers, body)),
+            Answer::CutHead => Some(b"HTTP/1.1 200 OK\r\nContent-Ty".to_vec()),
+            Answer::CutBody => {
+                let mut whole = ok(&taken(request));
+                whole.truncate(whole.len() - 12);
+                Some(whole)
+            }
+            Answer::CloseUnread | Answer::CloseRead | Answer::Silence => None,
+        }
+    }
+
+    /// Whether the connection ends with it.
+    pub(super) fn closes(&self) -> bool {
+        matches!(self, Answer::CloseUnread | Answer::CloseRead | Answer::CutHead | Answer::CutBody)
+    }
+}
+
+/// The item of an operation that was taken (contract 2.2 and 4.3).
+pub(crate) fn accepted(operation: &Value) -> Value {
+    static MSG_ID: AtomicU64 = AtomicU64::new(70_000_000);
+    let msg_id = MSG_ID.fetch_add(1, Ordering::Relaxed);
+    let data = match operation["type"].as_str().unwrap_or_default() {
+        "status" => json!({ "id": operation["id"].to_string(), "msg_id": msg_id.to_string(), "type": "sms",
+            "status": "ACCEPTED", "updated": "2026-11-21T10:00:00+02:00" }),
+        "hlr" => json!({ "phone": operation["phone"], "status": "DELIVERED", "mccmnc": 25501, "ported": false }),
+        "call/otp" => json!({ "code": "0042", "price": 0.5 }),
+        _ => json!({ "id": operation["id"], "msg_id": msg_id, "data": 1, "parts": 1 }),
+    };
+    json!({ "success": true, "data": data })
+}
+
+/// The item of an operation that was refused (contract 7).
+pub(crate) fn rejected(operation: &Value, error: &str) -> Value {
+    json!({ "success": false, "error": error, "data": { "id": operation["id"] } })
+}
+
+fn envelope(items: Vec<Value>) -> Value {
+    json!({ "success": true, "data": items })
+}
+
+/// The answer to an envelope that was taken, by endpoint (contract 4.1 and 4.2).
+fn taken(request: &Request) -> Value {
+    match request.path() {
+        "/v1/json" => json!({ "success": true, "request_id": "cf-ray-8d5e2f-KBP" }),
+        _ => envelope(request.operations().iter().map(accepted).collect()),
+    }
+}
+
+fn ok(body: &Value) -> Vec<u8> {
+    http(200, &["Content-Type: application/json".to_owned()], body.to_string().as_bytes())
+}
+
+fn http(status: u16, headers: &[String], body: &[u8]) -> Vec<u8> {
+    let mut head = format!("HTTP/1.1 {status} Story\r\nContent-Length: {}\r\n", body.len());
+    for header in headers {
+        head += header;
+        head += "\r\n";
+    }
+    [head.as_bytes(), b"\r\n", body].concat()
+}

@@ -1,0 +1,109 @@
+//! A gateway written from the contract alone, which answers as a story tells it to.
+//!
+//! It shares nothing with the crate: what both sides misunderstood in the same way would otherwise pass.
+
+mod answer;
+mod connection;
+mod request;
+
+use std::collections::VecDeque;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+pub(crate) use answer::{Answer, accepted, rejected};
+pub(crate) use request::Request;
+
+use super::draft::Reachable;
+
+/// A scripted gateway on loopback; dropped, it listens no more.
+pub(crate) struct Gateway {
+    address: SocketAddr,
+    desk: Arc<Desk>,
+    listening: Option<JoinHandle<()>>,
+}
+
+/// What the connections of a gateway share.
+struct Desk {
+    script: Mutex<VecDeque<Arc<Answer>>>,
+    /// The answer once the script is through.
+    afterwards: Arc<Answer>,
+    requests: Mutex<Vec<Request>>,
+    closed: AtomicBool,
+}
+
+impl Gateway {
+    /// One that takes every message.
+    pub(crate) fn accepting() -> Self {
+        Self::answering([])
+    }
+
+    /// One that answers the first requests like this, and takes every message afterwards.
+    pub(crate) fn answering(script: impl IntoIterator<Item = Answer>) -> Self {
+        Self::listen(script, Answer::Accept)
+    }
+
+    /// One that answers every request like this.
+    pub(crate) fn always(answer: Answer) -> Self {
+        Self::listen([], answer)
+    }
+
+    fn listen(script: impl IntoIterator<Item = Answer>, afterwards: Answer) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let desk = Arc::new(Desk {
+            script: Mutex::new(script.into_iter().map(Arc::new).collect()),
+            afterwards: Arc::new(afterwards),
+            requests: Mutex::default(),
+            closed: AtomicBool::new(false),
+        });
+        let shared = Arc::clone(&desk);
+        let listening = std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if shared.closed.load(Ordering::SeqCst) {
+                    return;
+                }
+                let desk = Arc::clone(&shared);
+                std::thread::spawn(move || connection::serve(&stream.expect("a connection"), &desk));
+            }
+        });
+        Self { address, desk, listening: Some(listening) }
+    }
+
+    /// Every request that was read, whole, in the order in which they came.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.desk.requests.lock().expect("the requests").clone()
+    }
+
+    /// The requests that carry messages: all but questions about their status.
+    pub(crate) fn sends(&self) -> Vec<Request> {
+        self.requests().into_iter().filter(|request| !request.asks()).collect()
+    }
+
+    /// The numbers that were sent to, in the order in which they came.
+    pub(crate) fn phones(&self) -> Vec<u64> {
+        self.sends().iter().flat_map(Request::phones).collect()
+    }
+}
+
+impl Reachable for Gateway {
+    fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    fn async_url(&self) -> String {
+        self.base_url()
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.desk.closed.store(true, Ordering::SeqCst);
+        // Wakes the listener, which then sees that it is over.
+        let _ = TcpStream::connect(self.address);
+        if let Some(listening) = self.listening.take() {
+            let _ = listening.join();
+        }
+    }
+}

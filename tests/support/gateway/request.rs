@@ -1,0 +1,68 @@
+//! A request as it came over the wire.
+
+use std::io::{self, BufRead, Read};
+
+use serde_json::Value;
+
+/// A whole request.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    /// The first line, such as `POST /api/json.php HTTP/1.1`.
+    pub(crate) line: String,
+    /// Names in small letters, with their values.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Request {
+    /// Reads one; nothing when the other side closed the connection first.
+    pub(crate) fn read(from: &mut impl BufRead) -> io::Result<Option<Self>> {
+        let mut line = String::new();
+        if from.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        let mut headers = Vec::new();
+        loop {
+            let mut header = String::new();
+            from.read_line(&mut header)?;
+            let Some((name, value)) = header.trim_end().split_once(':') else { break };
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let length = length.map_or(0, |(_, length)| length.parse().expect("a length"));
+        let mut body = vec![0; length];
+        from.read_exact(&mut body)?;
+        Ok(Some(Self { line: line.trim_end().to_owned(), headers, body }))
+    }
+
+    /// The values of a header.
+    pub(crate) fn header(&self, name: &str) -> Vec<&str> {
+        self.headers.iter().filter(|(header, _)| header == name).map(|(_, value)| value.as_str()).collect()
+    }
+
+    /// The path that it was posted to.
+    pub(crate) fn path(&self) -> &str {
+        self.line.split(' ').nth(1).unwrap_or_default()
+    }
+
+    /// The envelope (contract 2.1).
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+
+    /// The operations of its envelope.
+    pub(crate) fn operations(&self) -> Vec<Value> {
+        self.json()["data"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// The numbers of its operations.
+    pub(crate) fn phones(&self) -> Vec<u64> {
+        self.operations().iter().filter_map(|operation| operation["phone"].as_u64()).collect()
+    }
+
+    /// Whether it only asks about the status of messages.
+    pub(crate) fn asks(&self) -> bool {
+        let operations = self.operations();
+        !operations.is_empty() && operations.iter().all(|operation| operation["type"] == "status")
+    }
+}

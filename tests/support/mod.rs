@@ -1,0 +1,29 @@
+//! What the stories are told with: campaigns in folders, processes, gateways, results.
+
+mod chance;
+mod draft;
+mod folder;
+mod gateway;
+mod process;
+mod results;
+mod sandbox;
+mod wait;
+
+pub(crate) use chance::Chance;
+pub(crate) use draft::{Draft, Reachable, campaign};
+pub(crate) use folder::Folder;
+pub(crate) use gateway::{Answer, Gateway, Request, accepted, rejected};
+pub(crate) use process::{Finished, Process};
+pub(crate) use results::{Results, Row};
+pub(crate) use sandbox::SandboxProcess;
+pub(crate) use wait::until;
+
+/// The API key of every story.
+pub(crate) const KEY: &str = "k3y-of-the-stories";
+/// The environment variable that holds it.
+pub(crate) const KEY_VARIABLE: &str = "STORY_KEY";
+
+/// The number of the recipient in row `row`; the header is row 1.
+pub(crate) fn phone(row: usize) -> u64 {
+    380_501_000_000 + row as u64
+}

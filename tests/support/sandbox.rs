@@ -1,0 +1,89 @@
+//! The emulated gateway as a process of its own, and its journal.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::KEY;
+use super::draft::Reachable;
+use super::process::Process;
+use super::wait::until;
+
+/// `campaign sandbox`, listening; dropped, it is killed.
+pub(crate) struct SandboxProcess {
+    _process: Process,
+    folder: TempDir,
+    listening: Value,
+}
+
+impl SandboxProcess {
+    /// Starts one on a free port and waits until it listens.
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
+        command.env_clear().current_dir(folder.path());
+        command.args(["sandbox", "--listen", "127.0.0.1:0", "--json", "--key", KEY, "--journal", "journal.jsonl"]);
+        let mut process = Process::start(command);
+        until("the sandbox listens", || {
+            assert!(process.is_running(), "{}", process.stderr());
+            process.stdout().ends_with('\n')
+        });
+        let listening = serde_json::from_str(&process.stdout()).expect("one JSON object");
+        Self { _process: process, folder, listening }
+    }
+
+    /// The lines of its journal so far.
+    pub(crate) fn journal(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.journal_file()).expect("a journal");
+        // The last line may still be on its way.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    }
+
+    /// How large its journal is, in bytes.
+    pub(crate) fn journal_size(&self) -> u64 {
+        std::fs::metadata(self.journal_file()).expect("a journal").len()
+    }
+
+    /// How often each number got a message.
+    pub(crate) fn messages(&self) -> BTreeMap<u64, usize> {
+        let mut messages = BTreeMap::new();
+        for line in self.journal() {
+            if let Some(phone) = line["phone"].as_str() {
+                *messages.entry(phone.parse().expect("digits")).or_default() += 1;
+            }
+        }
+        messages
+    }
+
+    /// How many operations were in each envelope with messages, in the order in which they came.
+    pub(crate) fn envelopes(&self) -> Vec<u64> {
+        let journal = self.journal();
+        let sends = |envelope: &Value| {
+            journal.iter().any(|line| line["phone"].is_string() && line["envelope"] == envelope["envelope"])
+        };
+        let envelopes = journal.iter().filter(|line| line["event"] == "envelope" && sends(line));
+        envelopes.map(|line| line["operations"].as_u64().expect("a count")).collect()
+    }
+
+    fn journal_file(&self) -> PathBuf {
+        self.folder.path().join("journal.jsonl")
+    }
+
+    fn address(&self, name: &str) -> String {
+        self.listening[name].as_str().expect("an address").to_owned()
+    }
+}
+
+impl Reachable for SandboxProcess {
+    fn base_url(&self) -> String {
+        self.address("base_url")
+    }
+
+    fn async_url(&self) -> String {
+        self.address("async_url")
+    }
+}
