@@ -4,7 +4,7 @@ use super::cell::harmless;
 use super::sweep::Fate;
 use crate::audience::{Chunk, Fields, Region, parse};
 use crate::domain::{IdRange, MsgId, OperationKind, Phone, Row};
-use crate::ledger::{Outcome, State};
+use crate::ledger::{ENDED_EARLY, Outcome, State};
 
 /// The columns that stand before the recipient's own.
 const COLUMNS: [&str; 17] = [
@@ -90,6 +90,7 @@ impl Form {
         let settled = sent.and_then(|fate| fate.settled.as_ref());
         let outcome = settled.map(|(_, outcome)| outcome);
         let (reason, error, request_id, answer) = texts(outcome, known.reason.as_ref());
+        let reason = if state == State::InDoubt && outcome.is_none() { ENDED_EARLY } else { reason };
         let phone = match sent {
             Some(fate) => Some(fate.phone),
             None => parse(own.get(self.phone_column), self.region).ok(),
