@@ -53,7 +53,7 @@ impl<'a> Spot<'a> {
         let end = line.len().min(to + EXCERPT);
         let [before, within, behind] = [&line[..from], &line[from..to], &line[to..end]].map(printable);
         let span = before.len()..before.len() + within.len();
-        let mut place = Place::new(&Source::new(self.file, before + &within + &behind), span);
+        let mut place = Place::new(&Source::new(self.file, without_numbers(&(before + &within + &behind))), span);
         place.first_line = usize::try_from(self.line_of(start)).unwrap_or(usize::MAX);
         place
     }
@@ -62,6 +62,30 @@ impl<'a> Spot<'a> {
         let before = &self.raw[..at.min(self.raw.len())];
         before.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |end| end + 1)
     }
+}
+
+/// The same text without anybody's whole number: behind its first digits stand as many asterisks.
+///
+/// What is shown is often copied into tickets and logs. Every byte stays in its place.
+fn without_numbers(text: &str) -> String {
+    const SHORTEST: usize = 9;
+    const KEPT: usize = 5;
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(|character: char| character.is_ascii_digit()) {
+        let (before, run) = rest.split_at(start);
+        let end = run.find(|character: char| !(character.is_ascii_digit() || " ()-.".contains(character)));
+        let (run, behind) = run.split_at(end.unwrap_or(run.len()));
+        let hides = run.bytes().filter(u8::is_ascii_digit).count() >= SHORTEST;
+        let mut digits = 0;
+        shown.push_str(before);
+        shown.extend(run.chars().map(|character| {
+            digits += usize::from(character.is_ascii_digit());
+            if hides && digits > KEPT && character.is_ascii_digit() { '*' } else { character }
+        }));
+        rest = behind;
+    }
+    shown + rest
 }
 
 /// Text that a terminal shows as it is; what is no text becomes a replacement character.
@@ -194,6 +218,18 @@ mod tests {
         assert_eq!((place.line(), place.column()), (8, 8));
         assert_eq!(place.source.text(), "центр\" x,b");
         assert_eq!(&place.source.text()[place.span], "x");
+    }
+
+    #[test]
+    fn an_excerpt_never_holds_a_whole_number() {
+        for (text, shown) in [
+            ("380501234567,\"Ann", "38050*******,\"Ann"),
+            ("Ann;+38 (050) 123-45-67;Bo 5", "Ann;+38 (050) ***-**-**;Bo 5"),
+            ("0501234567 and 12345678", "05012***** and 12345678"),
+            ("phone,name", "phone,name"),
+        ] {
+            assert_eq!(without_numbers(text), shown);
+        }
     }
 
     #[test]

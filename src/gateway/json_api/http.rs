@@ -8,6 +8,7 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 
+use super::conceal::conceal;
 use super::exchange::Exchange;
 use super::read::{Rules, read};
 use super::{encode, status};
@@ -141,7 +142,9 @@ impl Gateway for JsonApi {
             };
             let operations = envelope.operations().iter().map(|operation| operation.json.as_slice());
             let exchange = self.post(url, operations).await;
-            read(&self.rules, self.endpoint, envelope, &exchange)
+            let mut reply = read(&self.rules, self.endpoint, envelope, &exchange);
+            conceal(&mut reply, self.key.expose_secret());
+            reply
         })
     }
 

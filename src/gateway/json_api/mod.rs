@@ -1,5 +1,6 @@
 //! The gateway's JSON API (contract 2, 4 and 7): encoding, HTTP, and the reading of answers.
 
+mod conceal;
 mod encode;
 mod exchange;
 mod http;

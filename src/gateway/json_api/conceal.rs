@@ -1,0 +1,66 @@
+//! The key, taken out of a gateway's words before anybody keeps or shows them.
+
+use std::sync::Arc;
+
+use crate::gateway::{Reply, Signal, Verdict};
+
+/// What stands where the key stood.
+const CONCEALED: &str = "[key]";
+
+/// Takes the key out of every text of a reply that may quote the request.
+pub(super) fn conceal(reply: &mut Reply, key: &str) {
+    reply.verdicts.iter_mut().for_each(|verdict| match verdict {
+        Verdict::Accepted { answer: Some(text), .. } | Verdict::Rejected { error: text } => replace(text, key),
+        Verdict::NotSent { reason } | Verdict::InDoubt { reason } if reason.contains(key) => {
+            *reason = Arc::from(reason.replace(key, CONCEALED));
+        }
+        Verdict::Accepted { .. } | Verdict::Queued { .. } | Verdict::NotSent { .. } | Verdict::InDoubt { .. } => {}
+    });
+    match &mut reply.signal {
+        Signal::Go => {}
+        Signal::Warn(text)
+        | Signal::Unreachable(text)
+        | Signal::Broken(text)
+        | Signal::Strange(text)
+        | Signal::Slow { reason: text, .. }
+        | Signal::Split(text)
+        | Signal::Stop(_, text) => replace(text, key),
+    }
+    if let Some(evidence) = &mut reply.evidence {
+        replace(evidence, key);
+    }
+}
+
+fn replace(text: &mut String, key: &str) {
+    if text.contains(key) {
+        *text = text.replace(key, CONCEALED);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::StopCause;
+
+    #[test]
+    fn no_text_of_a_reply_keeps_the_key() {
+        let quoting = || "wrong key `s3cret`".to_owned();
+        let verdicts = vec![
+            Verdict::Accepted { msg_id: None, parts: None, answer: Some(quoting()) },
+            Verdict::Rejected { error: quoting() },
+            Verdict::NotSent { reason: quoting().into() },
+            Verdict::InDoubt { reason: quoting().into() },
+        ];
+        for signal in [
+            Signal::Warn(quoting()),
+            Signal::Slow { reason: quoting(), retry_after: None },
+            Signal::Stop(StopCause::EnvelopeRefused, quoting()),
+        ] {
+            let mut reply = Reply { verdicts: verdicts.clone(), signal, evidence: Some(quoting()) };
+            conceal(&mut reply, "s3cret");
+            let told = format!("{reply:?}");
+            assert!(!told.contains("s3cret"), "{told}");
+            assert_eq!(told.matches("wrong key `[key]`").count(), 6, "{told}");
+        }
+    }
+}
