@@ -5,4 +5,7 @@
 
 mod support;
 
+mod answers;
 mod delivery;
+mod inputs;
+mod recovery;

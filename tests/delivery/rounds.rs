@@ -90,6 +90,20 @@ fn a_rejected_row_is_never_sent_again_to_finish_its_run() {
 }
 
 #[test]
+fn a_new_run_sends_a_new_message_to_whoever_was_rejected_and_to_nobody_else() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::items(|operation| rejected(operation, "No route"))]);
+    let sale = campaign().through(&gateway).write();
+    sale.run(&["--keep-going"]).exits(3);
+    let first = sale.results();
+    assert_eq!(first.states(), ["accepted", "rejected", "rejected"]);
+    sale.run(&[]).exits(0);
+    let second = sale.results();
+    assert_eq!(second.states(), ["skipped", "accepted", "accepted"]);
+    assert_eq!(gateway.phones(), [2, 3, 4, 3, 4].map(phone));
+    assert!(first.column("id")[1..].iter().all(|id| !second.column("id").contains(id)), "new messages have new ids");
+}
+
+#[test]
 fn a_rehearsal_may_be_repeated() {
     let sale = campaign().write();
     for _ in 0..2 {

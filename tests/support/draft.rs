@@ -94,11 +94,14 @@ impl Draft {
         self.delivery("in_flight: 1")
     }
 
-    /// With another key under `delivery:`.
+    /// With this line under `delivery:`, in the place of one with the same key.
     pub(crate) fn delivery(mut self, line: &str) -> Self {
-        if line.starts_with("rate:") {
-            self.delivery.clear();
-        }
+        let key = line.split_inclusive(':').next().expect("a key");
+        self.delivery = self
+            .delivery
+            .lines()
+            .filter(|old| !old.trim().starts_with(key))
+            .fold(String::new(), |lines, old| lines + old + "\n");
         writeln!(self.delivery, "  {line}").expect("a string");
         self
     }

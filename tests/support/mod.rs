@@ -14,7 +14,7 @@ pub(crate) use draft::{Draft, Reachable, campaign};
 pub(crate) use folder::Folder;
 pub(crate) use gateway::{Answer, Gateway, Request, accepted, rejected};
 pub(crate) use process::{Finished, Process};
-pub(crate) use results::{Results, Row};
+pub(crate) use results::Results;
 pub(crate) use sandbox::SandboxProcess;
 pub(crate) use wait::until;
 

@@ -26,6 +26,16 @@ impl Process {
         Self { child, line, stdout, stderr }
     }
 
+    /// Starts it with both outputs closed at their other end, as `| head -1` does.
+    pub(crate) fn start_unread(mut command: Command) -> Self {
+        let (stdout, stderr) = (NamedTempFile::new().expect("a file"), NamedTempFile::new().expect("a file"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let line = format!("{command:?}");
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start {line}: {error}"));
+        drop((child.stdout.take(), child.stderr.take()));
+        Self { child, line, stdout, stderr }
+    }
+
     /// What it wrote to standard output so far.
     pub(crate) fn stdout(&self) -> String {
         read(&self.stdout)

@@ -13,6 +13,8 @@ type Body = dyn Fn(&Request) -> Value + Send + Sync;
 pub(crate) enum Answer {
     /// Every operation is taken, as the contract says.
     Accept,
+    /// The same, once the story lets go of it.
+    Held,
     /// A 200 with a body made from the request.
     Json(Box<Body>),
     /// Any status, further header lines and body.
@@ -64,7 +66,7 @@ impl Answer {
     /// The head and the body, as they go over the wire; nothing where nothing is answered.
     pub(super) fn bytes(&self, request: &Request) -> Option<Vec<u8>> {
         match self {
-            Answer::Accept => Some(ok(&taken(request))),
+            Answer::Accept | Answer::Held => Some(ok(&taken(request))),
             Answer::Json(body) => Some(ok(&body(request))),
             Answer::Http { status, headers, body } => Some(http(*status, headers, body)),
             Answer::CutHead => Some(b"HTTP/1.1 200 OK\r\nContent-Ty".to_vec()),

@@ -28,6 +28,9 @@ fn converse(mut stream: &TcpStream, desk: &Desk) -> io::Result<()> {
         }
         let Some(request) = Request::read(&mut reader)? else { return Ok(()) };
         let answer = desk.answer(&request);
+        if matches!(*answer, Answer::Held) {
+            desk.wait_for_release();
+        }
         if let Some(bytes) = answer.bytes(&request) {
             stream.write_all(&bytes)?;
         } else if matches!(*answer, Answer::Silence) {
@@ -55,7 +58,7 @@ impl Desk {
     fn answer(&self, request: &Request) -> Arc<Answer> {
         self.requests.lock().expect("the requests").push(request.clone());
         if request.asks() {
-            return Arc::new(Answer::items(super::accepted));
+            return Arc::clone(&self.statuses.lock().expect("the answer"));
         }
         let next = self.script.lock().expect("the script").pop_front();
         next.unwrap_or_else(|| Arc::clone(&self.afterwards))

@@ -9,13 +9,16 @@ mod request;
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
+
+use serde_json::Value;
 
 pub(crate) use answer::{Answer, accepted, rejected};
 pub(crate) use request::Request;
 
 use super::draft::Reachable;
+use super::wait::PATIENCE;
 
 /// A scripted gateway on loopback; dropped, it listens no more.
 pub(crate) struct Gateway {
@@ -29,8 +32,12 @@ struct Desk {
     script: Mutex<VecDeque<Arc<Answer>>>,
     /// The answer once the script is through.
     afterwards: Arc<Answer>,
+    /// The answer to questions about the status of messages.
+    statuses: Mutex<Arc<Answer>>,
     requests: Mutex<Vec<Request>>,
     closed: AtomicBool,
+    /// Whether answers that are held may go.
+    released: (Mutex<bool>, Condvar),
 }
 
 impl Gateway {
@@ -55,8 +62,10 @@ impl Gateway {
         let desk = Arc::new(Desk {
             script: Mutex::new(script.into_iter().map(Arc::new).collect()),
             afterwards: Arc::new(afterwards),
+            statuses: Mutex::new(Arc::new(Answer::items(accepted))),
             requests: Mutex::default(),
             closed: AtomicBool::new(false),
+            released: <_>::default(),
         });
         let shared = Arc::clone(&desk);
         let listening = std::thread::spawn(move || {
@@ -71,9 +80,25 @@ impl Gateway {
         Self { address, desk, listening: Some(listening) }
     }
 
+    /// The same one, which tells this of each message that it is asked about.
+    pub(crate) fn with_statuses(self, item: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Self {
+        *self.desk.statuses.lock().expect("the answer") = Arc::new(Answer::items(item));
+        self
+    }
+
     /// Every request that was read, whole, in the order in which they came.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.desk.requests.lock().expect("the requests").clone()
+    }
+
+    /// How many bytes of bodies it read so far.
+    pub(crate) fn bytes_seen(&self) -> u64 {
+        self.desk.requests.lock().expect("the requests").iter().map(|request| request.body.len() as u64).sum()
+    }
+
+    /// Lets go of every answer that is held.
+    pub(crate) fn release(&self) {
+        self.desk.release();
     }
 
     /// The requests that carry messages: all but questions about their status.
@@ -97,8 +122,21 @@ impl Reachable for Gateway {
     }
 }
 
+impl Desk {
+    fn release(&self) {
+        *self.released.0.lock().expect("the lock") = true;
+        self.released.1.notify_all();
+    }
+
+    fn wait_for_release(&self) {
+        let released = self.released.0.lock().expect("the lock");
+        let _ = self.released.1.wait_timeout_while(released, PATIENCE, |released| !*released);
+    }
+}
+
 impl Drop for Gateway {
     fn drop(&mut self) {
+        self.desk.release();
         self.desk.closed.store(true, Ordering::SeqCst);
         // Wakes the listener, which then sees that it is over.
         let _ = TcpStream::connect(self.address);

@@ -1,6 +1,6 @@
 //! A request as it came over the wire.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 
 use serde_json::Value;
 

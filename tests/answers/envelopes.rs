@@ -1,0 +1,107 @@
+//! Answers that speak of the whole envelope.
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Gateway, Request, accepted, campaign, phone};
+
+use super::{in_envelopes_of_four, judge, states, what_is_done_is_never_sent_again};
+
+/// Whatever the request, each operation's item, and this `success` on top.
+fn topped(success: Value) -> Answer {
+    Answer::with(move |request| json!({ "success": success, "data": items(request) }))
+}
+
+fn items(request: &Request) -> Vec<Value> {
+    request.operations().iter().map(accepted).collect()
+}
+
+#[test]
+fn a_refused_key_stops_the_run_and_proves_that_nothing_was_sent() {
+    let gateway = Gateway::answering([Answer::refused("Access denied")]);
+    let sale = in_envelopes_of_four().through(&gateway).write();
+    let run = sale.run(&["--json"]).exits(7);
+    assert!(run.json()["stopped"].as_str().is_some_and(|reason| reason.contains("Access denied")), "{}", run.told());
+    assert_eq!(states(&sale), "pppppppppp");
+    sale.campaign(&["status", "sale"]).exits(7);
+    sale.run(&[]).exits(0);
+    assert_eq!(states(&sale), "aaaaaaaaaa");
+}
+
+#[test]
+fn a_key_that_is_refused_later_stops_the_run_too() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::refused("Access denied")]);
+    let sale = in_envelopes_of_four().through(&gateway).write();
+    sale.run(&[]).exits(7);
+    assert_eq!(states(&sale), "appppppppp");
+    what_is_done_is_never_sent_again(&gateway, &sale);
+}
+
+#[test]
+fn an_envelope_that_is_refused_stops_the_run_with_the_gateways_words() {
+    for error in ["Invalid message type", "Something else"] {
+        let gateway = Gateway::answering([Answer::Accept, Answer::refused(error)]);
+        let sale = in_envelopes_of_four().through(&gateway).write();
+        sale.run(&[]).exits(5).says(error);
+        assert_eq!(states(&sale), "appppppppp", "{error}");
+        what_is_done_is_never_sent_again(&gateway, &sale);
+    }
+}
+
+#[test]
+fn an_answer_whose_success_is_neither_true_nor_false_proves_nothing() {
+    let missing = Answer::with(|request| json!({ "data": items(request) }));
+    judge([
+        ("1", topped(json!(1)), 4, "addddaaaaa"),
+        ("\"true\"", topped(json!("true")), 4, "addddaaaaa"),
+        ("null", topped(json!(null)), 4, "addddaaaaa"),
+        ("missing", missing, 4, "addddaaaaa"),
+    ]);
+}
+
+#[test]
+fn an_answer_that_contradicts_itself_stops_the_run() {
+    let failed_with_ids = Answer::with(|request| json!({ "success": false, "error": "No", "data": items(request) }));
+    judge([
+        ("failed, with msg_ids", failed_with_ids, 5, "addddppppp"),
+        ("failed, without an error", Answer::json(json!({ "success": false })), 5, "addddppppp"),
+        ("succeeded, without data", Answer::json(json!({ "success": true })), 5, "addddppppp"),
+        ("succeeded, with data that is no list", Answer::json(json!({ "success": true, "data": {} })), 5, "addddppppp"),
+    ]);
+}
+
+#[test]
+fn an_asynchronous_answer_without_a_request_id_proves_nothing() {
+    for body in [json!({ "success": true }), json!({ "success": true, "request_id": "" })] {
+        let gateway = Gateway::answering([Answer::Accept, Answer::json(body)]);
+        let sale = in_envelopes_of_four().asynchronous().through(&gateway).write();
+        sale.run(&[]).exits(4);
+        assert_eq!(states(&sale), "qddddqqqqq");
+        what_is_done_is_never_sent_again(&gateway, &sale);
+    }
+}
+
+#[test]
+fn a_message_that_is_refused_after_it_was_queued_stops_a_start() {
+    let refused = |operation: &Value| json!({ "success": true, "data": { "id": operation["id"], "msg_id": 1, "type": "sms", "status": "REJECTED" } });
+    let gateway = Gateway::accepting().with_statuses(refused);
+    let sale =
+        campaign().to(500).asynchronous().delivery("stop_after: { same_error_in_a_row: 5 }").through(&gateway).write();
+    sale.run(&[]).exits(5).says("REJECTED");
+    assert!(gateway.phones().len() <= 26, "{} went out", gateway.phones().len());
+}
+
+#[test]
+fn one_operator_that_is_not_supported_costs_the_others_nothing() {
+    let unsupported = phone(5);
+    let gateway = Gateway::always(Answer::with(move |request| {
+        if request.phones().contains(&unsupported) {
+            json!({ "success": false, "error": "Operator not supported" })
+        } else {
+            json!({ "success": true, "data": items(request) })
+        }
+    }));
+    let sale = in_envelopes_of_four().channels("  - call/otp: {}").through(&gateway).write();
+    sale.run(&[]).exits(3);
+    assert_eq!(states(&sale), "aaaraaaaaa");
+    assert_eq!(sale.results().rows[3]["error"], "Operator not supported");
+}

@@ -1,0 +1,64 @@
+//! HTTP statuses that the contract does not know.
+
+use std::time::{Duration, Instant};
+
+use crate::support::{Answer, Gateway};
+
+use super::{in_envelopes_of_four, judge, states, what_is_done_is_never_sent_again};
+
+#[test]
+fn a_strange_status_or_body_leaves_its_envelope_in_doubt_and_the_run_goes_on() {
+    let page = || Answer::Http { status: 200, headers: vec![], body: b"<html>Welcome</html>".to_vec() };
+    let empty = || Answer::Http { status: 200, headers: vec![], body: vec![] };
+    let huge = || Answer::Http { status: 200, headers: vec![], body: vec![b' '; (8 << 20) + 1] };
+    judge([
+        ("500", Answer::status(500), 4, "addddaaaaa"),
+        ("502", Answer::status(502), 4, "addddaaaaa"),
+        ("404", Answer::status(404), 4, "addddaaaaa"),
+        ("a page", page(), 4, "addddaaaaa"),
+        ("nothing", empty(), 4, "addddaaaaa"),
+        ("more than 8 MiB", huge(), 4, "addddaaaaa"),
+    ]);
+}
+
+#[test]
+fn a_first_answer_that_is_not_the_gateways_stops_the_run() {
+    let page = Answer::Http { status: 200, headers: vec![], body: b"<html>Welcome</html>".to_vec() };
+    for answer in [Answer::status(500), Answer::status(404), page] {
+        let gateway = Gateway::answering([answer]);
+        let sale = in_envelopes_of_four().through(&gateway).write();
+        sale.run(&[]).exits(5);
+        assert_eq!(states(&sale), "dppppppppp");
+        what_is_done_is_never_sent_again(&gateway, &sale);
+    }
+}
+
+#[test]
+fn too_many_requests_slow_the_run_down_and_their_envelope_stays_in_doubt() {
+    for status in [429, 503] {
+        let gateway = Gateway::answering([Answer::Accept, Answer::status_with(status, &["Retry-After: 2"])]);
+        let sale = in_envelopes_of_four().through(&gateway).write();
+        let began = Instant::now();
+        sale.run(&[]).exits(4);
+        assert!(began.elapsed() >= Duration::from_secs(2), "the gateway asked for two seconds");
+        assert_eq!(states(&sale), "addddaaaaa");
+        what_is_done_is_never_sent_again(&gateway, &sale);
+    }
+}
+
+#[test]
+fn a_status_that_the_provider_vouches_for_proves_that_nothing_was_sent() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::status_with(429, &["Retry-After: 1"])]);
+    let sale = in_envelopes_of_four().through(&gateway).profile("trust_status: [429]").write();
+    sale.run(&[]).exits(0);
+    assert_eq!(states(&sale), "aaaaaaaaaa");
+    assert_eq!(gateway.phones().len(), 14, "four were refused and went out again");
+}
+
+#[test]
+fn a_wait_of_more_than_ten_minutes_stops_the_run() {
+    let gateway = Gateway::answering([Answer::status_with(429, &["Retry-After: 601"])]);
+    let sale = in_envelopes_of_four().through(&gateway).write();
+    sale.run(&[]).exits(5).says("601 s");
+    assert_eq!(states(&sale), "dppppppppp");
+}

@@ -1,0 +1,57 @@
+//! A gateway that cannot be reached.
+
+use std::net::TcpListener;
+
+use crate::support::{Gateway, Reachable, campaign};
+
+use super::states;
+
+/// An address at which nobody listens.
+struct Nobody(String);
+
+impl Nobody {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        Self(format!("http://{}", listener.local_addr().expect("an address")))
+    }
+}
+
+impl Reachable for Nobody {
+    fn base_url(&self) -> String {
+        self.0.clone()
+    }
+
+    fn async_url(&self) -> String {
+        self.0.clone()
+    }
+}
+
+#[test]
+fn a_gateway_out_of_reach_is_tried_for_a_while_and_nothing_counts_as_sent() {
+    let sale = campaign().delivery("stop_after: { unreachable: 2s }").through(&Nobody::new()).write();
+    sale.run(&[]).exits(5).says("out of reach");
+    assert_eq!(states(&sale), "ppp");
+    sale.campaign(&["status", "sale"]).exits(5);
+}
+
+#[test]
+fn a_gateway_that_comes_back_gets_the_rest() {
+    let nobody = Nobody::new();
+    let sale = campaign().delivery("stop_after: { unreachable: 1s }").through(&nobody).write();
+    sale.run(&[]).exits(5);
+    let gateway = Gateway::accepting();
+    sale.replace("gateways.yaml", &nobody.0, &gateway.base_url());
+    sale.run(&[]).exits(0);
+    assert_eq!((states(&sale).as_str(), gateway.phones().len()), ("aaa", 3));
+}
+
+#[test]
+fn a_failed_tls_handshake_stops_the_run_at_once_and_proves_that_nothing_was_sent() {
+    // The scripted gateway does not speak TLS.
+    let gateway = Gateway::accepting();
+    let address = gateway.base_url().replace("http://", "https://");
+    let sale = campaign().through(&Nobody(address)).write();
+    sale.run(&[]).exits(5).says("TLS handshake");
+    assert_eq!(states(&sale), "ppp");
+    assert!(gateway.phones().is_empty());
+}

@@ -1,0 +1,113 @@
+//! Campaign files and texts.
+
+use serde_json::Value;
+
+use crate::support::{Gateway, campaign};
+
+use super::refused;
+
+/// What replaces a part of the good campaign file, and what is said of it.
+type Mistake = (&'static str, &'static str, &'static [&'static str]);
+
+const MISTAKES: &[Mistake] = &[
+    ("gateway:", "gatway:", &["sale.yaml:2:1", "`gatway`", "did you mean `gateway`?"]),
+    ("  file: sale.csv", "  fiel: sale.csv", &["sale.yaml:4:3", "`fiel`", "did you mean `file`?"]),
+    ("- sms:", "- smss:", &["sale.yaml:6:5", "`smss`", "did you mean `sms`?"]),
+    ("message:", "mesage:", &["sale.yaml:6:34", "`mesage`", "did you mean `message`?"]),
+    ("{{ name }}", "{{ nmae }}", &["sale.yaml:6:54", "`nmae`", "did you mean `name`?"]),
+    ("{{ name }}", "{{ name", &["sale.yaml:6:", "`}}`"]),
+    ("file: sale.csv", "file: nobody.csv", &["sale.yaml:4:9", "`nobody.csv`"]),
+    ("gateway: local", "gateway: locl", &["sale.yaml:2:10", "`locl`", "did you mean `local`?"]),
+    ("rate: 100000/s", "rate: fast", &["sale.yaml:8:9", "`fast`"]),
+    ("rate: 100000/s", "batch: 0", &["sale.yaml:8:10"]),
+    ("rate: 100000/s", "batch: 101", &["sale.yaml:8:10", "101"]),
+    ("rate: 100000/s", "timeout: 30 parsecs", &["sale.yaml:8:12"]),
+    ("OlenaCo", "\"\"", &["sale.yaml:6:"]),
+    ("OlenaCo", "A name that is too long", &["sale.yaml:6:23"]),
+    ("name: sale", "name: Autumn Sale!", &["sale.yaml:1:7"]),
+    ("name: sale", "name: [", &["sale.yaml:"]),
+];
+
+#[test]
+fn a_mistake_in_a_campaign_is_told_with_its_place_and_nothing_is_sent() {
+    for (right, wrong, words) in MISTAKES {
+        eprintln!("case: {wrong}");
+        let gateway = Gateway::accepting();
+        let sale = campaign().through(&gateway).write();
+        sale.replace("sale.yaml", right, wrong);
+        refused(&sale, &gateway, words);
+    }
+}
+
+#[test]
+fn every_mistake_is_told_at_once() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    for (right, wrong) in [("gateway:", "gatway:"), ("message:", "mesage:"), ("rate: 100000/s", "rate: fast")] {
+        sale.replace("sale.yaml", right, wrong);
+    }
+    refused(&sale, &gateway, &["`gatway`", "`mesage`", "`fast`"]);
+    let found = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();
+    let findings = found["findings"].as_array().expect("findings");
+    assert!(findings.len() >= 3, "{found}");
+    for finding in findings {
+        let has_place = finding["file"] == "sale.yaml" && finding["line"].is_u64() && finding["column"].is_u64();
+        assert!(has_place && finding["rule"].is_string() && finding["message"].is_string(), "{finding}");
+    }
+}
+
+#[test]
+fn keys_of_work_to_come_are_refused_by_name() {
+    let at_the_top = ["receipts: auto", "schedule: { at: 2026-12-01 10:00 }"];
+    let recipients = ["where: plan == \"gold\"", "suppress: [stop-list.csv]"];
+    let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00", "on_in_doubt: assume_sent"];
+    let gateway = Gateway::accepting();
+    let drafts = at_the_top
+        .map(|line| (line, campaign().top(line)))
+        .into_iter()
+        .chain(recipients.map(|line| (line, campaign().recipients(line))))
+        .chain(delivery.map(|line| (line, campaign().delivery(line))));
+    for (line, draft) in drafts {
+        let key = line.split(':').next().expect("a key");
+        refused(&draft.through(&gateway).write(), &gateway, &[key, "not supported yet"]);
+    }
+    let sale = campaign().through(&gateway).profile("hook: { public_url: https://hooks.example.com }").write();
+    refused(&sale, &gateway, &["`hook`", "not supported yet", "gateways.yaml:5:3"]);
+}
+
+#[test]
+fn what_an_operation_cannot_carry_is_never_dropped_in_silence() {
+    let gateway = Gateway::accepting();
+    let pipeline = "  - viber: { signature: OlenaCo, message: Hi, image: \"https://cdn.example/a.png\" }\n  - whatsapp: { signature: OlenaCo, message: Hi }";
+    refused(&campaign().channels(pipeline).through(&gateway).write(), &gateway, &["image", "sale.yaml:6:"]);
+    let lifetime =
+        "  - sms: { signature: OlenaCo, message: Hi, lifetime: 1h }\n  - viber: { signature: OlenaCo, message: Hi }";
+    refused(&campaign().channels(lifetime).through(&gateway).write(), &gateway, &["lifetime", "sale.yaml:6:"]);
+    let collision = "  - sms: { signature: OlenaCo, message: Hi, fields: { sms_message: Ha } }";
+    refused(&campaign().channels(collision).through(&gateway).write(), &gateway, &["sms_message", "sale.yaml:6:"]);
+}
+
+#[test]
+fn a_text_sees_only_its_row_and_no_file() {
+    let gateway = Gateway::accepting();
+    for text in ["{{ __tera_context }}", "{{ get_env(name='HOME') }}", "{% include '/etc/passwd' %}"] {
+        let sms = format!("  - sms: {{ signature: OlenaCo, message: \"{text}\" }}");
+        refused(&campaign().channels(&sms).through(&gateway).write(), &gateway, &["sale.yaml:6:"]);
+    }
+    let file = "  - sms: { signature: OlenaCo, message: { file: ../../outside.txt } }";
+    refused(&campaign().channels(file).through(&gateway).write(), &gateway, &["outside.txt"]);
+}
+
+#[test]
+fn texts_are_found_beside_the_campaign_and_in_templates() {
+    let gateway = Gateway::accepting();
+    let sms = "  - sms: { signature: OlenaCo, message: { file: sale.sms.txt } }";
+    for place in ["sale.sms.txt", "templates/sale.sms.txt"] {
+        let sale = campaign().to(1).channels(sms).through(&gateway).write();
+        sale.write(place, "\u{feff}From {{ name }}\r\n");
+        sale.run(&[]).exits(0);
+    }
+    let texts: Vec<Value> =
+        gateway.sends().iter().map(|request| request.operations()[0]["sms_message"].clone()).collect();
+    assert_eq!(texts, ["From Person 2"; 2]);
+}

@@ -1,0 +1,87 @@
+//! Inputs that changed since a run began.
+
+use serde_json::json;
+
+use crate::support::{Draft, Folder, Gateway, campaign, phone};
+
+/// A campaign of which five of ten were sent.
+fn paused(gateway: &Gateway) -> Folder {
+    let sale = campaign().to(10).through(gateway).write();
+    sale.run(&["--limit", "5"]).exits(5);
+    sale
+}
+
+#[test]
+fn a_run_whose_inputs_changed_is_refused_with_what_changed() {
+    let gateway = Gateway::accepting();
+    let changes: [(&str, fn(Draft) -> Draft); 6] = [
+        ("the recipients", |draft| draft.to(11)),
+        ("texts", |draft| draft.channels("  - sms: { signature: OlenaCo, message: Bye }")),
+        ("`endpoint`", Draft::asynchronous),
+        ("`vars`", |draft| draft.top("vars: { shop: Olena }")),
+        ("`recipients.region`", |draft| draft.recipients("region: UA")),
+        ("`recipients.duplicates`", |draft| draft.recipients("duplicates: allow")),
+    ];
+    for (what, change) in changes {
+        let sale = paused(&gateway);
+        let before = std::fs::read(sale.results_file()).expect("results");
+        let sent = gateway.phones().len();
+        change(campaign().to(10)).through(&gateway).rewrite(&sale);
+        sale.run(&["--yes"]).exits(2).says(what).says("--accept-changes");
+        assert_eq!(gateway.phones().len(), sent, "{what}");
+        assert_eq!(std::fs::read(sale.results_file()).expect("results"), before);
+        campaign().to(10).through(&gateway).rewrite(&sale);
+        sale.run(&[]).exits(0);
+        assert_eq!(gateway.phones().len(), sent + 5, "put back, it goes on");
+    }
+}
+
+#[test]
+fn a_text_file_that_changed_counts_as_a_change() {
+    let gateway = Gateway::accepting();
+    let sms = "  - sms: { signature: OlenaCo, message: { file: sale.sms.txt } }";
+    let sale = campaign().channels(sms).through(&gateway).write();
+    sale.write("sale.sms.txt", "Hello");
+    sale.run(&["--limit", "1"]).exits(5);
+    sale.write("sale.sms.txt", "Good bye");
+    sale.run(&[]).exits(2).says("texts");
+    assert_eq!(gateway.phones(), [phone(2)]);
+}
+
+#[test]
+fn accepted_changes_go_to_those_without_a_message_alone() {
+    let gateway = Gateway::accepting();
+    let sale = paused(&gateway);
+    campaign().to(12).channels("  - sms: { signature: OlenaCo, message: Bye }").through(&gateway).rewrite(&sale);
+    let summary = sale.run(&["--accept-changes", "--json"]).exits(0).json();
+    assert_eq!(summary["counts"], json!({ "accepted": 7, "skipped": 5 }));
+    assert_eq!(summary["run"], "sale@2");
+    assert_eq!(gateway.phones(), (2..14).map(phone).collect::<Vec<_>>());
+    let texts = gateway.sends().into_iter().flat_map(|request| request.operations());
+    assert_eq!(texts.filter(|operation| operation["sms_message"] == "Bye").count(), 7);
+    sale.run(&[]).exits(6);
+    sale.campaign(&["status"]).exits(0).says("replaced");
+}
+
+#[test]
+fn what_is_sent_after_a_pause_is_what_was_frozen() {
+    let gateway = Gateway::accepting();
+    let sale = paused(&gateway);
+    std::fs::remove_file(sale.path("sale.csv")).expect("removed");
+    sale.run(&[]).exits(2).says("sale.csv");
+    assert_eq!(sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout.lines().count(), 11);
+}
+
+#[test]
+fn a_list_that_grows_while_it_is_sent_changes_nothing_of_the_run() {
+    let gateway = Gateway::answering([crate::support::Answer::Held]);
+    let sale = campaign().to(10).through(&gateway).write();
+    let run = sale.start(&[]);
+    crate::support::until("the first envelope is on its way", || !gateway.requests().is_empty());
+    campaign().to(20).channels("  - sms: { signature: OlenaCo, message: Bye }").through(&gateway).rewrite(&sale);
+    gateway.release();
+    run.finish().exits(0);
+    assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+    let texts = gateway.sends().into_iter().flat_map(|request| request.operations());
+    assert!(texts.into_iter().all(|operation| operation["sms_message"] != "Bye"));
+}

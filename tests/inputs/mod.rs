@@ -1,0 +1,20 @@
+//! Wrong or changed inputs: refused before anything is sent, with the place and what to do.
+
+mod campaigns;
+mod changes;
+mod lists;
+mod profiles;
+mod secrecy;
+
+use crate::support::{Folder, Gateway};
+
+/// Runs what must be refused: exit 2, the words said, and no request.
+#[track_caller]
+fn refused(sale: &Folder, gateway: &Gateway, words: &[&str]) {
+    let mut run = sale.run(&["--yes"]).exits(2);
+    for word in words {
+        run = run.says(word);
+    }
+    assert!(gateway.requests().is_empty(), "something was sent");
+    assert!(!sale.results_file().exists(), "there are results of nothing");
+}

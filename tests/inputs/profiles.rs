@@ -1,0 +1,115 @@
+//! Profiles of gateways: what is refused before a connection is made.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable as _, campaign};
+
+use super::refused;
+
+/// A campaign whose profile names a host on the internet, with nobody asked yet.
+fn live(gateway: &Gateway) -> Folder {
+    let sale = campaign().delivery("rate: 100/s").through(gateway).profile("rate: 100/s").write();
+    sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
+    sale
+}
+
+#[test]
+fn a_mistake_in_a_profile_is_told_with_its_place_and_nothing_is_sent() {
+    let gateway = Gateway::accepting();
+    let base = gateway.base_url();
+    let key = format!("{{ env: {KEY_VARIABLE} }}");
+    for (right, wrong, words) in [
+        ("base_url:", "bas_url:", &["gateways.yaml:2:3", "did you mean `base_url`?"][..]),
+        (base.as_str(), "http://gateway.invalid", &["gateways.yaml:2:13", "https"]),
+        (&base, "https://user:secret@gateway.invalid", &["gateways.yaml:2:13"]),
+        (&base, "https://gateway.invalid", &["gateways.yaml:1:1", "rate"]),
+        (&key, "literally-the-key", &["gateways.yaml:4:12"]),
+        (&key, "{ env: NO_SUCH_VARIABLE }", &["NO_SUCH_VARIABLE"]),
+        ("local:", "loca:", &["did you mean `loca`?"]),
+        ("local:", "sandbox:", &["gateways.yaml:1:1"]),
+    ] {
+        eprintln!("case: {wrong}");
+        let sale = campaign().through(&gateway).write();
+        sale.replace("gateways.yaml", right, wrong);
+        refused(&sale, &gateway, words);
+    }
+    let run = {
+        let sale = campaign().through(&gateway).write();
+        sale.replace("gateways.yaml", &key, "literally-the-key");
+        sale.run(&[]).exits(2)
+    };
+    assert!(!run.told().contains("literally-the-key"), "a key in the wrong place is not shown");
+}
+
+#[test]
+fn a_key_file_that_others_can_read_is_refused() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    sale.replace("gateways.yaml", &format!("{{ env: {KEY_VARIABLE} }}"), "{ file: secrets/gateway.key }");
+    sale.write("secrets/gateway.key", &format!("{KEY}\n"));
+    let set = |mode| fs::set_permissions(sale.path("secrets/gateway.key"), Permissions::from_mode(mode)).expect("set");
+    set(0o644);
+    refused(&sale, &gateway, &["secrets/gateway.key", "chmod 600"]);
+    set(0o600);
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.requests()[0].json()["auth"], KEY);
+}
+
+#[test]
+fn a_live_gateway_needs_a_yes() {
+    let gateway = Gateway::accepting();
+    let sale = live(&gateway);
+    for arguments in [&[][..], &["--json"], &["--limit", "1"], &["--rows", "2"]] {
+        sale.run(arguments).exits(2).says("--yes").says("recipients");
+    }
+    sale.campaign(&["status"]).exits(0).says("no runs yet");
+    sale.run(&["--dry-run"]).exits(0);
+}
+
+#[test]
+fn a_changed_host_is_refused_until_it_is_trusted() {
+    let gateway = Gateway::accepting();
+    let sale = live(&gateway);
+    sale.run(&[]).exits(2).says("--yes");
+    sale.replace("gateways.yaml", "gateway.invalid", "elsewhere.invalid");
+    for arguments in [&[][..], &["--yes"]] {
+        let run = sale.run(arguments).exits(2);
+        run.says("gateway.invalid").says("elsewhere.invalid").says("campaign gateway trust local");
+    }
+    sale.campaign(&["gateway", "trust", "local"]).exits(0).says("elsewhere.invalid");
+    sale.run(&[]).exits(2).says("--yes");
+    sale.replace("gateways.yaml", "elsewhere.invalid", "gateway.invalid");
+    sale.run(&["--yes"]).exits(2).says("campaign gateway trust local");
+}
+
+#[test]
+fn more_recipients_than_the_profile_allows_need_their_number() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(30).through(&gateway).profile("limits: { recipients: 20 }").write();
+    refused(&sale, &gateway, &["--up-to 30"]);
+    sale.run(&["--yes", "--up-to", "29"]).exits(2);
+    sale.run(&["--up-to", "30"]).exits(0);
+    assert_eq!(gateway.phones().len(), 30);
+}
+
+#[test]
+fn profiles_are_found_where_they_are_said_to_be() {
+    let gateway = Gateway::accepting();
+    let places: [(&str, &[&str], &[(&str, &str)]); 4] = [
+        ("gateways.yaml", &[], &[]),
+        ("elsewhere/profiles.yaml", &["--gateways", "elsewhere/profiles.yaml"], &[]),
+        ("elsewhere/profiles.yaml", &[], &[("CAMPAIGN_GATEWAYS", "elsewhere/profiles.yaml")]),
+        ("home/.config/campaign/gateways.yaml", &[], &[]),
+    ];
+    for (place, arguments, environment) in places {
+        let sale = campaign().to(1).through(&gateway).write();
+        let profile = fs::read_to_string(sale.path("gateways.yaml")).expect("the profile");
+        fs::remove_file(sale.path("gateways.yaml")).expect("removed");
+        sale.write(place, &profile);
+        let mut command = sale.command(&[&["run", "sale.yaml"], arguments].concat());
+        command.envs(environment.iter().copied());
+        Process::start(command).finish().exits(0);
+    }
+    assert_eq!(gateway.phones().len(), 4);
+}

@@ -1,0 +1,49 @@
+//! Two processes that want to send the same campaign.
+
+use serde_json::json;
+
+use crate::support::{Gateway, SandboxProcess, campaign, until};
+
+#[test]
+fn a_run_has_one_owner_and_the_other_process_leaves_it_alone() {
+    let sandbox = SandboxProcess::start();
+    let sale = campaign().to(60).through(&sandbox).delivery("rate: 40/s").batches_of(5).write();
+    let first = sale.start(&["--json"]);
+    until("the first process sends", || !sandbox.messages().is_empty());
+    for _ in 0..3 {
+        let refused = sale.run(&["--json", "--yes"]).exits(6).json();
+        assert!(refused["error"].as_str().is_some_and(|error| error.contains("another process")), "{refused}");
+    }
+    let summary = first.finish().exits(0).json();
+    assert_eq!(summary["counts"], json!({ "accepted": 60 }));
+    let messages = sandbox.messages();
+    assert!(messages.len() == 60 && messages.values().all(|&times| times == 1), "{messages:?}");
+}
+
+#[test]
+fn two_processes_that_start_together_send_once() {
+    for _ in 0..5 {
+        let gateway = Gateway::accepting();
+        let sale = campaign().to(200).through(&gateway).write();
+        let rivals = [sale.start(&[]), sale.start(&[]), sale.start(&[])];
+        let mut codes = rivals.map(|rival| rival.finish().code());
+        codes.sort_unstable();
+        assert_eq!(codes, [Some(0), Some(6), Some(6)]);
+        let mut phones = gateway.phones();
+        phones.sort_unstable();
+        phones.dedup();
+        assert_eq!((phones.len(), gateway.phones().len()), (200, 200));
+    }
+}
+
+#[test]
+fn two_campaigns_may_share_a_ledger_at_the_same_time() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(300).through(&gateway).batches_of(3).write();
+    let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("the campaign");
+    sale.write("other.yaml", &text.replace("name: sale", "name: other"));
+    let other = crate::support::Process::start(sale.command(&["run", "other.yaml"]));
+    sale.run(&[]).exits(0);
+    other.finish().exits(0);
+    assert_eq!(gateway.phones().len(), 600);
+}

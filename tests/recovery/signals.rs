@@ -1,0 +1,90 @@
+//! Being asked to end, politely or twice; and nobody reading the output.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::{Answer, Folder, Gateway, Process, SandboxProcess, campaign, phone, until};
+
+/// Numbers that were sent to, which must not hold one twice.
+fn sent_once(sandbox: &SandboxProcess) -> usize {
+    let messages = sandbox.messages();
+    assert!(messages.values().all(|&times| times == 1), "{messages:?}");
+    messages.len()
+}
+
+/// Lifts the pace of a campaign that was slow to be interrupted.
+fn hurry(sale: &Folder) {
+    sale.replace("sale.yaml", "rate: 100/s", "rate: 100000/s");
+}
+
+#[test]
+fn an_interrupted_run_writes_its_results_and_the_next_one_sends_the_rest() {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let sandbox = SandboxProcess::start();
+        let sale = campaign().to(400).through(&sandbox).delivery("rate: 100/s").batches_of(10).write();
+        let mut run = sale.start(&["--json"]);
+        until("some messages were sent", || sent_once(&sandbox) > 5);
+        run.signal(signal);
+        let summary = run.finish().exits(code).json();
+        let accepted = sent_once(&sandbox);
+        assert_eq!(summary["counts"], json!({ "accepted": accepted, "planned": 400 - accepted }), "SIG{signal}");
+        assert_eq!(sale.results().counts()["accepted"] as usize, accepted);
+        hurry(&sale);
+        sale.run(&[]).exits(0);
+        assert_eq!(sent_once(&sandbox), 400);
+    }
+}
+
+#[test]
+fn a_signal_waits_for_the_answer_to_what_is_in_flight() {
+    let gateway = Gateway::answering([Answer::Held]);
+    let sale = campaign().to(30).through(&gateway).write();
+    let mut run = sale.start(&[]);
+    until("the first envelope is on its way", || !gateway.requests().is_empty());
+    run.signal("INT");
+    until("it says that it stops", || run.stderr().contains("stopping"));
+    assert!(run.is_running());
+    gateway.release();
+    run.finish().exits(130);
+    assert_eq!(sale.results().counts(), [("accepted".to_owned(), 1), ("planned".to_owned(), 29)].into());
+}
+
+#[test]
+fn a_second_signal_ends_at_once_and_what_was_in_flight_stays_in_doubt() {
+    let gateway = Gateway::answering([Answer::Silence]);
+    let sale = campaign().to(30).through(&gateway).write();
+    let mut run = sale.start(&[]);
+    until("the first envelope is on its way", || !gateway.requests().is_empty());
+    run.signal("TERM");
+    until("it says that it stops", || run.stderr().contains("stopping"));
+    run.signal("TERM");
+    run.finish_within(Duration::from_secs(1)).exits(143);
+    sale.campaign(&["status", "sale"]).exits(5).says("1 in doubt");
+    sale.run(&[]).exits(4);
+    assert_eq!(gateway.phones(), (2..32).map(phone).collect::<Vec<_>>(), "the row in doubt is not sent again");
+    assert_eq!(sale.results().states()[0], "in_doubt");
+}
+
+#[test]
+fn a_signal_while_the_gateway_is_out_of_reach_ends_the_waiting() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    drop(gateway);
+    let mut run = sale.start(&[]);
+    until("it waits", || run.stderr().contains("no connection"));
+    run.signal("INT");
+    run.finish_within(Duration::from_secs(10)).exits(130);
+    assert_eq!(sale.results().states(), ["planned"; 3]);
+}
+
+#[test]
+fn a_run_whose_output_nobody_reads_goes_on_to_its_end() {
+    for arguments in [&["run", "sale.yaml"][..], &["run", "sale.yaml", "-vv"], &["run", "sale.yaml", "--json"]] {
+        let gateway = Gateway::accepting();
+        let sale = campaign().to(100).through(&gateway).write();
+        Process::start_unread(sale.command(arguments)).finish().exits(0);
+        assert_eq!(gateway.phones().len(), 100, "{arguments:?}");
+        assert_eq!(sale.results().states(), ["accepted"; 100]);
+    }
+}
