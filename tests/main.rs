@@ -7,5 +7,6 @@ mod support;
 
 mod answers;
 mod delivery;
+mod examples;
 mod inputs;
 mod recovery;
