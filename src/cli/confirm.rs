@@ -69,10 +69,13 @@ async fn ask(context: &Context, text: String, number: u64) -> Result<(), Failure
         )));
     }
     let typed = blocking(move || {
-        let mut out = std::io::stderr().lock();
-        // A terminal that cannot be written to cannot be read from either.
-        let _ = write!(out, "{text}type the number of recipients ({number}) to send, anything else to leave: ");
-        let _ = out.flush();
+        {
+            // The lock ends before the wait: whoever interrupts it has something to say there too.
+            let mut out = std::io::stderr().lock();
+            // A terminal that cannot be written to cannot be read from either.
+            let _ = write!(out, "{text}type the number of recipients ({number}) to send, anything else to leave: ");
+            let _ = out.flush();
+        }
         let mut typed = String::new();
         let _ = std::io::stdin().lock().read_line(&mut typed);
         Ok(typed)
