@@ -12,6 +12,9 @@ use super::signals;
 use crate::delivery::Interrupt;
 use crate::sandbox::{ASSUMPTIONS, Journal, Sandbox, Settings};
 
+/// The columns of a table that goes to no terminal.
+const PIPED: u16 = 120;
+
 pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, Failure> {
     if args.assumptions {
         assumptions(context);
@@ -58,6 +61,9 @@ fn assumptions(context: &Context) {
         "the sandbox",
         "because",
     ]);
+    if table.width().is_none() {
+        table.set_width(PIPED);
+    }
     for row in ASSUMPTIONS {
         table.add_row([row.what, row.choice, row.reason]);
     }
