@@ -366,7 +366,8 @@ impl Conductor {
             let (reason, at_most) = (stop.reason.clone(), self.conditions.timeout);
             (self.observer)(Event::Stopping { reason, in_flight, at_most });
         }
-        if self.stop.is_none() || stop.kind == StopKind::Ledger {
+        let known = self.stop.as_ref().map(|stop| stop.kind);
+        if known.is_none() || (stop.kind == StopKind::Ledger && known != Some(StopKind::Ledger)) {
             self.stop = Some(stop);
         }
         self.stopping.send_replace(true);
