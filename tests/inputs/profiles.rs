@@ -24,7 +24,7 @@ fn a_mistake_in_a_profile_is_told_with_its_place_and_nothing_is_sent() {
         (base.as_str(), "http://gateway.invalid", &["gateways.yaml:2:13", "https"]),
         (&base, "https://user:secret@gateway.invalid", &["gateways.yaml:2:13"]),
         (&base, "https://gateway.invalid", &["gateways.yaml:1:1", "rate"]),
-        (&key, "literally-the-key", &["gateways.yaml:4:12"]),
+        (&key, "literally-the-key", &["gateways.yaml:4:3", "api_key"]),
         (&key, "{ env: NO_SUCH_VARIABLE }", &["NO_SUCH_VARIABLE"]),
         ("local:", "loca:", &["did you mean `loca`?"]),
         ("local:", "sandbox:", &["gateways.yaml:1:1"]),

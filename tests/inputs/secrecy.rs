@@ -38,7 +38,8 @@ const SCRIPTS: &[fn() -> Vec<Answer>] = &[
     || vec![Answer::CloseRead, Answer::CutBody, Answer::CutHead],
     || vec![Answer::refused("Access denied")],
     || vec![Answer::Accept, Answer::with(|request| json!({ "success": true, "data": [], "echo": request.json() }))],
-    || vec![Answer::Accept, Answer::with(|request| json!({ "success": false, "error": request.json().to_string() }))],
+    || vec![Answer::Accept, Answer::with(|request| json!({ "success": false, "error": request.json()["auth"] }))],
+    || vec![Answer::Accept, Answer::items(|operation| rejected(operation, KEY))],
     || vec![Answer::Accept, Answer::with(|request| request.json()["auth"].clone())],
     || vec![Answer::status_with(307, &["Location: http://127.0.0.1:1/"])],
 ];
