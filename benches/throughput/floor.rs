@@ -4,7 +4,7 @@
 //! resumes nothing and reports nothing; it shows what the libraries cost.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ struct Sent {
 }
 
 /// Sends the list to the server.
-pub fn run(list: &str, server: &str) {
+pub(crate) fn run(list: &str, server: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(send(list, server));
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// What a run cost.
-pub struct Figures {
+pub(crate) struct Figures {
     rows: u64,
     wall: Duration,
     cpu: Duration,
@@ -14,17 +14,17 @@ pub struct Figures {
 
 impl Figures {
     /// Messages per second.
-    pub fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.rows as f64 / self.wall.as_secs_f64()
     }
 
     /// Microseconds of CPU per message.
-    pub fn cpu_each(&self) -> f64 {
+    pub(crate) fn cpu_each(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.rows as f64
     }
 
     /// Prints a line of the table.
-    pub fn print(&self, name: &str) {
+    pub(crate) fn print(&self, name: &str) {
         let cores = self.cpu.as_secs_f64() / self.wall.as_secs_f64();
         let mib = self.peak_kib as f64 / 1024.0;
         println!("{name:<8} {:>12.0} {:>14.2} {mib:>12.1} {cores:>8.2}", self.rate(), self.cpu_each());
@@ -32,7 +32,7 @@ impl Figures {
 }
 
 /// Runs a command to its end and measures it.
-pub fn measure(mut command: Command, rows: u64) -> Figures {
+pub(crate) fn measure(mut command: Command, rows: u64) -> Figures {
     let before = children_cpu();
     let start = Instant::now();
     let mut child = command.stdout(Stdio::null()).spawn().expect("the command starts");

@@ -14,15 +14,15 @@ channels:
   - sms:
       signature: OlenaCo
       message: "Hello {{ first_name }} {{ last_name }}, {{ shop }} has -20% for you until {{ until }}: https://shop.example/?c={{ code }}"
-delivery: { rate: unlimited, batch: 100, in_flight: 8 }
+delivery: { rate: unlimited, batch: 100, in_flight: 16 }
 "#;
 
 /// A folder with everything that a run needs.
-pub struct Scene(tempfile::TempDir);
+pub(crate) struct Scene(tempfile::TempDir);
 
 impl Scene {
     /// A campaign to so many recipients through the gateway at that address.
-    pub fn new(rows: u64, server: SocketAddr) -> Self {
+    pub(crate) fn new(rows: u64, server: SocketAddr) -> Self {
         let folder = tempfile::tempdir().expect("there is room for a temporary folder");
         let path = folder.path();
         fs::write(path.join("bench.yaml"), CAMPAIGN).expect("the campaign is written");
@@ -42,12 +42,12 @@ impl Scene {
     }
 
     /// The folder.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// A figure counts only if every recipient got a message.
-    pub fn assert_all_accepted(&self, rows: u64) {
+    pub(crate) fn assert_all_accepted(&self, rows: u64) {
         let results = File::open(self.path().join("results/bench.csv")).expect("there are results");
         let accepted = BufReader::new(results).lines().map_while(Result::ok).filter(|line| line.contains(",accepted,"));
         assert_eq!(accepted.count() as u64, rows, "every row is accepted");

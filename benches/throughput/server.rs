@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 
 /// Starts the server for the rest of the process.
-pub fn start() -> SocketAddr {
+pub(crate) fn start() -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port is free");
     let address = listener.local_addr().expect("a listener has an address");
     std::thread::spawn(move || {

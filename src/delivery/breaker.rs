@@ -57,9 +57,9 @@ impl Breaker {
                 Verdict::NotSent { .. } | Verdict::InDoubt { .. } => {}
             }
         }
-        self.from_signal(&reply.signal, first)
-            .or_else(|| self.from_doubt(&reply.signal))
-            .or_else(|| self.from_rejections(reply, canary))
+        self.stop_by_signal(&reply.signal, first)
+            .or_else(|| self.stop_by_doubt(&reply.signal))
+            .or_else(|| self.stop_by_rejections(reply, canary))
     }
 
     /// Takes in a rejection that was learned of by asking.
@@ -82,7 +82,7 @@ impl Breaker {
         }
     }
 
-    fn from_signal(&self, signal: &Signal, first: bool) -> Option<Stop> {
+    fn stop_by_signal(&self, signal: &Signal, first: bool) -> Option<Stop> {
         match signal {
             Signal::Stop(StopCause::KeyRefused, reason) => Some(Stop::new(StopKind::KeyRefused, reason.clone())),
             Signal::Stop(_, reason) => Some(Stop::new(StopKind::Halted, reason.clone())),
@@ -93,7 +93,7 @@ impl Breaker {
         }
     }
 
-    fn from_doubt(&self, signal: &Signal) -> Option<Stop> {
+    fn stop_by_doubt(&self, signal: &Signal) -> Option<Stop> {
         let (Signal::Broken(reason) | Signal::Strange(reason) | Signal::Warn(reason) | Signal::Slow { reason, .. }) =
             signal
         else {
@@ -107,7 +107,7 @@ impl Breaker {
         })
     }
 
-    fn from_rejections(&self, reply: &Reply, canary: bool) -> Option<Stop> {
+    fn stop_by_rejections(&self, reply: &Reply, canary: bool) -> Option<Stop> {
         if self.limits.keep_going {
             return None;
         }

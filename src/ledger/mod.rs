@@ -19,7 +19,7 @@ pub use record::{
 };
 pub use row_states::{RowStates, StateCounts};
 pub use sqlite::SqliteLedger;
-pub use state::{Outcome, State};
+pub use state::{ENDED_EARLY, Outcome, State};
 
 use std::future::Future;
 use std::ops::RangeInclusive;

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::MsgId;
 
+/// Why a row is in doubt whose process ended with an intent open.
+pub const ENDED_EARLY: &str = "the process that sent it ended before the answer was recorded";
+
 /// What is known of one row of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

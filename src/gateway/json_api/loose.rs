@@ -34,7 +34,7 @@ pub(super) fn whole(raw: &RawValue) -> Option<u64> {
         return if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None };
     }
     let float: f64 = text.parse().ok()?;
-    (float >= 0.0 && float < 9_007_199_254_740_992.0 && float.fract() == 0.0).then_some(float as u64)
+    ((0.0..9_007_199_254_740_992.0).contains(&float) && float.fract() == 0.0).then_some(float as u64)
 }
 
 /// Whether a member is there and not `null`.

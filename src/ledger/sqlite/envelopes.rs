@@ -14,7 +14,8 @@ use super::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
 use super::runs::instant;
 use crate::domain::Row;
 use crate::ledger::{
-    AccountPace, Begun, EnvelopeRecord, EnvelopeSummary, Intent, Outcome, Owner, RunId, SentRow, Settlement, State,
+    AccountPace, Begun, ENDED_EARLY, EnvelopeRecord, EnvelopeSummary, Intent, Outcome, Owner, RunId, SentRow,
+    Settlement, State,
 };
 
 /// Takes ownership; what the owner before had begun is in doubt from here on.
@@ -33,7 +34,7 @@ pub(super) async fn claim(
         .bind(run.0)
         .fetch_all(&mut *connection)
         .await?;
-    let reason: Arc<str> = "the process that sent it ended before the answer was recorded".into();
+    let reason: Arc<str> = ENDED_EARLY.into();
     for intent in &intents {
         let rows: Vec<SentRow> = unpack(intent.try_get("rows")?)?;
         let outcomes = vec![Outcome::InDoubt { reason: Arc::clone(&reason) }; rows.len()];
