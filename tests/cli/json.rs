@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Gateway, campaign};
+use crate::support::{Answer, Gateway, campaign, telling};
 
 /// Fails unless the command printed one object that tells its own exit code; gives the object.
 #[track_caller]
@@ -52,7 +52,7 @@ fn every_command_prints_one_object_whatever_its_end() {
         &["preview", "sale.yaml", "--rows", "99"],
     ] {
         let arguments = [arguments, &["--json"]].concat();
-        eprintln!("case: {arguments:?}");
+        let _case = telling(format!("case: {arguments:?}"));
         one_object(&sale, &arguments);
     }
     one_object(&sale, &["--json"]);
@@ -87,7 +87,7 @@ fn a_run_that_stops_tells_why_in_its_object() {
 fn preview_prints_the_operation_of_each_row_as_it_would_be_sent() {
     let gateway = Gateway::accepting();
     let list = "phone,name\n380501000002,Ann\n12,Short\n380501000002,Ann\n380501000003,Bo\n";
-    let sale = campaign().to_list(list).recipients("max_invalid: 50%").through(&gateway).write();
+    let sale = campaign().with_list(list).recipients("max_invalid: 50%").through(&gateway).write();
     let preview = sale.campaign(&["preview", "sale.yaml", "--json"]).exits(0);
     let lines: Vec<Value> = preview.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let states: Vec<&str> = lines.iter().map(|line| line["state"].as_str().unwrap_or("planned")).collect();
@@ -107,7 +107,7 @@ fn preview_prints_the_operation_of_each_row_as_it_would_be_sent() {
 fn check_counts_what_a_run_would_do() {
     let gateway = Gateway::accepting();
     let list = "phone,name\n380501000002,Ann\n12,Short\n380501000002,Ann\n380501000003,Bo\n";
-    let sale = campaign().to_list(list).recipients("max_invalid: 50%").through(&gateway).write();
+    let sale = campaign().with_list(list).recipients("max_invalid: 50%").through(&gateway).write();
     let checked = one_object(&sale, &["check", "sale.yaml", "--json"]);
     assert_eq!((&checked["rows"], &checked["parts"]), (&json!(4), &json!(2)));
     assert_eq!(checked["counts"], json!({ "planned": 2, "skipped": 1, "invalid": 1 }));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Gateway, campaign};
+use crate::support::{Gateway, campaign, telling};
 
 use super::refused;
 
@@ -31,7 +31,7 @@ const MISTAKES: &[Mistake] = &[
 #[test]
 fn a_mistake_in_a_campaign_is_told_with_its_place_and_nothing_is_sent() {
     for (right, wrong, words) in MISTAKES {
-        eprintln!("case: {wrong}");
+        let _case = telling(format!("case: {wrong}"));
         let gateway = Gateway::accepting();
         let sale = campaign().through(&gateway).write();
         sale.replace("sale.yaml", right, wrong);

@@ -67,7 +67,7 @@ fn a_list_that_is_refused_is_refused_without_its_numbers() {
         format!("phone,name\n{}77777,a\n{},b\n", phone(2), phone(3)),
         format!("phone,name\n{},a\n{},b\n", phone(2), phone(2)),
     ] {
-        let sale = campaign().to_list(&list).recipients("duplicates: refuse").through(&gateway).write();
+        let sale = campaign().with_list(&list).recipients("duplicates: refuse").through(&gateway).write();
         let run = sale.run(&["-vv"]).exits(2);
         tells_nothing(&run);
     }
