@@ -1,4 +1,22 @@
 //! A declarative campaign runner for a multi-channel messaging gateway.
+//!
+//! A campaign file names recipients, channels and texts. Each recipient becomes one operation;
+//! operations travel in envelopes; an intent is on the disk before an envelope leaves and its
+//! outcome after the answer came. What is proven is accepted, rejected or not sent; everything
+//! else is in doubt and is never sent again by itself.
+//!
+//! The rooms of the house, from the street to the cellar. A room uses only those below it, and
+//! none beside it:
+//!
+//! | rooms | what they are for |
+//! |---|---|
+//! | [`cli`] | commands, output, exit codes; the only place that names SQLite, HTTP and the clock together |
+//! | [`sandbox`] | the emulated gateway; shares nothing with the client but the vocabulary |
+//! | [`report`] | projections of the ledger: results, summary, previews, progress |
+//! | [`delivery`] | the engine: intents, envelopes, pace, breaker, resuming |
+//! | [`check`] | the survey of everything that can be known before sending |
+//! | [`manifest`] [`audience`] [`message`] [`gateway`] [`ledger`] | files, lists, texts, the platform's port, the durable truth |
+//! | [`domain`] [`finding`] | the vocabulary; problems told to a person |
 
 pub mod audience;
 pub mod check;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::exit::{self, Failure};
 use super::runs;
-use crate::delivery::Standing;
+use crate::delivery::{RunFolder, Standing};
 use crate::ledger::{Ledger, Progress, Run, State};
 use crate::report::{counts_json, counts_line, thousands};
 
@@ -42,7 +42,7 @@ async fn one(context: &Context, ledger: Option<&dyn Ledger>, run: &Run) -> Resul
     if let Some(results) = &run.results {
         text += &format!("  results: {results}\n");
     }
-    text += &format!("next: {}\n", next(run, &standing, owned));
+    text += &format!("next: {}\n", next(context, run, &standing, owned)?);
     context.output.result(&text);
     Ok(code)
 }
@@ -104,13 +104,15 @@ fn record(run: &Run, standing: &Standing, owned: bool) -> Value {
 }
 
 /// The command that a person needs next.
-pub(super) fn next(run: &Run, standing: &Standing, owned: bool) -> String {
+fn next(context: &Context, run: &Run, standing: &Standing, owned: bool) -> Result<String, Failure> {
     let name = run.name();
     if owned {
-        return format!("campaign stop {name}");
+        return Ok(format!("campaign stop {name}"));
     }
     if run.progress == Progress::Open {
-        return "campaign run with the campaign's file, to go on".to_owned();
+        let frozen = RunFolder::of(&context.state()?, &name).frozen();
+        let file = frozen.map_or_else(|_| "FILE".to_owned(), |frozen| super::run::file(&frozen.campaign_file));
+        return Ok(format!("campaign run {file} (goes on where it stopped)"));
     }
     let bad: Vec<&str> = [State::InDoubt, State::Rejected, State::Invalid]
         .into_iter()
@@ -118,7 +120,7 @@ pub(super) fn next(run: &Run, standing: &Standing, owned: bool) -> String {
         .map(State::name)
         .collect();
     if bad.is_empty() {
-        return format!("campaign results {name}");
+        return Ok(format!("campaign results {name}"));
     }
-    format!("campaign results {name} --state {} --out -", bad.join(","))
+    Ok(format!("campaign results {name} --state {} --out -", bad.join(",")))
 }

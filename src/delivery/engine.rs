@@ -9,59 +9,18 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::backoff;
-use super::breaker::{Breaker, Limits};
+use super::breaker::Breaker;
 use super::canary;
+use super::conditions::{Conditions, Ending};
 use super::event::{Event, Observer};
 use super::feed::Feed;
 use super::gate::Gate;
 use super::ramp::Ramp;
 use super::stop::{Interrupt, Stop, StopKind};
 use super::submission::{Route, Sent};
-use crate::domain::{Endpoint, MessageId, OperationKind};
+use crate::domain::MessageId;
 use crate::gateway::{Encoded, Envelope, Gateway, Reply, Signal, Verdict};
-use crate::ledger::{Begun, Ledger, LedgerError, Owner, RunId, State, StateCounts};
-
-/// The conditions under which a run is sent.
-#[derive(Clone, Debug)]
-pub struct Conditions {
-    /// The run and who sends it.
-    pub run: RunId,
-    /// The owner token that was claimed.
-    pub owner: Owner,
-    /// The endpoint.
-    pub endpoint: Endpoint,
-    /// The kind of all operations.
-    pub kind: OperationKind,
-    /// The number of the last envelope that the run already has.
-    pub last_envelope: u32,
-    /// The campaign's operations per second; `None` does not wait.
-    pub rate: Option<f64>,
-    /// The account, and its operations per second.
-    pub account: (Arc<str>, Option<f64>),
-    /// The most operations of an envelope.
-    pub batch: usize,
-    /// The most envelopes at a time.
-    pub in_flight: usize,
-    /// The longest time of one request.
-    pub timeout: Duration,
-    /// When to stop.
-    pub limits: Limits,
-    /// How long the canary of an asynchronous start is asked about; zero in a rehearsal.
-    pub canary: Duration,
-}
-
-/// How sending ended.
-#[derive(Clone, Debug)]
-pub struct Ending {
-    /// Why it stopped before the last row; nothing when all were tried.
-    pub stopped: Option<Stop>,
-    /// Counts by state of the whole run, as they are on the disk.
-    pub counts: StateCounts,
-    /// Parts billed in this start, as far as the gateway told.
-    pub parts: u64,
-    /// How often each error text came in this start.
-    pub errors: BTreeMap<String, u64>,
-}
+use crate::ledger::{Begun, Ledger, LedgerError, State, StateCounts};
 
 /// Sends everything that `feed` brings. `counts` are those of the run before this start.
 pub async fn send(
@@ -407,7 +366,8 @@ impl Conductor {
             let (reason, at_most) = (stop.reason.clone(), self.conditions.timeout);
             (self.observer)(Event::Stopping { reason, in_flight, at_most });
         }
-        if self.stop.is_none() || stop.kind == StopKind::Ledger {
+        let known = self.stop.as_ref().map(|stop| stop.kind);
+        if known.is_none() || (stop.kind == StopKind::Ledger && known != Some(StopKind::Ledger)) {
             self.stop = Some(stop);
         }
         self.stopping.send_replace(true);

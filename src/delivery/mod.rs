@@ -6,6 +6,7 @@
 mod backoff;
 mod breaker;
 mod canary;
+mod conditions;
 mod engine;
 mod event;
 mod feed;
@@ -19,7 +20,8 @@ mod stop;
 mod submission;
 
 pub use breaker::Limits;
-pub use engine::{Conditions, Ending, send};
+pub use conditions::{Conditions, Ending};
+pub use engine::send;
 pub use event::{Event, Observer};
 pub use feed::{Feed, Selection, feed};
 pub use frozen::{Frozen, RunFolder};

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::summary::{counts_line, duration, thousands};
 use crate::delivery::Event;
@@ -101,8 +101,12 @@ fn message(counts: &StateCounts) -> String {
 }
 
 fn bar(total: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len}  {msg}  {per_sec}  {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len}  {msg}  {rate}  {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            // A bar that cannot be drawn ends nothing.
+            let _ = write!(out, "{:.0}/s", state.per_sec());
+        });
     ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5)).with_style(style)
 }
 

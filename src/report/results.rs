@@ -92,6 +92,15 @@ pub async fn write_file(path: &Path, listing: &Listing<'_>, fates: Fates<'_>) ->
     written
 }
 
+/// Makes sure that results can be written to `path`, without writing any.
+///
+/// # Errors
+/// When the folder or a file in it cannot be created.
+pub fn check_place(path: &Path) -> Result<(), ResultsError> {
+    let tried = create_beside(path).and_then(|(temporary, _)| fs::remove_file(temporary));
+    tried.map_err(|error| ResultsError::Write { path: path.to_owned(), error })
+}
+
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;

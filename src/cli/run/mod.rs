@@ -21,6 +21,7 @@ use super::signals;
 use super::survey::{self, Inputs, blocking};
 use crate::delivery::{Interrupt, RunFolder, RunLock};
 use crate::ledger::{Ledger, Progress, Run};
+use crate::report::check_place;
 
 /// The key that the built-in sandbox and its client agree on.
 const REHEARSAL_KEY: &str = "rehearsal";
@@ -86,6 +87,8 @@ impl<'a> Session<'a> {
             Some(profile) => profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?,
             None => REHEARSAL_KEY.to_owned().into(),
         };
+        // A run whose results have no place is found out before it is sent, not after.
+        check_place(&inputs.campaign.results).map_err(Failure::storage)?;
         let interrupt = signals::listen().map_err(|error| Failure::new(exit::BUG, error.to_string()))?;
         let ledger = context.ledger().await?;
         let state = context.state()?;

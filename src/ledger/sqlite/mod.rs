@@ -8,6 +8,8 @@ mod ledger;
 mod pack;
 mod runs;
 mod schema;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use ledger::SqliteLedger;

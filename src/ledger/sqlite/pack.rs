@@ -6,6 +6,9 @@ use serde::de::DeserializeOwned;
 
 use crate::ledger::{LedgerError, Outcome};
 
+/// More rows than any envelope has; a damaged record must not fill the memory.
+const LARGEST_ENVELOPE: usize = 1_000_000;
+
 /// The bytes of a list.
 pub(super) fn pack<T: Serialize>(list: &[T]) -> Result<Vec<u8>, LedgerError> {
     postcard::to_stdvec(list).map_err(|error| LedgerError::Unreadable(error.to_string()))
@@ -26,6 +29,9 @@ pub(super) fn pack_outcomes(outcomes: &[Outcome]) -> Result<Vec<u8>, LedgerError
 /// The outcomes of these bytes.
 pub(super) fn unpack_outcomes(bytes: &[u8]) -> Result<Vec<Outcome>, LedgerError> {
     let stretches: Vec<(usize, Outcome)> = unpack(bytes)?;
+    if stretches.iter().any(|(count, _)| *count > LARGEST_ENVELOPE) {
+        return Err(LedgerError::Unreadable("an envelope with more rows than envelopes have".to_owned()));
+    }
     Ok(stretches.into_iter().flat_map(|(count, outcome)| std::iter::repeat_n(outcome, count)).collect())
 }
 

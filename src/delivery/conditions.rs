@@ -1,0 +1,52 @@
+//! What a start is given, and what it gives back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::breaker::Limits;
+use super::stop::Stop;
+use crate::domain::{Endpoint, OperationKind};
+use crate::ledger::{Owner, RunId, StateCounts};
+
+/// The conditions under which a run is sent.
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    /// The run and who sends it.
+    pub run: RunId,
+    /// The owner token that was claimed.
+    pub owner: Owner,
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// The kind of all operations.
+    pub kind: OperationKind,
+    /// The number of the last envelope that the run already has.
+    pub last_envelope: u32,
+    /// The campaign's operations per second; `None` does not wait.
+    pub rate: Option<f64>,
+    /// The account, and its operations per second.
+    pub account: (Arc<str>, Option<f64>),
+    /// The most operations of an envelope.
+    pub batch: usize,
+    /// The most envelopes at a time.
+    pub in_flight: usize,
+    /// The longest time of one request.
+    pub timeout: Duration,
+    /// When to stop.
+    pub limits: Limits,
+    /// How long the canary of an asynchronous start is asked about; zero in a rehearsal.
+    pub canary: Duration,
+}
+
+/// How sending ended.
+#[derive(Clone, Debug)]
+pub struct Ending {
+    /// Why it stopped before the last row; nothing when all were tried.
+    pub stopped: Option<Stop>,
+    /// Counts by state of the whole run, as they are on the disk.
+    pub counts: StateCounts,
+    /// Parts billed in this start, as far as the gateway told.
+    pub parts: u64,
+    /// How often each error text came in this start.
+    pub errors: BTreeMap<String, u64>,
+}
