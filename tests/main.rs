@@ -6,7 +6,9 @@
 mod support;
 
 mod answers;
+mod cli;
 mod delivery;
 mod examples;
+mod house;
 mod inputs;
 mod recovery;

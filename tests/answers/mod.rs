@@ -6,7 +6,7 @@ mod items;
 mod statuses;
 mod unreachable;
 
-use crate::support::{Answer, Draft, Folder, Gateway, campaign, phone};
+use crate::support::{Answer, Draft, Folder, Gateway, campaign, phone, telling};
 
 /// How many people the campaigns here go to, in envelopes of 1, 4, 4 and 1.
 const PEOPLE: usize = 10;
@@ -35,7 +35,7 @@ type Case = (&'static str, Answer, i32, &'static str);
 /// Answers the second envelope as each case says, judges the run, and runs once more.
 fn judge(cases: impl IntoIterator<Item = Case>) {
     for (name, answer, code, expected) in cases {
-        eprintln!("case: {name}");
+        let _case = telling(format!("case: {name}"));
         let gateway = Gateway::answering([Answer::Accept, answer]);
         let sale = in_envelopes_of_four().delivery("timeout: 1s").through(&gateway).write();
         sale.run(&[]).exits(code);

@@ -15,7 +15,7 @@ fn rows_leave_in_the_files_order() {
     let gateway = Gateway::accepting();
     let order: Vec<u64> = (0..60).map(|n| phone(2 + n * 7 % 60)).collect();
     let list = order.iter().fold("phone,name\n".to_owned(), |list, phone| format!("{list}{phone},P\n"));
-    let sale = campaign().to_list(&list).through(&gateway).batches_of(7).one_at_a_time().write();
+    let sale = campaign().with_list(&list).through(&gateway).batches_of(7).one_at_a_time().write();
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), order);
 }

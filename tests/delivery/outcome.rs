@@ -70,7 +70,7 @@ fn the_independent_gateway_takes_the_sandboxs_place_by_its_profile_alone() {
 fn results_list_every_recipient_in_the_files_order_with_the_recipients_own_columns() {
     let gateway = Gateway::accepting();
     let list = "phone,name,row,note\n380501000007,Seven,x,=1+1\n\n380501000003,Three,y,plain\n380501000005,Five,z,-5\n";
-    let sale = campaign().to_list(list).through(&gateway).write();
+    let sale = campaign().with_list(list).through(&gateway).write();
     sale.run(&[]).exits(0);
     let results = sale.results();
     assert_eq!(results.header.join(","), format!("{COLUMNS},phone,name,row_in,note"));
@@ -104,7 +104,7 @@ fn who_cannot_be_sent_to_is_listed_with_the_reason_and_the_counts_add_up_to_the_
     let gateway = Gateway::accepting();
     let people: String = (2..32).map(|row| format!("{},Person {row}\n", phone(row))).collect();
     let list = format!("phone,name\n{people}12,Short\n{},Twice\n", phone(2));
-    let sale = campaign().to_list(&list).through(&gateway).write();
+    let sale = campaign().with_list(&list).through(&gateway).write();
     let summary = sale.run(&["--json"]).exits(3).json();
     assert_eq!(summary["counts"], json!({ "accepted": 30, "invalid": 1, "skipped": 1 }));
     let results = sale.results();
@@ -119,7 +119,7 @@ fn who_cannot_be_sent_to_is_listed_with_the_reason_and_the_counts_add_up_to_the_
 fn a_dry_run_writes_what_would_happen_and_sends_nothing() {
     let gateway = Gateway::accepting();
     let list = format!("phone,name\n{},One\n{},Again\n{},Two\n", phone(2), phone(2), phone(3));
-    let sale = campaign().to_list(&list).through(&gateway).write();
+    let sale = campaign().with_list(&list).through(&gateway).write();
     let summary = sale.run(&["--dry-run", "--json"]).exits(0).json();
     assert_eq!(summary["counts"], json!({ "planned": 2, "skipped": 1 }));
     let results = Results::read(&sale.path("results/sale.dry-run.csv"));

@@ -35,7 +35,7 @@ fn ten_added_people_are_sent_to_alone() {
 fn a_number_is_the_same_however_it_is_written() {
     let gateway = Gateway::accepting();
     let list = "phone,name\n380501234567,A\n+380 50 123-45-67,B\n0501234567,C\n";
-    let sale = campaign().to_list(list).recipients("region: UA").through(&gateway).write();
+    let sale = campaign().with_list(list).recipients("region: UA").through(&gateway).write();
     let summary = sale.run(&["--json"]).exits(0).json();
     assert_eq!(summary["counts"], json!({ "accepted": 1, "skipped": 2 }));
     assert_eq!(gateway.phones(), [380_501_234_567]);
@@ -46,7 +46,7 @@ fn duplicates_are_sent_to_only_where_the_campaign_allows_it() {
     let list = format!("phone,name\n{},A\n{},B\n", phone(2), phone(2));
     for (policy, code, sent) in [("skip", 0, 1), ("allow", 0, 2), ("refuse", 2, 0)] {
         let gateway = Gateway::accepting();
-        let sale = campaign().to_list(&list).recipients(&format!("duplicates: {policy}")).through(&gateway).write();
+        let sale = campaign().with_list(&list).recipients(&format!("duplicates: {policy}")).through(&gateway).write();
         sale.run(&[]).exits(code);
         assert_eq!(gateway.phones().len(), sent, "{policy}");
     }

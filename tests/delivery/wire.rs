@@ -66,7 +66,7 @@ fn ids_are_whole_numbers_below_2_to_the_53_and_never_come_twice() {
 fn every_text_arrives_as_it_was_written() {
     let gateway = Gateway::accepting();
     let list = "phone,name\n380501234567,\"Ім'я \"\"Олена\"\" <b>&amp; \\ 🎉\"\n";
-    let sale = campaign().to_list(list).through(&gateway).write();
+    let sale = campaign().with_list(list).through(&gateway).write();
     sale.run(&[]).exits(0);
     let message = &gateway.sends()[0].operations()[0]["sms_message"];
     assert_eq!(message, &Value::from("Hello, Ім'я \"Олена\" <b>&amp; \\ 🎉"));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Gateway, campaign};
+use crate::support::{Gateway, campaign, telling};
 
 use super::refused;
 
@@ -13,8 +13,8 @@ const MISTAKES: &[Mistake] = &[
     ("gateway:", "gatway:", &["sale.yaml:2:1", "`gatway`", "did you mean `gateway`?"]),
     ("  file: sale.csv", "  fiel: sale.csv", &["sale.yaml:4:3", "`fiel`", "did you mean `file`?"]),
     ("- sms:", "- smss:", &["sale.yaml:6:5", "`smss`", "did you mean `sms`?"]),
-    ("message:", "mesage:", &["sale.yaml:6:34", "`mesage`", "did you mean `message`?"]),
-    ("{{ name }}", "{{ nmae }}", &["sale.yaml:6:54", "`nmae`", "did you mean `name`?"]),
+    ("message:", "mesage:", &["sale.yaml:6:32", "`mesage`", "did you mean `message`?"]),
+    ("{{ name }}", "{{ nmae }}", &["sale.yaml:6:52", "`nmae`", "did you mean `name`?"]),
     ("{{ name }}", "{{ name", &["sale.yaml:6:", "`}}`"]),
     ("file: sale.csv", "file: nobody.csv", &["sale.yaml:4:9", "`nobody.csv`"]),
     ("gateway: local", "gateway: locl", &["sale.yaml:2:10", "`locl`", "did you mean `local`?"]),
@@ -31,7 +31,7 @@ const MISTAKES: &[Mistake] = &[
 #[test]
 fn a_mistake_in_a_campaign_is_told_with_its_place_and_nothing_is_sent() {
     for (right, wrong, words) in MISTAKES {
-        eprintln!("case: {wrong}");
+        let _case = telling(format!("case: {wrong}"));
         let gateway = Gateway::accepting();
         let sale = campaign().through(&gateway).write();
         sale.replace("sale.yaml", right, wrong);

@@ -11,10 +11,13 @@ fn paused(gateway: &Gateway) -> Folder {
     sale
 }
 
+/// What is changed, in the words of the refusal.
+type Change = (&'static str, fn(Draft) -> Draft);
+
 #[test]
 fn a_run_whose_inputs_changed_is_refused_with_what_changed() {
     let gateway = Gateway::accepting();
-    let changes: [(&str, fn(Draft) -> Draft); 6] = [
+    let changes: [Change; 6] = [
         ("the recipients", |draft| draft.to(11)),
         ("texts", |draft| draft.channels("  - sms: { signature: OlenaCo, message: Bye }")),
         ("`endpoint`", Draft::asynchronous),

@@ -1,6 +1,6 @@
 //! Lists of recipients.
 
-use crate::support::{Gateway, campaign, phone};
+use crate::support::{Gateway, campaign, phone, telling};
 
 use super::refused;
 
@@ -14,9 +14,9 @@ fn a_list_that_cannot_be_read_is_told_with_its_place_and_nothing_is_sent() {
         ("", &["sale.csv"]),
         ("phone,name,name\n380501000002,a,b\n", &["sale.csv:1:", "name"]),
     ] {
-        eprintln!("case: {list:?}");
+        let _case = telling(format!("case: {list:?}"));
         let gateway = Gateway::accepting();
-        refused(&campaign().to_list(list).through(&gateway).write(), &gateway, words);
+        refused(&campaign().with_list(list).through(&gateway).write(), &gateway, words);
     }
 }
 
@@ -25,9 +25,9 @@ fn too_many_invalid_rows_stop_everything_before_it_starts() {
     let people: String = (2..20).map(|row| format!("{},Person {row}\n", phone(row))).collect();
     let list = format!("phone,name\n{people}12,Short\nnot a number,Odd\n");
     let gateway = Gateway::accepting();
-    let sale = campaign().to_list(&list).recipients("max_invalid: 9%").through(&gateway).write();
+    let sale = campaign().with_list(&list).recipients("max_invalid: 9%").through(&gateway).write();
     refused(&sale, &gateway, &["2 of 20", "max_invalid"]);
-    campaign().to_list(&list).recipients("max_invalid: 10%").through(&gateway).rewrite(&sale);
+    campaign().with_list(&list).recipients("max_invalid: 10%").through(&gateway).rewrite(&sale);
     sale.run(&[]).exits(3);
     assert_eq!(gateway.phones().len(), 18);
 }
@@ -38,7 +38,7 @@ fn a_row_whose_text_cannot_be_sent_is_invalid_alone() {
     let people: String = (4..40).map(|row| format!("{},Person {row}\n", phone(row))).collect();
     let list = format!("phone,name\n{},{}\n{},\" \"\n{people}", phone(2), "x".repeat(161), phone(3));
     let gateway = Gateway::accepting();
-    let sale = campaign().to_list(&list).channels(sms).through(&gateway).write();
+    let sale = campaign().with_list(&list).channels(sms).through(&gateway).write();
     sale.run(&[]).exits(3);
     let results = sale.results();
     assert_eq!(results.states()[..3], ["invalid", "invalid", "accepted"]);
@@ -51,7 +51,7 @@ fn an_empty_whatsapp_text_never_leaves() {
     let whatsapp = "  - whatsapp: { signature: OlenaCo, message: \"{{ name }}\" }";
     let list = format!("phone,name\n{},\n{},Ann\n", phone(2), phone(3));
     let gateway = Gateway::accepting();
-    let draft = campaign().to_list(&list).recipients("max_invalid: 50%").channels(whatsapp);
+    let draft = campaign().with_list(&list).recipients("max_invalid: 50%").channels(whatsapp);
     draft.through(&gateway).write().run(&[]).exits(3);
     assert_eq!(gateway.phones(), [phone(3)]);
 }
@@ -61,7 +61,7 @@ fn columns_are_named_and_national_numbers_understood() {
     let list = "Мобільний;Ім'я\n050 123 45 67;Олена\n";
     let gateway = Gateway::accepting();
     let columns = "columns: { phone: \"Мобільний\", name: \"Ім'я\" }";
-    let sale = campaign().to_list(list).recipients(columns).recipients("region: UA").through(&gateway).write();
+    let sale = campaign().with_list(list).recipients(columns).recipients("region: UA").through(&gateway).write();
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), [380_501_234_567]);
     assert_eq!(gateway.sends()[0].operations()[0]["sms_message"], "Hello, Олена");

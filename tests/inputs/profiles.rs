@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable as _, campaign};
+use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable as _, campaign, telling};
 
 use super::refused;
 
@@ -24,12 +24,12 @@ fn a_mistake_in_a_profile_is_told_with_its_place_and_nothing_is_sent() {
         (base.as_str(), "http://gateway.invalid", &["gateways.yaml:2:13", "https"]),
         (&base, "https://user:secret@gateway.invalid", &["gateways.yaml:2:13"]),
         (&base, "https://gateway.invalid", &["gateways.yaml:1:1", "rate"]),
-        (&key, "literally-the-key", &["gateways.yaml:4:12"]),
+        (&key, "literally-the-key", &["gateways.yaml:4:3", "api_key"]),
         (&key, "{ env: NO_SUCH_VARIABLE }", &["NO_SUCH_VARIABLE"]),
         ("local:", "loca:", &["did you mean `loca`?"]),
         ("local:", "sandbox:", &["gateways.yaml:1:1"]),
     ] {
-        eprintln!("case: {wrong}");
+        let _case = telling(format!("case: {wrong}"));
         let sale = campaign().through(&gateway).write();
         sale.replace("gateways.yaml", right, wrong);
         refused(&sale, &gateway, words);
@@ -93,10 +93,13 @@ fn more_recipients_than_the_profile_allows_need_their_number() {
     assert_eq!(gateway.phones().len(), 30);
 }
 
+/// Where the profiles are, and the arguments and variables that say so.
+type Place = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
 #[test]
 fn profiles_are_found_where_they_are_said_to_be() {
     let gateway = Gateway::accepting();
-    let places: [(&str, &[&str], &[(&str, &str)]); 4] = [
+    let places: [Place; 4] = [
         ("gateways.yaml", &[], &[]),
         ("elsewhere/profiles.yaml", &["--gateways", "elsewhere/profiles.yaml"], &[]),
         ("elsewhere/profiles.yaml", &[], &[("CAMPAIGN_GATEWAYS", "elsewhere/profiles.yaml")]),

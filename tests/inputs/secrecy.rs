@@ -38,7 +38,8 @@ const SCRIPTS: &[fn() -> Vec<Answer>] = &[
     || vec![Answer::CloseRead, Answer::CutBody, Answer::CutHead],
     || vec![Answer::refused("Access denied")],
     || vec![Answer::Accept, Answer::with(|request| json!({ "success": true, "data": [], "echo": request.json() }))],
-    || vec![Answer::Accept, Answer::with(|request| json!({ "success": false, "error": request.json().to_string() }))],
+    || vec![Answer::Accept, Answer::with(|request| json!({ "success": false, "error": request.json()["auth"] }))],
+    || vec![Answer::Accept, Answer::items(|operation| rejected(operation, KEY))],
     || vec![Answer::Accept, Answer::with(|request| request.json()["auth"].clone())],
     || vec![Answer::status_with(307, &["Location: http://127.0.0.1:1/"])],
 ];
@@ -66,7 +67,7 @@ fn a_list_that_is_refused_is_refused_without_its_numbers() {
         format!("phone,name\n{}77777,a\n{},b\n", phone(2), phone(3)),
         format!("phone,name\n{},a\n{},b\n", phone(2), phone(2)),
     ] {
-        let sale = campaign().to_list(&list).recipients("duplicates: refuse").through(&gateway).write();
+        let sale = campaign().with_list(&list).recipients("duplicates: refuse").through(&gateway).write();
         let run = sale.run(&["-vv"]).exits(2);
         tells_nothing(&run);
     }

@@ -49,11 +49,11 @@ fn people(rows: std::ops::Range<usize>) -> String {
 impl Draft {
     /// To so many people.
     pub(crate) fn to(self, number: usize) -> Self {
-        self.to_list(&people(2..number + 2))
+        self.with_list(&people(2..number + 2))
     }
 
     /// To the people of this CSV.
-    pub(crate) fn to_list(mut self, list: &str) -> Self {
+    pub(crate) fn with_list(mut self, list: &str) -> Self {
         list.clone_into(&mut self.list);
         self
     }

@@ -7,6 +7,7 @@ mod gateway;
 mod process;
 mod results;
 mod sandbox;
+mod telling;
 mod wait;
 
 pub(crate) use chance::Chance;
@@ -16,6 +17,7 @@ pub(crate) use gateway::{Answer, Gateway, Request, accepted, rejected};
 pub(crate) use process::{Finished, Process};
 pub(crate) use results::Results;
 pub(crate) use sandbox::SandboxProcess;
+pub(crate) use telling::telling;
 pub(crate) use wait::until;
 
 /// The API key of every story.

@@ -3,12 +3,12 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use roaring::RoaringTreemap;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, SqlitePool};
+use sqlx::{ConnectOptions, SqliteConnection, SqlitePool};
 
 use super::writer::{Writer, storage};
 use super::{envelopes, runs, schema};
@@ -19,6 +19,9 @@ use crate::ledger::{
 
 /// How long another process may hold the file before that counts as a failure.
 const LONGEST_BUSY: Duration = Duration::from_secs(60);
+
+/// How long the pause before another attempt to connect is.
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
 /// The wall clock.
 pub(super) type Clock = fn() -> Timestamp;
@@ -46,7 +49,7 @@ impl SqliteLedger {
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(LONGEST_BUSY)
             .disable_statement_logging();
-        let mut connection = options.connect().await.map_err(|error| storage(&shown, &error))?;
+        let mut connection = connect(&options).await.map_err(|error| storage(&shown, &error))?;
         schema::migrate(&mut connection).await.map_err(|error| match error {
             sqlx::migrate::MigrateError::VersionMissing(_) => LedgerError::TooNew { path: shown.to_string() },
             other => LedgerError::Storage { path: shown.to_string(), reason: other.to_string() },
@@ -63,10 +66,7 @@ impl SqliteLedger {
     async fn write<T, F>(&self, change: F) -> Result<T, LedgerError>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(
-                &'c mut sqlx::SqliteConnection,
-                Now,
-            ) -> futures_util::future::BoxFuture<'c, Result<T, Failure>>
+        F: for<'c> FnOnce(&'c mut SqliteConnection, Now) -> futures_util::future::BoxFuture<'c, Result<T, Failure>>
             + Send
             + 'static,
     {
@@ -123,6 +123,26 @@ fn create_private(path: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map(|_| ())
+}
+
+/// Connects, and waits for another process that makes the same new file a ledger.
+///
+/// Two that change the mode of a file at once could wait for each other for ever, so SQLite tells one of them
+/// at once that it is busy, whatever its time-out.
+async fn connect(options: &SqliteConnectOptions) -> sqlx::Result<SqliteConnection> {
+    let deadline = Instant::now() + LONGEST_BUSY;
+    loop {
+        match options.connect().await {
+            Err(error) if is_busy(&error) && Instant::now() < deadline => tokio::time::sleep(BUSY_PAUSE).await,
+            connected => return connected,
+        }
+    }
+}
+
+/// Whether SQLite said that another process holds the file: the low byte of its code is 5.
+fn is_busy(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
+    code.is_some_and(|code| code & 0xff == 5)
 }
 
 impl Ledger for SqliteLedger {

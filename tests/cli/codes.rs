@@ -1,0 +1,119 @@
+//! Exit codes: each has one meaning, and the first that applies is given.
+
+use crate::support::{Answer, Finished, Folder, Gateway, campaign, rejected, until};
+
+/// A gateway that answers the second envelope like this.
+fn second(answer: Answer) -> Gateway {
+    Gateway::answering([Answer::Accept, answer])
+}
+
+fn rejecting() -> Answer {
+    Answer::items(|operation| rejected(operation, "No route"))
+}
+
+/// A run through `gateway`, in envelopes of one operation.
+fn run(gateway: &Gateway, arguments: &[&str]) -> (Folder, Finished) {
+    let sale = campaign().batches_of(1).one_at_a_time().through(gateway).write();
+    let run = sale.run(arguments);
+    (sale, run)
+}
+
+#[test]
+fn each_ending_has_its_code_and_status_gives_the_same() {
+    for (code, gateway, arguments) in [
+        (0, Gateway::accepting(), &[][..]),
+        (3, second(rejecting()), &[]),
+        (4, second(Answer::CloseRead), &[]),
+        (5, Gateway::accepting(), &["--limit", "1"]),
+        (5, second(Answer::refused("Invalid message type")), &[]),
+        (7, Gateway::answering([Answer::refused("Access denied")]), &[]),
+    ] {
+        let (sale, run) = run(&gateway, arguments);
+        run.exits(code);
+        sale.campaign(&["status", "sale@1"]).exits(code);
+        sale.campaign(&["status", "sale", "--json"]).exits(code);
+        sale.campaign(&["status", "sale.yaml", "-q"]).exits(code);
+    }
+}
+
+#[test]
+fn doubt_outweighs_rejections_and_a_stop_outweighs_both() {
+    let mixed = || [Answer::Accept, rejecting(), Answer::CloseRead];
+    let gateway = Gateway::answering(mixed());
+    run(&gateway, &["--keep-going"]).1.exits(4);
+    let gateway = Gateway::answering(mixed());
+    let sale = campaign().to(9).batches_of(1).one_at_a_time().through(&gateway).write();
+    sale.run(&["--limit", "3", "--keep-going"]).exits(5);
+}
+
+#[test]
+fn nothing_left_to_send_is_6() {
+    let (sale, first) = run(&Gateway::accepting(), &[]);
+    first.exits(0);
+    sale.run(&[]).exits(6).says("nothing is left to send");
+}
+
+#[test]
+fn a_wrong_command_line_is_2() {
+    let sale = campaign().write();
+    for arguments in [
+        &["--no-such-option"][..],
+        &["no-such-command"],
+        &["run"],
+        &["run", "nobody.yaml"],
+        &["run", "sale.yaml", "--limit", "0"],
+        &["run", "sale.yaml", "--rows", "5-2"],
+        &["run", "sale.yaml", "--rows", "x"],
+        &["run", "sale.yaml", "--dry-run", "--limit", "1"],
+        &["run", "sale.yaml", "--gateway", "nowhere"],
+        &["run", "sale.yaml", "-q", "-v"],
+        &["preview", "sale.yaml", "--rows", "99"],
+        &["status", "nobody@1"],
+        &["results", "nobody"],
+        &["stop", "nobody"],
+        &["results", "sale", "--state", "lost"],
+        &["gateway", "trust", "nobody"],
+        &["sandbox", "--listen", "nowhere"],
+        &["completions", "cobol"],
+    ] {
+        let refused = sale.campaign(arguments).exits(2);
+        assert!(refused.stdout.is_empty() && !refused.stderr.is_empty(), "{}", refused.told());
+    }
+}
+
+#[test]
+fn results_that_cannot_be_written_are_74_and_nothing_is_lost() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().top("results: sale.csv/results.csv").through(&gateway).write();
+    sale.run(&[]).exits(74).says("cannot be written");
+    assert_eq!(gateway.phones().len(), 3);
+    sale.campaign(&["results", "sale", "--out", "found.csv"]).exits(0);
+    let found = crate::support::Results::read(&sale.path("found.csv"));
+    assert_eq!(found.states(), ["accepted"; 3]);
+    sale.replace("sale.yaml", "results: sale.csv/results.csv\n", "");
+    sale.run(&[]);
+    assert_eq!(gateway.phones().len(), 3, "nobody gets it again");
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_used_is_74_and_nothing_is_sent() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    sale.write("state", "a file, not a folder");
+    sale.run(&[]).exits(74);
+    std::fs::remove_file(sale.path("state")).expect("removed");
+    sale.write("state/ledger.sqlite", "this is no database, whatever its name says; it is plain text of some length");
+    sale.run(&[]).exits(74).says("ledger.sqlite");
+    assert!(gateway.requests().is_empty());
+}
+
+#[test]
+fn a_signal_before_anything_was_sent_has_its_code_too() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(200_000).through(&gateway).write();
+    let mut run = sale.start(&[]);
+    until("it looks at the list", || sale.path("state/ledger.sqlite").exists());
+    run.signal("INT");
+    let run = run.finish().exits(130);
+    assert!(run.stderr.contains("interrupted"), "{}", run.told());
+}

@@ -1,0 +1,130 @@
+//! Commands besides `run`.
+
+use serde_json::Value;
+
+use crate::support::{Answer, Folder, Gateway, Process, Results, accepted, campaign, phone, rejected};
+
+/// Every command that there is.
+const COMMANDS: [&str; 11] =
+    ["init", "check", "preview", "run", "stop", "status", "results", "gateway", "sandbox", "schema", "completions"];
+
+/// A finished run with two rejected rows of ten.
+fn with_rejections() -> Folder {
+    let gateway = Gateway::always(Answer::items(|operation| match operation["phone"].as_u64() {
+        Some(phone) if phone % 5 == 0 => rejected(operation, "No route"),
+        _ => accepted(operation),
+    }));
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&[]).exits(3);
+    sale
+}
+
+#[test]
+fn help_lists_every_command_and_each_has_help_of_its_own() {
+    let folder = Folder::new(false);
+    let help = folder.campaign(&["--help"]).exits(0);
+    for command in COMMANDS {
+        assert!(help.stdout.contains(&format!("\n  {command} ")), "{command} is not listed:\n{}", help.stdout);
+        let own = folder.campaign(&[command, "--help"]).exits(0);
+        assert!(own.stdout.contains("Usage: campaign"), "{}", own.told());
+    }
+    folder.campaign(&["--version"]).exits(0).says(env!("CARGO_PKG_VERSION"));
+    assert!(!folder.path("state").exists(), "asking for help leaves nothing behind");
+}
+
+#[test]
+fn status_lists_runs_and_tells_what_to_do_next() {
+    let sale = with_rejections();
+    let all = sale.campaign(&["status"]).exits(0).says("sale@1").says("8 accepted");
+    assert!(all.stdout.contains("2 rejected"));
+    let one = sale.campaign(&["status", "sale"]).exits(3);
+    let next = one.stdout.lines().last().expect("lines").strip_prefix("next: campaign ").expect("a command").to_owned();
+    let rows = sale.campaign(&next.split(' ').collect::<Vec<_>>()).exits(0);
+    assert_eq!(Results::parse(&rows.stdout).states(), ["rejected"; 2]);
+}
+
+#[test]
+fn results_are_given_at_any_time_and_by_state() {
+    let sale = with_rejections();
+    let out = |arguments: &[&str]| {
+        let given = sale.campaign(&[&["results", "sale", "--out", "-"], arguments].concat()).exits(0);
+        Results::parse(&given.stdout)
+    };
+    assert_eq!(out(&[]).rows, sale.results().rows);
+    assert_eq!(out(&["--state", "rejected"]).column("to"), [phone(5), phone(10)].map(|phone| phone.to_string()));
+    assert_eq!(out(&["--state", "rejected,accepted"]).rows.len(), 10);
+    assert_eq!(out(&["--state", "in_doubt"]).rows.len(), 0);
+    std::fs::remove_file(sale.results_file()).expect("removed");
+    sale.campaign(&["results", "sale@1"]).exits(0);
+    assert_eq!(sale.results().rows.len(), 10);
+}
+
+#[test]
+fn results_of_a_run_that_goes_on_show_what_is_being_sent() {
+    let gateway = Gateway::answering([Answer::Held]);
+    let sale = campaign().through(&gateway).write();
+    let run = sale.start(&[]);
+    crate::support::until("the first envelope is on its way", || !gateway.requests().is_empty());
+    let given = sale.campaign(&["results", "sale", "--out", "-"]).exits(0);
+    assert_eq!(Results::parse(&given.stdout).states(), ["sending", "planned", "planned"]);
+    gateway.release();
+    run.finish().exits(0);
+}
+
+#[test]
+fn reading_commands_create_nothing() {
+    let sale = campaign().write();
+    sale.campaign(&["status"]).exits(0).says("no runs yet");
+    sale.campaign(&["check", "sale.yaml"]).exits(0);
+    sale.campaign(&["preview", "sale.yaml"]).exits(0).says("Hello, Person 2");
+    assert!(!sale.path("state").exists() && !sale.path("results").exists());
+}
+
+#[test]
+fn the_schema_knows_every_key_of_a_campaign() {
+    let schema = Folder::new(false).campaign(&["schema"]).exits(0).json();
+    for key in ["name", "gateway", "endpoint", "recipients", "vars", "channels", "delivery", "results"] {
+        assert!(schema["properties"][key].is_object(), "{key}: {schema}");
+    }
+    assert!(schema["$schema"].is_string());
+    let required: Vec<&str> = schema["required"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert_eq!(required, ["recipients", "channels"]);
+}
+
+#[test]
+fn completions_are_there_for_every_shell() {
+    let folder = Folder::new(false);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = folder.campaign(&["completions", shell]).exits(0);
+        for command in COMMANDS {
+            assert!(script.stdout.contains(command), "{command} in {shell}");
+        }
+    }
+}
+
+#[test]
+fn quiet_shows_the_result_alone_and_verbose_the_rest_apart() {
+    let quiet = campaign().write().run(&["-q"]).exits(0);
+    assert!(quiet.stderr.is_empty() && quiet.stdout.contains("3 accepted"), "{}", quiet.told());
+    let verbose = campaign().write().run(&["-vv"]).exits(0);
+    assert_eq!(verbose.stdout.lines().count(), quiet.stdout.lines().count());
+}
+
+#[test]
+fn colours_are_shown_where_they_are_asked_for() {
+    let sale = campaign().write();
+    sale.replace("sale.yaml", "name: sale", "nmae: sale");
+    let coloured = |arguments: &[&str]| sale.run(arguments).exits(2).stderr.contains('\u{1b}');
+    assert!(coloured(&["--color", "always"]));
+    assert!(!coloured(&["--color", "never"]) && !coloured(&[]), "nothing here is a terminal");
+}
+
+#[test]
+fn the_state_folder_may_come_from_the_environment() {
+    let sale = campaign().write();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_campaign"));
+    command.current_dir(sale.path(".")).env_clear().env("CAMPAIGN_STATE_DIR", sale.path("elsewhere"));
+    command.args(["run", "sale.yaml"]);
+    Process::start(command).finish().exits(0);
+    assert!(sale.path("elsewhere/ledger.sqlite").exists());
+}

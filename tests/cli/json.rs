@@ -1,0 +1,115 @@
+//! `--json`: one object for every exit.
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Gateway, campaign, telling};
+
+/// Fails unless the command printed one object that tells its own exit code; gives the object.
+#[track_caller]
+fn one_object(sale: &crate::support::Folder, arguments: &[&str]) -> Value {
+    let finished = sale.campaign(arguments);
+    let object = finished.json();
+    assert_eq!(object["exit"].as_i64(), finished.code().map(i64::from), "{}", finished.told());
+    assert_eq!(finished.stdout.matches('\n').count(), 1, "one line: {}", finished.told());
+    let failed = !matches!(finished.code(), Some(0 | 3 | 4 | 5 | 7));
+    let is_run = object["counts"].is_object();
+    assert!(is_run || object["error"].is_string() == failed, "{}", finished.told());
+    object
+}
+
+#[test]
+fn every_command_prints_one_object_whatever_its_end() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    sale.write("bad.yaml", "nmae: sale\n");
+    for arguments in [
+        &["status"][..],
+        &["check", "sale.yaml"],
+        &["check", "bad.yaml"],
+        &["check", "nobody.yaml"],
+        &["run", "sale.yaml", "--dry-run"],
+        &["run", "sale.yaml", "--limit", "1"],
+        &["run", "sale.yaml"],
+        &["run", "sale.yaml"],
+        &["run", "sale.yaml", "--again", "7"],
+        &["run", "bad.yaml"],
+        &["run", "nobody.yaml"],
+        &["run", "sale.yaml", "--rows", "x"],
+        &["run"],
+        &["no-such-command"],
+        &["status"],
+        &["status", "sale"],
+        &["status", "nobody"],
+        &["results", "sale"],
+        &["results", "nobody"],
+        &["stop", "sale"],
+        &["stop", "nobody"],
+        &["gateway", "trust", "local"],
+        &["gateway", "trust", "nobody"],
+        &["sandbox", "--assumptions"],
+        &["sandbox", "--listen", "nowhere"],
+        &["preview", "nobody.yaml"],
+        &["preview", "sale.yaml", "--rows", "99"],
+    ] {
+        let arguments = [arguments, &["--json"]].concat();
+        let _case = telling(format!("case: {arguments:?}"));
+        one_object(&sale, &arguments);
+    }
+    one_object(&sale, &["--json"]);
+}
+
+#[test]
+fn the_summary_of_a_run_has_its_members() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    let summary = one_object(&sale, &["run", "sale.yaml", "--json"]);
+    assert_eq!(
+        (&summary["run"], &summary["campaign"], &summary["gateway"], &summary["endpoint"], &summary["stopped"]),
+        (&json!("sale@1"), &json!("sale"), &json!("local"), &json!("sync"), &Value::Null)
+    );
+    assert_eq!((&summary["rows"], &summary["parts"]), (&json!(3), &json!(3)));
+    assert!(summary["seconds"].is_number());
+    let results = summary["results"].as_str().expect("a path");
+    assert!(sale.path(results).exists(), "{results}");
+}
+
+#[test]
+fn a_run_that_stops_tells_why_in_its_object() {
+    for answer in [Answer::refused("Access denied"), Answer::refused("Invalid message type"), Answer::status(500)] {
+        let gateway = Gateway::answering([answer]);
+        let sale = campaign().through(&gateway).write();
+        let summary = one_object(&sale, &["run", "sale.yaml", "--json"]);
+        assert!(summary["stopped"].is_string(), "{summary}");
+    }
+}
+
+#[test]
+fn preview_prints_the_operation_of_each_row_as_it_would_be_sent() {
+    let gateway = Gateway::accepting();
+    let list = "phone,name\n380501000002,Ann\n12,Short\n380501000002,Ann\n380501000003,Bo\n";
+    let sale = campaign().with_list(list).recipients("max_invalid: 50%").through(&gateway).write();
+    let preview = sale.campaign(&["preview", "sale.yaml", "--json"]).exits(0);
+    let lines: Vec<Value> = preview.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let states: Vec<&str> = lines.iter().map(|line| line["state"].as_str().unwrap_or("planned")).collect();
+    assert_eq!(states, ["planned", "invalid", "skipped", "planned"]);
+    assert!(lines[1]["reason"].is_string() && lines[2]["reason"].is_string());
+    sale.run(&[]).exits(3);
+    let sent = gateway.sends().into_iter().flat_map(|request| request.operations());
+    let planned = lines.iter().filter(|line| line["operation"].is_object()).map(|line| line["operation"].clone());
+    for (mut operation, shown) in sent.zip(planned) {
+        assert_eq!(shown["id"], 0, "ids are reserved when sending");
+        operation["id"] = json!(0);
+        assert_eq!(operation, shown);
+    }
+}
+
+#[test]
+fn check_counts_what_a_run_would_do() {
+    let gateway = Gateway::accepting();
+    let list = "phone,name\n380501000002,Ann\n12,Short\n380501000002,Ann\n380501000003,Bo\n";
+    let sale = campaign().with_list(list).recipients("max_invalid: 50%").through(&gateway).write();
+    let checked = one_object(&sale, &["check", "sale.yaml", "--json"]);
+    assert_eq!((&checked["rows"], &checked["parts"]), (&json!(4), &json!(2)));
+    assert_eq!(checked["counts"], json!({ "planned": 2, "skipped": 1, "invalid": 1 }));
+    assert!(gateway.requests().is_empty());
+}

@@ -1,0 +1,5 @@
+//! The command line as programs and people use it.
+
+mod codes;
+mod commands;
+mod json;

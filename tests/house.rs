@@ -1,0 +1,130 @@
+//! The house plan of `src`: who may use whom, and how large a file may grow.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The layers from the top. A module uses modules of the layers below it, and none beside it.
+const LAYERS: &[&[&str]] = &[
+    &["cli"],
+    &["webhook", "schedule", "connector", "sandbox"],
+    &["report"],
+    &["delivery"],
+    &["check"],
+    &["manifest", "audience", "message", "gateway", "ledger"],
+    &["domain", "finding"],
+];
+
+/// What the sandbox may use: it shares no wire types with the client, so that no slip passes on both sides.
+const SANDBOX_MAY_USE: &[&str] = &["domain", "finding"];
+
+/// The most lines of a file.
+const LONGEST: usize = 400;
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// Every Rust file below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());
+    let rust = files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    rust.chain(folders.iter().flat_map(|folder| self::files(folder))).collect()
+}
+
+/// The module at the top of `src` that a file belongs to; `main` and `lib` for the files beside them.
+fn module(file: &Path) -> String {
+    let within = file.strip_prefix(source()).expect("in src");
+    let first = within.components().next().expect("a name").as_os_str().to_string_lossy();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+/// The modules at the top that a text names by `crate::`, alone or in braces, comments aside.
+fn used(text: &str) -> BTreeSet<String> {
+    let code: String = text.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect();
+    let mut used = BTreeSet::new();
+    for (_, path) in code.match_indices("crate::").map(|(at, path)| (at, &code[at + path.len()..])) {
+        match path.strip_prefix('{') {
+            Some(group) => used.extend(names_in(group)),
+            None => used.extend(name(path)),
+        }
+    }
+    used
+}
+
+/// The first name of a path.
+fn name(path: &str) -> Option<String> {
+    let path = path.trim_start();
+    let end = path.find(|character: char| !(character.is_alphanumeric() || character == '_')).unwrap_or(path.len());
+    (end > 0).then(|| path[..end].to_owned())
+}
+
+/// The first name of each path in a group, whatever groups lie within it.
+fn names_in(group: &str) -> Vec<String> {
+    let (mut depth, mut names, mut begin) = (0_usize, Vec::new(), 0);
+    for (at, character) in group.char_indices() {
+        match character {
+            '{' => depth += 1,
+            ',' | '}' if depth == 0 => {
+                names.extend(name(&group[begin..at]));
+                begin = at + 1;
+                if character == '}' {
+                    break;
+                }
+            }
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    names
+}
+
+fn layer(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&module))
+}
+
+fn may_use(user: &str, used: &str) -> bool {
+    let below = layer(user).zip(layer(used)).is_some_and(|(user, used)| used > user);
+    user == used || (below && (user != "sandbox" || SANDBOX_MAY_USE.contains(&used)))
+}
+
+#[test]
+fn a_module_uses_only_what_is_below_it() {
+    let mut broken = Vec::new();
+    for file in files(&source()) {
+        let user = module(&file);
+        if matches!(user.as_str(), "main" | "lib") {
+            continue;
+        }
+        assert!(layer(&user).is_some(), "`{user}` has no place among the layers; give it one here");
+        for used in used(&fs::read_to_string(&file).expect("a file")) {
+            if !may_use(&user, &used) {
+                broken.push(format!("{}: `{user}` uses `{used}`", file.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn the_layers_are_read_from_every_form_of_a_path() {
+    let text = "use crate::domain::{Phone, Row};\nuse crate::{gateway::{Reply, self}, ledger, report::Summary};\n\
+                fn f(x: crate::message::Text) {} // crate::sandbox\npub(in crate::cli) fn g() {}\n";
+    let expected = ["cli", "domain", "gateway", "ledger", "message", "report"];
+    assert_eq!(used(text), expected.map(str::to_owned).into());
+    assert!(may_use("report", "delivery") && may_use("cli", "sandbox") && may_use("sandbox", "domain"));
+    assert!(!may_use("delivery", "report") && !may_use("manifest", "audience") && !may_use("sandbox", "gateway"));
+    assert!(!may_use("domain", "finding") && !may_use("domain", "cli") && !may_use("check", "nothing"));
+}
+
+#[test]
+fn no_file_frightens_a_newcomer() {
+    let long: Vec<String> = files(&source())
+        .into_iter()
+        .map(|file| (fs::read_to_string(&file).expect("a file").lines().count(), file))
+        .filter(|(lines, _)| *lines > LONGEST)
+        .map(|(lines, file)| format!("{}: {lines} lines", file.display()))
+        .collect();
+    assert!(long.is_empty(), "longer than {LONGEST} lines:\n{}", long.join("\n"));
+}
