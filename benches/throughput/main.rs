@@ -7,6 +7,8 @@
 //! `cargo bench -- ROWS [ROUNDS] [product]` chooses the recipients (default 200,000), how often
 //! (default 3), and leaves the floor out. Linux only: figures come from /proc.
 
+#![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
+
 mod floor;
 mod measure;
 mod scene;

@@ -72,13 +72,16 @@ impl Resolver<'_> {
     }
 
     /// Tells a text without quotes that a ` #` cuts off.
+    ///
+    /// A comment that stands apart, two blanks or more away, is taken for one.
     pub(super) fn refuse_cut(&mut self, node: &Node) {
         if !node.scalar().is_some_and(Scalar::is_plain) {
             return;
         }
         let end = node.span.end;
         let rest = self.report.source.text()[end..].lines().next().unwrap_or("");
-        if rest.trim_start().starts_with('#') && rest.starts_with([' ', '\t']) {
+        let apart = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        if apart == 1 && rest.trim_start().starts_with('#') {
             let cut = end..end + rest.trim_end().len();
             let finding = Finding::error("cut-text", "YAML cuts this text off at ` #`, as if a comment began");
             let help = "put the whole text in quotes; a comment may follow the closing quote";

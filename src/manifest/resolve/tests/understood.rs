@@ -126,3 +126,10 @@ fn an_alias_repeats_a_value_within_bounds() {
     }
     assert!(told(&house.load(&bomb)).iter().any(|(rule, ..)| *rule == "file-too-complex"));
 }
+
+#[test]
+fn a_comment_that_stands_apart_is_a_comment() {
+    let campaign = House::new().campaign(&with_message("Sale   # to be shortened"));
+    let Stage::Sms(sms) = &campaign.brief.content.stages[0] else { panic!() };
+    assert_eq!(sms.message.source, "Sale");
+}
