@@ -1,6 +1,6 @@
 //! Exit codes: each has one meaning, and the first that applies is given.
 
-use crate::support::{Answer, Finished, Folder, Gateway, campaign, rejected, until};
+use crate::support::{Answer, Finished, Folder, Gateway, Results, campaign, rejected, until};
 
 /// A gateway that answers the second envelope like this.
 fn second(answer: Answer) -> Gateway {
@@ -82,16 +82,29 @@ fn a_wrong_command_line_is_2() {
 }
 
 #[test]
-fn results_that_cannot_be_written_are_74_and_nothing_is_lost() {
+fn a_place_where_no_results_can_be_is_74_and_nothing_is_sent() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("results: sale.csv/results.csv").through(&gateway).write();
     sale.run(&[]).exits(74).says("cannot be written");
-    assert_eq!(gateway.phones().len(), 3);
+    assert!(gateway.requests().is_empty());
+}
+
+#[test]
+fn results_that_cannot_be_written_in_the_end_are_74_and_nothing_is_lost() {
+    let gateway = Gateway::answering([Answer::Held]);
+    let sale = campaign().through(&gateway).write();
+    let run = sale.start(&[]);
+    until("the first envelope is on its way", || !gateway.requests().is_empty());
+    // A folder where the file shall be.
+    let _ = std::fs::remove_file(sale.results_file());
+    sale.write("results/sale.csv/in-the-way", "");
+    gateway.release();
+    run.finish().exits(74).says("cannot be written");
     sale.campaign(&["results", "sale", "--out", "found.csv"]).exits(0);
-    let found = crate::support::Results::read(&sale.path("found.csv"));
-    assert_eq!(found.states(), ["accepted"; 3]);
-    sale.replace("sale.yaml", "results: sale.csv/results.csv\n", "");
-    sale.run(&[]);
+    assert_eq!(Results::read(&sale.path("found.csv")).states(), ["accepted"; 3]);
+    std::fs::remove_dir_all(sale.results_file()).expect("removed");
+    sale.run(&[]).exits(0);
+    assert_eq!(sale.results().states(), ["accepted"; 3]);
     assert_eq!(gateway.phones().len(), 3, "nobody gets it again");
 }
 

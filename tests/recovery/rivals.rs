@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Gateway, SandboxProcess, campaign, until};
+use crate::support::{Gateway, Process, SandboxProcess, campaign, until};
 
 #[test]
 fn a_run_has_one_owner_and_the_other_process_leaves_it_alone() {
@@ -42,8 +42,24 @@ fn two_campaigns_may_share_a_ledger_at_the_same_time() {
     let sale = campaign().to(300).through(&gateway).batches_of(3).write();
     let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("the campaign");
     sale.write("other.yaml", &text.replace("name: sale", "name: other"));
-    let other = crate::support::Process::start(sale.command(&["run", "other.yaml"]));
+    let other = Process::start(sale.command(&["run", "other.yaml"]));
     sale.run(&[]).exits(0);
     other.finish().exits(0);
     assert_eq!(gateway.phones().len(), 600);
+}
+
+#[test]
+fn processes_that_open_a_new_ledger_at_once_wait_for_each_other() {
+    for _ in 0..10 {
+        let rehearsal = campaign().write();
+        let text = std::fs::read_to_string(rehearsal.path("sale.yaml")).expect("the campaign");
+        let others = ["first", "second", "third", "fourth"].map(|name| {
+            let file = format!("{name}.yaml");
+            rehearsal.write(&file, &text.replace("name: sale", &format!("name: {name}")));
+            Process::start(rehearsal.command(&["run", &file]))
+        });
+        for other in others {
+            other.finish().exits(0);
+        }
+    }
 }
