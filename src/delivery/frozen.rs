@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::lock::RunLock;
 use crate::manifest::Brief;
 
 /// What a run froze besides its recipients.
@@ -66,13 +67,18 @@ impl RunFolder {
 
     /// A new folder for a run that has no name yet, readable by its owner alone.
     ///
+    /// The caller has the lock of the campaign on the gateway, so what an interrupted start left there is nobody's.
+    ///
     /// # Errors
     /// When it cannot be created.
-    pub fn prepare(state: &Path, random: u64) -> io::Result<Self> {
+    pub fn prepare(state: &Path, campaign: &str, gateway: &str) -> io::Result<Self> {
         let runs = state.join("runs");
         create_private_folder(&runs)?;
-        let folder = runs.join(format!(".new-{random:016x}"));
-        create_private_folder(&folder)?;
+        let folder = runs.join(format!(".new-{}", RunLock::name(campaign, gateway)));
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => create_private_folder(&folder)?,
+        }
         Ok(Self(folder))
     }
 

@@ -29,6 +29,14 @@ impl RunLock {
         }
     }
 
+    /// The name of the lock, which is a file's name on every system.
+    pub(super) fn name(campaign: &str, gateway: &str) -> String {
+        let safe =
+            |character: char| if character.is_alphanumeric() || "-_".contains(character) { character } else { '_' };
+        let gateway: String = gateway.chars().map(safe).collect();
+        format!("{campaign}.{gateway}")
+    }
+
     /// Whether some process sends the campaign on the gateway now. Looking disturbs nobody for longer than a moment.
     #[must_use]
     pub fn is_held(state: &Path, campaign: &str, gateway: &str) -> bool {
@@ -38,9 +46,7 @@ impl RunLock {
 }
 
 fn path(state: &Path, campaign: &str, gateway: &str) -> PathBuf {
-    let safe = |character: char| if character.is_alphanumeric() || "-_".contains(character) { character } else { '_' };
-    let gateway: String = gateway.chars().map(safe).collect();
-    state.join("locks").join(format!("{campaign}.{gateway}"))
+    state.join("locks").join(RunLock::name(campaign, gateway))
 }
 
 #[cfg(test)]

@@ -36,7 +36,9 @@ impl Session<'_> {
             }
         };
         let random = rand::random();
-        let folder = RunFolder::prepare(&self.state, random).map_err(copying)?;
+        let folder =
+            RunFolder::prepare(&self.state, &self.inputs.campaign.brief.name, &self.inputs.campaign.brief.gateway)
+                .map_err(copying)?;
         let mut folder = NewFolder(Some(folder));
         let copy = folder.0.as_ref().map(RunFolder::create_recipients).transpose().map_err(copying)?;
         let inputs = Arc::clone(&self.inputs);

@@ -28,6 +28,9 @@ pub(super) fn conceal(reply: &mut Reply, key: &str) {
     }
     if let Some(evidence) = &mut reply.evidence {
         replace(evidence, key);
+        // A long body was cut somewhere, and maybe within the key.
+        let begun = key.char_indices().rev().map(|(at, _)| &key[..at]).find(|begun| evidence.ends_with(begun));
+        evidence.truncate(evidence.len() - begun.map_or(0, str::len));
     }
 }
 
@@ -41,6 +44,15 @@ fn replace(text: &mut String, key: &str) {
 mod tests {
     use super::*;
     use crate::gateway::StopCause;
+
+    #[test]
+    fn a_body_that_was_cut_within_the_key_keeps_nothing_of_it() {
+        for (body, kept) in [("x s3cr", "x "), ("x s", "x "), ("x s3cret", "x [key]"), ("x y", "x y")] {
+            let mut reply = Reply { verdicts: Vec::new(), signal: Signal::Go, evidence: Some(body.to_owned()) };
+            conceal(&mut reply, "s3cret");
+            assert_eq!(reply.evidence.as_deref(), Some(kept));
+        }
+    }
 
     #[test]
     fn no_text_of_a_reply_keeps_the_key() {
