@@ -1,8 +1,8 @@
 //! Work on all cores whose results come back in order.
 
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 
 /// Pieces of work that wait or are being done at the same time, per core.
 const AHEAD: usize = 3;
@@ -22,7 +22,9 @@ pub fn ordered<T: Send, U: Send, W>(
     let workers = workers.max(1);
     let (pieces, taken) = sync_channel::<Piece<T, U>>(workers * AHEAD);
     let (queue, results) = sync_channel::<Receiver<U>>(workers * AHEAD);
-    let taken = Mutex::new(taken);
+    // Owned by the workers alone: when the last of them is gone, handing out work ends too.
+    let taken = Arc::new(Mutex::new(taken));
+    let (tool, work) = (&tool, &work);
     std::thread::scope(|scope| {
         // Moved in, so that the workers end when the last piece is through.
         scope.spawn(move || {
@@ -34,7 +36,8 @@ pub fn ordered<T: Send, U: Send, W>(
             }
         });
         for _ in 0..workers {
-            scope.spawn(|| {
+            let taken = Arc::clone(&taken);
+            scope.spawn(move || {
                 let mut own = tool();
                 loop {
                     let piece = taken.lock().ok().and_then(|taken| taken.recv().ok());
@@ -44,6 +47,7 @@ pub fn ordered<T: Send, U: Send, W>(
                 }
             });
         }
+        drop(taken);
         for result in results {
             let Ok(result) = result.recv() else { return };
             if consume(result).is_break() {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::ops::ControlFlow;
 
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::parallel::{cores, ordered};
 use super::prepare::Prepared;
@@ -35,6 +35,8 @@ pub struct Survey {
     pub recipients: u64,
     /// The last row with a recipient.
     pub last_row: Row,
+    /// The rows with a recipient.
+    pub rows: RoaringBitmap,
     /// The rows that are never sent, with the reason.
     pub left_out: LeftOut,
     /// Parts of the messages to be sent, as computed here: those of the SMS, one for a message without an SMS.
@@ -64,6 +66,12 @@ impl Survey {
         counts.add(State::Invalid, invalid);
         counts.add(State::Planned, self.recipients - skipped - invalid);
         counts
+    }
+
+    /// The rows that are to be sent to.
+    #[must_use]
+    pub fn planned_rows(&self) -> RoaringBitmap {
+        &self.rows - self.left_out.rows()
     }
 
     /// How many messages are to be sent.
@@ -150,6 +158,7 @@ type Examined = Result<(Phone, u32), String>;
 struct Tally {
     recipients: u64,
     last_row: Option<Row>,
+    rows: RoaringBitmap,
     seen: Seen,
     left_out: LeftOut,
     parts: u64,
@@ -163,6 +172,7 @@ impl Tally {
     fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examined) -> Option<Phone> {
         self.recipients += 1;
         self.last_row = Some(row);
+        self.rows.insert(row.get());
         let (phone, parts) = match examined {
             Ok(examined) => examined,
             Err(reason) => {
@@ -191,6 +201,7 @@ impl Tally {
         let survey = Survey {
             recipients: self.recipients,
             last_row,
+            rows: self.rows,
             left_out: self.left_out,
             parts: self.parts,
             first: self.first,

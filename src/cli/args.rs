@@ -160,7 +160,7 @@ pub(super) struct StatusArgs {
 pub(super) struct ResultsArgs {
     /// A run such as autumn-sale@3, or a campaign's name or file
     pub(super) run: String,
-    /// The file to write; - for standard output [default: where the run wrote them]
+    /// The file to write; - for standard output [default: where the run wrote them; with --state standard output]
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
     /// Only rows in these states, such as rejected,in_doubt

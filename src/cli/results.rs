@@ -16,7 +16,9 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
     let Some(ledger) = ledger else { return Ok(exit::FINE) };
     let owned = runs::is_owned(context, &run)?;
     let source = Source { ledger: ledger.as_ref(), run: &run, owned, states: &args.state };
-    if args.out.as_deref() == Some(Path::new("-")) {
+    // Some rows only are for looking at; they do not take the place of the whole results.
+    let some = args.out.is_none() && !args.state.is_empty();
+    if some || args.out.as_deref() == Some(Path::new("-")) {
         source.write(&context.state()?, None).await?;
         return Ok(exit::FINE);
     }

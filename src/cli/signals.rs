@@ -14,19 +14,31 @@ pub(super) fn listen() -> std::io::Result<watch::Receiver<Interrupt>> {
 
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
+    // Under `nohup` a hang-up is ignored, and stays so.
+    let mut hangup = if ignored(1) { None } else { Some(signal(SignalKind::hangup())?) };
     let (sender, receiver) = watch::channel(Interrupt::None);
     tokio::spawn(async move {
         loop {
             let number = tokio::select! {
                 _ = interrupt.recv() => 2,
                 _ = terminate.recv() => 15,
-                _ = hangup.recv() => 1,
+                _ = async { match &mut hangup {
+                    Some(hangup) => hangup.recv().await,
+                    None => std::future::pending().await,
+                } } => 1,
             };
             sender.send_modify(|state| *state = follow(*state, number));
         }
     });
     Ok(receiver)
+}
+
+/// Whether the process was started with this signal ignored, as far as the system tells.
+#[cfg(unix)]
+fn ignored(signal: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Listens for Ctrl-C for the rest of the process.

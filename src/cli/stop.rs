@@ -11,7 +11,7 @@ pub(super) async fn stop(context: &Context, name: &str) -> Result<u8, Failure> {
         return Err(Failure::new(exit::NOTHING, format!("{} is not being sent by any process", run.name())));
     }
     if let Some(ledger) = ledger {
-        ledger.request_stop(run.key).await?;
+        ledger.request_stop(run.key, true).await?;
     }
     let name = run.name();
     if context.output.json {

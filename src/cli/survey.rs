@@ -145,7 +145,8 @@ pub(super) async fn already_sent(
     campaign: &Campaign,
     edition: &str,
 ) -> Result<(RoaringTreemap, u32), Failure> {
-    let runs = runs_of(ledger, campaign, edition).await?;
+    let mut runs = runs_of(ledger, campaign).await?;
+    runs.retain(|run| run.edition == edition);
     let round = runs.iter().map(|run| run.round).max().unwrap_or(1);
     if campaign.is_rehearsal() {
         return Ok((RoaringTreemap::new(), round));
@@ -154,11 +155,11 @@ pub(super) async fn already_sent(
     Ok((ledger.numbers_sent_to(&keys).await?, round))
 }
 
-/// The runs of this campaign and edition through this gateway, oldest first.
-pub(super) async fn runs_of(ledger: &dyn Ledger, campaign: &Campaign, edition: &str) -> Result<Vec<Run>, Failure> {
+/// The runs of this campaign through this gateway, whatever their edition, oldest first.
+pub(super) async fn runs_of(ledger: &dyn Ledger, campaign: &Campaign) -> Result<Vec<Run>, Failure> {
     let brief = &campaign.brief;
     let mut runs = ledger.runs().await?;
-    runs.retain(|run| run.campaign == brief.name && run.gateway == brief.gateway && run.edition == edition);
+    runs.retain(|run| run.campaign == brief.name && run.gateway == brief.gateway);
     Ok(runs)
 }
 

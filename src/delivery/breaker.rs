@@ -52,7 +52,9 @@ impl Breaker {
         };
         for verdict in &reply.verdicts {
             match verdict {
-                Verdict::Accepted { .. } | Verdict::Queued { .. } => self.count(None),
+                Verdict::Accepted { .. } => self.count(None),
+                // What is only queued may still be refused: it ends no series of errors.
+                Verdict::Queued { .. } => self.answers += 1,
                 Verdict::Rejected { error } => self.count(Some(error)),
                 Verdict::NotSent { .. } | Verdict::InDoubt { .. } => {}
             }
@@ -62,12 +64,26 @@ impl Breaker {
             .or_else(|| self.stop_by_rejections(reply, canary))
     }
 
-    /// Takes in a rejection that was learned of by asking.
-    pub(super) fn observe_rejection(&mut self, error: &str) -> Option<Stop> {
-        self.count(Some(error));
-        if self.limits.keep_going { None } else { self.by_rate() }
+    /// Takes in that `rejected` of `asked` messages were refused after they had been queued.
+    pub(super) fn observe_late(&mut self, rejected: usize, asked: usize) -> Option<Stop> {
+        const ERROR: &str = "REJECTED after it was queued";
+        for _ in 0..rejected {
+            // They were counted as answered when they were queued.
+            self.answers -= 1;
+            self.count(Some(ERROR));
+        }
+        if self.limits.keep_going {
+            return None;
+        }
+        if rejected == asked {
+            let reason =
+                format!("the gateway refused all {asked} messages that were asked about, after it had queued them");
+            return Some(Stop::new(StopKind::Halted, reason));
+        }
+        self.by_rate()
     }
 
+    /// Counts an answer that accepts a message, or rejects it with an error.
     fn count(&mut self, rejection: Option<&str>) {
         self.answers += 1;
         match rejection {
@@ -229,6 +245,20 @@ mod tests {
         assert_eq!(Breaker::new(limits()).observe(&reply, false), None);
         let keep_going = Limits { keep_going: true, ..limits() };
         assert_eq!(Breaker::new(keep_going).observe(&reply, true), None);
+    }
+
+    #[test]
+    fn messages_that_are_refused_after_they_were_queued_stop_a_run_that_has_nothing_else() {
+        let queued = Reply::all(5, &Verdict::Queued { request_id: Arc::from("r") }, Signal::Go);
+        let observe = |limits: Limits, rejected| {
+            let mut breaker = Breaker::new(limits);
+            assert_eq!(breaker.observe(&queued, true), None);
+            breaker.observe_late(rejected, 5)
+        };
+        assert!(observe(limits(), 5).is_some());
+        assert_eq!(observe(limits(), 4), None);
+        assert_eq!(observe(Limits { keep_going: true, ..limits() }, 5), None);
+        assert!(observe(Limits { same_error_in_a_row: 4, ..limits() }, 4).is_some());
     }
 
     #[test]

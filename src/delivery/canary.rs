@@ -5,10 +5,8 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::breaker::Breaker;
-use super::stop::Stop;
 use super::submission::Route;
 use crate::domain::{MessageId, Status};
 use crate::gateway::StatusAnswer;
@@ -19,31 +17,31 @@ const ASKED: usize = 5;
 /// How long the waits between two questions are.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Asks until each message has left the queue or `deadline` is over; tells whether its rejections stop the run.
+/// What was learned by asking.
+pub(super) struct Asked {
+    /// The messages that the gateway refused after it had queued them.
+    pub(super) rejected: Vec<MessageId>,
+    /// How many were asked about.
+    pub(super) of: usize,
+}
+
+/// Asks until each message has left the queue or `deadline` is over.
 ///
 /// # Errors
 /// When the ledger cannot give room for the questions.
-pub(super) async fn ask(
-    route: &Route,
-    ids: &[MessageId],
-    breaker: &mut Breaker,
-    deadline: Instant,
-) -> Result<Option<Stop>, LedgerError> {
+pub(super) async fn ask(route: &Route, ids: &[MessageId], deadline: Instant) -> Result<Asked, LedgerError> {
     let mut open: Vec<MessageId> = ids.iter().copied().take(ASKED).collect();
-    while !open.is_empty() {
+    let mut asked = Asked { rejected: Vec::new(), of: open.len() };
+    while !open.is_empty() && Instant::now() < deadline {
         let (account, rate) = &route.account;
         let count = u32::try_from(open.len()).unwrap_or(u32::MAX);
         let wait = route.ledger.reserve(account, count, *rate).await?;
-        tokio::time::sleep(wait).await;
-        let Ok(answers) = tokio::time::timeout_at(deadline, route.gateway.statuses(&open)).await else { break };
+        sleep_until(deadline.min(Instant::now() + wait)).await;
+        let Ok(answers) = timeout_at(deadline, route.gateway.statuses(&open)).await else { break };
         let mut waiting = Vec::new();
         for (id, answer) in open.into_iter().zip(answers) {
             match answer {
-                StatusAnswer::Known { status: Status::Rejected, .. } => {
-                    if let Some(stop) = breaker.observe_rejection("REJECTED after it was queued") {
-                        return Ok(Some(stop));
-                    }
-                }
+                StatusAnswer::Known { status: Status::Rejected, .. } => asked.rejected.push(id),
                 StatusAnswer::Known { status: Status::Queued, .. }
                 | StatusAnswer::Denied(_)
                 | StatusAnswer::Unclear(_) => waiting.push(id),
@@ -51,12 +49,9 @@ pub(super) async fn ask(
             }
         }
         open = waiting;
-        if Instant::now() + PAUSE >= deadline {
-            break;
-        }
         if !open.is_empty() {
-            tokio::time::sleep(PAUSE).await;
+            sleep_until(deadline.min(Instant::now() + PAUSE)).await;
         }
     }
-    Ok(None)
+    Ok(asked)
 }

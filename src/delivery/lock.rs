@@ -6,6 +6,11 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long one look at a lock takes at most, and how many are waited for.
+const LOOK: Duration = Duration::from_millis(20);
+const LOOKS: u32 = 10;
 
 /// A held lock; the system lets go of it when the process ends, however it ends.
 #[derive(Debug)]
@@ -22,11 +27,15 @@ impl RunLock {
             fs::create_dir_all(folder)?;
         }
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Self(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
+        // Somebody may just be looking, which takes a moment; an owner stays.
+        for _ in 0..LOOKS {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Self(file))),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
         }
+        Ok(None)
     }
 
     /// The name of the lock, which is a file's name on every system.

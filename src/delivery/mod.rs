@@ -10,6 +10,7 @@ mod conditions;
 mod engine;
 mod event;
 mod feed;
+mod follow_up;
 mod frozen;
 
 mod gate;

@@ -21,6 +21,20 @@ pub enum StopKind {
     Inconsistent,
 }
 
+impl StopKind {
+    /// The weight of a stop beside others, in the order of the exit codes.
+    pub(super) fn gravity(self) -> u8 {
+        match self {
+            StopKind::Ledger => 5,
+            StopKind::Interrupted(_) => 4,
+            StopKind::NotOwner => 3,
+            StopKind::KeyRefused => 2,
+            StopKind::Halted | StopKind::Inconsistent => 1,
+            StopKind::Limit => 0,
+        }
+    }
+}
+
 /// A stop with its reason in plain words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {

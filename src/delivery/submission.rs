@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::gate::Gate;
+use crate::domain::{MessageId, Status};
 use crate::gateway::{Envelope, Gateway, Reply, Signal, Verdict};
 use crate::ledger::{Begun, Intent, Ledger, LedgerError, Outcome, Owner, RunId, SentRow, Settlement};
 
@@ -22,14 +23,16 @@ pub(super) struct Route {
     pub(super) account: (Arc<str>, Option<f64>),
     pub(super) gate: Gate,
     pub(super) timeout: Duration,
-    /// Becomes true when no envelope is to go out any more.
-    pub(super) stopping: watch::Receiver<bool>,
+    /// Changes when the envelopes that wait at a gate are called back.
+    pub(super) recalls: watch::Receiver<u64>,
 }
 
 /// How an envelope's way to the gateway ended.
 pub(super) enum Sent {
     /// It was sent, and this came back.
     Replied(Reply),
+    /// It was called back before its first byte left; the reply says so of each operation.
+    HeldBack(Reply),
     /// No intent was recorded, so nothing was sent.
     Refused(Begun),
 }
@@ -39,7 +42,12 @@ impl Route {
     ///
     /// # Errors
     /// When the intent cannot be recorded; nothing was sent then.
-    pub(super) async fn send(&self, number: u32, envelope: &Envelope) -> Result<Sent, LedgerError> {
+    pub(super) async fn send(
+        &self,
+        number: u32,
+        envelope: &Envelope,
+        mut recalls: watch::Receiver<u64>,
+    ) -> Result<Sent, LedgerError> {
         let rows = envelope
             .operations()
             .iter()
@@ -49,11 +57,10 @@ impl Route {
         let intent = Intent { run: self.run, envelope: number, owner: self.owner, account, rows };
         match self.ledger.begin(intent).await? {
             Begun::After(wait) => {
-                let mut stopping = self.stopping.clone();
                 tokio::select! {
                     biased;
+                    _ = recalls.changed() => return Ok(Sent::HeldBack(held_back(envelope))),
                     () = self.pass_gates(wait, envelope) => {}
-                    _ = stopping.wait_for(|&stopping| stopping) => return Ok(Sent::Replied(held_back(envelope))),
                 }
             }
             refused => return Ok(Sent::Refused(refused)),
@@ -79,6 +86,28 @@ impl Route {
         self.ledger.settle(Settlement { run: self.run, envelope: number, outcomes, evidence }).await
     }
 
+    /// Records that queued messages of an envelope were refused after all.
+    ///
+    /// # Errors
+    /// When it cannot be recorded; they stay queued then.
+    pub(super) async fn settle_rejected(
+        &self,
+        number: u32,
+        envelope: &Envelope,
+        reply: &Reply,
+        rejected: &[MessageId],
+    ) -> Result<(), LedgerError> {
+        let pairs = envelope.operations().iter().zip(&reply.verdicts);
+        let outcomes = pairs.map(|(operation, verdict)| match verdict {
+            Verdict::Queued { request_id } if rejected.contains(&operation.id) => {
+                Outcome::Failed { request_id: Arc::clone(request_id), status: Status::Rejected.name().to_owned() }
+            }
+            other => outcome(other),
+        });
+        let outcomes = outcomes.collect();
+        self.ledger.settle(Settlement { run: self.run, envelope: number, outcomes, evidence: None }).await
+    }
+
     fn silence(&self, envelope: &Envelope) -> Reply {
         let reason = format!("no answer within {} s", self.timeout.as_secs_f64());
         let doubt = Verdict::InDoubt { reason: reason.as_str().into() };
@@ -86,9 +115,9 @@ impl Route {
     }
 }
 
-/// The reply to an envelope that never left because the run stopped first.
+/// The reply to an envelope that never left.
 fn held_back(envelope: &Envelope) -> Reply {
-    let reason = "the run stopped before it was sent".into();
+    let reason = "it was called back before it was sent".into();
     Reply::all(envelope.operations().len(), &Verdict::NotSent { reason }, Signal::Go)
 }
 

@@ -98,6 +98,18 @@ impl Reply {
         Self { verdicts: vec![verdict.clone(); count], signal, evidence: None }
     }
 
+    /// Whether the gateway is known to have taken or refused at least one operation.
+    #[must_use]
+    pub fn proves_something(&self) -> bool {
+        self.verdicts.iter().any(|verdict| !matches!(verdict, Verdict::InDoubt { .. } | Verdict::NotSent { .. }))
+    }
+
+    /// Whether it is proven that nothing of the envelope was executed.
+    #[must_use]
+    pub fn is_unsent(&self) -> bool {
+        self.verdicts.iter().all(|verdict| matches!(verdict, Verdict::NotSent { .. }))
+    }
+
     /// Whether nothing is proven of any operation.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {

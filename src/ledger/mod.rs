@@ -43,6 +43,9 @@ pub trait Ledger: Send + Sync {
     /// Opens a created run, and ends the unfinished run that it replaces.
     fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()>;
 
+    /// Ends an unfinished run as it is: nothing of it is sent any more.
+    fn retire(&self, run: RunId) -> LedgerFuture<'_, ()>;
+
     /// All runs that were opened, oldest first.
     fn runs(&self) -> LedgerFuture<'_, Vec<Run>>;
 
@@ -60,8 +63,11 @@ pub trait Ledger: Send + Sync {
     /// Records what became of an envelope, whoever has the run by now: an answer is evidence.
     fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()>;
 
-    /// Asks the owner of a run to stop after what is in flight.
-    fn request_stop(&self, run: RunId) -> LedgerFuture<'_, ()>;
+    /// Asks the owner of a run to stop after what is in flight; `false` takes the request back.
+    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()>;
+
+    /// Whether the owner of a run is asked to stop.
+    fn stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool>;
 
     /// Halves the account's pace after the gateway asked to slow down; nothing is sent before the wait is over.
     fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()>;

@@ -41,16 +41,17 @@ impl AccountPace {
     /// Takes room for `count` operations at `rate` per second (`None`: unlimited) at the instant `now`.
     #[must_use]
     pub fn reserve(self, now: i64, count: u32, rate: Option<f64>) -> Reservation {
-        let mut pace = self.clamped(now);
+        let spacing = rate.map(|rate| spacing(count, rate * self.share_at(now)));
+        let mut pace = self.clamped(now, spacing.unwrap_or(0));
         let leave = pace.next_free.max(pace.not_before).max(now);
-        pace.next_free = rate.map_or(pace.next_free, |rate| leave + spacing(count, rate * pace.share_at(now)));
+        pace.next_free = spacing.map_or(pace.next_free, |spacing| leave + spacing);
         Reservation { pace, wait: leave - now }
     }
 
     /// The pace after the gateway asked to slow down, and maybe to wait `wait` microseconds.
     #[must_use]
     pub fn slowed(self, now: i64, wait: Option<i64>) -> Self {
-        let pace = self.clamped(now);
+        let pace = self.clamped(now, 0);
         Self {
             share: (pace.share_at(now) / 2.0).max(SLOWEST),
             slowed_at: now,
@@ -65,10 +66,10 @@ impl AccountPace {
         (self.share + minutes / 10.0).min(1.0)
     }
 
-    /// Undoes what a clock that went back left behind.
-    fn clamped(self, now: i64) -> Self {
+    /// Undoes what a clock that went back left behind; a slow rate has a longer queue of its own.
+    fn clamped(self, now: i64, spacing: i64) -> Self {
         Self {
-            next_free: self.next_free.min(now + LONGEST_QUEUE),
+            next_free: self.next_free.min(now + LONGEST_QUEUE + 2 * spacing),
             slowed_at: self.slowed_at.min(now),
             not_before: self.not_before.min(now + LONGEST_QUEUE),
             ..self
@@ -113,7 +114,7 @@ mod tests {
     #[test]
     fn a_clock_that_went_back_does_not_stop_a_run_for_hours() {
         let pace = AccountPace { next_free: 10_000 * SECOND, ..AccountPace::default() };
-        assert_eq!(pace.reserve(0, 1, Some(10.0)).wait, LONGEST_QUEUE);
+        assert_eq!(pace.reserve(0, 1, Some(10.0)).wait, LONGEST_QUEUE + SECOND / 5);
     }
 
     #[test]

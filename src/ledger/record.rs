@@ -107,6 +107,13 @@ pub struct Run {
 }
 
 impl Run {
+    /// The last row with a recipient.
+    #[must_use]
+    pub fn last_row(&self) -> Row {
+        // The range has an identifier for each row from 0 on, and one to spare.
+        Row::new(u32::try_from(self.ids.len.saturating_sub(2)).unwrap_or(u32::MAX))
+    }
+
     /// The name by which commands call it.
     #[must_use]
     pub fn name(&self) -> String {

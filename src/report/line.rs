@@ -89,7 +89,7 @@ impl Form {
         let sent = known.fate.as_ref();
         let settled = sent.and_then(|fate| fate.settled.as_ref());
         let outcome = settled.map(|(_, outcome)| outcome);
-        let (reason, error, request_id, answer) = texts(outcome, known.reason.as_ref());
+        let Texts { reason, error, request_id, answer, gateway_status } = texts(outcome, known.reason.as_ref());
         let reason = if state == State::InDoubt && outcome.is_none() { ENDED_EARLY } else { reason };
         let phone = match sent {
             Some(fate) => Some(fate.phone),
@@ -101,7 +101,7 @@ impl Form {
         line.cell(state.name());
         line.cell(if matches!(state, State::Skipped | State::Invalid) { "" } else { self.kind.name() });
         line.accepted(outcome, request_id);
-        line.cell(""); // gateway_status
+        line.cell(gateway_status);
         line.cell(reason);
         line.cell(error);
         line.cell(sent.map_or("", |fate| &fate.submitted_at));
@@ -114,17 +114,25 @@ impl Form {
     }
 }
 
-/// The columns `reason`, `error`, `request_id` and `answer`.
-fn texts<'a>(
-    outcome: Option<&'a Outcome>,
-    left_out: Option<&'a (State, String)>,
-) -> (&'a str, &'a str, &'a str, &'a str) {
+/// The columns that hold words.
+#[derive(Default)]
+struct Texts<'a> {
+    reason: &'a str,
+    error: &'a str,
+    request_id: &'a str,
+    answer: &'a str,
+    gateway_status: &'a str,
+}
+
+fn texts<'a>(outcome: Option<&'a Outcome>, left_out: Option<&'a (State, String)>) -> Texts<'a> {
+    let none = Texts::default();
     match outcome {
-        None => (left_out.map_or("", |(_, reason)| reason), "", "", ""),
-        Some(Outcome::Accepted { answer, .. }) => ("", "", "", answer.as_deref().unwrap_or("")),
-        Some(Outcome::Queued { request_id }) => ("", "", request_id, ""),
-        Some(Outcome::Rejected { error }) => ("", error, "", ""),
-        Some(Outcome::NotSent { reason } | Outcome::InDoubt { reason }) => (reason, "", "", ""),
+        None => Texts { reason: left_out.map_or("", |(_, reason)| reason), ..none },
+        Some(Outcome::Accepted { answer, .. }) => Texts { answer: answer.as_deref().unwrap_or(""), ..none },
+        Some(Outcome::Queued { request_id }) => Texts { request_id, ..none },
+        Some(Outcome::Rejected { error }) => Texts { error, ..none },
+        Some(Outcome::NotSent { reason } | Outcome::InDoubt { reason }) => Texts { reason, ..none },
+        Some(Outcome::Failed { request_id, status }) => Texts { request_id, gateway_status: status, ..none },
     }
 }
 

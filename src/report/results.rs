@@ -97,7 +97,10 @@ pub async fn write_file(path: &Path, listing: &Listing<'_>, fates: Fates<'_>) ->
 /// # Errors
 /// When the folder or a file in it cannot be created.
 pub fn check_place(path: &Path) -> Result<(), ResultsError> {
-    let tried = create_beside(path).and_then(|(temporary, _)| fs::remove_file(temporary));
+    let tried = match path.is_dir() {
+        true => Err(io::ErrorKind::IsADirectory.into()),
+        false => create_beside(path).and_then(|(temporary, _)| fs::remove_file(temporary)),
+    };
     tried.map_err(|error| ResultsError::Write { path: path.to_owned(), error })
 }
 

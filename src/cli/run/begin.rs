@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::{Ready, Selected, Session};
 use crate::cli::exit::{self, Failure};
 use crate::cli::survey::{Looked, already_sent, blocking};
 use crate::cli::{confirm, runs};
 use crate::delivery::{Frozen, RunFolder};
+use crate::domain::Row;
 use crate::ledger::{NewRun, Run};
 use crate::manifest::SANDBOX;
 
@@ -45,12 +46,15 @@ impl Session<'_> {
         let looked = blocking(move || inputs.look(&already, copy)).await?;
         tracing::info!(recipients = looked.survey.recipients, planned = looked.survey.planned(), "surveyed");
         if looked.survey.planned() == 0 {
+            if let Some(replaced) = replaced {
+                self.ledger.retire(replaced.key).await?;
+            }
             return Ok(Ready::Nothing(self.nothing_left(&looked)));
         }
         self.check_number(&looked)?;
+        let number = self.to_send(&looked.survey.planned_rows(), looked.survey.last_row)?;
         if let Some(profile) = self.inputs.profile.as_ref().filter(|profile| !profile.is_loopback()) {
             runs::check_host(self.ledger.as_ref(), profile).await?;
-            let number = self.to_send(looked.survey.planned());
             confirm::begin(self.context, &self.args, (&self.inputs, profile), &looked, number).await?;
         }
         let run = self.ledger.create_run(&self.new_run(&looked, edition, round, random)).await?;
@@ -112,10 +116,23 @@ impl Session<'_> {
         }
     }
 
-    /// How many messages this call sends of those that are left.
-    pub(super) fn to_send(&self, left: u64) -> u64 {
-        let limited = self.args.limit.map_or(left, |limit| limit.min(left));
-        self.args.rows.as_ref().map_or(limited, |rows| limited.min(rows.len()))
+    /// How many messages this call sends of the rows that are left.
+    ///
+    /// # Errors
+    /// When rows were asked for that the list does not have, or that need no message any more.
+    pub(super) fn to_send(&self, left: &RoaringBitmap, last: Row) -> Result<u64, Failure> {
+        let number = match &self.args.rows {
+            None => left.len(),
+            Some(rows) if rows.last() > last => {
+                let asked = rows.last();
+                return Err(Failure::wrong(format!("there is no row {asked}; the last recipient is in row {last}")));
+            }
+            Some(rows) => left.iter().filter(|row| rows.contains(Row::new(*row))).count() as u64,
+        };
+        if number == 0 {
+            return Err(Failure::new(exit::NOTHING, "none of the rows that were asked for is left to send"));
+        }
+        Ok(self.args.limit.map_or(number, |limit| limit.min(number)))
     }
 }
 

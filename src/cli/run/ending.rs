@@ -112,8 +112,9 @@ impl Session<'_> {
         let output = &self.context.output;
         if output.json {
             let mut object = summary.json();
-            if summary.exit == exit::NOTHING {
-                object["error"] = summary.stopped.clone().into();
+            if !matches!(summary.exit, exit::FINE | exit::REJECTIONS | exit::DOUBT) {
+                let reason = summary.stopped.clone().or_else(|| summary.notes.last().cloned());
+                object["error"] = reason.unwrap_or_else(|| "it ended before the last row".to_owned()).into();
             }
             output.object(&object);
         } else {

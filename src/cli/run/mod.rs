@@ -10,6 +10,7 @@ pub(super) use ending::{file, left_out};
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use secrecy::SecretString;
 use tokio::sync::watch;
@@ -50,8 +51,26 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         }
     };
     match ready {
-        Ready::Run(run) => session.send(*run).await,
+        Ready::Run(run) => tokio::select! {
+            ended = session.send(*run) => ended,
+            // The engine leaves at once by itself; this is for what comes after it, such as results of millions.
+            signal = second(interrupt) => {
+                Err(Failure::new(exit::SIGNAL.saturating_add(signal), "interrupted twice; run it again to go on"))
+            }
+        },
         Ready::Nothing(code) => Ok(code),
+    }
+}
+
+/// A moment after the second signal; its number.
+async fn second(mut interrupt: watch::Receiver<Interrupt>) -> u8 {
+    let signal = interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))).await.map(|signal| *signal);
+    match signal {
+        Ok(Interrupt::AtOnce(signal)) => {
+            tokio::time::sleep(Duration::from_millis(700)).await;
+            signal
+        }
+        _ => std::future::pending().await,
     }
 }
 
@@ -106,10 +125,13 @@ impl<'a> Session<'a> {
     async fn prepare(&self) -> Result<Ready, Failure> {
         let inputs = Arc::clone(&self.inputs);
         let edition = blocking(move || Ok(inputs.open()?.edition)).await?;
-        let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs.campaign, &edition).await?;
+        let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs.campaign).await?;
+        // Of any edition: one that was begun yesterday keeps yesterday's edition until it is through.
         let Some(open) = runs.into_iter().rfind(|run| run.progress == Progress::Open) else {
             return self.begin(&edition, None).await;
         };
+        // A request to stop that nobody was there to hear is not for this call; one that comes from now on is.
+        self.ledger.request_stop(open.key, false).await?;
         if self.args.again.is_some() {
             let message =
                 format!("{} is unfinished; run it to its end before you send to everybody again", open.name());

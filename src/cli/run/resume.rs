@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use roaring::RoaringBitmap;
+
 use super::{Ready, Selected, Session};
 use crate::cli::exit::Failure;
 use crate::cli::survey::blocking;
 use crate::cli::{confirm, runs};
-use crate::delivery::RunFolder;
+use crate::delivery::{RunFolder, Standing};
+use crate::domain::Row;
 use crate::ledger::{Run, State};
 
 impl Session<'_> {
@@ -26,13 +29,21 @@ impl Session<'_> {
 
     /// Asks for a yes to go on, and gives back the run.
     pub(super) async fn resume(&self, run: Run, folder: RunFolder) -> Result<Ready, Failure> {
+        let standing = runs::standing(self.ledger.as_ref(), &run, false).await?;
+        let left = standing.counts.get(State::Planned);
+        let number = if left == 0 { 0 } else { self.to_send(&open_rows(&run, &standing), run.last_row())? };
         if let Some(profile) = self.inputs.profile.as_ref().filter(|profile| !profile.is_loopback()) {
             runs::check_host(self.ledger.as_ref(), profile).await?;
-            let standing = runs::standing(self.ledger.as_ref(), &run, false).await?;
-            let left = self.to_send(standing.counts.get(State::Planned));
-            confirm::resume(self.context, &self.args, profile, (&run, &standing), left).await?;
+            confirm::resume(self.context, &self.args, profile, (&run, &standing), number.min(left)).await?;
         }
         self.context.output.note(&format!("going on with {}", run.name()));
         Ok(Ready::Run(Box::new(Selected { run, folder })))
     }
+}
+
+/// The rows of an unfinished run that may still be sent; blank rows of the list are among them.
+fn open_rows(run: &Run, standing: &Standing) -> RoaringBitmap {
+    let mut rows = RoaringBitmap::new();
+    rows.insert_range(Row::HEADER.get() + 1..=run.last_row().get());
+    rows - &standing.settled
 }

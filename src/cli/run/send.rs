@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use secrecy::ExposeSecret as _;
 
 use super::{Selected, Session};
-use crate::check::{Prepared, Texts, prepare};
+use crate::check::{Prepared, Tee, Texts, prepare};
 use crate::cli::exit::{self, Failure};
 use crate::cli::runs;
 use crate::cli::survey::blocking;
@@ -136,7 +136,8 @@ impl Session<'_> {
         let proxy = profile.and_then(|profile| profile.proxy.clone());
         let timeout = self.inputs.campaign.delivery.timeout;
         let address = Address { base_url, async_url, proxy, timeout };
-        let rules = profile.map_or_else(Rules::default, |profile| Rules {
+        let rehearsed = || Rules { trust_status: Vec::new(), fatal_errors: vec!["Not enough money".to_owned()] };
+        let rules = profile.map_or_else(rehearsed, |profile| Rules {
             trust_status: profile.trust_status.clone(),
             fatal_errors: profile.fatal_errors.clone(),
         });
@@ -166,6 +167,11 @@ async fn thaw(folder: RunFolder) -> Result<(Frozen, Prepared<BufReader<File>>), 
         };
         let frozen = folder.frozen().map_err(|error| damaged(error.to_string()))?;
         let path = folder.recipients();
+        let hashed = File::open(&path).and_then(|file| Tee::new(file, None::<File>).finish());
+        let (_, sha256) = hashed.map_err(|error| damaged(error.to_string()))?;
+        if sha256 != frozen.recipients_sha256 {
+            return Err(damaged("the list is not the one that the run began with".to_owned()));
+        }
         let file = File::open(&path).map_err(|error| damaged(error.to_string()))?;
         let mut load = |name: &str| {
             let found = frozen.includes.iter().find(|(include, _)| include == name);

@@ -8,7 +8,21 @@ use crate::gateway::{Reply, Signal, Verdict};
 const CONCEALED: &str = "[key]";
 
 /// Takes the key out of every text of a reply that may quote the request.
+///
+/// A key shorter than eight characters is no secret, and taking it out would garble our own words.
 pub(super) fn conceal(reply: &mut Reply, key: &str) {
+    const SHORTEST: usize = 8;
+    if key.len() < SHORTEST {
+        return;
+    }
+    conceal_spelling(reply, key);
+    // Some JSON writers put a backslash before a slash.
+    if key.contains('/') {
+        conceal_spelling(reply, &key.replace('/', r"\/"));
+    }
+}
+
+fn conceal_spelling(reply: &mut Reply, key: &str) {
     reply.verdicts.iter_mut().for_each(|verdict| match verdict {
         Verdict::Accepted { answer: Some(text), .. } | Verdict::Rejected { error: text } => replace(text, key),
         Verdict::NotSent { reason } | Verdict::InDoubt { reason } if reason.contains(key) => {
@@ -47,16 +61,16 @@ mod tests {
 
     #[test]
     fn a_body_that_was_cut_within_the_key_keeps_nothing_of_it() {
-        for (body, kept) in [("x s3cr", "x "), ("x s", "x "), ("x s3cret", "x [key]"), ("x y", "x y")] {
+        for (body, kept) in [("x s3cr", "x "), ("x s", "x "), ("x s3cret/key", "x [key]"), ("x y", "x y")] {
             let mut reply = Reply { verdicts: Vec::new(), signal: Signal::Go, evidence: Some(body.to_owned()) };
-            conceal(&mut reply, "s3cret");
+            conceal(&mut reply, "s3cret/key");
             assert_eq!(reply.evidence.as_deref(), Some(kept));
         }
     }
 
     #[test]
     fn no_text_of_a_reply_keeps_the_key() {
-        let quoting = || "wrong key `s3cret`".to_owned();
+        let quoting = || "wrong key `s3cret/key`".to_owned();
         let verdicts = vec![
             Verdict::Accepted { msg_id: None, parts: None, answer: Some(quoting()) },
             Verdict::Rejected { error: quoting() },
@@ -69,9 +83,9 @@ mod tests {
             Signal::Stop(StopCause::EnvelopeRefused, quoting()),
         ] {
             let mut reply = Reply { verdicts: verdicts.clone(), signal, evidence: Some(quoting()) };
-            conceal(&mut reply, "s3cret");
+            conceal(&mut reply, "s3cret/key");
             let told = format!("{reply:?}");
-            assert!(!told.contains("s3cret"), "{told}");
+            assert!(!told.contains("s3cret/key"), "{told}");
             assert_eq!(told.matches("wrong key `[key]`").count(), 6, "{told}");
         }
     }

@@ -97,11 +97,8 @@ impl JsonApi {
 
     async fn receive(&self, mut response: reqwest::Response) -> Exchange {
         let status = response.status().as_u16();
-        let retry_after = response
-            .headers()
-            .get(RETRY_AFTER)
-            .and_then(|value| value.to_str().ok()?.trim().parse().ok())
-            .map(Duration::from_secs);
+        let retry_after =
+            response.headers().get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?.trim()));
         let mut body = Vec::new();
         loop {
             match response.chunk().await {
@@ -158,6 +155,15 @@ impl Gateway for JsonApi {
     }
 }
 
+/// The wait that `Retry-After` asks for: seconds, or the time until a date (RFC 9110, 10.2.3).
+fn retry_after(value: &str) -> Option<Duration> {
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
+    Some(Duration::try_from(date.duration_since(jiff::Timestamp::now())).unwrap_or_default())
+}
+
 /// The time for making a connection: always shorter than the whole, so that its end proves that nothing was sent.
 fn connect_timeout(total: Duration) -> Duration {
     (total / 3).min(Duration::from_secs(10))
@@ -170,4 +176,26 @@ fn cause(error: &reqwest::Error) -> String {
 
 fn chain(error: &reqwest::Error) -> impl Iterator<Item = String> {
     std::iter::successors(error.source(), |&error| error.source()).map(ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_asked_for_in_seconds_or_until_a_date() {
+        assert_eq!(retry_after("120"), Some(Duration::from_secs(120)));
+        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
+        let later = retry_after("Thu, 06 Nov 2994 08:49:37 GMT");
+        assert!(later.is_some_and(|wait| wait > Duration::from_secs(86_400)), "{later:?}");
+        assert_eq!(retry_after("soon"), None);
+    }
+
+    #[test]
+    fn making_a_connection_is_given_less_time_than_the_whole() {
+        for seconds in [1, 3, 30, 600] {
+            let total = Duration::from_secs(seconds);
+            assert!(connect_timeout(total) < total);
+        }
+    }
 }

@@ -153,7 +153,9 @@ fn has_key(body: &[u8], key: &str) -> bool {
 
 /// The asynchronous answer (contract 2.3).
 fn read_queued(count: usize, request_id: Option<&RawValue>) -> Reply {
-    match text(request_id) {
+    // A string by the contract; a number names a request as well, anything else names nothing.
+    let named = request_id.filter(|raw| raw.get().starts_with(|first: char| first == '"' || first.is_ascii_digit()));
+    match text(named) {
         Some(request_id) => Reply::all(count, &Verdict::Queued { request_id: request_id.into() }, Signal::Go),
         None => {
             let why = "an answer without a `request_id`";

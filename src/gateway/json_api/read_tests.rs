@@ -293,8 +293,13 @@ fn the_asynchronous_answer_queues_all_or_is_doubt() {
     let reply = queued(r#"{"success":true,"request_id":"cf-ray-1"}"#);
     check(&reply, "qq", "go");
     assert_eq!(reply.verdicts[0], Verdict::Queued { request_id: "cf-ray-1".into() });
-    for body in [r#"{"success":true}"#, r#"{"success":true,"request_id":""}"#, r#"{"success":true,"request_id":null}"#]
-    {
+    for body in [
+        r#"{"success":true}"#,
+        r#"{"success":true,"request_id":""}"#,
+        r#"{"success":true,"request_id":false}"#,
+        r#"{"success":true,"request_id":{}}"#,
+        r#"{"success":true,"request_id":null}"#,
+    ] {
         check(&queued(body), "??", "warn");
     }
     check(&queued(r#"{"success":false,"error":"Access denied"}"#), "nn", "stop: key");

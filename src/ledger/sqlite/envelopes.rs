@@ -25,11 +25,15 @@ pub(super) async fn claim(
     run: RunId,
     owner: Owner,
 ) -> Result<usize, Failure> {
-    sqlx::query("UPDATE runs SET owner = ?, stop_requested = 0 WHERE key = ?")
-        .bind(owner.0)
-        .bind(run.0)
-        .execute(&mut *connection)
-        .await?;
+    // What the last end said is not true any more.
+    sqlx::query(
+        "UPDATE runs SET owner = ?, stopped = NULL, exit = NULL, counts = NULL, parts = NULL, ended_at = NULL
+         WHERE key = ?",
+    )
+    .bind(owner.0)
+    .bind(run.0)
+    .execute(&mut *connection)
+    .await?;
     let intents = sqlx::query("SELECT envelope, rows FROM envelopes WHERE run = ? AND settled_at IS NULL")
         .bind(run.0)
         .fetch_all(&mut *connection)

@@ -175,8 +175,18 @@ impl Ledger for SqliteLedger {
         Box::pin(self.write(move |connection, now| Box::pin(envelopes::settle(connection, now, settlement))))
     }
 
-    fn request_stop(&self, run: RunId) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(runs::request_stop(connection, run))))
+    fn retire(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(runs::retire(connection, now, run))))
+    }
+
+    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(runs::request_stop(connection, run, requested))))
+    }
+
+    fn stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
+        Box::pin(
+            async move { runs::stop_requested(&self.readers, run).await.map_err(|failure| self.read_error(failure)) },
+        )
     }
 
     fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {

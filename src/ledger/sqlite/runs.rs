@@ -88,14 +88,19 @@ pub(super) async fn open(
         .bind(run.0)
         .execute(&mut *connection)
         .await?;
-    if let Some(replaced) = replaced {
-        sqlx::query("UPDATE runs SET progress = ?, owner = NULL, ended_at = ? WHERE key = ?")
-            .bind(word(&Progress::Replaced)?)
-            .bind(now.0)
-            .bind(replaced.0)
-            .execute(connection)
-            .await?;
+    match replaced {
+        Some(replaced) => retire(connection, now, replaced).await,
+        None => Ok(()),
     }
+}
+
+pub(super) async fn retire(connection: &mut SqliteConnection, now: Now, run: RunId) -> Result<(), Failure> {
+    sqlx::query("UPDATE runs SET progress = ?, owner = NULL, ended_at = ? WHERE key = ?")
+        .bind(word(&Progress::Replaced)?)
+        .bind(now.0)
+        .bind(run.0)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
@@ -125,9 +130,23 @@ pub(super) async fn end(
     Ok(())
 }
 
-pub(super) async fn request_stop(connection: &mut SqliteConnection, run: RunId) -> Result<(), Failure> {
-    sqlx::query("UPDATE runs SET stop_requested = 1 WHERE key = ?").bind(run.0).execute(connection).await?;
+pub(super) async fn request_stop(
+    connection: &mut SqliteConnection,
+    run: RunId,
+    requested: bool,
+) -> Result<(), Failure> {
+    sqlx::query("UPDATE runs SET stop_requested = ? WHERE key = ?")
+        .bind(requested)
+        .bind(run.0)
+        .execute(connection)
+        .await?;
     Ok(())
+}
+
+pub(super) async fn stop_requested(readers: &SqlitePool, run: RunId) -> Result<bool, Failure> {
+    let requested =
+        sqlx::query_scalar("SELECT stop_requested FROM runs WHERE key = ?").bind(run.0).fetch_one(readers).await?;
+    Ok(requested)
 }
 
 pub(super) async fn all(readers: &SqlitePool) -> Result<Vec<Run>, Failure> {

@@ -98,7 +98,7 @@ async fn an_intent_needs_the_owner_and_no_request_to_stop() {
     let scene = Scene::new().await;
     assert_eq!(scene.begin(1, ME).await, Begun::After(Duration::ZERO));
     assert_eq!(scene.begin(2, Owner(8)).await, Begun::NotOwner);
-    scene.ledger.request_stop(scene.run.key).await.unwrap();
+    scene.ledger.request_stop(scene.run.key, true).await.unwrap();
     assert_eq!(scene.begin(2, ME).await, Begun::StopRequested);
     assert_eq!(scene.ledger.envelope_summaries(scene.run.key).await.unwrap().len(), 1);
 }
@@ -202,7 +202,7 @@ async fn after_a_failed_write_nothing_is_written_any_more() {
     other.close().await.unwrap();
     let failed = scene.ledger.begin(scene.intent(1, ME)).await;
     assert!(matches!(failed, Err(LedgerError::Storage { .. })), "{failed:?}");
-    let later = scene.ledger.request_stop(scene.run.key).await;
+    let later = scene.ledger.request_stop(scene.run.key, true).await;
     assert!(matches!(later, Err(LedgerError::Closed)), "{later:?}");
 }
 

@@ -1,0 +1,136 @@
+//! What a run does about an answer, besides recording it: go on, wait, slow down, ask, try again.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::engine::{Conductor, Outage, Parcel};
+use super::event::Event;
+use super::stop::{Interrupt, Stop, StopKind};
+use super::{backoff, canary};
+use crate::domain::MessageId;
+use crate::gateway::{Encoded, Envelope, Reply, Signal, Verdict};
+use crate::ledger::State;
+
+impl Conductor {
+    /// Does what the answer asks of the run.
+    pub(super) async fn follow(&mut self, reply: &Reply) {
+        match &reply.signal {
+            Signal::Go | Signal::Split(_) | Signal::Stop(..) => self.outage = None,
+            Signal::Warn(what) | Signal::Broken(what) | Signal::Strange(what) => {
+                self.outage = None;
+                (self.observer)(Event::Warning(what.clone()));
+            }
+            Signal::Slow { reason, retry_after } => {
+                (self.observer)(Event::Warning(format!(
+                    "the gateway asks to slow down ({reason}); the pace is halved"
+                )));
+                // A refusal that proves that nothing was sent is tried again, but not for ever.
+                if !reply.is_unsent() {
+                    self.outage = None;
+                } else if self.still_out(reason).is_none() {
+                    return;
+                }
+                self.route.gate.slow();
+                self.pause_for(reason, retry_after.unwrap_or(Duration::from_secs(1)));
+                if let Err(error) = self.route.ledger.slow_down(&self.route.account.0, *retry_after).await {
+                    self.halt(Stop::new(StopKind::Ledger, error.to_string()));
+                }
+            }
+            Signal::Unreachable(reason) => {
+                if let Some((attempts, left)) = self.still_out(reason) {
+                    self.pause_for(reason, backoff::wait(attempts, rand::random()).min(left));
+                }
+            }
+        }
+    }
+
+    /// Notes that the gateway took nothing; gives the attempts so far and the time left, or stops when there is none.
+    fn still_out(&mut self, reason: &str) -> Option<(u32, Duration)> {
+        let now = Instant::now();
+        let (since, attempts) = self.outage.as_ref().map_or((now, 0), |outage| (outage.since, outage.attempts));
+        let limit = self.conditions.limits.unreachable;
+        if now - since >= limit {
+            let minutes = limit.as_secs_f64() / 60.0;
+            let reason = format!("the gateway was out of reach for {minutes:.0} minutes: {reason}");
+            self.halt(Stop::new(StopKind::Halted, reason));
+            return None;
+        }
+        let attempts = attempts + 1;
+        self.outage = Some(Outage { since, attempts });
+        Some((attempts, limit.saturating_sub(now - since)))
+    }
+
+    /// Begins no envelope for a while: an intent that waits would only be doubt after a crash.
+    fn pause_for(&mut self, reason: &str, time: Duration) {
+        self.paused_until = Some(Instant::now() + time);
+        self.recall.send_modify(|recalls| *recalls += 1);
+        (self.observer)(Event::Waiting { reason: reason.to_owned(), time });
+    }
+
+    /// Ends the pause when its time is over, and the run when somebody asked for it meanwhile.
+    pub(super) async fn look_up_from_pause(&mut self) {
+        if self.paused_until.is_some_and(|until| until <= Instant::now()) {
+            self.paused_until = None;
+            return;
+        }
+        match self.route.ledger.stop_requested(self.conditions.run).await {
+            Ok(false) => {}
+            Ok(true) => self.halt(Stop::new(StopKind::Halted, "asked to stop")),
+            Err(error) => self.halt(Stop::new(StopKind::Ledger, error.to_string())),
+        }
+    }
+
+    /// Puts back what is proven not sent; a spoilt envelope comes back as its halves.
+    pub(super) fn try_again(&mut self, envelope: Envelope, piece: bool, reply: &Reply) {
+        let split = matches!(reply.signal, Signal::Split(_));
+        let mut operations: Vec<Encoded> = envelope
+            .into_operations()
+            .into_iter()
+            .zip(&reply.verdicts)
+            .filter(|(_, verdict)| matches!(verdict, Verdict::NotSent { .. }))
+            .map(|(operation, _)| operation)
+            .collect();
+        if split && operations.len() > 1 {
+            let second = operations.split_off(operations.len() / 2);
+            self.again.push_front(Parcel { operations: second, piece: true });
+        }
+        if !operations.is_empty() {
+            self.again.push_front(Parcel { operations, piece: piece || split });
+        }
+    }
+
+    /// Asks what became of queued messages; those that were refused after all are recorded as such.
+    pub(super) async fn ask_about(&mut self, number: u32, envelope: &Envelope, reply: &Reply) {
+        let ids = queued_ids(envelope, reply);
+        if ids.is_empty() || self.stop.is_some() || self.conditions.canary.is_zero() {
+            return;
+        }
+        let deadline = *self.canary_until.get_or_insert_with(|| Instant::now() + self.conditions.canary);
+        let asked = tokio::select! {
+            asked = canary::ask(&self.route, &ids, deadline) => asked,
+            // The signal itself is taken up by the loop.
+            _ = self.interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => return,
+        };
+        let recorded = match asked {
+            Ok(asked) if asked.rejected.is_empty() => return,
+            Ok(asked) => {
+                if let Some(stop) = self.breaker.observe_late(asked.rejected.len(), asked.of) {
+                    self.halt(stop);
+                }
+                let recorded = self.route.settle_rejected(number, envelope, reply, &asked.rejected).await;
+                recorded.map(|()| asked.rejected.len() as u64)
+            }
+            Err(error) => Err(error),
+        };
+        match recorded {
+            Ok(rejected) => self.counts.shift(State::Queued, State::Failed, rejected),
+            Err(error) => self.halt(Stop::new(StopKind::Ledger, error.to_string())),
+        }
+    }
+}
+
+fn queued_ids(envelope: &Envelope, reply: &Reply) -> Vec<MessageId> {
+    let pairs = envelope.operations().iter().zip(&reply.verdicts);
+    pairs.filter(|(_, verdict)| matches!(verdict, Verdict::Queued { .. })).map(|(operation, _)| operation.id).collect()
+}
