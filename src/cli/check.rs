@@ -11,7 +11,7 @@ use super::exit::{self, Failure};
 use super::survey::{self, Looked};
 use crate::finding::{Finding, findings_json};
 use crate::ledger::{State, StateCounts};
-use crate::report::{counts_json, counts_line, thousands};
+use crate::report::{counts_json, counts_line, plural, thousands};
 
 pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
     let mut findings = Vec::new();
@@ -25,8 +25,8 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                 rows += survey.recipients;
                 parts += survey.parts;
                 survey.counts().iter().for_each(|(state, count)| counts.add(state, count));
-                let (list, how) = (thousands(survey.recipients), counts_line(&survey.counts()));
-                text += &format!("{name}: fine · {list} rows: {how} · {} parts\n", thousands(survey.parts));
+                let (list, how) = (plural(survey.recipients, "row"), counts_line(&survey.counts()));
+                text += &format!("{name}: fine · {list}: {how} · {}\n", plural(survey.parts, "part"));
                 findings.extend(found);
             }
             Err(failure) if failure.exit == exit::WRONG => {

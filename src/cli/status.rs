@@ -8,7 +8,7 @@ use super::exit::{self, Failure};
 use super::runs;
 use crate::delivery::{RunFolder, Standing};
 use crate::ledger::{Ledger, Progress, Run, State};
-use crate::report::{counts_json, counts_line, thousands};
+use crate::report::{counts_json, counts_line, plural, thousands};
 
 pub(super) async fn status(context: &Context, name: Option<&str>) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
@@ -33,7 +33,7 @@ async fn one(context: &Context, ledger: Option<&dyn Ledger>, run: &Run) -> Resul
         return Ok(code);
     }
     let mut text = format!("{} · {} · {} · {}\n", run.name(), run.gateway, run.endpoint, runs::progress(run, owned));
-    text += &format!("  {} rows: {}\n", thousands(run.recipients), counts_line(&standing.counts));
+    text += &format!("  {}: {}\n", plural(run.recipients, "row"), counts_line(&standing.counts));
     text += &format!("  began {:.0}", run.began_at);
     if let Some(ended) = run.ended_at {
         text += &format!(" · last ended {ended:.0}");
@@ -112,7 +112,8 @@ fn next(context: &Context, run: &Run, standing: &Standing, owned: bool) -> Resul
     if run.progress == Progress::Open {
         let frozen = RunFolder::of(&context.state()?, &name).frozen();
         let file = frozen.map_or_else(|_| "FILE".to_owned(), |frozen| super::run::file(&frozen.campaign_file));
-        return Ok(format!("campaign run {file} (goes on where it stopped)"));
+        // The gateway may have been named on the command line.
+        return Ok(format!("campaign run {file} --gateway {}", run.gateway));
     }
     let bad: Vec<&str> = [State::InDoubt, State::Rejected, State::Invalid]
         .into_iter()

@@ -76,8 +76,8 @@ impl Breaker {
             return None;
         }
         if rejected == asked {
-            let reason =
-                format!("the gateway refused all {asked} messages that were asked about, after it had queued them");
+            let messages = if asked == 1 { "a first message".to_owned() } else { format!("{asked} first messages") };
+            let reason = format!("the gateway queued {messages}, then refused with `REJECTED`");
             return Some(Stop::new(StopKind::Halted, reason));
         }
         self.by_rate()

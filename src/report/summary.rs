@@ -74,8 +74,10 @@ impl Summary {
         let place = if self.rehearsal { "rehearsal on the built-in sandbox" } else { &self.gateway };
         // Writing into a string cannot fail.
         let _ = writeln!(text, "{name} · {place} · {} · {how}", self.endpoint);
-        let _ = writeln!(text, "  {} rows: {}", thousands(self.rows), counts_line(&self.counts));
-        let _ = writeln!(text, "  {} · {}", plural(self.parts, "part"), duration(self.time));
+        let _ = writeln!(text, "  {}: {}", plural(self.rows, "row"), counts_line(&self.counts));
+        // The asynchronous endpoint tells no parts.
+        let parts = if self.parts > 0 { format!("{} · ", plural(self.parts, "part")) } else { String::new() };
+        let _ = writeln!(text, "  {parts}{}", duration(self.time));
         if let Some(results) = &self.results {
             let _ = writeln!(text, "  results: {results}");
         }
@@ -136,7 +138,9 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
-fn plural(count: u64, word: &str) -> String {
+/// A number with its word: `1 row`, `2 rows`.
+#[must_use]
+pub fn plural(count: u64, word: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{} {word}{s}", thousands(count))
 }

@@ -84,24 +84,41 @@ fn an_asynchronous_answer_without_a_request_id_proves_nothing() {
 fn a_message_that_is_refused_after_it_was_queued_stops_a_start() {
     let refused = |operation: &Value| json!({ "success": true, "data": { "id": operation["id"], "msg_id": 1, "type": "sms", "status": "REJECTED" } });
     let gateway = Gateway::accepting().with_statuses(refused);
-    let sale =
-        campaign().to(500).asynchronous().delivery("stop_after: { same_error_in_a_row: 5 }").through(&gateway).write();
+    let sale = campaign().to(500).asynchronous().through(&gateway).write();
     sale.run(&[]).exits(5).says("REJECTED");
-    assert!(gateway.phones().len() <= 26, "{} went out", gateway.phones().len());
+    assert_eq!(gateway.phones(), [phone(2)]);
+    let results = sale.results();
+    assert_eq!((results.states()[0], results.rows[0]["gateway_status"].as_str()), ("failed", "REJECTED"));
+}
+
+#[test]
+fn a_trusted_refusal_is_tried_again_for_as_long_as_the_campaign_says() {
+    let gateway = Gateway::always(Answer::status(429));
+    let sale = in_envelopes_of_four()
+        .delivery("stop_after: { unreachable: 2s }")
+        .through(&gateway)
+        .profile("trust_status: [429]")
+        .write();
+    sale.run(&[]).exits(5).says("out of reach");
+    assert_eq!(states(&sale), "pppppppppp");
+    assert!(gateway.requests().iter().all(|request| request.phones() == [phone(2)]), "nothing proven, nothing larger");
 }
 
 #[test]
 fn one_operator_that_is_not_supported_costs_the_others_nothing() {
-    let unsupported = phone(5);
-    let gateway = Gateway::always(Answer::with(move |request| {
-        if request.phones().contains(&unsupported) {
-            json!({ "success": false, "error": "Operator not supported" })
-        } else {
-            json!({ "success": true, "data": items(request) })
-        }
-    }));
-    let sale = in_envelopes_of_four().channels("  - call/otp: {}").through(&gateway).write();
-    sale.run(&[]).exits(3);
-    assert_eq!(states(&sale), "aaaraaaaaa");
-    assert_eq!(sale.results().rows[3]["error"], "Operator not supported");
+    for row in 3..8 {
+        let unsupported = phone(row);
+        let gateway = Gateway::always(Answer::with(move |request| {
+            if request.phones().contains(&unsupported) {
+                json!({ "success": false, "error": "Operator not supported" })
+            } else {
+                json!({ "success": true, "data": items(request) })
+            }
+        }));
+        let sale = in_envelopes_of_four().channels("  - call/otp: {}").through(&gateway).write();
+        sale.run(&[]).exits(3);
+        let expected: String = (2..12).map(|sent| if sent == row { 'r' } else { 'a' }).collect();
+        assert_eq!(states(&sale), expected);
+        assert_eq!(sale.results().rows[row - 2]["error"], "Operator not supported");
+    }
 }

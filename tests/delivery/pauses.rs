@@ -31,6 +31,45 @@ fn chosen_rows_are_sent_alone_and_by_the_numbers_of_a_spreadsheet() {
 }
 
 #[test]
+fn an_unfinished_run_keeps_its_edition_and_is_gone_on_with_whatever_the_day() {
+    let gateway = Gateway::accepting();
+    let sale =
+        campaign().to(10).top("edition: \"{{ today }}\"").top("timezone: Pacific/Pago_Pago").through(&gateway).write();
+    sale.run(&["--limit", "5"]).exits(5);
+    let frozen = sale.path("state/runs/sale@1/frozen.json");
+    let yesterday = std::fs::read_to_string(&frozen).expect("the copy").replace("\"today\": \"20", "\"today\": \"19");
+    std::fs::write(&frozen, yesterday).expect("the copy");
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+    let paused = campaign().to(10).top("edition: a").through(&gateway).write();
+    paused.run(&["--limit", "5"]).exits(5);
+    paused.replace("sale.yaml", "edition: a", "edition: b");
+    paused.run(&[]).exits(2).says("edition");
+}
+
+#[test]
+fn rows_that_are_not_there_or_not_left_are_refused() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&["--rows", "5-99"]).exits(2).says("row 99");
+    assert!(gateway.requests().is_empty());
+    sale.run(&["--rows", "5-6"]).exits(5);
+    sale.run(&["--rows", "5-6"]).exits(6);
+    sale.run(&["--rows", "90"]).exits(2);
+    assert_eq!(gateway.phones(), [5, 6].map(phone));
+}
+
+#[test]
+fn some_rows_of_the_results_do_not_take_the_place_of_all() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&["--limit", "4"]).exits(5);
+    let shown = sale.campaign(&["results", "sale", "--state", "accepted"]).exits(0);
+    assert_eq!(shown.stdout.lines().count(), 5);
+    assert_eq!(sale.results().rows.len(), 10);
+}
+
+#[test]
 fn the_header_is_no_row_to_send_to() {
     let gateway = Gateway::accepting();
     campaign().through(&gateway).write().run(&["--rows", "1-2"]).exits(2).says("header");

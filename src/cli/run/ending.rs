@@ -138,6 +138,13 @@ impl Session<'_> {
                  not be by themselves; the results say why, row by row"
             ));
         }
+        let before = ending.counts.get(State::Skipped);
+        if before > 0 && run.number > 1 {
+            notes.push(
+                "the results of those who were sent to before: campaign status, then campaign results RUN --out FILE"
+                    .to_owned(),
+            );
+        }
         if run.gateway == SANDBOX && !self.args.real_time {
             let delivery = &self.inputs.campaign.delivery;
             if let Some(rate) = delivery.rate.per_second() {

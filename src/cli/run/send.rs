@@ -33,9 +33,9 @@ impl Session<'_> {
         let owner = Owner(rand::random::<i64>() | 1);
         let doubtful = self.ledger.claim(run.key, owner).await?;
         if doubtful > 0 {
-            let envelopes = if doubtful == 1 { "1 envelope".to_owned() } else { format!("{doubtful} envelopes") };
+            let requests = if doubtful == 1 { "1 request".to_owned() } else { format!("{doubtful} requests") };
             self.context.output.note(&format!(
-                "{envelopes} of an interrupted start stay in doubt: nothing proves whether the gateway executed them"
+                "in doubt from a start that was interrupted: {requests}: nothing proves whether the gateway executed them"
             ));
         }
         let standing = runs::standing(self.ledger.as_ref(), &run, true).await?;

@@ -120,7 +120,7 @@ impl Resolver<'_> {
                 self.report.at(&entry.key_span, finding);
             }
             let Some(scalar) = entry.value.scalar() else { continue };
-            self.refuse_cut(&entry.value);
+            self.refuse_cut("vars", &entry.value);
             if scalar.text.contains("{{") || scalar.text.contains("{%") {
                 let finding =
                     Finding::error("template-in-constant", format!("`{}` is a constant, no template", entry.key));

@@ -24,7 +24,7 @@ impl Resolver<'_> {
     }
 
     fn inline(&mut self, path: String, entry: &Entry, scalar: &Scalar) -> Option<Text> {
-        self.refuse_cut(&entry.value);
+        self.refuse_cut(&path, &entry.value);
         if scalar.text.trim().is_empty() {
             let finding = Finding::error("empty-text", format!("`{}` is empty", entry.key)).help("write a text");
             self.report.at(&entry.key_span, finding);
@@ -73,15 +73,17 @@ impl Resolver<'_> {
 
     /// Tells a text without quotes that a ` #` cuts off.
     ///
-    /// A comment that stands apart, two blanks or more away, is taken for one.
-    pub(super) fn refuse_cut(&mut self, node: &Node) {
+    /// Behind a sender name, a comment that stands apart, two blanks or more away, is taken for one;
+    /// behind words it is more likely that a part of them is lost.
+    pub(super) fn refuse_cut(&mut self, name: &str, node: &Node) {
         if !node.scalar().is_some_and(Scalar::is_plain) {
             return;
         }
         let end = node.span.end;
         let rest = self.report.source.text()[end..].lines().next().unwrap_or("");
         let apart = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-        if apart == 1 && rest.trim_start().starts_with('#') {
+        let comment = apart > 1 && name.ends_with(".signature");
+        if apart > 0 && !comment && rest.trim_start().starts_with('#') {
             let cut = end..end + rest.trim_end().len();
             let finding = Finding::error("cut-text", "YAML cuts this text off at ` #`, as if a comment began");
             let help = "put the whole text in quotes; a comment may follow the closing quote";

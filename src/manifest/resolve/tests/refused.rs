@@ -7,6 +7,7 @@ fn slips_in_a_message_are_told_before_garbage_is_sent() {
     let long = format!("\"{}\"", "x ".repeat(33_000));
     let cases = [
         ("Sale #1 today", "cut-text", 5, 18),
+        ("Sale  # 20% today", "cut-text", 5, 18),
         ("!Important news", "yaml-tag", 5, 14),
         ("&Co says hi", "yaml-anchor", 5, 14),
         ("*bold* text", "yaml-quote", 5, 14),

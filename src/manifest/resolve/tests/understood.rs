@@ -128,8 +128,9 @@ fn an_alias_repeats_a_value_within_bounds() {
 }
 
 #[test]
-fn a_comment_that_stands_apart_is_a_comment() {
-    let campaign = House::new().campaign(&with_message("Sale   # to be shortened"));
+fn a_comment_that_stands_apart_behind_a_sender_name_is_a_comment() {
+    let yaml = with_message("Sale").replace("signature: Co", "signature: Co   # registered in May");
+    let campaign = House::new().campaign(&yaml);
     let Stage::Sms(sms) = &campaign.brief.content.stages[0] else { panic!() };
-    assert_eq!(sms.message.source, "Sale");
+    assert_eq!((sms.signature.source.as_str(), sms.message.source.as_str()), ("Co", "Sale"));
 }
