@@ -233,7 +233,12 @@ fn too_many_invalid(brief: &Brief, survey: &Survey, invalid: u64) -> Finding {
         brief.max_invalid,
         reasons.join("; ")
     );
-    Finding::error("too-many-invalid", message).help("mend the list, or raise `recipients.max_invalid`")
+    // Numbers such as 050 123 45 67 need a country.
+    let help = match brief.region {
+        Some(_) => "mend the list, or raise `recipients.max_invalid`",
+        None => "mend the list; if its numbers have no country's code, set `recipients.region`, such as `region: UA`",
+    };
+    Finding::error("too-many-invalid", message).help(help)
 }
 
 /// Billed parts of a message, as far as they can be computed: those of its SMS.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
-use super::{Ready, Selected, Session};
+use super::{Ready, Selected, Start};
 use crate::cli::exit::{self, Failure};
 use crate::cli::survey::{Looked, already_sent, blocking};
 use crate::cli::{confirm, runs};
@@ -26,7 +26,7 @@ impl Drop for NewFolder {
     }
 }
 
-impl Session<'_> {
+impl Start<'_> {
     /// Looks at everything, asks for a yes, and creates the run; `replaced` ends as it is.
     pub(super) async fn begin(&self, edition: &str, replaced: Option<Run>) -> Result<Ready, Failure> {
         let (already, round) = match self.args.again {

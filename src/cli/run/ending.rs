@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use super::Session;
+use super::Start;
 use crate::cli::exit::{self, Failure, code};
 use crate::cli::results::Source;
 use crate::cli::survey::Looked;
@@ -14,7 +14,7 @@ use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
 use crate::manifest::SANDBOX;
 use crate::report::{Summary, duration, thousands};
 
-impl Session<'_> {
+impl Start<'_> {
     /// Writes the results, marks the run, prints the summary.
     pub(super) async fn end(
         &self,

@@ -38,10 +38,10 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
     if args.real_time && !inputs.campaign.is_rehearsal() {
         return Err(Failure::wrong("`--real-time` is for rehearsals; a real run always keeps its pace"));
     }
-    let session = Session::open(context, args, inputs).await?;
-    let mut interrupt = session.interrupt.clone();
+    let start = Start::open(context, args, inputs).await?;
+    let mut interrupt = start.interrupt.clone();
     let ready = tokio::select! {
-        ready = session.prepare() => ready?,
+        ready = start.prepare() => ready?,
         signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
             let code = match signal.map(|signal| *signal) {
                 Ok(Interrupt::Gently(signal) | Interrupt::AtOnce(signal)) => exit::SIGNAL.saturating_add(signal),
@@ -52,7 +52,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
     };
     match ready {
         Ready::Run(run) => tokio::select! {
-            ended = session.send(*run) => ended,
+            ended = start.send(*run) => ended,
             // The engine leaves at once by itself; this is for what comes after it, such as results of millions.
             signal = second(interrupt) => {
                 Err(Failure::new(exit::SIGNAL.saturating_add(signal), "interrupted twice; run it again to go on"))
@@ -75,7 +75,7 @@ async fn second(mut interrupt: watch::Receiver<Interrupt>) -> u8 {
 }
 
 /// One call to `run`.
-struct Session<'a> {
+struct Start<'a> {
     context: &'a Context,
     args: RunArgs,
     inputs: Arc<Inputs>,
@@ -100,7 +100,7 @@ struct Selected {
     folder: RunFolder,
 }
 
-impl<'a> Session<'a> {
+impl<'a> Start<'a> {
     async fn open(context: &'a Context, args: RunArgs, inputs: Arc<Inputs>) -> Result<Self, Failure> {
         let key = match &inputs.profile {
             Some(profile) => profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?,

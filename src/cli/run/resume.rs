@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::{Ready, Selected, Session};
+use super::{Ready, Selected, Start};
 use crate::cli::exit::Failure;
 use crate::cli::survey::blocking;
 use crate::cli::{confirm, runs};
@@ -12,7 +12,7 @@ use crate::delivery::{RunFolder, Standing};
 use crate::domain::Row;
 use crate::ledger::{Run, State};
 
-impl Session<'_> {
+impl Start<'_> {
     /// What changed since the run in `folder` began, in words.
     pub(super) async fn changes(&self, folder: &RunFolder) -> Result<Vec<String>, Failure> {
         let inputs = Arc::clone(&self.inputs);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use secrecy::ExposeSecret as _;
 
-use super::{Selected, Session};
+use super::{Selected, Start};
 use crate::check::{Prepared, Tee, Texts, prepare};
 use crate::cli::exit::{self, Failure};
 use crate::cli::runs;
@@ -25,7 +25,7 @@ use crate::sandbox::{Journal, Sandbox, Settings};
 /// How long an asynchronous start asks about its first messages.
 const CANARY: Duration = Duration::from_secs(10);
 
-impl Session<'_> {
+impl Start<'_> {
     /// Sends the run and tells how it ended.
     pub(super) async fn send(&self, selected: Selected) -> Result<u8, Failure> {
         let began = Instant::now();
