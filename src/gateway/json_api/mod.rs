@@ -5,6 +5,7 @@ mod encode;
 mod exchange;
 mod http;
 mod loose;
+mod members;
 mod read;
 mod read_items;
 #[cfg(test)]

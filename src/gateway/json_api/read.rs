@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::exchange::Exchange;
 use super::loose::{Success, text};
+use super::members::Top;
 use super::read_items::read_items;
 use crate::domain::{Endpoint, OperationKind};
 use crate::gateway::{Envelope, Reply, Signal, StopCause, Verdict};
@@ -69,19 +69,6 @@ fn read_status(rules: &Rules, count: usize, status: u16, retry_after: Option<Dur
         _ => Signal::Strange(why.clone()),
     };
     if trusted { not_sent(count, &why, signal) } else { doubt(count, &why, signal) }
-}
-
-/// The top level of an answer (contract 2.2 and 2.3), members kept raw so that no wrong type hides the rest.
-#[derive(Deserialize)]
-struct Top<'a> {
-    #[serde(borrow)]
-    success: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-    #[serde(borrow)]
-    data: Option<&'a RawValue>,
-    #[serde(borrow)]
-    request_id: Option<&'a RawValue>,
 }
 
 fn read_body(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> Reply {

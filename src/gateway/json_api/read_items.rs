@@ -7,20 +7,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::loose::{Success, msg_id, present, text, whole};
+use super::members::Item;
 use super::read::{Rules, doubt};
 use crate::domain::MsgId;
 use crate::gateway::{Envelope, Reply, Signal, StopCause, Verdict};
-
-/// One result item, its members kept raw.
-#[derive(Default, Deserialize)]
-struct Item<'a> {
-    #[serde(borrow)]
-    success: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-    #[serde(borrow)]
-    data: Option<&'a RawValue>,
-}
 
 /// The members of a payload that are looked at.
 #[derive(Default, Deserialize)]

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 use super::exchange::Exchange;
 use super::loose::{Success, msg_id, text, whole};
+use super::members::{Item, Top};
 use crate::domain::{MessageId, Status};
 use crate::gateway::StatusAnswer;
 
@@ -13,26 +14,7 @@ pub(super) fn question(id: MessageId) -> Vec<u8> {
     format!(r#"{{"type":"status","id":{id}}}"#).into_bytes()
 }
 
-#[derive(Deserialize)]
-struct Top<'a> {
-    #[serde(borrow)]
-    success: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    data: Vec<&'a RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-struct Item<'a> {
-    #[serde(borrow)]
-    success: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-    #[serde(borrow)]
-    data: Option<&'a RawValue>,
-}
-
+/// The members of a status record that are looked at (contract 2.5).
 #[derive(Deserialize)]
 struct Record<'a> {
     #[serde(borrow)]
@@ -58,10 +40,11 @@ pub(super) fn answers(ids: &[MessageId], seen: &Exchange) -> Vec<StatusAnswer> {
     if Success::of(top.success) != Success::True {
         return unclear(&text(top.error).unwrap_or_else(|| "refused without an error text".to_owned()));
     }
-    if top.data.len() != ids.len() {
+    let items: Vec<&RawValue> = top.data.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
+    if items.len() != ids.len() {
         return unclear("another number of answers than questions");
     }
-    ids.iter().zip(top.data).map(|(&id, item)| answer(id, item)).collect()
+    ids.iter().zip(items).map(|(&id, item)| answer(id, item)).collect()
 }
 
 fn answer(id: MessageId, item: &RawValue) -> StatusAnswer {
@@ -80,6 +63,50 @@ fn answer(id: MessageId, item: &RawValue) -> StatusAnswer {
                 }
                 _ => unclear(),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::MsgId;
+
+    fn asked(body: &str) -> StatusAnswer {
+        let exchange = Exchange::Answer { status: 200, retry_after: None, body: body.as_bytes().to_vec() };
+        let mut answers = answers(&[MessageId::new(7).unwrap()], &exchange);
+        assert_eq!(answers.len(), 1);
+        answers.remove(0)
+    }
+
+    #[test]
+    fn a_status_is_known_only_of_the_message_that_was_asked_about() {
+        let record = |id: &str| {
+            format!(
+                r#"{{"success":true,"data":[{{"success":true,"data":{{"id":{id},"msg_id":"9","status":"READ"}}}}]}}"#
+            )
+        };
+        let known = StatusAnswer::Known { status: Status::Read, msg_id: Some(MsgId::Text("9".into())) };
+        assert_eq!(asked(&record("7")), known);
+        assert_eq!(asked(&record(r#""7""#)), known);
+        assert!(matches!(asked(&record("8")), StatusAnswer::Unclear(_)));
+        assert!(matches!(asked(&record("null")), StatusAnswer::Unclear(_)));
+    }
+
+    #[test]
+    fn a_message_is_denied_in_the_gateways_words_and_all_else_is_unclear() {
+        let denied = r#"{"success":true,"data":[{"success":false,"error":"no such message"}]}"#;
+        assert_eq!(asked(denied), StatusAnswer::Denied("no such message".into()));
+        for body in [
+            "",
+            "[]",
+            "{}",
+            r#"{"success":false,"error":"Access denied"}"#,
+            r#"{"success":true,"data":[]}"#,
+            r#"{"success":true,"data":[1,2]}"#,
+            r#"{"success":true,"data":[{"success":1}]}"#,
+        ] {
+            assert!(matches!(asked(body), StatusAnswer::Unclear(_)), "{body}");
         }
     }
 }
