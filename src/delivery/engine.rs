@@ -220,7 +220,7 @@ impl Conductor {
 
     fn landed(&mut self, landed: Result<Landed, tokio::task::JoinError>) {
         let Ok(Landed { number, envelope, piece, sent }) = landed else {
-            return self.halt(Stop::new(StopKind::Inconsistent, "a task of the engine ended early; this is a bug"));
+            return self.halt(Stop::new(StopKind::Internal, "a task of the engine ended early; this is a bug"));
         };
         let count = envelope.operations().len() as u64;
         match sent {
@@ -260,7 +260,7 @@ impl Conductor {
 
     async fn settled(&mut self, settled: Result<Settled, tokio::task::JoinError>) {
         let Ok(Settled { number, envelope, piece, reply, held_back, recorded }) = settled else {
-            return self.halt(Stop::new(StopKind::Inconsistent, "a task of the engine ended early; this is a bug"));
+            return self.halt(Stop::new(StopKind::Internal, "a task of the engine ended early; this is a bug"));
         };
         if let Err(error) = recorded {
             // The intents stay, so what was sent shows as doubt and is not sent again.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use roaring::RoaringBitmap;
 use tokio::sync::mpsc;
@@ -49,7 +50,14 @@ impl Selection {
 /// Starts a thread that reads, renders and encodes.
 pub fn feed<R: Read + Send + 'static>(prepared: Prepared<R>, ids: IdRange, selection: Selection) -> Feed {
     let (sender, receiver) = mpsc::channel(AHEAD);
-    std::thread::spawn(move || produce(prepared, ids, &selection, &sender));
+    std::thread::spawn(move || {
+        let produced = catch_unwind(AssertUnwindSafe(|| produce(prepared, ids, &selection, &sender)));
+        if produced.is_err() {
+            // Without this the list would seem to be through. The engine may be gone; then nobody has to know.
+            let stop = Stop::new(StopKind::Internal, "preparing messages ended early; this is a bug");
+            let _ = sender.blocking_send(Err(stop));
+        }
+    });
     Feed(receiver)
 }
 

@@ -19,6 +19,8 @@ pub enum StopKind {
     Limit,
     /// What would be sent is not what was recorded: a message would differ from its intent.
     Inconsistent,
+    /// A part of the engine ended early: a bug.
+    Internal,
 }
 
 impl StopKind {
@@ -29,7 +31,7 @@ impl StopKind {
             StopKind::Interrupted(_) => 4,
             StopKind::NotOwner => 3,
             StopKind::KeyRefused => 2,
-            StopKind::Halted | StopKind::Inconsistent => 1,
+            StopKind::Halted | StopKind::Inconsistent | StopKind::Internal => 1,
             StopKind::Limit => 0,
         }
     }
