@@ -56,13 +56,6 @@ impl RowSet {
         self.0.iter().any(|&(first, last)| (first..=last).contains(&row.get()))
     }
 
-    /// How many rows were chosen, at most: rows named twice count twice.
-    #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "a choice of rows is never empty")]
-    pub fn len(&self) -> u64 {
-        self.0.iter().map(|(first, last)| u64::from(last - first) + 1).sum()
-    }
-
     /// The last row chosen.
     #[must_use]
     pub fn last(&self) -> Row {

@@ -1,6 +1,5 @@
 //! Compiled messages: what all rows share.
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::fmt;
 
@@ -78,14 +77,6 @@ impl Messages {
             Ok(content) => content,
             Err(never) => match never {},
         }
-    }
-
-    /// The columns whose cells the texts use, each once, in ascending order.
-    #[must_use]
-    pub fn columns_used(&self) -> Vec<usize> {
-        let Cells { by_name, by_header, .. } = &self.cells;
-        let columns = by_name.iter().map(|(column, _)| *column).chain(by_header.iter().map(|(column, _)| *column));
-        columns.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 

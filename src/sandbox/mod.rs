@@ -24,7 +24,6 @@ mod life;
 mod lookup;
 mod messages;
 mod operation;
-mod parts;
 mod platform;
 mod refusal;
 mod server;

@@ -1,9 +1,8 @@
 //! What each kind of message requires of its fields (contract 4.3), both as an operation and as a stage of a pipeline.
 
 use super::fields::Fields;
-use super::parts;
 use super::refusal::Refusal;
-use crate::domain::Channel;
+use crate::domain::{Channel, sms_text};
 
 /// What a message costs, and the channel that is tried first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +79,7 @@ fn sms(fields: &Fields) -> Result<u32, Refusal> {
     fields.alpha_name()?;
     let text = fields.text("message").map_err(|_| Refusal::SMS_TEXT)?;
     fields.optional_lifetime(3_600..=259_200)?;
-    Ok(parts::of_sms(text))
+    Ok(u32::try_from(sms_text(text).parts).unwrap_or(u32::MAX))
 }
 
 fn viber(fields: &Fields) -> Result<(), Refusal> {

@@ -48,6 +48,20 @@ fn an_unfinished_run_keeps_its_edition_and_is_gone_on_with_whatever_the_day() {
 }
 
 #[test]
+fn a_frozen_list_that_was_changed_is_not_sent_to() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&["--limit", "5"]).exits(5);
+    let frozen = sale.path("state/runs/sale@1/recipients.csv");
+    let list = std::fs::read_to_string(&frozen).expect("the copy");
+    std::fs::write(&frozen, list.replace("Person 8", "Nobody")).expect("the copy");
+    sale.run(&[]).exits(74).says("not the one that the run began with");
+    std::fs::write(&frozen, list).expect("the copy");
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
 fn rows_that_are_not_there_or_not_left_are_refused() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();

@@ -104,6 +104,17 @@ async fn an_intent_needs_the_owner_and_no_request_to_stop() {
 }
 
 #[tokio::test]
+async fn a_request_to_stop_outlives_the_taking_of_a_run_until_it_is_taken_back() {
+    let scene = Scene::new().await;
+    scene.ledger.request_stop(scene.run.key, true).await.unwrap();
+    scene.ledger.claim(scene.run.key, ME).await.unwrap();
+    assert!(scene.ledger.stop_requested(scene.run.key).await.unwrap());
+    assert_eq!(scene.begin(1, ME).await, Begun::StopRequested);
+    scene.ledger.request_stop(scene.run.key, false).await.unwrap();
+    assert_eq!(scene.begin(1, ME).await, Begun::After(Duration::ZERO));
+}
+
+#[tokio::test]
 async fn taking_a_run_turns_what_was_begun_into_doubt_and_shuts_the_old_owner_out() {
     let scene = Scene::new().await;
     scene.begin(1, ME).await;
