@@ -61,6 +61,7 @@ impl Source<'_> {
             run: &name,
             kind: run.kind,
             ids: Some(run.ids),
+            orders: &run.orders,
             left_out: &left_out,
             states: self.states,
         };

@@ -39,9 +39,17 @@ pub struct Selection {
     pub limit: Option<u64>,
     /// The hashes of rows that had an envelope before and go out again: they must not have changed.
     pub digests: HashMap<Row, [u8; 8]>,
+    /// Rows that go out under the identifiers of an order to send them again.
+    pub renumbered: Vec<(RoaringBitmap, IdRange)>,
 }
 
 impl Selection {
+    /// The identifiers that a row goes out under, in a run with these of its own.
+    fn ids(&self, row: Row, own: IdRange) -> IdRange {
+        let order = self.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
+        order.map_or(own, |(_, ids)| *ids)
+    }
+
     fn chooses(&self, row: Row) -> bool {
         !self.settled.contains(row.get()) && self.rows.as_ref().is_none_or(|rows| rows.contains(row))
     }
@@ -83,7 +91,7 @@ fn produce<R: Read + Send>(
     };
     let encode = |renderer: &mut Renderer<'_>, chunk: Chunk| -> Result<Vec<Encoded>, Stop> {
         let chosen = chunk.iter().filter(|record| selection.chooses(record.row));
-        chosen.map(|record| encoded(renderer, (phone_column, region), ids, record)).collect()
+        chosen.map(|record| encoded(renderer, (phone_column, region), selection.ids(record.row, ids), record)).collect()
     };
     let mut left = selection.limit.unwrap_or(u64::MAX);
     let hand_over = |operations: Result<Vec<Encoded>, Stop>| {

@@ -1,10 +1,10 @@
 //! Where a run stands: what each of its rows came to so far.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use roaring::RoaringBitmap;
 
-use crate::domain::Row;
+use crate::domain::{IdRange, Row};
 use crate::ledger::{Ledger, LedgerError, LeftOut, RowStates, Run, State, StateCounts};
 
 /// Envelopes that are read at once.
@@ -21,8 +21,12 @@ pub struct Standing {
     pub left_out: LeftOut,
     /// Rows that need no sending: left out, or with an envelope that stands.
     pub settled: RoaringBitmap,
-    /// The hashes of the rows that had an envelope, are proven not sent, and go out again.
+    /// The hashes of the rows that had an envelope and go out again as the same message.
     pub digests: HashMap<Row, [u8; 8]>,
+    /// The rows that go out under the identifiers of an order to send them again, with those.
+    pub renumbered: Vec<(RoaringBitmap, IdRange)>,
+    /// The state of each row that has an envelope, with what was learnt and decided.
+    pub states: RowStates,
     /// The number of the last envelope.
     pub last_envelope: u32,
 }
@@ -34,7 +38,7 @@ impl Standing {
     /// When the ledger cannot be read.
     pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
         let left_out = ledger.left_out(run.key).await?;
-        let mut states = RowStates::default();
+        let mut states = RowStates::new(ledger.events(run.key).await?.into());
         let mut settled = left_out.rows();
         let mut digests = HashMap::new();
         let mut last_envelope = 0;
@@ -59,6 +63,22 @@ impl Standing {
             }
         }
         let counts = states.counts(run.recipients, &left_out);
-        Ok(Self { counts, parts: states.parts(), left_out, settled, digests, last_envelope })
+        let renumbered = renumbered(run, &states, &mut digests);
+        Ok(Self { counts, parts: states.parts(), left_out, settled, digests, renumbered, states, last_envelope })
     }
+}
+
+/// The rows that go out under other identifiers than the run's; those that are new messages have no hash to keep.
+fn renumbered(run: &Run, states: &RowStates, digests: &mut HashMap<Row, [u8; 8]>) -> Vec<(RoaringBitmap, IdRange)> {
+    let mut orders: BTreeMap<u32, RoaringBitmap> = BTreeMap::new();
+    let events = states.events();
+    for row in events.rows().filter(|row| states.get(*row) == Some(State::Planned)) {
+        let Some(order) = events.next_order(row) else { continue };
+        orders.entry(order).or_default().insert(row.get());
+        if states.attempt(row).is_none_or(|(envelope, _)| events.order(row, envelope) != Some(order)) {
+            digests.remove(&row);
+        }
+    }
+    let ids = |order: u32| run.orders.get(usize::try_from(order).ok()?.checked_sub(1)?).copied();
+    orders.into_iter().filter_map(|(order, rows)| Some((rows, ids(order)?))).collect()
 }

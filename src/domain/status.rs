@@ -74,6 +74,33 @@ impl Status {
             .unwrap_or_else(|| Status::Other(name.to_owned()))
     }
 
+    /// Whether it is final and the message did not arrive.
+    ///
+    /// The contract shows no list; this is the platform's. UNKNOWN and words that are not known here may become anything.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Status::Expired
+            | Status::Undeliverable
+            | Status::Rejected
+            | Status::Deleted
+            | Status::Filtered
+            | Status::InvalidDestination
+            | Status::InvalidSource
+            | Status::NoRoute
+            | Status::SimFull => true,
+            Status::Queued
+            | Status::Routing
+            | Status::Accepted
+            | Status::Delivered
+            | Status::PartiallyDelivered
+            | Status::Read
+            | Status::Replied
+            | Status::Unknown
+            | Status::Other(_) => false,
+        }
+    }
+
     /// The gateway's word.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -17,6 +17,26 @@ pub enum LedgerError {
     /// A record cannot be read.
     #[error("a record of the ledger cannot be read: {0}")]
     Unreadable(String),
+    /// A record is not as it was written.
+    #[error(
+        "the ledger is damaged: {what} is not as it was written; nothing was sent; put a good copy of it back, or keep it and ask for help"
+    )]
+    Damaged {
+        /// The record.
+        what: String,
+    },
+    /// The ledger is not the one that was written last.
+    #[error(
+        "nothing was sent, because the ledger `{path}` does not know who has a message by now: {reason}; put the newest one back, or, if it is lost for good, delete `{mark}` and take those who have a message off your list"
+    )]
+    NotNewest {
+        /// The ledger's file.
+        path: String,
+        /// How that is known.
+        reason: &'static str,
+        /// The mark that knows it.
+        mark: String,
+    },
     /// The ledger belongs to a newer version.
     #[error("the ledger `{path}` was written by a newer version of campaign; use that version")]
     TooNew {

@@ -4,19 +4,24 @@
 //! belong to it, so that several machines can share one ledger later.
 
 mod error;
+mod event;
 mod left_out;
 mod pace;
 mod record;
+mod row_events;
 mod row_states;
 mod sqlite;
 mod state;
 
 pub use error::LedgerError;
+pub use event::{Author, Change, Event, NewEvent, Question, RetryOrder};
 pub use left_out::LeftOut;
 pub use pace::{AccountPace, Reservation};
 pub use record::{
-    Begun, EnvelopeRecord, EnvelopeSummary, Intent, NewRun, Owner, Progress, Run, RunEnd, RunId, SentRow, Settlement,
+    Begun, EnvelopeRecord, EnvelopeSummary, Intent, NewRun, Owner, Progress, Recorded, Run, RunEnd, RunId, SentRow,
+    Settlement,
 };
+pub use row_events::RowEvents;
 pub use row_states::{RowStates, StateCounts};
 pub use sqlite::SqliteLedger;
 pub use state::{ENDED_EARLY, Outcome, State};
@@ -86,6 +91,21 @@ pub trait Ledger: Send + Sync {
 
     /// The numbers that have an operation in one of these runs.
     fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, RoaringTreemap>;
+
+    /// Records what was learnt or decided about rows, if the owner still has the run. One that plans a row again opens the run.
+    fn record(&self, run: RunId, owner: Owner, events: Vec<NewEvent>) -> LedgerFuture<'_, Recorded>;
+
+    /// Reserves identifiers for an order and has its rows sent as new messages, if the owner still has the run.
+    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Recorded>;
+
+    /// What was learnt or decided about rows of a run, in the order in which it was recorded.
+    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<Event>>;
+
+    /// Keeps how often rows were asked about; a question about a row takes the place of the one before.
+    fn asked(&self, run: RunId, questions: Vec<Question>) -> LedgerFuture<'_, ()>;
+
+    /// How often the rows of a run were asked about.
+    fn questions(&self, run: RunId) -> LedgerFuture<'_, Vec<Question>>;
 
     /// The host that a profile had when it was first used; remembers `host` if there is none.
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String>;

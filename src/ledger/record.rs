@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{LeftOut, Outcome, StateCounts};
-use crate::domain::{Endpoint, IdRange, OperationKind, Phone, Row};
+use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Phone, Row};
 
 /// The ledger's own number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -104,6 +104,8 @@ pub struct Run {
     pub stop_requested: bool,
     /// The process that has it.
     pub owner: Option<Owner>,
+    /// The identifiers of its orders to send rows again as new messages, the first first.
+    pub orders: Vec<IdRange>,
 }
 
 impl Run {
@@ -112,6 +114,15 @@ impl Run {
     pub fn last_row(&self) -> Row {
         // The range has an identifier for each row from 0 on, and one to spare.
         Row::new(u32::try_from(self.ids.len.saturating_sub(2)).unwrap_or(u32::MAX))
+    }
+
+    /// Our identifier of a row's message: of the run itself, or of an order to send again.
+    #[must_use]
+    pub fn id(&self, row: Row, order: Option<u32>) -> Option<MessageId> {
+        match order {
+            None => self.ids.id(row),
+            Some(order) => self.orders.get(usize::try_from(order).ok()?.checked_sub(1)?)?.id(row),
+        }
     }
 
     /// The name by which commands call it.
@@ -180,6 +191,15 @@ pub enum Begun {
     /// It was not: somebody asked the run to stop.
     StopRequested,
     /// It was not: another process has the run.
+    NotOwner,
+}
+
+/// Whether events were recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// They were.
+    Done,
+    /// They were not: another process has the run.
     NotOwner,
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::{EnvelopeRecord, LeftOut, Outcome, State};
+use super::{EnvelopeRecord, LeftOut, Outcome, RowEvents, State};
 use crate::domain::Row;
 
 /// How many rows are in each state; their sum is the number of rows.
@@ -61,14 +62,29 @@ impl From<StateCounts> for BTreeMap<State, u64> {
 
 /// The state of each row that has an envelope; a row without one is planned or left out.
 ///
-/// One byte per row, so the states of five million rows fit into five megabytes.
+/// One byte per row, so the states of five million rows fit into five megabytes; rows with events cost more.
 #[derive(Debug, Default)]
 pub struct RowStates {
     states: Vec<Option<State>>,
     parts: u64,
+    events: RowEvents,
+    /// The last attempt of each row that has events.
+    attempts: FxHashMap<Row, (u32, State)>,
 }
 
 impl RowStates {
+    /// The states of a run about whose rows these events are known.
+    #[must_use]
+    pub fn new(events: RowEvents) -> Self {
+        Self { events, ..Self::default() }
+    }
+
+    /// The events.
+    #[must_use]
+    pub fn events(&self) -> &RowEvents {
+        &self.events
+    }
+
     /// Adds an envelope; envelopes come in the order of their numbers, so the last attempt counts.
     ///
     /// An intent without an outcome is `sending` while its run has a living owner, and in doubt otherwise.
@@ -79,7 +95,13 @@ impl RowStates {
             if let Some(Outcome::Accepted { parts: Some(parts), .. }) = outcome {
                 self.parts += u64::from(*parts);
             }
-            self.set(sent.row, outcome.map_or(pending, Outcome::state));
+            let state = outcome.map_or(pending, Outcome::state);
+            if self.events.concern(sent.row) {
+                self.attempts.insert(sent.row, (envelope.envelope, state));
+                self.set(sent.row, self.events.judge(sent.row, envelope.envelope, state).0);
+            } else {
+                self.set(sent.row, state);
+            }
         }
     }
 
@@ -95,6 +117,12 @@ impl RowStates {
     #[must_use]
     pub fn get(&self, row: Row) -> Option<State> {
         self.states.get(row.get() as usize).copied().flatten()
+    }
+
+    /// The last attempt of a row that has events, and the state that it alone came to.
+    #[must_use]
+    pub fn attempt(&self, row: Row) -> Option<(u32, State)> {
+        self.attempts.get(&row).copied()
     }
 
     /// Parts billed, as far as the gateway told.

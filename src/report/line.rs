@@ -1,10 +1,12 @@
 //! The lines of the results CSV: what is known of a row, as cells. Pure.
 
+use std::borrow::Cow;
+
 use super::cell::harmless;
-use super::sweep::Fate;
+use super::sweep::{Fate, Judged};
 use crate::audience::{Chunk, Fields, Region, parse};
 use crate::domain::{IdRange, MsgId, OperationKind, Phone, Row};
-use crate::ledger::{ENDED_EARLY, Outcome, State};
+use crate::ledger::{Change, ENDED_EARLY, Outcome, State};
 
 /// The columns that stand before the recipient's own.
 const COLUMNS: [&str; 17] = [
@@ -32,6 +34,8 @@ pub(super) struct Form {
     pub(super) kind: OperationKind,
     pub(super) run: String,
     pub(super) ids: Option<IdRange>,
+    /// The identifiers of orders to send rows again, the first first.
+    pub(super) orders: Vec<IdRange>,
     /// Only rows in these states; all when there are none.
     pub(super) states: Vec<State>,
     pub(super) region: Option<Region>,
@@ -77,6 +81,7 @@ impl Form {
 
     fn state(&self, known: &Known) -> State {
         match known {
+            Known { fate: Some(Fate { judged: Some(judged), .. }), .. } => judged.state,
             Known { fate: Some(Fate { settled: Some((_, outcome)), .. }), .. } => outcome.state(),
             Known { fate: Some(_), .. } if self.owned => State::Sending,
             Known { fate: Some(_), .. } => State::InDoubt,
@@ -85,27 +90,42 @@ impl Form {
         }
     }
 
+    /// Our identifier of a row's message, of the run itself or of an order to send again.
+    fn id(&self, row: Row, order: Option<u32>) -> Option<u64> {
+        let ids = match order {
+            None => self.ids?,
+            Some(order) => *self.orders.get(usize::try_from(order).ok()?.checked_sub(1)?)?,
+        };
+        Some(ids.id(row)?.get())
+    }
+
     fn fill(&self, line: &mut Line, (row, own): (Row, Fields<'_>), known: &Known, state: State) {
         let sent = known.fate.as_ref();
         let settled = sent.and_then(|fate| fate.settled.as_ref());
         let outcome = settled.map(|(_, outcome)| outcome);
-        let Texts { reason, error, request_id, answer, gateway_status } = texts(outcome, known.reason.as_ref());
+        let judged = sent.and_then(|fate| fate.judged.as_ref());
+        let told = judged.and_then(|judged| judged.last.as_ref());
+        let Texts { reason, error, request_id, answer, mut gateway_status } = texts(outcome, known.reason.as_ref());
         let reason = if state == State::InDoubt && outcome.is_none() { ENDED_EARLY } else { reason };
+        let reason = judged.map_or(Cow::Borrowed(reason), |judged| judgement(judged, reason).into());
+        if let Some((_, Change::Found { status, .. })) = told {
+            gateway_status = status;
+        }
         let phone = match sent {
             Some(fate) => Some(fate.phone),
             None => parse(own.get(self.phone_column), self.region).ok(),
         };
         line.number(Some(row.get().into()));
-        line.number(sent.and_then(|_| Some(self.ids?.id(row)?.get())));
+        line.number(sent.and_then(|_| self.id(row, judged.and_then(|judged| judged.order))));
         line.number(phone.map(Phone::get));
         line.cell(state.name());
         line.cell(if matches!(state, State::Skipped | State::Invalid) { "" } else { self.kind.name() });
-        line.accepted(outcome, request_id);
+        line.accepted(outcome, told.map(|(_, change)| change), request_id);
         line.cell(gateway_status);
-        line.cell(reason);
+        line.cell(&reason);
         line.cell(error);
         line.cell(sent.map_or("", |fate| &fate.submitted_at));
-        line.cell(settled.map_or("", |(at, _)| at));
+        line.cell(told.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at));
         line.cell(""); // delivered_by
         line.cell(""); // delivered_at
         line.cell(answer);
@@ -136,6 +156,27 @@ fn texts<'a>(outcome: Option<&'a Outcome>, left_out: Option<&'a (State, String)>
     }
 }
 
+/// Why a row is in its state after what was learnt and decided; `before` is why it was in doubt or refused.
+fn judgement(judged: &Judged, before: &str) -> String {
+    let asked = |times: &u32| if *times == 1 { "once".to_owned() } else { format!("{times} times") };
+    let because = |why: &Option<String>| why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    let text = match judged.last.as_ref().map(|(_, change)| change) {
+        None => before.to_owned(),
+        Some(Change::Found { .. }) => "found by asking the gateway".to_owned(),
+        Some(Change::NotFound { asked: times }) => {
+            format!("{before}; not found: the gateway was asked {} and does not know it", asked(times))
+        }
+        Some(Change::Unresolved { asked: times }) => {
+            format!("{before}; the gateway was asked {}, and nothing proves what became of it", asked(times))
+        }
+        Some(Change::AssumedSent { by, why }) => format!("counts as sent, as {by} decided{}", because(why)),
+        Some(Change::NotSent { by, why }) => format!("counts as not sent, as {by} decided{}", because(why)),
+        Some(Change::SendAgain { by, why }) => format!("to be sent again, as {by} decided{}", because(why)),
+        Some(Change::Retry { by, .. }) => format!("to be sent as a new message, as {by} decided"),
+    };
+    if judged.duplicate { format!("duplicate suspected: an earlier attempt went out after all; {text}") } else { text }
+}
+
 /// The line that is being written, behind those that are.
 struct Line {
     csv: csv::Writer<Vec<u8>>,
@@ -159,9 +200,10 @@ impl Line {
     }
 
     /// The columns `msg_id`, `request_id` and `parts`.
-    fn accepted(&mut self, outcome: Option<&Outcome>, request_id: &str) {
-        let (msg_id, parts) = match outcome {
-            Some(Outcome::Accepted { msg_id, parts, .. }) => (msg_id.as_ref(), *parts),
+    fn accepted(&mut self, outcome: Option<&Outcome>, told: Option<&Change>, request_id: &str) {
+        let (msg_id, parts) = match (outcome, told) {
+            (_, Some(Change::Found { msg_id, .. })) => (msg_id.as_ref(), None),
+            (Some(Outcome::Accepted { msg_id, parts, .. }), _) => (msg_id.as_ref(), *parts),
             _ => (None, None),
         };
         match msg_id {

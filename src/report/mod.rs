@@ -14,4 +14,4 @@ pub use preview::{preview, preview_json};
 pub use progress::Progress;
 pub use results::{Fates, Listing, ResultsError, check_place, write_file, write_results};
 pub use summary::{Summary, counts_json, counts_line, duration, plural, thousands};
-pub use sweep::{Fate, Sweep};
+pub use sweep::{Fate, Judged, Sweep};

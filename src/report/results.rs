@@ -48,6 +48,8 @@ pub struct Listing<'a> {
     pub kind: OperationKind,
     /// The identifiers of its rows.
     pub ids: Option<IdRange>,
+    /// The identifiers of orders to send rows again as new messages, the first first.
+    pub orders: &'a [IdRange],
     /// The rows that are never sent.
     pub left_out: &'a LeftOut,
     /// Only rows in one of these states; all when there are none.
@@ -134,6 +136,7 @@ pub async fn write_results(
         kind: listing.kind,
         run: listing.run.to_owned(),
         ids: listing.ids,
+        orders: listing.orders.to_vec(),
         states: listing.states.to_vec(),
         region,
         phone_column: reader.header().phone(),

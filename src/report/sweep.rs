@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::domain::{Phone, Row};
-use crate::ledger::{EnvelopeRecord, Ledger, LedgerError, Outcome, RunId};
+use crate::ledger::{Change, EnvelopeRecord, Ledger, LedgerError, Outcome, RowEvents, RunId, State};
 
 /// Envelopes that are read at once.
 const BLOCK: u32 = 64;
@@ -25,6 +25,21 @@ pub struct Fate {
     pub submitted_at: Arc<str>,
     /// What came of it, and when; nothing for an intent alone.
     pub settled: Option<(Arc<str>, Outcome)>,
+    /// What was learnt or decided about the row afterwards.
+    pub judged: Option<Judged>,
+}
+
+/// What events make of a row's last attempt.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The state that it came to.
+    pub state: State,
+    /// The last event about the attempt that counts, and when it was recorded.
+    pub last: Option<(Arc<str>, Change)>,
+    /// The order whose identifiers it has, or will have when it goes out again.
+    pub order: Option<u32>,
+    /// Whether an earlier attempt under the same identifier went out after all.
+    pub duplicate: bool,
 }
 
 /// A sweep over the rows of a run from the first to the last.
@@ -37,6 +52,7 @@ pub struct Sweep<'a> {
     /// Blocks of envelopes with the first row in them, in the order of those rows.
     blocks: VecDeque<(Row, RangeInclusive<u32>)>,
     fates: FxHashMap<Row, Fate>,
+    events: RowEvents,
 }
 
 impl<'a> Sweep<'a> {
@@ -45,6 +61,7 @@ impl<'a> Sweep<'a> {
     /// # Errors
     /// When the ledger cannot be read.
     pub async fn new(ledger: &'a dyn Ledger, run: RunId) -> Result<Self, LedgerError> {
+        let events = ledger.events(run).await?.into();
         let summaries = ledger.envelope_summaries(run).await?;
         let mut blocks: BTreeMap<u32, Row> = BTreeMap::new();
         for summary in summaries {
@@ -54,7 +71,7 @@ impl<'a> Sweep<'a> {
         let mut blocks: Vec<_> =
             blocks.into_iter().map(|(block, first)| (first, block * BLOCK..=block * BLOCK + (BLOCK - 1))).collect();
         blocks.sort_by_key(|(first, _)| *first);
-        Ok(Self { ledger, run, blocks: blocks.into(), fates: FxHashMap::default() })
+        Ok(Self { ledger, run, blocks: blocks.into(), fates: FxHashMap::default(), events })
     }
 
     /// The fate of `row`, if it has an envelope. Rows are asked for in ascending order.
@@ -69,7 +86,11 @@ impl<'a> Sweep<'a> {
                 }
             }
         }
-        Ok(self.fates.remove(&row))
+        let mut fate = self.fates.remove(&row);
+        if let Some(fate) = fate.as_mut().filter(|_| self.events.concern(row)) {
+            fate.judged = Some(judged(&self.events, row, fate));
+        }
+        Ok(fate)
     }
 
     fn add(&mut self, envelope: EnvelopeRecord) {
@@ -80,7 +101,8 @@ impl<'a> Sweep<'a> {
         for sent in envelope.rows {
             let outcome = outcomes.as_mut().and_then(Iterator::next);
             let settled = settled_at.clone().zip(outcome);
-            let fate = Fate { phone: sent.phone, envelope: number, submitted_at: submitted_at.clone(), settled };
+            let fate =
+                Fate { phone: sent.phone, envelope: number, submitted_at: submitted_at.clone(), settled, judged: None };
             // A later envelope is a later attempt; blocks may come in any order.
             match self.fates.entry(sent.row) {
                 Entry::Vacant(entry) => {
@@ -92,6 +114,18 @@ impl<'a> Sweep<'a> {
                 Entry::Occupied(_) => {}
             }
         }
+    }
+}
+
+fn judged(events: &RowEvents, row: Row, fate: &Fate) -> Judged {
+    let state = fate.settled.as_ref().map_or(State::InDoubt, |(_, outcome)| outcome.state());
+    let (state, last) = events.judge(row, fate.envelope, state);
+    let again = state == State::Planned;
+    Judged {
+        state,
+        last: last.map(|event| (instant(event.at), event.change.clone())),
+        order: if again { events.next_order(row) } else { events.order(row, fate.envelope) },
+        duplicate: events.duplicate(row, fate.envelope).is_some(),
     }
 }
 

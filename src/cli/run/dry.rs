@@ -21,6 +21,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
         run: "",
         kind: campaign.brief.content.kind,
         ids: None,
+        orders: &[],
         left_out: &looked.survey.left_out,
         states: &[],
     };

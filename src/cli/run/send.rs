@@ -68,6 +68,7 @@ impl Start<'_> {
             rows: self.args.rows.clone(),
             limit: self.args.limit,
             digests: standing.digests.clone(),
+            renumbered: standing.renumbered.clone(),
         };
         let feed = feed(prepared, run.ids, selection);
         let conditions = self.conditions(run, owner, standing);

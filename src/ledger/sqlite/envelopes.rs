@@ -5,17 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
+use jiff::Timestamp;
 use roaring::RoaringTreemap;
+use rustc_hash::FxHashMap;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
+use super::checksum::Checksum;
+use super::events;
 use super::ledger::{Failure, Now};
 use super::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
 use super::runs::instant;
-use crate::domain::Row;
+use crate::domain::{Phone, Row};
 use crate::ledger::{
-    AccountPace, Begun, ENDED_EARLY, EnvelopeRecord, EnvelopeSummary, Intent, Outcome, Owner, RunId, SentRow,
-    Settlement, State,
+    AccountPace, Begun, ENDED_EARLY, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, Outcome, Owner, RowEvents,
+    RunId, SentRow, Settlement, State,
 };
 
 /// Takes ownership; what the owner before had begun is in doubt from here on.
@@ -42,13 +46,8 @@ pub(super) async fn claim(
     for intent in &intents {
         let rows: Vec<SentRow> = unpack(intent.try_get("rows")?)?;
         let outcomes = vec![Outcome::InDoubt { reason: Arc::clone(&reason) }; rows.len()];
-        sqlx::query("UPDATE envelopes SET settled_at = ?, outcomes = ? WHERE run = ? AND envelope = ?")
-            .bind(now.0)
-            .bind(pack_outcomes(&outcomes)?)
-            .bind(run.0)
-            .bind(intent.try_get::<u32, _>("envelope")?)
-            .execute(&mut *connection)
-            .await?;
+        let outcomes = Outcomes::new((run, intent.try_get("envelope")?), now, &outcomes)?;
+        outcomes.write(&mut *connection, None).await?;
     }
     Ok(intents.len())
 }
@@ -59,16 +58,19 @@ pub(super) async fn begin(connection: &mut SqliteConnection, now: Now, intent: I
     let first = rows.clone().min().unwrap_or(Row::HEADER);
     let last = rows.max().unwrap_or(Row::HEADER);
     let (account, rate) = intent.account;
+    let packed = pack(&intent.rows)?;
+    let head = Head { run: intent.run.0, envelope: intent.envelope, owner: intent.owner.0, begun_at: now.0 };
     let inserted = sqlx::query(
-        "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows)
-         SELECT key, ?, owner, ?, ?, ?, ? FROM runs WHERE key = ? AND owner = ? AND stop_requested = 0
+        "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum)
+         SELECT key, ?, owner, ?, ?, ?, ?, ? FROM runs WHERE key = ? AND owner = ? AND stop_requested = 0
          RETURNING (SELECT not_before FROM accounts WHERE name = ?)",
     )
     .bind(intent.envelope)
     .bind(now.0)
     .bind(first.get())
     .bind(last.get())
-    .bind(pack(&intent.rows)?)
+    .bind(&packed)
+    .bind(head.sum((first.get(), last.get()), &packed).finish())
     .bind(intent.run.0)
     .bind(intent.owner.0)
     .bind(&*account)
@@ -142,22 +144,81 @@ async fn store(connection: &mut SqliteConnection, account: &str, pace: AccountPa
     Ok(())
 }
 
+/// What identifies the record of an intent.
+struct Head {
+    run: i64,
+    envelope: u32,
+    owner: i64,
+    begun_at: i64,
+}
+
+impl Head {
+    fn sum(&self, (first, last): (u32, u32), rows: &[u8]) -> Checksum {
+        let Self { run, envelope, owner, begun_at } = *self;
+        Checksum::of("envelopes.rows")
+            .number(run)
+            .number(envelope)
+            .number(owner)
+            .number(begun_at)
+            .number(first)
+            .number(last)
+            .bytes(rows)
+    }
+}
+
+/// What became of an envelope, ready to be written.
+struct Outcomes {
+    run: RunId,
+    envelope: u32,
+    settled_at: i64,
+    packed: Vec<u8>,
+}
+
+impl Outcomes {
+    fn new((run, envelope): (RunId, u32), now: Now, outcomes: &[Outcome]) -> Result<Self, LedgerError> {
+        Ok(Self { run, envelope, settled_at: now.0, packed: pack_outcomes(outcomes)? })
+    }
+
+    fn sum(run: i64, envelope: u32, settled_at: i64, packed: &[u8]) -> Checksum {
+        Checksum::of("envelopes.outcomes").number(run).number(envelope).number(settled_at).bytes(packed)
+    }
+
+    async fn write(&self, connection: &mut SqliteConnection, evidence: Option<String>) -> Result<(), Failure> {
+        let Self { run, envelope, settled_at, packed } = self;
+        sqlx::query(
+            "UPDATE envelopes SET settled_at = ?, outcomes = ?, outcomes_sum = ?, evidence = COALESCE(?, evidence)
+             WHERE run = ? AND envelope = ?",
+        )
+        .bind(settled_at)
+        .bind(packed)
+        .bind(Self::sum(run.0, *envelope, *settled_at, packed).finish())
+        .bind(evidence)
+        .bind(run.0)
+        .bind(envelope)
+        .execute(connection)
+        .await?;
+        Ok(())
+    }
+}
+
 /// Records outcomes. Where the envelope fell into doubt meanwhile, what is proven now takes its place.
 pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settlement: Settlement) -> Result<(), Failure> {
     let Settlement { run, envelope, outcomes, evidence } = settlement;
-    let settled = sqlx::query(
-        "UPDATE envelopes SET settled_at = ?, outcomes = ?, evidence = ?
+    let settled = Outcomes::new((run, envelope), now, &outcomes)?;
+    let changed = sqlx::query(
+        "UPDATE envelopes SET settled_at = ?, outcomes = ?, outcomes_sum = ?, evidence = ?
          WHERE run = ? AND envelope = ? AND settled_at IS NULL",
     )
-    .bind(now.0)
-    .bind(pack_outcomes(&outcomes)?)
+    .bind(settled.settled_at)
+    .bind(&settled.packed)
+    .bind(Outcomes::sum(run.0, envelope, settled.settled_at, &settled.packed).finish())
     .bind(&evidence)
     .bind(run.0)
     .bind(envelope)
     .execute(&mut *connection)
     .await?
     .rows_affected();
-    if settled > 0 {
+    if changed > 0 {
         return Ok(());
     }
     let packed: Vec<u8> = sqlx::query_scalar("SELECT outcomes FROM envelopes WHERE run = ? AND envelope = ?")
@@ -175,15 +236,7 @@ pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settleme
             if proven { told } else { known }
         })
         .collect();
-    sqlx::query("UPDATE envelopes SET settled_at = ?, outcomes = ?, evidence = COALESCE(?, evidence) WHERE run = ? AND envelope = ?")
-        .bind(now.0)
-        .bind(pack_outcomes(&merged)?)
-        .bind(evidence)
-        .bind(run.0)
-        .bind(envelope)
-        .execute(connection)
-        .await?;
-    Ok(())
+    Outcomes::new((run, envelope), now, &merged)?.write(connection, evidence).await
 }
 
 pub(super) async fn summaries(readers: &SqlitePool, run: RunId) -> Result<Vec<EnvelopeSummary>, Failure> {
@@ -206,49 +259,85 @@ pub(super) async fn read(
     run: RunId,
     numbers: RangeInclusive<u32>,
 ) -> Result<Vec<EnvelopeRecord>, Failure> {
-    let rows = sqlx::query(
-        "SELECT envelope, begun_at, rows, settled_at, outcomes FROM envelopes
-         WHERE run = ? AND envelope BETWEEN ? AND ? ORDER BY envelope",
-    )
-    .bind(run.0)
-    .bind(numbers.start())
-    .bind(numbers.end())
-    .fetch_all(readers)
-    .await?;
+    let rows = sqlx::query("SELECT * FROM envelopes WHERE run = ? AND envelope BETWEEN ? AND ? ORDER BY envelope")
+        .bind(run.0)
+        .bind(numbers.start())
+        .bind(numbers.end())
+        .fetch_all(readers)
+        .await?;
     rows.iter().map(record).collect()
 }
 
+/// Why a row is in doubt whose outcome was recorded and is not as it was written.
+const DAMAGED: &str = "the record of what became of it is damaged";
+
 fn record(row: &SqliteRow) -> Result<EnvelopeRecord, Failure> {
-    let settled_at: Option<i64> = row.try_get("settled_at")?;
-    let outcomes: Option<&[u8]> = row.try_get("outcomes")?;
-    let settled = match settled_at.zip(outcomes) {
-        Some((at, packed)) => Some((instant(at)?, unpack_outcomes(packed)?)),
-        None => None,
-    };
-    Ok(EnvelopeRecord {
+    let head = Head {
+        run: row.try_get("run")?,
         envelope: row.try_get("envelope")?,
-        begun_at: instant(row.try_get("begun_at")?)?,
-        rows: unpack(row.try_get("rows")?)?,
-        settled,
+        owner: row.try_get("owner")?,
+        begun_at: row.try_get("begun_at")?,
+    };
+    let packed: &[u8] = row.try_get("rows")?;
+    let within = (row.try_get("first_row")?, row.try_get("last_row")?);
+    if !head.sum(within, packed).agrees(row.try_get("rows_sum")?) {
+        // Nobody knows any more whom it went to.
+        return Err(LedgerError::Damaged { what: format!("the record of envelope {}", head.envelope) }.into());
+    }
+    let rows: Vec<SentRow> = unpack(packed)?;
+    Ok(EnvelopeRecord {
+        envelope: head.envelope,
+        begun_at: instant(head.begun_at)?,
+        settled: settled(row, &head, rows.len())?,
+        rows,
     })
 }
 
+/// What became of an envelope's rows; nothing for an intent.
+fn settled(row: &SqliteRow, head: &Head, rows: usize) -> Result<Option<(Timestamp, Vec<Outcome>)>, Failure> {
+    let settled_at: Option<i64> = row.try_get("settled_at")?;
+    let packed: Option<&[u8]> = row.try_get("outcomes")?;
+    let sum: Option<i64> = row.try_get("outcomes_sum")?;
+    let Some((at, packed)) = settled_at.zip(packed) else {
+        // A checksum without what it is of: something was there.
+        return Ok(if sum.is_some() { Some((instant(head.begun_at)?, damaged(rows))) } else { None });
+    };
+    if !Outcomes::sum(head.run, head.envelope, at, packed).agrees(sum) {
+        return Ok(Some((instant(head.begun_at)?, damaged(rows))));
+    }
+    Ok(Some((instant(at)?, unpack_outcomes(packed)?)))
+}
+
+fn damaged(rows: usize) -> Vec<Outcome> {
+    vec![Outcome::InDoubt { reason: DAMAGED.into() }; rows]
+}
+
+/// The numbers that have an operation in one of these runs.
 pub(super) async fn numbers_sent_to(readers: &SqlitePool, runs: &[RunId]) -> Result<RoaringTreemap, Failure> {
     let mut numbers = RoaringTreemap::new();
     for run in runs {
-        let mut rows =
-            sqlx::query("SELECT envelope, begun_at, rows, settled_at, outcomes FROM envelopes WHERE run = ?")
-                .bind(run.0)
-                .fetch(readers);
+        let events = RowEvents::from(events::read(readers, *run).await?);
+        // A row with events may have one operation in an attempt and none in another.
+        let mut judged: FxHashMap<Row, (u32, Phone, State)> = FxHashMap::default();
+        let mut rows = sqlx::query("SELECT * FROM envelopes WHERE run = ?").bind(run.0).fetch(readers);
         while let Some(row) = rows.try_next().await? {
             let envelope = record(&row)?;
             for (index, sent) in envelope.rows.iter().enumerate() {
                 let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
-                if outcome.is_none_or(|outcome| outcome.state().has_operation()) {
+                let state = outcome.map_or(State::InDoubt, Outcome::state);
+                if events.concern(sent.row) {
+                    let (state, _) = events.judge(sent.row, envelope.envelope, state);
+                    let last = judged.entry(sent.row).or_insert((0, sent.phone, state));
+                    if last.0 < envelope.envelope {
+                        *last = (envelope.envelope, sent.phone, state);
+                    }
+                } else if state.has_operation() {
                     numbers.insert(sent.phone.get());
                 }
             }
         }
+        let with_operation = judged.values().filter(|(_, _, state)| state.has_operation());
+        numbers.extend(with_operation.map(|(_, phone, _)| phone.get()));
     }
     Ok(numbers)
 }

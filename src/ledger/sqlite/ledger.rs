@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use roaring::RoaringTreemap;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, SqliteConnection, SqlitePool};
+use sqlx::{ConnectOptions, Row as _, SqliteConnection, SqlitePool};
 
+use super::mark::{self, Mark, MarkFile};
 use super::writer::{Writer, storage};
-use super::{envelopes, runs, schema};
+use super::{envelopes, events, runs, schema};
 use crate::ledger::{
-    Begun, EnvelopeRecord, EnvelopeSummary, Intent, Ledger, LedgerError, LedgerFuture, LeftOut, NewRun, Owner, Run,
-    RunEnd, RunId, Settlement,
+    Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut, NewEvent,
+    NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement,
 };
 
 /// How long another process may hold the file before that counts as a failure.
@@ -32,6 +33,8 @@ pub struct SqliteLedger {
     readers: SqlitePool,
     path: Arc<str>,
     clock: Clock,
+    /// Why nothing may be sent with this ledger.
+    stale: Option<LedgerError>,
 }
 
 impl SqliteLedger {
@@ -41,6 +44,9 @@ impl SqliteLedger {
     /// When the file cannot be created, read or written, or belongs to a newer version.
     pub async fn open(path: &Path, clock: Clock) -> Result<Self, LedgerError> {
         let shown: Arc<str> = path.display().to_string().into();
+        // Before the ledger, so that another process that writes both meanwhile does not make it look old.
+        let place = mark::place(path);
+        let known = mark::read(&place);
         create_private(path)
             .map_err(|error| LedgerError::Storage { path: shown.to_string(), reason: error.to_string() })?;
         let options = SqliteConnectOptions::new()
@@ -54,12 +60,20 @@ impl SqliteLedger {
             sqlx::migrate::MigrateError::VersionMissing(_) => LedgerError::TooNew { path: shown.to_string() },
             other => LedgerError::Storage { path: shown.to_string(), reason: other.to_string() },
         })?;
+        let here = current_mark(&mut connection).await.map_err(|error| storage(&shown, &error))?;
+        let stale = known.and_then(|known| here.against(known)).map(|reason| LedgerError::NotNewest {
+            path: shown.to_string(),
+            reason,
+            mark: place.display().to_string(),
+        });
         let readers = SqlitePoolOptions::new()
             .max_connections(2)
             .connect_with(options.read_only(true))
             .await
             .map_err(|error| storage(&shown, &error))?;
-        Ok(Self { writer: Writer::start(connection, shown.to_string()), readers, path: shown, clock })
+        let mark = MarkFile::new(place, stale.is_some());
+        let writer = Writer::start(connection, shown.to_string(), mark);
+        Ok(Self { writer, readers, path: shown, clock, stale })
     }
 
     /// Runs a change in the writer's next transaction.
@@ -78,6 +92,19 @@ impl SqliteLedger {
                 Box::pin(async move { result.await.map_err(|failure| failure.at(&path)) })
             })
             .await
+    }
+
+    /// Refuses what leads to sending, unless this is the ledger that was written last and its file is sound.
+    async fn fit_for_sending(&self) -> Result<(), LedgerError> {
+        if let Some(stale) = &self.stale {
+            return Err(stale.clone());
+        }
+        // An index that misses an envelope would have its rows sent again; no checksum of a record shows that.
+        let told: String = sqlx::query_scalar("PRAGMA integrity_check(1)")
+            .fetch_one(&self.readers)
+            .await
+            .map_err(|error| storage(&self.path, &error))?;
+        if told == "ok" { Ok(()) } else { Err(LedgerError::Damaged { what: format!("its file ({told})") }) }
     }
 
     fn read_error(&self, failure: Failure) -> LedgerError {
@@ -116,6 +143,12 @@ impl From<LedgerError> for Failure {
     }
 }
 
+/// Which ledger this is, and how far it has come.
+async fn current_mark(connection: &mut SqliteConnection) -> sqlx::Result<Mark> {
+    let row = sqlx::query("SELECT id, generation FROM meta").fetch_one(connection).await?;
+    Ok(Mark { id: row.try_get(0)?, generation: row.try_get(1)? })
+}
+
 /// Creates the file so that nobody else can read it; SQLite gives its companions the same mode.
 fn create_private(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
@@ -148,7 +181,10 @@ fn is_busy(error: &sqlx::Error) -> bool {
 impl Ledger for SqliteLedger {
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
         let new = new.clone();
-        Box::pin(self.write(move |connection, _| Box::pin(runs::create(connection, new))))
+        Box::pin(async move {
+            self.fit_for_sending().await?;
+            self.write(move |connection, _| Box::pin(runs::create(connection, new))).await
+        })
     }
 
     fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()> {
@@ -160,7 +196,10 @@ impl Ledger for SqliteLedger {
     }
 
     fn claim(&self, run: RunId, owner: Owner) -> LedgerFuture<'_, usize> {
-        Box::pin(self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, run, owner))))
+        Box::pin(async move {
+            self.fit_for_sending().await?;
+            self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, run, owner))).await
+        })
     }
 
     fn end(&self, run: RunId, owner: Owner, end: RunEnd) -> LedgerFuture<'_, ()> {
@@ -221,6 +260,26 @@ impl Ledger for SqliteLedger {
         Box::pin(async move {
             envelopes::numbers_sent_to(&self.readers, runs).await.map_err(|failure| self.read_error(failure))
         })
+    }
+
+    fn record(&self, run: RunId, owner: Owner, events: Vec<NewEvent>) -> LedgerFuture<'_, Recorded> {
+        Box::pin(self.write(move |connection, now| Box::pin(events::record(connection, now, (run, owner), events))))
+    }
+
+    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Recorded> {
+        Box::pin(self.write(move |connection, now| Box::pin(events::retry(connection, now, owner, order))))
+    }
+
+    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<Event>> {
+        Box::pin(async move { events::read(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
+    }
+
+    fn asked(&self, run: RunId, questions: Vec<Question>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(events::asked(connection, run, questions))))
+    }
+
+    fn questions(&self, run: RunId) -> LedgerFuture<'_, Vec<Question>> {
+        Box::pin(async move { events::questions(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
     }
 
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {

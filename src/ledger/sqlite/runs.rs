@@ -6,6 +6,8 @@ use serde::de::DeserializeOwned;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
+use super::checksum::Checksum;
+use super::events;
 use super::ledger::{Failure, Now};
 use super::pack::{pack_set, unpack_set};
 use crate::domain::IdRange;
@@ -21,7 +23,9 @@ pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun) -> Re
         .bind(&new.campaign)
         .fetch_one(&mut *connection)
         .await?;
-    let ids = free_ids(connection, &new).await?;
+    let len = u64::from(new.last_row.get()) + 2;
+    let began = Now(new.began_at.as_microsecond());
+    let ids = free_ids(connection, (began, new.random), len).await?;
     let key = sqlx::query(
         "INSERT INTO runs (campaign, number, edition, gateway, account, endpoint, kind, live, round, recipients,
              first_id, ids, began_at, progress)
@@ -45,31 +49,58 @@ pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun) -> Re
     .await?
     .last_insert_rowid();
     for (state, reason, rows) in new.left_out.sets() {
-        sqlx::query("INSERT INTO left_out (run, state, reason, rows) VALUES (?, ?, ?, ?)")
+        let packed = pack_set(rows)?;
+        sqlx::query("INSERT INTO left_out (run, state, reason, rows, sum) VALUES (?, ?, ?, ?, ?)")
             .bind(key)
             .bind(state.name())
             .bind(reason)
-            .bind(pack_set(rows)?)
+            .bind(&packed)
+            .bind(left_out_sum(key, state.name(), reason, &packed).finish())
             .execute(&mut *connection)
             .await?;
     }
-    let row = sqlx::query("SELECT * FROM runs WHERE key = ?").bind(key).fetch_one(connection).await?;
+    let row = sqlx::query("SELECT * FROM runs WHERE key = ?").bind(key).fetch_one(&mut *connection).await?;
+    sqlx::query("UPDATE runs SET sum = ? WHERE key = ?")
+        .bind(run_sum(&row)?.finish())
+        .bind(key)
+        .execute(connection)
+        .await?;
     run(&row, Progress::Open)
 }
 
-/// A range of identifiers that no run of this ledger has.
-async fn free_ids(connection: &mut SqliteConnection, new: &NewRun) -> Result<IdRange, Failure> {
-    let days = u64::try_from((new.began_at.as_second() - FIRST_DAY) / 86_400).unwrap_or(0);
-    let len = u64::from(new.last_row.get()) + 2;
-    let mut random = new.random;
+/// The columns of a run that never change.
+fn run_sum(row: &SqliteRow) -> Result<Checksum, Failure> {
+    let mut sum = Checksum::of("runs");
+    for name in ["campaign", "edition", "gateway", "account", "endpoint", "kind"] {
+        sum = sum.text(row.try_get(name)?);
+    }
+    for name in ["key", "number", "live", "round", "recipients", "first_id", "ids", "began_at"] {
+        sum = sum.number(row.try_get::<i64, _>(name)?);
+    }
+    Ok(sum)
+}
+
+fn left_out_sum(run: i64, state: &str, reason: &str, rows: &[u8]) -> Checksum {
+    Checksum::of("left_out").number(run).text(state).text(reason).bytes(rows)
+}
+
+/// A range of identifiers that nothing in this ledger has.
+pub(super) async fn free_ids(
+    connection: &mut SqliteConnection,
+    (now, mut random): (Now, u64),
+    len: u64,
+) -> Result<IdRange, Failure> {
+    let days = u64::try_from((now.0 / 1_000_000 - FIRST_DAY) / 86_400).unwrap_or(0);
     loop {
         let ids = IdRange::draw(days, random, len);
-        let taken: Option<i64> =
-            sqlx::query_scalar("SELECT key FROM runs WHERE first_id < ? AND first_id + ids > ? LIMIT 1")
-                .bind(signed(ids.first + ids.len))
-                .bind(signed(ids.first))
-                .fetch_optional(&mut *connection)
-                .await?;
+        let taken: Option<i64> = sqlx::query_scalar(
+            "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders)
+             WHERE first_id < ? AND first_id + ids > ? LIMIT 1",
+        )
+        .bind(signed(ids.first + ids.len))
+        .bind(signed(ids.first))
+        .fetch_optional(&mut *connection)
+        .await?;
         if taken.is_none() {
             return Ok(ids);
         }
@@ -83,15 +114,24 @@ pub(super) async fn open(
     run: RunId,
     replaced: Option<RunId>,
 ) -> Result<(), Failure> {
-    sqlx::query("UPDATE runs SET progress = ? WHERE key = ?")
-        .bind(word(&Progress::Open)?)
-        .bind(run.0)
-        .execute(&mut *connection)
-        .await?;
+    set_progress(connection, run, Progress::Open).await?;
     match replaced {
         Some(replaced) => retire(connection, now, replaced).await,
         None => Ok(()),
     }
+}
+
+pub(super) async fn set_progress(
+    connection: &mut SqliteConnection,
+    run: RunId,
+    progress: Progress,
+) -> Result<(), Failure> {
+    sqlx::query("UPDATE runs SET progress = ? WHERE key = ?")
+        .bind(word(&progress)?)
+        .bind(run.0)
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 pub(super) async fn retire(connection: &mut SqliteConnection, now: Now, run: RunId) -> Result<(), Failure> {
@@ -152,19 +192,32 @@ pub(super) async fn stop_requested(readers: &SqlitePool, run: RunId) -> Result<b
 pub(super) async fn all(readers: &SqlitePool) -> Result<Vec<Run>, Failure> {
     let rows =
         sqlx::query("SELECT * FROM runs WHERE progress <> ? ORDER BY key").bind(PREPARING).fetch_all(readers).await?;
-    rows.iter().map(|row| run(row, parse(row.try_get("progress")?)?)).collect()
+    let mut runs = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let mut run = run(row, parse(row.try_get("progress")?)?)?;
+        if !run_sum(row)?.agrees(row.try_get("sum")?) {
+            return Err(LedgerError::Damaged { what: format!("the record of the run {}", run.name()) }.into());
+        }
+        run.orders = events::orders(readers, run.key).await?;
+        runs.push(run);
+    }
+    Ok(runs)
 }
 
 pub(super) async fn left_out(readers: &SqlitePool, run: RunId) -> Result<LeftOut, Failure> {
-    let rows = sqlx::query("SELECT state, reason, rows FROM left_out WHERE run = ? ORDER BY rowid")
+    let rows = sqlx::query("SELECT state, reason, rows, sum FROM left_out WHERE run = ? ORDER BY rowid")
         .bind(run.0)
         .fetch_all(readers)
         .await?;
     let mut left_out = LeftOut::default();
     for row in rows {
-        let state: String = row.try_get("state")?;
-        let state = State::from_name(&state).ok_or_else(|| LedgerError::Unreadable(format!("state `{state}`")))?;
-        left_out.insert_set(state, row.try_get("reason")?, unpack_set(row.try_get("rows")?)?);
+        let (name, reason): (&str, &str) = (row.try_get("state")?, row.try_get("reason")?);
+        let packed: &[u8] = row.try_get("rows")?;
+        if !left_out_sum(run.0, name, reason, packed).agrees(row.try_get("sum")?) {
+            return Err(LedgerError::Damaged { what: "the record of who is left out".to_owned() }.into());
+        }
+        let state = State::from_name(name).ok_or_else(|| LedgerError::Unreadable(format!("state `{name}`")))?;
+        left_out.insert_set(state, reason.to_owned(), unpack_set(packed)?);
     }
     Ok(left_out)
 }
@@ -225,6 +278,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         results: row.try_get("results")?,
         stop_requested: row.try_get("stop_requested")?,
         owner: owner.map(Owner),
+        orders: Vec::new(),
     })
 }
 
@@ -248,10 +302,10 @@ pub(super) fn instant(microseconds: i64) -> Result<Timestamp, Failure> {
 }
 
 /// SQLite's integers are signed; identifiers and counts stay below 2^53.
-fn signed(number: u64) -> i64 {
+pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn unsigned(number: i64) -> u64 {
+pub(super) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

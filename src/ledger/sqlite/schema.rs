@@ -73,14 +73,70 @@ const FIRST: &str = "
     ) STRICT;
 ";
 
+/// Events about single rows, questions, orders of retries; checksums, and how often the ledger changed.
+///
+/// A checksum that is NULL belongs to a record from before there were any.
+const SECOND: &str = "
+    ALTER TABLE runs ADD COLUMN sum INTEGER;
+    ALTER TABLE left_out ADD COLUMN sum INTEGER;
+    ALTER TABLE envelopes ADD COLUMN rows_sum INTEGER;
+    ALTER TABLE envelopes ADD COLUMN outcomes_sum INTEGER;
+
+    CREATE TABLE events (
+        key INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL REFERENCES runs (key),
+        row INTEGER NOT NULL,
+        envelope INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        change BLOB NOT NULL,
+        sum INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX events_by_run ON events (run);
+
+    CREATE TABLE questions (
+        run INTEGER NOT NULL REFERENCES runs (key),
+        row INTEGER NOT NULL,
+        asked INTEGER NOT NULL,
+        negatives INTEGER NOT NULL,
+        first_at INTEGER NOT NULL,
+        last_at INTEGER NOT NULL,
+        negative_at INTEGER,
+        answer TEXT NOT NULL,
+        PRIMARY KEY (run, row)
+    ) STRICT;
+
+    CREATE TABLE orders (
+        run INTEGER NOT NULL REFERENCES runs (key),
+        number INTEGER NOT NULL,
+        first_id INTEGER NOT NULL,
+        ids INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        sum INTEGER NOT NULL,
+        PRIMARY KEY (run, number)
+    ) STRICT;
+
+    CREATE TABLE meta (
+        id INTEGER NOT NULL,
+        generation INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO meta VALUES (abs(random() % 9007199254740992), 0);
+";
+
+/// All migrations, the first first.
+pub(super) fn migrations() -> Vec<Migration> {
+    let steps = [("runs, envelopes, accounts", FIRST), ("events, questions, orders, checksums", SECOND)];
+    let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
+        Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    };
+    (1..).zip(steps).map(migration).collect()
+}
+
 /// Brings the database to the newest schema.
 ///
 /// The write lock is taken before anything is looked at: of two processes that open a new ledger at once
 /// the second waits, and finds the first one's tables.
 pub(super) async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
-    let first =
-        Migration::new(1, "runs, envelopes, accounts".into(), MigrationType::Simple, FIRST.into_sql_str(), false);
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    Migrator::with_migrations(vec![first]).run(&mut *transaction).await?;
+    Migrator::with_migrations(migrations()).run(&mut *transaction).await?;
     Ok(transaction.commit().await?)
 }

@@ -4,9 +4,10 @@
 //! is unknown, and asking again on the same handle would hide it.
 
 use futures_util::future::BoxFuture;
-use sqlx::{Connection, SqliteConnection};
+use sqlx::{Connection, Row as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
+use super::mark::{Mark, MarkFile};
 use crate::ledger::LedgerError;
 
 /// The most changes in one commit.
@@ -25,9 +26,9 @@ pub(super) struct Writer(mpsc::Sender<Change>);
 
 impl Writer {
     /// Starts the task that owns `connection`; it ends when all handles are dropped.
-    pub(super) fn start(connection: SqliteConnection, path: String) -> Self {
+    pub(super) fn start(connection: SqliteConnection, path: String, mark: MarkFile) -> Self {
         let (sender, receiver) = mpsc::channel(LARGEST_COMMIT);
-        tokio::spawn(write_all(connection, receiver, path));
+        tokio::spawn(write_all(connection, receiver, path, mark));
         Self(sender)
     }
 
@@ -54,28 +55,39 @@ impl Writer {
     }
 }
 
-async fn write_all(mut connection: SqliteConnection, mut receiver: mpsc::Receiver<Change>, path: String) {
+async fn write_all(
+    mut connection: SqliteConnection,
+    mut receiver: mpsc::Receiver<Change>,
+    path: String,
+    mut file: MarkFile,
+) {
+    let mut last = None;
     let mut waiting = Vec::with_capacity(LARGEST_COMMIT);
     while receiver.recv_many(&mut waiting, LARGEST_COMMIT).await > 0 {
         let (acknowledgements, result) = commit(&mut connection, waiting.drain(..), &path).await;
-        let failed = result.is_err();
-        for acknowledge in acknowledgements {
-            acknowledge(result.clone());
+        let told = result.as_ref().map(|_| ()).map_err(Clone::clone);
+        if let Ok(mark) = &result {
+            last = Some(*mark);
+            file.note(*mark);
         }
-        if failed {
+        for acknowledge in acknowledgements {
+            acknowledge(told.clone());
+        }
+        if told.is_err() {
             break;
         }
     }
+    file.finish(last);
     // The answer to a failed close would reach nobody; everything that was acknowledged is on the disk.
     let _ = connection.close().await;
 }
 
-/// Applies changes in one transaction. On a failure all of them fail, those applied before too.
+/// Applies changes in one transaction and counts the commit. On a failure all of them fail, those applied before too.
 async fn commit(
     connection: &mut SqliteConnection,
     changes: impl Iterator<Item = Change>,
     path: &str,
-) -> (Vec<Acknowledge>, Result<(), LedgerError>) {
+) -> (Vec<Acknowledge>, Result<Mark, LedgerError>) {
     let mut acknowledgements = Vec::new();
     let mut result = execute(connection, "BEGIN IMMEDIATE", path).await;
     // Each change is run even after a failure only as far as to be told of it.
@@ -87,12 +99,25 @@ async fn commit(
         acknowledgements.push(acknowledge);
         result = applied;
     }
-    if result.is_ok() {
-        result = execute(connection, "COMMIT", path).await;
-    } else {
+    let committed = match result {
+        Ok(()) => finish(connection, path).await,
+        Err(error) => Err(error),
+    };
+    if committed.is_err() {
         let _ = execute(connection, "ROLLBACK", path).await;
     }
-    (acknowledgements, result)
+    (acknowledgements, committed)
+}
+
+/// Counts the commit and makes it.
+async fn finish(connection: &mut SqliteConnection, path: &str) -> Result<Mark, LedgerError> {
+    let counted = sqlx::query("UPDATE meta SET generation = generation + 1 RETURNING id, generation")
+        .fetch_one(&mut *connection)
+        .await
+        .and_then(|row| Ok(Mark { id: row.try_get(0)?, generation: row.try_get(1)? }))
+        .map_err(|error| storage(path, &error))?;
+    execute(connection, "COMMIT", path).await?;
+    Ok(counted)
 }
 
 async fn execute(connection: &mut SqliteConnection, sql: &'static str, path: &str) -> Result<(), LedgerError> {

@@ -1,5 +1,8 @@
 //! What the ledger promises, through its port.
 
+mod damage;
+mod events;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,6 +77,18 @@ fn new_run(random: u64) -> NewRun {
         left_out,
         began_at: Timestamp::now(),
         random,
+    }
+}
+
+fn run_end() -> RunEnd {
+    RunEnd {
+        progress: Progress::Finished,
+        stopped: Some("asked to stop".into()),
+        exit: 3,
+        counts: StateCounts::default(),
+        parts: 12,
+        results: Some("results.csv".into()),
+        at: Timestamp::now(),
     }
 }
 
@@ -170,15 +185,7 @@ async fn a_run_reads_back_as_it_was_written() {
     let mut counts = StateCounts::default();
     counts.add(State::Accepted, 9);
     counts.add(State::Invalid, 1);
-    let end = RunEnd {
-        progress: Progress::Finished,
-        stopped: Some("asked to stop".into()),
-        exit: 3,
-        counts: counts.clone(),
-        parts: 12,
-        results: Some("results.csv".into()),
-        at: Timestamp::now(),
-    };
+    let end = RunEnd { counts: counts.clone(), ..run_end() };
     scene.ledger.end(scene.run.key, Owner(8), end.clone()).await.unwrap();
     assert_eq!(scene.ledger.runs().await.unwrap()[0].progress, Progress::Open, "only its owner ends a run");
     scene.ledger.end(scene.run.key, ME, end).await.unwrap();

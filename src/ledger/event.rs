@@ -1,0 +1,162 @@
+//! What was learnt or decided about single rows after their envelope was settled.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{RunId, State};
+use crate::domain::{MsgId, Row, Status};
+
+/// Something that was learnt or decided about one row. Events are added and never changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// The row.
+    pub row: Row,
+    /// The envelope of the attempt that it is about.
+    pub envelope: u32,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// What it is.
+    pub change: Change,
+}
+
+/// An event that is to be recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewEvent {
+    /// The row.
+    pub row: Row,
+    /// The envelope of the attempt that it is about.
+    pub envelope: u32,
+    /// What it is.
+    pub change: Change,
+}
+
+/// What was learnt or decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Change {
+    /// The gateway knows the message: it went out, or was refused after it was queued.
+    Found {
+        /// The gateway's word for its status.
+        status: String,
+        /// The gateway's identifier.
+        msg_id: Option<MsgId>,
+    },
+    /// The gateway was asked often and long enough, and does not know the message. It stays in doubt.
+    NotFound {
+        /// How often it was asked.
+        asked: u32,
+    },
+    /// Everything that could be asked was asked.
+    Unresolved {
+        /// How often it was asked.
+        asked: u32,
+    },
+    /// It counts as sent.
+    AssumedSent {
+        /// Who decided.
+        by: Author,
+        /// Why, in the words of who decided.
+        why: Option<String>,
+    },
+    /// It counts as not sent, and is not sent by itself.
+    NotSent {
+        /// Who decided.
+        by: Author,
+        /// Why, in the words of who decided.
+        why: Option<String>,
+    },
+    /// It is to be sent again under the same identifier.
+    SendAgain {
+        /// Who decided.
+        by: Author,
+        /// Why, in the words of who decided.
+        why: Option<String>,
+    },
+    /// It is to be sent as a new message, under an identifier of this order.
+    Retry {
+        /// Who decided.
+        by: Author,
+        /// The order, from 1.
+        order: u32,
+    },
+}
+
+/// Who decided about a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Author {
+    /// A person, by the name of the account on this computer.
+    Person(String),
+    /// The campaign's own rule, as it is written there.
+    Policy(String),
+}
+
+impl fmt::Display for Author {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Author::Person(name) => f.write_str(name),
+            Author::Policy(rule) => write!(f, "the campaign (`{rule}`)"),
+        }
+    }
+}
+
+impl Change {
+    /// The state that a row comes to by it; nothing where it stays what it was.
+    #[must_use]
+    pub fn state(&self) -> Option<State> {
+        match self {
+            Change::Found { status, .. } if Status::from_name(status).is_failure() => Some(State::Failed),
+            Change::Found { .. } => Some(State::Accepted),
+            Change::NotFound { .. } => None,
+            Change::Unresolved { .. } => Some(State::Unresolved),
+            Change::AssumedSent { .. } => Some(State::AssumedSent),
+            Change::NotSent { .. } => Some(State::NotSent),
+            Change::SendAgain { .. } | Change::Retry { .. } => Some(State::Planned),
+        }
+    }
+
+    /// Whether a row in that state can be changed so.
+    #[must_use]
+    pub fn fits(&self, state: State) -> bool {
+        match (self, self.state()) {
+            // Trying again is a new message, so what is final about the old one stays final.
+            (Change::Retry { .. }, _) => matches!(state, State::Rejected | State::NotSent | State::Failed),
+            // Proof that it went out wins over everything that was only concluded.
+            (Change::Found { .. }, _) if state == State::Planned => true,
+            (_, Some(next)) => state.can_become(next),
+            (_, None) => state == State::InDoubt,
+        }
+    }
+}
+
+/// How often a row was asked about, and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The row.
+    pub row: Row,
+    /// How often it was asked about.
+    pub asked: u32,
+    /// How many denials count: those that came long enough after the sending and after each other.
+    pub negatives: u32,
+    /// When it was first asked about.
+    pub first_at: Timestamp,
+    /// When it was last asked about.
+    pub last_at: Timestamp,
+    /// When the last denial that counts came.
+    pub negative_at: Option<Timestamp>,
+    /// The last answer, in words.
+    pub answer: String,
+}
+
+/// An order to send rows again as new messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryOrder {
+    /// The run.
+    pub run: RunId,
+    /// The rows, with the envelope of the attempt that was refused.
+    pub rows: Vec<(Row, u32)>,
+    /// Who gave it.
+    pub by: Author,
+    /// A random number for its identifiers.
+    pub random: u64,
+}

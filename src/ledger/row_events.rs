@@ -1,0 +1,147 @@
+//! The events of a run by row, and what they make of a row's last attempt. Pure.
+
+use rustc_hash::FxHashMap;
+
+use super::{Change, Event, State};
+use crate::domain::Row;
+
+/// The events of a run by row. Only rows about which something was learnt or decided are in it.
+#[derive(Clone, Debug, Default)]
+pub struct RowEvents(FxHashMap<Row, Vec<Event>>);
+
+impl From<Vec<Event>> for RowEvents {
+    /// Events come in the order in which they were recorded.
+    fn from(events: Vec<Event>) -> Self {
+        let mut rows = FxHashMap::<Row, Vec<Event>>::default();
+        for event in events {
+            rows.entry(event.row).or_default().push(event);
+        }
+        Self(rows)
+    }
+}
+
+impl RowEvents {
+    /// The rows that have events.
+    pub fn rows(&self) -> impl Iterator<Item = Row> {
+        self.0.keys().copied()
+    }
+
+    /// Whether a row has events.
+    #[must_use]
+    pub fn concern(&self, row: Row) -> bool {
+        self.0.contains_key(&row)
+    }
+
+    /// The events of a row, in their order.
+    #[must_use]
+    pub fn of(&self, row: Row) -> &[Event] {
+        self.0.get(&row).map_or(&[], Vec::as_slice)
+    }
+
+    /// What a row comes to whose last attempt was `envelope` and ended in `state`: the last event that fits, and the state.
+    ///
+    /// An event that does not fit what was known before it changes nothing.
+    #[must_use]
+    pub fn judge(&self, row: Row, envelope: u32, state: State) -> (State, Option<&Event>) {
+        let about = self.of(row).iter().filter(|event| event.envelope == envelope);
+        about.fold((state, None), |(state, last), event| {
+            if event.change.fits(state) { (event.change.state().unwrap_or(state), Some(event)) } else { (state, last) }
+        })
+    }
+
+    /// The order under whose identifiers an attempt went out; nothing for the run's own.
+    #[must_use]
+    pub fn order(&self, row: Row, envelope: u32) -> Option<u32> {
+        let before = self.of(row).iter().filter(|event| event.envelope < envelope);
+        before.rev().find_map(|event| match event.change {
+            Change::Retry { order, .. } => Some(order),
+            _ => None,
+        })
+    }
+
+    /// The order under whose identifiers the next attempt of a row goes out; nothing for the run's own.
+    #[must_use]
+    pub fn next_order(&self, row: Row) -> Option<u32> {
+        self.order(row, u32::MAX)
+    }
+
+    /// Proof that an attempt before `envelope` went out after all, although it was sent again under the same identifier.
+    #[must_use]
+    pub fn duplicate(&self, row: Row, envelope: u32) -> Option<&Event> {
+        let order = self.order(row, envelope);
+        self.of(row).iter().find(|event| {
+            let earlier = event.envelope < envelope && self.order(row, event.envelope) == order;
+            earlier && matches!(event.change, Change::Found { .. }) && event.change.state() != Some(State::Failed)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::ledger::Author;
+
+    fn row() -> Row {
+        Row::new(7)
+    }
+
+    fn events(changes: Vec<(u32, Change)>) -> RowEvents {
+        let event = |(envelope, change)| Event { row: row(), envelope, at: Timestamp::UNIX_EPOCH, change };
+        changes.into_iter().map(event).collect::<Vec<_>>().into()
+    }
+
+    fn found(status: &str) -> Change {
+        Change::Found { status: status.into(), msg_id: None }
+    }
+
+    fn by() -> Author {
+        Author::Person("olena".into())
+    }
+
+    #[test]
+    fn doubt_gives_way_to_decisions_and_everything_to_proof() {
+        let sent = || Change::AssumedSent { by: by(), why: None };
+        let unresolved = || Change::Unresolved { asked: 20 };
+        for (changes, state) in [
+            (vec![], State::InDoubt),
+            (vec![Change::NotFound { asked: 3 }], State::InDoubt),
+            (vec![unresolved()], State::Unresolved),
+            (vec![unresolved(), sent()], State::AssumedSent),
+            (vec![sent(), found("DELIVERED")], State::Accepted),
+            (vec![found("REJECTED")], State::Failed),
+            (vec![found("DELIVERED"), sent()], State::Accepted),
+            (vec![found("DELIVERED"), Change::SendAgain { by: by(), why: None }], State::Accepted),
+            (vec![Change::SendAgain { by: by(), why: None }], State::Planned),
+            (vec![Change::NotSent { by: by(), why: None }], State::NotSent),
+        ] {
+            let events = events(changes.iter().cloned().map(|change| (3, change)).collect());
+            assert_eq!(events.judge(row(), 3, State::InDoubt).0, state, "{changes:?}");
+        }
+    }
+
+    #[test]
+    fn only_events_about_the_last_attempt_change_its_state() {
+        let events = events(vec![(3, Change::SendAgain { by: by(), why: None }), (3, found("DELIVERED"))]);
+        assert_eq!(events.judge(row(), 5, State::Rejected), (State::Rejected, None));
+        assert!(events.duplicate(row(), 5).is_some(), "the first attempt went out after all");
+        assert!(events.duplicate(row(), 3).is_none());
+    }
+
+    #[test]
+    fn a_retry_is_a_new_message_under_identifiers_of_its_own() {
+        let retry = |order| Change::Retry { by: by(), order };
+        let events = events(vec![(3, retry(1)), (5, retry(2)), (3, found("DELIVERED"))]);
+        assert_eq!(events.judge(row(), 5, State::Rejected).0, State::Planned);
+        assert_eq!(
+            events.judge(row(), 3, State::NotSent).0,
+            State::Accepted,
+            "proof that comes before it went out again"
+        );
+        let orders = [3, 4, 5, 6].map(|envelope| events.order(row(), envelope));
+        assert_eq!(orders, [None, Some(1), Some(1), Some(2)]);
+        assert_eq!(events.next_order(row()), Some(2));
+        assert!(events.duplicate(row(), 6).is_none(), "the old message is another one");
+    }
+}

@@ -1,0 +1,181 @@
+//! Queries about single rows: events, questions, orders to send again.
+
+use sqlx::{Row as _, SqliteConnection, SqlitePool};
+
+use super::checksum::Checksum;
+use super::ledger::{Failure, Now};
+use super::runs::{self, instant};
+use crate::domain::{IdRange, Row};
+use crate::ledger::{
+    Change, Event, LedgerError, NewEvent, Owner, Progress, Question, Recorded, RetryOrder, RunId, State,
+};
+
+/// Records events, if the owner still has the run.
+pub(super) async fn record(
+    connection: &mut SqliteConnection,
+    now: Now,
+    (run, owner): (RunId, Owner),
+    events: Vec<NewEvent>,
+) -> Result<Recorded, Failure> {
+    if !owns(connection, run, owner).await? {
+        return Ok(Recorded::NotOwner);
+    }
+    add(connection, now, run, &events).await?;
+    Ok(Recorded::Done)
+}
+
+/// Reserves identifiers for an order and records that its rows are to be sent as new messages.
+pub(super) async fn retry(
+    connection: &mut SqliteConnection,
+    now: Now,
+    owner: Owner,
+    order: RetryOrder,
+) -> Result<Recorded, Failure> {
+    let RetryOrder { run, rows, by, random } = order;
+    if !owns(connection, run, owner).await? {
+        return Ok(Recorded::NotOwner);
+    }
+    let number: u32 = sqlx::query_scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM orders WHERE run = ?")
+        .bind(run.0)
+        .fetch_one(&mut *connection)
+        .await?;
+    let len: i64 =
+        sqlx::query_scalar("SELECT ids FROM runs WHERE key = ?").bind(run.0).fetch_one(&mut *connection).await?;
+    let ids = runs::free_ids(connection, (now, random), u64::try_from(len).unwrap_or(0)).await?;
+    let (first, ids) = (runs::signed(ids.first), runs::signed(ids.len));
+    sqlx::query("INSERT INTO orders (run, number, first_id, ids, at, sum) VALUES (?, ?, ?, ?, ?, ?)")
+        .bind(run.0)
+        .bind(number)
+        .bind(first)
+        .bind(ids)
+        .bind(now.0)
+        .bind(order_sum(run, number, first, ids).finish())
+        .execute(&mut *connection)
+        .await?;
+    let event = |(row, envelope)| NewEvent { row, envelope, change: Change::Retry { by: by.clone(), order: number } };
+    add(connection, now, run, &rows.into_iter().map(event).collect::<Vec<_>>()).await?;
+    Ok(Recorded::Done)
+}
+
+async fn owns(connection: &mut SqliteConnection, run: RunId, owner: Owner) -> Result<bool, Failure> {
+    let has: Option<i64> =
+        sqlx::query_scalar("SELECT owner FROM runs WHERE key = ?").bind(run.0).fetch_one(connection).await?;
+    Ok(has == Some(owner.0))
+}
+
+async fn add(connection: &mut SqliteConnection, now: Now, run: RunId, events: &[NewEvent]) -> Result<(), Failure> {
+    for NewEvent { row, envelope, change } in events {
+        let change = postcard::to_stdvec(change).map_err(unreadable)?;
+        sqlx::query("INSERT INTO events (run, row, envelope, at, change, sum) VALUES (?, ?, ?, ?, ?, ?)")
+            .bind(run.0)
+            .bind(row.get())
+            .bind(envelope)
+            .bind(now.0)
+            .bind(&change)
+            .bind(event_sum(run, (row.get(), *envelope), now.0, &change).finish())
+            .execute(&mut *connection)
+            .await?;
+    }
+    // Where something is to be sent again, there is a run to go on with.
+    if events.iter().any(|event| event.change.state() == Some(State::Planned)) {
+        runs::set_progress(connection, run, Progress::Open).await?;
+    }
+    Ok(())
+}
+
+/// The events of a run, in the order in which they were recorded.
+pub(super) async fn read(readers: &SqlitePool, run: RunId) -> Result<Vec<Event>, Failure> {
+    let rows = sqlx::query("SELECT row, envelope, at, change, sum FROM events WHERE run = ? ORDER BY key")
+        .bind(run.0)
+        .fetch_all(readers)
+        .await?;
+    let mut events = Vec::with_capacity(rows.len());
+    for record in rows {
+        let (row, envelope, at): (u32, u32, i64) = (record.try_get(0)?, record.try_get(1)?, record.try_get(2)?);
+        let change: &[u8] = record.try_get(3)?;
+        if !event_sum(run, (row, envelope), at, change).agrees(record.try_get(4)?) {
+            return Err(LedgerError::Damaged { what: format!("what was decided about row {row}") }.into());
+        }
+        let change = postcard::from_bytes(change).map_err(unreadable)?;
+        events.push(Event { row: Row::new(row), envelope, at: instant(at)?, change });
+    }
+    Ok(events)
+}
+
+/// The identifiers of a run's orders, the first first.
+pub(super) async fn orders(readers: &SqlitePool, run: RunId) -> Result<Vec<IdRange>, Failure> {
+    let rows = sqlx::query("SELECT number, first_id, ids, sum FROM orders WHERE run = ? ORDER BY number")
+        .bind(run.0)
+        .fetch_all(readers)
+        .await?;
+    let mut orders = Vec::with_capacity(rows.len());
+    for record in rows {
+        let (number, first, ids): (u32, i64, i64) = (record.try_get(0)?, record.try_get(1)?, record.try_get(2)?);
+        if !order_sum(run, number, first, ids).agrees(record.try_get(3)?) {
+            return Err(LedgerError::Damaged { what: format!("the order {number} to send again") }.into());
+        }
+        orders.push(IdRange { first: runs::unsigned(first), len: runs::unsigned(ids) });
+    }
+    Ok(orders)
+}
+
+/// Keeps how often rows were asked about.
+pub(super) async fn asked(
+    connection: &mut SqliteConnection,
+    run: RunId,
+    questions: Vec<Question>,
+) -> Result<(), Failure> {
+    for question in questions {
+        sqlx::query(
+            "INSERT OR REPLACE INTO questions (run, row, asked, negatives, first_at, last_at, negative_at, answer)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        )
+        .bind(run.0)
+        .bind(question.row.get())
+        .bind(question.asked)
+        .bind(question.negatives)
+        .bind(question.first_at.as_microsecond())
+        .bind(question.last_at.as_microsecond())
+        .bind(question.negative_at.map(jiff::Timestamp::as_microsecond))
+        .bind(question.answer)
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
+
+/// How often the rows of a run were asked about.
+pub(super) async fn questions(readers: &SqlitePool, run: RunId) -> Result<Vec<Question>, Failure> {
+    let rows = sqlx::query(
+        "SELECT row, asked, negatives, first_at, last_at, negative_at, answer FROM questions WHERE run = ? ORDER BY row",
+    )
+    .bind(run.0)
+    .fetch_all(readers)
+    .await?;
+    rows.iter()
+        .map(|record| {
+            let negative_at: Option<i64> = record.try_get(5)?;
+            Ok(Question {
+                row: Row::new(record.try_get(0)?),
+                asked: record.try_get(1)?,
+                negatives: record.try_get(2)?,
+                first_at: instant(record.try_get(3)?)?,
+                last_at: instant(record.try_get(4)?)?,
+                negative_at: negative_at.map(instant).transpose()?,
+                answer: record.try_get(6)?,
+            })
+        })
+        .collect()
+}
+
+fn event_sum(run: RunId, (row, envelope): (u32, u32), at: i64, change: &[u8]) -> Checksum {
+    Checksum::of("events").number(run.0).number(row).number(envelope).number(at).bytes(change)
+}
+
+fn order_sum(run: RunId, number: u32, first: i64, ids: i64) -> Checksum {
+    Checksum::of("orders").number(run.0).number(number).number(first).number(ids)
+}
+
+fn unreadable(error: postcard::Error) -> Failure {
+    LedgerError::Unreadable(error.to_string()).into()
+}

@@ -1,0 +1,198 @@
+//! A ledger that is damaged, lost, put back from an older copy, or of the first version.
+
+use std::path::Path;
+
+use sqlx::Row as _;
+
+use super::*;
+use crate::ledger::sqlite::pack::{pack, pack_outcomes, pack_set};
+use crate::ledger::sqlite::schema::migrations;
+use crate::ledger::{Author, Change, NewEvent};
+
+async fn connect(path: &Path) -> sqlx::SqliteConnection {
+    sqlx::sqlite::SqliteConnectOptions::new().filename(path).connect().await.unwrap()
+}
+
+impl Scene {
+    fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join("ledger")
+    }
+
+    /// Turns one bit of a blob around, behind the ledger's back.
+    async fn flip(&self, table: &str, column: &str) {
+        let mut other = connect(&self.path()).await;
+        let read = sqlx::AssertSqlSafe(format!("SELECT {column} FROM {table} LIMIT 1"));
+        let mut bytes: Vec<u8> = sqlx::query_scalar(read).fetch_one(&mut other).await.unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 4;
+        let write = sqlx::AssertSqlSafe(format!("UPDATE {table} SET {column} = ?"));
+        sqlx::query(write).bind(bytes).execute(&mut other).await.unwrap();
+        other.close().await.unwrap();
+    }
+}
+
+fn damaged<T: std::fmt::Debug>(result: Result<T, LedgerError>) {
+    assert!(matches!(result, Err(LedgerError::Damaged { .. })), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_row_whose_outcome_is_damaged_is_in_doubt() {
+    let scene = Scene::new().await;
+    scene.begin(1, ME).await;
+    scene.settle(1, [not_sent(), not_sent()]).await;
+    assert_eq!(scene.states(1).await, [State::Planned, State::Planned]);
+    scene.flip("envelopes", "outcomes").await;
+    assert_eq!(scene.states(1).await, [State::InDoubt, State::InDoubt]);
+}
+
+#[tokio::test]
+async fn a_damaged_record_of_rows_of_events_of_the_run_or_of_who_is_left_out_stops_everything() {
+    let scene = Scene::new().await;
+    scene.begin(1, ME).await;
+    scene.settle(1, [doubt(), doubt()]).await;
+    let change = Change::AssumedSent { by: Author::Person("olena".into()), why: None };
+    scene.ledger.record(scene.run.key, ME, vec![NewEvent { row: Row::new(2), envelope: 1, change }]).await.unwrap();
+    scene.flip("events", "change").await;
+    damaged(scene.ledger.events(scene.run.key).await);
+    damaged(scene.ledger.numbers_sent_to(&[scene.run.key]).await);
+    scene.flip("envelopes", "rows").await;
+    damaged(scene.ledger.envelopes(scene.run.key, 1..=1).await);
+    scene.flip("left_out", "rows").await;
+    damaged(scene.ledger.left_out(scene.run.key).await);
+    let mut other = connect(&scene.path()).await;
+    sqlx::query("UPDATE runs SET first_id = first_id + 1").execute(&mut other).await.unwrap();
+    damaged(scene.ledger.runs().await);
+}
+
+#[tokio::test]
+async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
+    let Scene { ledger, run, folder } = Scene::new().await;
+    for envelope in 1..=3 {
+        let row = SentRow { row: Row::new(envelope + 1), phone: phone(envelope), digest: [0; 8] };
+        let account = ("account".into(), None);
+        let intent = Intent { run: run.key, envelope, owner: ME, account, rows: vec![row] };
+        ledger.begin(intent).await.unwrap();
+    }
+    drop(ledger);
+    let path = folder.path().join("ledger");
+    let mut other = connect(&path).await;
+    let page: i64 = sqlx::query_scalar("SELECT rootpage FROM sqlite_schema WHERE name = 'envelopes_by_run'")
+        .fetch_one(&mut other)
+        .await
+        .unwrap();
+    let size: i64 = sqlx::query("PRAGMA page_size").fetch_one(&mut other).await.unwrap().get(0);
+    sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut other).await.unwrap();
+    other.close().await.unwrap();
+    // The leaf says that it has two entries where there are three.
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = usize::try_from((page - 1) * size + 4).unwrap();
+    assert_eq!(bytes[at], 3);
+    bytes[at] = 2;
+    std::fs::write(&path, bytes).unwrap();
+    let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+    damaged(ledger.claim(run.key, ME).await);
+    damaged(ledger.create_run(&new_run(9)).await);
+}
+
+#[tokio::test]
+async fn a_ledger_that_was_deleted_or_put_back_from_an_older_copy_sends_nothing() {
+    let Scene { ledger, run, folder } = Scene::new().await;
+    let path = folder.path().join("ledger");
+    let copy = folder.path().join("copy");
+    let mut other = connect(&path).await;
+    sqlx::query("VACUUM INTO ?").bind(copy.display().to_string()).execute(&mut other).await.unwrap();
+    other.close().await.unwrap();
+    ledger.request_stop(run.key, false).await.unwrap();
+    ledger.end(run.key, ME, run_end()).await.unwrap();
+    closed(ledger, &path).await;
+    for put_back in [None, Some(&copy)] {
+        for name in ["ledger", "ledger-wal", "ledger-shm"] {
+            // Whatever is not there need not be removed.
+            let _ = std::fs::remove_file(folder.path().join(name));
+        }
+        if let Some(copy) = put_back {
+            std::fs::copy(copy, &path).unwrap();
+        }
+        let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+        let refused = ledger.create_run(&new_run(9)).await;
+        assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{refused:?}");
+        let refused = ledger.claim(run.key, ME).await;
+        assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{refused:?}");
+    }
+    std::fs::remove_file(folder.path().join("ledger.mark")).unwrap();
+    let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+    assert!(ledger.create_run(&new_run(9)).await.is_ok(), "without the mark it is a ledger like any other");
+}
+
+/// Waits until a ledger that was dropped has written its last mark.
+async fn closed(ledger: SqliteLedger, path: &Path) {
+    drop(ledger);
+    let mut other = connect(path).await;
+    let generation: i64 = sqlx::query_scalar("SELECT generation FROM meta").fetch_one(&mut other).await.unwrap();
+    other.close().await.unwrap();
+    let written = async {
+        while !std::fs::read_to_string(path.with_extension("mark")).unwrap().contains(&generation.to_string()) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), written).await.expect("the last mark is written");
+}
+
+/// A ledger as the first version wrote it: a run with two settled envelopes and an intent.
+async fn write_first_version(other: &mut sqlx::SqliteConnection) {
+    let first = sqlx::migrate::Migrator::with_migrations(migrations().into_iter().take(1).collect());
+    first.run(&mut *other).await.unwrap();
+    let run = "INSERT INTO runs (campaign, number, edition, gateway, account, endpoint, kind, live, round, recipients,
+                   first_id, ids, began_at, progress)
+               VALUES ('sale', 1, '', 'main', 'account', 'async', 'viber+sms', 1, 1, 10, 1000, 12, 0, 'open')";
+    sqlx::query(run).execute(&mut *other).await.unwrap();
+    let rows =
+        |first: u32| [first, first + 1].map(|row| SentRow { row: Row::new(row), phone: phone(row), digest: [0; 8] });
+    let settled = [(1, Some([accepted(), rejected()])), (2, Some([doubt(), not_sent()])), (3, None)];
+    for (envelope, outcomes) in settled {
+        let packed = outcomes.map(|outcomes| pack_outcomes(&outcomes).unwrap());
+        sqlx::query(
+            "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, settled_at, outcomes)
+             VALUES (1, ?, 7, 0, ?, ?, ?, ?, ?)",
+        )
+        .bind(envelope)
+        .bind(envelope * 2)
+        .bind(envelope * 2 + 1)
+        .bind(pack(&rows(envelope * 2)).unwrap())
+        .bind(packed.as_ref().map(|_| 5))
+        .bind(packed)
+        .execute(&mut *other)
+        .await
+        .unwrap();
+    }
+    let mut left_out = roaring::RoaringBitmap::new();
+    left_out.insert(9);
+    sqlx::query("INSERT INTO left_out (run, state, reason, rows) VALUES (1, 'invalid', 'too short', ?)")
+        .bind(pack_set(&left_out).unwrap())
+        .execute(&mut *other)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_ledger_of_the_first_version_is_read_and_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger");
+    let mut other =
+        sqlx::sqlite::SqliteConnectOptions::new().filename(&path).create_if_missing(true).connect().await.unwrap();
+    write_first_version(&mut other).await;
+    other.close().await.unwrap();
+    let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+    let runs = ledger.runs().await.unwrap();
+    let [run] = runs.as_slice() else { panic!("one run") };
+    assert_eq!((run.name().as_str(), run.recipients), ("sale@1", 10));
+    let envelopes = ledger.envelopes(run.key, 1..=9).await.unwrap();
+    let states: Vec<Vec<State>> = envelopes
+        .iter()
+        .map(|envelope| envelope.settled.iter().flat_map(|(_, outcomes)| outcomes.iter().map(Outcome::state)).collect())
+        .collect();
+    assert_eq!(states, [vec![State::Accepted, State::Rejected], vec![State::InDoubt, State::Planned], vec![]]);
+    assert_eq!(ledger.left_out(run.key).await.unwrap().count(State::Invalid), 1);
+    assert_eq!(ledger.claim(run.key, Owner(9)).await.unwrap(), 1);
+    assert_eq!(ledger.numbers_sent_to(&[run.key]).await.unwrap().len(), 4);
+}

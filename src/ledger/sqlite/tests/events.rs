@@ -1,0 +1,122 @@
+//! What was learnt and decided about rows is kept, in its order, by the one who has the run.
+
+use super::*;
+use crate::ledger::{Author, Change, Event, NewEvent, Question, Recorded, RetryOrder, RowStates, RunId};
+
+fn by() -> Author {
+    Author::Person("olena".into())
+}
+
+fn event(row: u32, envelope: u32, change: Change) -> NewEvent {
+    NewEvent { row: Row::new(row), envelope, change }
+}
+
+fn again() -> Change {
+    Change::SendAgain { by: by(), why: Some("the operator confirmed".into()) }
+}
+
+impl Scene {
+    async fn record(&self, owner: Owner, events: Vec<NewEvent>) -> Recorded {
+        self.ledger.record(self.run.key, owner, events).await.unwrap()
+    }
+
+    async fn events(&self) -> Vec<Event> {
+        self.ledger.events(self.run.key).await.unwrap()
+    }
+
+    /// The states of the rows 2 to 5.
+    async fn row_states(&self) -> Vec<Option<State>> {
+        let mut states = RowStates::new(self.events().await.into());
+        for envelope in self.ledger.envelopes(self.run.key, 1..=10).await.unwrap() {
+            states.add(&envelope, false);
+        }
+        (2..=5).map(|row| states.get(Row::new(row))).collect()
+    }
+}
+
+#[tokio::test]
+async fn events_need_the_owner_and_come_back_in_their_order() {
+    let scene = Scene::new().await;
+    scene.begin(1, ME).await;
+    scene.settle(1, [doubt(), doubt()]).await;
+    assert_eq!(scene.record(Owner(8), vec![event(2, 1, again())]).await, Recorded::NotOwner);
+    let found = Change::Found { status: "READ".into(), msg_id: Some(MsgId::Number(5)) };
+    let changes = [(2, Change::NotFound { asked: 3 }), (3, found), (2, again())];
+    let events = changes.iter().cloned().map(|(row, change)| event(row, 1, change)).collect();
+    assert_eq!(scene.record(ME, events).await, Recorded::Done);
+    let told: Vec<_> = scene.events().await.into_iter().map(|event| (event.row.get(), event.change)).collect();
+    assert_eq!(told, changes);
+    assert_eq!(scene.row_states().await, [Some(State::Planned), Some(State::Accepted), None, None]);
+}
+
+#[tokio::test]
+async fn a_run_with_something_to_send_again_is_open() {
+    let scene = Scene::new().await;
+    scene.begin(1, ME).await;
+    scene.settle(1, [doubt(), rejected()]).await;
+    for (change, open) in [(Change::Unresolved { asked: 20 }, false), (again(), true)] {
+        let end = RunEnd { progress: Progress::Finished, ..run_end() };
+        scene.ledger.end(scene.run.key, ME, end).await.unwrap();
+        scene.ledger.claim(scene.run.key, ME).await.unwrap();
+        scene.record(ME, vec![event(2, 1, change)]).await;
+        let progress = scene.ledger.runs().await.unwrap()[0].progress;
+        assert_eq!(progress == Progress::Open, open);
+    }
+}
+
+#[tokio::test]
+async fn an_order_to_send_again_has_identifiers_that_nothing_else_has() {
+    let scene = Scene::new().await;
+    scene.begin(1, ME).await;
+    scene.settle(1, [rejected(), accepted()]).await;
+    // The random number that the run drew: the range that comes of it is taken.
+    let order = |random| RetryOrder { run: scene.run.key, rows: vec![(Row::new(2), 1)], by: by(), random };
+    assert_eq!(scene.ledger.retry(Owner(8), order(1)).await.unwrap(), Recorded::NotOwner);
+    for _ in 0..2 {
+        assert_eq!(scene.ledger.retry(ME, order(1)).await.unwrap(), Recorded::Done);
+    }
+    let run = scene.ledger.runs().await.unwrap().remove(0);
+    let [first, second] = run.orders.as_slice() else { panic!("two orders") };
+    assert!(!first.overlaps(run.ids) && !second.overlaps(run.ids) && !first.overlaps(*second));
+    assert_eq!(run.id(Row::new(2), Some(2)), second.id(Row::new(2)));
+    assert_eq!(run.id(Row::new(2), Some(3)), None);
+    assert_eq!(scene.row_states().await, [Some(State::Planned), Some(State::Accepted), None, None]);
+}
+
+#[tokio::test]
+async fn the_guard_knows_what_was_learnt_and_decided() {
+    let scene = Scene::new().await;
+    scene.begin(1, ME).await;
+    scene.settle(1, [doubt(), doubt()]).await;
+    let guarded = async || {
+        let numbers = scene.ledger.numbers_sent_to(&[scene.run.key]).await.unwrap();
+        [2, 3].map(|row| numbers.contains(phone(row).get()))
+    };
+    assert_eq!(guarded().await, [true, true]);
+    scene.record(ME, vec![event(2, 1, Change::NotSent { by: by(), why: None })]).await;
+    assert_eq!(guarded().await, [false, true]);
+    let found = Change::Found { status: "DELIVERED".into(), msg_id: None };
+    scene.record(ME, vec![event(2, 1, found)]).await;
+    assert_eq!(guarded().await, [true, true], "proof wins over a decision");
+}
+
+#[tokio::test]
+async fn questions_are_kept_by_row() {
+    let scene = Scene::new().await;
+    let at = Timestamp::from_second(1_000).unwrap();
+    let question = |row, asked, negative_at| Question {
+        row: Row::new(row),
+        asked,
+        negatives: 1,
+        first_at: at,
+        last_at: at,
+        negative_at,
+        answer: "no such message".into(),
+    };
+    let ask = async |questions| scene.ledger.asked(scene.run.key, questions).await.unwrap();
+    ask(vec![question(2, 1, None), question(3, 1, Some(at))]).await;
+    ask(vec![question(2, 2, Some(at))]).await;
+    let kept = scene.ledger.questions(scene.run.key).await.unwrap();
+    assert_eq!(kept, [question(2, 2, Some(at)), question(3, 1, Some(at))]);
+    assert_eq!(scene.ledger.questions(RunId(99)).await.unwrap(), []);
+}
