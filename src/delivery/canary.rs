@@ -3,6 +3,7 @@
 //! The asynchronous endpoint refuses a message only after it has queued it, so a start asks what
 //! became of its first messages before it sends more.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -23,6 +24,8 @@ pub(super) struct Asked {
     pub(super) rejected: Vec<MessageId>,
     /// How many were asked about.
     pub(super) of: usize,
+    /// How late the gateway knew the last of those that it came to know.
+    pub(super) lag: Option<Duration>,
 }
 
 /// Asks until each message has left the queue or `deadline` is over.
@@ -31,7 +34,8 @@ pub(super) struct Asked {
 /// When the ledger cannot give room for the questions.
 pub(super) async fn ask(route: &Route, ids: &[MessageId], deadline: Instant) -> Result<Asked, LedgerError> {
     let mut open: Vec<MessageId> = ids.iter().copied().take(ASKED).collect();
-    let mut asked = Asked { rejected: Vec::new(), of: open.len() };
+    let mut asked = Asked { rejected: Vec::new(), of: open.len(), lag: None };
+    let (began, mut known) = (Instant::now(), HashSet::new());
     while !open.is_empty() && Instant::now() < deadline {
         let (account, rate) = &route.account;
         let count = u32::try_from(open.len()).unwrap_or(u32::MAX);
@@ -40,6 +44,9 @@ pub(super) async fn ask(route: &Route, ids: &[MessageId], deadline: Instant) -> 
         let Ok(answers) = timeout_at(deadline, route.gateway.statuses(&open)).await else { break };
         let mut waiting = Vec::new();
         for (id, answer) in open.into_iter().zip(answers) {
+            if matches!(answer, StatusAnswer::Known { .. }) && known.insert(id) {
+                asked.lag = Some(began.elapsed());
+            }
             match answer {
                 StatusAnswer::Known { status: Status::Rejected, .. } => asked.rejected.push(id),
                 StatusAnswer::Known { status: Status::Queued, .. }

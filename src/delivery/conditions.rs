@@ -49,4 +49,6 @@ pub struct Ending {
     pub parts: u64,
     /// How often each error text came in this start.
     pub errors: BTreeMap<String, u64>,
+    /// How late the gateway was seen to know a message.
+    pub lag: Option<Duration>,
 }

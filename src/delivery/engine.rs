@@ -57,6 +57,7 @@ pub async fn send(
         counts,
         parts: 0,
         errors: BTreeMap::new(),
+        lag: None,
         feed: Some(feed),
         conditions,
         observer,
@@ -130,6 +131,8 @@ pub(super) struct Conductor {
     pub(super) counts: StateCounts,
     pub(super) parts: u64,
     pub(super) errors: BTreeMap<String, u64>,
+    /// How late the gateway was seen to know a message.
+    pub(super) lag: Option<Duration>,
 }
 
 impl Conductor {
@@ -159,7 +162,7 @@ impl Conductor {
                 () = tokio::time::sleep(POLL), if paused => self.look_up_from_pause().await,
             }
         }
-        Ending { stopped: self.stop, counts: self.counts, parts: self.parts, errors: self.errors }
+        Ending { stopped: self.stop, counts: self.counts, parts: self.parts, errors: self.errors, lag: self.lag }
     }
 
     /// Whether every operation that was to be sent is through.

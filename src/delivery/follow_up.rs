@@ -112,6 +112,9 @@ impl Conductor {
             // The signal itself is taken up by the loop.
             _ = self.interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => return,
         };
+        if let Ok(asked) = &asked {
+            self.lag = self.lag.max(asked.lag);
+        }
         let recorded = match asked {
             Ok(asked) if asked.rejected.is_empty() => return,
             Ok(asked) => {

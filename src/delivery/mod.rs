@@ -7,11 +7,13 @@ mod backoff;
 mod breaker;
 mod canary;
 mod conditions;
+mod doubt;
 mod engine;
 mod event;
 mod feed;
 mod follow_up;
 mod frozen;
+mod inquest;
 
 mod gate;
 mod lock;
@@ -22,10 +24,12 @@ mod submission;
 
 pub use breaker::Limits;
 pub use conditions::{Conditions, Ending};
+pub use doubt::{Doubt, MOST_QUESTIONS, Sight, conclude, patience};
 pub use engine::send;
 pub use event::{Event, Observer};
 pub use feed::{Feed, Selection, feed};
 pub use frozen::{Frozen, RunFolder};
+pub use inquest::{Doubts, Inquest, LONGEST_STAY, Learnt, WAITS};
 
 pub use lock::RunLock;
 pub use standing::Standing;

@@ -104,6 +104,8 @@ pub struct Run {
     pub stop_requested: bool,
     /// The process that has it.
     pub owner: Option<Owner>,
+    /// How late the gateway was seen to know a message.
+    pub lag: Option<Duration>,
     /// The identifiers of its orders to send rows again as new messages, the first first.
     pub orders: Vec<IdRange>,
 }
@@ -147,6 +149,8 @@ pub struct RunEnd {
     pub parts: u64,
     /// Where the results are.
     pub results: Option<String>,
+    /// How late the gateway was seen to know a message; nothing if that was not seen.
+    pub lag: Option<Duration>,
     /// When.
     pub at: Timestamp,
 }

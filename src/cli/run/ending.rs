@@ -60,6 +60,7 @@ impl Start<'_> {
                 counts: ending.counts.clone(),
                 parts,
                 results: Some(absolute(results)),
+                lag: ending.lag,
                 at: Timestamp::now(),
             };
             self.ledger.end(run.key, owner, end).await?;

@@ -1,5 +1,7 @@
 //! Queries about runs and profiles.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -153,7 +155,7 @@ pub(super) async fn end(
     let counts = serde_json::to_string(&end.counts).map_err(unreadable)?;
     sqlx::query(
         "UPDATE runs SET progress = ?, stopped = ?, exit = ?, counts = ?, parts = ?, results = ?, ended_at = ?,
-             owner = NULL, stop_requested = 0
+             lag = MAX(COALESCE(?, lag, 0), COALESCE(lag, 0)), owner = NULL, stop_requested = 0
          WHERE key = ? AND owner = ?",
     )
     .bind(word(&end.progress)?)
@@ -163,6 +165,7 @@ pub(super) async fn end(
     .bind(signed(end.parts))
     .bind(&end.results)
     .bind(end.at.as_microsecond())
+    .bind(end.lag.map(|lag| i64::try_from(lag.as_micros()).unwrap_or(i64::MAX)))
     .bind(run.0)
     .bind(owner.0)
     .execute(connection)
@@ -256,6 +259,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
     let counts = counts.map(|text| serde_json::from_str(&text).map_err(unreadable)).transpose()?;
     let ended_at: Option<i64> = row.try_get("ended_at")?;
     let owner: Option<i64> = row.try_get("owner")?;
+    let lag: Option<i64> = row.try_get("lag")?;
     Ok(Run {
         key: RunId(row.try_get("key")?),
         number: row.try_get("number")?,
@@ -278,6 +282,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         results: row.try_get("results")?,
         stop_requested: row.try_get("stop_requested")?,
         owner: owner.map(Owner),
+        lag: lag.map(|lag| Duration::from_micros(unsigned(lag))),
         orders: Vec::new(),
     })
 }

@@ -78,6 +78,7 @@ const FIRST: &str = "
 /// A checksum that is NULL belongs to a record from before there were any.
 const SECOND: &str = "
     ALTER TABLE runs ADD COLUMN sum INTEGER;
+    ALTER TABLE runs ADD COLUMN lag INTEGER;
     ALTER TABLE left_out ADD COLUMN sum INTEGER;
     ALTER TABLE envelopes ADD COLUMN rows_sum INTEGER;
     ALTER TABLE envelopes ADD COLUMN outcomes_sum INTEGER;

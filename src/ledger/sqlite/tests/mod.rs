@@ -88,6 +88,7 @@ fn run_end() -> RunEnd {
         counts: StateCounts::default(),
         parts: 12,
         results: Some("results.csv".into()),
+        lag: None,
         at: Timestamp::now(),
     }
 }

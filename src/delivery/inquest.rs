@@ -1,0 +1,240 @@
+//! The asking about rows in doubt: by our own identifiers, at the account's pace, every answer kept.
+//!
+//! It sends nothing. What it learns goes into the ledger as events before anybody is told.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::doubt::{Doubt, Sight, conclude, patience};
+use crate::domain::{MessageId, Row};
+use crate::gateway::{Gateway, StatusAnswer};
+use crate::ledger::{
+    Change, EnvelopeRecord, Ledger, LedgerError, NewEvent, Outcome, Owner, Question, Recorded, RowStates, Run, State,
+};
+
+/// The most questions in an envelope.
+const LARGEST: usize = 50;
+/// Envelopes that are read at once.
+const BLOCK: u32 = 256;
+
+/// Who asks, for which run, of which gateway, at whose pace.
+pub struct Inquest<'a> {
+    /// The ledger.
+    pub ledger: &'a dyn Ledger,
+    /// The gateway.
+    pub gateway: &'a dyn Gateway,
+    /// The run.
+    pub run: &'a Run,
+    /// Who has the run.
+    pub owner: Owner,
+    /// The account whose pace it takes from, and its operations per second.
+    pub account: (Arc<str>, Option<f64>),
+    /// The wall clock.
+    pub clock: fn() -> Timestamp,
+}
+
+/// The rows in doubt of a run, and what there is to compare the answers with.
+#[derive(Debug, Default)]
+pub struct Doubts {
+    /// The rows.
+    pub rows: Vec<Doubt>,
+    /// A message that the gateway surely took.
+    pub reference: Option<MessageId>,
+}
+
+/// What came of asking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Learnt {
+    /// Rows that were asked about.
+    pub asked: u64,
+    /// Rows that the gateway has.
+    pub found: u64,
+    /// Rows that it had and refused.
+    pub failed: u64,
+    /// Rows that it does not know, after everything that proves it to be asked long enough.
+    pub not_found: u64,
+    /// Rows about which nothing more is asked.
+    pub unresolved: u64,
+    /// Rows whose answers proved nothing, because the gateway does not tell the sent from the never sent.
+    pub blind: u64,
+    /// Whether another process took the run, and nothing more was asked.
+    pub lost: bool,
+}
+
+impl Doubts {
+    /// The rows of a run in one of these states, and the latest message that the gateway surely took.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn read(
+        ledger: &dyn Ledger,
+        run: &Run,
+        states: &RowStates,
+        wanted: &[State],
+    ) -> Result<Self, LedgerError> {
+        let mut questions: HashMap<Row, Question> =
+            ledger.questions(run.key).await?.into_iter().map(|question| (question.row, question)).collect();
+        let mut rows = HashMap::new();
+        let mut reference = None;
+        let mut next: RangeInclusive<u32> = 1..=BLOCK;
+        loop {
+            let envelopes = ledger.envelopes(run.key, next.clone()).await?;
+            for envelope in &envelopes {
+                reference = taken(run, states, envelope).or(reference);
+                for sent in &envelope.rows {
+                    if states.get(sent.row).is_some_and(|state| wanted.contains(&state)) {
+                        // A later attempt takes the place of the one before.
+                        rows.insert(sent.row, (envelope.envelope, envelope.begun_at));
+                    }
+                }
+            }
+            match envelopes.last() {
+                Some(last) => next = last.envelope + 1..=last.envelope.saturating_add(BLOCK),
+                None => break,
+            }
+        }
+        let doubt = |(row, (envelope, since))| {
+            let events = states.events();
+            let about = events.of(row).iter().filter(|event| event.envelope == envelope);
+            let not_found = about.into_iter().any(|event| matches!(event.change, Change::NotFound { .. }));
+            let id = run.id(row, events.order(row, envelope))?;
+            Some(Doubt { row, id, envelope, since, question: questions.remove(&row), not_found })
+        };
+        let mut rows: Vec<Doubt> = rows.into_iter().filter_map(doubt).collect();
+        rows.sort_by_key(|doubt| doubt.row);
+        Ok(Self { rows, reference })
+    }
+}
+
+/// The last message of an envelope that the gateway took: it has to know that one.
+fn taken(run: &Run, states: &RowStates, envelope: &EnvelopeRecord) -> Option<MessageId> {
+    let (_, outcomes) = envelope.settled.as_ref()?;
+    let took = |outcome: &Outcome| matches!(outcome, Outcome::Accepted { .. } | Outcome::Queued { .. });
+    let (sent, _) = envelope.rows.iter().zip(outcomes).rfind(|(_, outcome)| took(outcome))?;
+    run.id(sent.row, states.events().order(sent.row, envelope.envelope))
+}
+
+impl Inquest<'_> {
+    /// Asks about every row once, and keeps what was learnt; rows that are settled by it leave `doubts`.
+    ///
+    /// What cannot be asked before `deadline` is not asked.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read or written.
+    pub async fn ask(&self, doubts: &mut Doubts, deadline: Instant) -> Result<Learnt, LedgerError> {
+        let mut learnt = Learnt::default();
+        let mut left = Vec::new();
+        let mut rows = std::mem::take(&mut doubts.rows).into_iter().peekable();
+        while rows.peek().is_some() && !learnt.lost {
+            let mut group: Vec<Doubt> = rows.by_ref().take(LARGEST - 2).collect();
+            if let Some((sight, answers)) = self.answers(&group, doubts.reference, deadline).await? {
+                self.keep(&mut group, (sight, &answers), &mut learnt).await?;
+            }
+            left.append(&mut group);
+        }
+        left.extend(rows);
+        doubts.rows = left;
+        Ok(learnt)
+    }
+
+    /// The answers about a group, with what they are worth; nothing when there is no time left to ask.
+    async fn answers(
+        &self,
+        group: &[Doubt],
+        reference: Option<MessageId>,
+        deadline: Instant,
+    ) -> Result<Option<(Sight, Vec<StatusAnswer>)>, LedgerError> {
+        // The identifier of the header's row is never sent.
+        let Some(probe) = self.run.ids.id(Row::HEADER) else { return Ok(None) };
+        let ids: Vec<MessageId> =
+            [probe].into_iter().chain(reference).chain(group.iter().map(|doubt| doubt.id)).collect();
+        let (account, rate) = &self.account;
+        let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+        let wait = self.ledger.reserve(account, count, *rate).await?;
+        if Instant::now() + wait > deadline {
+            return Ok(None);
+        }
+        sleep(wait).await;
+        let Ok(answers) = timeout_at(deadline, self.gateway.statuses(&ids)).await else { return Ok(None) };
+        let mut answers = answers.into_iter();
+        let unclear = || StatusAnswer::Unclear("no answer".to_owned());
+        let probe = answers.next().unwrap_or_else(unclear);
+        let reference = reference.map(|_| answers.next().unwrap_or_else(unclear));
+        Ok(Some((Sight::of(&probe, reference.as_ref()), answers.collect())))
+    }
+
+    /// Keeps the answers about a group; rows that are settled by them leave it.
+    async fn keep(
+        &self,
+        group: &mut Vec<Doubt>,
+        (sight, answers): (Sight, &[StatusAnswer]),
+        learnt: &mut Learnt,
+    ) -> Result<(), LedgerError> {
+        let (now, patience) = ((self.clock)(), patience(self.run.endpoint, self.run.lag));
+        let (mut questions, mut events) = (Vec::new(), Vec::new());
+        let mut left = Vec::new();
+        for (mut doubt, answer) in std::mem::take(group).into_iter().zip(answers) {
+            let (question, change) = conclude(&doubt, (sight, answer), patience, now);
+            learnt.asked += 1;
+            learnt.blind += u64::from(sight == Sight::Blind);
+            questions.push(question.clone());
+            doubt.question = Some(question);
+            let settled = change.as_ref().is_some_and(|change| learnt.count(change));
+            if let Some(change) = change {
+                doubt.not_found |= matches!(change, Change::NotFound { .. });
+                events.push(NewEvent { row: doubt.row, envelope: doubt.envelope, change });
+            }
+            if !settled {
+                left.push(doubt);
+            }
+        }
+        *group = left;
+        self.ledger.asked(self.run.key, questions).await?;
+        if self.ledger.record(self.run.key, self.owner, events).await? == Recorded::NotOwner {
+            learnt.lost = true;
+        }
+        Ok(())
+    }
+}
+
+impl Learnt {
+    /// Counts what was learnt about a row, and tells whether that ends the asking.
+    fn count(&mut self, change: &Change) -> bool {
+        match (change, change.state()) {
+            (Change::Found { .. }, Some(State::Failed)) => self.failed += 1,
+            (Change::Found { .. }, _) => self.found += 1,
+            (Change::Unresolved { .. }, _) => self.unresolved += 1,
+            (Change::NotFound { .. }, _) => {
+                self.not_found += 1;
+                return false;
+            }
+            // Nobody learns a decision by asking.
+            _ => {}
+        }
+        true
+    }
+
+    /// This and what was learnt before.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            asked: self.asked + other.asked,
+            found: self.found + other.found,
+            failed: self.failed + other.failed,
+            not_found: self.not_found + other.not_found,
+            unresolved: self.unresolved + other.unresolved,
+            blind: self.blind + other.blind,
+            lost: self.lost || other.lost,
+        }
+    }
+}
+
+/// The waits after the end of a run before its rows in doubt are asked about.
+pub const WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
+/// How long a run stays for its rows in doubt at most.
+pub const LONGEST_STAY: Duration = Duration::from_secs(30);
