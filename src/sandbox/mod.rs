@@ -13,6 +13,7 @@
 
 mod answer;
 mod assumptions;
+mod chance;
 mod client_id;
 mod connections;
 mod counts;
@@ -23,9 +24,12 @@ mod kind;
 mod life;
 mod lookup;
 mod messages;
+mod money;
 mod operation;
 mod platform;
+mod reaction;
 mod refusal;
+mod scenario;
 mod server;
 mod shell;
 mod stages;
@@ -40,4 +44,9 @@ mod robustness;
 pub use assumptions::{ASSUMPTIONS, Assumption};
 pub use counts::{Counts, Tally};
 pub use journal::Journal;
+pub use money::{Money, NoAmount};
+pub use scenario::{
+    Account, Behaviour, Behaviours, Blindness, Effect, Exception, Fault, Prices, Read, Reply, Scenario, SenderStatus,
+    WebhookFault, Webhooks, When,
+};
 pub use server::{Sandbox, Settings};
