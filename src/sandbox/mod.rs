@@ -47,6 +47,6 @@ pub use journal::Journal;
 pub use money::{Money, NoAmount};
 pub use scenario::{
     Account, Behaviour, Behaviours, Blindness, Effect, Exception, Fault, Prices, Read, Reply, Scenario, SenderStatus,
-    WebhookFault, Webhooks, When,
+    WebhookFault, Webhooks, When, load_scenario,
 };
 pub use server::{Sandbox, Settings};

@@ -21,13 +21,14 @@ pub(crate) fn check(node: &Node, owner: &str, keys: &'static [Key], report: &mut
                 report.at(&entry.key_span, finding.help("remove it"));
             }
             Some(key) => value(key, entry, report),
-            None if is_planned(&entry.key) => {
+            None if is_planned(&entry.key, report.root) => {
                 let finding = Finding::error("not-supported", format!("`{}` is not supported yet", entry.key));
                 report.at(&entry.key_span, finding.help("remove it"));
             }
             None => {
                 let finding = Finding::error("unknown-key", format!("unknown key `{}` in {owner}", entry.key));
-                report.at(&entry.key_span, finding.help(hint(&entry.key, keys)));
+                let hint = hint(&entry.key, keys, report.root);
+                report.at(&entry.key_span, finding.help(hint));
             }
         }
     }
@@ -49,10 +50,10 @@ pub(crate) fn check_whole(entry: &Entry, keys: &'static [Key], report: &mut Repo
     required(&entry.value, (&owner, &entry.key_span), keys, report);
 }
 
-/// Checks the map at the top of a file.
-pub(crate) fn check_root(node: &Node, keys: &'static [Key], report: &mut Report) {
-    check(node, "the campaign", keys, report);
-    required(node, ("the campaign", &(node.span.start..node.span.start)), keys, report);
+/// Checks the map at the top of a file, called `owner` in findings, against the keys of the whole file.
+pub(crate) fn check_root(node: &Node, owner: &str, report: &mut Report) {
+    check(node, owner, report.root, report);
+    required(node, (owner, &(node.span.start..node.span.start)), report.root, report);
 }
 
 fn value(key: &'static Key, entry: &Entry, report: &mut Report) {

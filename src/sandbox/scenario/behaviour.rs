@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
-use super::When;
+use super::keys::{BEHAVIOUR, EXCEPTION};
+use super::load::seconds;
+use super::{When, fault};
 use crate::domain::{Channel, Status};
+use crate::finding::Finding;
 use crate::manifest::Share;
+use crate::manifest::document::{Node, Report, Section};
 
 /// How messages fare in one channel.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,8 +56,8 @@ pub struct Exception {
     pub when: When,
     /// In which channel; nothing for all.
     pub channel: Option<Channel>,
-    /// How they fare there.
-    pub behaviour: Behaviour,
+    /// How they fare, channel by channel.
+    pub behaviours: Behaviours,
 }
 
 /// The behaviour of each channel.
@@ -103,4 +107,78 @@ impl Default for Behaviours {
     fn default() -> Self {
         Self(Channel::ALL.map(Behaviour::usual))
     }
+}
+
+/// The behaviours that a scenario gives to its channels.
+pub(super) fn behaviours(channels: Section<'_>, report: &mut Report) -> Behaviours {
+    let mut behaviours = Behaviours::default();
+    for channel in Channel::ALL {
+        let changed = change(behaviours.of(channel), Some(channel), channels.section(channel.name()), report);
+        behaviours.set(channel, changed);
+    }
+    behaviours
+}
+
+/// The exceptions of a scenario; what they do not say is as their channel's behaviour says.
+pub(super) fn exceptions(items: &[Node], usual: &Behaviours, report: &mut Report) -> Vec<Exception> {
+    let exception = |item: &Node, report: &mut Report| {
+        let section = Section::new(Some(item), EXCEPTION);
+        let channel = section.text("channel").and_then(Channel::from_name);
+        let then = section.section("then");
+        let mut behaviours = usual.clone();
+        for each in Channel::ALL.into_iter().filter(|each| channel.is_none_or(|only| only == *each)) {
+            // What only some channels know is no mistake where all are meant.
+            behaviours.set(each, change(usual.of(each), channel, then, report));
+        }
+        Exception { when: fault::when(section.section("when"), report), channel, behaviours }
+    };
+    items.iter().map(|item| exception(item, report)).collect()
+}
+
+/// A behaviour with what a section says of it; `channel` is the only one that is meant, if there is one.
+fn change(usual: &Behaviour, channel: Option<Channel>, section: Section<'_>, report: &mut Report) -> Behaviour {
+    let digit = section.typed("digit");
+    if let Some((text, span)) = digit
+        && !matches!(text.as_bytes(), [b'0'..=b'9' | b'*' | b'#'])
+    {
+        let finding = Finding::error("wrong-type", format!("`digit` is `{text}`, but must be one key of a phone"));
+        report.at(span, finding.help("write one of 0 to 9, `*` or `#`"));
+    }
+    if let Some(channel) = channel {
+        refuse_unknown(channel, section, report);
+    }
+    let read = usual.read.map(|read| Read {
+        share: section.parsed("read").unwrap_or(read.share),
+        after: seconds(section, "read_after").unwrap_or(read.after),
+    });
+    Behaviour {
+        delivered: section.parsed("delivered").unwrap_or(usual.delivered),
+        after: seconds(section, "after").unwrap_or(usual.after),
+        fails_as: section.text("fails_as").map_or_else(|| usual.fails_as.clone(), Status::from_name),
+        read,
+        reply: reply(section.section("reply")).or_else(|| usual.reply.clone()),
+        digit: digit.and_then(|(text, _)| text.chars().next()).or(usual.digit),
+        duration: seconds(section, "duration").filter(|_| usual.duration.is_some()).or(usual.duration),
+    }
+}
+
+/// Tells what the channel cannot know.
+fn refuse_unknown(channel: Channel, section: Section<'_>, report: &mut Report) {
+    let reads = knows_read(channel);
+    let known = |key: &str| match key {
+        "read" | "read_after" => reads,
+        "digit" | "duration" => channel == Channel::Voice,
+        _ => true,
+    };
+    for key in BEHAVIOUR.iter().filter(|key| !known(key.name)) {
+        if let Some(entry) = section.entry(key.name) {
+            let finding = Finding::error("not-known", format!("`{channel}` does not know `{}`", key.name));
+            report.at(&entry.key_span, finding.help("remove it"));
+        }
+    }
+}
+
+fn reply(section: Section<'_>) -> Option<Reply> {
+    let message = section.typed("message")?.0.to_owned();
+    Some(Reply { share: section.parsed("share")?, after: seconds(section, "after")?, message })
 }

@@ -6,10 +6,16 @@
 
 mod behaviour;
 mod fault;
+mod keys;
+mod load;
+
+#[cfg(test)]
+mod tests;
 
 pub(super) use behaviour::knows_read;
 pub use behaviour::{Behaviour, Behaviours, Exception, Read, Reply};
 pub use fault::{Blindness, Effect, Fault, WebhookFault, When};
+pub use load::load_scenario;
 
 use std::time::Duration;
 
@@ -169,20 +175,5 @@ impl Default for Webhooks {
     fn default() -> Self {
         let retry = [1, 3, 5, 10, 15, 20, 30, 60, 120].map(|minutes| Duration::from_secs(minutes * 60)).to_vec();
         Self { retry, async_pipeline: false }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_channel_has_a_price_of_its_own() {
-        let prices = Prices::default();
-        for channel in Channel::ALL {
-            assert!(prices.of(channel) > Money::ZERO, "{channel}");
-            let same = Channel::ALL.into_iter().filter(|other| prices.of(*other) == prices.of(channel)).count();
-            assert_eq!(same, 1, "{channel}");
-        }
     }
 }
