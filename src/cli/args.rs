@@ -116,7 +116,9 @@ pub(super) struct RunArgs {
     #[arg(short, long)]
     pub(super) yes: bool,
     /// Do everything but send
-    #[arg(long, conflicts_with_all = ["limit", "rows", "again", "accept_changes", "keep_going", "real_time"])]
+    #[arg(long, conflicts_with_all = [
+        "limit", "rows", "again", "accept_changes", "keep_going", "real_time", "scenario",
+    ])]
     pub(super) dry_run: bool,
     /// Send to the first N of the rows that are left, then pause
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -142,6 +144,9 @@ pub(super) struct RunArgs {
     /// In a rehearsal, keep the pace of the real run
     #[arg(long)]
     pub(super) real_time: bool,
+    /// In a rehearsal, play this scenario: prices, lags and faults
+    #[arg(long, value_name = "FILE")]
+    pub(super) scenario: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -192,9 +197,15 @@ pub(super) struct SandboxArgs {
     /// The API key that it accepts
     #[arg(long, default_value = "sandbox")]
     pub(super) key: String,
-    /// Write every envelope and operation to this file, as JSON lines
+    /// Play this scenario: accounts, prices, lags and faults
+    #[arg(long, value_name = "FILE")]
+    pub(super) scenario: Option<PathBuf>,
+    /// Write all that happens to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     pub(super) journal: Option<PathBuf>,
+    /// Send webhooks to any host, and not only to this machine
+    #[arg(long)]
+    pub(super) any_hook: bool,
     /// Print what it assumes where the gateway's contract is silent
     #[arg(long)]
     pub(super) assumptions: bool,

@@ -18,11 +18,13 @@ use tokio::sync::watch;
 use super::args::RunArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
+use super::sandbox;
 use super::signals;
 use super::survey::{self, Inputs, blocking};
 use crate::delivery::{Interrupt, RunFolder, RunLock};
 use crate::ledger::{Ledger, Progress, Run};
 use crate::report::check_place;
+use crate::sandbox::Scenario;
 
 /// The key that the built-in sandbox and its client agree on.
 const REHEARSAL_KEY: &str = "rehearsal";
@@ -38,7 +40,12 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
     if args.real_time && !inputs.campaign.is_rehearsal() {
         return Err(Failure::wrong("`--real-time` is for rehearsals; a real run always keeps its pace"));
     }
-    let start = Start::open(context, args, inputs).await?;
+    if args.scenario.is_some() && !inputs.campaign.is_rehearsal() {
+        let help = "add `--gateway sandbox`, or give it to `campaign sandbox --scenario FILE`";
+        return Err(Failure::wrong(format!("`--scenario` is for rehearsals on the built-in sandbox; {help}")));
+    }
+    let scenario = sandbox::scenario(context, args.scenario.as_deref())?;
+    let start = Start::open(context, args, inputs, scenario).await?;
     let mut interrupt = start.interrupt.clone();
     let ready = tokio::select! {
         ready = start.prepare() => ready?,
@@ -83,6 +90,8 @@ struct Start<'a> {
     ledger: Arc<dyn Ledger>,
     state: PathBuf,
     interrupt: watch::Receiver<Interrupt>,
+    /// What the built-in sandbox plays.
+    scenario: Arc<Scenario>,
     _lock: RunLock,
 }
 
@@ -101,7 +110,12 @@ struct Selected {
 }
 
 impl<'a> Start<'a> {
-    async fn open(context: &'a Context, args: RunArgs, inputs: Arc<Inputs>) -> Result<Self, Failure> {
+    async fn open(
+        context: &'a Context,
+        args: RunArgs,
+        inputs: Arc<Inputs>,
+        scenario: Arc<Scenario>,
+    ) -> Result<Self, Failure> {
         let key = match &inputs.profile {
             Some(profile) => profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?,
             None => REHEARSAL_KEY.to_owned().into(),
@@ -118,7 +132,7 @@ impl<'a> Start<'a> {
                 let message = format!("another process is sending `{}` through `{}`", brief.name, brief.gateway);
                 Failure::new(exit::NOTHING, message)
             })?;
-        Ok(Self { context, args, inputs, key, ledger, state, interrupt, _lock: lock })
+        Ok(Self { context, args, inputs, key, ledger, state, interrupt, scenario, _lock: lock })
     }
 
     /// Finds the run to go on with, or begins one.

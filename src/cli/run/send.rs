@@ -20,7 +20,7 @@ use crate::gateway::{Address, Gateway, JsonApi, Rules};
 use crate::ledger::{Owner, Run, State};
 use crate::manifest::{Delivery, Rate};
 use crate::report::Progress;
-use crate::sandbox::{Journal, Sandbox, Settings};
+use crate::sandbox::{Sandbox, Settings};
 
 /// How long an asynchronous start asks about its first messages.
 const CANARY: Duration = Duration::from_secs(10);
@@ -113,7 +113,8 @@ impl Start<'_> {
         let settings = Settings {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             key: self.key.clone(),
-            journal: Journal::Nowhere,
+            scenario: Arc::clone(&self.scenario),
+            ..Settings::default()
         };
         let sandbox = Sandbox::start(settings).await;
         sandbox
@@ -141,7 +142,8 @@ impl Start<'_> {
             trust_status: profile.trust_status.clone(),
             fatal_errors: profile.fatal_errors.clone(),
         });
-        let key = self.key.expose_secret().to_owned().into();
+        // A scenario may have given the sandbox a key of its own.
+        let key = sandbox.map_or(&self.key, Sandbox::key).expose_secret().to_owned().into();
         let api = JsonApi::new(&address, frozen.brief.endpoint, key, rules)
             .map_err(|error| Failure::wrong(error.to_string()))?;
         Ok(Arc::new(api))
