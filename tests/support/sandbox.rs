@@ -22,10 +22,16 @@ pub(crate) struct SandboxProcess {
 impl SandboxProcess {
     /// Starts one on a free port and waits until it listens.
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with further arguments.
+    pub(crate) fn start_with(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
         command.env_clear().current_dir(folder.path());
         command.args(["sandbox", "--listen", "127.0.0.1:0", "--json", "--key", KEY, "--journal", "journal.jsonl"]);
+        command.args(arguments);
         let mut process = Process::start(command);
         until("the sandbox listens", || {
             assert!(process.is_running(), "{}", process.stderr());
