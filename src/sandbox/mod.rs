@@ -8,9 +8,11 @@
 //!
 //! From the outside in: [`Sandbox`] listens (`server`, `connections`), turns HTTP into bytes and
 //! back (`shell`), reads the bytes into operations (`envelope`, `operation`, `stages`, `fields`)
-//! and lets the `platform` execute them. Everything below the shell is plain functions to which
-//! the clock is an argument.
+//! and lets the `platform` execute them (`intake`, `inquiries`, with `account`, `templates`, `plan`).
+//! Time moves the messages on (`events`, `life`) and tells of it (`webhooks`). What is played is a
+//! `scenario`. Everything below the shell is plain functions to which the clock is an argument.
 
+mod account;
 mod answer;
 mod assumptions;
 mod chance;
@@ -18,14 +20,19 @@ mod client_id;
 mod connections;
 mod counts;
 mod envelope;
+mod events;
 mod fields;
+mod inquiries;
+mod intake;
 mod journal;
 mod kind;
 mod life;
 mod lookup;
 mod messages;
+mod moment;
 mod money;
 mod operation;
+mod plan;
 mod platform;
 mod reaction;
 mod refusal;
@@ -33,6 +40,8 @@ mod scenario;
 mod server;
 mod shell;
 mod stages;
+mod templates;
+mod webhooks;
 
 #[cfg(test)]
 mod contract_pairs;
@@ -42,7 +51,7 @@ mod desk;
 mod robustness;
 
 pub use assumptions::{ASSUMPTIONS, Assumption};
-pub use counts::{Counts, Tally};
+pub use counts::{ChannelTally, Counts, Funds, Tally};
 pub use journal::Journal;
 pub use money::{Money, NoAmount};
 pub use scenario::{

@@ -15,18 +15,19 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use futures_util::StreamExt;
 use jiff::Timestamp;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
 use super::answer::Answer;
 use super::counts::Counts;
-use super::envelope::{self, BODY_LIMIT, Request};
+use super::envelope::{self, BODY_LIMIT, Keys, Request};
 use super::journal::Sink;
 use super::platform::{Arrival, Platform};
+use super::scenario::Scenario;
 use crate::domain::Endpoint;
 
 /// What all connections share.
 pub(super) struct Shell {
-    key: SecretString,
+    keys: Keys,
     /// How long a body may take to arrive.
     body_timeout: Duration,
     /// Together, so that the journal's order is the order of execution.
@@ -42,8 +43,9 @@ enum Arrived {
 
 impl Shell {
     /// A platform that opens to `key` and writes to `sink`.
-    pub(super) fn new(key: SecretString, sink: Sink, body_timeout: Duration) -> Self {
-        Self { key, body_timeout, core: Mutex::new((Platform::default(), sink)) }
+    pub(super) fn new(key: &SecretString, sink: Sink, body_timeout: Duration) -> Self {
+        let scenario = Scenario::default();
+        Self { keys: Keys::of(&scenario, key), body_timeout, core: Mutex::new((Platform::new(scenario), sink)) }
     }
 
     /// What was taken and refused so far.
@@ -58,13 +60,13 @@ impl Shell {
 
     /// Executes a request; its journal is written before the answer is known to anybody.
     fn execute(&self, endpoint: Endpoint, remote: SocketAddr, request: Request) -> (StatusCode, Answer) {
-        let envelope = envelope::read(request, self.key.expose_secret());
+        let envelope = envelope::read(request, &self.keys);
         let mut core = self.core();
         let (platform, sink) = &mut *core;
         // The clock is read under the lock, so that times never run backwards in the journal.
         let arrival = Arrival { endpoint, remote, at: Timestamp::now() };
         let answer = sink.lines().and_then(|mut lines| {
-            let answer = platform.handle(arrival, envelope, &mut lines);
+            let answer = platform.handle(arrival, envelope, &mut lines).answer;
             sink.write(&lines).then_some(answer)
         });
         // Not the contract's status 200: whether it was executed is unknown, and the client has to see that.
