@@ -9,6 +9,7 @@ mod context;
 mod exit;
 mod gateway;
 mod init;
+mod online;
 mod output;
 mod preview;
 mod results;

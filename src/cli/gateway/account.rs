@@ -159,3 +159,71 @@ impl Account {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::cli::args::Arguments;
+    use crate::ledger::SqliteLedger;
+    use crate::manifest::{GatewaySearch, load_gateways};
+
+    /// An account on loopback with a ledger of its own.
+    async fn account(folder: &std::path::Path) -> Account {
+        let (file, key) = (folder.join("gateways.yaml"), folder.join("gateway.key"));
+        std::fs::write(&key, "s3cret").unwrap();
+        #[cfg(unix)]
+        std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let profile = "local:\n  base_url: http://127.0.0.1:1\n  api_key: { file: gateway.key }\n  rate: 30/s\n";
+        std::fs::write(&file, profile).unwrap();
+        let gateways = load_gateways(&GatewaySearch { explicit: Some(file), ..GatewaySearch::default() });
+        let profile = gateways.value.unwrap().profile("local").unwrap().clone();
+        let ledger = SqliteLedger::open(&folder.join("ledger.sqlite"), jiff::Timestamp::now).await.unwrap();
+        let arguments = <Arguments as clap::Parser>::parse_from(["campaign", "status"]);
+        Account::of(&Output::new(&arguments.global), &profile, Arc::new(ledger), PATIENCE).await.unwrap()
+    }
+
+    fn failed(cause: UnansweredCause) -> Unanswered {
+        Unanswered { cause, reason: "why".into(), undone: true }
+    }
+
+    #[tokio::test]
+    async fn only_a_question_is_asked_again_and_only_once_after_no_connection() {
+        let folder = tempfile::tempdir().unwrap();
+        let account = account(folder.path()).await;
+        let table = [
+            (true, UnansweredCause::NotConnected, 2),
+            (false, UnansweredCause::NotConnected, 1),
+            (true, UnansweredCause::Unclear, 1),
+            (true, UnansweredCause::Refused, 1),
+            (true, UnansweredCause::KeyRefused, 1),
+        ];
+        for (reads_only, cause, expected) in table {
+            let asked = Cell::new(0);
+            let answer = account.paced((1, reads_only), || {
+                asked.set(asked.get() + 1);
+                std::future::ready(Err::<(), _>(failed(cause)))
+            });
+            assert_eq!(answer.await.unwrap(), Err(failed(cause)));
+            assert_eq!(asked.get(), expected, "{reads_only} {cause:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_wait_that_the_gateway_asks_for_holds_for_every_process_on_the_ledger() {
+        let folder = tempfile::tempdir().unwrap();
+        let account = account(folder.path()).await;
+        let slow = || failed(UnansweredCause::SlowDown(Some(Duration::from_secs(60))));
+        let answer = account.paced((1, true), || std::future::ready(Err::<(), _>(slow()))).await;
+        assert!(answer.unwrap().is_err());
+        let wait = account.ledger.reserve(&account.profile.account, 1, None).await.unwrap();
+        assert!(wait > Duration::from_secs(50), "{wait:?}");
+    }
+
+    #[tokio::test]
+    async fn an_envelope_holds_no_more_questions_than_the_profile_allows_in_a_second() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(account(folder.path()).await.most_at_once(), 30);
+    }
+}

@@ -10,21 +10,20 @@ use crate::cli::exit::Failure;
 use crate::cli::survey::blocking;
 
 /// A change that needs a yes, unless it stays on this machine or was agreed to beforehand.
-pub(super) struct Consent<'a> {
-    context: &'a Context,
+pub(super) struct Consent {
     /// The word that a person types for yes.
     verb: &'static str,
     needed: bool,
 }
 
-impl<'a> Consent<'a> {
+impl Consent {
     /// Finds out whether a yes is needed. Asks nobody yet, so that nothing is looked up in vain.
     ///
     /// # Errors
     /// When it is needed and nobody can be asked.
     pub(super) fn to(
         verb: &'static str,
-        context: &'a Context,
+        context: &Context,
         account: &Account,
         agreed: &Agreed,
     ) -> Result<Self, Failure> {
@@ -35,7 +34,7 @@ impl<'a> Consent<'a> {
                 account.profile.name
             )));
         }
-        Ok(Self { context, verb, needed })
+        Ok(Self { verb, needed })
     }
 
     /// Shows what will happen and has the word typed.
