@@ -5,6 +5,7 @@
 
 mod support;
 
+mod account;
 mod answers;
 mod cli;
 mod delivery;

@@ -69,7 +69,7 @@ pub(super) enum Command {
     Status(StatusArgs),
     /// Write the results of a run as CSV
     Results(ResultsArgs),
-    /// Manage what is known of gateways
+    /// Ask about the account of a gateway, and manage its templates
     #[command(subcommand)]
     Gateway(GatewayCommand),
     /// Run the emulated gateway to rehearse against
@@ -97,6 +97,12 @@ pub(super) struct CheckArgs {
     /// Campaign files
     #[arg(required = true, value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
+    /// Ask the gateway too: whether it takes the key, knows the sender names, and has enough money
+    #[arg(long)]
+    pub(super) online: bool,
+    /// Check for this gateway instead of the campaign's
+    #[arg(long, value_name = "NAME")]
+    pub(super) gateway: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -141,6 +147,9 @@ pub(super) struct RunArgs {
     /// Do not stop because of rejected messages
     #[arg(long)]
     pub(super) keep_going: bool,
+    /// Do not ask a live gateway about key, sender names and money first
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(super) offline: bool,
     /// In a rehearsal, keep the pace of the real run
     #[arg(long)]
     pub(super) real_time: bool,
@@ -182,11 +191,119 @@ fn state(name: &str) -> Result<State, String> {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum GatewayCommand {
+    /// Show how much money is left
+    Balance(Through),
+    /// Show the sender names and whether they are verified
+    Senders(Through),
+    /// Show what became of messages
+    Status(MessageArgs),
+    /// List, create or delete SMS templates
+    #[command(subcommand)]
+    Templates(SmsTemplatesCommand),
+    /// List, create or delete Viber templates
+    #[command(subcommand)]
+    ViberTemplates(ViberTemplatesCommand),
     /// Accept that a profile's host has changed
     Trust {
         /// The profile's name
         name: String,
     },
+}
+
+/// The account that a command is about.
+#[derive(Debug, Args)]
+pub(super) struct Through {
+    /// The gateway's profile [default: the only one of gateways.yaml]
+    #[arg(long, value_name = "NAME")]
+    pub(super) gateway: Option<String>,
+}
+
+/// A yes that is given beforehand.
+#[derive(Debug, Args)]
+pub(super) struct Agreed {
+    /// Do it without asking
+    #[arg(short, long)]
+    pub(super) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MessageArgs {
+    /// Identifiers of messages: `id` in the results, or `msg_id` with --msg-id
+    #[arg(required = true, value_name = "ID")]
+    pub(super) ids: Vec<String>,
+    /// The identifiers are the gateway's
+    #[arg(long)]
+    pub(super) msg_id: bool,
+    #[command(flatten)]
+    pub(super) through: Through,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SmsTemplatesCommand {
+    /// Show the SMS templates
+    List(Through),
+    /// Create an SMS template
+    Create {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        text: TextArgs,
+        #[command(flatten)]
+        agreed: Agreed,
+        #[command(flatten)]
+        through: Through,
+    },
+    /// Delete an SMS template
+    Delete {
+        /// Its number in the list
+        id: u64,
+        #[command(flatten)]
+        agreed: Agreed,
+        #[command(flatten)]
+        through: Through,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ViberTemplatesCommand {
+    /// Show the Viber templates
+    List(Through),
+    /// Create a Viber template, which the gateway then looks over
+    Create {
+        /// The sender name that it is for
+        #[arg(long)]
+        signature: String,
+        #[command(flatten)]
+        text: TextArgs,
+        #[command(flatten)]
+        agreed: Agreed,
+        #[command(flatten)]
+        through: Through,
+    },
+    /// Delete a Viber template
+    Delete {
+        /// Its number in the list
+        id: u64,
+        /// Its text, which the gateway wants as well [default: the text in the list]
+        #[arg(long)]
+        text: Option<String>,
+        #[command(flatten)]
+        agreed: Agreed,
+        #[command(flatten)]
+        through: Through,
+    },
+}
+
+/// The text of a template: typed, or in a file.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(super) struct TextArgs {
+    /// The text
+    #[arg(long)]
+    pub(super) text: Option<String>,
+    /// The file with the text; its last line break is dropped
+    #[arg(long, value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

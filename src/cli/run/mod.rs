@@ -3,6 +3,7 @@
 mod begin;
 mod dry;
 mod ending;
+mod online;
 mod resume;
 mod send;
 

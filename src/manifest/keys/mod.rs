@@ -73,6 +73,8 @@ pub(crate) enum Shape {
     Rate,
     /// A percentage.
     Share,
+    /// An amount of money, not below nothing.
+    Amount,
     /// One of some words.
     OneOf {
         /// The words that are allowed.

@@ -2,7 +2,7 @@
 
 use super::hint::{hint, is_planned};
 use super::{CHANNELS, Key, Mark, Shape, campaign::TEXT_FILE, channel_item, find, names};
-use crate::domain::Channel;
+use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, did_you_mean, list};
 use crate::manifest::report::Report;
 use crate::manifest::value::{Rate, Seconds, Share};
@@ -101,6 +101,7 @@ fn is_collection(shape: Shape) -> bool {
         | Shape::Seconds { .. }
         | Shape::Rate
         | Shape::Share
+        | Shape::Amount
         | Shape::OneOf { .. } => false,
     }
 }
@@ -122,6 +123,9 @@ fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
         }
         Shape::Rate => text.parse::<Rate>().err().map(|_| "wrong-type"),
         Shape::Share => text.parse::<Share>().err().map(|_| "wrong-type"),
+        Shape::Amount => {
+            text.parse::<Amount>().map_or(Some("wrong-type"), |price| price.is_negative().then_some("out-of-range"))
+        }
         Shape::OneOf { now, .. } if now.contains(&text) => None,
         Shape::OneOf { later, .. } if later.contains(&text) => {
             let finding = Finding::error("not-supported", format!("`{}: {text}` is not supported yet", key.name));
@@ -166,6 +170,7 @@ fn expected(shape: Shape) -> String {
         Shape::Seconds { least, most } => format!("a time from {} to {}", Seconds(least), Seconds(most)),
         Shape::Rate => "a rate such as `10/s`, `600/min` or `unlimited`".into(),
         Shape::Share => "a percentage from `0%` to `100%`".into(),
+        Shape::Amount => "an amount of money such as `0.80`".into(),
         Shape::OneOf { now, .. } => list(now.iter().copied()),
         Shape::Map(_) | Shape::Properties => "a map of keys".into(),
         Shape::Texts => "a map of names and texts".into(),
