@@ -7,6 +7,7 @@ mod resume;
 mod send;
 
 pub(super) use ending::{file, left_out};
+pub(super) use send::{reach, rehearsal};
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use crate::ledger::{Ledger, Progress, Run};
 use crate::report::check_place;
 
 /// The key that the built-in sandbox and its client agree on.
-const REHEARSAL_KEY: &str = "rehearsal";
+pub(super) const REHEARSAL_KEY: &str = "rehearsal";
 
 pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure> {
     let inputs = Arc::new(survey::load(context, &args.file, args.gateway.as_deref())?);
