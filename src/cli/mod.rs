@@ -7,6 +7,7 @@ mod check;
 mod confirm;
 mod context;
 mod exit;
+mod gateway_once;
 mod init;
 mod output;
 mod preview;
@@ -29,6 +30,8 @@ use args::{Arguments, Command, GatewayCommand};
 use context::Context;
 use exit::Failure;
 use output::Output;
+
+use crate::delivery::OneOff;
 
 /// Runs one command line and returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -70,6 +73,8 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Status(args) => status::status(context, args.run.as_deref()).await,
         Command::Results(args) => results::results(context, args).await,
         Command::Gateway(GatewayCommand::Trust { name }) => trust::trust(context, &name).await,
+        Command::Gateway(GatewayCommand::Lookup(args)) => gateway_once::once(context, OneOff::Lookup, args).await,
+        Command::Gateway(GatewayCommand::Otp(args)) => gateway_once::once(context, OneOff::CodeCall, args).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
         Command::Schema => Ok(shell::schema(context)),
         Command::Completions { shell } => Ok(shell::completions(context, shell)),

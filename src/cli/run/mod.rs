@@ -21,7 +21,7 @@ use super::context::Context;
 use super::exit::{self, Failure};
 use super::signals;
 use super::survey::{self, Inputs, blocking};
-use crate::delivery::{Interrupt, RunFolder, RunLock};
+use crate::delivery::{Interrupt, OneOff, RunFolder, RunLock};
 use crate::ledger::{Ledger, Progress, Run};
 use crate::report::check_place;
 
@@ -29,6 +29,12 @@ use crate::report::check_place;
 pub(super) const REHEARSAL_KEY: &str = "rehearsal";
 
 pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure> {
+    if let Some(one_off) = args.file.to_str().and_then(OneOff::named).filter(|_| !args.file.exists()) {
+        let name = one_off.name();
+        return Err(Failure::wrong(format!(
+            "a {name} is not a campaign and is never repeated by itself; `campaign gateway --help` tells how to ask anew"
+        )));
+    }
     let inputs = Arc::new(survey::load(context, &args.file, args.gateway.as_deref())?);
     if !context.output.json {
         context.output.findings(&inputs.warnings);
