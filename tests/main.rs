@@ -11,4 +11,5 @@ mod delivery;
 mod examples;
 mod house;
 mod inputs;
+mod once;
 mod recovery;

@@ -112,7 +112,7 @@ impl Asking<'_> {
         for line in answer.map(lines).unwrap_or_default() {
             text += &format!("  {line}\n");
         }
-        for line in error {
+        if let Some(line) = error {
             text += &format!("  {}\n", harmless(line));
         }
         let rehearsal = if rehearsal { " (this was a rehearsal: no gateway was asked)" } else { "" };
