@@ -12,5 +12,6 @@ mod delivery;
 mod examples;
 mod house;
 mod inputs;
+mod once;
 mod recovery;
 mod rehearsal;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use secrecy::SecretString;
 
 use crate::domain::RowSet;
 use crate::ledger::State;
@@ -208,6 +209,25 @@ pub(super) enum GatewayCommand {
         /// The profile's name
         name: String,
     },
+    /// Look a number up: whether it is valid, and whose it is; costs money, the subscriber notices nothing
+    Lookup(OneOffArgs),
+    /// Call a phone from a number whose last four digits are a one-time code, and print the code; costs money
+    Otp(OneOffArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OneOffArgs {
+    /// The number: international, or national with --region
+    pub(super) phone: SecretString,
+    /// The profile to ask through, or `sandbox` [default: the only profile there is]
+    #[arg(long, value_name = "NAME")]
+    pub(super) gateway: Option<String>,
+    /// The country of a national number, such as UA
+    #[arg(long, value_name = "ISO")]
+    pub(super) region: Option<String>,
+    /// Do it without asking
+    #[arg(short, long)]
+    pub(super) yes: bool,
 }
 
 /// The account that a command is about.

@@ -30,7 +30,8 @@ pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, 
     let sandbox = Sandbox::start(settings)
         .await
         .map_err(|error| Failure::wrong(format!("the sandbox cannot start on {}: {error}", args.listen)))?;
-    let (base_url, async_url, key) = (sandbox.base_url(), sandbox.async_url(), sandbox.key().expose_secret().to_owned());
+    let (base_url, async_url, key) =
+        (sandbox.base_url(), sandbox.async_url(), sandbox.key().expose_secret().to_owned());
     if context.output.json {
         context.output.object(&json!({ "base_url": base_url, "async_url": async_url, "key": key }));
     } else {

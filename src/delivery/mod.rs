@@ -12,9 +12,10 @@ mod event;
 mod feed;
 mod follow_up;
 mod frozen;
-
 mod gate;
 mod lock;
+mod once;
+mod one_off;
 mod ramp;
 mod standing;
 mod stop;
@@ -26,7 +27,8 @@ pub use engine::send;
 pub use event::{Event, Observer};
 pub use feed::{Feed, Selection, feed};
 pub use frozen::{Frozen, RunFolder};
-
 pub use lock::RunLock;
+pub use once::{Once, Single, send_once};
+pub use one_off::OneOff;
 pub use standing::Standing;
 pub use stop::{Interrupt, Stop, StopKind};

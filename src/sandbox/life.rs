@@ -36,20 +36,17 @@ pub(super) enum Failure {
 
 /// Which of the scenario's behaviours a message follows in a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rule {
-    /// The channel's own.
-    Usual(Channel),
-    /// That of the exception with this index.
-    Exception(u32),
+pub(super) struct Rule {
+    channel: Channel,
+    /// The exception that applies, by its index; nothing for the channel's own behaviour.
+    exception: Option<u32>,
 }
 
 impl Rule {
     /// How messages fare that follow it.
     pub(super) fn behaviour(self, scenario: &Scenario) -> &Behaviour {
-        match self {
-            Rule::Usual(channel) => scenario.behaviours.of(channel),
-            Rule::Exception(index) => &scenario.exceptions[index as usize].behaviour,
-        }
+        let exception = self.exception.and_then(|index| scenario.exceptions.get(index as usize));
+        exception.map_or(&scenario.behaviours, |exception| &exception.behaviours).of(self.channel)
     }
 }
 
@@ -144,8 +141,7 @@ impl Life<'_> {
             exception.channel.is_none_or(|only| only == channel)
                 && exception.when.holds_for_message(self.chance(Draw::Exception, *index), self.facts)
         });
-        let first = applying.next().and_then(|(index, _)| u32::try_from(index).ok());
-        first.map_or(Rule::Usual(channel), Rule::Exception)
+        Rule { channel, exception: applying.next().and_then(|(index, _)| u32::try_from(index).ok()) }
     }
 
     /// How the channel's try ends: delivered, or on to the next channel, or failed.

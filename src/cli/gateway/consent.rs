@@ -1,13 +1,11 @@
 //! Asking for a yes before something changes on a live account.
 
-use std::io::{BufRead as _, Write as _};
-
 use super::Account;
 use super::show::harmless;
 use crate::cli::args::Agreed;
+use crate::cli::confirm::typed;
 use crate::cli::context::Context;
 use crate::cli::exit::Failure;
-use crate::cli::survey::blocking;
 
 /// A change that needs a yes, unless it stays on this machine or was agreed to beforehand.
 pub(super) struct Consent {
@@ -49,19 +47,7 @@ impl Consent {
             profile.base_url.host(),
             harmless(what)
         );
-        let typed = blocking(move || {
-            {
-                let mut out = std::io::stderr().lock();
-                // A terminal that cannot be written to cannot be read from either.
-                let _ = out.write_all(text.as_bytes());
-                let _ = out.flush();
-            }
-            let mut typed = String::new();
-            let _ = std::io::stdin().lock().read_line(&mut typed);
-            Ok(typed)
-        })
-        .await?;
-        if typed.trim() == verb {
+        if typed(text).await?.trim() == verb {
             Ok(())
         } else {
             Err(Failure::wrong(format!("nothing was done: `{verb}` was not typed")))

@@ -19,13 +19,14 @@ pub(super) fn chosen(context: &Context, through: &Through) -> Result<Profile, Fa
     }
 }
 
-fn only(context: &Context) -> Result<Profile, Failure> {
+/// The only profile that there is.
+pub(super) fn only(context: &Context) -> Result<Profile, Failure> {
     let gateways = survey::gateways(context, None)?;
     match gateways.profiles() {
         [one] => Ok(one.clone()),
         [] => Err(Failure::wrong(
             "there is no gateway to ask; write its profile into gateways.yaml, or start `campaign sandbox`, which \
-             prints a profile",
+             prints one",
         )),
         several => Err(Failure::wrong(format!(
             "there are several gateways; say which with `--gateway NAME`: {}",

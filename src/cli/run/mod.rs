@@ -8,6 +8,7 @@ mod resume;
 mod send;
 
 pub(super) use ending::{file, left_out};
+pub(super) use send::{reach, rehearsal};
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,15 +23,21 @@ use super::exit::{self, Failure};
 use super::sandbox;
 use super::signals;
 use super::survey::{self, Inputs, blocking};
-use crate::delivery::{Interrupt, RunFolder, RunLock};
+use crate::delivery::{Interrupt, OneOff, RunFolder, RunLock};
 use crate::ledger::{Ledger, Progress, Run};
 use crate::report::check_place;
 use crate::sandbox::Scenario;
 
 /// The key that the built-in sandbox and its client agree on.
-const REHEARSAL_KEY: &str = "rehearsal";
+pub(super) const REHEARSAL_KEY: &str = "rehearsal";
 
 pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure> {
+    if let Some(one_off) = args.file.to_str().and_then(OneOff::named).filter(|_| !args.file.exists()) {
+        let name = one_off.name();
+        return Err(Failure::wrong(format!(
+            "a {name} is not a campaign and is never repeated by itself; `campaign gateway --help` tells how to ask anew"
+        )));
+    }
     let inputs = Arc::new(survey::load(context, &args.file, args.gateway.as_deref())?);
     if !context.output.json {
         context.output.findings(&inputs.warnings);

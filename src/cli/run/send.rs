@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{Selected, Start};
 use crate::check::{Prepared, Tee, Texts, prepare};
@@ -16,11 +16,12 @@ use crate::cli::survey::blocking;
 use crate::delivery::{
     Conditions, Ending, Frozen, Limits, Observer, RunFolder, Selection, Standing, Stop, StopKind, feed, send,
 };
+use crate::domain::Endpoint;
 use crate::gateway::{Address, Gateway, JsonApi, Rules};
 use crate::ledger::{Owner, Run, State};
-use crate::manifest::{Delivery, Rate};
+use crate::manifest::{Delivery, Profile, Rate};
 use crate::report::Progress;
-use crate::sandbox::{Sandbox, Settings};
+use crate::sandbox::{Sandbox, Scenario, Settings};
 
 /// How long an asynchronous start asks about its first messages.
 const CANARY: Duration = Duration::from_secs(10);
@@ -40,8 +41,11 @@ impl Start<'_> {
         }
         let standing = runs::standing(self.ledger.as_ref(), &run, true).await?;
         let (frozen, prepared) = thaw(folder).await?;
-        let sandbox = self.sandbox().await?;
-        let gateway = self.gateway(&frozen, sandbox.as_ref())?;
+        let profile = self.inputs.profile.as_ref();
+        let sandbox =
+            if profile.is_some() { None } else { Some(rehearsal(&self.key, Arc::clone(&self.scenario)).await?) };
+        let way = (frozen.brief.endpoint, self.inputs.campaign.delivery.timeout);
+        let gateway = reach(profile, sandbox.as_ref(), way, &self.key)?;
         let ending = self.engine(&run, owner, gateway, prepared, &standing).await;
         tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
         if let Some(sandbox) = sandbox {
@@ -104,50 +108,48 @@ impl Start<'_> {
             canary: if rehearsal { Duration::ZERO } else { CANARY },
         }
     }
+}
 
-    /// The built-in sandbox, for a rehearsal.
-    async fn sandbox(&self) -> Result<Option<Sandbox>, Failure> {
-        if self.inputs.profile.is_some() {
-            return Ok(None);
-        }
-        let settings = Settings {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            key: self.key.clone(),
-            scenario: Arc::clone(&self.scenario),
-            ..Settings::default()
-        };
-        let sandbox = Sandbox::start(settings).await;
-        sandbox
-            .map(Some)
-            .map_err(|error| Failure::new(exit::BUG, format!("the built-in sandbox cannot start: {error}")))
-    }
+/// The built-in sandbox, for a rehearsal.
+pub(in crate::cli) async fn rehearsal(key: &SecretString, scenario: Arc<Scenario>) -> Result<Sandbox, Failure> {
+    let settings = Settings {
+        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        key: key.clone(),
+        scenario,
+        ..Settings::default()
+    };
+    let sandbox = Sandbox::start(settings).await;
+    sandbox.map_err(|error| Failure::new(exit::BUG, format!("the built-in sandbox cannot start: {error}")))
+}
 
-    fn gateway(&self, frozen: &Frozen, sandbox: Option<&Sandbox>) -> Result<Arc<dyn Gateway>, Failure> {
-        let profile = self.inputs.profile.as_ref();
-        let base_url = match (profile, sandbox) {
-            (Some(profile), _) => profile.base_url.as_str().to_owned(),
-            (None, Some(sandbox)) => sandbox.base_url(),
-            (None, None) => String::new(),
-        };
-        let async_url = match (profile, sandbox) {
-            (Some(profile), _) => profile.async_url.as_ref().map_or_else(String::new, |url| url.as_str().to_owned()),
-            (None, Some(sandbox)) => sandbox.async_url(),
-            (None, None) => String::new(),
-        };
-        let proxy = profile.and_then(|profile| profile.proxy.clone());
-        let timeout = self.inputs.campaign.delivery.timeout;
-        let address = Address { base_url, async_url, proxy, timeout };
-        let rehearsed = || Rules { trust_status: Vec::new(), fatal_errors: vec!["Not enough money".to_owned()] };
-        let rules = profile.map_or_else(rehearsed, |profile| Rules {
-            trust_status: profile.trust_status.clone(),
-            fatal_errors: profile.fatal_errors.clone(),
-        });
-        // A scenario may have given the sandbox a key of its own.
-        let key = sandbox.map_or(&self.key, Sandbox::key).expose_secret().to_owned().into();
-        let api = JsonApi::new(&address, frozen.brief.endpoint, key, rules)
-            .map_err(|error| Failure::wrong(error.to_string()))?;
-        Ok(Arc::new(api))
-    }
+/// The gateway of the profile, or the built-in sandbox where there is none.
+pub(in crate::cli) fn reach(
+    profile: Option<&Profile>,
+    sandbox: Option<&Sandbox>,
+    (endpoint, timeout): (Endpoint, Duration),
+    key: &SecretString,
+) -> Result<Arc<dyn Gateway>, Failure> {
+    let base_url = match (profile, sandbox) {
+        (Some(profile), _) => profile.base_url.as_str().to_owned(),
+        (None, Some(sandbox)) => sandbox.base_url(),
+        (None, None) => String::new(),
+    };
+    let async_url = match (profile, sandbox) {
+        (Some(profile), _) => profile.async_url.as_ref().map_or_else(String::new, |url| url.as_str().to_owned()),
+        (None, Some(sandbox)) => sandbox.async_url(),
+        (None, None) => String::new(),
+    };
+    let proxy = profile.and_then(|profile| profile.proxy.clone());
+    let address = Address { base_url, async_url, proxy, timeout };
+    let rehearsed = || Rules { trust_status: Vec::new(), fatal_errors: vec!["Not enough money".to_owned()] };
+    let rules = profile.map_or_else(rehearsed, |profile| Rules {
+        trust_status: profile.trust_status.clone(),
+        fatal_errors: profile.fatal_errors.clone(),
+    });
+    // A scenario may have given the sandbox a key of its own.
+    let key = sandbox.map_or(key, Sandbox::key).expose_secret().to_owned().into();
+    let api = JsonApi::new(&address, endpoint, key, rules).map_err(|error| Failure::wrong(error.to_string()))?;
+    Ok(Arc::new(api))
 }
 
 fn limits(delivery: &Delivery, keep_going: bool) -> Limits {

@@ -111,8 +111,13 @@ fn a_reply_follows_the_reading_or_the_delivery() {
 #[test]
 fn the_first_exception_that_applies_takes_the_behaviours_place() {
     let suffix = |suffix: &str| When { suffix: Some(suffix.into()), ..When::default() };
-    let failing =
-        |when, channel, fails_as| Exception { when, channel, behaviour: Behaviour { fails_as, ..never(Channel::Sms) } };
+    let failing = |when, channel, fails_as: Status| {
+        let mut behaviours = Behaviours::default();
+        for each in Channel::ALL {
+            behaviours.set(each, Behaviour { fails_as: fails_as.clone(), ..never(each) });
+        }
+        Exception { when, channel, behaviours }
+    };
     let scenario = Scenario {
         exceptions: vec![
             failing(suffix("11"), Some(Channel::Viber), Status::Filtered),
