@@ -40,6 +40,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
         stopped: None,
         results: Some(results.display().to_string()),
         exit,
+        sandbox: serde_json::Value::Null,
         rehearsal: false,
         notes: left_out(&looked),
         next: command(&campaign.file, gateway),

@@ -4,6 +4,7 @@ mod begin;
 mod dry;
 mod ending;
 mod online;
+mod rehearsal;
 mod resume;
 mod send;
 

@@ -21,7 +21,7 @@ use crate::gateway::{Address, Gateway, JsonApi, Rules};
 use crate::ledger::{Owner, Run, State};
 use crate::manifest::{Delivery, Profile, Rate};
 use crate::report::Progress;
-use crate::sandbox::{Sandbox, Scenario, Settings};
+use crate::sandbox::{Counts, Sandbox, Scenario, Settings};
 
 /// How long an asynchronous start asks about its first messages.
 const CANARY: Duration = Duration::from_secs(10);
@@ -48,10 +48,19 @@ impl Start<'_> {
         let gateway = reach(profile, sandbox.as_ref(), way, &self.key)?;
         let ending = self.engine(&run, owner, gateway, prepared, &standing).await;
         tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
-        if let Some(sandbox) = sandbox {
-            sandbox.stop().await;
-        }
-        self.end(&run, owner, ending, standing.parts, began).await
+        let played = match sandbox {
+            Some(sandbox) => self.play_out(sandbox, &ending).await,
+            None => None,
+        };
+        self.end(&run, owner, ending, (standing.parts, began), played.as_ref()).await
+    }
+
+    /// Lets everything become of the messages that will, if a scenario says what; nobody waits for an interrupted one.
+    async fn play_out(&self, sandbox: Sandbox, ending: &Ending) -> Option<Counts> {
+        let interrupted = ending.stopped.as_ref().is_some_and(|stop| matches!(stop.kind, StopKind::Interrupted(_)));
+        let counts = if self.args.scenario.is_some() && !interrupted { Some(sandbox.run_out().await) } else { None };
+        sandbox.stop().await;
+        counts
     }
 
     /// The engine, with progress on the terminal.
