@@ -40,9 +40,9 @@ fn ten_thousand() -> Draft {
 /// What became of the messages, by the scenario.
 fn split() -> Value {
     json!({
-        "rcs": { "delivered": 4_000, "read": 3_000, "failed": 0, "spent": 2_480.0 },
-        "viber": { "delivered": 3_000, "read": 2_000, "failed": 0, "spent": 1_440.0 },
-        "sms": { "delivered": 2_000, "read": 0, "failed": 1_000, "spent": 2_580.0 },
+        "rcs": { "delivered": 4_000, "read": 3_000, "replied": 0, "failed": 0, "spent": 2_480.0 },
+        "viber": { "delivered": 3_000, "read": 2_000, "replied": 0, "failed": 0, "spent": 1_440.0 },
+        "sms": { "delivered": 2_000, "read": 0, "replied": 0, "failed": 1_000, "spent": 2_580.0 },
     })
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use super::{Start, rehearsal};
+use super::{Start, played};
 use crate::cli::exit::{self, Failure, code};
 use crate::cli::results::Source;
 use crate::cli::survey::Looked;
@@ -34,7 +34,7 @@ impl Start<'_> {
         }
         let mut code = code(kind, &ending.counts);
         let results = &self.inputs.campaign.results;
-        let mut notes = played.map(rehearsal::lines).unwrap_or_default();
+        let mut notes = played.map(played::lines).unwrap_or_default();
         notes.extend(self.notes(run, &ending));
         let mut written = None;
         if kind != Some(StopKind::NotOwner) {
@@ -79,7 +79,7 @@ impl Start<'_> {
             results: written,
             exit: code,
             rehearsal: run.gateway == SANDBOX,
-            sandbox: played.map_or(serde_json::Value::Null, rehearsal::json),
+            sandbox: played.map_or(serde_json::Value::Null, played::json),
             next: self.next(run, code, &ending.counts),
             notes,
         };

@@ -4,7 +4,7 @@ mod begin;
 mod dry;
 mod ending;
 mod online;
-mod rehearsal;
+mod played;
 mod resume;
 mod send;
 
