@@ -15,9 +15,12 @@ mod answer;
 mod assumptions;
 mod chance;
 mod client_id;
+mod clock;
 mod connections;
 mod counts;
+mod doorway;
 mod envelope;
+mod faults;
 mod fields;
 mod journal;
 mod kind;
@@ -27,6 +30,7 @@ mod messages;
 mod money;
 mod operation;
 mod platform;
+mod posting;
 mod reaction;
 mod refusal;
 mod scenario;
@@ -39,12 +43,15 @@ mod contract_pairs;
 #[cfg(test)]
 mod desk;
 #[cfg(test)]
+mod receiver;
+#[cfg(test)]
 mod robustness;
 
 pub use assumptions::{ASSUMPTIONS, Assumption};
 pub use counts::{Counts, Tally};
 pub use journal::Journal;
 pub use money::{Money, NoAmount};
+pub use posting::Hooks;
 pub use scenario::{
     Account, Behaviour, Behaviours, Blindness, Effect, Exception, Fault, Prices, Read, Reply, Scenario, SenderStatus,
     WebhookFault, Webhooks, When,

@@ -5,12 +5,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use secrecy::SecretString;
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::connections::{self, Timeouts};
+use super::connections::{self, Orders, Timeouts};
 use super::counts::Counts;
+use super::doorway::Doorway;
 use super::journal::{Journal, Sink};
 use super::shell::{self, Shell};
 
@@ -56,14 +56,18 @@ impl Sandbox {
     async fn start_with(settings: Settings, timeouts: Timeouts) -> io::Result<Self> {
         let Settings { listen, key, journal } = settings;
         let sink = Sink::open(&journal)?;
-        let listener = TcpListener::bind(listen)
-            .await
+        let doorway = Doorway::open(listen)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on `{listen}`: {error}")))?;
-        let address = listener.local_addr()?;
+        let address = doorway.address();
         let shell = Arc::new(Shell::new(key, sink, timeouts.body));
         let (stop, stopped) = oneshot::channel();
         let app = shell::router(Arc::clone(&shell));
-        let serving = tokio::spawn(connections::serve(listener, app, timeouts, stopped));
+        let serving = tokio::spawn(connections::serve(
+            doorway,
+            app,
+            timeouts,
+            Orders { doors: mpsc::unbounded_channel().1, stop: stopped },
+        ));
         Ok(Self { address, shell, stop, serving })
     }
 
