@@ -28,11 +28,14 @@ pub(super) struct Timeouts {
     pub body: Duration,
     /// For the requests under way when it stops.
     pub stop: Duration,
+    /// For the receivers of webhooks when everything runs out.
+    pub receivers: Duration,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { head: Duration::from_secs(30), body: Duration::from_secs(30), stop: Duration::from_secs(5) }
+        let (client, end) = (Duration::from_secs(30), Duration::from_secs(5));
+        Self { head: client, body: client, stop: end, receivers: end }
     }
 }
 
@@ -78,7 +81,7 @@ pub(super) async fn serve(mut doorway: Doorway, app: Router, timeouts: Timeouts,
             }
         }
     }
-    drop(doorway);
+    drop((doorway, orders));
     leave.send_replace(());
     // What outlasts this is aborted with `connections`.
     let ended = async { while connections.join_next().await.is_some() {} };

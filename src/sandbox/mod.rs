@@ -25,6 +25,7 @@ mod fields;
 mod journal;
 mod kind;
 mod life;
+mod live;
 mod lookup;
 mod messages;
 mod money;
@@ -37,11 +38,14 @@ mod scenario;
 mod server;
 mod shell;
 mod stages;
+mod ticker;
 
 #[cfg(test)]
 mod contract_pairs;
 #[cfg(test)]
 mod desk;
+#[cfg(test)]
+mod over_http;
 #[cfg(test)]
 mod receiver;
 #[cfg(test)]
