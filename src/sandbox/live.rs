@@ -82,13 +82,10 @@ impl Live {
         request: Request<'_>,
     ) -> Option<Reaction> {
         let envelope = envelope::read(request, &self.keys);
-        // What was due before it happens before it, though not all of it under one lock.
-        while self.core().advance()? {
-            tokio::task::yield_now().await;
-        }
-        let reaction = self.core().record(|platform, at, lines| {
-            platform.handle(Arrival { endpoint, remote, at }, envelope, lines)
-        });
+        self.catch_up().await?;
+        let reaction = self
+            .core()
+            .record(|platform, at, lines| platform.handle(Arrival { endpoint, remote, at }, envelope, lines));
         self.stirred.notify_one();
         reaction
     }
@@ -106,8 +103,9 @@ impl Live {
     }
 
     /// Takes note of what became of a webhook.
-    pub(super) fn posted(&self, webhook: u64, outcome: Posted) {
+    pub(super) async fn posted(&self, webhook: u64, outcome: Posted) {
         // Nobody would read of it in a journal that cannot be written; the shell tells of that to every client.
+        let _ = self.catch_up().await;
         let _ = self.core().record(|platform, at, lines| platform.posted(webhook, outcome, at, lines));
         self.stirred.notify_one();
     }
@@ -135,6 +133,16 @@ impl Live {
                 RunOut::Done => return,
             }
         }
+    }
+
+    /// Lets what is due happen before what comes now, though not all of it under one lock.
+    ///
+    /// Nothing comes back if the journal cannot be written.
+    async fn catch_up(&self) -> Option<()> {
+        while self.core().advance()? {
+            tokio::task::yield_now().await;
+        }
+        Some(())
     }
 
     /// What was taken and refused so far, and what became of it.

@@ -8,9 +8,11 @@
 //!
 //! From the outside in: [`Sandbox`] listens (`server`, `connections`), turns HTTP into bytes and
 //! back (`shell`), reads the bytes into operations (`envelope`, `operation`, `stages`, `fields`)
-//! and lets the `platform` execute them. Everything below the shell is plain functions to which
-//! the clock is an argument.
+//! and lets the `platform` execute them (`intake`, `inquiries`, with `account`, `templates`, `plan`).
+//! Time moves the messages on (`events`, `life`) and tells of it (`webhooks`). What is played is a
+//! `scenario`. Everything below the shell is plain functions to which the clock is an argument.
 
+mod account;
 mod answer;
 mod assumptions;
 mod chance;
@@ -20,16 +22,21 @@ mod connections;
 mod counts;
 mod doorway;
 mod envelope;
+mod events;
 mod faults;
 mod fields;
+mod inquiries;
+mod intake;
 mod journal;
 mod kind;
 mod life;
 mod live;
 mod lookup;
 mod messages;
+mod moment;
 mod money;
 mod operation;
+mod plan;
 mod platform;
 mod posting;
 mod reaction;
@@ -37,8 +44,11 @@ mod refusal;
 mod scenario;
 mod server;
 mod shell;
+mod spoil;
 mod stages;
+mod templates;
 mod ticker;
+mod webhooks;
 
 #[cfg(test)]
 mod contract_pairs;
@@ -52,7 +62,7 @@ mod receiver;
 mod robustness;
 
 pub use assumptions::{ASSUMPTIONS, Assumption};
-pub use counts::{Counts, Tally};
+pub use counts::{ChannelTally, Counts, Funds, Tally};
 pub use journal::Journal;
 pub use money::{Money, NoAmount};
 pub use posting::Hooks;

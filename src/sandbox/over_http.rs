@@ -67,7 +67,12 @@ impl Client {
 
     /// Sends one SMS; the answer, if one begins.
     async fn send(&mut self, id: u64) -> Option<Heard> {
-        self.0.write_all(&request(&[sms(id)])).await.ok()?;
+        self.ask(&[sms(id)]).await
+    }
+
+    /// Sends these operations; the answer, if one begins.
+    async fn ask(&mut self, operations: &[Value]) -> Option<Heard> {
+        self.0.write_all(&request(operations)).await.ok()?;
         self.hear().await
     }
 
@@ -104,7 +109,9 @@ fn faults(sandbox: &Sandbox) -> Vec<(u64, String)> {
     let journal = sandbox.journal();
     let lines = journal.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let faults = lines.filter(|line| line["event"] == "fault");
-    faults.map(|line| (line["envelope"].as_u64().expect("a number"), line["fault"].as_str().expect("a name").into())).collect()
+    faults
+        .map(|line| (line["envelope"].as_u64().expect("a number"), line["fault"].as_str().expect("a name").into()))
+        .collect()
 }
 
 #[tokio::test]
@@ -226,8 +233,7 @@ async fn items_are_reordered_missing_and_about_somebody_else() {
     let mut client = Client::to(&sandbox).await;
     let mut answers = Vec::new();
     for _ in 0..3 {
-        client.0.write_all(&request(&[sms(1), sms(2), sms(3)])).await.expect("sent");
-        let answer = client.hear().await.expect("an answer").json();
+        let answer = client.ask(&[sms(1), sms(2), sms(3)]).await.expect("an answer").json();
         let ids = answer["data"].as_array().expect("items").iter().map(|item| item["data"]["id"].as_u64());
         answers.push(ids.collect::<Option<Vec<_>>>().expect("identifiers"));
     }
@@ -242,8 +248,8 @@ async fn what_sends_nothing_meets_no_fault_and_is_not_counted() {
     let sandbox = playing([(1, Effect::Dropped)]).await;
     let mut client = Client::to(&sandbox).await;
     for _ in 0..3 {
-        client.0.write_all(&request(&[json!({"type": "balance"})])).await.expect("sent");
-        assert_eq!(client.hear().await.expect("an answer").json()["success"], true);
+        let answer = client.ask(&[json!({"type": "balance"})]).await.expect("an answer");
+        assert_eq!(answer.json()["success"], true);
     }
     assert!(client.send(1).await.is_none(), "the first that holds a send");
 }
@@ -257,7 +263,7 @@ async fn webhooks_come_by_themselves_and_as_often_as_the_scenario_says() {
         let sandbox = start(scenario).await;
         let mut message = sms(1);
         message["hook"] = receiver.url("/?token=1").into();
-        Client::to(&sandbox).await.0.write_all(&request(&[message])).await.expect("sent");
+        Client::to(&sandbox).await.ask(&[message]).await.expect("an answer");
         for _ in 0..expected {
             assert_eq!(receiver.next().await.json()["status"], "DELIVERED", "{fault:?}");
         }
@@ -280,10 +286,7 @@ async fn a_late_webhook_comes_after_the_others() {
         message
     };
     let messages = [message(1, 380_501_234_567), message(2, 380_501_234_568)];
-    Client::to(&sandbox).await.0.write_all(&request(&messages)).await.expect("sent");
-    while sandbox.counts().messages < 2 {
-        tokio::task::yield_now().await;
-    }
+    Client::to(&sandbox).await.ask(&messages).await.expect("an answer");
     sandbox.run_out().await;
     assert_eq!([receiver.next().await.json()["id"].clone(), receiver.next().await.json()["id"].clone()], ["2", "1"]);
 }
@@ -295,10 +298,7 @@ async fn running_out_waits_for_receivers_that_answer_and_not_for_ever_for_those_
     let sandbox = Sandbox::start_with(Settings::default(), short).await.expect("a sandbox");
     let mut message = sms(1);
     message["hook"] = format!("http://{}/", deaf.local_addr().expect("an address")).into();
-    Client::to(&sandbox).await.0.write_all(&request(&[message])).await.expect("sent");
-    while sandbox.counts().messages == 0 {
-        tokio::task::yield_now().await;
-    }
+    Client::to(&sandbox).await.ask(&[message]).await.expect("an answer");
     let ran_out = tokio::time::timeout(PATIENCE, sandbox.run_out()).await.expect("an end");
     assert_eq!(ran_out.statuses.get("DELIVERED"), Some(&1));
     sandbox.stop().await;

@@ -39,5 +39,5 @@ pub(super) async fn keep_time(live: Arc<Live>, courier: Courier) {
 async fn bring(live: Arc<Live>, courier: Courier, post: Post) {
     let webhook = post.webhook;
     let outcome = courier.bring(post).await;
-    live.posted(webhook, outcome);
+    live.posted(webhook, outcome).await;
 }

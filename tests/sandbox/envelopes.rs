@@ -75,7 +75,7 @@ fn the_asynchronous_answer_is_an_identifier_and_nothing_else() {
     let mut seen = Vec::new();
     for _ in 0..3 {
         let answer = stand.envelope(ASYNC, &envelope(&operations));
-        let members: Vec<_> = answer.as_object().expect("an object").keys().collect();
+        let members: Vec<_> = answer.as_object().expect("an object").keys().map(String::as_str).collect();
         assert_eq!((answer["success"].clone(), members), (json!(true), vec!["request_id", "success"]));
         let id = answer["request_id"].as_str().expect("a string").to_owned();
         assert!(!id.is_empty() && !seen.contains(&id), "{id} after {seen:?}");

@@ -121,7 +121,8 @@ fn who_cannot_pay_gets_an_item_that_failed_and_nothing_is_taken() {
 #[test]
 fn an_error_of_the_scenario_comes_as_the_gateway_would_tell_it() {
     let always = |effect| vec![Fault { when: When::default(), effect }];
-    let stand = Stand::playing(Scenario { faults: always(Effect::ItemError("No route".into())), ..Scenario::default() });
+    let stand =
+        Stand::playing(Scenario { faults: always(Effect::ItemError("No route".into())), ..Scenario::default() });
     let items = stand.items(&[example("sms", 1), json!({"type": "balance"})]);
     assert_eq!(items[0], json!({"success": false, "error": "No route", "data": {"id": 1}}));
     assert_eq!(items[1]["success"], true);

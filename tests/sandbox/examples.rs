@@ -59,9 +59,12 @@ pub(super) fn example(kind: &str, id: u64) -> Value {
             let voice = json!({"gender": "female", "language": "uk-UA", "name": "uk-UA-Standard-A"});
             of(&[&to, &json!({"message": "Hello", "voice": voice})])
         }
-        "pipeline" => of(&[&to, &json!({"pipeline": ["viber", "sms"],
+        "pipeline" => of(&[
+            &to,
+            &json!({"pipeline": ["viber", "sms"],
             "viber": {"message": "Hi", "signature": "OlenaCo", "type": "text"},
-            "sms": {"message": "Hi", "signature": "OlenaCo"}})]),
+            "sms": {"message": "Hi", "signature": "OlenaCo"}}),
+        ]),
         other => panic!("no example of {other}"),
     };
     let fields = parts.iter().filter_map(Value::as_object).cloned().flatten();

@@ -21,9 +21,30 @@ const MEMORY: u64 = 256 << 10;
 
 /// What stands in for a value.
 const ODD: [&str; 24] = [
-    "null", "true", "-1", "0", "1e308", "1e999", "-0.0", "9007199254740993", "18446744073709551616", "\"\"", "\" \"",
-    "\"\\u0000\"", "\"\\ud800\"", "\"\u{feff}\"", "\"я\"", "[]", "[[[[[]]]]]", "{}", "{\"a\":{\"a\":{}}}", "\"sms\"",
-    "\"pipeline\"", "[\"sms\",\"sms\"]", "\"380501234567,380671234567\"", "\"http://127.0.0.1:1/\"",
+    "null",
+    "true",
+    "-1",
+    "0",
+    "1e308",
+    "1e999",
+    "-0.0",
+    "9007199254740993",
+    "18446744073709551616",
+    "\"\"",
+    "\" \"",
+    "\"\\u0000\"",
+    "\"\\ud800\"",
+    "\"\u{feff}\"",
+    "\"я\"",
+    "[]",
+    "[[[[[]]]]]",
+    "{}",
+    "{\"a\":{\"a\":{}}}",
+    "\"sms\"",
+    "\"pipeline\"",
+    "[\"sms\",\"sms\"]",
+    "\"380501234567,380671234567\"",
+    "\"http://127.0.0.1:1/\"",
 ];
 
 /// Bodies that are good, to be spoilt.
@@ -105,7 +126,9 @@ impl Line {
             assert!(number > 0 || line.starts_with("HTTP/1.1 200 "), "`{line}` to {}", asked());
             match line.to_ascii_lowercase().trim_end() {
                 "" => break,
-                line => length = line.strip_prefix("content-length: ").map_or(length, |it| it.parse().expect("a length")),
+                line => {
+                    length = line.strip_prefix("content-length: ").map_or(length, |it| it.parse().expect("a length"))
+                }
             }
         }
         let mut answer = vec![0; length];

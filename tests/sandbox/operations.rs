@@ -73,7 +73,8 @@ fn a_viber_message_has_what_its_type_shows() {
     let stand = Stand::new();
     let (text, image) = (("viber_message", json!("Hi")), ("viber_image", json!("https://cdn.example/a.png")));
     let (link, button) = (("viber_link", json!("https://shop.example/")), ("viber_button", json!("Shop")));
-    let card = json!({"caption": "A", "image": "https://cdn.example/a.png", "url": "https://shop.example/", "button": "Buy"});
+    let card =
+        json!({"caption": "A", "image": "https://cdn.example/a.png", "url": "https://shop.example/", "button": "Buy"});
     let cards = ("viber_carousel", json!([card, card]));
     for (kind, fields) in [
         ("text", vec![&text]),

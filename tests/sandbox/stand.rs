@@ -67,8 +67,9 @@ impl Stand {
         let mut stream = TcpStream::connect(address).expect("a connection");
         let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
         let length = body.len();
-        let head =
-            format!("POST {path} HTTP/1.1\r\nHost: a\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: a\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
         stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).expect("sent");
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).expect("an answer");
