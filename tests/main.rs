@@ -15,3 +15,4 @@ mod inputs;
 mod once;
 mod recovery;
 mod rehearsal;
+mod sandbox;

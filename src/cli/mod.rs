@@ -31,7 +31,6 @@ use context::Context;
 use exit::Failure;
 use output::Output;
 
-use crate::delivery::OneOff;
 
 /// Runs one command line and returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {

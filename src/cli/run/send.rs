@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -121,12 +120,7 @@ impl Start<'_> {
 
 /// The built-in sandbox, for a rehearsal.
 pub(in crate::cli) async fn rehearsal(key: &SecretString, scenario: Arc<Scenario>) -> Result<Sandbox, Failure> {
-    let settings = Settings {
-        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        key: key.clone(),
-        scenario,
-        ..Settings::default()
-    };
+    let settings = Settings { key: key.clone(), scenario, ..Settings::default() };
     let sandbox = Sandbox::start(settings).await;
     sandbox.map_err(|error| Failure::new(exit::BUG, format!("the built-in sandbox cannot start: {error}")))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use proptest::prelude::*;
 
-use super::super::scenario::{Exception, Read, Reply, When};
+use super::super::scenario::{Behaviours, Exception, Read, Reply, When};
 use super::*;
 use crate::domain::{Endpoint, Phone, Status};
 use crate::manifest::Share;

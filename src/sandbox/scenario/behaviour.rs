@@ -96,7 +96,7 @@ impl Behaviour {
 
 /// Whether the channel tells that a message was read.
 #[must_use]
-pub(in crate::sandbox) fn knows_read(channel: Channel) -> bool {
+fn knows_read(channel: Channel) -> bool {
     match channel {
         Channel::Viber | Channel::Rcs | Channel::Telegram | Channel::Whatsapp => true,
         Channel::Sms | Channel::Voice | Channel::Hlr | Channel::CallOtp => false,

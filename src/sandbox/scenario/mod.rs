@@ -12,7 +12,6 @@ mod load;
 #[cfg(test)]
 mod tests;
 
-pub(super) use behaviour::knows_read;
 pub use behaviour::{Behaviour, Behaviours, Exception, Read, Reply};
 pub use fault::{Blindness, Effect, Fault, WebhookFault, When};
 pub use load::load_scenario;
