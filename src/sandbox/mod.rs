@@ -48,6 +48,8 @@ mod contract_pairs;
 #[cfg(test)]
 mod desk;
 #[cfg(test)]
+mod rehearsals;
+#[cfg(test)]
 mod robustness;
 
 pub use assumptions::{ASSUMPTIONS, Assumption};
