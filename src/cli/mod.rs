@@ -31,7 +31,6 @@ use context::Context;
 use exit::Failure;
 use output::Output;
 
-
 /// Runs one command line and returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
