@@ -4,7 +4,9 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 use std::str::FromStr;
 
+use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
 /// An amount in millionths of the account's currency, at most a milliard either way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,9 +64,9 @@ impl fmt::Display for Money {
 }
 
 impl Serialize for Money {
-    /// Writes a JSON number. Amounts below a milliard have at most 15 digits, which a double keeps.
+    /// Writes a JSON number with its digits, never in the notation with an exponent.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.0 as f64 / 1_000_000.0)
+        RawValue::from_string(self.to_string()).map_err(S::Error::custom)?.serialize(serializer)
     }
 }
 

@@ -150,7 +150,10 @@ fn choose(context: &Context, name: Option<&str>) -> Result<Option<Profile>, Fail
     match name {
         Some(SANDBOX) => Ok(None),
         Some(name) => profile(context, name, None).map(Some),
-        None => only(context).map(Some),
+        None => only(context).map(Some).map_err(|failure| {
+            let message = format!("{}, or say `--gateway sandbox` to rehearse", failure.message);
+            Failure { message, ..failure }
+        }),
     }
 }
 
