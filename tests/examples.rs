@@ -24,7 +24,7 @@ impl Workspace {
 
     fn with_examples() -> Self {
         let workspace = Self::empty();
-        for name in ["campaigns", "templates"] {
+        for name in ["campaigns", "campaigns/scenarios", "templates"] {
             let (from, to) = (repository().join(name), workspace.path(name));
             fs::create_dir(&to).expect("a folder");
             for file in files(&from) {
@@ -123,6 +123,34 @@ fn every_example_passes_the_check_and_shows_each_row() {
         let results = rows(&workspace.path(dry["results"].as_str().expect("results")));
         assert!(results.iter().all(|row| ["planned", "skipped"].contains(&row["state"].as_str())), "{file}");
     }
+}
+
+#[test]
+fn every_scenario_plays_what_it_says() {
+    for (scenario, exit, said) in [
+        ("fallback", 0, "delivered"),
+        ("bad-day", 4, "in doubt"),
+        ("out-of-money", 5, "Not enough money"),
+        ("new-sender", 5, "Error in Alpha-name"),
+        ("replies", 0, "delivered"),
+    ] {
+        let workspace = Workspace::with_examples();
+        let file = format!("campaigns/scenarios/{scenario}.yaml");
+        let output = workspace.campaign(&["run", "campaigns/welcome.yaml", "--scenario", &file]);
+        let told = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(exit), "{scenario}\n{told}");
+        assert!(told.contains(said), "{scenario}\n{told}");
+    }
+    assert_eq!(files(&repository().join("campaigns/scenarios")).len(), 5, "each has a line here");
+}
+
+#[test]
+fn the_scenario_in_the_readme_is_understood() {
+    let workspace = Workspace::with_examples();
+    let [scenario] = <[String; 1]>::try_from(blocks("yaml scenario")).expect("one scenario");
+    fs::write(workspace.path("scenario.yaml"), scenario).expect("a scenario");
+    let output = workspace.campaign(&["run", "campaigns/welcome.yaml", "--scenario", "scenario.yaml"]);
+    assert_ne!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

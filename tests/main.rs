@@ -5,10 +5,14 @@
 
 mod support;
 
+mod account;
 mod answers;
 mod cli;
 mod delivery;
 mod examples;
 mod house;
 mod inputs;
+mod once;
 mod recovery;
+mod rehearsal;
+mod sandbox;

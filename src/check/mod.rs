@@ -4,6 +4,7 @@
 //! durable is written but the copy of the recipients that a run freezes.
 
 mod constants;
+pub mod online;
 mod parallel;
 mod prepare;
 mod survey;

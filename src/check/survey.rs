@@ -1,6 +1,7 @@
 //! The pass over all recipients before the first send: numbers, duplicates, messages, counts.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::ControlFlow;
 
@@ -41,6 +42,8 @@ pub struct Survey {
     pub left_out: LeftOut,
     /// Parts of the messages to be sent, as computed here: those of the SMS, one for a message without an SMS.
     pub parts: u64,
+    /// The rows that are to be sent to, by the parts of their SMS; 0 for messages without an SMS.
+    pub by_sms_parts: BTreeMap<u32, RoaringBitmap>,
     /// The first message that would be sent.
     pub first: Option<First>,
 }
@@ -121,7 +124,7 @@ pub fn survey<R: Read + Send>(prepared: &mut Prepared<R>, terms: &Terms<'_>) -> 
             .iter()
             .map(|record| {
                 let (phone, content) = row_of(renderer, phone_column, *region, record)?;
-                Ok((phone, parts(&content)))
+                Ok((phone, sms_parts(&content)))
             })
             .collect();
         (chunk, examined)
@@ -151,7 +154,7 @@ pub fn survey<R: Read + Send>(prepared: &mut Prepared<R>, terms: &Terms<'_>) -> 
     }
 }
 
-/// What a worker found out about one record: its number and parts, or why it cannot be sent to.
+/// What a worker found out about one record: its number and the parts of its SMS, or why it cannot be sent to.
 type Examined = Result<(Phone, u32), String>;
 
 #[derive(Default)]
@@ -161,7 +164,7 @@ struct Tally {
     rows: RoaringBitmap,
     seen: Seen,
     left_out: LeftOut,
-    parts: u64,
+    by_sms_parts: BTreeMap<u32, RoaringBitmap>,
     first: Option<First>,
     /// The first row whose number stands in an earlier one.
     repeated: Option<Row>,
@@ -189,7 +192,7 @@ impl Tally {
             self.left_out.insert(row, State::Skipped, DUPLICATE);
             return None;
         }
-        self.parts += u64::from(parts);
+        self.by_sms_parts.entry(parts).or_default().insert(row.get());
         Some(phone)
     }
 
@@ -198,12 +201,15 @@ impl Tally {
             let finding = Finding::error("no-recipients", "the list holds no recipients, only its header");
             return Err(vec![finding.help("add a row for each recipient below the header")]);
         };
+        // A message without an SMS is billed as one part.
+        let parts = self.by_sms_parts.iter().map(|(parts, rows)| u64::from((*parts).max(1)) * rows.len()).sum();
         let survey = Survey {
             recipients: self.recipients,
             last_row,
             rows: self.rows,
             left_out: self.left_out,
-            parts: self.parts,
+            parts,
+            by_sms_parts: self.by_sms_parts,
             first: self.first,
         };
         let mut findings = Vec::new();
@@ -241,13 +247,13 @@ fn too_many_invalid(brief: &Brief, survey: &Survey, invalid: u64) -> Finding {
     Finding::error("too-many-invalid", message).help(help)
 }
 
-/// Billed parts of a message, as far as they can be computed: those of its SMS.
-fn parts(content: &Content<Cow<'_, str>>) -> u32 {
+/// The parts of a message's SMS; 0 when it has none.
+fn sms_parts(content: &Content<Cow<'_, str>>) -> u32 {
     let sms = content.stages.iter().find_map(|stage| match stage {
         Stage::Sms(sms) => u32::try_from(sms_text(&sms.message).parts).ok(),
         _ => None,
     });
-    sms.unwrap_or(1)
+    sms.unwrap_or(0)
 }
 
 fn owned(content: &Content<Cow<'_, str>>) -> Content<Cow<'static, str>> {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use secrecy::SecretString;
 
 use crate::domain::RowSet;
 use crate::ledger::State;
@@ -69,7 +70,15 @@ pub(super) enum Command {
     Status(StatusArgs),
     /// Write the results of a run as CSV
     Results(ResultsArgs),
-    /// Manage what is known of gateways
+    /// Ask the gateway about rows in doubt
+    Reconcile(RunName),
+    /// Decide about rows in doubt
+    Resolve(ResolveArgs),
+    /// Send rejected rows again, as new messages
+    Retry(RetryArgs),
+    /// Show the history of one message
+    Show(ShowArgs),
+    /// Ask about the account of a gateway, and manage its templates
     #[command(subcommand)]
     Gateway(GatewayCommand),
     /// Run the emulated gateway to rehearse against
@@ -97,6 +106,12 @@ pub(super) struct CheckArgs {
     /// Campaign files
     #[arg(required = true, value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
+    /// Ask the gateway too: whether it takes the key, knows the sender names, and has enough money
+    #[arg(long)]
+    pub(super) online: bool,
+    /// Check for this gateway instead of the campaign's
+    #[arg(long, value_name = "NAME")]
+    pub(super) gateway: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -116,7 +131,9 @@ pub(super) struct RunArgs {
     #[arg(short, long)]
     pub(super) yes: bool,
     /// Do everything but send
-    #[arg(long, conflicts_with_all = ["limit", "rows", "again", "accept_changes", "keep_going", "real_time"])]
+    #[arg(long, conflicts_with_all = [
+        "limit", "rows", "again", "accept_changes", "keep_going", "real_time", "scenario",
+    ])]
     pub(super) dry_run: bool,
     /// Send to the first N of the rows that are left, then pause
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -139,9 +156,108 @@ pub(super) struct RunArgs {
     /// Do not stop because of rejected messages
     #[arg(long)]
     pub(super) keep_going: bool,
+    /// Do not ask a live gateway about key, sender names and money first
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(super) offline: bool,
     /// In a rehearsal, keep the pace of the real run
     #[arg(long)]
     pub(super) real_time: bool,
+    /// In a rehearsal, play this scenario: prices, lags and faults
+    #[arg(long, value_name = "FILE")]
+    pub(super) scenario: Option<PathBuf>,
+}
+
+impl RunArgs {
+    /// A plain run of that file.
+    pub(super) fn of(file: PathBuf) -> Self {
+        Self {
+            file,
+            yes: false,
+            dry_run: false,
+            limit: None,
+            rows: None,
+            gateway: None,
+            again: None,
+            accept_changes: false,
+            up_to: None,
+            keep_going: false,
+            real_time: false,
+            offline: false,
+            scenario: None,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("which").required(true).args(["all", "rows", "file"])))]
+pub(super) struct ResolveArgs {
+    /// A run such as autumn-sale@3, or a campaign's name or file
+    pub(super) run: String,
+    /// All rows in doubt
+    #[arg(long)]
+    pub(super) all: bool,
+    /// These rows, such as 3,7
+    #[arg(long)]
+    pub(super) rows: Option<RowSet>,
+    /// The rows of a CSV file with a column `id`, such as a part of the results
+    #[arg(long, value_name = "CSV")]
+    pub(super) file: Option<PathBuf>,
+    /// What they count as
+    #[arg(long = "as", value_enum, value_name = "DECISION")]
+    pub(super) decision: Decision,
+    /// Why, for those who look at it later
+    #[arg(long, value_name = "TEXT")]
+    pub(super) why: Option<String>,
+    /// Accept that people may get the message twice; N is the number of rows
+    #[arg(long, value_name = "N")]
+    pub(super) i_accept_duplicates: Option<u64>,
+}
+
+/// What a person decides about rows in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Decision {
+    /// They went out
+    Sent,
+    /// They did not; nothing is sent now
+    NotSent,
+    /// They are to be sent again
+    SendAgain,
+}
+
+impl Decision {
+    /// The word of the option.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Decision::Sent => "sent",
+            Decision::NotSent => "not-sent",
+            Decision::SendAgain => "send-again",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RetryArgs {
+    /// A run such as autumn-sale@3, or a campaign's name or file
+    pub(super) run: String,
+    /// Only rows with this text in their error
+    #[arg(long, value_name = "TEXT")]
+    pub(super) error: Option<String>,
+    /// Send without asking
+    #[arg(short, long)]
+    pub(super) yes: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("message").required(true).args(["row", "to"])))]
+pub(super) struct ShowArgs {
+    /// A run such as autumn-sale@3, or a campaign's name or file
+    pub(super) run: String,
+    /// The row in the list; the header is 1
+    #[arg(long, value_name = "N")]
+    pub(super) row: Option<u32>,
+    /// The number it went to, with its country's code
+    #[arg(long, value_name = "PHONE")]
+    pub(super) to: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -177,11 +293,138 @@ fn state(name: &str) -> Result<State, String> {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum GatewayCommand {
+    /// Show how much money is left
+    Balance(Through),
+    /// Show the sender names and whether they are verified
+    Senders(Through),
+    /// Show what became of messages
+    Status(MessageArgs),
+    /// List, create or delete SMS templates
+    #[command(subcommand)]
+    Templates(SmsTemplatesCommand),
+    /// List, create or delete Viber templates
+    #[command(subcommand)]
+    ViberTemplates(ViberTemplatesCommand),
     /// Accept that a profile's host has changed
     Trust {
         /// The profile's name
         name: String,
     },
+    /// Look a number up: whether it is valid, and whose it is; costs money, the subscriber notices nothing
+    Lookup(OneOffArgs),
+    /// Call a phone from a number whose last four digits are a one-time code, and print the code; costs money
+    Otp(OneOffArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OneOffArgs {
+    /// The number: international, or national with --region
+    pub(super) phone: SecretString,
+    /// The profile to ask through, or `sandbox` [default: the only profile there is]
+    #[arg(long, value_name = "NAME")]
+    pub(super) gateway: Option<String>,
+    /// The country of a national number, such as UA
+    #[arg(long, value_name = "ISO")]
+    pub(super) region: Option<String>,
+    /// Do it without asking
+    #[arg(short, long)]
+    pub(super) yes: bool,
+}
+
+/// The account that a command is about.
+#[derive(Debug, Args)]
+pub(super) struct Through {
+    /// The gateway's profile [default: the only one of gateways.yaml]
+    #[arg(long, value_name = "NAME")]
+    pub(super) gateway: Option<String>,
+}
+
+/// A yes that is given beforehand.
+#[derive(Debug, Args)]
+pub(super) struct Agreed {
+    /// Do it without asking
+    #[arg(short, long)]
+    pub(super) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MessageArgs {
+    /// Identifiers of messages: `id` in the results, or `msg_id` with --msg-id
+    #[arg(required = true, value_name = "ID")]
+    pub(super) ids: Vec<String>,
+    /// The identifiers are the gateway's
+    #[arg(long)]
+    pub(super) msg_id: bool,
+    #[command(flatten)]
+    pub(super) through: Through,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SmsTemplatesCommand {
+    /// Show the SMS templates
+    List(Through),
+    /// Create an SMS template
+    Create {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        text: TextArgs,
+        #[command(flatten)]
+        agreed: Agreed,
+        #[command(flatten)]
+        through: Through,
+    },
+    /// Delete an SMS template
+    Delete {
+        /// Its number in the list
+        id: u64,
+        #[command(flatten)]
+        agreed: Agreed,
+        #[command(flatten)]
+        through: Through,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ViberTemplatesCommand {
+    /// Show the Viber templates
+    List(Through),
+    /// Create a Viber template, which the gateway then looks over
+    Create {
+        /// The sender name that it is for
+        #[arg(long)]
+        signature: String,
+        #[command(flatten)]
+        text: TextArgs,
+        #[command(flatten)]
+        agreed: Agreed,
+        #[command(flatten)]
+        through: Through,
+    },
+    /// Delete a Viber template
+    Delete {
+        /// Its number in the list
+        id: u64,
+        /// Its text, which the gateway wants as well [default: the text in the list]
+        #[arg(long)]
+        text: Option<String>,
+        #[command(flatten)]
+        agreed: Agreed,
+        #[command(flatten)]
+        through: Through,
+    },
+}
+
+/// The text of a template: typed, or in a file.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(super) struct TextArgs {
+    /// The text
+    #[arg(long)]
+    pub(super) text: Option<String>,
+    /// The file with the text; its last line break is dropped
+    #[arg(long, value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -192,9 +435,15 @@ pub(super) struct SandboxArgs {
     /// The API key that it accepts
     #[arg(long, default_value = "sandbox")]
     pub(super) key: String,
-    /// Write every envelope and operation to this file, as JSON lines
+    /// Play this scenario: accounts, prices, lags and faults
+    #[arg(long, value_name = "FILE")]
+    pub(super) scenario: Option<PathBuf>,
+    /// Write all that happens to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     pub(super) journal: Option<PathBuf>,
+    /// Send webhooks to any host, and not only to this machine
+    #[arg(long)]
+    pub(super) any_hook: bool,
     /// Print what it assumes where the gateway's contract is silent
     #[arg(long)]
     pub(super) assumptions: bool,

@@ -8,7 +8,10 @@ use serde_json::json;
 use super::args::CheckArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
-use super::survey::{self, Looked};
+use super::online::{self, Online};
+use super::survey::{self, Inputs, Looked};
+use crate::check::Survey;
+use crate::check::online::Cost;
 use crate::finding::{Finding, findings_json};
 use crate::ledger::{State, StateCounts};
 use crate::report::{counts_json, counts_line, plural, thousands};
@@ -19,14 +22,16 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     let mut text = String::new();
     for file in &args.files {
         let name = file.display();
-        match one(context, file).await {
-            Ok((found, looked)) => {
+        match one(context, &args, file).await {
+            Ok((found, looked, money)) => {
                 let survey = &looked.survey;
                 rows += survey.recipients;
                 parts += survey.parts;
                 survey.counts().iter().for_each(|(state, count)| counts.add(state, count));
+                let verdict = if found.iter().any(Finding::is_error) { "the gateway says no" } else { "fine" };
                 let (list, how) = (plural(survey.recipients, "row"), counts_line(&survey.counts()));
-                text += &format!("{name}: fine · {list}: {how} · {}\n", plural(survey.parts, "part"));
+                text += &format!("{name}: {verdict} · {list}: {how} · {}\n", plural(survey.parts, "part"));
+                text += &money.map(|money| format!("  {money}\n")).unwrap_or_default();
                 findings.extend(found);
             }
             Err(failure) if failure.exit == exit::WRONG => {
@@ -57,8 +62,11 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     Ok(code)
 }
 
-async fn one(context: &Context, file: &Path) -> Result<(Vec<Finding>, Looked), Failure> {
-    let inputs = Arc::new(survey::load(context, file, None)?);
+/// What one file shows, what its list shows, and what the gateway says of its money where it was asked.
+type Checked = (Vec<Finding>, Looked, Option<String>);
+
+async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<Checked, Failure> {
+    let inputs = Arc::new(survey::load(context, file, args.gateway.as_deref())?);
     let looked = survey::look(context, Arc::clone(&inputs)).await?;
     let mut findings = inputs.warnings.clone();
     for (state, reason, rows) in looked.survey.left_out.sets().filter(|(state, ..)| *state == State::Invalid) {
@@ -69,5 +77,19 @@ async fn one(context: &Context, file: &Path) -> Result<(Vec<Finding>, Looked), F
         };
         findings.push(Finding::warning("invalid-row", message));
     }
-    Ok((findings, looked))
+    let mut money = None;
+    if args.online {
+        let online = online(context, &inputs, &looked.survey).await?;
+        findings.extend(online.findings);
+        money = online.money;
+    }
+    Ok((findings, looked, money))
+}
+
+/// What the gateway says of a campaign.
+async fn online(context: &Context, inputs: &Inputs, survey: &Survey) -> Result<Online, Failure> {
+    let Some(profile) = &inputs.profile else { return Ok(Online::of_nobody()) };
+    let content = &inputs.campaign.brief.content;
+    let cost = Cost::of(profile, content, &survey.by_sms_parts, &survey.planned_rows());
+    online::ask(&context.output, (inputs, profile), context.ledger().await?, &cost).await
 }

@@ -61,6 +61,22 @@ pub(super) async fn resume(
     ask(context, text, number).await
 }
 
+/// Asks before a single paid operation, which `question` describes.
+pub(super) async fn one_off(context: &Context, yes: bool, question: String) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    if !context.output.can_ask() {
+        return Err(Failure::wrong(
+            "this would ask a live gateway, and costs money; say `--yes` to agree where nobody can be asked",
+        ));
+    }
+    match typed(format!("{question}type `yes` to go on, anything else to leave: ")).await?.trim() {
+        "yes" => Ok(()),
+        _ => Err(Failure::wrong("nothing was sent: `yes` was not typed")),
+    }
+}
+
 /// Shows what will happen and has the number of recipients typed.
 async fn ask(context: &Context, text: String, number: u64) -> Result<(), Failure> {
     if !context.output.can_ask() {
@@ -68,23 +84,29 @@ async fn ask(context: &Context, text: String, number: u64) -> Result<(), Failure
             "this would send to {number} recipients through a live gateway; say `--yes` to agree where nobody can be asked"
         )));
     }
-    let typed = blocking(move || {
-        {
-            // The lock ends before the wait: whoever interrupts it has something to say there too.
-            let mut out = std::io::stderr().lock();
-            // A terminal that cannot be written to cannot be read from either.
-            let _ = write!(out, "{text}type the number of recipients ({number}) to send, anything else to leave: ");
-            let _ = out.flush();
-        }
-        let mut typed = String::new();
-        let _ = std::io::stdin().lock().read_line(&mut typed);
-        Ok(typed)
-    })
-    .await?;
+    let typed =
+        typed(format!("{text}type the number of recipients ({number}) to send, anything else to leave: ")).await?;
     let digits: String = typed.chars().filter(|character| !character.is_whitespace()).collect();
     if digits.parse() == Ok(number) {
         Ok(())
     } else {
         Err(Failure::wrong("nothing was sent: the number was not typed"))
     }
+}
+
+/// The line that a person types at the terminal below `prompt`.
+pub(super) async fn typed(prompt: String) -> Result<String, Failure> {
+    blocking(move || {
+        {
+            // The lock ends before the wait: whoever interrupts it has something to say there too.
+            let mut out = std::io::stderr().lock();
+            // A terminal that cannot be written to cannot be read from either.
+            let _ = write!(out, "{prompt}");
+            let _ = out.flush();
+        }
+        let mut typed = String::new();
+        let _ = std::io::stdin().lock().read_line(&mut typed);
+        Ok(typed)
+    })
+    .await
 }

@@ -2,12 +2,15 @@
 //!
 //! The only place that names the concrete ledger, gateway and clock together.
 
+mod after;
 mod args;
 mod check;
 mod confirm;
 mod context;
 mod exit;
+mod gateway;
 mod init;
+mod online;
 mod output;
 mod preview;
 mod results;
@@ -19,13 +22,12 @@ mod signals;
 mod status;
 mod stop;
 mod survey;
-mod trust;
 
 use std::ffi::OsString;
 
 use clap::Parser as _;
 
-use args::{Arguments, Command, GatewayCommand};
+use args::{Arguments, Command};
 use context::Context;
 use exit::Failure;
 use output::Output;
@@ -69,7 +71,11 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Stop(args) => stop::stop(context, &args.run).await,
         Command::Status(args) => status::status(context, args.run.as_deref()).await,
         Command::Results(args) => results::results(context, args).await,
-        Command::Gateway(GatewayCommand::Trust { name }) => trust::trust(context, &name).await,
+        Command::Reconcile(args) => after::reconcile(context, &args.run).await,
+        Command::Resolve(args) => after::resolve(context, args).await,
+        Command::Retry(args) => after::retry(context, args).await,
+        Command::Show(args) => after::show(context, args).await,
+        Command::Gateway(command) => gateway::gateway(context, command).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
         Command::Schema => Ok(shell::schema(context)),
         Command::Completions { shell } => Ok(shell::completions(context, shell)),

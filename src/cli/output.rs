@@ -4,7 +4,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::args::{ColorChoice, Global};
 use super::exit::Failure;
@@ -36,8 +37,9 @@ impl Output {
     }
 
     /// The result of a command for a program: one JSON object on a line.
-    pub(super) fn object(&self, object: &Value) {
-        self.result(&format!("{object}\n"));
+    pub(super) fn object(&self, object: &impl Serialize) {
+        // What is printed has text keys and finite numbers alone, so that it always has a JSON form.
+        self.result(&format!("{}\n", serde_json::to_string(object).unwrap_or_default()));
     }
 
     /// A note for a person.

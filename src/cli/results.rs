@@ -6,8 +6,8 @@ use super::args::ResultsArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
 use super::runs;
-use crate::delivery::RunFolder;
-use crate::ledger::{Ledger, Run, State};
+use crate::delivery::{OneOff, RunFolder};
+use crate::ledger::{Ledger, Progress, Run, State};
 use crate::report::{Fates, Listing, ResultsError, Sweep, write_file, write_results};
 
 pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, Failure> {
@@ -16,8 +16,8 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
     let Some(ledger) = ledger else { return Ok(exit::FINE) };
     let owned = runs::is_owned(context, &run)?;
     let source = Source { ledger: ledger.as_ref(), run: &run, owned, states: &args.state };
-    // Some rows only are for looking at; they do not take the place of the whole results.
-    let some = args.out.is_none() && !args.state.is_empty();
+    // Some rows only, or the one of a lookup or a code call, are for looking at; they take no file's place.
+    let some = args.out.is_none() && (!args.state.is_empty() || OneOff::of(&run).is_some());
     if some || args.out.as_deref() == Some(Path::new("-")) {
         source.write(&context.state()?, None).await?;
         return Ok(exit::FINE);
@@ -64,6 +64,7 @@ impl Source<'_> {
             orders: &run.orders,
             left_out: &left_out,
             states: self.states,
+            finished: run.progress == Progress::Finished,
         };
         let fates = Fates::Ledger { sweep: Sweep::new(self.ledger, run.key).await?, owned: self.owned };
         let written = match path {

@@ -58,6 +58,8 @@ pub(super) async fn standing(ledger: &dyn Ledger, run: &Run, owned: bool) -> Res
 pub(super) fn code(run: &Run, standing: &Standing, owned: bool) -> u8 {
     match (owned, run.progress) {
         (true, _) => exit::NOTHING,
+        // One that was given up exits as it did then: nothing goes on with it.
+        (false, Progress::Finished) if run.stopped.is_some() => run.exit.unwrap_or(exit::STOPPED),
         (false, Progress::Open) if standing.counts.get(State::Planned) > 0 => match run.exit {
             Some(code) if code != exit::FINE => code,
             _ => exit::STOPPED,
@@ -78,7 +80,8 @@ pub(super) fn progress(run: &Run, owned: bool) -> String {
         (true, ..) => "sending".to_owned(),
         (false, Progress::Open, Some(reason)) => format!("stopped: {reason}"),
         (false, Progress::Open, None) => "interrupted".to_owned(),
-        (false, Progress::Finished, _) => "finished".to_owned(),
+        (false, Progress::Finished, None) => "finished".to_owned(),
+        (false, Progress::Finished, Some(reason)) => format!("given up: {reason}"),
         (false, Progress::Replaced, _) => "replaced by a run with changed inputs".to_owned(),
     }
 }

@@ -6,9 +6,12 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::exit::{self, Failure};
 use super::runs;
-use crate::delivery::{RunFolder, Standing};
+use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::ledger::{Ledger, Progress, Run, State};
 use crate::report::{counts_json, counts_line, plural, thousands};
+
+/// How many lookups and code calls are listed among the campaigns' runs, besides those in doubt.
+const ONE_OFFS: usize = 5;
 
 pub(super) async fn status(context: &Context, name: Option<&str>) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
@@ -55,6 +58,7 @@ async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failu
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(["run", "gateway", "began", "rows", "state", "counts"]);
     let mut objects = Vec::new();
+    let (mut one_offs, mut left_out) = (0, 0);
     for run in runs.iter().rev() {
         let owned = runs::is_owned(context, run)?;
         let standing = match (&run.counts, ledger) {
@@ -66,6 +70,13 @@ async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failu
             "run": run.name(), "campaign": run.campaign, "gateway": run.gateway, "rows": run.recipients,
             "counts": counts_json(&standing), "state": runs::progress(run, owned), "exit": run.exit,
         }));
+        if OneOff::of(run).is_some() {
+            one_offs += 1;
+            if one_offs > ONE_OFFS && standing.get(State::InDoubt) == 0 {
+                left_out += 1;
+                continue;
+            }
+        }
         table.add_row([
             run.name(),
             run.gateway.clone(),
@@ -80,7 +91,11 @@ async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failu
     } else if objects.is_empty() {
         context.output.result("no runs yet\nnext: campaign init NAME\n");
     } else {
-        context.output.result(&format!("{}\n", table.trim_fmt()));
+        let left_out = match left_out {
+            0 => String::new(),
+            _ => format!("and {} more of `campaign gateway`; --json lists them all\n", plural(left_out, "operation")),
+        };
+        context.output.result(&format!("{}\n{left_out}", table.trim_fmt()));
     }
     Ok(exit::FINE)
 }
@@ -109,7 +124,7 @@ fn next(context: &Context, run: &Run, standing: &Standing, owned: bool) -> Resul
     if owned {
         return Ok(format!("campaign stop {name}"));
     }
-    if run.progress == Progress::Open {
+    if run.progress == Progress::Open && OneOff::of(run).is_none() {
         let frozen = RunFolder::of(&context.state()?, &name).frozen();
         let file = frozen.map_or_else(|_| "FILE".to_owned(), |frozen| super::run::file(&frozen.campaign_file));
         // The gateway may have been named on the command line.

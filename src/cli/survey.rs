@@ -13,7 +13,9 @@ use super::exit::{self, Failure};
 use crate::check::{Prepared, Survey, Tee, Terms, Texts, prepare, survey};
 use crate::finding::Finding;
 use crate::ledger::{Ledger, Run, RunId};
-use crate::manifest::{Campaign, GatewaySearch, Profile, check_against_profile, load_campaign, load_gateways};
+use crate::manifest::{
+    Campaign, GatewaySearch, Gateways, Profile, check_against_profile, load_campaign, load_gateways,
+};
 
 /// How much of a list is read at once.
 const BUFFER: usize = 1 << 16;
@@ -69,6 +71,12 @@ pub(super) fn load(context: &Context, file: &Path, gateway: Option<&str>) -> Res
 
 /// The profile of that name.
 pub(super) fn profile(context: &Context, name: &str, campaign: Option<&Path>) -> Result<Profile, Failure> {
+    let gateways = gateways(context, campaign)?;
+    gateways.profile(name).cloned().map_err(|finding| Failure::findings(vec![*finding]))
+}
+
+/// The profiles that are found from a campaign's file, or from the working folder.
+pub(super) fn gateways(context: &Context, campaign: Option<&Path>) -> Result<Gateways, Failure> {
     let search = GatewaySearch {
         explicit: context.global.gateways.clone(),
         variable: None,
@@ -76,8 +84,7 @@ pub(super) fn profile(context: &Context, name: &str, campaign: Option<&Path>) ->
         configuration: context.configuration(),
     };
     let loaded = load_gateways(&search);
-    let Some(gateways) = loaded.value else { return Err(Failure::findings(loaded.findings)) };
-    gateways.profile(name).cloned().map_err(|finding| Failure::findings(vec![*finding]))
+    loaded.value.ok_or_else(|| Failure::findings(loaded.findings))
 }
 
 fn today(campaign: &Campaign) -> Result<String, Failure> {

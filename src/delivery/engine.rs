@@ -328,7 +328,8 @@ async fn next(feed: &mut Option<Feed>) -> Option<Result<Vec<Encoded>, Stop>> {
     feed.as_mut()?.next().await
 }
 
-async fn changed(interrupt: &mut watch::Receiver<Interrupt>) -> Interrupt {
+/// The next change of what the outside asks.
+pub(super) async fn changed(interrupt: &mut watch::Receiver<Interrupt>) -> Interrupt {
     match interrupt.changed().await {
         Ok(()) => *interrupt.borrow_and_update(),
         // Nobody can interrupt any more.

@@ -13,10 +13,11 @@ mod event;
 mod feed;
 mod follow_up;
 mod frozen;
-mod inquest;
-
 mod gate;
+mod inquest;
 mod lock;
+mod once;
+mod one_off;
 mod ramp;
 mod standing;
 mod stop;
@@ -30,7 +31,8 @@ pub use event::{Event, Observer};
 pub use feed::{Feed, Selection, feed};
 pub use frozen::{Frozen, RunFolder};
 pub use inquest::{Doubts, Inquest, LONGEST_STAY, Learnt, WAITS};
-
 pub use lock::RunLock;
+pub use once::{Once, Single, send_once};
+pub use one_off::OneOff;
 pub use standing::Standing;
 pub use stop::{Interrupt, Stop, StopKind};

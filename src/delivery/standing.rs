@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use roaring::RoaringBitmap;
 
 use crate::domain::{IdRange, Row};
-use crate::ledger::{Ledger, LedgerError, LeftOut, RowStates, Run, State, StateCounts};
+use crate::ledger::{Ledger, LedgerError, LeftOut, Progress, RowStates, Run, State, StateCounts};
 
 /// Envelopes that are read at once.
 const BLOCK: u32 = 256;
@@ -62,7 +62,11 @@ impl Standing {
                 break;
             }
         }
-        let counts = states.counts(run.recipients, &left_out);
+        let mut counts = states.counts(run.recipients, &left_out);
+        if run.progress == Progress::Finished {
+            // A finished run tries nothing any more.
+            counts.shift(State::Planned, State::NotSent, counts.get(State::Planned));
+        }
         let renumbered = renumbered(run, &states, &mut digests);
         Ok(Self { counts, parts: states.parts(), left_out, settled, digests, renumbered, states, last_envelope })
     }

@@ -2,6 +2,7 @@
 //!
 //! Nothing here does I/O, knows a file format or a wire format.
 
+mod amount;
 mod channel;
 mod content;
 mod id;
@@ -12,6 +13,7 @@ mod rules;
 mod status;
 mod text;
 
+pub use amount::{Amount, NoAmount};
 pub use channel::{Channel, Endpoint};
 pub use content::{Card, Carousel, Content, Extra, Rcs, Sms, Stage, Telegram, Text, Viber, ViberKind, Voice, Whatsapp};
 pub use id::{IdRange, MessageId, MsgId};

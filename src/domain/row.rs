@@ -11,6 +11,8 @@ pub struct Row(u32);
 impl Row {
     /// The header's row.
     pub const HEADER: Row = Row(1);
+    /// The row below it, the first that a recipient can have.
+    pub const FIRST: Row = Row(2);
 
     /// The row of that number.
     #[must_use]

@@ -52,6 +52,12 @@ impl Envelope {
         (!operations.is_empty()).then_some(Self { kind, operations })
     }
 
+    /// An envelope of one operation.
+    #[must_use]
+    pub fn single(kind: OperationKind, operation: Encoded) -> Self {
+        Self { kind, operations: vec![operation] }
+    }
+
     /// The kind of all its operations.
     #[must_use]
     pub fn kind(&self) -> OperationKind {

@@ -8,7 +8,11 @@ mod json_api;
 mod reply;
 
 pub use envelope::{Encoded, Envelope};
-pub use json_api::{Address, JsonApi, JsonApiError, Rules, encode};
+pub use json_api::{
+    Address, AskBalance, AskSenders, AskStatus, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
+    DeleteViberTemplate, Inquiry, JsonApi, JsonApiError, ListSmsTemplates, ListViberTemplates, MessageRecord, Rules,
+    Sender, SmsTemplate, Unanswered, UnansweredCause, ViberTemplate, Words, encode,
+};
 pub use reply::{Reply, Signal, StatusAnswer, StopCause, Verdict};
 
 use std::future::Future;

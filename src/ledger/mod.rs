@@ -86,6 +86,9 @@ pub trait Ledger: Send + Sync {
     /// The envelopes of a run with numbers in this range, whole, in the order of their numbers.
     fn envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>>;
 
+    /// The body of an envelope's answer, where one was kept for a person to look at.
+    fn evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>>;
+
     /// The rows of a run that are never sent, with the reason.
     fn left_out(&self, run: RunId) -> LedgerFuture<'_, LeftOut>;
 

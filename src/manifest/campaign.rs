@@ -95,6 +95,22 @@ pub enum OnInDoubt {
     /// It stays in doubt until evidence or a person decides.
     #[default]
     Hold,
+    /// It counts as sent once the gateway was asked at the end of a run.
+    AssumeSent,
+    /// It is sent again once the gateway surely does not know it; only where a second message does no harm.
+    ResendIfNotFound,
+}
+
+impl OnInDoubt {
+    /// The word in campaign files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            OnInDoubt::Hold => "hold",
+            OnInDoubt::AssumeSent => "assume_sent",
+            OnInDoubt::ResendIfNotFound => "resend_if_not_found",
+        }
+    }
 }
 
 /// What stops a run before its end.

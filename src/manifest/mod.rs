@@ -9,6 +9,7 @@
 
 mod align;
 mod campaign;
+pub(crate) mod document;
 mod file;
 mod keys;
 mod places;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::keys::{CAMPAIGN, Key};
 use crate::finding::{Finding, Place, Severity, Source};
 
 /// The most findings about one file that are told.
@@ -30,12 +31,19 @@ pub(crate) struct Report {
     pub(crate) source: Source,
     /// What was found.
     pub(crate) findings: Vec<Finding>,
+    /// The keys of the whole file, by which a key in the wrong place is recognised.
+    pub(crate) root: &'static [Key],
 }
 
 impl Report {
-    /// Nothing found yet.
+    /// Nothing found yet in a file of campaigns or gateways.
     pub(crate) fn new(source: &Source) -> Self {
-        Self { source: source.clone(), findings: Vec::new() }
+        Self::of(source, CAMPAIGN)
+    }
+
+    /// Nothing found yet in a file with these keys.
+    pub(crate) fn of(source: &Source, root: &'static [Key]) -> Self {
+        Self { source: source.clone(), findings: Vec::new(), root }
     }
 
     /// Adds a finding about those bytes of the file.

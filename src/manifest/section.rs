@@ -10,44 +10,44 @@ use crate::manifest::yaml::{Entry, Node};
 ///
 /// It reads what the structure check found well formed and is silent about everything else.
 #[derive(Clone, Copy)]
-pub(super) struct Section<'n> {
+pub(crate) struct Section<'n> {
     node: Option<&'n Node>,
     keys: &'static [Key],
 }
 
 impl<'n> Section<'n> {
-    pub(super) fn new(node: Option<&'n Node>, keys: &'static [Key]) -> Self {
+    pub(crate) fn new(node: Option<&'n Node>, keys: &'static [Key]) -> Self {
         Self { node, keys }
     }
 
     /// The same table over another map.
-    pub(super) fn with(self, node: Option<&'n Node>) -> Self {
+    pub(crate) fn with(self, node: Option<&'n Node>) -> Self {
         Self { node, ..self }
     }
 
     /// The key as it stands in the file.
-    pub(super) fn entry(&self, key: &str) -> Option<&'n Entry> {
+    pub(crate) fn entry(&self, key: &str) -> Option<&'n Entry> {
         self.node?.get(key)
     }
 
     /// The value of a key, if there is one.
-    pub(super) fn value(&self, key: &str) -> Option<&'n Node> {
+    pub(crate) fn value(&self, key: &str) -> Option<&'n Node> {
         self.entry(key).map(|entry| &entry.value).filter(|value| !value.is_null())
     }
 
     /// Whether the key is there with a value.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.value(key).is_some()
     }
 
     /// The text of a key as it was typed, without its default, and where it stands.
-    pub(super) fn typed(&self, key: &str) -> Option<(&'n str, &'n Range<usize>)> {
+    pub(crate) fn typed(&self, key: &str) -> Option<(&'n str, &'n Range<usize>)> {
         let node = self.value(key)?;
         Some((node.scalar()?.text.trim(), &node.span))
     }
 
     /// The text of a key, or its default.
-    pub(super) fn text(&self, key: &str) -> Option<&'n str> {
+    pub(crate) fn text(&self, key: &str) -> Option<&'n str> {
         match self.typed(key) {
             Some((text, _)) => Some(text),
             None => find(self.keys, key)?.default,
@@ -55,12 +55,12 @@ impl<'n> Section<'n> {
     }
 
     /// What the text of a key means, or its default.
-    pub(super) fn parsed<T: FromStr>(&self, key: &str) -> Option<T> {
+    pub(crate) fn parsed<T: FromStr>(&self, key: &str) -> Option<T> {
         self.text(key)?.parse().ok()
     }
 
     /// The map under a key.
-    pub(super) fn section(&self, key: &str) -> Section<'n> {
+    pub(crate) fn section(&self, key: &str) -> Section<'n> {
         let keys: &'static [Key] = match find(self.keys, key).map(|key| key.shape) {
             Some(Shape::Map(keys)) => keys,
             _ => &[],

@@ -42,6 +42,8 @@ pub(super) struct Form {
     pub(super) phone_column: usize,
     /// Whether a process is sending: an intent alone is `sending` then, and in doubt otherwise.
     pub(super) owned: bool,
+    /// Whether the run is finished: what it did not send, it gave up.
+    pub(super) finished: bool,
 }
 
 /// All that is known of one row.
@@ -80,14 +82,15 @@ impl Form {
     }
 
     fn state(&self, known: &Known) -> State {
-        match known {
+        let state = match known {
             Known { fate: Some(Fate { judged: Some(judged), .. }), .. } => judged.state,
             Known { fate: Some(Fate { settled: Some((_, outcome)), .. }), .. } => outcome.state(),
             Known { fate: Some(_), .. } if self.owned => State::Sending,
             Known { fate: Some(_), .. } => State::InDoubt,
             Known { fate: None, reason: Some((state, _)) } => *state,
             Known { fate: None, reason: None } => State::Planned,
-        }
+        };
+        if self.finished && state == State::Planned { State::NotSent } else { state }
     }
 
     /// Our identifier of a row's message, of the run itself or of an order to send again.

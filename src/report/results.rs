@@ -54,6 +54,8 @@ pub struct Listing<'a> {
     pub left_out: &'a LeftOut,
     /// Only rows in one of these states; all when there are none.
     pub states: &'a [State],
+    /// Whether the run is finished: what it did not send, it gave up.
+    pub finished: bool,
 }
 
 /// Where the fate of each row comes from.
@@ -141,6 +143,7 @@ pub async fn write_results(
         region,
         phone_column: reader.header().phone(),
         owned: matches!(fates, Fates::Ledger { owned: true, .. }),
+        finished: listing.finished,
     });
     out.write_all(&header(reader.header().headers())).map_err(write_error)?;
     let mut left_out = listing.left_out.in_order().peekable();

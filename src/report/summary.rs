@@ -32,6 +32,8 @@ pub struct Summary {
     pub exit: u8,
     /// Whether this was a rehearsal on the built-in sandbox.
     pub rehearsal: bool,
+    /// What the sandbox tells of a rehearsal with a scenario, for programs; null without one.
+    pub sandbox: serde_json::Value,
     /// Lines in plain words below the counts.
     pub notes: Vec<String>,
     /// What to do next: a command, or a sentence.
@@ -55,6 +57,7 @@ impl Summary {
             "results": self.results,
             "exit": self.exit,
             "rehearsal": self.rehearsal,
+            "sandbox": self.sandbox,
             "notes": self.notes,
             "next": self.next,
         })

@@ -6,6 +6,8 @@ use serde::{Serialize, Serializer};
 
 use super::client_id::ClientId;
 use super::lookup::NumberRecord;
+use super::moment::Moment;
+use super::money::Money;
 use super::refusal::Refusal;
 
 /// The answer to a whole request, of either endpoint.
@@ -13,7 +15,7 @@ use super::refusal::Refusal;
 pub(super) struct Answer {
     success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'static str>,
+    error: Option<Cow<'static, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -22,8 +24,8 @@ pub(super) struct Answer {
 
 impl Answer {
     /// Nothing of the request was executed.
-    pub(super) fn refused(error: &'static str) -> Self {
-        Self { success: false, error: Some(error), request_id: None, data: None }
+    pub(super) fn refused(error: impl Into<Cow<'static, str>>) -> Self {
+        Self { success: false, error: Some(error.into()), request_id: None, data: None }
     }
 
     /// The operations were executed; each answers for itself.
@@ -75,6 +77,11 @@ pub(super) enum Payload {
     Senders(Vec<Sender>),
     Number(NumberRecord),
     CodeCall(CodeCall),
+    Template(TemplateRecord),
+    Templates(Vec<TemplateRecord>),
+    ViberTemplate(ViberTemplateRecord),
+    ViberTemplates(Vec<ViberTemplateRecord>),
+    Deleted(Deletion),
 }
 
 impl Serialize for Payload {
@@ -87,6 +94,11 @@ impl Serialize for Payload {
             Payload::Senders(senders) => senders.serialize(serializer),
             Payload::Number(record) => record.serialize(serializer),
             Payload::CodeCall(call) => call.serialize(serializer),
+            Payload::Template(record) => record.serialize(serializer),
+            Payload::Templates(records) => records.serialize(serializer),
+            Payload::ViberTemplate(record) => record.serialize(serializer),
+            Payload::ViberTemplates(records) => records.serialize(serializer),
+            Payload::Deleted(deletion) => deletion.serialize(serializer),
         }
     }
 }
@@ -113,22 +125,21 @@ pub(super) struct StatusRecord {
     pub msg_id: String,
     #[serde(rename = "type")]
     pub channel: &'static str,
-    pub status: &'static str,
-    /// ISO 8601 with an offset.
-    pub updated: String,
+    pub status: String,
+    pub updated: Moment,
 }
 
 /// The account's balance (contract 2.5).
 #[derive(Serialize)]
 pub(super) struct Balance {
-    pub amount: f64,
-    pub currency: &'static str,
+    pub amount: Money,
+    pub currency: String,
 }
 
 /// A sender name of the account (contract 2.5).
 #[derive(Clone, Serialize)]
 pub(super) struct Sender {
-    pub name: &'static str,
+    pub name: String,
     pub status: &'static str,
 }
 
@@ -138,5 +149,32 @@ pub(super) struct CodeCall {
     /// Four digits.
     pub code: String,
     /// The fee in the account's currency.
-    pub price: f64,
+    pub price: Money,
+}
+
+/// An SMS template (contract 2.5).
+#[derive(Serialize)]
+pub(super) struct TemplateRecord {
+    pub id: u64,
+    pub name: Box<str>,
+    pub template: Box<str>,
+    /// Signs and messages, as in `8 / 1`.
+    pub count: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datetime: Option<Moment>,
+}
+
+/// A Viber template (contract 2.5).
+#[derive(Serialize)]
+pub(super) struct ViberTemplateRecord {
+    pub id: u64,
+    pub template: Box<str>,
+    pub signature: Box<str>,
+    pub status: &'static str,
+}
+
+/// How many templates were deleted (contract 2.5).
+#[derive(Serialize)]
+pub(super) struct Deletion {
+    pub deleted: u64,
 }

@@ -76,14 +76,14 @@ impl<'a> Fields<'a> {
     }
 
     /// A required sender name, which is any text.
-    pub(super) fn signature(&self) -> Result<(), Refusal> {
-        self.text("signature").map(|_| ()).map_err(|_| Refusal::ALPHA_NAME)
+    pub(super) fn signature(&self) -> Result<&'a str, Refusal> {
+        self.text("signature").map_err(|_| Refusal::ALPHA_NAME)
     }
 
     /// A required sender name of the form that operators accept for SMS.
-    pub(super) fn alpha_name(&self) -> Result<(), Refusal> {
-        let name = self.text("signature").map_err(|_| Refusal::ALPHA_NAME)?;
-        if is_alpha_name(name) { Ok(()) } else { Err(Refusal::ALPHA_NAME) }
+    pub(super) fn alpha_name(&self) -> Result<&'a str, Refusal> {
+        let name = self.signature()?;
+        if is_alpha_name(name) { Ok(name) } else { Err(Refusal::ALPHA_NAME) }
     }
 
     /// A required address.
@@ -96,6 +96,11 @@ impl<'a> Fields<'a> {
         if self.get(key).is_some() { self.url(key) } else { Ok(()) }
     }
 
+    /// The address in a field, to the letter, if there is a usable one.
+    pub(super) fn usable_url(&self, key: &str) -> Option<&'a str> {
+        self.get(key).and_then(Value::as_str).filter(|text| is_url(text))
+    }
+
     /// A truth value that may be absent.
     pub(super) fn optional_flag(&self, key: &str) -> Result<(), Refusal> {
         match self.get(key) {
@@ -105,12 +110,10 @@ impl<'a> Fields<'a> {
     }
 
     /// A lifetime in whole seconds that may be absent.
-    pub(super) fn optional_lifetime(&self, range: RangeInclusive<u64>) -> Result<(), Refusal> {
-        match self.get("lifetime") {
-            None => Ok(()),
-            Some(value) if value.as_u64().is_some_and(|seconds| range.contains(&seconds)) => Ok(()),
-            Some(_) => Err(self.wrong("lifetime")),
-        }
+    pub(super) fn optional_lifetime(&self, range: RangeInclusive<u64>) -> Result<Option<u64>, Refusal> {
+        let Some(value) = self.get("lifetime") else { return Ok(None) };
+        let seconds = value.as_u64().filter(|seconds| range.contains(seconds));
+        seconds.map(Some).ok_or_else(|| self.wrong("lifetime"))
     }
 
     /// The identifier in a field, if there is one.

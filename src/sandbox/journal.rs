@@ -1,4 +1,4 @@
-//! The journal: every envelope and every operation in the order in which they were executed.
+//! The journal: every envelope, every operation and what became of them, in the order in which it happened.
 //!
 //! It is what a test judges "sent twice" by, so an envelope stands in it before its answer leaves,
 //! and it survives the end of the process by a signal. It holds whole phone numbers.
@@ -7,7 +7,22 @@
 //! `endpoint`, `remote`, `operations` (how many), `accepted`, and `error` or `request_id`. After an
 //! accepted envelope comes a line `"event":"operation"` for each recipient of each operation, or
 //! for the operation if it has none: `at`, `envelope`, `index` (in `data`, from 0), `type`, `id`
-//! (as sent), `phone` (digits), `msg_id`, `parts`, `success` and `error`. What does not apply is absent.
+//! (as sent), `phone` (digits), `msg_id`, `parts`, `success` and `error`.
+//!
+//! `"event":"fault"` has `at`, `envelope` and `fault`, its name in a scenario, and stands behind the envelope
+//! whose answer it spoils. `refused` and `closed` stand behind the one after whose answer the door acts, and
+//! under the number 0 if it acts before the first. Errors of items and faults of webhooks show in their own lines.
+//!
+//! The other events have `at` and `msg_id` and are about one message:
+//!
+//! - `"event":"status"`: `id` (as sent), `type` (the channel) and `status`, for each change after the intake;
+//! - `"event":"charge"`: `reason`, `amount` and `balance` (what the account has left). `reserved` is the price
+//!   of the dearest stage, at the intake; `returned` what was reserved and not used, below zero; `charged` the
+//!   price of a lookup or a code call. A message's amounts add up to what it cost;
+//! - `"event":"webhook"`: `url`, `status` (the one that it tells), `attempt` (from 1) and `result`, the
+//!   receiver's HTTP status or a text that says why there was none.
+//!
+//! What does not apply is absent.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -17,6 +32,9 @@ use std::path::{Path, PathBuf};
 use serde::{Serialize, Serializer};
 
 use super::client_id::ClientId;
+use super::moment::Moment;
+use super::money::Money;
+use super::reaction::Posted;
 use crate::domain::Phone;
 
 /// Where the journal goes.
@@ -34,21 +52,21 @@ pub enum Journal {
 /// An envelope that was received.
 #[derive(Serialize)]
 pub(super) struct EnvelopeLine<'a> {
-    pub at: &'a str,
+    pub at: Moment,
     pub envelope: u64,
     pub endpoint: &'static str,
     pub remote: SocketAddr,
     pub operations: usize,
     pub accepted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<&'static str>,
+    pub error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<&'a str>,
 }
 
-impl<'a> EnvelopeLine<'a> {
+impl EnvelopeLine<'_> {
     /// An envelope of which nothing is known yet but that it came.
-    pub(super) fn received(at: &'a str, envelope: u64, endpoint: &'static str, remote: SocketAddr) -> Self {
+    pub(super) fn received(at: Moment, envelope: u64, endpoint: &'static str, remote: SocketAddr) -> Self {
         Self { at, envelope, endpoint, remote, operations: 0, accepted: false, error: None, request_id: None }
     }
 }
@@ -56,7 +74,7 @@ impl<'a> EnvelopeLine<'a> {
 /// An operation that was executed or refused, for one recipient.
 #[derive(Serialize)]
 pub(super) struct OperationLine<'a> {
-    pub at: &'a str,
+    pub at: Moment,
     pub envelope: u64,
     pub index: usize,
     #[serde(rename = "type")]
@@ -74,6 +92,67 @@ pub(super) struct OperationLine<'a> {
     pub error: Option<&'a str>,
 }
 
+/// A fault of the scenario was played.
+#[derive(Serialize)]
+pub(super) struct FaultLine {
+    pub at: Moment,
+    pub envelope: u64,
+    pub fault: &'static str,
+}
+
+/// A message's status changed.
+#[derive(Serialize)]
+pub(super) struct StatusLine<'a> {
+    pub at: Moment,
+    pub msg_id: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<&'a ClientId>,
+    #[serde(rename = "type")]
+    pub channel: &'static str,
+    pub status: &'a str,
+}
+
+/// An account's balance changed.
+#[derive(Serialize)]
+pub(super) struct ChargeLine {
+    pub at: Moment,
+    pub msg_id: u64,
+    pub reason: Reason,
+    pub amount: Money,
+    pub balance: Money,
+}
+
+/// Why a balance changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Reason {
+    /// The price of the dearest stage, at the intake.
+    Reserved,
+    /// What was reserved and not used.
+    Returned,
+    /// The price of what is known at once.
+    Charged,
+}
+
+/// A try to send a webhook ended.
+#[derive(Serialize)]
+pub(super) struct WebhookLine<'a> {
+    pub at: Moment,
+    pub msg_id: u64,
+    pub url: &'a str,
+    pub status: &'a str,
+    pub attempt: usize,
+    #[serde(serialize_with = "result")]
+    pub result: &'a Posted,
+}
+
+fn result<S: Serializer>(posted: &Posted, serializer: S) -> Result<S::Ok, S::Error> {
+    match posted {
+        Posted::Answered(status) => serializer.serialize_u16(*status),
+        Posted::Failed(reason) | Posted::Refused(reason) => serializer.serialize_str(reason),
+    }
+}
+
 fn digits<S: Serializer>(phone: &Option<Phone>, serializer: S) -> Result<S::Ok, S::Error> {
     phone.as_ref().map(Phone::to_string).serialize(serializer)
 }
@@ -84,12 +163,22 @@ fn digits<S: Serializer>(phone: &Option<Phone>, serializer: S) -> Result<S::Ok, 
 pub(super) enum Line<'a> {
     Envelope(EnvelopeLine<'a>),
     Operation(OperationLine<'a>),
+    Fault(FaultLine),
+    Status(StatusLine<'a>),
+    Charge(ChargeLine),
+    Webhook(WebhookLine<'a>),
 }
 
-/// The lines of one envelope; none if nobody reads them.
+/// The lines of one envelope or of a stretch of time; none if nobody reads them.
 pub(super) struct Lines(Option<Vec<u8>>);
 
 impl Lines {
+    /// Lines that nobody reads.
+    #[cfg(test)]
+    pub(super) fn unread() -> Self {
+        Self(None)
+    }
+
     /// Adds a line.
     pub(super) fn push(&mut self, line: &Line) {
         if let Some(bytes) = &mut self.0 {

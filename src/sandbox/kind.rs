@@ -81,6 +81,11 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
+    /// Whether the operation is a message, so that it may have a `hook` (contract 6.3).
+    pub(super) fn is_message(self) -> bool {
+        self.reaches_a_phone() && !matches!(self, Kind::CallOtp | Kind::Hlr)
+    }
+
     /// Whether the operation reaches for a phone, so that it leaves a message with a status behind.
     pub(super) fn reaches_a_phone(self) -> bool {
         match self {

@@ -8,36 +8,68 @@
 //!
 //! From the outside in: [`Sandbox`] listens (`server`, `connections`), turns HTTP into bytes and
 //! back (`shell`), reads the bytes into operations (`envelope`, `operation`, `stages`, `fields`)
-//! and lets the `platform` execute them. Everything below the shell is plain functions to which
-//! the clock is an argument.
+//! and lets the `platform` execute them (`intake`, `inquiries`, with `account`, `templates`, `plan`).
+//! Time moves the messages on (`events`, `life`) and tells of it (`webhooks`). What is played is a
+//! `scenario`. Everything below the shell is plain functions to which the clock is an argument.
 
+mod account;
 mod answer;
 mod assumptions;
+mod chance;
 mod client_id;
+mod clock;
 mod connections;
 mod counts;
+mod doorway;
 mod envelope;
+mod events;
+mod faults;
 mod fields;
+mod inquiries;
+mod intake;
 mod journal;
 mod kind;
 mod life;
+mod live;
 mod lookup;
 mod messages;
+mod moment;
+mod money;
 mod operation;
+mod plan;
 mod platform;
+mod posting;
+mod reaction;
 mod refusal;
+mod scenario;
 mod server;
 mod shell;
+mod spoil;
 mod stages;
+mod templates;
+mod ticker;
+mod webhooks;
 
 #[cfg(test)]
 mod contract_pairs;
 #[cfg(test)]
 mod desk;
 #[cfg(test)]
+mod over_http;
+#[cfg(test)]
+mod receiver;
+#[cfg(test)]
+mod rehearsals;
+#[cfg(test)]
 mod robustness;
 
 pub use assumptions::{ASSUMPTIONS, Assumption};
-pub use counts::{Counts, Tally};
+pub use counts::{ChannelTally, Counts, Funds, Tally};
 pub use journal::Journal;
+pub use money::{Money, NoAmount};
+pub use posting::Hooks;
+pub use scenario::{
+    Account, Behaviour, Behaviours, Blindness, Effect, Exception, Fault, Prices, Read, Reply, Scenario, SenderStatus,
+    WebhookFault, Webhooks, When, load_scenario,
+};
 pub use server::{Sandbox, Settings};

@@ -1,8 +1,10 @@
 //! One item of an envelope's `data`, read.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
-use super::client_id::ClientId;
+use super::client_id::{ClientId, Key};
 use super::fields::Fields;
 use super::kind::Kind;
 use super::refusal::Refusal;
@@ -17,6 +19,8 @@ pub(super) struct Item {
     pub id: Option<ClientId>,
     /// The recipients; none if it reaches no phone or one of them is no number.
     pub phones: Vec<Phone>,
+    /// Where the statuses of its messages go, if it names a usable address.
+    pub hook: Option<Arc<str>>,
     pub operation: Result<Operation, Refusal>,
 }
 
@@ -35,6 +39,25 @@ pub(super) enum Operation {
     Lookup(Phone),
     /// A call with a code.
     CodeCall,
+    /// Something with the account's templates.
+    Template(TemplateCall),
+}
+
+/// What is done with templates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TemplateCall {
+    /// Keep an SMS template.
+    Create { name: Box<str>, text: Box<str> },
+    /// List the SMS templates.
+    List,
+    /// Delete the SMS template with that number.
+    Delete(u64),
+    /// Keep a Viber template.
+    CreateViber { signature: Box<str>, text: Box<str> },
+    /// List the Viber templates.
+    ListViber,
+    /// Delete the Viber template with that number and, where it is given, that text.
+    DeleteViber { id: u64, text: Option<Box<str>> },
 }
 
 /// How a message is asked for.
@@ -57,33 +80,60 @@ impl Item {
             (Err(refusal), _) | (_, Err(refusal)) => Err(refusal.clone()),
             (Ok(id), Ok(phones)) => read(kind, &fields, id.as_ref(), phones),
         };
-        Self { kind, id: id.unwrap_or_default(), phones: phones.unwrap_or_default(), operation }
+        let hook = if kind.is_message() { fields.usable_url("hook").map(Arc::from) } else { None };
+        Self { kind, id: id.unwrap_or_default(), phones: phones.unwrap_or_default(), hook, operation }
     }
 }
 
 fn read(kind: Kind, fields: &Fields, id: Option<&ClientId>, phones: &[Phone]) -> Result<Operation, Refusal> {
-    let send = |first, fallbacks: &[Channel]| stages::combined(first, fallbacks, fields).map(Operation::Send);
+    let send = |channels: &[Channel]| stages::combined(channels, fields).map(Operation::Send);
     match kind {
         Kind::Balance => Ok(Operation::Balance),
         Kind::Sender => Ok(Operation::Senders),
         Kind::Status => question(fields, id).map(Operation::Status),
         Kind::Hlr => one(phones).map(Operation::Lookup),
         Kind::CallOtp => one(phones).map(|_| Operation::CodeCall),
-        Kind::Sms => send(Channel::Sms, &[]),
-        Kind::Viber => send(Channel::Viber, &[]),
-        Kind::Rcs => send(Channel::Rcs, &[]),
-        Kind::Voice => send(Channel::Voice, &[]),
-        Kind::Telegram => send(Channel::Telegram, &[]),
-        Kind::ViberSms => send(Channel::Viber, &[Channel::Sms]),
-        Kind::RcsSms => send(Channel::Rcs, &[Channel::Sms]),
-        Kind::RcsViberSms => send(Channel::Rcs, &[Channel::Viber, Channel::Sms]),
+        Kind::Sms => send(&[Channel::Sms]),
+        Kind::Viber => send(&[Channel::Viber]),
+        Kind::Rcs => send(&[Channel::Rcs]),
+        Kind::Voice => send(&[Channel::Voice]),
+        Kind::Telegram => send(&[Channel::Telegram]),
+        Kind::ViberSms => send(&[Channel::Viber, Channel::Sms]),
+        Kind::RcsSms => send(&[Channel::Rcs, Channel::Sms]),
+        Kind::RcsViberSms => send(&[Channel::Rcs, Channel::Viber, Channel::Sms]),
         Kind::Pipeline => stages::pipeline(fields).map(Operation::Send),
         Kind::TemplateCreate
         | Kind::TemplateDelete
         | Kind::TemplateList
         | Kind::ViberTemplateCreate
         | Kind::ViberTemplateDelete
-        | Kind::ViberTemplateList => Err(Refusal::UNSUPPORTED),
+        | Kind::ViberTemplateList => template_call(kind, fields, id).map(Operation::Template),
+    }
+}
+
+fn template_call(kind: Kind, fields: &Fields, id: Option<&ClientId>) -> Result<TemplateCall, Refusal> {
+    let number = || match id.map(ClientId::key) {
+        Some(Key::Number(number)) => Ok(number),
+        Some(Key::Text(_)) => Err(fields.wrong("id")),
+        None => Err(fields.missing("id")),
+    };
+    let text = || fields.text("template").map(Box::from);
+    match kind {
+        Kind::TemplateCreate => {
+            let name = fields.text("name")?.into();
+            text().map(|text| TemplateCall::Create { name, text })
+        }
+        Kind::TemplateDelete => number().map(TemplateCall::Delete),
+        Kind::ViberTemplateCreate => {
+            let signature = fields.signature()?.into();
+            text().map(|text| TemplateCall::CreateViber { signature, text })
+        }
+        Kind::ViberTemplateDelete => {
+            let text = fields.optional_text("template")?.map(Box::from);
+            number().map(|id| TemplateCall::DeleteViber { id, text })
+        }
+        Kind::ViberTemplateList => Ok(TemplateCall::ListViber),
+        _ => Ok(TemplateCall::List),
     }
 }
 
@@ -137,5 +187,34 @@ mod tests {
         assert_eq!(error(Kind::Status, json!({"id": [1]})), "Error in id");
         assert_eq!(error(Kind::Status, json!({"msg_id": true})), "Error in msg_id");
         assert_eq!(error(Kind::Status, json!({})), "Please enter id");
+    }
+
+    #[test]
+    fn a_template_call_names_what_it_lacks() {
+        for (kind, fields, told) in [
+            (Kind::TemplateCreate, json!({"template": "Hi"}), "Please enter name"),
+            (Kind::TemplateCreate, json!({"name": "hello"}), "Please enter template"),
+            (Kind::TemplateDelete, json!({}), "Please enter id"),
+            (Kind::TemplateDelete, json!({"id": "seven"}), "Error in id"),
+            (Kind::ViberTemplateCreate, json!({"template": "Hi"}), "Error in Alpha-name"),
+            (Kind::ViberTemplateCreate, json!({"signature": "OlenaCo", "template": " "}), "Please enter template"),
+            (Kind::ViberTemplateDelete, json!({"template": "Hi"}), "Please enter id"),
+            (Kind::ViberTemplateDelete, json!({"id": 1, "template": 2}), "Error in template"),
+        ] {
+            assert_eq!(error(kind, fields.clone()), told, "{} {fields}", kind.name());
+        }
+    }
+
+    #[test]
+    fn a_hook_is_kept_to_the_letter_and_only_by_messages() {
+        let hook = |kind, hook: &str| {
+            Item::read(kind, json!({"hook": hook}).as_object().expect("an object")).hook.as_deref().map(str::to_owned)
+        };
+        let letter = "https://A.example:8443/Hook?token=a%2Fb&run=1&&#x";
+        assert_eq!(hook(Kind::Sms, letter).as_deref(), Some(letter));
+        for kind in Kind::ALL {
+            assert_eq!(hook(kind, letter).is_some(), kind.is_message(), "{}", kind.name());
+        }
+        assert_eq!(hook(Kind::Sms, "not an address"), None);
     }
 }

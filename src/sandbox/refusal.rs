@@ -17,8 +17,17 @@ impl Refusal {
     pub(super) const PHONE: Refusal = Refusal(Cow::Borrowed("Please enter valid receiver phone number"));
     /// No message has the identifier that was asked for.
     pub(super) const NOT_FOUND: Refusal = Refusal(Cow::Borrowed("Message not found"));
-    /// The operation is one of the contract's but none of the sandbox's.
-    pub(super) const UNSUPPORTED: Refusal = Refusal(Cow::Borrowed("Not supported by this sandbox yet"));
+    /// The account has no way to WhatsApp.
+    pub(super) const NO_ROUTE: Refusal = Refusal(Cow::Borrowed("No route"));
+    /// The balance is below what has to be reserved.
+    pub(super) const NO_MONEY: Refusal = Refusal(Cow::Borrowed("Not enough money"));
+    /// The account has as many templates as it may have.
+    pub(super) const TOO_MANY_TEMPLATES: Refusal = Refusal(Cow::Borrowed("Too many templates"));
+
+    /// The scenario's own words.
+    pub(super) fn in_words(error: &str) -> Self {
+        Refusal(error.to_owned().into())
+    }
 
     /// A required field is missing or blank.
     pub(super) fn missing(field: &str) -> Self {

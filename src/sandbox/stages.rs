@@ -1,90 +1,106 @@
 //! What each kind of message requires of its fields (contract 4.3), both as an operation and as a stage of a pipeline.
 
 use super::fields::Fields;
+use super::plan::Stage;
 use super::refusal::Refusal;
 use crate::domain::{Channel, sms_text};
 
-/// What a message costs, and the channel that is tried first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a message is: its stages in the order in which they are tried, and the sender names that it uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Load {
-    /// The channel that is tried first.
-    pub channel: Channel,
-    /// The parts of the longest stage, for the dearest stage is what is reserved.
-    pub parts: u32,
+    /// At least one.
+    pub stages: Vec<Stage>,
+    /// Those that have to be the account's.
+    pub signatures: Vec<Box<str>>,
 }
 
-/// Reads an operation that carries a channel and those it falls back to, each under its own prefix.
-pub(super) fn combined(first: Channel, fallbacks: &[Channel], fields: &Fields) -> Result<Load, Refusal> {
-    let mut parts = channel(first, fields)?;
-    for fallback in fallbacks {
-        parts = parts.max(channel(*fallback, fields)?);
+/// What was read of one stage.
+struct Leg<'a> {
+    parts: u32,
+    lifetime: Option<u64>,
+    signature: Option<&'a str>,
+}
+
+impl<'a> Leg<'a> {
+    /// A stage of one part.
+    fn new(signature: Option<&'a str>, lifetime: Option<u64>) -> Self {
+        Self { parts: 1, lifetime, signature }
+    }
+}
+
+impl Load {
+    fn add(&mut self, channel: Channel, leg: Leg) {
+        self.stages.push(Stage::new(channel, leg.parts, leg.lifetime));
+        self.signatures.extend(leg.signature.map(Box::from));
+    }
+}
+
+/// Reads an operation that tries these channels in order, each under its own prefix.
+pub(super) fn combined(channels: &[Channel], fields: &Fields) -> Result<Load, Refusal> {
+    let mut load = Load::default();
+    for name in channels {
+        load.add(*name, channel(*name, fields)?);
     }
     fields.optional_url("hook")?;
-    Ok(Load { channel: first, parts })
+    Ok(load)
 }
 
 /// Reads a pipeline: known channels without a repeat, each with the object of its name; other objects are ignored.
 pub(super) fn pipeline(fields: &Fields) -> Result<Load, Refusal> {
-    let (mut channels, mut parts) = (Vec::new(), 1);
+    let mut load = Load::default();
     for name in fields.array("pipeline")? {
-        let channel = name.as_str().and_then(Channel::from_name).filter(|channel| !channels.contains(channel));
+        let new = |channel: &Channel| load.stages.iter().all(|stage| stage.channel != *channel);
+        let channel = name.as_str().and_then(Channel::from_name).filter(new);
         let channel = channel.ok_or_else(|| fields.wrong("pipeline"))?;
-        parts = parts.max(stage(channel, fields)?);
-        channels.push(channel);
+        load.add(channel, stage(channel, fields)?);
     }
     fields.optional_url("hook")?;
-    let first = channels.first().ok_or_else(|| fields.missing("pipeline"))?;
-    Ok(Load { channel: *first, parts })
+    if load.stages.is_empty() { Err(fields.missing("pipeline")) } else { Ok(load) }
 }
 
-/// Reads one channel of an operation that is no pipeline and tells its parts.
-fn channel(channel: Channel, fields: &Fields) -> Result<u32, Refusal> {
+/// Reads one channel of an operation that is no pipeline.
+fn channel<'a>(channel: Channel, fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
     match channel {
         Channel::Sms => fields.optional_flag("short_link").and_then(|()| sms(&fields.prefixed("sms_"))),
-        Channel::Viber => {
-            fields.optional_flag("short_link")?;
-            viber(&fields.prefixed("viber_")).map(|()| 1)
-        }
-        Channel::Rcs => {
-            fields.optional_flag("short_link")?;
-            rcs(&fields.prefixed("rcs_")).map(|()| 1)
-        }
+        Channel::Viber => fields.optional_flag("short_link").and_then(|()| viber(&fields.prefixed("viber_"))),
+        Channel::Rcs => fields.optional_flag("short_link").and_then(|()| rcs(&fields.prefixed("rcs_"))),
         Channel::Telegram => {
-            fields.prefixed("telegram_").optional_lifetime(60..=u64::MAX)?;
-            telegram(fields).map(|()| 1)
+            let lifetime = fields.prefixed("telegram_").optional_lifetime(60..=u64::MAX)?;
+            telegram(fields).map(|()| Leg::new(None, lifetime))
         }
-        Channel::Voice => fields.text("message").and_then(|_| voice(fields)).map(|()| 1),
+        Channel::Voice => fields.text("message").and_then(|_| voice(fields)).map(|()| Leg::new(None, None)),
         // No operation carries these in this way (contract 2.1).
         Channel::Whatsapp | Channel::Hlr | Channel::CallOtp => Err(fields.wrong("type")),
     }
 }
 
-/// Reads one stage of a pipeline and tells its parts.
-fn stage(channel: Channel, fields: &Fields) -> Result<u32, Refusal> {
+/// Reads one stage of a pipeline.
+fn stage<'a>(channel: Channel, fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
     let name = channel.name();
     let stage = || fields.object(name)?.ok_or_else(|| fields.missing(name));
     match channel {
         Channel::Sms => sms(&stage()?),
-        Channel::Viber => viber_stage(&stage()?).map(|()| 1),
-        Channel::Rcs => rcs_stage(&stage()?).map(|()| 1),
-        Channel::Telegram => telegram(&stage()?).map(|()| 1),
-        Channel::Voice => voice(&stage()?).map(|()| 1),
+        Channel::Viber => viber_stage(&stage()?),
+        Channel::Rcs => rcs_stage(&stage()?),
+        Channel::Telegram => telegram(&stage()?).map(|()| Leg::new(None, None)),
+        Channel::Voice => voice(&stage()?).map(|()| Leg::new(None, None)),
         // Nothing of it is checked: it is taken and charged even when it is empty (contract 4.3).
-        Channel::Whatsapp => Ok(1),
+        Channel::Whatsapp => Ok(Leg::new(None, None)),
         Channel::Hlr | Channel::CallOtp => Err(fields.wrong("pipeline")),
     }
 }
 
-fn sms(fields: &Fields) -> Result<u32, Refusal> {
-    fields.alpha_name()?;
+fn sms<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
+    let signature = fields.alpha_name()?;
     let text = fields.text("message").map_err(|_| Refusal::SMS_TEXT)?;
-    fields.optional_lifetime(3_600..=259_200)?;
-    Ok(u32::try_from(sms_text(text).parts).unwrap_or(u32::MAX))
+    let lifetime = fields.optional_lifetime(3_600..=259_200)?;
+    let parts = u32::try_from(sms_text(text).parts).unwrap_or(u32::MAX);
+    Ok(Leg { parts, lifetime, signature: Some(signature) })
 }
 
-fn viber(fields: &Fields) -> Result<(), Refusal> {
-    fields.signature()?;
-    fields.optional_lifetime(60..=172_800)?;
+fn viber<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
+    let signature = fields.signature()?;
+    let lifetime = fields.optional_lifetime(60..=172_800)?;
     let message = || fields.text("message").map(|_| ());
     let image = || fields.url("image");
     let button = || fields.text("button").and_then(|_| fields.url("link"));
@@ -95,7 +111,8 @@ fn viber(fields: &Fields) -> Result<(), Refusal> {
         "text+image+link" => message().and_then(|()| image()).and_then(|()| button()),
         "carousel" => fields.optional_text("message").and_then(|_| carousel(fields)),
         _ => Err(fields.wrong("type")),
-    }
+    }?;
+    Ok(Leg::new(Some(signature), lifetime))
 }
 
 fn carousel(fields: &Fields) -> Result<(), Refusal> {
@@ -112,17 +129,17 @@ fn carousel(fields: &Fields) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn rcs(fields: &Fields) -> Result<(), Refusal> {
-    rcs_stage(fields)?;
+fn rcs<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
+    let leg = rcs_stage(fields)?;
     fields.url("image")?;
     fields.text("button")?;
     fields.url("link")?;
-    fields.optional_lifetime(60..=u64::MAX)
+    Ok(Leg { lifetime: fields.optional_lifetime(60..=u64::MAX)?, ..leg })
 }
 
-fn rcs_stage(fields: &Fields) -> Result<(), Refusal> {
-    fields.signature()?;
-    fields.text("message").map(|_| ())
+fn rcs_stage<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
+    let signature = fields.signature()?;
+    fields.text("message").map(|_| Leg::new(Some(signature), None))
 }
 
 /// A code of 4 to 8 digits: Telegram carries nothing else.
@@ -146,10 +163,10 @@ fn voice(fields: &Fields) -> Result<(), Refusal> {
     voice.optional_text("name").map(|_| ())
 }
 
-fn viber_stage(fields: &Fields) -> Result<(), Refusal> {
-    fields.signature()?;
+fn viber_stage<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
+    let signature = fields.signature()?;
     fields.text("message")?;
-    fields.text("type").map(|_| ())
+    fields.text("type").map(|_| Leg::new(Some(signature), None))
 }
 
 #[cfg(test)]
@@ -158,6 +175,7 @@ mod tests {
 
     use super::super::kind::Kind;
     use super::super::operation::{Item, Operation};
+    use super::super::plan::longest;
     use super::*;
 
     /// Reads a message with fields of a good one replaced, or with `null` taken away.
@@ -198,21 +216,40 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_taken_and_tells_its_first_channel() {
-        for (kind, channel) in [
-            (Kind::Sms, Channel::Sms),
-            (Kind::Viber, Channel::Viber),
-            (Kind::Rcs, Channel::Rcs),
-            (Kind::Voice, Channel::Voice),
-            (Kind::Telegram, Channel::Telegram),
-            (Kind::ViberSms, Channel::Viber),
-            (Kind::RcsSms, Channel::Rcs),
-            (Kind::RcsViberSms, Channel::Rcs),
-            (Kind::Pipeline, Channel::Viber),
+    fn a_message_is_taken_with_the_channels_that_it_tries_and_the_names_that_it_uses() {
+        let (sms, viber) = ("OlenaCo", "Olena Co");
+        for (kind, channels, signatures) in [
+            (Kind::Sms, &[Channel::Sms][..], &[sms][..]),
+            (Kind::Viber, &[Channel::Viber], &[viber]),
+            (Kind::Rcs, &[Channel::Rcs], &[sms]),
+            (Kind::Voice, &[Channel::Voice], &[]),
+            (Kind::Telegram, &[Channel::Telegram], &[]),
+            (Kind::ViberSms, &[Channel::Viber, Channel::Sms], &[viber, sms]),
+            (Kind::RcsSms, &[Channel::Rcs, Channel::Sms], &[sms, sms]),
+            (Kind::RcsViberSms, &[Channel::Rcs, Channel::Viber, Channel::Sms], &[sms, viber, sms]),
+            (Kind::Pipeline, &[Channel::Viber, Channel::Sms], &[viber, sms]),
         ] {
-            assert_eq!(read_with(kind, json!({})), Ok(Load { channel, parts: 1 }), "{}", kind.name());
+            let stages = channels.iter().map(|channel| Stage::new(*channel, 1, None)).collect();
+            let signatures = signatures.iter().map(|name| Box::from(*name)).collect();
+            let load = Ok(Load { stages, signatures });
+            assert_eq!(read_with(kind, json!({})), load, "{}", kind.name());
             let extra = json!({"anything": {"else": [1]}, "hook": "https://a/?token=1"});
-            assert_eq!(read_with(kind, extra), Ok(Load { channel, parts: 1 }), "{}", kind.name());
+            assert_eq!(read_with(kind, extra), load, "{}", kind.name());
+        }
+    }
+
+    #[test]
+    fn a_lifetime_belongs_to_its_channel() {
+        for (kind, changes, channels) in [
+            (Kind::Sms, json!({"sms_lifetime": 3_600}), vec![(Channel::Sms, 3_600)]),
+            (Kind::Viber, json!({"viber_lifetime": 60}), vec![(Channel::Viber, 60)]),
+            (Kind::Telegram, json!({"telegram_lifetime": 61}), vec![(Channel::Telegram, 61)]),
+            (Kind::RcsSms, json!({"rcs_lifetime": 62}), vec![(Channel::Rcs, 62), (Channel::Sms, 172_800)]),
+            (Kind::ViberSms, json!({"sms_lifetime": 4_000}), vec![(Channel::Viber, 172_800), (Channel::Sms, 4_000)]),
+        ] {
+            let read = read_with(kind, changes.clone()).expect("well-formed").stages;
+            let read: Vec<_> = read.iter().map(|stage| (stage.channel, stage.lifetime().as_secs())).collect();
+            assert_eq!(read, channels, "{changes}");
         }
     }
 
@@ -220,10 +257,10 @@ mod tests {
     fn the_longest_stage_gives_the_parts() {
         for kind in [Kind::Sms, Kind::ViberSms, Kind::RcsSms, Kind::RcsViberSms] {
             let long = json!({"sms_message": "я".repeat(71)});
-            assert_eq!(read_with(kind, long).map(|load| load.parts), Ok(2), "{}", kind.name());
+            assert_eq!(read_with(kind, long).map(|load| longest(&load.stages)), Ok(2), "{}", kind.name());
         }
         let long = json!({"sms": {"signature": "OlenaCo", "message": "я".repeat(71)}});
-        assert_eq!(read_with(Kind::Pipeline, long).map(|load| load.parts), Ok(2));
+        assert_eq!(read_with(Kind::Pipeline, long).map(|load| longest(&load.stages)), Ok(2));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::wait::until;
 
 /// `campaign sandbox`, listening; dropped, it is killed.
 pub(crate) struct SandboxProcess {
-    _process: Process,
+    process: Process,
     folder: TempDir,
     listening: Value,
 }
@@ -22,17 +22,23 @@ pub(crate) struct SandboxProcess {
 impl SandboxProcess {
     /// Starts one on a free port and waits until it listens.
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with further arguments.
+    pub(crate) fn start_with(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
         command.env_clear().current_dir(folder.path());
         command.args(["sandbox", "--listen", "127.0.0.1:0", "--json", "--key", KEY, "--journal", "journal.jsonl"]);
+        command.args(arguments);
         let mut process = Process::start(command);
         until("the sandbox listens", || {
             assert!(process.is_running(), "{}", process.stderr());
             process.stdout().ends_with('\n')
         });
         let listening = serde_json::from_str(&process.stdout()).expect("one JSON object");
-        Self { _process: process, folder, listening }
+        Self { process, folder, listening }
     }
 
     /// The lines of its journal so far.
@@ -46,6 +52,12 @@ impl SandboxProcess {
     /// How large its journal is, in bytes.
     pub(crate) fn journal_size(&self) -> u64 {
         std::fs::metadata(self.journal_file()).expect("a journal").len()
+    }
+
+    /// The most memory that it ever had, in KiB.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn most_memory(&self) -> u64 {
+        self.process.most_memory()
     }
 
     /// How often each number got a message.

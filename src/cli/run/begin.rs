@@ -52,10 +52,13 @@ impl Start<'_> {
             return Ok(Ready::Nothing(self.nothing_left(&looked)));
         }
         self.check_number(&looked)?;
-        let number = self.to_send(&looked.survey.planned_rows(), looked.survey.last_row)?;
+        let chosen = self.chosen(&looked.survey.planned_rows(), looked.survey.last_row)?;
         if let Some(profile) = self.inputs.profile.as_ref().filter(|profile| !profile.is_loopback()) {
             runs::check_host(self.ledger.as_ref(), profile).await?;
-            confirm::begin(self.context, &self.args, (&self.inputs, profile), &looked, number).await?;
+            if self.asks_first() {
+                self.ask_for_new(profile, &looked.survey, &chosen).await?;
+            }
+            confirm::begin(self.context, &self.args, (&self.inputs, profile), &looked, chosen.len()).await?;
         }
         let run = self.ledger.create_run(&self.new_run(&looked, edition, round, random)).await?;
         let frozen = self.frozen(&looked);
@@ -116,23 +119,27 @@ impl Start<'_> {
         }
     }
 
-    /// How many messages this call sends of the rows that are left.
+    /// The rows, of those that are left, that this call sends to.
     ///
     /// # Errors
     /// When rows were asked for that the list does not have, or that need no message any more.
-    pub(super) fn to_send(&self, left: &RoaringBitmap, last: Row) -> Result<u64, Failure> {
-        let number = match &self.args.rows {
-            None => left.len(),
+    pub(super) fn chosen(&self, left: &RoaringBitmap, last: Row) -> Result<RoaringBitmap, Failure> {
+        let mut chosen = match &self.args.rows {
+            None => left.clone(),
             Some(rows) if rows.last() > last => {
                 let asked = rows.last();
                 return Err(Failure::wrong(format!("there is no row {asked}; the last recipient is in row {last}")));
             }
-            Some(rows) => left.iter().filter(|row| rows.contains(Row::new(*row))).count() as u64,
+            Some(rows) => left.iter().filter(|row| rows.contains(Row::new(*row))).collect(),
         };
-        if number == 0 {
+        if chosen.is_empty() {
             return Err(Failure::new(exit::NOTHING, "none of the rows that were asked for is left to send"));
         }
-        Ok(self.args.limit.map_or(number, |limit| limit.min(number)))
+        let limit = self.args.limit.and_then(|limit| u32::try_from(limit).ok());
+        if let Some(beyond) = limit.and_then(|limit| chosen.select(limit)) {
+            chosen.remove_range(beyond..);
+        }
+        Ok(chosen)
     }
 }
 

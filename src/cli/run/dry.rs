@@ -24,6 +24,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
         orders: &[],
         left_out: &looked.survey.left_out,
         states: &[],
+        finished: false,
     };
     write_file(&results, &listing, Fates::None).await.map_err(Failure::storage)?;
     let counts = looked.survey.counts();
@@ -40,6 +41,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
         stopped: None,
         results: Some(results.display().to_string()),
         exit,
+        sandbox: serde_json::Value::Null,
         rehearsal: false,
         notes: left_out(&looked),
         next: command(&campaign.file, gateway),

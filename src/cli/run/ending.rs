@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use super::Start;
+use super::{Start, played};
 use crate::cli::exit::{self, Failure, code};
 use crate::cli::results::Source;
 use crate::cli::survey::Looked;
@@ -13,6 +13,7 @@ use crate::delivery::{Ending, StopKind};
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
 use crate::manifest::SANDBOX;
 use crate::report::{Summary, duration, thousands};
+use crate::sandbox::Counts;
 
 impl Start<'_> {
     /// Writes the results, marks the run, prints the summary.
@@ -21,8 +22,8 @@ impl Start<'_> {
         run: &Run,
         owner: Owner,
         ending: Ending,
-        parts_before: u64,
-        began: Instant,
+        (parts_before, began): (u64, Instant),
+        played: Option<&Counts>,
     ) -> Result<u8, Failure> {
         let kind = ending.stopped.as_ref().map(|stop| stop.kind);
         if let Some(StopKind::Interrupted(signal)) = kind
@@ -33,7 +34,8 @@ impl Start<'_> {
         }
         let mut code = code(kind, &ending.counts);
         let results = &self.inputs.campaign.results;
-        let mut notes = self.notes(run, &ending);
+        let mut notes = played.map(played::lines).unwrap_or_default();
+        notes.extend(self.notes(run, &ending));
         let mut written = None;
         if kind != Some(StopKind::NotOwner) {
             let source = Source { ledger: self.ledger.as_ref(), run, owned: false, states: &[] };
@@ -78,6 +80,7 @@ impl Start<'_> {
             results: written,
             exit: code,
             rehearsal: run.gateway == SANDBOX,
+            sandbox: played.map_or(serde_json::Value::Null, played::json),
             next: self.next(run, code, &ending.counts),
             notes,
         };
@@ -102,6 +105,7 @@ impl Start<'_> {
             results: None,
             exit: exit::NOTHING,
             rehearsal: campaign.is_rehearsal(),
+            sandbox: serde_json::Value::Null,
             notes: left_out(looked),
             next: format!("campaign preview {file}, or `--again N` to send to everybody once more"),
         };

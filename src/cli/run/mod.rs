@@ -1,12 +1,17 @@
 //! `campaign run`: sends a campaign, or goes on where it stopped.
 
+mod again;
 mod begin;
 mod dry;
 mod ending;
+mod inquire;
+mod online;
+mod played;
 mod resume;
 mod send;
 
 pub(super) use ending::{file, left_out};
+pub(super) use send::{reach, rehearsal};
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,16 +23,24 @@ use tokio::sync::watch;
 use super::args::RunArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
+use super::sandbox;
 use super::signals;
 use super::survey::{self, Inputs, blocking};
-use crate::delivery::{Interrupt, RunFolder, RunLock};
-use crate::ledger::{Ledger, Progress, Run};
+use crate::delivery::{Interrupt, OneOff, RunFolder, RunLock};
+use crate::ledger::{Ledger, Progress, Run, RunId};
 use crate::report::check_place;
+use crate::sandbox::Scenario;
 
 /// The key that the built-in sandbox and its client agree on.
-const REHEARSAL_KEY: &str = "rehearsal";
+pub(super) const REHEARSAL_KEY: &str = "rehearsal";
 
 pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure> {
+    if let Some(one_off) = args.file.to_str().and_then(OneOff::named).filter(|_| !args.file.exists()) {
+        let name = one_off.name();
+        return Err(Failure::wrong(format!(
+            "a {name} is not a campaign and is never repeated by itself; `campaign gateway --help` tells how to ask anew"
+        )));
+    }
     let inputs = Arc::new(survey::load(context, &args.file, args.gateway.as_deref())?);
     if !context.output.json {
         context.output.findings(&inputs.warnings);
@@ -38,28 +51,20 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
     if args.real_time && !inputs.campaign.is_rehearsal() {
         return Err(Failure::wrong("`--real-time` is for rehearsals; a real run always keeps its pace"));
     }
-    let start = Start::open(context, args, inputs).await?;
-    let mut interrupt = start.interrupt.clone();
-    let ready = tokio::select! {
-        ready = start.prepare() => ready?,
-        signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
-            let code = match signal.map(|signal| *signal) {
-                Ok(Interrupt::Gently(signal) | Interrupt::AtOnce(signal)) => exit::SIGNAL.saturating_add(signal),
-                _ => exit::BUG,
-            };
-            return Err(Failure::new(code, "interrupted before anything was sent"));
-        }
-    };
-    match ready {
-        Ready::Run(run) => tokio::select! {
-            ended = start.send(*run) => ended,
-            // The engine leaves at once by itself; this is for what comes after it, such as results of millions.
-            signal = second(interrupt) => {
-                Err(Failure::new(exit::SIGNAL.saturating_add(signal), "interrupted twice; run it again to go on"))
-            }
-        },
-        Ready::Nothing(code) => Ok(code),
+    if args.scenario.is_some() && !inputs.campaign.is_rehearsal() {
+        let help = "add `--gateway sandbox`, or give it to `campaign sandbox --scenario FILE`";
+        return Err(Failure::wrong(format!("`--scenario` is for rehearsals on the built-in sandbox; {help}")));
     }
+    let scenario = sandbox::scenario(context, args.scenario.as_deref())?;
+    let start = Start::open(context, args, inputs, scenario).await?;
+    start.go(start.prepare()).await
+}
+
+/// Sends rejected rows of a run again, as new messages.
+pub(super) async fn again(context: &Context, args: RunArgs, run: RunId, error: Option<String>) -> Result<u8, Failure> {
+    let inputs = Arc::new(survey::load(context, &args.file, args.gateway.as_deref())?);
+    let start = Start::open(context, args, inputs, Arc::default()).await?;
+    start.go(start.prepare_again(run, error.as_deref())).await
 }
 
 /// A moment after the second signal; its number.
@@ -83,6 +88,8 @@ struct Start<'a> {
     ledger: Arc<dyn Ledger>,
     state: PathBuf,
     interrupt: watch::Receiver<Interrupt>,
+    /// What the built-in sandbox plays.
+    scenario: Arc<Scenario>,
     _lock: RunLock,
 }
 
@@ -101,7 +108,12 @@ struct Selected {
 }
 
 impl<'a> Start<'a> {
-    async fn open(context: &'a Context, args: RunArgs, inputs: Arc<Inputs>) -> Result<Self, Failure> {
+    async fn open(
+        context: &'a Context,
+        args: RunArgs,
+        inputs: Arc<Inputs>,
+        scenario: Arc<Scenario>,
+    ) -> Result<Self, Failure> {
         let key = match &inputs.profile {
             Some(profile) => profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?,
             None => REHEARSAL_KEY.to_owned().into(),
@@ -118,7 +130,32 @@ impl<'a> Start<'a> {
                 let message = format!("another process is sending `{}` through `{}`", brief.name, brief.gateway);
                 Failure::new(exit::NOTHING, message)
             })?;
-        Ok(Self { context, args, inputs, key, ledger, state, interrupt, _lock: lock })
+        Ok(Self { context, args, inputs, key, ledger, state, interrupt, scenario, _lock: lock })
+    }
+
+    /// Sends what the preparation selects; a signal before that leaves without sending.
+    async fn go(&self, prepare: impl Future<Output = Result<Ready, Failure>>) -> Result<u8, Failure> {
+        let mut interrupt = self.interrupt.clone();
+        let ready = tokio::select! {
+            ready = prepare => ready?,
+            signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
+                let code = match signal.map(|signal| *signal) {
+                    Ok(Interrupt::Gently(signal) | Interrupt::AtOnce(signal)) => exit::SIGNAL.saturating_add(signal),
+                    _ => exit::BUG,
+                };
+                return Err(Failure::new(code, "interrupted before anything was sent"));
+            }
+        };
+        match ready {
+            Ready::Run(run) => tokio::select! {
+                ended = self.send(*run) => ended,
+                // The engine leaves at once by itself; this is for what comes after it, such as results of millions.
+                signal = second(interrupt) => {
+                    Err(Failure::new(exit::SIGNAL.saturating_add(signal), "interrupted twice; run it again to go on"))
+                }
+            },
+            Ready::Nothing(code) => Ok(code),
+        }
     }
 
     /// Finds the run to go on with, or begins one.

@@ -31,9 +31,13 @@ impl Start<'_> {
     pub(super) async fn resume(&self, run: Run, folder: RunFolder) -> Result<Ready, Failure> {
         let standing = runs::standing(self.ledger.as_ref(), &run, false).await?;
         let left = standing.counts.get(State::Planned);
-        let number = if left == 0 { 0 } else { self.to_send(&open_rows(&run, &standing), run.last_row())? };
+        let open = open_rows(&run, &standing);
+        let number = if left == 0 { 0 } else { self.chosen(&open, run.last_row())?.len() };
         if let Some(profile) = self.inputs.profile.as_ref().filter(|profile| !profile.is_loopback()) {
             runs::check_host(self.ledger.as_ref(), profile).await?;
+            if left > 0 && self.asks_first() {
+                self.ask_for_rest(profile, &open).await?;
+            }
             confirm::resume(self.context, &self.args, profile, (&run, &standing), number.min(left)).await?;
         }
         self.context.output.note(&format!("going on with {}", run.name()));

@@ -2,11 +2,10 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{Selected, Start};
 use crate::check::{Prepared, Tee, Texts, prepare};
@@ -16,11 +15,12 @@ use crate::cli::survey::blocking;
 use crate::delivery::{
     Conditions, Ending, Frozen, Limits, Observer, RunFolder, Selection, Standing, Stop, StopKind, feed, send,
 };
+use crate::domain::Endpoint;
 use crate::gateway::{Address, Gateway, JsonApi, Rules};
 use crate::ledger::{Owner, Run, State};
-use crate::manifest::{Delivery, Rate};
+use crate::manifest::{Delivery, Profile, Rate};
 use crate::report::Progress;
-use crate::sandbox::{Journal, Sandbox, Settings};
+use crate::sandbox::{Counts, Sandbox, Scenario, Settings};
 
 /// How long an asynchronous start asks about its first messages.
 const CANARY: Duration = Duration::from_secs(10);
@@ -38,16 +38,42 @@ impl Start<'_> {
                 "in doubt from a start that was interrupted: {requests}: nothing proves whether the gateway executed them"
             ));
         }
-        let standing = runs::standing(self.ledger.as_ref(), &run, true).await?;
         let (frozen, prepared) = thaw(folder).await?;
-        let sandbox = self.sandbox().await?;
-        let gateway = self.gateway(&frozen, sandbox.as_ref())?;
-        let ending = self.engine(&run, owner, gateway, prepared, &standing).await;
+        let profile = self.inputs.profile.as_ref();
+        let sandbox =
+            if profile.is_some() { None } else { Some(rehearsal(&self.key, Arc::clone(&self.scenario)).await?) };
+        let way = (frozen.brief.endpoint, self.inputs.campaign.delivery.timeout);
+        let gateway = reach(profile, sandbox.as_ref(), way, &self.key)?;
+        self.inquire_first(&run, owner, gateway.as_ref()).await?;
+        let standing = runs::standing(self.ledger.as_ref(), &run, true).await?;
+        let mut ending = self.engine(&run, owner, Arc::clone(&gateway), prepared, &standing).await;
         tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
-        if let Some(sandbox) = sandbox {
-            sandbox.stop().await;
+        if self.asks_at_end(&ending) && self.inquire_last(&run, owner, gateway.as_ref()).await?.is_some() {
+            ending.counts = runs::standing(self.ledger.as_ref(), &run, true).await?.counts;
         }
-        self.end(&run, owner, ending, standing.parts, began).await
+        let played = match sandbox {
+            Some(sandbox) => self.play_out(sandbox, &ending).await,
+            None => None,
+        };
+        self.end(&run, owner, ending, (standing.parts, began), played.as_ref()).await
+    }
+
+    /// Whether there is somebody to ask about rows in doubt, and time for it.
+    fn asks_at_end(&self, ending: &Ending) -> bool {
+        let doubt = ending.counts.get(State::InDoubt) > 0;
+        let kind = ending.stopped.as_ref().map(|stop| stop.kind);
+        let gone = |kind| {
+            matches!(kind, StopKind::Interrupted(_) | StopKind::Ledger | StopKind::NotOwner | StopKind::KeyRefused)
+        };
+        doubt && !kind.is_some_and(gone)
+    }
+
+    /// Lets everything become of the messages that will, if a scenario says what; nobody waits for an interrupted one.
+    async fn play_out(&self, sandbox: Sandbox, ending: &Ending) -> Option<Counts> {
+        let interrupted = ending.stopped.as_ref().is_some_and(|stop| matches!(stop.kind, StopKind::Interrupted(_)));
+        let counts = if self.args.scenario.is_some() && !interrupted { Some(sandbox.run_out().await) } else { None };
+        sandbox.stop().await;
+        counts
     }
 
     /// The engine, with progress on the terminal.
@@ -105,48 +131,43 @@ impl Start<'_> {
             canary: if rehearsal { Duration::ZERO } else { CANARY },
         }
     }
+}
 
-    /// The built-in sandbox, for a rehearsal.
-    async fn sandbox(&self) -> Result<Option<Sandbox>, Failure> {
-        if self.inputs.profile.is_some() {
-            return Ok(None);
-        }
-        let settings = Settings {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            key: self.key.clone(),
-            journal: Journal::Nowhere,
-        };
-        let sandbox = Sandbox::start(settings).await;
-        sandbox
-            .map(Some)
-            .map_err(|error| Failure::new(exit::BUG, format!("the built-in sandbox cannot start: {error}")))
-    }
+/// The built-in sandbox, for a rehearsal.
+pub(in crate::cli) async fn rehearsal(key: &SecretString, scenario: Arc<Scenario>) -> Result<Sandbox, Failure> {
+    let settings = Settings { key: key.clone(), scenario, ..Settings::default() };
+    let sandbox = Sandbox::start(settings).await;
+    sandbox.map_err(|error| Failure::new(exit::BUG, format!("the built-in sandbox cannot start: {error}")))
+}
 
-    fn gateway(&self, frozen: &Frozen, sandbox: Option<&Sandbox>) -> Result<Arc<dyn Gateway>, Failure> {
-        let profile = self.inputs.profile.as_ref();
-        let base_url = match (profile, sandbox) {
-            (Some(profile), _) => profile.base_url.as_str().to_owned(),
-            (None, Some(sandbox)) => sandbox.base_url(),
-            (None, None) => String::new(),
-        };
-        let async_url = match (profile, sandbox) {
-            (Some(profile), _) => profile.async_url.as_ref().map_or_else(String::new, |url| url.as_str().to_owned()),
-            (None, Some(sandbox)) => sandbox.async_url(),
-            (None, None) => String::new(),
-        };
-        let proxy = profile.and_then(|profile| profile.proxy.clone());
-        let timeout = self.inputs.campaign.delivery.timeout;
-        let address = Address { base_url, async_url, proxy, timeout };
-        let rehearsed = || Rules { trust_status: Vec::new(), fatal_errors: vec!["Not enough money".to_owned()] };
-        let rules = profile.map_or_else(rehearsed, |profile| Rules {
-            trust_status: profile.trust_status.clone(),
-            fatal_errors: profile.fatal_errors.clone(),
-        });
-        let key = self.key.expose_secret().to_owned().into();
-        let api = JsonApi::new(&address, frozen.brief.endpoint, key, rules)
-            .map_err(|error| Failure::wrong(error.to_string()))?;
-        Ok(Arc::new(api))
-    }
+/// The gateway of the profile, or the built-in sandbox where there is none.
+pub(in crate::cli) fn reach(
+    profile: Option<&Profile>,
+    sandbox: Option<&Sandbox>,
+    (endpoint, timeout): (Endpoint, Duration),
+    key: &SecretString,
+) -> Result<Arc<dyn Gateway>, Failure> {
+    let base_url = match (profile, sandbox) {
+        (Some(profile), _) => profile.base_url.as_str().to_owned(),
+        (None, Some(sandbox)) => sandbox.base_url(),
+        (None, None) => String::new(),
+    };
+    let async_url = match (profile, sandbox) {
+        (Some(profile), _) => profile.async_url.as_ref().map_or_else(String::new, |url| url.as_str().to_owned()),
+        (None, Some(sandbox)) => sandbox.async_url(),
+        (None, None) => String::new(),
+    };
+    let proxy = profile.and_then(|profile| profile.proxy.clone());
+    let address = Address { base_url, async_url, proxy, timeout };
+    let rehearsed = || Rules { trust_status: Vec::new(), fatal_errors: vec!["Not enough money".to_owned()] };
+    let rules = profile.map_or_else(rehearsed, |profile| Rules {
+        trust_status: profile.trust_status.clone(),
+        fatal_errors: profile.fatal_errors.clone(),
+    });
+    // A scenario may have given the sandbox a key of its own.
+    let key = sandbox.map_or(key, Sandbox::key).expose_secret().to_owned().into();
+    let api = JsonApi::new(&address, endpoint, key, rules).map_err(|error| Failure::wrong(error.to_string()))?;
+    Ok(Arc::new(api))
 }
 
 fn limits(delivery: &Delivery, keep_going: bool) -> Limits {

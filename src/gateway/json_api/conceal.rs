@@ -11,15 +11,23 @@ const CONCEALED: &str = "[key]";
 ///
 /// A key shorter than eight characters is no secret, and taking it out would garble our own words.
 pub(super) fn conceal(reply: &mut Reply, key: &str) {
+    spellings(key).iter().for_each(|key| conceal_spelling(reply, key));
+}
+
+/// Takes the key out of one text, on the same terms.
+pub(super) fn conceal_text(text: &mut String, key: &str) {
+    spellings(key).iter().for_each(|key| replace(text, key));
+}
+
+/// How the key may stand in an answer; not at all when it is no secret.
+fn spellings(key: &str) -> Vec<String> {
     const SHORTEST: usize = 8;
     if key.len() < SHORTEST {
-        return;
+        return Vec::new();
     }
-    conceal_spelling(reply, key);
     // Some JSON writers put a backslash before a slash.
-    if key.contains('/') {
-        conceal_spelling(reply, &key.replace('/', r"\/"));
-    }
+    let escaped = key.contains('/').then(|| key.replace('/', r"\/"));
+    [Some(key.to_owned()), escaped].into_iter().flatten().collect()
 }
 
 fn conceal_spelling(reply: &mut Reply, key: &str) {

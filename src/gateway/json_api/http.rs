@@ -44,11 +44,11 @@ pub enum JsonApiError {
 /// A gateway reached by its JSON API.
 pub struct JsonApi {
     client: reqwest::Client,
-    sync_url: String,
+    pub(super) sync_url: String,
     async_url: String,
-    key: SecretString,
+    pub(super) key: SecretString,
     endpoint: Endpoint,
-    rules: Rules,
+    pub(super) rules: Rules,
     timeout: Duration,
 }
 
@@ -87,7 +87,7 @@ impl JsonApi {
         })
     }
 
-    async fn post<'a>(&self, url: &str, operations: impl Iterator<Item = &'a [u8]> + Clone) -> Exchange {
+    pub(super) async fn post<'a>(&self, url: &str, operations: impl Iterator<Item = &'a [u8]> + Clone) -> Exchange {
         let body = encode::body(self.key.expose_secret(), operations);
         match self.client.post(url).body(body).send().await {
             Ok(response) => self.receive(response).await,

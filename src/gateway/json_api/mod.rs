@@ -4,6 +4,7 @@ mod conceal;
 mod encode;
 mod exchange;
 mod http;
+mod inquiry;
 mod loose;
 mod members;
 mod read;
@@ -14,4 +15,9 @@ mod status;
 
 pub use encode::encode;
 pub use http::{Address, JsonApi, JsonApiError};
+pub use inquiry::{
+    AskBalance, AskSenders, AskStatus, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
+    DeleteViberTemplate, Inquiry, ListSmsTemplates, ListViberTemplates, MessageRecord, Sender, SmsTemplate, Unanswered,
+    UnansweredCause, ViberTemplate, Words,
+};
 pub use read::Rules;

@@ -268,6 +268,17 @@ pub(super) async fn read(
     rows.iter().map(record).collect()
 }
 
+/// The body of an envelope's answer, where one was kept.
+pub(super) async fn evidence(readers: &SqlitePool, run: RunId, envelope: u32) -> Result<Option<String>, Failure> {
+    let evidence: Option<Option<String>> =
+        sqlx::query_scalar("SELECT evidence FROM envelopes WHERE run = ? AND envelope = ?")
+            .bind(run.0)
+            .bind(envelope)
+            .fetch_optional(readers)
+            .await?;
+    Ok(evidence.flatten())
+}
+
 /// Why a row is in doubt whose outcome was recorded and is not as it was written.
 const DAMAGED: &str = "the record of what became of it is damaged";
 

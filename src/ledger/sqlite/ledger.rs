@@ -252,6 +252,12 @@ impl Ledger for SqliteLedger {
         })
     }
 
+    fn evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
+        Box::pin(async move {
+            envelopes::evidence(&self.readers, run, envelope).await.map_err(|failure| self.read_error(failure))
+        })
+    }
+
     fn left_out(&self, run: RunId) -> LedgerFuture<'_, LeftOut> {
         Box::pin(async move { runs::left_out(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
     }

@@ -68,7 +68,7 @@ static DELIVERY: &[Key] = &[
     Key::new("timeout", Shape::Seconds { least: 1, most: 600 }, "30s")
         .doc("How long an answer is waited for.")
         .default("30s"),
-    Key::new("on_in_doubt", Shape::OneOf { now: &["hold"], later: &["assume_sent", "resend_if_not_found"] }, "hold")
+    Key::new("on_in_doubt", Shape::OneOf { now: &["hold", "assume_sent", "resend_if_not_found"], later: &[] }, "hold")
         .doc("What becomes of a message of which nobody knows whether it was sent.")
         .default("hold"),
     Key::new("stop_after", Shape::Map(STOP_AFTER), "{ rejected: 20% }").doc("What stops a run before its end."),

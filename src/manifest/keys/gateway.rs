@@ -26,6 +26,8 @@ pub(crate) static PROFILE: &[Key] = &[
         .doc("The proxy that requests go through; those of the environment are not used."),
     Key::new("account", Shape::Line, "main")
         .doc("The account that the rate belongs to, if several profiles share one."),
+    Key::new("prices", Shape::Map(PRICES), "{ sms: 0.80, viber: 0.50 }")
+        .doc("What a message costs, by channel, in the account's currency."),
     Key::new("hook", Shape::Line, "{ public_url: https://hooks.example.com }")
         .doc("Where delivery receipts are taken.")
         .later(),
@@ -34,6 +36,18 @@ pub(crate) static PROFILE: &[Key] = &[
 static LIMITS: &[Key] =
     &[Key::new("recipients", Shape::Integer { least: 1, most: u32::MAX }, "50000")
         .doc("The most recipients of a run.")];
+
+/// One key for each channel.
+static PRICES: &[Key] = &[
+    Key::new("sms", Shape::Amount, "0.80").doc("The price of one part of an SMS."),
+    Key::new("viber", Shape::Amount, "0.50").doc("The price of a Viber message."),
+    Key::new("rcs", Shape::Amount, "0.50").doc("The price of an RCS message."),
+    Key::new("telegram", Shape::Amount, "0.40").doc("The price of a code by Telegram."),
+    Key::new("voice", Shape::Amount, "1.20").doc("The price of a spoken message."),
+    Key::new("whatsapp", Shape::Amount, "1.00").doc("The price of a WhatsApp message."),
+    Key::new("hlr", Shape::Amount, "0.05").doc("The price of a lookup."),
+    Key::new("call/otp", Shape::Amount, "0.60").doc("The price of a code call."),
+];
 
 static HTTP_STATUS: Key = Key::new("status", Shape::Integer { least: 400, most: 599 }, "429").doc("An HTTP status.");
 

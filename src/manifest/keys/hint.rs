@@ -25,10 +25,10 @@ const SYNONYMS: [(&str, &str); 18] = [
     ("speed", "rate"),
 ];
 
-/// What to do about the unknown key `name` among `keys`.
-pub(super) fn hint(name: &str, keys: &'static [Key]) -> String {
+/// What to do about the unknown key `name` among `keys` in a file with the keys `root`.
+pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> String {
     let known = |name: &str| find(keys, name).is_some_and(|key| key.mark != Mark::Later);
-    if let Some((channel, rest)) = prefixed(name) {
+    if let Some((channel, rest)) = prefixed(name).filter(|_| is_campaign(root)) {
         let own = std::ptr::eq(keys, keys_of(channel));
         return match (own, known(rest)) {
             (true, true) => format!("write `{rest}`: keys stand without the channel's name"),
@@ -38,7 +38,7 @@ pub(super) fn hint(name: &str, keys: &'static [Key]) -> String {
     if let Some((_, meant)) = SYNONYMS.iter().find(|(word, meant)| word.eq_ignore_ascii_case(name) && known(meant)) {
         return format!("did you mean `{meant}`?");
     }
-    let elsewhere = places(name);
+    let elsewhere = places(name, root);
     if !elsewhere.is_empty() {
         return format!("`{name}` belongs elsewhere: {}", list(elsewhere.iter().map(String::as_str)));
     }
@@ -63,25 +63,31 @@ fn keys_of(channel: &str) -> &'static [Key] {
     }
 }
 
-/// Where a campaign has a key of that name, as paths; only the first of the channels that share it.
-fn places(name: &str) -> Vec<String> {
+/// Whether these are the keys of a campaign, whose channels stand in a list of their own form.
+fn is_campaign(root: &'static [Key]) -> bool {
+    std::ptr::eq(root, CAMPAIGN)
+}
+
+/// Where the file may have a key of that name, as paths; only the first of a campaign's channels that share it.
+fn places(name: &str, root: &'static [Key]) -> Vec<String> {
     let mut found = Vec::new();
-    walk(CAMPAIGN, "", name, &mut found);
-    if let Some(channel) = CHANNELS.iter().find(|channel| find(keys_of(channel.name), name).is_some()) {
+    walk(root, "", name, &mut found);
+    let own = |channel: &&Key| is_campaign(root) && find(keys_of(channel.name), name).is_some();
+    if let Some(channel) = CHANNELS.iter().find(own) {
         found.push(format!("channels[…].{}.{name}", channel.name));
     }
     found
 }
 
-/// Whether a campaign will have a key of that name and nothing has it now.
-pub(super) fn is_planned(name: &str) -> bool {
+/// Whether the file will have a key of that name and nothing has it now.
+pub(super) fn is_planned(name: &str, root: &'static [Key]) -> bool {
     fn later(keys: &'static [Key], name: &str) -> bool {
         keys.iter().any(|key| match key.shape {
             Shape::Map(inner) => later(inner, name),
             _ => key.mark == Mark::Later && key.name == name,
         })
     }
-    later(CAMPAIGN, name) && places(name).is_empty()
+    later(root, name) && places(name, root).is_empty()
 }
 
 fn walk(keys: &'static [Key], above: &str, name: &str, found: &mut Vec<String>) {
@@ -112,8 +118,8 @@ mod tests {
             ("chanels", CAMPAIGN, "did you mean `channels`?"),
         ];
         for (name, keys, help) in cases {
-            assert_eq!(hint(name, keys), help);
+            assert_eq!(hint(name, keys, CAMPAIGN), help);
         }
-        assert!(hint("zzz", keys_of("telegram")).contains("`message`, `lifetime` or `fields`"));
+        assert!(hint("zzz", keys_of("telegram"), CAMPAIGN).contains("`message`, `lifetime` or `fields`"));
     }
 }

@@ -73,6 +73,8 @@ pub(crate) enum Shape {
     Rate,
     /// A percentage.
     Share,
+    /// An amount of money, not below nothing.
+    Amount,
     /// One of some words.
     OneOf {
         /// The words that are allowed.
@@ -102,21 +104,21 @@ pub(crate) enum Shape {
 }
 
 impl Key {
-    const fn new(name: &'static str, shape: Shape, example: &'static str) -> Self {
+    pub(crate) const fn new(name: &'static str, shape: Shape, example: &'static str) -> Self {
         Self { name, shape, example, doc: "", default: None, mark: Mark::Optional }
     }
 
-    const fn doc(mut self, doc: &'static str) -> Self {
+    pub(crate) const fn doc(mut self, doc: &'static str) -> Self {
         self.doc = doc;
         self
     }
 
-    const fn default(mut self, value: &'static str) -> Self {
+    pub(crate) const fn default(mut self, value: &'static str) -> Self {
         self.default = Some(value);
         self
     }
 
-    const fn required(mut self) -> Self {
+    pub(crate) const fn required(mut self) -> Self {
         self.mark = Mark::Required;
         self
     }

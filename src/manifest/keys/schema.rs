@@ -53,6 +53,9 @@ fn shape(shape: Shape) -> Map<String, Value> {
             "pattern": "^(unlimited|[0-9]+ ?/ ?(s|sec|second|m|min|minute|h|hour))$",
         })),
         Shape::Share => object(json!({ "type": "string", "pattern": "^[0-9]+(\\.[0-9]{1,2})? ?%$" })),
+        Shape::Amount => {
+            object(json!({ "type": ["string", "number"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?$" }))
+        }
         Shape::OneOf { now, .. } => object(json!({ "enum": now })),
         Shape::Texts => object(json!({
             "type": ["object", "null"],

@@ -2,7 +2,7 @@
 
 use super::hint::{hint, is_planned};
 use super::{CHANNELS, Key, Mark, Shape, campaign::TEXT_FILE, channel_item, find, names};
-use crate::domain::Channel;
+use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, did_you_mean, list};
 use crate::manifest::report::Report;
 use crate::manifest::value::{Rate, Seconds, Share};
@@ -21,13 +21,14 @@ pub(crate) fn check(node: &Node, owner: &str, keys: &'static [Key], report: &mut
                 report.at(&entry.key_span, finding.help("remove it"));
             }
             Some(key) => value(key, entry, report),
-            None if is_planned(&entry.key) => {
+            None if is_planned(&entry.key, report.root) => {
                 let finding = Finding::error("not-supported", format!("`{}` is not supported yet", entry.key));
                 report.at(&entry.key_span, finding.help("remove it"));
             }
             None => {
                 let finding = Finding::error("unknown-key", format!("unknown key `{}` in {owner}", entry.key));
-                report.at(&entry.key_span, finding.help(hint(&entry.key, keys)));
+                let hint = hint(&entry.key, keys, report.root);
+                report.at(&entry.key_span, finding.help(hint));
             }
         }
     }
@@ -49,10 +50,10 @@ pub(crate) fn check_whole(entry: &Entry, keys: &'static [Key], report: &mut Repo
     required(&entry.value, (&owner, &entry.key_span), keys, report);
 }
 
-/// Checks the map at the top of a file.
-pub(crate) fn check_root(node: &Node, keys: &'static [Key], report: &mut Report) {
-    check(node, "the campaign", keys, report);
-    required(node, ("the campaign", &(node.span.start..node.span.start)), keys, report);
+/// Checks the map at the top of a file, called `owner` in findings, against the keys of the whole file.
+pub(crate) fn check_root(node: &Node, owner: &str, report: &mut Report) {
+    check(node, owner, report.root, report);
+    required(node, (owner, &(node.span.start..node.span.start)), report.root, report);
 }
 
 fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
@@ -100,6 +101,7 @@ fn is_collection(shape: Shape) -> bool {
         | Shape::Seconds { .. }
         | Shape::Rate
         | Shape::Share
+        | Shape::Amount
         | Shape::OneOf { .. } => false,
     }
 }
@@ -121,6 +123,9 @@ fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
         }
         Shape::Rate => text.parse::<Rate>().err().map(|_| "wrong-type"),
         Shape::Share => text.parse::<Share>().err().map(|_| "wrong-type"),
+        Shape::Amount => {
+            text.parse::<Amount>().map_or(Some("wrong-type"), |price| price.is_negative().then_some("out-of-range"))
+        }
         Shape::OneOf { now, .. } if now.contains(&text) => None,
         Shape::OneOf { later, .. } if later.contains(&text) => {
             let finding = Finding::error("not-supported", format!("`{}: {text}` is not supported yet", key.name));
@@ -165,6 +170,7 @@ fn expected(shape: Shape) -> String {
         Shape::Seconds { least, most } => format!("a time from {} to {}", Seconds(least), Seconds(most)),
         Shape::Rate => "a rate such as `10/s`, `600/min` or `unlimited`".into(),
         Shape::Share => "a percentage from `0%` to `100%`".into(),
+        Shape::Amount => "an amount of money such as `0.80`".into(),
         Shape::OneOf { now, .. } => list(now.iter().copied()),
         Shape::Map(_) | Shape::Properties => "a map of keys".into(),
         Shape::Texts => "a map of names and texts".into(),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::conceal::conceal;
 use super::{Address, GatewaySearch, KeySource, Profile};
+use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, Source, did_you_mean, list};
 use crate::manifest::Rate;
 use crate::manifest::campaign::SANDBOX;
@@ -125,6 +126,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
             Some(_) => items(section, "fatal_errors").map(str::to_owned).collect(),
             None => vec!["Not enough money".to_owned()],
         },
+        prices: prices(section.section("prices")),
         proxy,
         account,
         base_url,
@@ -202,6 +204,10 @@ fn rate(section: Section<'_>, (loopback, span): (bool, &Range<usize>), report: &
     }
 }
 
+fn prices(section: Section<'_>) -> Vec<(Channel, Amount)> {
+    Channel::ALL.into_iter().filter_map(|channel| Some((channel, section.parsed(channel.name())?))).collect()
+}
+
 fn items<'n>(section: Section<'n>, key: &str) -> impl Iterator<Item = &'n str> {
     let items: &'n [Node] = section.value(key).and_then(Node::items).unwrap_or_default();
     items.iter().filter_map(|item| Some(item.scalar()?.text.trim()))
@@ -229,6 +235,7 @@ local:
   account: shared
   batch_limit: 20
   fatal_errors: [No route]
+  prices: { sms: 0.80, call/otp: 1 }
 ";
 
     fn load(yaml: &str) -> (tempfile::TempDir, Loaded<Gateways>) {
@@ -270,6 +277,10 @@ local:
         assert_eq!((local.rate, local.account.as_str(), local.is_loopback()), (Rate::Unlimited, "shared", true));
         assert_eq!(local.api_key, KeySource::File(folder.path().join("secrets/local.key")));
         assert_eq!(local.fatal_errors, ["No route"]);
+        let priced = |channel| local.price(channel).map(Amount::digits);
+        assert_eq!(priced(Channel::Sms).as_deref(), Some("0.80"));
+        assert_eq!((priced(Channel::CallOtp).as_deref(), priced(Channel::Viber)), (Some("1"), None));
+        assert!(production.prices.is_empty());
     }
 
     #[test]
@@ -280,6 +291,9 @@ local:
             ("  trust_status: [200]", ("out-of-range", 5, 18)),
             ("  batch_limit: 0", ("out-of-range", 5, 16)),
             ("  proxy: nonsense", ("proxy-address", 5, 10)),
+            ("  prices: { sms: free }", ("wrong-type", 5, 18)),
+            ("  prices: { sms: -1 }", ("out-of-range", 5, 18)),
+            ("  prices: { smss: 1 }", ("unknown-key", 5, 13)),
             ("  bas_url: x", ("unknown-key", 5, 3)),
             ("sandbox:\n  base_url: http://localhost\n  api_key: { env: KEY }", ("reserved-name", 5, 1)),
             ("Pro:\n  base_url: http://localhost\n  api_key: { env: KEY }", ("profile-name", 5, 1)),

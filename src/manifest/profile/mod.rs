@@ -19,6 +19,7 @@ pub use load::{Gateways, load_gateways};
 pub use search::GatewaySearch;
 
 use super::Rate;
+use crate::domain::{Amount, Channel};
 
 /// One gateway's settings.
 #[derive(Clone, Debug)]
@@ -45,9 +46,17 @@ pub struct Profile {
     pub proxy: Option<String>,
     /// The account that the rate belongs to.
     pub account: String,
+    /// What a message of a channel costs, an SMS per part, in the account's currency.
+    pub prices: Vec<(Channel, Amount)>,
 }
 
 impl Profile {
+    /// What a message of this channel costs, an SMS per part; nothing where the profile does not say.
+    #[must_use]
+    pub fn price(&self, channel: Channel) -> Option<Amount> {
+        self.prices.iter().find(|(priced, _)| *priced == channel).map(|(_, price)| *price)
+    }
+
     /// Whether nothing of it leaves this machine.
     #[must_use]
     pub fn is_loopback(&self) -> bool {

@@ -16,6 +16,8 @@ pub(super) fn delivery(section: Section<'_>) -> Option<Delivery> {
         timeout: duration(section, "timeout")?,
         on_in_doubt: match section.text("on_in_doubt")? {
             "hold" => OnInDoubt::Hold,
+            "assume_sent" => OnInDoubt::AssumeSent,
+            "resend_if_not_found" => OnInDoubt::ResendIfNotFound,
             _ => return None,
         },
         stop_after: StopAfter {

@@ -16,33 +16,28 @@ use super::section::Section;
 
 use super::Places;
 use super::campaign::{Brief, Campaign, Duplicates, default_results};
-use super::file::read_source;
-use super::keys::{CAMPAIGN, check_root};
+use super::document::{self, FileKind};
+use super::keys::CAMPAIGN;
 use super::report::{Loaded, Report};
 use super::text_folders::TextFolders;
-use super::yaml::{self, Node};
+use super::yaml::Node;
 use crate::domain::Endpoint;
 use crate::finding::{Finding, Source};
 
 pub use names::{is_slug, slug};
+
+const CAMPAIGN_FILE: FileKind = FileKind { file: "the campaign file", owner: "the campaign", keys: CAMPAIGN };
 
 /// Reads a campaign file and the text files that it names.
 ///
 /// Every problem that these files alone show is a finding; nothing stops at the first one.
 #[must_use]
 pub fn load_campaign(path: &Path) -> Loaded<Campaign> {
-    let source = match read_source(path, "the campaign file") {
-        Ok(source) => source,
-        Err(finding) => return Loaded::new(None, vec![*finding]),
-    };
-    let mut report = Report::new(&source);
-    let campaign = yaml::read(&mut report).and_then(|root| {
-        check_root(&root, CAMPAIGN, &mut report);
+    document::load(path, CAMPAIGN_FILE, |root, report| {
         let folder = path.parent().unwrap_or(Path::new(""));
         let folders = TextFolders::beside(folder);
-        Resolver { report: &mut report, folders, files: BTreeMap::new() }.campaign(path, root)
-    });
-    Loaded::new(campaign, report.into_findings())
+        Resolver { report, folders, files: BTreeMap::new() }.campaign(path, root)
+    })
 }
 
 /// Resolves one campaign; findings go into the report.

@@ -12,18 +12,26 @@ use super::NotReadable;
 pub struct Share(u16);
 
 impl Share {
-    const WHOLE: u16 = 10_000;
+    /// All of it.
+    pub const WHOLE: Share = Share(10_000);
+
+    /// Whether it holds what was drawn evenly from all numbers: as many of them as the share says.
+    #[must_use]
+    pub fn takes(self, draw: u64) -> bool {
+        // The upper bits of a product spread the draw over the hundredths of a percent.
+        (u128::from(draw) * u128::from(Self::WHOLE.0)) >> 64 < u128::from(self.0)
+    }
 
     /// The share as a fraction, 0 to 1.
     #[must_use]
     pub fn fraction(self) -> f64 {
-        f64::from(self.0) / f64::from(Self::WHOLE)
+        f64::from(self.0) / f64::from(Self::WHOLE.0)
     }
 
     /// Whether `part` of `whole` is more than this share.
     #[must_use]
     pub fn is_exceeded_by(self, part: u64, whole: u64) -> bool {
-        u128::from(part) * u128::from(Self::WHOLE) > u128::from(whole) * u128::from(self.0)
+        u128::from(part) * u128::from(Self::WHOLE.0) > u128::from(whole) * u128::from(self.0)
     }
 }
 
@@ -40,7 +48,7 @@ impl FromStr for Share {
         let hundredths: u32 = format!("{fraction:0<2}").parse().map_err(|_| NotReadable)?;
         let percent: u32 = whole.parse().map_err(|_| NotReadable)?;
         let share = percent.checked_mul(100).and_then(|share| share.checked_add(hundredths)).ok_or(NotReadable)?;
-        u16::try_from(share).ok().filter(|&share| share <= Self::WHOLE).map(Self).ok_or(NotReadable)
+        u16::try_from(share).ok().filter(|&share| share <= Self::WHOLE.0).map(Self).ok_or(NotReadable)
     }
 }
 
@@ -74,9 +82,19 @@ mod tests {
         assert!(!tenth.is_exceeded_by(0, 0));
     }
 
+    #[test]
+    fn a_share_takes_as_many_draws_as_it_says() {
+        for (text, taken) in [("0%", 0), ("0.01%", 1), ("25%", 2_500), ("100%", 10_000)] {
+            let share: Share = text.parse().unwrap();
+            let draws = (0..10_000_u64).map(|draw| (draw * (u64::MAX / 10_000)).saturating_add(1_000_000));
+            assert_eq!(draws.filter(|draw| share.takes(*draw)).count(), taken, "{text}");
+        }
+        assert!(Share::WHOLE.takes(u64::MAX));
+    }
+
     proptest! {
         #[test]
-        fn a_share_reads_back_as_it_is_shown(share in 0..=Share::WHOLE) {
+        fn a_share_reads_back_as_it_is_shown(share in 0..=Share::WHOLE.0) {
             prop_assert_eq!(Share(share).to_string().parse(), Ok(Share(share)));
         }
 

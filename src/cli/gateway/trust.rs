@@ -1,8 +1,8 @@
 //! `campaign gateway trust`: accepts that a profile's host has changed.
 
-use super::context::Context;
-use super::exit::{self, Failure};
-use super::survey::profile;
+use crate::cli::context::Context;
+use crate::cli::exit::{self, Failure};
+use crate::cli::survey::profile;
 
 pub(super) async fn trust(context: &Context, name: &str) -> Result<u8, Failure> {
     let profile = profile(context, name, None)?;

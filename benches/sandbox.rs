@@ -1,0 +1,137 @@
+//! How many operations the sandbox takes in a second, and what a million messages on their way cost it.
+//!
+//! `cargo bench --bench sandbox` starts `campaign sandbox` as a process, sends it 1,000,000 messages
+//! (Viber, else SMS, each with a hook) in envelopes of 100 over two connections, and asks for some of
+//! their statuses. None is delivered meanwhile: all are alive at the end, when its memory is read.
+//!
+//! `cargo bench --bench sandbox -- MESSAGES` sends another number. Linux only: figures come from /proc.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+/// Operations in an envelope.
+const BATCH: u64 = 100;
+/// Connections that send at the same time.
+const CONNECTIONS: u64 = 2;
+/// Two hours pass before anything is delivered.
+const SCENARIO: &str = "channels: { viber: { after: 2h }, sms: { after: 2h } }\n";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let messages: u64 = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
+    let folder = tempfile::tempdir().expect("a folder");
+    let scenario = folder.path().join("scenario.yaml");
+    fs::write(&scenario, SCENARIO).expect("a scenario");
+    let server = Server::start(&scenario.display().to_string());
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for connection in 0..CONNECTIONS {
+            let address = server.address;
+            scope.spawn(move || send(address, connection, messages / BATCH / CONNECTIONS));
+        }
+    });
+    let (seconds, sent) = (began.elapsed().as_secs_f64(), messages / BATCH / CONNECTIONS * CONNECTIONS * BATCH);
+    println!("{sent} messages in envelopes of {BATCH}: {:.0} operations/s", sent as f64 / seconds);
+    println!("{:.2} µs of CPU each in the sandbox", server.cpu_seconds() * 1e6 / sent as f64);
+    println!("{} MiB resident with all of them alive, {} at most", server.memory("VmRSS"), server.memory("VmHWM"));
+}
+
+/// Sends envelopes over one connection, and after each hundredth asks for a status.
+fn send(address: SocketAddr, connection: u64, envelopes: u64) {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    stream.set_nodelay(true).expect("a socket");
+    for envelope in 0..envelopes {
+        let first = (connection * envelopes + envelope) * BATCH;
+        let answer = post(&mut stream, &messages(first));
+        assert_eq!(answer.matches("\"msg_id\"").count() as u64, BATCH, "{answer}");
+        if envelope % 100 == 0 {
+            let answer = post(&mut stream, &format!(r#"{{"type":"status","id":{first}}}"#));
+            assert!(answer.contains("QUEUED"), "{answer}");
+        }
+    }
+}
+
+/// An envelope's operations, with identifiers and numbers from `first` on.
+fn messages(first: u64) -> String {
+    let mut operations = String::with_capacity(32 * 1024);
+    for id in first..first + BATCH {
+        let comma = if id == first { "" } else { "," };
+        write!(
+            operations,
+            r#"{comma}{{"type":"viber+sms","id":{id},"phone":{},"viber_type":"text","viber_signature":"Sandbox","viber_message":"Hello, number {id}","sms_signature":"Sandbox","sms_message":"Hello, number {id}","hook":"http://127.0.0.1:9/h/{id}"}}"#,
+            380_500_000_000 + id
+        )
+        .expect("a string");
+    }
+    operations
+}
+
+/// The body of the answer to an envelope.
+fn post(stream: &mut TcpStream, operations: &str) -> String {
+    let body = format!(r#"{{"auth":"sandbox","data":[{operations}]}}"#);
+    let head = format!(
+        "POST /api/json.php HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).expect("sent");
+    let mut reader = BufReader::with_capacity(64 * 1024, stream);
+    let (mut length, mut line) = (0, String::new());
+    while line != "\r\n" {
+        line.clear();
+        reader.read_line(&mut line).expect("a head");
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().expect("a length");
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("a body");
+    String::from_utf8(body).expect("UTF-8")
+}
+
+/// A running sandbox; dropped, it is ended.
+struct Server {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Server {
+    fn start(scenario: &str) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_campaign"))
+            .args(["sandbox", "--listen", "127.0.0.1:0", "--json", "--scenario", scenario])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the sandbox starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
+        let told: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        let address = told["base_url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address");
+        Self { child, address: address.parse().expect("an address") }
+    }
+
+    /// A figure of /proc/…/status, in MiB.
+    fn memory(&self, name: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("/proc");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).expect("the figure");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
+    }
+
+    /// CPU time so far, user and system; the kernel counts in hundredths of a second.
+    fn cpu_seconds(&self) -> f64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("/proc");
+        let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
+        let ticks = |index: usize| fields[index].parse::<f64>().expect("a number");
+        (ticks(11) + ticks(12)) / 100.0
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill().and_then(|()| self.child.wait());
+    }
+}

@@ -1,0 +1,318 @@
+//! What the account of a gateway says about a campaign: key, sender names, money. Pure.
+//!
+//! It judges what was told; asking is done elsewhere. A gateway that tells nothing refuses nothing.
+
+use std::collections::BTreeMap;
+
+use roaring::RoaringBitmap;
+
+use crate::domain::{Amount, Channel, Content, Stage, Text};
+use crate::finding::{Finding, Place, did_you_mean};
+use crate::gateway::{Balance, Sender, Unanswered, UnansweredCause};
+use crate::manifest::{Brief, Places, Profile};
+use crate::message::{Names, render_constant};
+
+/// The platform's word for a sender name that is verified; the contract leaves the set open (2.5).
+const VERIFIED: &str = "Checked";
+/// Its word for one that is not verified yet.
+const UNVERIFIED: &str = "New";
+
+/// What the gateway told when it was asked for balance and sender names in one envelope.
+pub type Told = Result<(Result<Balance, Unanswered>, Result<Vec<Sender>, Unanswered>), Unanswered>;
+
+/// A sender name that is the same for everybody.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// The channel that uses it.
+    pub channel: Channel,
+    /// The name.
+    pub name: String,
+    /// Where it stands.
+    pub place: Option<Place>,
+}
+
+/// What the messages of a campaign cost by channel.
+#[derive(Clone, Copy, Debug)]
+pub struct Prices {
+    /// A part of the SMS; 0 where the campaign has no SMS.
+    sms_part: Amount,
+    /// The dearest of the other channels; 0 where there is none.
+    other: Amount,
+}
+
+/// What a call may cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// At most this much, in the account's currency.
+    AtMost(Amount),
+    /// The profile has no price for these channels.
+    Unknown(Vec<Channel>),
+}
+
+impl Prices {
+    /// The prices of a campaign's channels.
+    ///
+    /// # Errors
+    /// The channels that the profile has no price for.
+    pub fn of(profile: &Profile, content: &Content<Text>) -> Result<Self, Vec<Channel>> {
+        let (mut prices, mut missing) = (Self { sms_part: Amount::default(), other: Amount::default() }, Vec::new());
+        for channel in content.stages.iter().map(Stage::channel) {
+            match (channel, profile.price(channel)) {
+                (_, None) => missing.push(channel),
+                (Channel::Sms, Some(price)) => prices.sms_part = price,
+                (_, Some(price)) => prices.other = prices.other.max(price),
+            }
+        }
+        if missing.is_empty() { Ok(prices) } else { Err(missing) }
+    }
+
+    /// The cost of messages to these rows if each is delivered by its dearest channel, which is what
+    /// the gateway reserves (contract 4.3 `pipeline`).
+    #[must_use]
+    pub fn most(self, by_sms_parts: &BTreeMap<u32, RoaringBitmap>, rows: &RoaringBitmap) -> Amount {
+        by_sms_parts.iter().fold(Amount::default(), |sum, (parts, sized)| {
+            let message = self.sms_part.times(u64::from(*parts)).max(self.other);
+            sum.plus(message.times(sized.intersection_len(rows)))
+        })
+    }
+}
+
+impl Cost {
+    /// The most that messages to these rows cost, `by_sms_parts` being a survey's.
+    #[must_use]
+    pub fn of(
+        profile: &Profile,
+        content: &Content<Text>,
+        by_sms_parts: &BTreeMap<u32, RoaringBitmap>,
+        rows: &RoaringBitmap,
+    ) -> Self {
+        match Prices::of(profile, content) {
+            Ok(prices) => Cost::AtMost(prices.most(by_sms_parts, rows)),
+            Err(missing) => Cost::Unknown(missing),
+        }
+    }
+}
+
+/// The sender names of a campaign that are the same for everybody.
+///
+/// `today` is the date that texts see. A name that depends on the row is not judged here.
+#[must_use]
+pub fn signatures(brief: &Brief, places: &Places, today: &str) -> Vec<Signature> {
+    let names =
+        Names { vars: brief.vars.clone(), campaign: brief.name.clone(), today: today.to_owned(), ..Names::default() };
+    let constant = |stage: &Stage<Text>| {
+        let text = match stage {
+            Stage::Sms(sms) => &sms.signature,
+            Stage::Viber(viber) => &viber.signature,
+            Stage::Rcs(rcs) => &rcs.signature,
+            Stage::Telegram(_) | Stage::Voice(_) | Stage::Whatsapp(_) | Stage::Hlr { .. } | Stage::CallOtp { .. } => {
+                return None;
+            }
+        };
+        let name = render_constant(text, &names).ok()?;
+        let place = places.of_text(&text.name, (1, 1), text.source.chars().count());
+        Some(Signature { channel: stage.channel(), name, place })
+    };
+    brief.content.stages.iter().filter_map(constant).collect()
+}
+
+/// What speaks against sending, as far as the account tells.
+#[must_use]
+pub fn findings(told: &Told, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
+    let (balance, senders) = match told {
+        Ok(told) => told,
+        Err(refused) if refused.cause == UnansweredCause::KeyRefused => {
+            let finding = Finding::error("key-refused", refused.reason.clone());
+            return vec![finding.help("check where the profile has its `api_key` in gateways.yaml")];
+        }
+        Err(unanswered) => return vec![unknown("sender names and balance are", unanswered)],
+    };
+    let mut findings = match senders {
+        Ok(senders) => signatures.iter().filter_map(|signature| judge(signature, senders)).collect(),
+        Err(unanswered) => vec![unknown("the sender names are", unanswered)],
+    };
+    match (balance, cost) {
+        (Ok(balance), Cost::AtMost(cost)) => findings.extend(too_low(balance, *cost)),
+        (Ok(_), Cost::Unknown(_)) => {}
+        (Err(unanswered), _) => findings.push(unknown("the balance is", unanswered)),
+    }
+    findings
+}
+
+fn unknown(what: &str, unanswered: &Unanswered) -> Finding {
+    let finding = Finding::warning("online-unknown", format!("{what} not known: {}", unanswered.reason));
+    finding.help("this refuses nothing; `campaign gateway balance` and `campaign gateway senders` ask again")
+}
+
+/// What the list of sender names says against a signature.
+fn judge(signature: &Signature, senders: &[Sender]) -> Option<Finding> {
+    let Signature { channel, name, place } = signature;
+    // The list may hold names for SMS alone, so it proves nothing against another channel.
+    let new = |message: String| match channel {
+        Channel::Sms => Finding::error("sender-unknown", message),
+        _ => Finding::warning("sender-unknown", message),
+    };
+    let known = || senders.iter().map(|sender| sender.name.as_str());
+    let finding = match senders.iter().find(|sender| sender.name == *name).map(|sender| sender.status.as_str()) {
+        Some(status) if status.eq_ignore_ascii_case(VERIFIED) => return None,
+        Some(status) if status.eq_ignore_ascii_case(UNVERIFIED) => {
+            new(format!("the sender name `{name}` is not verified yet: its status is `{status}`"))
+                .help("wait until the gateway has verified it, or use another name of `campaign gateway senders`")
+        }
+        Some(status) => Finding::warning(
+            "sender-unknown",
+            format!("the sender name `{name}` has the status `{status}`, which may mean that it cannot be used"),
+        )
+        .help("ask the gateway's support what it means"),
+        None => new(format!("the account has no sender name `{name}`")).help(match did_you_mean(name, known()) {
+            Some(meant) if meant.eq_ignore_ascii_case(name) => {
+                format!("did you mean `{meant}`? capital letters matter")
+            }
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "see `campaign gateway senders` for the names of the account".to_owned(),
+        }),
+    };
+    Some(finding.at(place.clone()))
+}
+
+fn too_low(balance: &Balance, cost: Amount) -> Option<Finding> {
+    let Balance { amount, currency } = balance;
+    if *amount >= cost {
+        return None;
+    }
+    let missing = cost.minus(*amount);
+    let message = format!(
+        "the balance is {amount} {currency}, but this can cost up to {cost} {currency}: {missing} {currency} are missing"
+    );
+    Some(Finding::error("balance-too-low", message).help("top the account up, or send to fewer with `run --limit N`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Severity;
+    use crate::manifest::load_campaign;
+
+    fn amount(text: &str) -> Amount {
+        text.parse().unwrap()
+    }
+
+    fn balance(text: &str) -> Balance {
+        Balance { amount: amount(text), currency: "UAH".into() }
+    }
+
+    fn signature(channel: Channel, name: &str) -> Signature {
+        Signature { channel, name: name.into(), place: None }
+    }
+
+    fn senders() -> Vec<Sender> {
+        let sender = |name: &str, status: &str| Sender { name: name.into(), status: status.into() };
+        vec![sender("OlenaCo", "Checked"), sender("Fresh", "New"), sender("Odd", "Paused"), sender("Bare", "")]
+    }
+
+    fn unanswered(cause: UnansweredCause) -> Unanswered {
+        Unanswered { cause, reason: "why".into(), undone: true }
+    }
+
+    fn rules(findings: &[Finding]) -> Vec<(&'static str, Severity)> {
+        findings.iter().map(|finding| (finding.rule, finding.severity)).collect()
+    }
+
+    #[test]
+    fn a_sender_name_is_refused_for_sms_and_doubted_for_other_channels() {
+        use Severity::{Error, Warning};
+        let table = [
+            (Channel::Sms, "OlenaCo", None, ""),
+            (Channel::Viber, "OlenaCo", None, ""),
+            (Channel::Sms, "olenaco", Some(Error), "did you mean `OlenaCo`? capital letters matter"),
+            (Channel::Sms, "OlenaKo", Some(Error), "did you mean `OlenaCo`?"),
+            (Channel::Sms, "Stranger", Some(Error), "campaign gateway senders"),
+            (Channel::Viber, "Stranger", Some(Warning), "campaign gateway senders"),
+            (Channel::Rcs, "olenaco", Some(Warning), "OlenaCo"),
+            (Channel::Sms, "Fresh", Some(Error), "wait"),
+            (Channel::Viber, "Fresh", Some(Warning), "wait"),
+            (Channel::Sms, "Odd", Some(Warning), "support"),
+            (Channel::Sms, "Bare", Some(Warning), "support"),
+        ];
+        for (channel, name, severity, help) in table {
+            let told = Ok((Ok(balance("1")), Ok(senders())));
+            let found = findings(&told, &[signature(channel, name)], &Cost::Unknown(vec![channel]));
+            let expected: Vec<_> = severity.map(|severity| ("sender-unknown", severity)).into_iter().collect();
+            assert_eq!(rules(&found), expected, "{channel} {name}");
+            let helped = found.first().and_then(|finding| finding.help.clone()).unwrap_or_default();
+            assert!(helped.contains(help), "{channel} {name}: {helped}");
+        }
+    }
+
+    #[test]
+    fn a_balance_below_the_dearest_outcome_is_refused_with_what_is_missing() {
+        for (amount_left, cost, refused) in
+            [("80", "80.00", false), ("79.99", "80", true), ("-1", "0", true), ("0", "0", false)]
+        {
+            let told = Ok((Ok(balance(amount_left)), Ok(Vec::new())));
+            let found = findings(&told, &[], &Cost::AtMost(amount(cost)));
+            assert_eq!(rules(&found), if refused { vec![("balance-too-low", Severity::Error)] } else { vec![] });
+        }
+        let told = Ok((Ok(balance("1200.5")), Ok(Vec::new())));
+        let found = findings(&told, &[], &Cost::AtMost(amount("2000")));
+        assert_eq!(
+            found[0].message,
+            "the balance is 1 200.50 UAH, but this can cost up to 2 000.00 UAH: 799.50 UAH are missing"
+        );
+        assert_eq!(rules(&findings(&told, &[], &Cost::Unknown(vec![Channel::Sms]))), []);
+    }
+
+    #[test]
+    fn only_a_refused_key_and_what_is_known_refuse_anything() {
+        let (sms, cost) = ([signature(Channel::Sms, "Stranger")], Cost::AtMost(amount("9")));
+        let rule = |told: Told| rules(&findings(&told, &sms, &cost));
+        let error = |rule| (rule, Severity::Error);
+        let doubt = ("online-unknown", Severity::Warning);
+        assert_eq!(rule(Err(unanswered(UnansweredCause::KeyRefused))), [error("key-refused")]);
+        for cause in [
+            UnansweredCause::Refused,
+            UnansweredCause::NotConnected,
+            UnansweredCause::SlowDown(None),
+            UnansweredCause::Unclear,
+        ] {
+            assert_eq!(rule(Err(unanswered(cause))), [doubt]);
+            assert_eq!(rule(Ok((Err(unanswered(cause)), Err(unanswered(cause))))), [doubt, doubt]);
+            assert_eq!(rule(Ok((Ok(balance("1")), Err(unanswered(cause))))), [doubt, error("balance-too-low")]);
+            assert_eq!(rule(Ok((Err(unanswered(cause)), Ok(senders())))), [error("sender-unknown"), doubt]);
+        }
+    }
+
+    #[test]
+    fn each_message_costs_its_own_dearest_channel() {
+        let rows = |rows: &[u32]| rows.iter().copied().collect::<RoaringBitmap>();
+        let sized = BTreeMap::from([(1, rows(&[2, 3, 4])), (3, rows(&[5, 6]))]);
+        let cost = |sms: &str, other: &str, chosen: &[u32]| {
+            Prices { sms_part: amount(sms), other: amount(other) }.most(&sized, &rows(chosen)).to_string()
+        };
+        let all = [2, 3, 4, 5, 6];
+        assert_eq!(cost("0.80", "0", &all), "7.20");
+        assert_eq!(cost("0.80", "1.00", &all), "7.80", "the other channel is dearer only for short messages");
+        assert_eq!(cost("0.80", "9", &all), "45.00");
+        assert_eq!(cost("0.80", "0", &[4, 5, 99]), "3.20", "only the rows that are sent to");
+        let lookups = BTreeMap::from([(0, rows(&[2, 3]))]);
+        let lookup = Prices { sms_part: amount("0"), other: amount("0.05") };
+        assert_eq!(lookup.most(&lookups, &rows(&[2, 3])).to_string(), "0.10");
+    }
+
+    #[test]
+    fn a_signature_is_judged_where_it_is_the_same_for_everybody() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.yaml");
+        let yaml = "vars: { shop: OlenaCo }\nrecipients: { file: a.csv }\nchannels:\n  \
+            - rcs: { signature: Constant, message: x, image: https://a.b/c.png, button: y, link: https://a.b }\n  \
+            - viber: { signature: \"{{ shop }}\", message: x }\n  \
+            - sms: { signature: \"{{ brand }}\", message: x }\n";
+        std::fs::write(&file, yaml).unwrap();
+        let loaded = load_campaign(&file);
+        let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
+        let found = signatures(&campaign.brief, &campaign.places, "2026-11-21");
+        let told: Vec<_> = found.iter().map(|found| (found.channel, found.name.as_str())).collect();
+        assert_eq!(told, [(Channel::Rcs, "Constant"), (Channel::Viber, "OlenaCo")], "`brand` is a column");
+        assert!(found.iter().all(|found| found.place.is_some()));
+    }
+}

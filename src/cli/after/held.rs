@@ -1,0 +1,120 @@
+//! A run that this process has, to ask or decide about its rows without sending anything.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::cli::context::Context;
+use crate::cli::exit::{self, Failure};
+use crate::cli::results::Source;
+use crate::cli::runs;
+use crate::delivery::{RunLock, Standing};
+use crate::ledger::{Ledger, NewEvent, Owner, Progress, Recorded, Run, RunEnd, State};
+
+/// A run that this process has.
+pub(in crate::cli) struct Held<'a> {
+    context: &'a Context,
+    pub(in crate::cli) ledger: Arc<dyn Ledger>,
+    /// The run as it was before it was taken.
+    pub(in crate::cli) run: Run,
+    pub(in crate::cli) owner: Owner,
+    /// Nothing where the caller has the lock.
+    _lock: Option<RunLock>,
+}
+
+/// Where a run stands after it was given back.
+pub(in crate::cli) struct Given {
+    pub(in crate::cli) standing: Standing,
+    /// What `run` would exit with for this run.
+    pub(in crate::cli) exit: u8,
+}
+
+impl<'a> Held<'a> {
+    /// Takes the run that a user names.
+    ///
+    /// # Errors
+    /// When there is no such run, or another process has it.
+    pub(in crate::cli) async fn take(context: &'a Context, name: &str) -> Result<Self, Failure> {
+        let ledger = context.existing_ledger().await?;
+        let run = runs::find(ledger.as_deref(), name).await?;
+        let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
+        let lock = RunLock::take(&context.state()?, &run.campaign, &run.gateway)
+            .map_err(|error| Failure::storage(format!("the run cannot be locked: {error}")))?
+            .ok_or_else(|| {
+                let (campaign, gateway) = (&run.campaign, &run.gateway);
+                let message = format!("another process is sending `{campaign}` through `{gateway}`; wait for its end");
+                Failure::new(exit::NOTHING, message)
+            })?;
+        Self::claim(context, ledger, run, Some(lock)).await
+    }
+
+    /// Takes a run whose lock the caller has.
+    pub(in crate::cli) async fn of(context: &'a Context, ledger: Arc<dyn Ledger>, run: Run) -> Result<Self, Failure> {
+        Self::claim(context, ledger, run, None).await
+    }
+
+    async fn claim(
+        context: &'a Context,
+        ledger: Arc<dyn Ledger>,
+        run: Run,
+        lock: Option<RunLock>,
+    ) -> Result<Self, Failure> {
+        let owner = Owner(rand::random::<i64>() | 1);
+        ledger.claim(run.key, owner).await?;
+        Ok(Self { context, ledger, run, owner, _lock: lock })
+    }
+
+    /// Where the run stands now.
+    pub(in crate::cli) async fn standing(&self) -> Result<Standing, Failure> {
+        runs::standing(self.ledger.as_ref(), &self.run, false).await
+    }
+
+    /// Records what was decided.
+    pub(in crate::cli) async fn record(&self, events: Vec<NewEvent>) -> Result<(), Failure> {
+        match self.ledger.record(self.run.key, self.owner, events).await? {
+            Recorded::Done => Ok(()),
+            Recorded::NotOwner => Err(lost(&self.run)),
+        }
+    }
+
+    /// Writes the results anew and gives the run back.
+    pub(in crate::cli) async fn give_back(self) -> Result<Given, Failure> {
+        let runs = self.ledger.runs().await?;
+        let now = runs.into_iter().find(|run| run.key == self.run.key).ok_or_else(|| lost(&self.run))?;
+        let standing = runs::standing(self.ledger.as_ref(), &now, false).await?;
+        let reopened = now.progress == Progress::Open && self.run.progress != Progress::Open;
+        let before = Run { progress: now.progress, ..self.run.clone() };
+        let exit = if reopened { exit::STOPPED } else { runs::code(&before, &standing, false) };
+        let written = match &self.run.results {
+            Some(path) => {
+                let source = Source { ledger: self.ledger.as_ref(), run: &now, owned: false, states: &[] };
+                source.write(&self.context.state()?, Some(&PathBuf::from(path))).await
+            }
+            None => Ok(()),
+        };
+        let end = RunEnd {
+            progress: now.progress,
+            stopped: self.run.stopped.clone(),
+            exit,
+            counts: standing.counts.clone(),
+            parts: standing.parts,
+            results: self.run.results.clone(),
+            lag: None,
+            at: self.run.ended_at.unwrap_or_else(Timestamp::now),
+        };
+        self.ledger.end(self.run.key, self.owner, end).await?;
+        written.map(|()| Given { standing, exit })
+    }
+}
+
+impl Given {
+    /// How many rows are in this state.
+    pub(in crate::cli) fn count(&self, state: State) -> u64 {
+        self.standing.counts.get(state)
+    }
+}
+
+fn lost(run: &Run) -> Failure {
+    Failure::new(exit::NOTHING, format!("another process took {}", run.name()))
+}

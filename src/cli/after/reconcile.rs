@@ -1,0 +1,122 @@
+//! `campaign reconcile`: asks the gateway about the rows in doubt of a run, by our own identifiers.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::held::{Given, Held};
+use crate::cli::context::Context;
+use crate::cli::exit::Failure;
+use crate::cli::run::reach;
+use crate::cli::{runs, survey};
+use crate::delivery::{Doubts, Inquest, Learnt, patience};
+use crate::ledger::{Run, State};
+use crate::manifest::{Profile, SANDBOX};
+use crate::report::{counts_json, counts_line, duration, plural, thousands};
+
+/// How long one request may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long all questions may take; a large doubt at a slow pace needs its time.
+const LONGEST: Duration = Duration::from_secs(3_600);
+
+pub(in crate::cli) async fn reconcile(context: &Context, name: &str) -> Result<u8, Failure> {
+    let held = Held::take(context, name).await?;
+    let standing = held.standing().await?;
+    let wanted = [State::InDoubt, State::Unresolved];
+    let mut doubts = Doubts::read(held.ledger.as_ref(), &held.run, &standing.states, &wanted).await?;
+    let learnt = if doubts.rows.is_empty() { Ok(Learnt::default()) } else { ask(context, &held, &mut doubts).await };
+    let run = held.run.clone();
+    // The run is given back whatever came of it.
+    let given = held.give_back().await?;
+    report(context, &run, &learnt?, &given);
+    Ok(given.exit)
+}
+
+async fn ask(context: &Context, held: &Held<'_>, doubts: &mut Doubts) -> Result<Learnt, Failure> {
+    let run = &held.run;
+    let profile = profile_of(context, run)?;
+    let key = profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?;
+    if !profile.is_loopback() {
+        runs::check_host(held.ledger.as_ref(), &profile).await?;
+    }
+    let gateway = reach(Some(&profile), None, (run.endpoint, TIMEOUT), &key)?;
+    let inquest = Inquest {
+        ledger: held.ledger.as_ref(),
+        gateway: gateway.as_ref(),
+        run,
+        owner: held.owner,
+        account: (run.account.as_str().into(), profile.rate.per_second()),
+        clock: Timestamp::now,
+    };
+    Ok(inquest.ask(doubts, Instant::now() + LONGEST).await?)
+}
+
+/// The profile of the gateway that a run went through.
+fn profile_of(context: &Context, run: &Run) -> Result<Profile, Failure> {
+    if run.gateway == SANDBOX {
+        return Err(Failure::wrong(format!(
+            "{} was a rehearsal on the built-in sandbox, which forgets everything at its end; there is nobody to ask",
+            run.name()
+        )));
+    }
+    let frozen = crate::delivery::RunFolder::of(&context.state()?, &run.name()).frozen();
+    survey::profile(context, &run.gateway, frozen.ok().map(|frozen| frozen.campaign_file).as_deref())
+}
+
+/// What was learnt, in a line.
+pub(in crate::cli) fn learnt_line(learnt: &Learnt) -> String {
+    let Learnt { asked, found, failed, not_found, unresolved, blind, .. } = *learnt;
+    let parts = [
+        (found, "went out"),
+        (failed, "the gateway had and refused"),
+        (not_found, "not found"),
+        (unresolved, "unresolved"),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", thousands(count)))
+        .collect();
+    let parts = if parts.is_empty() { "nothing new".to_owned() } else { parts.join(", ") };
+    let blind = if blind > 0 {
+        "; its answers prove nothing: it says the same of messages that were sent and that never were"
+    } else {
+        ""
+    };
+    format!("asked the gateway about {} in doubt: {parts}{blind}", plural(asked, "row"))
+}
+
+fn report(context: &Context, run: &Run, learnt: &Learnt, given: &Given) {
+    let (name, counts) = (run.name(), &given.standing.counts);
+    let left = given.count(State::InDoubt) + given.count(State::Unresolved);
+    let next = if given.count(State::InDoubt) > 0 {
+        format!("campaign reconcile {name}, or decide: campaign resolve {name} --all --as sent")
+    } else if left > 0 {
+        format!("campaign resolve {name} --all --as sent")
+    } else {
+        format!("campaign results {name}")
+    };
+    if context.output.json {
+        let Learnt { asked, found, failed, not_found, unresolved, blind, .. } = *learnt;
+        return context.output.object(&json!({
+            "run": name, "asked": asked, "found": found, "failed": failed, "not_found": not_found,
+            "unresolved": unresolved, "blind": blind > 0, "counts": counts_json(counts), "exit": given.exit, "next": next,
+        }));
+    }
+    let mut text = if learnt.asked == 0 && left == 0 {
+        format!("{name}: no row is in doubt\n")
+    } else {
+        format!("{name}: {}\n", learnt_line(learnt))
+    };
+    text += &format!("  {}\n", counts_line(counts));
+    if given.count(State::InDoubt) > 0 {
+        let wait = duration(patience(run.endpoint, run.lag));
+        text += &format!(
+            "  nothing was sent again. A denial counts when it comes {wait} after the sending and after the one before; \
+             three make a row `not found`\n"
+        );
+    }
+    context.output.result(&format!("{text}next: {next}\n"));
+}

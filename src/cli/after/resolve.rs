@@ -1,0 +1,129 @@
+//! `campaign resolve`: a person decides about rows in doubt.
+
+use roaring::RoaringBitmap;
+use serde_json::json;
+
+use super::held::{Given, Held};
+use super::{person, rows};
+use crate::cli::args::{Decision, ResolveArgs};
+use crate::cli::context::Context;
+use crate::cli::exit::{self, Failure};
+use crate::delivery::{Doubt, Doubts};
+use crate::domain::Row;
+use crate::ledger::{Author, Change, NewEvent, Progress, Run, State};
+use crate::report::{counts_json, counts_line, plural};
+
+/// The states about which a person can decide.
+const DECIDABLE: [State; 4] = [State::InDoubt, State::Unresolved, State::NotSent, State::AssumedSent];
+
+pub(in crate::cli) async fn resolve(context: &Context, args: ResolveArgs) -> Result<u8, Failure> {
+    let held = Held::take(context, &args.run).await?;
+    let decided = decide(&held, &args).await;
+    let run = held.run.clone();
+    let given = held.give_back().await?;
+    report(context, (&run, args.decision), decided?, &given);
+    Ok(given.exit)
+}
+
+/// Records the decision and tells about how many rows it was.
+async fn decide(held: &Held<'_>, args: &ResolveArgs) -> Result<u64, Failure> {
+    let standing = held.standing().await?;
+    let doubts = Doubts::read(held.ledger.as_ref(), &held.run, &standing.states, &DECIDABLE).await?;
+    let state = |doubt: &Doubt| standing.states.get(doubt.row).unwrap_or(State::Planned);
+    let meant = meant(&held.run, args)?;
+    let open = |doubt: &&Doubt| matches!(state(doubt), State::InDoubt | State::Unresolved);
+    let chosen: Vec<&Doubt> = match &meant {
+        // All that wait for a decision; what was decided already is decided again by name only.
+        None => doubts.rows.iter().filter(open).collect(),
+        Some(rows) => doubts.rows.iter().filter(|doubt| rows.contains(doubt.row.get())).collect(),
+    };
+    let change = change(args);
+    let unfit = chosen.iter().find(|doubt| !change.fits(state(doubt)));
+    if let Some(doubt) = unfit {
+        let message = format!("row {} is {} and cannot become that by a decision", doubt.row, state(doubt));
+        return Err(Failure::wrong(format!("{message}; nothing was decided")));
+    }
+    if let Some(stranger) = meant.as_ref().and_then(|rows| stranger(rows, &chosen)) {
+        let told = standing.states.get(stranger).unwrap_or(State::Planned);
+        return Err(Failure::wrong(format!("row {stranger} is not in doubt but {told}; nothing was decided")));
+    }
+    if chosen.is_empty() {
+        return Err(Failure::new(exit::NOTHING, format!("no row of {} waits for a decision", held.run.name())));
+    }
+    agreed(args, chosen.len() as u64)?;
+    if args.decision == Decision::SendAgain && held.run.progress == Progress::Replaced {
+        return Err(Failure::wrong("a newer run took this one's place; nothing of it can be sent any more"));
+    }
+    let events = chosen
+        .iter()
+        .map(|doubt| NewEvent { row: doubt.row, envelope: doubt.envelope, change: change.clone() })
+        .collect();
+    let number = chosen.len() as u64;
+    held.record(events).await?;
+    Ok(number)
+}
+
+/// The rows that were named; nothing for all of them.
+fn meant(run: &Run, args: &ResolveArgs) -> Result<Option<RoaringBitmap>, Failure> {
+    match (&args.rows, &args.file) {
+        (Some(set), _) => Ok(Some(rows::of_set(set, run))),
+        (None, Some(path)) => rows::of_file(path, run).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The first row that was named and cannot be decided about.
+fn stranger(rows: &RoaringBitmap, chosen: &[&Doubt]) -> Option<Row> {
+    let known: RoaringBitmap = chosen.iter().map(|doubt| doubt.row.get()).collect();
+    (rows - known).min().map(Row::new)
+}
+
+/// What can lead to a second message needs the number of rows, typed by who accepts that.
+fn agreed(args: &ResolveArgs, number: u64) -> Result<(), Failure> {
+    if args.decision == Decision::Sent || args.i_accept_duplicates == Some(number) {
+        return Ok(());
+    }
+    let rows = plural(number, "row");
+    Err(Failure::wrong(match args.i_accept_duplicates {
+        None => format!(
+            "whoever of these {rows} has the message already may get it twice; if you accept that, say \
+             `--i-accept-duplicates {number}`"
+        ),
+        Some(other) => {
+            format!("`--i-accept-duplicates {other}` does not match: it is about {rows}; nothing was decided")
+        }
+    }))
+}
+
+fn change(args: &ResolveArgs) -> Change {
+    let (by, why) = (Author::Person(person()), args.why.clone());
+    match args.decision {
+        Decision::Sent => Change::AssumedSent { by, why },
+        Decision::NotSent => Change::NotSent { by, why },
+        Decision::SendAgain => Change::SendAgain { by, why },
+    }
+}
+
+fn report(context: &Context, (run, decision): (&Run, Decision), number: u64, given: &Given) {
+    let (name, counts) = (run.name(), &given.standing.counts);
+    let (what, next) = match decision {
+        Decision::Sent => ("count as sent", format!("campaign results {name}")),
+        Decision::NotSent => ("count as not sent", format!("campaign retry {name}, to send them as new messages")),
+        Decision::SendAgain => ("are to be sent again", format!("campaign run {}", campaign_file(context, run))),
+    };
+    if context.output.json {
+        return context.output.object(&json!({
+            "run": name, "rows": number, "as": decision.name(), "counts": counts_json(counts), "exit": given.exit, "next": next,
+        }));
+    }
+    let rows = plural(number, "row");
+    context.output.result(&format!("{name}: {rows} {what}\n  {}\nnext: {next}\n", counts_line(counts)));
+}
+
+/// The command line of a run's campaign file and gateway.
+fn campaign_file(context: &Context, run: &Run) -> String {
+    let frozen =
+        context.state().ok().and_then(|state| crate::delivery::RunFolder::of(&state, &run.name()).frozen().ok());
+    let file = frozen.map_or_else(|| "FILE".to_owned(), |frozen| crate::cli::run::file(&frozen.campaign_file));
+    format!("{file} --gateway {}", run.gateway)
+}

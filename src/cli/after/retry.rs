@@ -1,0 +1,19 @@
+//! `campaign retry`: sends rejected rows again, as new messages.
+
+use crate::cli::args::{RetryArgs, RunArgs};
+use crate::cli::context::Context;
+use crate::cli::exit::Failure;
+use crate::cli::{run, runs};
+use crate::delivery::RunFolder;
+
+pub(in crate::cli) async fn retry(context: &Context, args: RetryArgs) -> Result<u8, Failure> {
+    let ledger = context.existing_ledger().await?;
+    let found = runs::find(ledger.as_deref(), &args.run).await?;
+    let folder = RunFolder::of(&context.state()?, &found.name());
+    let frozen = folder.frozen().map_err(|error| {
+        Failure::storage(format!("the frozen copies in `{}` cannot be read: {error}", folder.path().display()))
+    })?;
+    let file = frozen.campaign_file;
+    let run_args = RunArgs { yes: args.yes, gateway: Some(found.gateway.clone()), ..RunArgs::of(file) };
+    run::again(context, run_args, found.key, args.error).await
+}

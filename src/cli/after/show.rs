@@ -1,0 +1,229 @@
+//! `campaign show`: the history of one message: attempts, answers, questions, decisions.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::audience::parse;
+use crate::cli::args::ShowArgs;
+use crate::cli::context::Context;
+use crate::cli::exit::{self, Failure};
+use crate::cli::runs;
+use crate::delivery::Standing;
+use crate::domain::{Phone, Row};
+use crate::ledger::{Change, EnvelopeRecord, Ledger, Outcome, Question, RowEvents, Run, State};
+use crate::report::plural;
+
+/// Envelopes that are read at once.
+const BLOCK: u32 = 256;
+
+/// Something that happened to a message.
+struct Happening {
+    at: Timestamp,
+    text: String,
+    /// The same for a program.
+    json: Value,
+}
+
+pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8, Failure> {
+    let ledger = context.existing_ledger().await?;
+    let run = runs::find(ledger.as_deref(), &args.run).await?;
+    let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
+    let owned = runs::is_owned(context, &run)?;
+    let standing = runs::standing(ledger.as_ref(), &run, owned).await?;
+    let phone = args.to.as_deref().map(number).transpose()?;
+    let attempts = attempts(ledger.as_ref(), &run, (args.row, phone)).await?;
+    let row = row(&run, &standing, (args.row, phone), &attempts)?;
+    let attempts: Vec<EnvelopeRecord> =
+        attempts.into_iter().filter(|envelope| envelope.rows.iter().any(|sent| sent.row == row)).collect();
+    let question = ledger.questions(run.key).await?.into_iter().find(|question| question.row == row);
+    let events = standing.states.events();
+    let mut history = Vec::new();
+    for envelope in &attempts {
+        attempt(ledger.as_ref(), (&run, row), envelope, events, &mut history).await?;
+    }
+    history.extend(events.of(row).iter().map(|event| Happening {
+        at: event.at,
+        text: decision(&event.change),
+        json: json!({ "event": "change", "envelope": event.envelope, "change": event.change }),
+    }));
+    history.sort_by_key(|happening| happening.at);
+    let state = state(&run, &standing, row, owned);
+    let last = attempts.last().and_then(|envelope| envelope.rows.iter().find(|sent| sent.row == row));
+    let told = Told { run: &run, row, state, phone: last.map(|sent| sent.phone), question: question.as_ref() };
+    told.print(context, &history, standing.left_out.in_order().find(|(left, ..)| *left == row).map(|(_, _, why)| why));
+    Ok(exit::FINE)
+}
+
+fn number(text: &str) -> Result<Phone, Failure> {
+    parse(text, None).or_else(|_| parse(&format!("+{}", text.trim_start_matches('+')), None)).map_err(|problem| {
+        Failure::wrong(format!("`--to` is not a number that can be used: {problem}; write it with its country's code"))
+    })
+}
+
+/// The envelopes that hold the row, or the number, whichever was named.
+async fn attempts(
+    ledger: &dyn Ledger,
+    run: &Run,
+    (row, phone): (Option<u32>, Option<Phone>),
+) -> Result<Vec<EnvelopeRecord>, Failure> {
+    let mut found = Vec::new();
+    let mut next = 1;
+    loop {
+        let envelopes = ledger.envelopes(run.key, next..=next.saturating_add(BLOCK - 1)).await?;
+        let Some(last) = envelopes.last() else { return Ok(found) };
+        next = last.envelope + 1;
+        found.extend(envelopes.into_iter().filter(|envelope| {
+            envelope.rows.iter().any(|sent| row == Some(sent.row.get()) || phone == Some(sent.phone))
+        }));
+    }
+}
+
+/// The row that is meant.
+fn row(
+    run: &Run,
+    standing: &Standing,
+    (row, phone): (Option<u32>, Option<Phone>),
+    attempts: &[EnvelopeRecord],
+) -> Result<Row, Failure> {
+    if let Some(row) = row.map(Row::new) {
+        let known = row > Row::HEADER && row <= run.last_row();
+        return if known {
+            Ok(row)
+        } else {
+            let last = run.last_row();
+            Err(Failure::wrong(format!("{} has the rows 2 to {last}; the header is row 1", run.name())))
+        };
+    }
+    let sent = attempts.iter().flat_map(|envelope| &envelope.rows).filter(|sent| phone == Some(sent.phone));
+    sent.map(|sent| sent.row).max().ok_or_else(|| {
+        let counts = &standing.counts;
+        let left = counts.get(State::Planned) + counts.get(State::Skipped) + counts.get(State::Invalid);
+        let hint = if left > 0 { "; rows that were not sent are shown by `--row N`" } else { "" };
+        Failure::new(exit::NOTHING, format!("{} sent nothing to that number{hint}", run.name()))
+    })
+}
+
+fn state(run: &Run, standing: &Standing, row: Row, owned: bool) -> State {
+    let left_out = standing.left_out.in_order().find(|(left, ..)| *left == row).map(|(_, state, _)| state);
+    let state = standing.states.get(row).or(left_out).unwrap_or(State::Planned);
+    let over = run.progress == crate::ledger::Progress::Finished && !owned;
+    if over && state == State::Planned { State::NotSent } else { state }
+}
+
+/// An attempt and what came of it.
+async fn attempt(
+    ledger: &dyn Ledger,
+    (run, row): (&Run, Row),
+    envelope: &EnvelopeRecord,
+    events: &RowEvents,
+    history: &mut Vec<Happening>,
+) -> Result<(), Failure> {
+    let Some(index) = envelope.rows.iter().position(|sent| sent.row == row) else { return Ok(()) };
+    let id = run.id(row, events.order(row, envelope.envelope)).map_or(0, |id| id.get());
+    let (number, with) = (envelope.envelope, plural(envelope.rows.len() as u64 - 1, "other"));
+    history.push(Happening {
+        at: envelope.begun_at,
+        text: format!("sent in envelope {number} as id {id}, with {with}"),
+        json: json!({ "event": "attempt", "envelope": number, "id": id }),
+    });
+    let Some((at, outcomes)) = &envelope.settled else { return Ok(()) };
+    if let Some(outcome) = outcomes.get(index) {
+        let json = json!({ "event": "outcome", "envelope": number, "outcome": outcome });
+        history.push(Happening { at: *at, text: outcome_text(outcome), json });
+    }
+    if let Some(evidence) = ledger.evidence(run.key, number).await? {
+        let first: String = evidence.chars().take(400).collect();
+        let json = json!({ "event": "answer", "envelope": number, "body": evidence });
+        history.push(Happening { at: *at, text: format!("the gateway's answer was: {}", first.escape_debug()), json });
+    }
+    Ok(())
+}
+
+fn outcome_text(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Accepted { msg_id, parts, .. } => {
+            let msg_id = msg_id.as_ref().map(|id| format!(" as msg_id {id}")).unwrap_or_default();
+            let parts = parts.map(|parts| format!(", {}", plural(parts.into(), "part"))).unwrap_or_default();
+            format!("the gateway took it{msg_id}{parts}")
+        }
+        Outcome::Queued { request_id } => format!("the gateway queued it as request_id {request_id}"),
+        Outcome::Rejected { error } => format!("the gateway refused it: {error}"),
+        Outcome::NotSent { reason } => format!("not sent: {reason}"),
+        Outcome::InDoubt { reason } => format!("in doubt: {reason}"),
+        Outcome::Failed { status, .. } => format!("the gateway had queued it and refused it: {status}"),
+    }
+}
+
+fn decision(change: &Change) -> String {
+    let because = |why: &Option<String>| why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    match change {
+        Change::Found { status, msg_id } => {
+            let msg_id = msg_id.as_ref().map(|id| format!(" as msg_id {id}")).unwrap_or_default();
+            format!("asked, the gateway knows it{msg_id}: {status}")
+        }
+        Change::NotFound { asked } => format!("not found: asked {asked} times, the gateway does not know it"),
+        Change::Unresolved { asked } => format!("unresolved: asked {asked} times, nothing proves what became of it"),
+        Change::AssumedSent { by, why } => format!("counts as sent, decided by {by}{}", because(why)),
+        Change::NotSent { by, why } => format!("counts as not sent, decided by {by}{}", because(why)),
+        Change::SendAgain { by, why } => format!("to be sent again, decided by {by}{}", because(why)),
+        Change::Retry { by, order } => format!("to be sent as a new message (order {order}), decided by {by}"),
+    }
+}
+
+/// What is known of a message besides its history.
+struct Told<'a> {
+    run: &'a Run,
+    row: Row,
+    state: State,
+    phone: Option<Phone>,
+    question: Option<&'a Question>,
+}
+
+impl Told<'_> {
+    fn print(&self, context: &Context, history: &[Happening], left_out: Option<&str>) {
+        let (name, row, state) = (self.run.name(), self.row, self.state);
+        let phone = self.phone.map(|phone| phone.to_string());
+        if context.output.json {
+            let happened = |happening: &Happening| {
+                let mut json = happening.json.clone();
+                json["at"] = happening.at.to_string().into();
+                json
+            };
+            let asked = self.question.map(|question| {
+                json!({
+                    "asked": question.asked, "denials": question.negatives, "first_at": question.first_at.to_string(),
+                    "last_at": question.last_at.to_string(), "answer": question.answer,
+                })
+            });
+            return context.output.object(&json!({
+                "run": name, "row": row.get(), "to": phone, "state": state.name(), "reason": left_out,
+                "history": history.iter().map(happened).collect::<Vec<_>>(), "questions": asked, "exit": exit::FINE,
+            }));
+        }
+        let to = phone.map(|phone| format!(" to {phone}")).unwrap_or_default();
+        let mut text = format!("{name} · row {row}{to} · {}\n", state.name().replace('_', " "));
+        if let Some(reason) = left_out {
+            text += &format!("  never sent: {reason}\n");
+        }
+        for happening in history {
+            text += &format!("  {:.3}  {}\n", happening.at, happening.text);
+        }
+        if let Some(question) = self.question {
+            let Question { asked, negatives, last_at, answer, .. } = question;
+            let denials = if *negatives > 0 { format!(", {negatives} denials count") } else { String::new() };
+            text += &format!("  asked {asked} ×, last {last_at:.0}{denials}: {answer}\n");
+        }
+        text += &format!("next: {}\n", self.next(&name));
+        context.output.result(&text);
+    }
+
+    fn next(&self, name: &str) -> String {
+        let row = self.row;
+        match self.state {
+            State::InDoubt => format!("campaign reconcile {name}, or campaign resolve {name} --rows {row} --as sent"),
+            State::Unresolved => format!("campaign resolve {name} --rows {row} --as sent"),
+            State::Rejected | State::NotSent => format!("campaign retry {name}"),
+            _ => format!("campaign status {name}"),
+        }
+    }
+}

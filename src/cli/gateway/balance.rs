@@ -1,0 +1,34 @@
+//! `campaign gateway balance`: how much money is left.
+
+use serde::Serialize;
+
+use super::Account;
+use super::show::harmless;
+use crate::cli::args::Through;
+use crate::cli::context::Context;
+use crate::cli::exit::{self, Failure};
+use crate::domain::Amount;
+use crate::gateway::AskBalance;
+
+/// What `--json` prints; the amount keeps the gateway's digits.
+#[derive(Serialize)]
+struct Told<'a> {
+    gateway: &'a str,
+    amount: Amount,
+    currency: &'a str,
+    exit: u8,
+}
+
+pub(super) async fn balance(context: &Context, through: &Through) -> Result<u8, Failure> {
+    let account = Account::open(context, through).await?;
+    let balance = account.ask(&AskBalance).await?;
+    let gateway = &account.profile.name;
+    if context.output.json {
+        let (amount, currency) = (balance.amount, balance.currency.as_str());
+        context.output.object(&Told { gateway, amount, currency, exit: exit::FINE });
+    } else {
+        let line = format!("{gateway}: {} {}", balance.amount, harmless(&balance.currency));
+        context.output.result(&format!("{}\n", line.trim_end()));
+    }
+    Ok(exit::FINE)
+}

@@ -1,0 +1,103 @@
+//! The answer of a lookup or a code call, as lines for a person. Pure.
+//!
+//! The contract shows no field of it (contract 4.3), so what is known gets a name and an order,
+//! and everything else is shown as it came.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+/// Members that platforms are known to send, and what they are called here.
+const KNOWN: [(&str, &str); 11] = [
+    ("code", "code"),
+    ("price", "price"),
+    ("phone", "number"),
+    ("status", "status"),
+    ("network.origin.name", "operator"),
+    ("network.origin.country.name", "country"),
+    ("ported", "ported"),
+    ("network.ported.name", "ported to"),
+    ("network.ported.country.name", "ported to country"),
+    ("mccmnc", "mccmnc"),
+    ("imsi", "imsi"),
+];
+
+/// The members of an answer, a line each: those that are known first.
+pub(super) fn lines(answer: &str) -> Vec<String> {
+    let mut members = Vec::new();
+    collect("", answer, &mut members);
+    let known = |path: &str| KNOWN.iter().position(|(known, _)| *known == path);
+    members.sort_by_key(|(path, _)| known(path).unwrap_or(KNOWN.len()));
+    let members: Vec<(&str, &str)> = members
+        .iter()
+        .map(|(path, value)| (known(path).map_or(path.as_str(), |index| KNOWN[index].1), value.as_str()))
+        .collect();
+    let width = members.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    members.into_iter().map(|(name, value)| harmless(&format!("{name:width$}  {value}"))).collect()
+}
+
+/// A text of the gateway's without the control characters that could command a terminal.
+pub(super) fn harmless(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
+}
+
+/// Adds the values below `path`, each under its whole path; a list is one value. What is empty or null is left out.
+fn collect(path: &str, json: &str, members: &mut Vec<(String, String)>) {
+    if let Ok(object) = serde_json::from_str::<BTreeMap<String, &RawValue>>(json) {
+        for (name, value) in object {
+            let path = if path.is_empty() { name } else { format!("{path}.{name}") };
+            collect(&path, value.get(), members);
+        }
+        return;
+    }
+    // A number keeps every digit that was sent.
+    let value = serde_json::from_str::<String>(json).unwrap_or_else(|_| match json {
+        "true" => "yes".to_owned(),
+        "false" => "no".to_owned(),
+        "null" => String::new(),
+        other => other.to_owned(),
+    });
+    if !value.is_empty() {
+        members.push((path.to_owned(), value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_known_stands_first_under_its_name_and_the_rest_as_it_came() {
+        let answer = r#"{"zone":[1,2],"imsi":255010000000000001,"ported":false,"phone":380501000002,
+            "network":{"origin":{"name":"Sandbox Mobile","prefix":"50","country":{"name":"Ukraine"}},"ported":null}}"#;
+        let expected = [
+            "number                 380501000002",
+            "operator               Sandbox Mobile",
+            "country                Ukraine",
+            "ported                 no",
+            "imsi                   255010000000000001",
+            "network.origin.prefix  50",
+            "zone                   [1,2]",
+        ];
+        assert_eq!(lines(answer), expected);
+    }
+
+    #[test]
+    fn a_code_keeps_its_zeros_and_a_price_its_digits() {
+        assert_eq!(lines(r#"{"price":0.50,"code":"0042"}"#), ["code   0042", "price  0.50"]);
+    }
+
+    #[test]
+    fn an_answer_cannot_command_the_terminal() {
+        assert_eq!(lines(r#"{"code":"\u001b[2J","\u0007":1}"#).concat().find(char::is_control), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_panics(text: String) {
+            let _ = lines(&text);
+        }
+    }
+}

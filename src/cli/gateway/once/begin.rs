@@ -1,0 +1,82 @@
+//! The run of a single operation: what is in the ledger and the state folder before it is sent.
+
+use jiff::{Timestamp, Zoned};
+
+use super::Asking;
+use crate::check::Tee;
+use crate::cli::exit::{self, Failure};
+use crate::delivery::{OneOff, RunFolder, Standing};
+use crate::domain::Endpoint;
+use crate::ledger::{LeftOut, NewRun, Owner, Progress, Run, RunEnd, State};
+use crate::manifest::SANDBOX;
+
+impl Asking<'_> {
+    /// Creates the run and freezes the number, as for a campaign.
+    pub(super) async fn begin(&self) -> Result<Run, Failure> {
+        let state = self.context.state()?;
+        let folder = RunFolder::prepare(&state, self.one_off.campaign(), self.gateway()).map_err(copying)?;
+        let list = format!("phone\n{}\n", self.phone);
+        let copy = folder.create_recipients().map_err(copying)?;
+        let (copy, sha256) = Tee::new(list.as_bytes(), Some(copy)).finish().map_err(copying)?;
+        let copy = copy.ok_or_else(|| Failure::new(exit::BUG, "the number was not copied"))?;
+        let frozen = self.one_off.frozen(self.gateway(), Zoned::now().date().to_string(), sha256);
+        let run = self.ledger.create_run(&self.new_run()).await?;
+        folder.freeze(&frozen, &copy).map_err(copying)?;
+        folder.rename(&state, &run.name()).map_err(copying)?;
+        self.ledger.open_run(run.key, None).await?;
+        Ok(run)
+    }
+
+    fn new_run(&self) -> NewRun {
+        let account = self.profile.as_ref().map_or_else(|| SANDBOX.to_owned(), |profile| profile.account.clone());
+        NewRun {
+            campaign: self.one_off.campaign().to_owned(),
+            edition: String::new(),
+            gateway: self.gateway().to_owned(),
+            account,
+            endpoint: Endpoint::Sync,
+            kind: self.one_off.kind(),
+            live: self.profile.is_some(),
+            round: 1,
+            recipients: 1,
+            last_row: OneOff::ROW,
+            left_out: LeftOut::default(),
+            began_at: Timestamp::now(),
+            random: rand::random(),
+        }
+    }
+
+    /// Ends what earlier calls left open when they were killed: nothing goes on with it, and doubt stays doubt.
+    ///
+    /// The lock is held, so none of them can still be going on.
+    pub(super) async fn close_interrupted(&self) -> Result<(), Failure> {
+        let mut runs = self.ledger.runs().await?;
+        runs.retain(|run| {
+            let mine = run.campaign == self.one_off.campaign() && run.gateway == self.gateway();
+            mine && run.progress == Progress::Open
+        });
+        for run in runs {
+            let owner = Owner(rand::random::<i64>() | 1);
+            self.ledger.claim(run.key, owner).await?;
+            let run = Run { progress: Progress::Finished, ..run };
+            let Standing { counts, parts, .. } = Standing::read(self.ledger.as_ref(), &run, false).await?;
+            let unsent = counts.get(State::NotSent) > 0;
+            let end = RunEnd {
+                lag: None,
+                progress: run.progress,
+                stopped: unsent.then(|| "interrupted before it was sent".to_owned()),
+                exit: if unsent { exit::STOPPED } else { exit::code(None, &counts) },
+                counts,
+                parts,
+                results: None,
+                at: Timestamp::now(),
+            };
+            self.ledger.end(run.key, owner, end).await?;
+        }
+        Ok(())
+    }
+}
+
+fn copying(error: std::io::Error) -> Failure {
+    Failure::storage(format!("the number cannot be written to the state folder: {error}"))
+}

@@ -1,0 +1,169 @@
+//! `campaign gateway lookup` and `campaign gateway otp`: one paid operation that a person waits for.
+//!
+//! It is a run of one row: the ledger knows of it before it is sent, and it is never repeated by itself.
+
+mod answer;
+mod begin;
+mod ending;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio::sync::watch;
+
+use super::profile::only;
+use crate::audience::{PhoneProblem, Region, parse};
+use crate::cli::args::OneOffArgs;
+use crate::cli::context::Context;
+use crate::cli::exit::{self, Failure};
+use crate::cli::run::{REHEARSAL_KEY, reach, rehearsal};
+use crate::cli::survey::profile;
+use crate::cli::{confirm, runs, signals};
+use crate::delivery::{Event, Interrupt, Observer, Once, OneOff, RunLock, Single, send_once};
+use crate::domain::{Endpoint, Phone};
+use crate::gateway::Encoded;
+use crate::ledger::{Ledger, Owner, Run};
+use crate::manifest::{Profile, SANDBOX};
+use crate::report::duration;
+
+/// How long an answer is waited for.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a gateway that cannot be reached is tried while a person waits.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) async fn once(context: &Context, one_off: OneOff, args: OneOffArgs) -> Result<u8, Failure> {
+    let phone = number(&args)?;
+    let profile = choose(context, args.gateway.as_deref())?;
+    let key = match &profile {
+        Some(profile) => profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?,
+        None => REHEARSAL_KEY.to_owned().into(),
+    };
+    let ledger = context.ledger().await?;
+    if let Some(profile) = profile.as_ref().filter(|profile| !profile.is_loopback()) {
+        runs::check_host(ledger.as_ref(), profile).await?;
+        confirm::one_off(context, args.yes, question(context, one_off, phone, profile)?).await?;
+    }
+    let interrupt = signals::listen().map_err(|error| Failure::new(exit::BUG, error.to_string()))?;
+    let asking = Asking { context, one_off, phone, profile, key, ledger, interrupt };
+    let _lock = asking.lock()?;
+    asking.ask().await
+}
+
+/// One call: what is asked, of whom, and with what.
+struct Asking<'a> {
+    context: &'a Context,
+    one_off: OneOff,
+    phone: Phone,
+    /// Nothing for the built-in sandbox.
+    profile: Option<Profile>,
+    key: SecretString,
+    ledger: Arc<dyn Ledger>,
+    interrupt: watch::Receiver<Interrupt>,
+}
+
+impl Asking<'_> {
+    /// The profile's name, or that of the built-in sandbox.
+    fn gateway(&self) -> &str {
+        self.profile.as_ref().map_or(SANDBOX, |profile| &profile.name)
+    }
+
+    fn lock(&self) -> Result<RunLock, Failure> {
+        let (name, gateway) = (self.one_off.name(), self.gateway());
+        RunLock::take(&self.context.state()?, self.one_off.campaign(), gateway)
+            .map_err(|error| Failure::storage(format!("the {name} cannot be locked: {error}")))?
+            .ok_or_else(|| {
+                let message =
+                    format!("another {name} through `{gateway}` is going on; wait for its end, then ask again");
+                Failure::new(exit::NOTHING, message)
+            })
+    }
+
+    /// Begins the run, sends its operation, and tells how it ended.
+    async fn ask(&self) -> Result<u8, Failure> {
+        self.close_interrupted().await?;
+        let run = self.begin().await?;
+        let owner = Owner(rand::random::<i64>() | 1);
+        self.ledger.claim(run.key, owner).await?;
+        let sandbox = if self.profile.is_some() { None } else { Some(rehearsal(&self.key, Arc::default()).await?) };
+        let way = (Endpoint::Sync, TIMEOUT);
+        let gateway = reach(self.profile.as_ref(), sandbox.as_ref(), way, &self.key)?;
+        let id = run.ids.id(OneOff::ROW).ok_or_else(|| Failure::new(exit::BUG, "the run has no identifier"))?;
+        let operation = Encoded::new(OneOff::ROW, &self.one_off.operation(id, self.phone));
+        let edges = (Arc::clone(&self.ledger), gateway);
+        let single =
+            send_once(self.conditions(&run, owner), edges, operation, (self.observer(), self.interrupt.clone())).await;
+        tracing::info!(run = run.name(), "asked");
+        if let Some(sandbox) = sandbox {
+            sandbox.stop().await;
+        }
+        let single: Single = single?;
+        self.end(&run, owner, id, single).await
+    }
+
+    fn conditions(&self, run: &Run, owner: Owner) -> Once {
+        let rate = self.profile.as_ref().and_then(|profile| profile.rate.per_second());
+        Once {
+            run: run.key,
+            owner,
+            kind: run.kind,
+            account: (run.account.as_str().into(), rate),
+            timeout: TIMEOUT,
+            patience: PATIENCE,
+        }
+    }
+
+    /// Tells a person who waits what it waits for.
+    fn observer(&self) -> Observer {
+        let output = self.context.output.clone();
+        Arc::new(move |event| match event {
+            Event::Settled { .. } => {}
+            Event::Warning(what) => output.note(&what),
+            Event::Waiting { reason, time } => {
+                output.note(&format!("{reason}; the next attempt is in {}", duration(time)));
+            }
+            Event::Stopping { reason, at_most, .. } => output.note(&format!(
+                "{reason}: what was sent already is waited for, at most {}; a second Ctrl-C leaves at once",
+                duration(at_most)
+            )),
+        })
+    }
+}
+
+/// The number that was typed.
+fn number(args: &OneOffArgs) -> Result<Phone, Failure> {
+    let region = args.region.as_deref().map(str::parse::<Region>).transpose();
+    let region = region.map_err(|error| Failure::wrong(error.to_string()))?;
+    parse(args.phone.expose_secret(), region).map_err(|problem| {
+        Failure::wrong(match problem {
+            PhoneProblem::National => {
+                "a number without its country's code; write it with `+`, or say its country, such as `--region UA`"
+                    .to_owned()
+            }
+            problem => format!("PHONE is not a number that can be used: {problem}"),
+        })
+    })
+}
+
+/// The profile to ask through: the one that was named, else the only one there is; nothing for the built-in sandbox.
+fn choose(context: &Context, name: Option<&str>) -> Result<Option<Profile>, Failure> {
+    match name {
+        Some(SANDBOX) => Ok(None),
+        Some(name) => profile(context, name, None).map(Some),
+        None => only(context).map(Some).map_err(|failure| {
+            let message = format!("{}, or say `--gateway sandbox` to rehearse", failure.message);
+            Failure { message, ..failure }
+        }),
+    }
+}
+
+/// What a person agrees to.
+fn question(context: &Context, one_off: OneOff, phone: Phone, profile: &Profile) -> Result<String, Failure> {
+    let (what, effect) = match one_off {
+        OneOff::Lookup => ("a lookup of", "it costs money; the subscriber notices nothing"),
+        OneOff::CodeCall => ("a code call to", "it costs money, and that phone rings"),
+    };
+    let (through, host) = (&profile.name, profile.base_url.host());
+    let ledger = context.state()?;
+    Ok(format!("{what} +{phone} · through {through} at {host}\n  {effect}\n  ledger: {}\n", ledger.display()))
+}

@@ -1,0 +1,36 @@
+//! Which account a command is about.
+
+use crate::cli::args::Through;
+use crate::cli::context::Context;
+use crate::cli::exit::Failure;
+use crate::cli::survey;
+use crate::finding::list;
+use crate::manifest::{Profile, SANDBOX};
+
+/// The profile that was named, or the only one that there is.
+pub(super) fn chosen(context: &Context, through: &Through) -> Result<Profile, Failure> {
+    match through.gateway.as_deref() {
+        Some(SANDBOX) => Err(Failure::wrong(
+            "the built-in sandbox lives only as long as a run and has no account between runs; start one with \
+             `campaign sandbox`, and name the profile that it prints with `--gateway NAME`",
+        )),
+        Some(name) => survey::profile(context, name, None),
+        None => only(context),
+    }
+}
+
+/// The only profile that there is.
+pub(super) fn only(context: &Context) -> Result<Profile, Failure> {
+    let gateways = survey::gateways(context, None)?;
+    match gateways.profiles() {
+        [one] => Ok(one.clone()),
+        [] => Err(Failure::wrong(
+            "there is no gateway to ask; write its profile into gateways.yaml, or start `campaign sandbox`, which \
+             prints one",
+        )),
+        several => Err(Failure::wrong(format!(
+            "there are several gateways; say which with `--gateway NAME`: {}",
+            list(several.iter().map(|profile| profile.name.as_str()))
+        ))),
+    }
+}

@@ -1,0 +1,27 @@
+//! `campaign gateway senders`: the sender names and whether they are verified.
+
+use serde_json::{Value, json};
+
+use super::Account;
+use super::show::table;
+use crate::cli::args::Through;
+use crate::cli::context::Context;
+use crate::cli::exit::{self, Failure};
+use crate::gateway::AskSenders;
+
+pub(super) async fn senders(context: &Context, through: &Through) -> Result<u8, Failure> {
+    let account = Account::open(context, through).await?;
+    let senders = account.ask(&AskSenders).await?;
+    let gateway = &account.profile.name;
+    if context.output.json {
+        let senders: Vec<Value> =
+            senders.iter().map(|sender| json!({ "name": sender.name, "status": sender.status })).collect();
+        context.output.object(&json!({ "gateway": gateway, "senders": senders, "exit": exit::FINE }));
+    } else if senders.is_empty() {
+        context.output.result(&format!("{gateway} has no sender names\n"));
+    } else {
+        let rows = senders.into_iter().map(|sender| [sender.name, sender.status]);
+        context.output.result(&table(["sender", "status"], rows));
+    }
+    Ok(exit::FINE)
+}

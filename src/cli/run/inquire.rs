@@ -1,0 +1,135 @@
+//! What a run asks about its rows in doubt: at its start and at its end, bounded in time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep};
+
+use super::Start;
+use crate::cli::after::learnt_line;
+use crate::cli::exit::Failure;
+use crate::cli::runs;
+use crate::delivery::{Doubts, Inquest, Interrupt, LONGEST_STAY, Learnt, WAITS};
+use crate::domain::{Channel, Endpoint};
+use crate::gateway::Gateway;
+use crate::ledger::{Author, Change, NewEvent, Owner, Run, State};
+use crate::manifest::OnInDoubt;
+use crate::report::plural;
+
+/// How long a start waits for answers about rows in doubt.
+const AT_START: Duration = Duration::from_secs(10);
+
+impl Start<'_> {
+    /// Asks at the start of a resumed run; tells whether anything changed by it.
+    pub(super) async fn inquire_first(&self, run: &Run, owner: Owner, gateway: &dyn Gateway) -> Result<bool, Failure> {
+        // The sandbox of the start before is gone.
+        if self.inputs.campaign.is_rehearsal() {
+            return Ok(false);
+        }
+        let inquest = self.inquest(run, owner, gateway);
+        let Some((mut doubts, mut learnt)) = self.ask(&inquest, &[Duration::ZERO], AT_START).await? else {
+            return Ok(false);
+        };
+        if self.inputs.campaign.delivery.on_in_doubt == OnInDoubt::ResendIfNotFound && self.may_resend(run) {
+            doubts.rows.retain(|doubt| doubt.not_found);
+            let again = |by| Change::SendAgain { by, why: None };
+            learnt.found += self.apply(run, owner, &doubts, again).await?;
+        }
+        Ok(learnt.found + learnt.failed + learnt.unresolved > 0)
+    }
+
+    /// Asks at the end of a run; tells what was learnt, if anything was asked.
+    pub(super) async fn inquire_last(
+        &self,
+        run: &Run,
+        owner: Owner,
+        gateway: &dyn Gateway,
+    ) -> Result<Option<Learnt>, Failure> {
+        // A rehearsal waits for nothing.
+        let waits: &[Duration] = if self.inputs.campaign.is_rehearsal() { &[Duration::ZERO] } else { &WAITS };
+        let inquest = self.inquest(run, owner, gateway);
+        let Some((doubts, learnt)) = self.ask(&inquest, waits, LONGEST_STAY).await? else { return Ok(None) };
+        if self.inputs.campaign.delivery.on_in_doubt == OnInDoubt::AssumeSent {
+            self.apply(run, owner, &doubts, |by| Change::AssumedSent { by, why: None }).await?;
+        }
+        Ok(Some(learnt))
+    }
+
+    fn inquest<'i>(&'i self, run: &'i Run, owner: Owner, gateway: &'i dyn Gateway) -> Inquest<'i> {
+        let rate = self.inputs.profile.as_ref().and_then(|profile| profile.rate.per_second());
+        let account = (run.account.as_str().into(), rate);
+        Inquest { ledger: self.ledger.as_ref(), gateway, run, owner, account, clock: Timestamp::now }
+    }
+
+    /// Asks after each of the waits as long as there is something to ask; what is left of it, and what was learnt.
+    async fn ask(
+        &self,
+        inquest: &Inquest<'_>,
+        waits: &[Duration],
+        longest: Duration,
+    ) -> Result<Option<(Doubts, Learnt)>, Failure> {
+        let standing = runs::standing(inquest.ledger, inquest.run, false).await?;
+        if standing.counts.get(State::InDoubt) == 0 {
+            return Ok(None);
+        }
+        let mut doubts = Doubts::read(inquest.ledger, inquest.run, &standing.states, &[State::InDoubt]).await?;
+        let rows = plural(doubts.rows.len() as u64, "row");
+        self.context.output.note(&format!("asking the gateway about {rows} in doubt; nothing is sent again"));
+        let deadline = Instant::now() + longest;
+        let mut learnt = Learnt::default();
+        for wait in waits {
+            if self.interrupted_within(*wait).await || doubts.rows.is_empty() || learnt.lost {
+                break;
+            }
+            let mut interrupt = self.interrupt.clone();
+            let asked = tokio::select! {
+                asked = inquest.ask(&mut doubts, deadline) => asked?,
+                _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => break,
+            };
+            // How often is not how many.
+            learnt = Learnt { asked: learnt.asked.max(asked.asked), blind: asked.blind, ..learnt.and(asked) };
+        }
+        self.context.output.note(&learnt_line(&learnt));
+        Ok(Some((doubts, learnt)))
+    }
+
+    /// Waits, and tells whether a signal came meanwhile or before.
+    async fn interrupted_within(&self, wait: Duration) -> bool {
+        let mut interrupt = self.interrupt.clone();
+        tokio::select! {
+            () = sleep(wait) => *self.interrupt.borrow() != Interrupt::None,
+            _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => true,
+        }
+    }
+
+    /// Decides about rows as the campaign's own rule says.
+    async fn apply(
+        &self,
+        run: &Run,
+        owner: Owner,
+        doubts: &Doubts,
+        change: impl Fn(Author) -> Change,
+    ) -> Result<u64, Failure> {
+        let rule = format!("on_in_doubt: {}", self.inputs.campaign.delivery.on_in_doubt.name());
+        let events: Vec<NewEvent> = doubts
+            .rows
+            .iter()
+            .map(|doubt| NewEvent {
+                row: doubt.row,
+                envelope: doubt.envelope,
+                change: change(Author::Policy(rule.clone())),
+            })
+            .collect();
+        let number = events.len() as u64;
+        self.ledger.record(run.key, owner, events).await?;
+        Ok(number)
+    }
+
+    /// Whether a row that was not found may be sent again: a second code or call harms, and a queue may only be slow.
+    fn may_resend(&self, run: &Run) -> bool {
+        let personal = [Channel::CallOtp, Channel::Telegram, Channel::Voice];
+        let stages = &self.inputs.campaign.brief.content.stages;
+        run.endpoint == Endpoint::Sync && !stages.iter().any(|stage| personal.contains(&stage.channel()))
+    }
+}

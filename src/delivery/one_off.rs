@@ -1,0 +1,138 @@
+//! The operations that a person asks for one at a time: a lookup, a code call.
+//!
+//! Each is a run of its own with one row, so that the ledger knows of it before it is sent and all
+//! commands can name it. Nothing here sends; [`send_once`](super::send_once) does.
+
+use std::path::Path;
+
+use super::frozen::Frozen;
+use crate::domain::{Content, Endpoint, Extra, MessageId, Operation, OperationKind, Phone, Row, Stage};
+use crate::ledger::Run;
+use crate::manifest::{Brief, Duplicates, Share};
+
+/// An operation that is asked for by itself (contract 4.3 `hlr`, `call/otp`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OneOff {
+    /// Finds out about a number; the subscriber notices nothing.
+    Lookup,
+    /// Calls a phone from a number whose last four digits are a code.
+    CodeCall,
+}
+
+impl OneOff {
+    /// Both.
+    pub const ALL: [OneOff; 2] = [OneOff::Lookup, OneOff::CodeCall];
+    /// The only row of its run: the first below the header.
+    pub const ROW: Row = Row::FIRST;
+
+    /// What stands in the place of a campaign's name; no campaign can have a dot in its own.
+    #[must_use]
+    pub fn campaign(self) -> &'static str {
+        match self {
+            OneOff::Lookup => "gateway.lookup",
+            OneOff::CodeCall => "gateway.otp",
+        }
+    }
+
+    /// What people call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            OneOff::Lookup => "lookup",
+            OneOff::CodeCall => "code call",
+        }
+    }
+
+    /// The operation that it is.
+    #[must_use]
+    pub fn kind(self) -> OperationKind {
+        match self {
+            OneOff::Lookup => OperationKind::Hlr,
+            OneOff::CodeCall => OperationKind::CallOtp,
+        }
+    }
+
+    /// The one-off operation that a run is; nothing for a campaign's run.
+    #[must_use]
+    pub fn of(run: &Run) -> Option<Self> {
+        Self::ALL.into_iter().find(|one_off| one_off.campaign() == run.campaign)
+    }
+
+    /// The one-off operation whose runs are called like this: `gateway.lookup`, `gateway.lookup@3`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let campaign = name.split_once('@').map_or(name, |(campaign, _)| campaign);
+        Self::ALL.into_iter().find(|one_off| one_off.campaign() == campaign)
+    }
+
+    /// The operation for a number.
+    #[must_use]
+    pub fn operation(self, id: MessageId, phone: Phone) -> Operation<'static> {
+        Operation { id, phone, content: self.content() }
+    }
+
+    /// What its run freezes besides the number, whose list has this SHA-256; `today` is a date.
+    #[must_use]
+    pub fn frozen(self, gateway: &str, today: String, recipients_sha256: String) -> Frozen {
+        Frozen {
+            brief: self.brief(gateway),
+            includes: Vec::new(),
+            today,
+            // It came from the command line, not from files.
+            campaign_file: Path::new("").to_owned(),
+            list: Path::new("").to_owned(),
+            recipients_sha256,
+        }
+    }
+
+    fn brief(self, gateway: &str) -> Brief {
+        Brief {
+            name: self.campaign().to_owned(),
+            edition: None,
+            gateway: gateway.to_owned(),
+            // The asynchronous endpoint would answer with a `request_id` and never with what was asked for.
+            endpoint: Endpoint::Sync,
+            timezone: None,
+            columns: Vec::new(),
+            region: None,
+            duplicates: Duplicates::Allow,
+            max_invalid: Share::WHOLE,
+            vars: Vec::new(),
+            content: self.content(),
+        }
+    }
+
+    fn content<T>(self) -> Content<T> {
+        let fields = Extra::new();
+        let stage = match self {
+            OneOff::Lookup => Stage::Hlr { fields },
+            OneOff::CodeCall => Stage::CallOtp { fields },
+        };
+        Content { kind: self.kind(), stages: vec![stage] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::is_slug;
+
+    #[test]
+    fn no_campaign_can_have_the_name_of_a_one_off_operation() {
+        for one_off in OneOff::ALL {
+            assert!(!is_slug(one_off.campaign()));
+            assert_eq!(OneOff::named(one_off.campaign()), Some(one_off));
+            assert_eq!(OneOff::named(&format!("{}@12", one_off.campaign())), Some(one_off));
+        }
+        assert_eq!(OneOff::named("lookup@3"), None);
+    }
+
+    #[test]
+    fn a_one_off_operation_is_the_kind_that_its_stage_is_alone() {
+        for one_off in OneOff::ALL {
+            let content = one_off.content::<()>();
+            let channels: Vec<_> = content.stages.iter().map(Stage::channel).collect();
+            assert_eq!(OperationKind::of(&channels), one_off.kind());
+        }
+    }
+}

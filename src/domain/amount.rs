@@ -1,0 +1,206 @@
+//! Amounts of money, exact: every digit that somebody wrote is kept, and nothing is rounded.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// The most digits before the point, and the most behind it.
+const PLACES: u32 = 18;
+
+/// An amount of money: whole units of the last of `scale` decimal places.
+///
+/// Calculating ends at the largest amount that fits instead of going over it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Amount {
+    units: i128,
+    scale: u32,
+}
+
+/// The text is no amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoAmount;
+
+impl Amount {
+    /// The amount so many times.
+    #[must_use]
+    pub fn times(self, count: u64) -> Self {
+        Self { units: self.units.saturating_mul(i128::from(count)), ..self }
+    }
+
+    /// Both amounts together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let scale = self.scale.max(other.scale);
+        Self { units: self.units_at(scale).saturating_add(other.units_at(scale)), scale }
+    }
+
+    /// What is left of this amount without the other.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        self.plus(Self { units: other.units.saturating_neg(), ..other })
+    }
+
+    /// Whether it is less than nothing.
+    #[must_use]
+    pub fn is_negative(self) -> bool {
+        self.units < 0
+    }
+
+    /// The amount as a JSON number, with the digits that it was read with: `1234.50`.
+    #[must_use]
+    pub fn digits(self) -> String {
+        let (sign, whole, fraction) = self.split();
+        if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
+    }
+
+    fn units_at(self, scale: u32) -> i128 {
+        self.units.saturating_mul(10_i128.pow(scale.saturating_sub(self.scale).min(PLACES)))
+    }
+
+    /// The sign, the digits before the point and those behind it.
+    fn split(self) -> (&'static str, String, String) {
+        let sign = if self.is_negative() { "-" } else { "" };
+        let places = self.scale as usize;
+        let digits = format!("{:0>width$}", self.units.unsigned_abs(), width = places + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - places);
+        (sign, whole.to_owned(), fraction.to_owned())
+    }
+}
+
+impl FromStr for Amount {
+    type Err = NoAmount;
+
+    /// Reads a JSON number (`12`, `-0.55`, `1.5e3`) with up to 18 digits on each side of the point.
+    fn from_str(text: &str) -> Result<Self, NoAmount> {
+        let (sign, text) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
+        let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let fits = |text: &str| digits(text) && text.len() <= PLACES as usize;
+        if whole.is_empty() || !fits(whole) || !fits(fraction) || number.ends_with('.') {
+            return Err(NoAmount);
+        }
+        let units: i128 = format!("{whole}{fraction}").parse().map_err(|_| NoAmount)?;
+        let exponent: i32 = exponent.parse().map_err(|_| NoAmount)?;
+        let scale = i32::try_from(fraction.len()).map_err(|_| NoAmount)?.checked_sub(exponent).ok_or(NoAmount)?;
+        let (units, scale) = match u32::try_from(scale) {
+            Ok(scale) => (units, scale),
+            Err(_) => {
+                (10_i128.checked_pow(scale.unsigned_abs()).and_then(|ten| units.checked_mul(ten)).ok_or(NoAmount)?, 0)
+            }
+        };
+        let largest = 10_i128.pow(PLACES + scale.min(PLACES));
+        if scale > PLACES || units >= largest { Err(NoAmount) } else { Ok(Self { units: sign * units, scale }) }
+    }
+}
+
+impl fmt::Display for Amount {
+    /// Writes it for people: thousands apart, and at least two decimals: `1 234.50`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, whole, fraction) = self.split();
+        f.write_str(sign)?;
+        for (index, digit) in whole.chars().enumerate() {
+            if index > 0 && (whole.len() - index).is_multiple_of(3) {
+                f.write_str(" ")?;
+            }
+            write!(f, "{digit}")?;
+        }
+        write!(f, ".{fraction:0<2}")
+    }
+}
+
+impl Serialize for Amount {
+    /// Writes a JSON number with all its digits.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.digits()).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl Ord for Amount {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let scale = self.scale.max(other.scale);
+        self.units_at(scale).cmp(&other.units_at(scale))
+    }
+}
+
+impl PartialOrd for Amount {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Amount {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Amount {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn amount(text: &str) -> Amount {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_amount_keeps_its_digits_and_is_shown_for_people() {
+        let table = [
+            ("0", "0", "0.00"),
+            ("10.50", "10.50", "10.50"),
+            ("-0.5", "-0.5", "-0.50"),
+            ("1000000.123456789012345", "1000000.123456789012345", "1 000 000.123456789012345"),
+            ("999999999999999999", "999999999999999999", "999 999 999 999 999 999.00"),
+            ("1.5e3", "1500", "1 500.00"),
+            ("1.5E-3", "0.0015", "0.0015"),
+            ("1e+2", "100", "100.00"),
+        ];
+        for (text, digits, shown) in table {
+            assert_eq!((amount(text).digits().as_str(), amount(text).to_string().as_str()), (digits, shown), "{text}");
+            assert_eq!(serde_json::to_string(&amount(text)).unwrap(), digits);
+        }
+    }
+
+    #[test]
+    fn what_could_be_misread_is_no_amount() {
+        let long = "1".repeat(19);
+        let texts =
+            ["", "-", ".5", "5.", "1,5", "1 000", "0x1", "+1", "1e", "1e99", "1e-19", "1e18", "NaN", "--1", "1.-5"];
+        for text in texts.into_iter().chain([long.as_str(), "1e-2147483648", "1e2147483647"]) {
+            assert_eq!(text.parse::<Amount>(), Err(NoAmount), "{text}");
+        }
+    }
+
+    #[test]
+    fn sums_are_exact_and_never_overflow() {
+        assert_eq!(amount("0.1").plus(amount("0.2")), amount("0.3"));
+        assert_eq!(amount("0.80").times(3), amount("2.4"));
+        assert_eq!(amount("1.5").minus(amount("2")).to_string(), "-0.50");
+        let most = amount("999999999999999999.999999999999999999").times(u64::MAX);
+        assert!(most.plus(most) >= most && most > amount("1"));
+        assert!(most.minus(amount("1")).minus(most.times(u64::MAX)) <= amount("0"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[-0-9.eE+]{0,24}") {
+            if let Ok(amount) = text.parse::<Amount>() {
+                prop_assert_eq!(amount.digits().parse(), Ok(amount));
+            }
+        }
+
+        #[test]
+        fn amounts_are_ordered_as_their_numbers(a in -1_000_000_i64..1_000_000, b in -1_000_000_i64..1_000_000) {
+            let cents = |number: i64| amount(&format!("{}e-2", number));
+            prop_assert_eq!(cents(a).cmp(&cents(b)), a.cmp(&b));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Asking: one envelope to the synchronous endpoint, once, and its answer item by item.
+
+use std::time::Duration;
+
+use secrecy::ExposeSecret as _;
+use serde_json::value::RawValue;
+
+use super::{Inquiry, Unanswered, UnansweredCause, Words};
+use crate::gateway::JsonApi;
+use crate::gateway::json_api::exchange::Exchange;
+use crate::gateway::json_api::loose::{Success, present};
+use crate::gateway::json_api::members::{Item, Top};
+
+/// The payload of an item that succeeded, if it has one.
+type Payload = Option<Box<RawValue>>;
+
+impl JsonApi {
+    /// Asks for one thing, or orders one.
+    ///
+    /// # Errors
+    /// Why there is no good answer, and whether it is proven that nothing was done.
+    pub async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, Unanswered> {
+        let mut answers = self.ask_all(std::slice::from_ref(inquiry)).await?;
+        answers.pop().unwrap_or_else(|| Err(Unanswered::unclear("an answer without items")))
+    }
+
+    /// Asks for several things of one kind in one envelope; the answers are in their order.
+    ///
+    /// # Errors
+    /// Why the envelope as a whole has no good answer.
+    pub async fn ask_all<I: Inquiry>(&self, inquiries: &[I]) -> Result<Vec<Result<I::Answer, Unanswered>>, Unanswered> {
+        let items = self.items(inquiries.iter().map(Inquiry::operation).collect()).await?;
+        let words = self.words();
+        Ok(inquiries.iter().zip(items).map(|(inquiry, item)| read(inquiry, item, &words)).collect())
+    }
+
+    /// Asks for two things of different kinds in one envelope.
+    ///
+    /// # Errors
+    /// Why the envelope as a whole has no good answer.
+    pub async fn ask_both<A: Inquiry, B: Inquiry>(
+        &self,
+        (first, second): (&A, &B),
+    ) -> Result<(Result<A::Answer, Unanswered>, Result<B::Answer, Unanswered>), Unanswered> {
+        let items = self.items(vec![first.operation(), second.operation()]).await?;
+        let Ok([one, other]) = <[_; 2]>::try_from(items) else {
+            return Err(Unanswered::unclear("another number of answers than questions"));
+        };
+        let words = self.words();
+        Ok((read(first, one, &words), read(second, other, &words)))
+    }
+
+    async fn items(&self, operations: Vec<serde_json::Value>) -> Result<Vec<Result<Payload, Unanswered>>, Unanswered> {
+        let operations: Vec<Vec<u8>> = operations.iter().map(|operation| operation.to_string().into_bytes()).collect();
+        let exchange = self.post(&self.sync_url, operations.iter().map(Vec::as_slice)).await;
+        read_items(&self.rules.trust_status, operations.len(), &exchange, &self.words())
+    }
+
+    fn words(&self) -> Words<'_> {
+        Words::new(self.key.expose_secret())
+    }
+}
+
+fn read<I: Inquiry>(
+    inquiry: &I,
+    item: Result<Payload, Unanswered>,
+    words: &Words<'_>,
+) -> Result<I::Answer, Unanswered> {
+    let payload = item?;
+    inquiry.read(payload.as_deref(), words).map_err(|what| Unanswered::unclear(format!("the answer {what}")))
+}
+
+/// Reads the end of an exchange in which `count` operations were asked: one item for each (contract 2.2).
+fn read_items(
+    trust_status: &[u16],
+    count: usize,
+    seen: &Exchange,
+    words: &Words<'_>,
+) -> Result<Vec<Result<Payload, Unanswered>>, Unanswered> {
+    match seen {
+        Exchange::NotConnected(why) => Err(Unanswered::undone(UnansweredCause::NotConnected, why)),
+        Exchange::Handshake(why) => Err(Unanswered::undone(UnansweredCause::Unclear, why)),
+        Exchange::TimedOut(after) => Err(Unanswered::unclear(format!("no answer within {} s", after.as_secs_f64()))),
+        Exchange::Broken(why) => Err(Unanswered::unclear(why)),
+        Exchange::TooLong { .. } => Err(Unanswered::unclear("an answer over the size limit")),
+        Exchange::Answer { status: 200, body, .. } => read_body(count, body, words),
+        Exchange::Answer { status, retry_after, .. } => {
+            Err(Unanswered { undone: trust_status.contains(status), ..read_status(*status, *retry_after) })
+        }
+    }
+}
+
+/// Every HTTP status but 200, which is the only one that the contract knows (contract 4.1 and 7).
+fn read_status(status: u16, retry_after: Option<Duration>) -> Unanswered {
+    match status {
+        300..=399 => Unanswered::unclear(format!("HTTP {status}, a redirect, which is never followed")),
+        429 | 503 => Unanswered {
+            cause: UnansweredCause::SlowDown(retry_after),
+            ..Unanswered::unclear(format!("HTTP {status}, a request to slow down"))
+        },
+        _ => Unanswered::unclear(format!("HTTP {status}")),
+    }
+}
+
+fn read_body(count: usize, body: &[u8], words: &Words<'_>) -> Result<Vec<Result<Payload, Unanswered>>, Unanswered> {
+    let Ok(top) = serde_json::from_slice::<Top<'_>>(body) else { return Err(Unanswered::unclear(no_json(body))) };
+    match (Success::of(top.success), words.text(top.error)) {
+        (Success::True, _) => {}
+        (Success::False, Some(error)) if error.trim() == "Access denied" => {
+            let reason = "the gateway refused the API key: `Access denied`";
+            return Err(Unanswered::undone(UnansweredCause::KeyRefused, reason));
+        }
+        (Success::False, Some(error)) => return Err(refused(&error)),
+        (Success::False, None) => return Err(Unanswered::unclear("a failure without an error text")),
+        (Success::Unclear, _) => {
+            return Err(Unanswered::unclear("an answer whose `success` is neither true nor false"));
+        }
+    }
+    let items: Option<Vec<&RawValue>> = top.data.and_then(|data| serde_json::from_str(data.get()).ok());
+    match items {
+        Some(items) if items.len() == count => Ok(items.into_iter().map(|item| read_item(item, words)).collect()),
+        Some(_) => Err(Unanswered::unclear("another number of answers than questions")),
+        None => Err(Unanswered::unclear("an answer without a list of items")),
+    }
+}
+
+fn read_item(item: &RawValue, words: &Words<'_>) -> Result<Payload, Unanswered> {
+    let item: Item<'_> =
+        serde_json::from_str(item.get()).map_err(|_| Unanswered::unclear("an item that is no record"))?;
+    match Success::of(item.success) {
+        Success::True => Ok(present(item.data).map(ToOwned::to_owned)),
+        Success::False => Err(refused(&words.text(item.error).unwrap_or_else(|| "no reason given".to_owned()))),
+        Success::Unclear => Err(Unanswered::unclear("an item whose `success` is neither true nor false")),
+    }
+}
+
+fn refused(error: &str) -> Unanswered {
+    Unanswered::undone(UnansweredCause::Refused, format!("the gateway refused it: `{}`", error.trim()))
+}
+
+/// What a body is that is not the contract's JSON.
+fn no_json(body: &[u8]) -> &'static str {
+    match body.trim_ascii_start().first() {
+        None => "an empty answer",
+        Some(b'<') => "a web page instead of an answer",
+        Some(_) => "an answer that is not the contract's JSON",
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::gateway::json_api::inquiry::{AskBalance, AskSenders};
+
+    const KEY: &str = "s3cret/key";
+
+    fn seen(body: &str) -> Exchange {
+        Exchange::Answer { status: 200, retry_after: None, body: body.as_bytes().to_vec() }
+    }
+
+    fn items(count: usize, exchange: &Exchange) -> Result<Vec<Result<Payload, Unanswered>>, Unanswered> {
+        read_items(&[429], count, exchange, &Words::new(KEY))
+    }
+
+    /// What an inquiry makes of a payload, for the tests of each kind.
+    pub(in super::super) fn answer<I: Inquiry>(inquiry: &I, payload: &str) -> Result<I::Answer, Unanswered> {
+        let body = format!(r#"{{"success":true,"data":[{{"success":true,"data":{payload}}}]}}"#);
+        let item = items(1, &seen(&body))?.remove(0);
+        read(inquiry, item, &Words::new(KEY))
+    }
+
+    #[test]
+    fn each_end_of_an_exchange_has_its_cause_and_says_whether_something_may_have_been_done() {
+        use UnansweredCause::{KeyRefused, NotConnected, Refused, SlowDown, Unclear};
+        let http = |status, wait| Exchange::Answer { status, retry_after: wait, body: b"<html>".to_vec() };
+        let minute = Some(Duration::from_secs(60));
+        let table = [
+            (Exchange::NotConnected("refused".into()), NotConnected, true),
+            (Exchange::Handshake("no certificate".into()), Unclear, true),
+            (Exchange::TimedOut(Duration::from_secs(30)), Unclear, false),
+            (Exchange::Broken("reset".into()), Unclear, false),
+            (Exchange::TooLong { status: 200 }, Unclear, false),
+            (http(302, None), Unclear, false),
+            (http(503, minute), SlowDown(minute), false),
+            (http(429, None), SlowDown(None), true),
+            (http(500, None), Unclear, false),
+            (http(200, None), Unclear, false),
+            (seen(""), Unclear, false),
+            (seen("[]"), Unclear, false),
+            (seen("{}"), Unclear, false),
+            (seen(r#"{"success":1,"data":[]}"#), Unclear, false),
+            (seen(r#"{"success":true}"#), Unclear, false),
+            (seen(r#"{"success":true,"data":[]}"#), Unclear, false),
+            (seen(r#"{"success":true,"data":[{},{}]}"#), Unclear, false),
+            (seen(r#"{"success":false}"#), Unclear, false),
+            (seen(r#"{"success":false,"error":"Access denied"}"#), KeyRefused, true),
+            (seen(r#"{"success":false,"error":"Invalid message type"}"#), Refused, true),
+        ];
+        for (exchange, cause, undone) in table {
+            let failure = items(1, &exchange).unwrap_err();
+            assert_eq!((failure.cause, failure.undone), (cause, undone), "{exchange:?}");
+        }
+    }
+
+    #[test]
+    fn one_item_that_fails_hides_no_other() {
+        let body = r#"{"success":true,"data":[{"success":false,"error":"No route"},{"success":"yes"},
+            {"success":true,"data":null},{"success":true,"data":[]}]}"#;
+        let items = items(4, &seen(body)).unwrap();
+        let refusal = items[0].as_ref().unwrap_err();
+        assert_eq!((refusal.cause, refusal.undone), (UnansweredCause::Refused, true));
+        assert_eq!(refusal.reason, "the gateway refused it: `No route`");
+        assert_eq!(items[1].as_ref().unwrap_err().cause, UnansweredCause::Unclear);
+        assert!(items[2].as_ref().unwrap().is_none() && items[3].as_ref().unwrap().is_some());
+    }
+
+    #[test]
+    fn no_words_of_the_gateway_keep_the_key() {
+        for spelling in ["s3cret/key", r"s3cret\/key"] {
+            let top = format!(r#"{{"success":false,"error":"wrong `{spelling}`"}}"#);
+            let item = format!(r#"{{"success":true,"data":[{{"success":false,"error":{{"auth":"{spelling}"}}}}]}}"#);
+            let failures = [items(1, &seen(&top)).unwrap_err(), items(1, &seen(&item)).unwrap().remove(0).unwrap_err()];
+            let balance = answer(&AskBalance, &format!(r#"{{"amount":1,"currency":"{spelling}"}}"#)).unwrap();
+            let senders =
+                answer(&AskSenders, &format!(r#"[{{"name":"{spelling}","status":["{spelling}"]}}]"#)).unwrap();
+            let told = format!("{failures:?} {balance:?} {senders:?}");
+            assert!(!told.contains("s3cret"), "{told}");
+            assert_eq!(told.matches("[key]").count(), 5, "{told}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! SMS templates (contract 2.5 and 4.3 `template/…`).
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::Inquiry;
+use super::words::{Words, record, records};
+use crate::domain::MsgId;
+use crate::gateway::json_api::loose::whole;
+
+/// An SMS template; members that the gateway does not tell are nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SmsTemplate {
+    /// The gateway's identifier of the template.
+    pub id: Option<MsgId>,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its text.
+    pub text: Option<String>,
+    /// Two numbers separated by a slash, as the gateway writes them (contract 2.5).
+    pub count: Option<String>,
+    /// When it was made, in the gateway's text (ISO 8601 with offset).
+    pub created: Option<String>,
+}
+
+/// Lists the SMS templates.
+#[derive(Clone, Copy, Debug)]
+pub struct ListSmsTemplates;
+
+/// Creates an SMS template.
+#[derive(Clone, Debug)]
+pub struct CreateSmsTemplate {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// Deletes an SMS template. The contract shows no fields; they are those of a Viber template.
+#[derive(Clone, Copy, Debug)]
+pub struct DeleteSmsTemplate {
+    /// The gateway's identifier of the template.
+    pub id: u64,
+}
+
+#[derive(Deserialize)]
+struct Record<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    template: Option<&'a RawValue>,
+    #[serde(borrow)]
+    count: Option<&'a RawValue>,
+    #[serde(borrow)]
+    datetime: Option<&'a RawValue>,
+}
+
+/// How many templates a deletion took away (contract 2.5); a gateway may leave it out.
+#[derive(Deserialize)]
+pub(super) struct Deletion<'a> {
+    #[serde(borrow)]
+    deleted: Option<&'a RawValue>,
+}
+
+impl Deletion<'_> {
+    /// Reads the payload of a deletion that succeeded; nothing where it tells no number.
+    pub(super) fn read(payload: Option<&RawValue>) -> Option<u64> {
+        record::<Deletion<'_>>(payload).ok()?.deleted.and_then(whole)
+    }
+}
+
+fn template(record: &Record<'_>, words: &Words<'_>) -> SmsTemplate {
+    SmsTemplate {
+        id: words.id(record.id),
+        name: words.text(record.name),
+        text: words.text(record.template),
+        count: words.text(record.count),
+        created: words.text(record.datetime),
+    }
+}
+
+impl Inquiry for ListSmsTemplates {
+    type Answer = Vec<SmsTemplate>;
+    const READS_ONLY: bool = true;
+
+    fn operation(&self) -> Value {
+        json!({ "type": "template/list" })
+    }
+
+    fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<Vec<SmsTemplate>, &'static str> {
+        let records: Vec<Record<'_>> = records(payload)?;
+        Ok(records.iter().map(|record| template(record, words)).collect())
+    }
+}
+
+impl Inquiry for CreateSmsTemplate {
+    type Answer = SmsTemplate;
+    const READS_ONLY: bool = false;
+
+    fn operation(&self) -> Value {
+        json!({ "type": "template/create", "name": self.name, "template": self.text })
+    }
+
+    fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<SmsTemplate, &'static str> {
+        // That it was created is proven by the item's `success`; the record may be left out.
+        Ok(record(payload).map_or_else(|_| SmsTemplate::default(), |record: Record<'_>| template(&record, words)))
+    }
+}
+
+impl Inquiry for DeleteSmsTemplate {
+    /// How many were deleted; nothing where the gateway does not tell.
+    type Answer = Option<u64>;
+    const READS_ONLY: bool = false;
+
+    fn operation(&self) -> Value {
+        json!({ "type": "template/delete", "id": self.id })
+    }
+
+    fn read(&self, payload: Option<&RawValue>, _: &Words<'_>) -> Result<Option<u64>, &'static str> {
+        Ok(Deletion::read(payload))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ask::tests::answer;
+    use super::*;
+
+    #[test]
+    fn templates_are_read_with_what_the_gateway_tells() {
+        let data = r#"[{"id":5,"name":"Sale","template":"Hi, %name%","count":"8 / 1",
+            "datetime":"2026-11-21T10:00:00+02:00"},{"id":"6","template":"Bye"}]"#;
+        let templates = answer(&ListSmsTemplates, data).unwrap();
+        assert_eq!((templates[0].id.clone(), templates[0].count.as_deref()), (Some(MsgId::Number(5)), Some("8 / 1")));
+        assert_eq!((templates[1].name.as_deref(), templates[1].text.as_deref()), (None, Some("Bye")));
+        let create = CreateSmsTemplate { name: "Sale".into(), text: "Hi".into() };
+        assert_eq!(answer(&create, r#"{"id":7,"count":"2 / 1"}"#).unwrap().id, Some(MsgId::Number(7)));
+        assert_eq!(answer(&create, "[]").unwrap(), SmsTemplate::default());
+    }
+
+    #[test]
+    fn a_deletion_tells_its_number_or_nothing() {
+        for (data, expected) in
+            [(r#"{"deleted":1}"#, Some(1)), (r#"{"deleted":"0"}"#, Some(0)), ("{}", None), ("[]", None), ("null", None)]
+        {
+            assert_eq!(answer(&DeleteSmsTemplate { id: 5 }, data).unwrap(), expected, "{data}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The status of one message, asked for by a person (contract 2.5 and 4.3 `status`).
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::Inquiry;
+use super::words::{Words, record};
+use crate::domain::{MessageId, MsgId, Status};
+use crate::gateway::json_api::loose::whole;
+
+/// What the gateway knows of a message; members that it does not tell are nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageRecord {
+    /// Our identifier.
+    pub id: Option<MsgId>,
+    /// The gateway's identifier.
+    pub msg_id: Option<MsgId>,
+    /// The channel, in the gateway's word.
+    pub channel: Option<String>,
+    /// The status.
+    pub status: Status,
+    /// When it last changed, in the gateway's text (ISO 8601 with offset).
+    pub updated: Option<String>,
+}
+
+/// Asks for the status of one message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AskStatus {
+    /// By our identifier (contract 4.3).
+    Id(MessageId),
+    /// By the gateway's, which the contract does not show and the platform answers.
+    MsgId(MsgId),
+}
+
+#[derive(Deserialize)]
+struct Record<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    msg_id: Option<&'a RawValue>,
+    #[serde(borrow, rename = "type")]
+    channel: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+    #[serde(borrow)]
+    updated: Option<&'a RawValue>,
+}
+
+impl AskStatus {
+    /// Whether the record can be the one of this message; one that names no message can.
+    fn fits(&self, record: &Record<'_>, words: &Words<'_>) -> bool {
+        match self {
+            AskStatus::Id(id) => record.id.is_none_or(|told| whole(told) == Some(id.get())),
+            AskStatus::MsgId(asked) => words.id(record.msg_id).is_none_or(|told| told.to_string() == asked.to_string()),
+        }
+    }
+}
+
+impl Inquiry for AskStatus {
+    type Answer = MessageRecord;
+    const READS_ONLY: bool = true;
+
+    fn operation(&self) -> Value {
+        match self {
+            AskStatus::Id(id) => json!({ "type": "status", "id": id.get() }),
+            AskStatus::MsgId(MsgId::Number(number)) => json!({ "type": "status", "msg_id": number }),
+            AskStatus::MsgId(MsgId::Text(text)) => json!({ "type": "status", "msg_id": text }),
+        }
+    }
+
+    fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<MessageRecord, &'static str> {
+        let record: Record<'_> = record(payload)?;
+        if !self.fits(&record, words) {
+            return Err("is about another message");
+        }
+        let status = words.text(record.status).ok_or("tells no status")?;
+        Ok(MessageRecord {
+            id: words.id(record.id),
+            msg_id: words.id(record.msg_id),
+            channel: words.text(record.channel),
+            status: Status::from_name(&status),
+            updated: words.text(record.updated),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ask::tests::answer;
+    use super::*;
+
+    fn by_id() -> AskStatus {
+        AskStatus::Id(MessageId::new(7).unwrap())
+    }
+
+    #[test]
+    fn a_record_is_read_with_numbers_or_strings_and_without_what_is_missing() {
+        let full = r#"{"id":"7","msg_id":99,"type":"viber","status":"READ","updated":"2026-11-21T10:00:00+02:00"}"#;
+        let record = answer(&by_id(), full).unwrap();
+        assert_eq!((record.id, record.msg_id), (Some(MsgId::Text("7".into())), Some(MsgId::Number(99))));
+        assert_eq!((record.channel.as_deref(), record.status), (Some("viber"), Status::Read));
+        assert_eq!(record.updated.as_deref(), Some("2026-11-21T10:00:00+02:00"));
+        let bare = answer(&by_id(), r#"{"status":"Paused"}"#).unwrap();
+        assert_eq!(bare.status, Status::Other("Paused".into()));
+        assert_eq!((bare.id, bare.msg_id, bare.channel, bare.updated), (None, None, None, None));
+    }
+
+    #[test]
+    fn the_record_of_another_message_is_never_shown_as_this_one() {
+        let by_msg_id = |id| AskStatus::MsgId(id);
+        let table = [
+            (by_id(), r#"{"id":8,"status":"READ"}"#, false),
+            (by_id(), r#"{"id":"x","status":"READ"}"#, false),
+            (by_id(), r#"{"id":7.0,"status":"READ"}"#, true),
+            (by_id(), r#"{"id":7}"#, false),
+            (by_msg_id(MsgId::Number(99)), r#"{"id":"5","msg_id":"99","status":"READ"}"#, true),
+            (by_msg_id(MsgId::Text("a-1".into())), r#"{"msg_id":"a-1","status":"READ"}"#, true),
+            (by_msg_id(MsgId::Number(99)), r#"{"msg_id":98,"status":"READ"}"#, false),
+        ];
+        for (asked, data, fits) in table {
+            assert_eq!(answer(&asked, data).is_ok(), fits, "{asked:?} {data}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Viber templates (contract 2.5 and 4.3 `template/viber/…`).
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::Inquiry;
+use super::sms_templates::Deletion;
+use super::words::{Words, record, records};
+use crate::domain::MsgId;
+
+/// A Viber template; members that the gateway does not tell are nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ViberTemplate {
+    /// The gateway's identifier of the template.
+    pub id: Option<MsgId>,
+    /// The sender name that it is for.
+    pub signature: Option<String>,
+    /// Its text.
+    pub text: Option<String>,
+    /// The gateway's word for its state; the set is open (contract 2.5).
+    pub status: Option<String>,
+}
+
+/// Lists the Viber templates.
+#[derive(Clone, Copy, Debug)]
+pub struct ListViberTemplates;
+
+/// Creates a Viber template. The contract shows no fields; they are those of the list.
+#[derive(Clone, Debug)]
+pub struct CreateViberTemplate {
+    /// The sender name that it is for.
+    pub signature: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// Deletes a Viber template, which takes its identifier and its text (contract 4.3).
+#[derive(Clone, Debug)]
+pub struct DeleteViberTemplate {
+    /// The gateway's identifier of the template.
+    pub id: u64,
+    /// Its text.
+    pub text: String,
+}
+
+#[derive(Deserialize)]
+struct Record<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    signature: Option<&'a RawValue>,
+    #[serde(borrow)]
+    template: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+}
+
+fn template(record: &Record<'_>, words: &Words<'_>) -> ViberTemplate {
+    ViberTemplate {
+        id: words.id(record.id),
+        signature: words.text(record.signature),
+        text: words.text(record.template),
+        status: words.text(record.status),
+    }
+}
+
+impl Inquiry for ListViberTemplates {
+    type Answer = Vec<ViberTemplate>;
+    const READS_ONLY: bool = true;
+
+    fn operation(&self) -> Value {
+        json!({ "type": "template/viber/list" })
+    }
+
+    fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<Vec<ViberTemplate>, &'static str> {
+        let records: Vec<Record<'_>> = records(payload)?;
+        Ok(records.iter().map(|record| template(record, words)).collect())
+    }
+}
+
+impl Inquiry for CreateViberTemplate {
+    type Answer = ViberTemplate;
+    const READS_ONLY: bool = false;
+
+    fn operation(&self) -> Value {
+        json!({ "type": "template/viber/create", "signature": self.signature, "template": self.text })
+    }
+
+    fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<ViberTemplate, &'static str> {
+        // That it was created is proven by the item's `success`; the record may be left out.
+        Ok(record(payload).map_or_else(|_| ViberTemplate::default(), |record: Record<'_>| template(&record, words)))
+    }
+}
+
+impl Inquiry for DeleteViberTemplate {
+    /// How many were deleted; nothing where the gateway does not tell.
+    type Answer = Option<u64>;
+    const READS_ONLY: bool = false;
+
+    fn operation(&self) -> Value {
+        json!({ "type": "template/viber/delete", "id": self.id, "template": self.text })
+    }
+
+    fn read(&self, payload: Option<&RawValue>, _: &Words<'_>) -> Result<Option<u64>, &'static str> {
+        Ok(Deletion::read(payload))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ask::tests::answer;
+    use super::*;
+
+    #[test]
+    fn templates_are_read_with_what_the_gateway_tells() {
+        let data = r#"[{"id":"3","template":"Hi","signature":"OlenaCo","status":"approved"},{"id":4}]"#;
+        let templates = answer(&ListViberTemplates, data).unwrap();
+        let told = |at: usize| (templates[at].signature.as_deref(), templates[at].status.as_deref());
+        assert_eq!((told(0), told(1)), ((Some("OlenaCo"), Some("approved")), (None, None)));
+        let create = CreateViberTemplate { signature: "OlenaCo".into(), text: "Hi".into() };
+        assert_eq!(answer(&create, r#"{"id":5,"status":"new"}"#).unwrap().status.as_deref(), Some("new"));
+    }
+
+    #[test]
+    fn a_template_is_deleted_by_its_number_and_its_text() {
+        let delete = DeleteViberTemplate { id: 3, text: "Hi".into() };
+        assert_eq!(delete.operation(), json!({ "type": "template/viber/delete", "id": 3, "template": "Hi" }));
+        assert_eq!(answer(&delete, r#"{"deleted":1}"#).unwrap(), Some(1));
+    }
+}

@@ -1,0 +1,54 @@
+//! The gateway's words as a person may see them: without the key, whatever the gateway repeats.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::domain::MsgId;
+use crate::gateway::json_api::conceal::conceal_text;
+use crate::gateway::json_api::loose;
+
+/// Reads texts of an answer; the key that an answer may repeat is taken out of each.
+pub struct Words<'k> {
+    key: &'k str,
+}
+
+impl<'k> Words<'k> {
+    /// Words of an answer to a request with this key.
+    pub(super) fn new(key: &'k str) -> Self {
+        Self { key }
+    }
+
+    /// A text; nothing when the member is absent or blank. A value that is no string is kept as JSON.
+    pub(super) fn text(&self, raw: Option<&RawValue>) -> Option<String> {
+        let mut text = loose::text(raw)?;
+        conceal_text(&mut text, self.key);
+        Some(text)
+    }
+
+    /// An identifier of the gateway; nothing when it is absent, empty, or neither string nor number.
+    pub(super) fn id(&self, raw: Option<&RawValue>) -> Option<MsgId> {
+        let mut id = loose::msg_id(raw)?;
+        if let MsgId::Text(text) = &mut id {
+            conceal_text(text, self.key);
+        }
+        Some(id)
+    }
+}
+
+/// The records of a payload that is a list; each of them is an object.
+///
+/// # Errors
+/// When the payload is no list, or one of its items is no object.
+pub(super) fn records<'a, R: Deserialize<'a>>(payload: Option<&'a RawValue>) -> Result<Vec<R>, &'static str> {
+    let payload = payload.ok_or("holds no list")?;
+    serde_json::from_str(payload.get()).map_err(|_| "holds something else than a list of records")
+}
+
+/// The record of a payload that is an object.
+///
+/// # Errors
+/// When the payload is no object.
+pub(super) fn record<'a, R: Deserialize<'a>>(payload: Option<&'a RawValue>) -> Result<R, &'static str> {
+    let object = payload.filter(|payload| payload.get().starts_with('{')).ok_or("holds no record")?;
+    serde_json::from_str(object.get()).map_err(|_| "holds no record")
+}

@@ -1,0 +1,41 @@
+//! Reading a YAML file against the table of its keys, whatever it is about.
+//!
+//! A campaign is read by it, and so is every other file that people write: all its problems are
+//! told at once, each with its place and what was probably meant.
+
+use std::path::Path;
+
+use super::file::read_source;
+use super::keys::check_root;
+use super::yaml;
+
+pub(crate) use super::keys::{Key, Shape};
+pub(crate) use super::report::{Loaded, Report};
+pub(crate) use super::section::Section;
+pub(crate) use super::value::Seconds;
+pub(crate) use super::yaml::Node;
+
+/// What a kind of file is called in findings, and which keys it may have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileKind {
+    /// The file: `the campaign file`.
+    pub(crate) file: &'static str,
+    /// What it describes: `the campaign`.
+    pub(crate) owner: &'static str,
+    /// The keys of its top.
+    pub(crate) keys: &'static [Key],
+}
+
+/// Reads a file of that kind, checks its structure and makes a value of it.
+pub(crate) fn load<T>(path: &Path, kind: FileKind, resolve: impl FnOnce(Node, &mut Report) -> Option<T>) -> Loaded<T> {
+    let source = match read_source(path, kind.file) {
+        Ok(source) => source,
+        Err(finding) => return Loaded::new(None, vec![*finding]),
+    };
+    let mut report = Report::of(&source, kind.keys);
+    let value = yaml::read(&mut report).and_then(|root| {
+        check_root(&root, kind.owner, &mut report);
+        resolve(root, &mut report)
+    });
+    Loaded::new(value, report.into_findings())
+}

@@ -1,0 +1,193 @@
+//! What goes wrong in a scenario, and when.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::keys::FAULT;
+use super::load::seconds;
+use crate::domain::Endpoint;
+use crate::finding::Finding;
+use crate::manifest::Share;
+use crate::manifest::document::{Node, Report, Section};
+
+/// Something that goes wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// When.
+    pub when: When,
+    /// What.
+    pub effect: Effect,
+}
+
+/// Which messages or envelopes something applies to: all that every given condition holds for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct When {
+    /// Numbers that end in these digits; an envelope, if one of its numbers does.
+    pub suffix: Option<String>,
+    /// A part of all, drawn by number for messages and by envelope for envelopes.
+    pub share: Option<Share>,
+    /// Envelopes that hold at least one send, counted from 1 over both endpoints.
+    pub envelope: Option<RangeInclusive<u64>>,
+    /// The endpoint that they came to.
+    pub endpoint: Option<Endpoint>,
+}
+
+/// What goes wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// A send is refused with this error; the rest of its envelope is executed.
+    ItemError(String),
+    /// The whole envelope is refused with this error; nothing of it is executed.
+    TopError(String),
+    /// The envelope is executed at once, and the answer comes so much later.
+    Delay(Duration),
+    /// For so long before the envelope nobody listens: connections are refused.
+    Refused(Duration),
+    /// The connection that brings the envelope is closed before anything of it is read.
+    Closed,
+    /// The envelope is executed and the connection closed without an answer.
+    Dropped,
+    /// The envelope is executed and the connection closed in the middle of the answer.
+    Truncated,
+    /// An answer with this HTTP status and an HTML page.
+    Http {
+        /// The HTTP status.
+        status: u16,
+        /// The header `Retry-After`, in whole seconds.
+        retry_after: Option<Duration>,
+        /// Whether the envelope is executed nevertheless.
+        executed: bool,
+    },
+    /// The items of the answer come in another order (the last first).
+    Reordered,
+    /// The last item of the answer is missing.
+    Missing,
+    /// The answer's first item is about a message that nobody sent.
+    Foreign,
+    /// A webhook of the message goes wrong.
+    Webhook(WebhookFault),
+}
+
+/// What goes wrong with a webhook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebhookFault {
+    /// It is sent twice.
+    Twice,
+    /// It is sent so much later.
+    Late(Duration),
+    /// It is never sent.
+    Lost,
+}
+
+/// What a `status` that cannot see answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blindness {
+    /// That there is no such message, whatever is asked.
+    Denies,
+    /// That it is queued, whatever is asked.
+    Affirms,
+}
+
+/// The keys that say what goes wrong; a fault has one of them.
+const EFFECTS: [&str; 7] = ["item_error", "top_error", "delay", "connection", "answer", "http", "webhook"];
+
+/// The keys that mean something only beside an effect, with what has to be there.
+const BESIDE: [(&str, &str, &str); 4] = [
+    ("lasts", "connection", "refused"),
+    ("retry_after", "http", ""),
+    ("executed", "http", ""),
+    ("by", "webhook", "late"),
+];
+
+/// The faults of a scenario.
+pub(super) fn faults(items: &[Node], report: &mut Report) -> Vec<Fault> {
+    items.iter().filter_map(|item| fault(item, report)).collect()
+}
+
+fn fault(item: &Node, report: &mut Report) -> Option<Fault> {
+    let section = Section::new(Some(item), FAULT);
+    let said: Vec<&str> = EFFECTS.into_iter().filter(|key| section.has(key)).collect();
+    let [one] = said.as_slice() else {
+        let message = match said.as_slice() {
+            [] => "this fault does not say what goes wrong".to_owned(),
+            many => format!("this fault says {} things that go wrong", many.len()),
+        };
+        let finding = Finding::error("fault-effect", message);
+        report.at(&item.span, finding.help(format!("give it one of {}", crate::finding::list(EFFECTS))));
+        return None;
+    };
+    for (key, effect, word) in BESIDE {
+        let fits = *one == effect && (word.is_empty() || section.text(effect) == Some(word));
+        if let Some(entry) = section.entry(key).filter(|_| !fits) {
+            let needs = if word.is_empty() { format!("`{effect}`") } else { format!("`{effect}: {word}`") };
+            let finding = Finding::error("fault-effect", format!("`{key}` belongs to {needs}"));
+            report.at(&entry.key_span, finding.help("remove it"));
+        }
+    }
+    let condition = section.section("when");
+    let when = when(condition, report);
+    if *one == "connection"
+        && let Some(entry) = condition.entry("suffix")
+    {
+        let finding = Finding::error("fault-effect", "whose number comes is not known before the connection is made");
+        report.at(&entry.key_span, finding.help("use `envelope` or `share` for `connection`"));
+    }
+    Some(Fault { when, effect: effect(section, one)? })
+}
+
+fn effect(section: Section<'_>, key: &str) -> Option<Effect> {
+    let text = section.text(key)?;
+    Some(match (key, text) {
+        ("item_error", text) => Effect::ItemError(text.to_owned()),
+        ("top_error", text) => Effect::TopError(text.to_owned()),
+        ("delay", _) => Effect::Delay(seconds(section, "delay")?),
+        ("connection", "refused") => Effect::Refused(seconds(section, "lasts")?),
+        ("connection", "closed") => Effect::Closed,
+        ("answer", "dropped") => Effect::Dropped,
+        ("answer", "truncated") => Effect::Truncated,
+        ("answer", "reordered") => Effect::Reordered,
+        ("answer", "missing") => Effect::Missing,
+        ("answer", "foreign") => Effect::Foreign,
+        ("http", _) => Effect::Http {
+            status: section.parsed("http")?,
+            retry_after: seconds(section, "retry_after"),
+            executed: section.parsed("executed")?,
+        },
+        ("webhook", "twice") => Effect::Webhook(WebhookFault::Twice),
+        ("webhook", "late") => Effect::Webhook(WebhookFault::Late(seconds(section, "by")?)),
+        ("webhook", "lost") => Effect::Webhook(WebhookFault::Lost),
+        _ => return None,
+    })
+}
+
+/// The condition that a section describes.
+pub(super) fn when(section: Section<'_>, report: &mut Report) -> When {
+    let digits = |text: &str| (1..=15).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some((text, span)) = section.typed("suffix").filter(|(text, _)| !digits(text)) {
+        let finding =
+            Finding::error("wrong-type", format!("`suffix` is `{text}`, but must be the last digits of a number"));
+        report.at(span, finding.help("write it like `suffix: \"07\"`"));
+    }
+    let envelope = section.typed("envelope").and_then(|(text, span)| {
+        let envelopes = envelopes(text);
+        if envelopes.is_none() {
+            let finding =
+                Finding::error("wrong-type", format!("`envelope` is `{text}`, but must be a number or a range"));
+            report.at(span, finding.help("write it like `envelope: 3` or `envelope: 3-5`; the first is 1"));
+        }
+        envelopes
+    });
+    When {
+        suffix: section.text("suffix").map(str::to_owned),
+        share: section.parsed("share"),
+        envelope,
+        endpoint: section.text("endpoint").map(|name| if name == "async" { Endpoint::Async } else { Endpoint::Sync }),
+    }
+}
+
+/// One envelope or a range of them.
+fn envelopes(text: &str) -> Option<RangeInclusive<u64>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (1 <= first && first <= last).then_some(first..=last)
+}

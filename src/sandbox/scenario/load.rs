@@ -1,0 +1,147 @@
+//! A scenario file becomes a [`Scenario`].
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::keys::{ACCOUNT, SCENARIO};
+use super::{Account, Blindness, Prices, Scenario, SenderStatus, Webhooks, behaviour, fault};
+use crate::domain::Channel;
+use crate::finding::{Finding, did_you_mean};
+use crate::manifest::document::{self, FileKind, Loaded, Node, Report, Seconds, Section};
+use crate::sandbox::money::Money;
+
+const SCENARIO_FILE: FileKind = FileKind { file: "the scenario file", owner: "the scenario", keys: SCENARIO };
+
+/// Reads a scenario file; every problem that it shows is a finding with its place.
+#[must_use]
+pub fn load_scenario(path: &Path) -> Loaded<Scenario> {
+    document::load(path, SCENARIO_FILE, |root, report| Some(scenario(&root, report)))
+}
+
+/// The scenario that the tree describes; what is wrong with it is told and left at its default.
+fn scenario(tree: &Node, report: &mut Report) -> Scenario {
+    let root = Section::new(Some(tree), SCENARIO);
+    let usual = Scenario::default();
+    let behaviours = behaviour::behaviours(root.section("channels"), report);
+    let (status, templates) = (root.section("status"), root.section("templates"));
+    Scenario {
+        seed: root.parsed("seed").unwrap_or(usual.seed),
+        speed: root.parsed("speed").unwrap_or(usual.speed),
+        accounts: accounts(root, report),
+        prices: prices(root.section("prices"), report),
+        charge_undelivered: root.parsed("charge_undelivered").unwrap_or(usual.charge_undelivered),
+        exceptions: behaviour::exceptions(items(root, "exceptions"), &behaviours, report),
+        behaviours,
+        faults: fault::faults(items(root, "faults"), report),
+        status_lag: seconds(status, "lag").unwrap_or(usual.status_lag),
+        status_blind: status.text("blind").and_then(|word| match word {
+            "denies" => Some(Blindness::Denies),
+            "affirms" => Some(Blindness::Affirms),
+            _ => None,
+        }),
+        webhooks: webhooks(root.section("webhooks")),
+        template_review: seconds(templates, "review").unwrap_or(usual.template_review),
+        templates_approved: templates.parsed("approved").unwrap_or(usual.templates_approved),
+    }
+}
+
+/// A time under a key.
+pub(super) fn seconds(section: Section<'_>, key: &str) -> Option<Duration> {
+    section.parsed::<Seconds>(key).map(|seconds| Duration::from_secs(seconds.0.into()))
+}
+
+/// The items of a list under a key; none where it is missing or no list.
+fn items<'n>(section: Section<'n>, key: &str) -> &'n [Node] {
+    section.value(key).and_then(Node::items).unwrap_or_default()
+}
+
+fn accounts(root: Section<'_>, report: &mut Report) -> Vec<Account> {
+    let mut accounts: Vec<Account> = Vec::new();
+    for node in items(root, "accounts") {
+        let section = Section::new(Some(node), ACCOUNT);
+        let account = account(section, report);
+        if accounts.iter().any(|other| other.key == account.key) {
+            let message = match account.key {
+                Some(_) => "two accounts have this key",
+                None => "two accounts have no key of their own",
+            };
+            let span = section.typed("key").map_or(&node.span, |(_, span)| span);
+            report.at(span, Finding::error("account-key", message).help("give each account another `key`"));
+        }
+        accounts.push(account);
+    }
+    if accounts.is_empty() { vec![Account::default()] } else { accounts }
+}
+
+fn account(section: Section<'_>, report: &mut Report) -> Account {
+    let usual = Account::default();
+    if let Some((address, span)) = section.typed("notify")
+        && !reqwest::Url::parse(address).is_ok_and(|url| url.has_host() && matches!(url.scheme(), "http" | "https"))
+    {
+        let finding = Finding::error("address", format!("`{address}` is not a web address"));
+        report.at(span, finding.help("write it like `http://127.0.0.1:9000/status`"));
+    }
+    Account {
+        key: section.text("key").map(str::to_owned),
+        balance: money(section, "balance", report).unwrap_or(usual.balance),
+        currency: section.text("currency").map_or(usual.currency, str::to_owned),
+        notify: section.text("notify").map(str::to_owned),
+        whatsapp: section.parsed("whatsapp").unwrap_or(usual.whatsapp),
+        senders: senders(section, report),
+    }
+}
+
+fn senders(section: Section<'_>, report: &mut Report) -> Option<Vec<(String, SenderStatus)>> {
+    let mut senders = Vec::new();
+    for entry in section.value("senders")?.entries()? {
+        let Some(scalar) = entry.value.scalar() else { continue };
+        let status = match scalar.text.as_str() {
+            "Checked" => SenderStatus::Checked,
+            "New" => SenderStatus::New,
+            other => {
+                let finding = Finding::error("unknown-value", format!("`{other}` is not the status of a sender name"));
+                let help = match did_you_mean(other, ["Checked", "New"]) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => "write `Checked` or `New`".to_owned(),
+                };
+                report.at(&entry.value.span, finding.help(help));
+                continue;
+            }
+        };
+        senders.push((entry.key.clone(), status));
+    }
+    Some(senders)
+}
+
+fn prices(section: Section<'_>, report: &mut Report) -> Prices {
+    let mut prices = Prices::default();
+    for channel in Channel::ALL {
+        if let Some(price) = money(section, channel.name(), report) {
+            prices.set(channel, price);
+        }
+    }
+    prices
+}
+
+/// The amount under a key.
+fn money(section: Section<'_>, key: &str, report: &mut Report) -> Option<Money> {
+    let (text, span) = section.typed(key)?;
+    text.parse()
+        .map_err(|_| {
+            let finding = Finding::error("wrong-type", format!("`{key}` is `{text}`, but must be an amount of money"));
+            report.at(span, finding.help("write it like `0.55`: below a milliard, up to six digits behind the point"));
+        })
+        .ok()
+}
+
+fn webhooks(section: Section<'_>) -> Webhooks {
+    let usual = Webhooks::default();
+    let waits = section.value("retry").and_then(Node::items).map(|items| {
+        let waits = items.iter().filter_map(|item| item.scalar()?.text.trim().parse::<Seconds>().ok());
+        waits.map(|seconds| Duration::from_secs(seconds.0.into())).collect()
+    });
+    Webhooks {
+        retry: waits.unwrap_or(usual.retry),
+        async_pipeline: section.parsed("async_pipeline").unwrap_or(usual.async_pipeline),
+    }
+}

@@ -1,0 +1,178 @@
+//! What a sandbox plays: its accounts and prices, how messages fare, and what goes wrong.
+//!
+//! A scenario is plain data, valid by construction. It decides nothing by itself and knows no
+//! clock: `life`, `faults` and `platform` read it. Whatever is left to chance is drawn from its
+//! seed and from what is being decided, so that the same scenario plays the same way every time.
+
+mod behaviour;
+mod fault;
+mod keys;
+mod load;
+
+#[cfg(test)]
+mod tests;
+
+pub use behaviour::{Behaviour, Behaviours, Exception, Read, Reply};
+pub use fault::{Blindness, Effect, Fault, WebhookFault, When};
+pub use load::load_scenario;
+
+use std::time::Duration;
+
+use super::money::Money;
+use crate::domain::Channel;
+
+/// What a sandbox plays.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// What chance is drawn from.
+    pub seed: u64,
+    /// How many seconds pass for messages in one second of real time.
+    pub speed: u32,
+    /// The accounts, of which there is at least one; the first without a key has the server's.
+    pub accounts: Vec<Account>,
+    /// What a part costs, per channel.
+    pub prices: Prices,
+    /// Whether a message that no channel delivered is charged (the last channel that was tried).
+    pub charge_undelivered: bool,
+    /// How messages fare, per channel.
+    pub behaviours: Behaviours,
+    /// Messages that fare otherwise; the first that applies to a message and a channel counts.
+    pub exceptions: Vec<Exception>,
+    /// What goes wrong, in the order in which it was written.
+    pub faults: Vec<Fault>,
+    /// How long `status` does not know a message that was taken.
+    pub status_lag: Duration,
+    /// What `status` answers instead of the truth.
+    pub status_blind: Option<Blindness>,
+    /// Webhooks.
+    pub webhooks: Webhooks,
+    /// How long a Viber template waits before it is `submitted`, and again before its last status.
+    pub template_review: Duration,
+    /// Whether Viber templates end as `approved`; otherwise as `rejected`.
+    pub templates_approved: bool,
+}
+
+/// An account of the gateway.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Account {
+    /// The key that opens it; nothing for the one that the server's own key opens.
+    pub key: Option<String>,
+    /// The money that it begins with.
+    pub balance: Money,
+    /// The code of its currency.
+    pub currency: String,
+    /// Where statuses go that no `hook` keeps (contract 6.4).
+    pub notify: Option<String>,
+    /// Whether it has a WhatsApp route.
+    pub whatsapp: bool,
+    /// Its sender names with their statuses; nothing if every well-formed name is known.
+    pub senders: Option<Vec<(String, SenderStatus)>>,
+}
+
+/// What the operator says of a sender name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SenderStatus {
+    /// Not verified yet: it cannot be used.
+    New,
+    /// Verified.
+    Checked,
+}
+
+impl SenderStatus {
+    /// The word on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            SenderStatus::New => "New",
+            SenderStatus::Checked => "Checked",
+        }
+    }
+}
+
+/// What one part costs, per channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prices([Money; Channel::ALL.len()]);
+
+impl Prices {
+    /// The price of a part in that channel.
+    #[must_use]
+    pub fn of(&self, channel: Channel) -> Money {
+        self.0[channel as usize]
+    }
+
+    /// Sets the price of a part in that channel.
+    pub fn set(&mut self, channel: Channel, price: Money) {
+        self.0[channel as usize] = price;
+    }
+}
+
+/// How webhooks are sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Webhooks {
+    /// The waits before a webhook that was not answered with 200 is tried again.
+    pub retry: Vec<Duration>,
+    /// Whether an asynchronous `pipeline` reports to its `hook` as other operations do, and not only a refusal.
+    pub async_pipeline: bool,
+}
+
+impl Default for Scenario {
+    /// Everything is taken, delivered after two seconds and, where the channel knows it, read three seconds later.
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            speed: 1,
+            accounts: vec![Account::default()],
+            prices: Prices::default(),
+            charge_undelivered: true,
+            behaviours: Behaviours::default(),
+            exceptions: Vec::new(),
+            faults: Vec::new(),
+            status_lag: Duration::ZERO,
+            status_blind: None,
+            webhooks: Webhooks::default(),
+            template_review: Duration::from_secs(10),
+            templates_approved: true,
+        }
+    }
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Self {
+            key: None,
+            balance: Money::from_micros(100_000_000_123_456),
+            currency: "UAH".to_owned(),
+            notify: None,
+            whatsapp: true,
+            senders: None,
+        }
+    }
+}
+
+impl Default for Prices {
+    /// Made up, and different for each channel so that a sum shows what it is made of.
+    fn default() -> Self {
+        let mut prices = Self([Money::ZERO; Channel::ALL.len()]);
+        for (channel, micros) in [
+            (Channel::Sms, 800_000),
+            (Channel::Viber, 500_000),
+            (Channel::Rcs, 600_000),
+            (Channel::Telegram, 450_000),
+            (Channel::Voice, 1_200_000),
+            (Channel::Whatsapp, 1_500_000),
+            (Channel::Hlr, 50_000),
+            (Channel::CallOtp, 250_000),
+        ] {
+            prices.set(channel, Money::from_micros(micros));
+        }
+        prices
+    }
+}
+
+impl Default for Webhooks {
+    /// The waits of similar gateways: 1, 3, 5, 10, 15, 20, 30, 60 and 120 minutes.
+    fn default() -> Self {
+        let retry = [1, 3, 5, 10, 15, 20, 30, 60, 120].map(|minutes| Duration::from_secs(minutes * 60)).to_vec();
+        Self { retry, async_pipeline: false }
+    }
+}

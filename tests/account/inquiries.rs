@@ -1,0 +1,138 @@
+//! Balance, sender names and statuses: shown for people and for programs, and every failure in words.
+
+use serde_json::json;
+
+use super::{account, answer, folder, live, nobody, profile};
+use crate::support::{Answer, Folder, Gateway, KEY, Process, Request, SandboxProcess, campaign, rejected, telling};
+
+#[test]
+fn the_balance_keeps_its_digits_and_is_readable() {
+    // The number is written into the body as it stands: a float would have other digits.
+    let body = r#"{"success":true,"data":[{"success":true,"data":{"amount":1234567.10000000001,"currency":"UAH"}}]}"#;
+    let page = || Answer::Http { status: 200, headers: Vec::new(), body: body.as_bytes().to_vec() };
+    let gateway = Gateway::answering([page(), page()]);
+    let house = folder(&gateway);
+    let shown = house.campaign(&["gateway", "balance"]).exits(0);
+    assert_eq!(shown.stdout, "local: 1 234 567.10000000001 UAH\n");
+    let told = house.campaign(&["gateway", "balance", "--json"]).exits(0).stdout;
+    assert_eq!(told, "{\"gateway\":\"local\",\"amount\":1234567.10000000001,\"currency\":\"UAH\",\"exit\":0}\n");
+    let request = &gateway.requests()[0];
+    assert_eq!(request.path(), "/api/json.php");
+    assert_eq!(request.header("content-type"), ["application/json"]);
+    assert_eq!(request.json(), json!({ "auth": KEY, "data": [{ "type": "balance" }] }));
+}
+
+#[test]
+fn sender_names_are_shown_with_their_states() {
+    let senders = json!([{ "name": "OlenaCo", "status": "Checked" }, { "name": "Fresh\u{1b}[2J" }]);
+    let gateway = account(move |_| senders.clone());
+    let house = folder(&gateway);
+    let shown = house.campaign(&["gateway", "senders", "--gateway", "local"]).exits(0);
+    assert!(shown.stdout.contains("OlenaCo") && shown.stdout.contains("Checked"), "{}", shown.told());
+    assert!(!shown.stdout.contains('\u{1b}'), "{}", shown.told());
+    let told = house.campaign(&["gateway", "senders", "--json"]).exits(0).json();
+    assert_eq!(told["senders"][0], json!({ "name": "OlenaCo", "status": "Checked" }));
+    assert_eq!((&told["exit"], &told["senders"][1]["status"]), (&json!(0), &json!("")));
+    assert_eq!(gateway.requests()[0].operations(), [json!({ "type": "sender" })]);
+}
+
+#[test]
+fn statuses_are_asked_for_by_either_identifier_in_one_request() {
+    let gateway = Gateway::accepting().with_statuses(|operation| match operation["id"].as_u64() {
+        Some(8) => rejected(operation, "no such message"),
+        _ => json!({ "success": true, "data": { "id": "7", "msg_id": operation.get("msg_id").cloned().unwrap_or(json!("99")),
+            "type": "viber", "status": "READ", "updated": "2026-11-21T10:00:00+02:00" } }),
+    });
+    let house = folder(&gateway);
+    let mut command = house.command(&["gateway", "status", "7"]);
+    command.env("TZ", "Asia/Tokyo");
+    Process::start(command).finish().exits(0).says("READ").says("2026-11-21 17:00:00 +09:00");
+    let told = house.campaign(&["gateway", "status", "7", "8", "--json"]).exits(3).json();
+    assert_eq!(told["statuses"][0]["updated"], "2026-11-21T10:00:00+02:00", "programs get the gateway's text");
+    assert_eq!((&told["statuses"][0]["type"], &told["statuses"][0]["status"]), (&json!("viber"), &json!("READ")));
+    assert_eq!((&told["statuses"][1]["id"], &told["exit"]), (&json!(8), &json!(3)));
+    assert!(told["error"].as_str().is_some_and(|error| error.contains("no such message")), "{told}");
+    house.campaign(&["gateway", "status", "--msg-id", "99", "00a"]).exits(0);
+    let asked: Vec<_> = gateway.requests().iter().map(Request::operations).collect();
+    let status = |member: &str, id: serde_json::Value| json!({ "type": "status", member: id });
+    assert_eq!(asked[1], [status("id", json!(7)), status("id", json!(8))]);
+    assert_eq!(asked[2], [status("msg_id", json!(99)), status("msg_id", json!("00a"))]);
+    house.campaign(&["gateway", "status", "a-1"]).exits(2).says("--msg-id");
+}
+
+#[test]
+fn each_failure_has_its_code_says_why_and_shows_no_key() {
+    let page = |status| Answer::status_with(status, &["Retry-After: 120"]);
+    let cases: [(&str, fn() -> Answer, i32, &str); 7] = [
+        ("the key", || Answer::refused("Access denied"), 7, "`local` has its `api_key`"),
+        ("the envelope", || Answer::refused("Invalid message type"), 3, "`Invalid message type`"),
+        ("the item", || Answer::items(|operation| rejected(operation, KEY)), 3, "[key]"),
+        ("a page", || Answer::status(200), 5, "a web page"),
+        ("a status", || Answer::status(500), 5, "HTTP 500"),
+        ("a break", || Answer::CloseRead, 5, "the connection broke"),
+        ("an odd payload", || answer(|_| json!([])), 5, "no usable answer"),
+    ];
+    for (name, script, code, words) in cases {
+        let _case = telling(format!("case: {name}"));
+        let gateway = Gateway::always(script());
+        let house = folder(&gateway);
+        let shown = house.campaign(&["gateway", "balance", "-vv"]).exits(code).says(words);
+        assert!(!shown.stderr.contains(KEY) && shown.stdout.is_empty(), "{}", shown.told());
+        let told = house.campaign(&["gateway", "balance", "--json"]).exits(code).json();
+        assert_eq!(told["exit"], code);
+        assert!(told["error"].as_str().is_some_and(|error| error.contains(words)), "{told}");
+        assert_eq!(gateway.requests().len(), 2, "asked once each time");
+    }
+    let gateway = Gateway::always(page(429));
+    let house = folder(&gateway);
+    house.campaign(&["gateway", "senders"]).exits(5).says("HTTP 429").says("wait 120 s");
+}
+
+#[test]
+fn a_gateway_that_cannot_be_reached_is_5_and_says_that_nothing_was_asked() {
+    let house = Folder::new(true);
+    house.write("gateways.yaml", &profile("local", &nobody(), ""));
+    house.campaign(&["gateway", "balance"]).exits(5).says("no connection").says("nothing was asked");
+}
+
+#[test]
+fn the_gateway_is_the_one_that_was_named_or_the_only_one() {
+    let gateway = account(|_| json!({ "amount": 5, "currency": "UAH" }));
+    let house = folder(&gateway);
+    house.campaign(&["gateway", "balance"]).exits(0).says("local: 5.00 UAH");
+    house.campaign(&["gateway", "balance", "--gateway", "locl"]).exits(2).says("did you mean `local`?");
+    house.campaign(&["gateway", "balance", "--gateway", "sandbox"]).exits(2).says("campaign sandbox");
+    let both = profile("local", &nobody(), "") + &profile("other", &nobody(), "");
+    house.write("gateways.yaml", &both);
+    house.campaign(&["gateway", "balance"]).exits(2).says("--gateway NAME").says("`local` or `other`");
+    std::fs::remove_file(house.path("gateways.yaml")).expect("removed");
+    house.campaign(&["gateway", "balance"]).exits(2).says("gateways.yaml");
+}
+
+#[test]
+fn a_changed_host_is_refused_before_the_key_goes_there() {
+    let gateway = Gateway::always(Answer::CloseRead);
+    let house = live(&gateway);
+    house.campaign(&["gateway", "balance"]).exits(5);
+    let before = gateway.requests().len();
+    house.replace("gateways.yaml", "gateway.invalid", "elsewhere.invalid");
+    house.campaign(&["gateway", "balance"]).exits(2).says("campaign gateway trust production");
+    assert_eq!(gateway.requests().len(), before);
+}
+
+#[test]
+fn a_sandbox_of_its_own_has_an_account_and_knows_what_was_sent() {
+    let sandbox = SandboxProcess::start();
+    let sale = campaign().to(1).through(&sandbox).write();
+    sale.run(&[]).exits(0);
+    let balance = sale.campaign(&["gateway", "balance", "--json"]).exits(0).json();
+    assert!(balance["amount"].is_number() && balance["currency"] == "UAH", "{balance}");
+    let senders = sale.campaign(&["gateway", "senders", "--json"]).exits(0).json();
+    assert!(senders["senders"].as_array().is_some_and(|names| !names.is_empty()), "{senders}");
+    let results = sale.results();
+    let (id, msg_id) = (results.column("id")[0], results.column("msg_id")[0]);
+    let by_id = sale.campaign(&["gateway", "status", id, "--json"]).exits(0).json();
+    let by_msg_id = sale.campaign(&["gateway", "status", "--msg-id", msg_id, "--json"]).exits(0).json();
+    assert_eq!(by_id["statuses"][0]["msg_id"], by_msg_id["statuses"][0]["msg_id"]);
+    sale.campaign(&["gateway", "status", "12345"]).exits(3);
+}

@@ -1,0 +1,46 @@
+//! The account of a gateway: asked, changed, and asked about a campaign before it is sent.
+
+mod inquiries;
+mod online;
+mod templates;
+
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Folder, Gateway, KEY_VARIABLE, Reachable as _};
+
+/// A gateway that answers each operation by its `type` as `payload` says.
+fn account(payload: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Gateway {
+    Gateway::always(answer(payload))
+}
+
+/// The answer with a payload for each operation.
+fn answer(payload: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Answer {
+    Answer::items(move |operation| json!({ "success": true, "data": payload(operation) }))
+}
+
+/// A folder with a profile of this gateway, and nothing else.
+fn folder(gateway: &Gateway) -> Folder {
+    let folder = Folder::new(true);
+    folder.write("gateways.yaml", &profile("local", &gateway.base_url(), ""));
+    folder
+}
+
+/// A folder with a profile on the internet, whose proxy is this gateway: whatever leaves is seen.
+fn live(gateway: &Gateway) -> Folder {
+    let folder = Folder::new(true);
+    let more = format!("  rate: 100/s\n  proxy: {}\n", gateway.base_url());
+    folder.write("gateways.yaml", &profile("production", "https://gateway.invalid", &more));
+    folder
+}
+
+fn profile(name: &str, base_url: &str, more: &str) -> String {
+    format!("{name}:\n  base_url: {base_url}\n  api_key: {{ env: {KEY_VARIABLE} }}\n{more}")
+}
+
+/// An address on loopback where nobody listens.
+fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    format!("http://{}", listener.local_addr().expect("an address"))
+}

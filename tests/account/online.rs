@@ -1,0 +1,104 @@
+//! A campaign and the account that it is for: key, sender names, money, asked before anybody gets a message.
+
+use serde_json::{Value, json};
+
+use super::{account, nobody};
+use crate::support::{Answer, Folder, Gateway, Reachable as _, campaign, telling};
+
+/// An account with 2.00 UAH and two sender names.
+fn poor(operation: &Value) -> Value {
+    match operation["type"].as_str() {
+        Some("balance") => json!({ "amount": 2, "currency": "UAH" }),
+        _ => json!([{ "name": "OlenaCo", "status": "Checked" }, { "name": "Fresh", "status": "New" }]),
+    }
+}
+
+/// Three people get an SMS of one part.
+fn sale(gateway: &Gateway, signature: &str, prices: &str) -> Folder {
+    let sms = format!("  - sms: {{ signature: \"{signature}\", message: \"Hello, {{{{ name }}}}\" }}");
+    let draft = campaign().channels(&sms).through(gateway);
+    if prices.is_empty() { draft.write() } else { draft.profile(&format!("prices: {prices}")).write() }
+}
+
+/// A campaign through a gateway on the internet that cannot be reached.
+fn live() -> Folder {
+    let gateway = Gateway::accepting();
+    let draft = campaign().delivery("rate: 100/s").delivery("stop_after: { unreachable: 1s }").through(&gateway);
+    let sale = draft.profile("rate: 100/s").profile(&format!("proxy: {}", nobody())).write();
+    sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
+    sale
+}
+
+#[test]
+fn a_check_online_asks_once_and_tells_what_speaks_against_sending() {
+    for (signature, prices, code, rule, words) in [
+        ("OlenaCo", "{ sms: 0.60 }", 0, None, "2.00 UAH; this costs at most 1.80"),
+        ("OlenaCo", "", 0, None, "`prices` lack `sms`"),
+        ("OlenaCo", "{ sms: 0.80 }", 2, Some("balance-too-low"), "0.40 UAH are missing"),
+        ("olenaco", "", 2, Some("sender-unknown"), "did you mean `OlenaCo`? capital letters matter"),
+        ("Fresh", "", 2, Some("sender-unknown"), "not verified yet"),
+    ] {
+        let _case = telling(format!("case: {signature} {prices}"));
+        let gateway = account(poor);
+        let sale = sale(&gateway, signature, prices);
+        sale.campaign(&["check", "sale.yaml", "--online"]).exits(code).says(words);
+        assert_eq!(gateway.requests().len(), 1);
+        assert_eq!(gateway.requests()[0].operations(), [json!({ "type": "balance" }), json!({ "type": "sender" })]);
+        let told = sale.campaign(&["check", "sale.yaml", "--online", "--json"]).exits(code).json();
+        let rules: Vec<&str> =
+            told["findings"].as_array().expect("findings").iter().filter_map(|f| f["rule"].as_str()).collect();
+        assert_eq!(rules, rule.into_iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn without_online_nobody_is_asked() {
+    let gateway = account(poor);
+    let sale = sale(&gateway, "olenaco", "");
+    sale.campaign(&["check", "sale.yaml"]).exits(0);
+    assert!(gateway.requests().is_empty());
+}
+
+#[test]
+fn a_gateway_that_says_nothing_useful_refuses_nothing_and_one_that_refuses_the_key_does() {
+    for (answer, code, rule) in [
+        (Answer::CloseRead, 0, "online-unknown"),
+        (Answer::status(200), 0, "online-unknown"),
+        (Answer::status(503), 0, "online-unknown"),
+        (Answer::refused("Invalid message type"), 0, "online-unknown"),
+        (Answer::refused("Access denied"), 2, "key-refused"),
+    ] {
+        let gateway = Gateway::always(answer);
+        let sale = sale(&gateway, "OlenaCo", "");
+        sale.campaign(&["check", "sale.yaml", "--online"]).exits(code).says(rule);
+    }
+}
+
+#[test]
+fn a_campaign_for_the_built_in_sandbox_needs_a_gateway_to_be_checked_online() {
+    let gateway = account(poor);
+    let sale = sale(&gateway, "OlenaCo", "");
+    sale.replace("sale.yaml", "gateway: local\n", "");
+    sale.campaign(&["check", "sale.yaml", "--online"]).exits(0).says("--online --gateway NAME");
+    sale.campaign(&["check", "sale.yaml", "--online", "--gateway", "local"]).exits(0).says("2.00 UAH");
+}
+
+#[test]
+fn a_live_run_asks_first_and_goes_on_without_an_answer() {
+    let sale = live();
+    for _ in ["it begins", "it goes on"] {
+        sale.run(&["--yes"]).exits(5).says("online-unknown").says("campaign gateway balance");
+    }
+    let offline = live().run(&["--yes", "--offline"]).exits(5);
+    assert!(!offline.told().contains("online-unknown"), "{}", offline.told());
+    let unasked = live().run(&[]).exits(2).says("--yes");
+    assert!(!unasked.told().contains("online-unknown"), "{}", unasked.told());
+}
+
+#[test]
+fn a_run_on_loopback_asks_nothing_first() {
+    let gateway = Gateway::accepting();
+    let sale = sale(&gateway, "Stranger", "{ sms: 1000000 }");
+    sale.run(&[]).exits(0);
+    assert!(gateway.requests().iter().all(|request| request.phones().len() == request.operations().len()));
+}

@@ -1,0 +1,135 @@
+//! Templates: listed, created and deleted as the contract says, and never twice by itself.
+
+use serde_json::{Value, json};
+
+use super::{account, folder, live};
+use crate::support::{Answer, Gateway, KEY, Request, rejected, telling};
+
+/// What a gateway with one template of each kind answers.
+fn payload(operation: &Value) -> Value {
+    match operation["type"].as_str().unwrap_or_default() {
+        "template/list" => json!([{ "id": 5, "name": "Sale", "template": "Hi,\n%name%", "count": "8 / 1",
+            "datetime": "2026-11-21T10:00:00+02:00" }]),
+        "template/create" => {
+            json!({ "id": 6, "name": operation["name"], "template": operation["template"], "count": "2 / 1" })
+        }
+        "template/viber/list" => {
+            json!([{ "id": 3, "template": "Вітаємо, %name%", "signature": "OlenaCo", "status": "approved" }])
+        }
+        "template/viber/create" => json!({ "id": 4, "status": "new" }),
+        _ => json!({ "deleted": 1 }),
+    }
+}
+
+fn operations(gateway: &Gateway) -> Vec<Value> {
+    gateway.requests().iter().flat_map(Request::operations).collect()
+}
+
+#[test]
+fn templates_are_listed_for_people_and_programs() {
+    let gateway = account(payload);
+    let house = folder(&gateway);
+    house.campaign(&["gateway", "templates", "list"]).exits(0).says("Sale").says("%name%").says("8 / 1");
+    let told = house.campaign(&["gateway", "templates", "list", "--json"]).exits(0).json();
+    assert_eq!(told["templates"], payload(&json!({ "type": "template/list" })));
+    house.campaign(&["gateway", "viber-templates", "list"]).exits(0).says("Вітаємо, %name%").says("approved");
+    let told = house.campaign(&["gateway", "viber-templates", "list", "--json"]).exits(0).json();
+    assert_eq!(told["templates"], payload(&json!({ "type": "template/viber/list" })));
+}
+
+#[test]
+fn a_template_is_created_and_deleted_with_the_fields_of_the_contract() {
+    let gateway = account(payload);
+    let house = folder(&gateway);
+    house.write("text.txt", "\u{feff}Hi,\r\n%name%\n");
+    house.campaign(&["gateway", "templates", "create", "Sale", "--file", "text.txt"]).exits(0).says("id 6");
+    house.campaign(&["gateway", "templates", "delete", "5"]).exits(0).says("deleted the SMS template 5");
+    let create = ["gateway", "viber-templates", "create", "--signature", "OlenaCo", "--text", "Hi", "--json"];
+    let created = house.campaign(&create).exits(0).json();
+    assert_eq!((&created["template"]["id"], &created["template"]["status"]), (&json!(4), &json!("new")));
+    house.campaign(&["gateway", "viber-templates", "delete", "9", "--text", "Bye"]).exits(0);
+    let deleted = house.campaign(&["gateway", "viber-templates", "delete", "3", "--json"]).exits(0).json();
+    assert_eq!((&deleted["deleted"], &deleted["id"]), (&json!(1), &json!(3)));
+    let expected = [
+        json!({ "type": "template/create", "name": "Sale", "template": "Hi,\n%name%" }),
+        json!({ "type": "template/delete", "id": 5 }),
+        json!({ "type": "template/viber/create", "signature": "OlenaCo", "template": "Hi" }),
+        json!({ "type": "template/viber/delete", "id": 9, "template": "Bye" }),
+        json!({ "type": "template/viber/list" }),
+        json!({ "type": "template/viber/delete", "id": 3, "template": "Вітаємо, %name%" }),
+    ];
+    assert_eq!(operations(&gateway), expected);
+    house.campaign(&["gateway", "viber-templates", "delete", "8"]).exits(2).says("no Viber template 8");
+    assert_eq!(operations(&gateway).len(), expected.len() + 1, "only the list was asked for");
+}
+
+#[test]
+fn what_the_gateway_did_not_do_is_never_called_done() {
+    for (answer, code, words) in [
+        (Answer::items(|operation| rejected(operation, "Wrong name")), 3, "`Wrong name`"),
+        (Answer::items(|_| json!({ "success": true, "data": { "deleted": 0 } })), 3, "deleted nothing"),
+        (Answer::refused("Access denied"), 7, "Access denied"),
+    ] {
+        let _case = telling(format!("case: {words}"));
+        let gateway = Gateway::always(answer);
+        let house = folder(&gateway);
+        house.campaign(&["gateway", "templates", "delete", "5"]).exits(code).says(words);
+        assert_eq!(gateway.requests().len(), 1);
+    }
+}
+
+#[test]
+fn a_change_without_an_answer_may_have_been_made_and_is_not_repeated() {
+    let create = ["gateway", "templates", "create", "Sale", "--text", "Hi"];
+    let delete = ["gateway", "viber-templates", "delete", "3", "--text", "Hi"];
+    for (arguments, list) in [(&create[..], "templates list"), (&delete, "viber-templates list")] {
+        for answer in [Answer::CloseRead, Answer::CutBody, Answer::status(500), Answer::status(200)] {
+            let gateway = Gateway::always(answer);
+            let house = folder(&gateway);
+            let ended = house.campaign(arguments).exits(5).says("it may have been done all the same");
+            let ended = ended.says(&format!("campaign gateway {list} --gateway local"));
+            assert!(!ended.stderr.contains(KEY) && ended.stdout.is_empty(), "{}", ended.told());
+            assert_eq!(gateway.requests().len(), 1, "{}", ended.told());
+        }
+    }
+}
+
+#[test]
+fn a_live_account_is_changed_only_with_a_yes_and_asked_nothing_without_one() {
+    let gateway = Gateway::always(Answer::CloseRead);
+    let house = live(&gateway);
+    let commands = [
+        &["gateway", "templates", "create", "Sale", "--text", "Hi"][..],
+        &["gateway", "templates", "delete", "5"],
+        &["gateway", "viber-templates", "create", "--signature", "OlenaCo", "--text", "Hi"],
+        &["gateway", "viber-templates", "delete", "3"],
+    ];
+    for command in commands {
+        house.campaign(command).exits(2).says("--yes").says("production");
+        house.campaign(&[command, &["--json"]].concat()).exits(2).says("--yes");
+    }
+    assert!(gateway.requests().is_empty());
+    house.campaign(&[commands[0], &["--yes"]].concat()).exits(5);
+    assert!(!gateway.requests().is_empty(), "a yes lets it go");
+}
+
+#[test]
+fn a_template_without_a_text_or_a_name_is_refused_before_anything_is_asked() {
+    let gateway = account(payload);
+    let house = folder(&gateway);
+    house.write("blank.txt", " \n");
+    for arguments in [
+        &["templates", "create", "Sale"][..],
+        &["templates", "create", "Sale", "--text", " "],
+        &["templates", "create", "Sale", "--file", "blank.txt"],
+        &["templates", "create", "Sale", "--file", "nowhere.txt"],
+        &["templates", "create", "Sale", "--text", "Hi", "--file", "blank.txt"],
+        &["templates", "create", " ", "--text", "Hi"],
+        &["templates", "delete", "five"],
+        &["viber-templates", "create", "--text", "Hi"],
+        &["templates"],
+    ] {
+        house.campaign(&[&["gateway"], arguments].concat()).exits(2);
+    }
+    assert!(gateway.requests().is_empty());
+}

@@ -1,0 +1,197 @@
+//! What each answer comes to: what is shown, the exit code, the ledger afterwards.
+
+use std::net::TcpListener;
+
+use serde_json::json;
+
+use crate::support::{Answer, Gateway, KEY, Process, Results, SandboxProcess, rejected, telling, until};
+
+use super::{BOTH, NUMBER, ask, desk, runs};
+
+#[test]
+fn the_built_in_sandbox_answers_both() {
+    let folder = crate::support::Folder::new(false);
+    let lookup = ask(&folder, "lookup", &["--gateway", "sandbox"]).exits(0).says("rehearsal");
+    lookup.says("operator").says("Sandbox Mobile").says("25501");
+    let call = ask(&folder, "otp", &["--gateway", "sandbox", "--json"]).exits(0).json();
+    let code = call["answer"]["code"].as_str().expect("a code");
+    assert!(code.len() == 4 && code.bytes().all(|byte| byte.is_ascii_digit()), "{call}");
+    assert_eq!((&call["gateway"], &call["state"]), (&json!("sandbox"), &json!("accepted")));
+}
+
+#[test]
+fn a_number_is_understood_however_people_write_it() {
+    let gateway = Gateway::accepting();
+    let desk = desk(&gateway);
+    let ways: [&[&str]; 5] = [
+        &["+380501234567"],
+        &["380 50 123-45-67"],
+        &["+380 (50) 123 45 67"],
+        &["050 123 45 67", "--region", "UA"],
+        &["80501234567", "--region", "UA"],
+    ];
+    for way in ways {
+        desk.campaign(&[&["gateway", "lookup"], way].concat()).exits(0);
+    }
+    assert_eq!(gateway.phones(), [380_501_234_567; 5]);
+}
+
+#[test]
+fn what_is_asked_is_the_contracts_operation_on_the_synchronous_endpoint() {
+    let gateway = Gateway::accepting();
+    let desk = desk(&gateway);
+    let ids = BOTH.map(|(command, _)| ask(&desk, command, &["--json"]).exits(0).json()["id"].clone());
+    let sent: Vec<_> = gateway.requests().iter().map(|request| (request.path().to_owned(), request.json())).collect();
+    for ((path, envelope), (kind, id)) in sent.iter().zip([("hlr", &ids[0]), ("call/otp", &ids[1])]) {
+        assert_eq!(path, "/api/json.php");
+        assert_eq!(envelope["auth"], KEY);
+        assert_eq!(envelope["data"], json!([{ "type": kind, "id": id, "phone": 380_501_234_567_u64 }]));
+    }
+    assert_ne!(ids[0], ids[1]);
+}
+
+#[test]
+fn the_answer_is_shown_kept_and_listed() {
+    let gateway = Gateway::accepting();
+    let desk = desk(&gateway);
+    ask(&desk, "otp", &[]).exits(0).says("0042").says("0.5").says("next: campaign results gateway.otp@1");
+    let row = Results::parse(&desk.campaign(&["results", "gateway.otp@1"]).exits(0).stdout);
+    let answer: serde_json::Value = serde_json::from_str(row.column("answer")[0]).expect("JSON");
+    assert_eq!(answer, json!({ "code": "0042", "price": 0.5 }));
+    assert_eq!((row.states(), row.column("to"), row.column("row")), (vec!["accepted"], vec![NUMBER], vec!["2"]));
+    desk.campaign(&["status"]).exits(0).says("gateway.otp@1").says("finished");
+    desk.campaign(&["status", "gateway.otp"]).exits(0).says("1 accepted");
+}
+
+/// A case: its name, the answer, the exit code, the state, the state's word in `status`.
+type Case = (&'static str, Answer, i32, &'static str);
+
+fn cases() -> [Case; 9] {
+    [
+        ("rejected", Answer::items(|operation| rejected(operation, "No route")), 3, "rejected"),
+        ("no money", Answer::items(|operation| rejected(operation, "Not enough money")), 3, "rejected"),
+        ("read, then closed", Answer::CloseRead, 4, "in_doubt"),
+        ("cut within the body", Answer::CutBody, 4, "in_doubt"),
+        ("a page", Answer::status(500), 4, "in_doubt"),
+        ("slow down", Answer::status(429), 4, "in_doubt"),
+        ("no list", Answer::json(json!({ "success": true })), 4, "in_doubt"),
+        ("the key is refused", Answer::refused("Access denied"), 7, "not_sent"),
+        ("the envelope is refused", Answer::refused("Invalid message type"), 5, "not_sent"),
+    ]
+}
+
+#[test]
+fn every_answer_has_its_state_and_its_code_and_nothing_goes_on_with_it() {
+    for (command, run) in BOTH {
+        for (name, answer, code, state) in cases() {
+            let _case = telling(format!("case: {command}, {name}"));
+            let gateway = Gateway::answering([answer]);
+            let desk = desk(&gateway);
+            let object = ask(&desk, command, &["--json"]).exits(code).json();
+            assert_eq!((&object["run"], &object["state"]), (&json!(run), &json!(state)), "{object}");
+            assert_eq!((&object["exit"], &object["answer"]), (&json!(code), &json!(null)));
+            assert!(object["error"].is_string(), "{object}");
+            assert_eq!(gateway.requests().len(), 1);
+            let listed = &runs(&desk)[0];
+            assert_eq!(listed["counts"], json!({ state: 1 }), "{listed}");
+            desk.campaign(&["status", run]).exits(code);
+            let results = Results::parse(&desk.campaign(&["results", run]).exits(0).stdout);
+            assert_eq!(results.states(), [state]);
+            desk.campaign(&["run", run]).exits(2).says("never repeated by itself");
+            desk.campaign(&["stop", run]).exits(6);
+            assert_eq!(gateway.requests().len(), 1);
+        }
+    }
+}
+
+#[test]
+fn an_operator_that_takes_no_code_calls_is_a_rejection() {
+    let gateway = Gateway::answering([Answer::refused("Operator not supported")]);
+    let desk = desk(&gateway);
+    ask(&desk, "otp", &[]).exits(3).says("Operator not supported");
+}
+
+#[test]
+fn doubt_says_what_may_have_happened_and_asking_again_is_a_new_operation() {
+    let gateway = Gateway::answering([Answer::CloseRead]);
+    let desk = desk(&gateway);
+    let doubt = ask(&desk, "otp", &[]).exits(4).says("may have been executed and charged");
+    doubt.says("will not be by itself").says("next: campaign results gateway.otp@1");
+    ask(&desk, "otp", &[]).exits(0).says("gateway.otp@2");
+    let ids: Vec<_> = gateway.requests().iter().map(|request| request.operations()[0]["id"].clone()).collect();
+    assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
+    desk.campaign(&["status", "gateway.otp@1"]).exits(4).says("1 in doubt");
+}
+
+#[test]
+fn a_gateway_that_is_not_there_is_tried_for_a_moment_and_nothing_stays_open() {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address");
+    let gateway = Gateway::accepting();
+    let desk = desk(&gateway);
+    desk.replace("gateways.yaml", crate::support::Reachable::base_url(&gateway).as_str(), &format!("http://{free}"));
+    ask(&desk, "lookup", &[]).exits(5).says("nothing was sent").says("no connection");
+    let run = &runs(&desk)[0];
+    assert_eq!((&run["counts"], &run["exit"]), (&json!({ "not_sent": 1 }), &json!(5)));
+    assert!(run["state"].as_str().is_some_and(|state| state.starts_with("given up")), "{run}");
+    desk.campaign(&["status", "gateway.lookup"]).exits(5);
+}
+
+#[test]
+fn ctrl_c_waits_for_the_answer_that_is_on_its_way() {
+    let gateway = Gateway::answering([Answer::Held]);
+    let desk = desk(&gateway);
+    let mut call = Process::start(desk.command(&["gateway", "otp", NUMBER]));
+    until("the call is asked for", || !gateway.requests().is_empty());
+    call.signal("INT");
+    until("the signal is taken", || call.stderr().contains("is waited for"));
+    gateway.release();
+    call.finish().exits(130).says("0042");
+    assert_eq!(runs(&desk)[0]["counts"], json!({ "accepted": 1 }));
+}
+
+#[test]
+fn a_second_ctrl_c_and_a_kill_leave_doubt_that_the_next_call_does_not_touch() {
+    let gateway = Gateway::answering([Answer::Held, Answer::Held]);
+    let desk = desk(&gateway);
+    let asked = |times: usize| until("it is asked", || gateway.requests().len() == times);
+    let mut twice = Process::start(desk.command(&["gateway", "lookup", NUMBER]));
+    asked(1);
+    twice.signal("INT");
+    until("the signal is taken", || twice.stderr().contains("is waited for"));
+    twice.signal("INT");
+    twice.finish().exits(130).says("may have been executed");
+    desk.campaign(&["status", "gateway.lookup@1"]).exits(4).says("1 in doubt");
+    let killed = Process::start(desk.command(&["gateway", "lookup", NUMBER]));
+    asked(2);
+    killed.kill();
+    ask(&desk, "lookup", &[]).exits(0).says("gateway.lookup@3");
+    assert_eq!(gateway.requests().len(), 3);
+    let states: Vec<_> = runs(&desk).into_iter().map(|run| (run["state"].clone(), run["counts"].clone())).collect();
+    let doubt = (json!("finished"), json!({ "in_doubt": 1 }));
+    assert_eq!(states, [(json!("finished"), json!({ "accepted": 1 })), doubt.clone(), doubt]);
+}
+
+#[test]
+fn lookups_and_code_calls_share_the_account_s_pace() {
+    let sandbox = SandboxProcess::start();
+    let desk = desk(&sandbox);
+    let profile = std::fs::read_to_string(desk.path("gateways.yaml")).expect("the profile");
+    desk.write("gateways.yaml", &format!("{profile}  rate: 1/s\n"));
+    let began = std::time::Instant::now();
+    for (command, _) in [BOTH[0], BOTH[1], BOTH[0]] {
+        ask(&desk, command, &[]).exits(0);
+    }
+    assert!(began.elapsed() >= std::time::Duration::from_secs(2), "three at one a second: {:?}", began.elapsed());
+}
+
+#[test]
+fn the_list_of_runs_stays_short_however_many_lookups_there_were() {
+    let gateway = Gateway::answering([Answer::CloseRead]);
+    let desk = desk(&gateway);
+    for _ in 0..9 {
+        ask(&desk, "lookup", &[]);
+    }
+    let list = desk.campaign(&["status"]).exits(0).says("and 3 operations more of");
+    assert!(list.stdout.contains("gateway.lookup@1 "), "what is in doubt stays listed:\n{}", list.stdout);
+    assert_eq!(runs(&desk).len(), 9);
+}

@@ -1,0 +1,93 @@
+//! What is refused before anything leaves, and what is never told.
+
+use crate::support::{Answer, Gateway, KEY, Process, Reachable as _, until};
+
+use super::{BOTH, NUMBER, ask, desk, runs};
+
+#[test]
+fn what_is_wrong_with_the_number_is_told_and_nothing_is_sent() {
+    let gateway = Gateway::accepting();
+    let desk = desk(&gateway);
+    let cases: [(&[&str], &str); 5] = [
+        (&["0501234567"], "--region UA"),
+        (&["12"], "too short"),
+        (&["+380501234567, +380501234568"], "more than one number"),
+        (&["nobody"], "letters"),
+        (&["0501234567", "--region", "UKR"], "`UA`"),
+    ];
+    for (arguments, words) in cases {
+        desk.campaign(&[&["gateway", "otp"], arguments].concat()).exits(2).says(words);
+    }
+    assert!(gateway.requests().is_empty() && runs(&desk).is_empty());
+}
+
+#[test]
+fn a_live_gateway_needs_a_yes_before_anything_leaves() {
+    let gateway = Gateway::accepting();
+    let desk = desk(&gateway);
+    desk.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
+    desk.write("gateways.yaml", &(read(&desk) + "  rate: 10/s\n"));
+    for (command, _) in BOTH {
+        for arguments in [&[][..], &["--json"]] {
+            ask(&desk, command, arguments).exits(2).says("costs money").says("--yes");
+        }
+    }
+    assert!(runs(&desk).is_empty());
+    // The host is known from the first time that somebody was asked.
+    desk.replace("gateways.yaml", "gateway.invalid", "elsewhere.invalid");
+    ask(&desk, "lookup", &["--yes"]).exits(2).says("campaign gateway trust local");
+}
+
+#[test]
+fn which_gateway_is_meant_must_be_clear() {
+    let gateway = Gateway::accepting();
+    let desk = desk(&gateway);
+    let other = read(&desk).replace("local:", "other:");
+    desk.write("gateways.yaml", &(read(&desk) + &other));
+    ask(&desk, "lookup", &[]).exits(2).says("`local` or `other`").says("--gateway NAME");
+    ask(&desk, "lookup", &["--gateway", "othre"]).exits(2).says("did you mean `other`?");
+    ask(&desk, "lookup", &["--gateway", "other"]).exits(0);
+    std::fs::remove_file(desk.path("gateways.yaml")).expect("removed");
+    ask(&desk, "lookup", &[]).exits(2).says("--gateway sandbox");
+}
+
+#[test]
+fn two_at_once_through_one_gateway_wait_for_nobody_and_the_second_says_so() {
+    let gateway = Gateway::answering([Answer::Held]);
+    let desk = desk(&gateway);
+    let first = Process::start(desk.command(&["gateway", "lookup", NUMBER]));
+    until("the first is asked", || !gateway.requests().is_empty());
+    ask(&desk, "lookup", &[]).exits(6).says("another lookup through `local`");
+    desk.campaign(&["status", "gateway.lookup"]).exits(6).says("1 sending");
+    ask(&desk, "otp", &[]).exits(0);
+    gateway.release();
+    first.finish().exits(0);
+}
+
+#[test]
+fn neither_the_key_nor_the_number_is_in_a_log_whatever_comes_back() {
+    let script = || {
+        vec![
+            Answer::CloseRead,
+            Answer::refused("Access denied"),
+            Answer::with(|request| serde_json::json!({ "success": false, "error": request.json()["auth"] })),
+            Answer::items(|operation| crate::support::rejected(operation, KEY)),
+        ]
+    };
+    for (command, _) in BOTH {
+        let gateway = Gateway::answering(script());
+        let desk = desk(&gateway);
+        for _ in script() {
+            let asked = ask(&desk, command, &["-v", "-v"]);
+            let told = format!("{}{}", asked.stdout, asked.stderr);
+            assert!(!told.contains(KEY) && !told.contains(NUMBER), "{told}");
+        }
+        let answered = ask(&desk, command, &["-v", "-v"]).exits(0);
+        assert!(!answered.stderr.contains(NUMBER), "{}", answered.stderr);
+        assert!(!answered.stdout.contains(KEY) && !answered.stderr.contains(KEY));
+    }
+}
+
+fn read(desk: &crate::support::Folder) -> String {
+    std::fs::read_to_string(desk.path("gateways.yaml")).expect("the profiles")
+}
