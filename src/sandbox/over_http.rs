@@ -183,7 +183,7 @@ async fn before_its_envelope_the_door_refuses_and_the_answer_before_it_arrives_w
     assert_eq!(answer.json()["success"], true);
     assert_eq!(header(&answer.head, "connection"), Some("close"));
     assert!(client.is_closed().await && idle.is_closed().await);
-    let refused = TcpStream::connect(address(&sandbox)).await.err().expect("refused");
+    let refused = TcpStream::connect(address(&sandbox)).await.expect_err("refused");
     assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     while TcpStream::connect(address(&sandbox)).await.is_err() {
         assert!(began.elapsed() < PATIENCE, "it listens again");
