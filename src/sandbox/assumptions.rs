@@ -1,5 +1,9 @@
 //! What the sandbox decides where the contract shows nothing.
 
+mod answers;
+mod outcomes;
+mod requests;
+
 /// A decision of the sandbox where the contract leaves something open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assumption {
@@ -11,253 +15,42 @@ pub struct Assumption {
     pub choice: &'static str,
     /// Why it does that.
     pub reason: &'static str,
-}
-
-const fn row(id: &'static str, what: &'static str, choice: &'static str, reason: &'static str) -> Assumption {
-    Assumption { id, what, choice, reason }
+    /// The keys of a scenario file that change it, separated by commas; empty if nothing does.
+    pub change: &'static str,
 }
 
 /// Every decision of the sandbox where the contract shows nothing.
-pub const ASSUMPTIONS: &[Assumption] = &[
-    // The request as a whole.
-    row(
-        "incorrect-request",
-        "the answer to a request without `Content-Type: application/json` or with a body that is no JSON (contract 4.1, 7)",
-        "HTTP 200, top-level `success` false and a text of the sandbox's own",
-        "the contract says 200 in every case including failure",
-    ),
-    row(
-        "order-of-checks",
-        "which error is told when several apply",
-        "Content-Type, size, JSON, key, `data`, types; nothing is executed unless all are right",
-        "each step needs the one before",
-    ),
-    row(
-        "unknown-type",
-        "a `type` that is missing or not in the list (contract 2.1)",
-        "`Invalid message type` for the whole envelope, as for `whatsapp`",
-        "the contract shows that answer for the only wrong type it names",
-    ),
-    row(
-        "empty-data",
-        "an envelope without operations (contract 8)",
-        "a top-level error of the sandbox's own text",
-        "at least one operation is required; no text is shown",
-    ),
-    row(
-        "body-limit",
-        "how large a request may be",
-        "8 MiB; a larger one is told so at top level",
-        "it bounds the memory of the sandbox",
-    ),
-    row(
-        "operations-limit",
-        "how many operations a request may hold",
-        "as many as fit into the body",
-        "no figure is shown",
-    ),
-    row(
-        "no-endpoint",
-        "a path that is no endpoint",
-        "HTTP 404 and a JSON error",
-        "it is outside the contract, and a wrong address should show",
-    ),
-    row("get", "a request that is no POST", "HTTP 200 and a top-level error", "the contract says 200 in every case"),
-    row(
-        "idle-connections",
-        "how long a connection may be silent",
-        "30 seconds",
-        "half-open connections would pile up otherwise",
-    ),
-    // Identifiers.
-    row(
-        "ids-repeat",
-        "whether an `id` may be used twice",
-        "it may; both messages are taken, and a status by that `id` tells of the later",
-        "a message sent twice has to show, and clients reuse identifiers",
-    ),
-    row(
-        "id-missing",
-        "an operation without `id`",
-        "it is served; where an `id` is told, the gateway's `msg_id` stands for it",
-        "clients leave it out and still read `id` from the answer",
-    ),
-    row(
-        "id-form",
-        "the form of an `id` in answers",
-        "as it was sent in results, a string in status records; `7`, `\"7\"` and `\"007\"` are one identifier",
-        "clients send strings with leading zeros and ask with numbers",
-    ),
-    row(
-        "msg-id",
-        "the form of `msg_id`",
-        "numbers that follow one another from 700000001",
-        "known clients read a number, and tests want the same each time",
-    ),
-    row(
-        "request-id",
-        "the form of `request_id`",
-        "`sandbox-` and ten digits that count up",
-        "the contract says only that it is a string",
-    ),
-    // Fields.
-    row(
-        "phone",
-        "which numbers are valid",
-        "5 to 15 digits, the first not 0, as a number or in a string; a plus sign is not",
-        "contract 4.3 shows digits only; no plan of numbers is shown",
-    ),
-    row(
-        "phones-joined",
-        "several numbers in one `phone`, joined by commas",
-        "one message for each; the result tells the first `msg_id` and all parts; one bad number refuses all; not for `hlr` and `call/otp`",
-        "clients send it, and the answer has one item per operation",
-    ),
-    row(
-        "sms-fields",
-        "the fields of `sms`",
-        "`sms_signature` and `sms_message` required; `sms_lifetime` (3600 to 259200 s), `short_link`, `hook` optional",
-        "the platform's public documentation",
-    ),
-    row(
-        "viber-fields",
-        "the values of `viber_type` and what each requires",
-        "text: message; image: image; text+link: message, button, link; text+image+link: all four; carousel: 2 to 5 cards with image, url and button",
-        "the platform's public documentation",
-    ),
-    row(
-        "viber-in-rcs-viber-sms",
-        "which Viber fields `rcs+viber+sms` requires",
-        "the same as `viber` alone",
-        "the message that falls back to Viber is an ordinary one",
-    ),
-    row("viber-lifetime", "the range of `viber_lifetime`", "60 to 172800 s", "the platform's public documentation"),
-    row(
-        "telegram-fields",
-        "the fields of `telegram`",
-        "`message`, a code of 4 to 8 digits; optional `telegram_lifetime` from 60 s, `hook`",
-        "the platform's public documentation",
-    ),
-    row(
-        "voice-fields",
-        "the fields of `voice` and of the `voice` stage",
-        "`message` (optional in a stage), `dtmf`, and `gender`, `language`, `name` beside it or in an object `voice`; any language and name",
-        "the contract shows one form and the platform the other",
-    ),
-    row(
-        "pipeline-stages",
-        "what the stages of a pipeline require where the contract says nothing",
-        "rcs: signature and message; viber: any `type`; whatsapp: nothing, not even its object; objects of channels that are not listed are ignored",
-        "contract 4.3 leaves WhatsApp unchecked; the rest is the least that makes a message",
-    ),
-    row(
-        "sender-names",
-        "which sender names are accepted",
-        "for SMS 3 to 11 Latin letters, digits, dots, dashes, underscores or spaces with at least one letter; any text for Viber and RCS",
-        "the rule of operators; a rehearsal knows no account's list",
-    ),
-    row(
-        "addresses",
-        "what counts as an address in images, links and hooks",
-        "http or https with a host",
-        "the contract says URL and nothing more",
-    ),
-    row("text-limits", "how long texts and captions may be", "any length", "the contract shows no limit"),
-    row(
-        "field-errors",
-        "the error of a field that is missing or wrong",
-        "`Please enter <field>` or `Error in <field>`, in the item",
-        "in the manner of the few texts that are shown",
-    ),
-    row("extra-properties", "properties that the contract does not name", "ignored", "contract 2.1 allows them"),
-    // Answers.
-    row(
-        "send-result-data",
-        "the member `data` of a send result",
-        "always 1",
-        "the platform's code for a message that was received",
-    ),
-    row(
-        "parts",
-        "`parts` of a message that is not a plain SMS",
-        "1, or the parts of the longest SMS among its stages",
-        "the dearest stage is what the gateway reserves",
-    ),
-    row(
-        "refused-id",
-        "the `data` of an item that failed",
-        "its `id` if one was sent",
-        "contract 7 shows it for one error",
-    ),
-    row(
-        "whatsapp-route",
-        "whether the account has a WhatsApp route",
-        "it has one for every number",
-        "without it no such campaign could be rehearsed",
-    ),
-    row(
-        "balance",
-        "how much money there is",
-        "1000000.123456 UAH, and nothing is charged",
-        "no prices are shown; amounts come with many decimals",
-    ),
-    row(
-        "senders",
-        "the account's sender names",
-        "one, `Sandbox`, with status `Checked`",
-        "every well-formed name is accepted anyway",
-    ),
-    row(
-        "code-call",
-        "the result of `call/otp`",
-        "`code` of four digits made from the `msg_id`, `price` 0.25",
-        "the platform's public documentation; the same in every run",
-    ),
-    row(
-        "lookup",
-        "the result of `hlr`",
-        "every number is reachable, not ported, and of one made-up Ukrainian operator",
-        "the record's form is public, its contents are a subscriber's",
-    ),
-    row(
-        "templates",
-        "the six template operations",
-        "an item error: not supported by this sandbox yet",
-        "the contract leaves most of their fields open",
-    ),
-    // Statuses.
-    row(
-        "life",
-        "what becomes of a message",
-        "QUEUED, and DELIVERED two seconds later",
-        "the contract shows no transitions; a final state soon lets a rehearsal end",
-    ),
-    row(
-        "status-type",
-        "the `type` of a combined message's status",
-        "the channel that is tried first",
-        "the webhook names single channels only",
-    ),
-    row(
-        "status-unknown",
-        "the status of a message that does not exist",
-        "an item error `Message not found`",
-        "clients expect an item with `success` false",
-    ),
-    row(
-        "status-by-msg-id",
-        "a `status` with `msg_id`",
-        "is answered, and wins over an `id` beside it",
-        "clients ask so, and a `msg_id` is never used twice",
-    ),
-    row(
-        "async-refusal",
-        "an operation that the asynchronous endpoint refuses",
-        "is a message with status REJECTED and the operation's type; on the synchronous endpoint the item tells, and no message is left",
-        "contract 4.2: results come from the webhook or from `status`",
-    ),
-    row("time-zone", "the offset of times", "+00:00, with milliseconds", "the contract says ISO 8601 with offset"),
-];
+pub const ASSUMPTIONS: &[Assumption] = &joined::<{ count() }>();
+
+const TABLES: [&[Assumption]; 3] = [requests::ROWS, answers::ROWS, outcomes::ROWS];
+
+const fn row(id: &'static str, what: &'static str, choice: &'static str, reason: &'static str) -> Assumption {
+    Assumption { id, what, choice, reason, change: "" }
+}
+
+impl Assumption {
+    const fn changed_by(self, change: &'static str) -> Self {
+        Self { change, ..self }
+    }
+}
+
+const fn count() -> usize {
+    TABLES[0].len() + TABLES[1].len() + TABLES[2].len()
+}
+
+const fn joined<const COUNT: usize>() -> [Assumption; COUNT] {
+    let mut all = [TABLES[0][0]; COUNT];
+    let (mut place, mut table, mut row) = (0, 0, 0);
+    while place < COUNT {
+        if row == TABLES[table].len() {
+            (table, row) = (table + 1, 0);
+        } else {
+            all[place] = TABLES[table][row];
+            (place, row) = (place + 1, row + 1);
+        }
+    }
+    all
+}
 
 #[cfg(test)]
 mod tests {
@@ -265,13 +58,39 @@ mod tests {
 
     use super::*;
 
+    /// The keys at the top of a scenario file.
+    const KEYS: [&str; 11] = [
+        "accounts",
+        "channels",
+        "charge_undelivered",
+        "exceptions",
+        "faults",
+        "prices",
+        "seed",
+        "speed",
+        "status",
+        "templates",
+        "webhooks",
+    ];
+
     #[test]
     fn every_assumption_has_a_name_of_its_own_and_says_something() {
         let ids: BTreeSet<_> = ASSUMPTIONS.iter().map(|assumption| assumption.id).collect();
         assert_eq!(ids.len(), ASSUMPTIONS.len());
-        for Assumption { id, what, choice, reason } in ASSUMPTIONS {
+        assert_eq!(ASSUMPTIONS.len(), TABLES.iter().map(|table| table.len()).sum::<usize>());
+        for Assumption { id, what, choice, reason, .. } in ASSUMPTIONS {
             assert!([id, what, choice, reason].iter().all(|text| !text.trim().is_empty()), "{id}");
             assert!(id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{id}");
         }
+    }
+
+    #[test]
+    fn every_key_of_a_scenario_changes_an_assumption_and_no_other_does() {
+        let changes = ASSUMPTIONS.iter().filter(|assumption| !assumption.change.is_empty());
+        let keys: BTreeSet<_> = changes
+            .flat_map(|assumption| assumption.change.split(", "))
+            .map(|key| key.split(['.', '[']).next().unwrap_or_default())
+            .collect();
+        assert_eq!(keys, KEYS.into());
     }
 }

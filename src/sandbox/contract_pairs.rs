@@ -55,21 +55,35 @@ fn fits(pattern: &Value, answer: &Value) -> bool {
     }
 }
 
+/// Every pair, under its file's name.
+fn pairs() -> Vec<(String, Pair)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/contract");
+    let paths = std::fs::read_dir(&folder).expect("the folder of pairs").map(|entry| entry.expect("an entry").path());
+    let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    files
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).expect("a file");
+            let pair = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            (path.display().to_string(), pair)
+        })
+        .collect()
+}
+
+/// The requests of all pairs, those that come first too, with their endpoints.
+pub(super) fn requests() -> Vec<(Endpoint, Value)> {
+    let pairs = pairs().into_iter();
+    pairs
+        .flat_map(|(_, pair)| pair.before.into_iter().chain([pair.request]).map(move |body| (pair.endpoint, body)))
+        .collect()
+}
+
 #[test]
 fn the_contracts_examples_are_answered_as_it_says() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/contract");
-    let mut seen = 0;
-    for entry in std::fs::read_dir(&folder).expect("the folder of pairs") {
-        let path = entry.expect("an entry").path();
-        if path.extension().is_none_or(|extension| extension != "json") {
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).expect("a file");
-        let pair: Pair = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let pairs = pairs();
+    assert!(pairs.len() > 50, "only {} pairs", pairs.len());
+    for (name, pair) in pairs {
         let answer = pair.answer();
-        let (name, section, response) = (path.display(), &pair.section, &pair.response);
+        let (section, response) = (&pair.section, &pair.response);
         assert!(fits(response, &answer), "{name} (contract {section})\nexpected {response}\nanswered {answer}");
-        seen += 1;
     }
-    assert!(seen > 20, "only {seen} pairs in {}", folder.display());
 }

@@ -59,6 +59,8 @@ mod over_http;
 #[cfg(test)]
 mod receiver;
 #[cfg(test)]
+mod rehearsals;
+#[cfg(test)]
 mod robustness;
 
 pub use assumptions::{ASSUMPTIONS, Assumption};

@@ -1,10 +1,16 @@
 //! The promise that any request gets an answer, whatever its bytes are.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
+use proptest::sample::Index;
 use serde_json::{Map, Value, json};
 
+use super::contract_pairs;
 use super::desk::Desk;
 use super::kind::Kind;
+use super::money::Money;
+use super::scenario;
 use crate::domain::Endpoint;
 
 /// The answer of a fresh platform, with its journal.
@@ -75,6 +81,8 @@ fn field() -> impl Strategy<Value = String> {
         "image",
         "auth",
         "data",
+        "name",
+        "template",
     ];
     prop_oneof![4 => prop::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => ".{0,6}"]
 }
@@ -93,7 +101,109 @@ fn endpoint() -> impl Strategy<Value = Endpoint> {
     prop_oneof![Just(Endpoint::Sync), Just(Endpoint::Async)]
 }
 
+/// The contract's requests.
+static REQUESTS: LazyLock<Vec<(Endpoint, Value)>> = LazyLock::new(contract_pairs::requests);
+
+/// A slip of a client, at some place of the body.
+#[derive(Clone, Debug)]
+enum Slip {
+    /// Another byte.
+    Byte(Index, u8),
+    /// The body ends there.
+    Cut(Index),
+    /// What follows comes twice.
+    Twice(Index),
+    /// Another value, before the body is written.
+    Replaced(Index, Value),
+}
+
+fn slip() -> impl Strategy<Value = Slip> {
+    prop_oneof![
+        1 => (any::<Index>(), any::<u8>()).prop_map(|(place, byte)| Slip::Byte(place, byte)),
+        1 => any::<Index>().prop_map(Slip::Cut),
+        1 => any::<Index>().prop_map(Slip::Twice),
+        6 => (any::<Index>(), any_json()).prop_map(|(place, value)| Slip::Replaced(place, value)),
+    ]
+}
+
+/// Every value in a body but the body itself, its key and its `data` array.
+fn values(body: &mut Value) -> Vec<&mut Value> {
+    let mut found = Vec::new();
+    let mut open: Vec<_> = body["data"].as_array_mut().into_iter().flatten().collect();
+    while let Some(value) = open.pop() {
+        let holds_others = value.as_array().is_some_and(|items| !items.is_empty())
+            || value.as_object().is_some_and(|fields| !fields.is_empty());
+        if !holds_others {
+            found.push(value);
+            continue;
+        }
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(fields) => open.extend(fields.values_mut()),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// A request with slips in it.
+fn slipped(mut body: Value, slips: &[Slip]) -> Vec<u8> {
+    for slip in slips {
+        if let Slip::Replaced(place, value) = slip {
+            let mut values = values(&mut body);
+            if !values.is_empty() {
+                let place = place.index(values.len());
+                *values[place] = value.clone();
+            }
+        }
+    }
+    let mut bytes = body.to_string().into_bytes();
+    for slip in slips {
+        let place = |place: &Index| if bytes.is_empty() { 0 } else { place.index(bytes.len()) };
+        match slip {
+            Slip::Byte(at, byte) => {
+                let at = place(at);
+                bytes.splice(at..(at + 1).min(bytes.len()), [*byte]);
+            }
+            Slip::Cut(at) => bytes.truncate(place(at)),
+            Slip::Twice(at) => bytes.extend_from_within(place(at)..),
+            Slip::Replaced(..) => {}
+        }
+    }
+    bytes
+}
+
+/// The most messages that a body can leave behind: one for each operation and each number in it.
+fn most_messages(body: &[u8]) -> usize {
+    body.iter().filter(|byte| b"{,".contains(byte)).count()
+}
+
 proptest! {
+    #[test]
+    fn a_request_with_slips_gets_an_answer_and_leaves_no_more_than_it_asked_for(
+        slips in prop::collection::vec(slip(), 1..4),
+        requests in prop::collection::vec(any::<Index>(), 1..4),
+    ) {
+        let mut desk = Desk::new();
+        let mut most = 0;
+        for request in requests {
+            let (endpoint, body) = request.get(&REQUESTS).clone();
+            let body = slipped(body, &slips);
+            prop_assert!(desk.post(endpoint, &body)["success"].is_boolean());
+            most += most_messages(&body);
+        }
+        let begun = desk.platform.messages.len();
+        prop_assert!(begun <= most && desk.platform.plans.len() <= most + 1);
+        // Whatever was taken comes to rest, and each webhook that it leaves is JSON with a status.
+        desk.wait(1_000_000_000);
+        prop_assert!(desk.webhooks().iter().all(|(_, _, body)| body["status"].is_string()));
+        prop_assert_eq!(desk.platform.messages.len(), begun);
+        prop_assert_eq!(desk.platform.next_due(), None);
+        let funds = &desk.platform.counts().funds;
+        prop_assert_eq!(funds.reserved, Money::ZERO);
+        prop_assert_eq!(funds.spent + funds.balance, scenario::Account::default().balance);
+    }
+
     #[test]
     fn any_bytes_get_an_answer(endpoint in endpoint(), body: Vec<u8>) {
         prop_assert!(post(endpoint, &body).0["success"].is_boolean());

@@ -1,0 +1,191 @@
+//! What is decided about what becomes of messages, and how it is told.
+
+use super::{Assumption, row};
+
+pub(super) const ROWS: &[Assumption] = &[
+    // What becomes of a message.
+    row(
+        "life",
+        "what becomes of a message",
+        "QUEUED, ACCEPTED half-way, and DELIVERED two seconds after it came",
+        "the contract shows no transitions; a final state soon lets a rehearsal end",
+    )
+    .changed_by("channels.<channel>.after"),
+    row(
+        "delivered",
+        "how many messages are delivered",
+        "all",
+        "a rehearsal without a scenario shows the way, not the losses",
+    )
+    .changed_by("channels.<channel>.delivered, exceptions"),
+    row(
+        "fails-as",
+        "the status of a message that is not delivered",
+        "UNDELIVERABLE, or what the last channel of a fallback says",
+        "the platform's list has it, and it says the least",
+    )
+    .changed_by("channels.<channel>.fails_as, exceptions"),
+    row(
+        "fallback",
+        "when the next channel of a fallback is tried",
+        "as soon as the one before failed or its lifetime ended",
+        "the contract says only that delivery falls back",
+    ),
+    row(
+        "lifetime",
+        "the lifetime of a channel that names none, and its end",
+        "172800 s for every channel; a message that would be delivered later is EXPIRED",
+        "contract 8 shows that default for RCS",
+    ),
+    row(
+        "read",
+        "which messages are read",
+        "all that are delivered by Viber, RCS, Telegram and WhatsApp, three seconds later; READ is never told of SMS and voice",
+        "those channels know it",
+    )
+    .changed_by("channels.<channel>.read, channels.<channel>.read_after"),
+    row(
+        "replied",
+        "which messages are replied to",
+        "none",
+        "a reply is a person's choice",
+    )
+    .changed_by("channels.<channel>.reply"),
+    row(
+        "transitions",
+        "which statuses follow which",
+        "QUEUED, ACCEPTED for each channel that is tried, then a failure or DELIVERED, READ, REPLIED; none comes back",
+        "contract 3 shows no transitions",
+    ),
+    row(
+        "chance",
+        "who belongs to a share",
+        "drawn from the seed and the number, so that the same numbers fare the same in every run",
+        "a rehearsal has to be repeatable",
+    )
+    .changed_by("seed"),
+    row(
+        "clock",
+        "how fast time passes for messages",
+        "as on the wall; a rehearsal does not wait",
+        "a lifetime of days can be rehearsed at a higher speed",
+    )
+    .changed_by("speed"),
+    row(
+        "faults",
+        "what goes wrong",
+        "nothing",
+        "what nobody asks for would only surprise",
+    )
+    .changed_by("faults"),
+    // Statuses.
+    row(
+        "status-type",
+        "the `type` of a combined message's status",
+        "the channel that is tried, or that was tried last",
+        "the webhook names single channels only",
+    ),
+    row(
+        "status-unknown",
+        "the status of a message that does not exist",
+        "an item error `Message not found`",
+        "clients expect an item with `success` false",
+    ),
+    row(
+        "status-by-msg-id",
+        "a `status` with `msg_id`",
+        "is answered, and wins over an `id` beside it",
+        "clients ask so, and a `msg_id` is never used twice",
+    ),
+    row(
+        "status-lag",
+        "how soon `status` knows a message",
+        "at once",
+        "clients ask in the request right after the send",
+    )
+    .changed_by("status.lag"),
+    row(
+        "status-blind",
+        "whether `status` tells the truth",
+        "it does",
+        "nothing says that it does not",
+    )
+    .changed_by("status.blind"),
+    row(
+        "async-refusal",
+        "an operation that the asynchronous endpoint refuses",
+        "is a message with status REJECTED and the operation's type, and a webhook to its `hook` if that is usable; on the synchronous endpoint the item tells, and no message is left",
+        "contract 4.2, 6.5 and 7",
+    ),
+    row(
+        "time-zone",
+        "the offset of times",
+        "+00:00, with milliseconds",
+        "the contract says ISO 8601 with offset",
+    ),
+    // Webhooks.
+    row(
+        "webhook-hooks",
+        "which operations keep a `hook`",
+        "every message: besides those of contract 6.3 also `sms`, `telegram`, `viber+sms` and `voice`",
+        "the platform's public documentation; the payload has fields of voice",
+    ),
+    row(
+        "webhook-states",
+        "which statuses are told",
+        "DELIVERED, READ, REPLIED and every failure, each in a webhook of its own; `success` is true for the first three",
+        "contract 2.4 and 6.2: once the message is in a final state, and READ occurs",
+    ),
+    row(
+        "webhook-pipeline",
+        "where a pipeline's statuses go",
+        "to the account's notification address, and nowhere without one; a refusal on the asynchronous endpoint goes to `hook`",
+        "contract 6.4 and 6.5",
+    )
+    .changed_by("webhooks.async_pipeline, accounts[].notify"),
+    row(
+        "webhook-rejected",
+        "which refusals are told",
+        "those of messages on the asynchronous endpoint, for any reason, at once",
+        "contract 7; the synchronous answer tells its own",
+    ),
+    row(
+        "webhook-ids",
+        "the identifiers of a webhook",
+        "strings; without an `id` the `msg_id` stands for it",
+        "contract 2.4",
+    ),
+    row(
+        "webhook-type",
+        "the `type` of a webhook",
+        "the channel that is tried, `telegram` and `whatsapp` too; of a refused message the operation's type",
+        "a webhook about nothing would help nobody",
+    ),
+    row(
+        "webhook-error",
+        "the `error` of a webhook",
+        "`Not delivered`, `Lifetime ended before delivery`, or the item's error for a refusal",
+        "contract 2.4 says only that it is the reason",
+    ),
+    row(
+        "webhook-voice",
+        "`reply` and `duration` of a call",
+        "twelve seconds, no digit; both only if the call was delivered",
+        "a digit is a person's choice",
+    )
+    .changed_by("channels.voice.digit, channels.voice.duration"),
+    row(
+        "webhook-replies",
+        "`replies` of a webhook",
+        "one item with `datetime` and `message` when the status is REPLIED, else absent",
+        "contract 2.4; nobody replies with media here",
+    )
+    .changed_by("channels.<channel>.reply"),
+    row(
+        "webhook-retry",
+        "what follows a webhook that is not answered with 200",
+        "it is tried again after 1, 3, 5, 10, 15, 20, 30, 60 and 120 minutes, then given up",
+        "the habit of similar gateways",
+    )
+    .changed_by("webhooks.retry"),
+];
