@@ -12,3 +12,4 @@ mod examples;
 mod house;
 mod inputs;
 mod recovery;
+mod sandbox;

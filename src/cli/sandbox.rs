@@ -22,7 +22,7 @@ pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, 
     }
     let mut interrupt = signals::listen().map_err(|error| Failure::new(exit::BUG, error.to_string()))?;
     let journal = args.journal.map_or(Journal::Nowhere, Journal::File);
-    let settings = Settings { listen: args.listen, key: args.key.clone().into(), journal };
+    let settings = Settings { listen: args.listen, key: args.key.clone().into(), journal, ..Settings::default() };
     let sandbox = Sandbox::start(settings)
         .await
         .map_err(|error| Failure::wrong(format!("the sandbox cannot start on {}: {error}", args.listen)))?;

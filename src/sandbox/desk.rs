@@ -1,6 +1,7 @@
 //! For tests: a platform with its journal in memory, at a clock that stands until it is moved.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -30,7 +31,7 @@ impl Desk {
     pub(super) fn playing(scenario: Scenario) -> Self {
         let sink = Sink::open(&Journal::Memory).expect("memory");
         let keys = Keys::of(&scenario, &"sandbox".into());
-        Self { platform: Platform::new(scenario), now: Timestamp::UNIX_EPOCH, keys, sink }
+        Self { platform: Platform::new(Arc::new(scenario)), now: Timestamp::UNIX_EPOCH, keys, sink }
     }
 
     /// The answer to a body.
@@ -68,13 +69,18 @@ impl Desk {
     pub(super) fn wait(&mut self, millis: u64) {
         self.now += Duration::from_millis(millis);
         let mut lines = self.sink.lines().expect("whole");
-        self.platform.advance(self.now, &mut lines);
+        assert!(!self.platform.advance(self.now, usize::MAX, &mut lines));
         assert!(self.sink.write(&lines));
     }
 
     /// The webhooks that are due, each with its number, address and payload.
     pub(super) fn webhooks(&mut self) -> Vec<(u64, String, Value)> {
-        let posts = self.platform.due_posts().into_iter();
+        self.webhooks_for(usize::MAX)
+    }
+
+    /// Those of them for which there is room.
+    pub(super) fn webhooks_for(&mut self, room: usize) -> Vec<(u64, String, Value)> {
+        let posts = self.platform.due_posts(room).into_iter();
         posts
             .map(|post| (post.webhook, post.url.to_string(), serde_json::from_slice(&post.body).expect("JSON")))
             .collect()

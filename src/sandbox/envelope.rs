@@ -60,6 +60,13 @@ pub(super) struct Envelope {
     pub items: Vec<Item>,
 }
 
+impl Envelope {
+    /// Whether any of its operations reaches for a phone; only then is it counted for faults.
+    pub(super) fn holds_sends(&self) -> bool {
+        self.items.iter().any(|item| item.kind.reaches_a_phone())
+    }
+}
+
 /// Reads a request.
 ///
 /// The steps come in the order in which a reader needs them: header, form, key, operations.

@@ -34,16 +34,20 @@ impl Events {
 }
 
 impl Platform {
-    /// Executes every event that is due up to `now`, in the order of time.
+    /// Executes at most `limit` events that are due up to `now`, in the order of time; tells whether more are.
     ///
     /// Time never runs backwards: an earlier `now` changes nothing.
-    pub(super) fn advance(&mut self, now: Timestamp, lines: &mut Lines) {
+    pub(super) fn advance(&mut self, now: Timestamp, limit: usize, lines: &mut Lines) -> bool {
         let now = Moment::of(now);
-        while let Some((due, index)) = self.events.take_due(now) {
+        for _ in 0..limit {
+            let Some((due, index)) = self.events.take_due(now) else {
+                self.now = self.now.max(now);
+                return false;
+            };
             self.now = self.now.max(due);
             self.step(index, lines);
         }
-        self.now = self.now.max(now);
+        true
     }
 
     /// When the next event or webhook is due; it may be past.
@@ -52,11 +56,18 @@ impl Platform {
         event.into_iter().chain(self.outbox.next_due()).min().map(Moment::timestamp)
     }
 
-    /// Advances until no message moves any more, and tells the time then. Webhooks wait to be taken.
-    pub(super) fn run_out(&mut self, lines: &mut Lines) -> Timestamp {
-        while let Some((due, _)) = self.events.next() {
-            self.advance(due.timestamp(), lines);
+    /// Executes at most `limit` events whenever they are due; tells whether any is left. Webhooks wait to be taken.
+    pub(super) fn run_out(&mut self, limit: usize, lines: &mut Lines) -> bool {
+        for _ in 0..limit {
+            let Some((due, index)) = self.events.take_due(Moment::END) else { return false };
+            self.now = self.now.max(due);
+            self.step(index, lines);
         }
+        true
+    }
+
+    /// How far virtual time has come.
+    pub(super) fn now(&self) -> Timestamp {
         self.now.timestamp()
     }
 

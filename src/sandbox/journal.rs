@@ -9,6 +9,10 @@
 //! for the operation if it has none: `at`, `envelope`, `index` (in `data`, from 0), `type`, `id`
 //! (as sent), `phone` (digits), `msg_id`, `parts`, `success` and `error`.
 //!
+//! `"event":"fault"` has `at`, `envelope` and `fault`, its name in a scenario, and stands behind the envelope
+//! whose answer it spoils. `refused` and `closed` stand behind the one after whose answer the door acts, and
+//! under the number 0 if it acts before the first. Errors of items and faults of webhooks show in their own lines.
+//!
 //! The other events have `at` and `msg_id` and are about one message:
 //!
 //! - `"event":"status"`: `id` (as sent), `type` (the channel) and `status`, for each change after the intake;
@@ -88,6 +92,14 @@ pub(super) struct OperationLine<'a> {
     pub error: Option<&'a str>,
 }
 
+/// A fault of the scenario was played.
+#[derive(Serialize)]
+pub(super) struct FaultLine {
+    pub at: Moment,
+    pub envelope: u64,
+    pub fault: &'static str,
+}
+
 /// A message's status changed.
 #[derive(Serialize)]
 pub(super) struct StatusLine<'a> {
@@ -151,6 +163,7 @@ fn digits<S: Serializer>(phone: &Option<Phone>, serializer: S) -> Result<S::Ok, 
 pub(super) enum Line<'a> {
     Envelope(EnvelopeLine<'a>),
     Operation(OperationLine<'a>),
+    Fault(FaultLine),
     Status(StatusLine<'a>),
     Charge(ChargeLine),
     Webhook(WebhookLine<'a>),

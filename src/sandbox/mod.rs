@@ -17,16 +17,20 @@ mod answer;
 mod assumptions;
 mod chance;
 mod client_id;
+mod clock;
 mod connections;
 mod counts;
+mod doorway;
 mod envelope;
 mod events;
+mod faults;
 mod fields;
 mod inquiries;
 mod intake;
 mod journal;
 mod kind;
 mod life;
+mod live;
 mod lookup;
 mod messages;
 mod moment;
@@ -34,19 +38,26 @@ mod money;
 mod operation;
 mod plan;
 mod platform;
+mod posting;
 mod reaction;
 mod refusal;
 mod scenario;
 mod server;
 mod shell;
+mod spoil;
 mod stages;
 mod templates;
+mod ticker;
 mod webhooks;
 
 #[cfg(test)]
 mod contract_pairs;
 #[cfg(test)]
 mod desk;
+#[cfg(test)]
+mod over_http;
+#[cfg(test)]
+mod receiver;
 #[cfg(test)]
 mod rehearsals;
 #[cfg(test)]
@@ -56,6 +67,7 @@ pub use assumptions::{ASSUMPTIONS, Assumption};
 pub use counts::{ChannelTally, Counts, Funds, Tally};
 pub use journal::Journal;
 pub use money::{Money, NoAmount};
+pub use posting::Hooks;
 pub use scenario::{
     Account, Behaviour, Behaviours, Blindness, Effect, Exception, Fault, Prices, Read, Reply, Scenario, SenderStatus,
     WebhookFault, Webhooks, When,

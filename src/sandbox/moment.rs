@@ -16,6 +16,8 @@ pub(super) struct Moment(i64);
 impl Moment {
     /// Before everything that happens.
     pub(super) const BEGINNING: Moment = Moment(i64::MIN);
+    /// After everything that happens.
+    pub(super) const END: Moment = Moment(i64::MAX);
 
     /// The moment at or just before a timestamp.
     pub(super) fn of(timestamp: Timestamp) -> Self {

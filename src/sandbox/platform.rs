@@ -1,9 +1,10 @@
 //! The emulated platform: a state machine that executes operations. No I/O, no clock of its own.
 //!
 //! This file takes envelopes apart and keeps the order; what one operation does stands in `intake`
-//! and `inquiries`, what happens later in `events` and `webhooks`.
+//! and `inquiries`, what happens later in `events` and `webhooks`, what goes wrong in `spoil`.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -12,7 +13,7 @@ use super::answer::{Answer, Payload, ResultItem};
 use super::counts::{Counts, Funds};
 use super::envelope::{Envelope, Rejection};
 use super::events::Events;
-use super::journal::{ChargeLine, EnvelopeLine, Line, Lines, OperationLine, Reason};
+use super::journal::{ChargeLine, EnvelopeLine, FaultLine, Line, Lines, OperationLine, Reason};
 use super::messages::{Messages, msg_id};
 use super::moment::Moment;
 use super::money::Money;
@@ -21,6 +22,7 @@ use super::plan::Plans;
 use super::reaction::{Reaction, Wire};
 use super::refusal::Refusal;
 use super::scenario::Scenario;
+use super::spoil;
 use super::webhooks::Outbox;
 use crate::domain::Endpoint;
 
@@ -35,7 +37,7 @@ pub(super) struct Arrival {
 
 /// Everything that the gateway knows.
 pub(super) struct Platform {
-    pub(super) scenario: Scenario,
+    pub(super) scenario: Arc<Scenario>,
     pub(super) accounts: Vec<Account>,
     pub(super) plans: Plans,
     pub(super) messages: Messages,
@@ -60,6 +62,13 @@ pub(super) struct Origin {
     pub request: Option<u32>,
     /// The envelope's number among those that hold sends.
     pub envelope: u32,
+}
+
+impl Origin {
+    /// The endpoint that the envelope came to.
+    pub(super) fn endpoint(self) -> Endpoint {
+        if self.request.is_some() { Endpoint::Async } else { Endpoint::Sync }
+    }
 }
 
 /// What an operation did.
@@ -90,7 +99,7 @@ impl From<Result<Payload, Refusal>> for Outcome {
 
 impl Platform {
     /// The gateway of a scenario at its beginning.
-    pub(super) fn new(scenario: Scenario) -> Self {
+    pub(super) fn new(scenario: Arc<Scenario>) -> Self {
         let accounts: Vec<_> = scenario.accounts.iter().cloned().map(Account::new).collect();
         let mut funds = Funds::default();
         for account in &accounts {
@@ -119,21 +128,25 @@ impl Platform {
         envelope: Result<Envelope, Rejection>,
         lines: &mut Lines,
     ) -> Reaction {
-        self.advance(arrival.at, lines);
+        self.advance(arrival.at, usize::MAX, lines);
         self.envelopes += 1;
         let line = EnvelopeLine::received(self.now, self.envelopes, arrival.endpoint.name(), arrival.remote);
-        let answer = match envelope {
+        match envelope {
             Err(Rejection { error, operations }) => {
                 self.counts.refused_envelopes += 1;
                 lines.push(&Line::Envelope(EnvelopeLine { operations, error: Some(error), ..line }));
-                Answer::refused(error)
+                Reaction { answer: Answer::refused(error), wire: Wire::default() }
             }
             Ok(envelope) => {
                 let origin = self.origin(&envelope, arrival.endpoint);
-                self.accept(envelope, origin, line, lines)
+                self.play(envelope, origin, line, lines)
             }
-        };
-        Reaction { answer, wire: Wire::default() }
+        }
+    }
+
+    /// Writes the name of a fault that is there before the first envelope.
+    pub(super) fn open_with(&mut self, fault: &'static str, at: Timestamp, lines: &mut Lines) {
+        lines.push(&Line::Fault(FaultLine { at: Moment::of(at), envelope: self.envelopes, fault }));
     }
 
     /// What was taken and refused so far, and what became of it.
@@ -143,8 +156,7 @@ impl Platform {
 
     /// Numbers an envelope.
     fn origin(&mut self, envelope: &Envelope, endpoint: Endpoint) -> Origin {
-        let holds_sends = envelope.items.iter().any(|item| item.kind.reaches_a_phone());
-        self.sends = self.sends.saturating_add(holds_sends.into());
+        self.sends = self.sends.saturating_add(envelope.holds_sends().into());
         let request = match endpoint {
             Endpoint::Sync => None,
             Endpoint::Async => {
@@ -155,15 +167,41 @@ impl Platform {
         Origin { account: envelope.account, at: self.now, request, envelope: self.sends }
     }
 
-    fn accept(&mut self, envelope: Envelope, origin: Origin, line: EnvelopeLine, lines: &mut Lines) -> Answer {
+    /// Executes an envelope and spoils its answer, as far as the scenario says so.
+    fn play(&mut self, envelope: Envelope, origin: Origin, line: EnvelopeLine, lines: &mut Lines) -> Reaction {
+        let scenario = Arc::clone(&self.scenario);
+        let faults = spoil::faults_of(&scenario, &envelope, origin);
+        let answer = if faults.executed {
+            let (results, request_id) = self.accept(envelope, origin, line, lines);
+            // The asynchronous endpoint tells nothing of the operations (contract 4.2).
+            request_id.map_or_else(|| Answer::results(spoil::spoilt(results, &faults.items)), Answer::queued)
+        } else {
+            self.counts.refused_envelopes += 1;
+            // A page stands in the answer's place; this is for the journal.
+            let error = faults.refusal.unwrap_or("Not executed");
+            let line = EnvelopeLine { operations: envelope.items.len(), error: Some(error), ..line };
+            lines.push(&Line::Envelope(line));
+            Answer::refused(error.to_owned())
+        };
+        for fault in faults.fired {
+            lines.push(&Line::Fault(FaultLine { at: origin.at, envelope: self.envelopes, fault }));
+        }
+        Reaction { answer, wire: faults.wire }
+    }
+
+    fn accept(
+        &mut self,
+        envelope: Envelope,
+        origin: Origin,
+        line: EnvelopeLine,
+        lines: &mut Lines,
+    ) -> (Vec<ResultItem>, Option<String>) {
         self.counts.envelopes += 1;
         let request_id = origin.request.map(request_id);
         let operations = envelope.items.len();
         let line = EnvelopeLine { operations, accepted: true, request_id: request_id.as_deref(), ..line };
         lines.push(&Line::Envelope(line));
-        let results = self.execute_all(envelope.items, origin, lines);
-        // The asynchronous endpoint tells nothing of the operations (contract 4.2).
-        request_id.map_or_else(|| Answer::results(results), Answer::queued)
+        (self.execute_all(envelope.items, origin, lines), request_id)
     }
 
     /// Executes each item for itself and in order.
@@ -179,8 +217,9 @@ impl Platform {
     }
 
     fn execute(&mut self, item: &Item, origin: Origin) -> Outcome {
-        let done = match &item.operation {
-            Err(refusal) => Err(refusal.clone()),
+        let operation = item.operation.as_ref().map_err(Refusal::clone);
+        let done = match operation.and_then(|operation| self.let_through(item, origin).map(|()| operation)) {
+            Err(refusal) => Err(refusal),
             Ok(Operation::Balance) => Ok(self.balance(origin).into()),
             Ok(Operation::Senders) => Ok(self.senders(origin).into()),
             Ok(Operation::Status(question)) => Ok(self.status(question, origin).into()),

@@ -24,6 +24,11 @@ impl Refusal {
     /// The account has as many templates as it may have.
     pub(super) const TOO_MANY_TEMPLATES: Refusal = Refusal(Cow::Borrowed("Too many templates"));
 
+    /// The scenario's own words.
+    pub(super) fn in_words(error: &str) -> Self {
+        Refusal(error.to_owned().into())
+    }
+
     /// A required field is missing or blank.
     pub(super) fn missing(field: &str) -> Self {
         Refusal(format!("Please enter {field}").into())

@@ -5,33 +5,44 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use secrecy::SecretString;
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
 
-use super::connections::{self, Timeouts};
+use super::connections::{self, Orders, Timeouts};
 use super::counts::Counts;
+use super::doorway::Doorway;
+use super::faults;
 use super::journal::{Journal, Sink};
+use super::live::Live;
+use super::posting::{Courier, Hooks};
+use super::scenario::Scenario;
 use super::shell::{self, Shell};
+use super::ticker;
 
 /// How a sandbox is started.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where to listen; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// The key that opens it, the contract's `auth`.
+    /// The key that opens the first account without one of its own, the contract's `auth`.
     pub key: SecretString,
     /// Where its journal goes.
     pub journal: Journal,
+    /// What it plays.
+    pub scenario: Arc<Scenario>,
+    /// Where webhooks may go.
+    pub hooks: Hooks,
 }
 
 impl Default for Settings {
-    /// A free port on loopback, the key `sandbox`, no journal.
+    /// A free port on loopback, the key `sandbox`, no journal, the default scenario, webhooks to this machine only.
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             key: SecretString::from("sandbox"),
             journal: Journal::Nowhere,
+            scenario: Arc::default(),
+            hooks: Hooks::Loopback,
         }
     }
 }
@@ -39,13 +50,15 @@ impl Default for Settings {
 /// A running sandbox. Dropping it stops it too, without waiting for the requests under way.
 pub struct Sandbox {
     address: SocketAddr,
-    shell: Arc<Shell>,
+    key: SecretString,
+    live: Arc<Live>,
+    timeouts: Timeouts,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
 }
 
 impl Sandbox {
-    /// Starts a sandbox; it answers once this returns.
+    /// Starts a sandbox; it answers once this returns, unless its scenario begins with a door that is shut.
     ///
     /// # Errors
     /// If the address cannot be listened on or the journal cannot be opened; the text says which.
@@ -53,18 +66,32 @@ impl Sandbox {
         Self::start_with(settings, Timeouts::default()).await
     }
 
-    async fn start_with(settings: Settings, timeouts: Timeouts) -> io::Result<Self> {
-        let Settings { listen, key, journal } = settings;
+    pub(super) async fn start_with(settings: Settings, timeouts: Timeouts) -> io::Result<Self> {
+        let Settings { listen, key, journal, scenario, hooks } = settings;
         let sink = Sink::open(&journal)?;
-        let listener = TcpListener::bind(listen)
-            .await
+        let courier = Courier::new(hooks).map_err(io::Error::other)?;
+        let mut doorway = Doorway::open(listen)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on `{listen}`: {error}")))?;
-        let address = listener.local_addr()?;
-        let shell = Arc::new(Shell::new(&key, sink, timeouts.body));
+        let address = doorway.address();
+        let live = Arc::new(Live::new(Arc::clone(&scenario), &key, sink));
+        let (door, fault) = faults::first_door(&scenario);
+        if let Some(fault) = fault {
+            doorway.act(door);
+            live.open_with(fault);
+        }
+        let (doors, orders) = mpsc::unbounded_channel();
         let (stop, stopped) = oneshot::channel();
-        let app = shell::router(Arc::clone(&shell));
-        let serving = tokio::spawn(connections::serve(listener, app, timeouts, stopped));
-        Ok(Self { address, shell, stop, serving })
+        let app = shell::router(Arc::new(Shell { live: Arc::clone(&live), body_timeout: timeouts.body, doors }));
+        let time = ticker::keep_time(Arc::clone(&live), courier);
+        let serving = tokio::spawn(async move {
+            // Time stands still, and webhooks end, once nobody is served any more.
+            let mut ticking = JoinSet::new();
+            ticking.spawn(time);
+            connections::serve(doorway, app, timeouts, Orders { doors: orders, stop: stopped }).await;
+        });
+        let first = scenario.accounts.first().and_then(|account| account.key.as_deref());
+        let key = first.map_or(key, SecretString::from);
+        Ok(Self { address, key, live, timeouts, stop, serving })
     }
 
     /// The synchronous API's base address: its path is `{base_url}/api/json.php` (contract 4.1).
@@ -79,16 +106,30 @@ impl Sandbox {
         self.base_url()
     }
 
-    /// What it took and refused so far.
+    /// The key that opens the first account.
+    #[must_use]
+    pub fn key(&self) -> &SecretString {
+        &self.key
+    }
+
+    /// What it took and refused so far, and what became of it.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.shell.counts()
+        self.live.counts()
     }
 
     /// The lines of its journal, if that is in memory; empty otherwise.
     #[must_use]
     pub fn journal(&self) -> String {
-        self.shell.remembered()
+        self.live.remembered()
+    }
+
+    /// Lets everything that will become of the messages become of them now.
+    ///
+    /// Webhooks are sent too, with all their tries; their receivers are waited for at most five seconds.
+    pub async fn run_out(&self) -> Counts {
+        self.live.run_out(self.timeouts.receivers).await;
+        self.live.counts()
     }
 
     /// Stops listening, lets the requests under way end for at most five seconds, then closes everything.

@@ -1,37 +1,36 @@
-//! HTTP around the platform: bytes in, bytes out.
+//! HTTP around the platform: bytes in, bytes out, and what happens to them on the wire.
 //!
 //! It must not know what an operation is; every answer about one comes from the platform.
 
+use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Request as HttpRequest, State};
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{Method, StatusCode};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use futures_util::StreamExt;
-use jiff::Timestamp;
-use secrecy::SecretString;
+use futures_util::{StreamExt, stream};
+use tokio::sync::{mpsc, oneshot};
 
 use super::answer::Answer;
-use super::counts::Counts;
-use super::envelope::{self, BODY_LIMIT, Keys, Request};
-use super::journal::Sink;
-use super::platform::{Arrival, Platform};
-use super::scenario::Scenario;
+use super::connections::{DoorOrder, NeverGiven};
+use super::envelope::{BODY_LIMIT, Request};
+use super::live::Live;
+use super::reaction::{Door, Loss, Page, Reaction, Wire};
 use crate::domain::Endpoint;
 
-/// What all connections share.
+/// What all requests share.
 pub(super) struct Shell {
-    keys: Keys,
+    pub live: Arc<Live>,
     /// How long a body may take to arrive.
-    body_timeout: Duration,
-    /// Together, so that the journal's order is the order of execution.
-    core: Mutex<(Platform, Sink)>,
+    pub body_timeout: Duration,
+    /// To those who hold the door.
+    pub doors: mpsc::UnboundedSender<DoorOrder>,
 }
 
 /// A body as far as it arrived.
@@ -39,47 +38,6 @@ enum Arrived {
     Whole(Vec<u8>),
     TooLarge,
     TooLate,
-}
-
-impl Shell {
-    /// A platform that opens to `key` and writes to `sink`.
-    pub(super) fn new(key: &SecretString, sink: Sink, body_timeout: Duration) -> Self {
-        let scenario = Scenario::default();
-        Self { keys: Keys::of(&scenario, key), body_timeout, core: Mutex::new((Platform::new(scenario), sink)) }
-    }
-
-    /// What was taken and refused so far.
-    pub(super) fn counts(&self) -> Counts {
-        self.core().0.counts().clone()
-    }
-
-    /// The lines of a journal in memory.
-    pub(super) fn remembered(&self) -> String {
-        self.core().1.remembered()
-    }
-
-    /// Executes a request; its journal is written before the answer is known to anybody.
-    fn execute(&self, endpoint: Endpoint, remote: SocketAddr, request: Request) -> (StatusCode, Answer) {
-        let envelope = envelope::read(request, &self.keys);
-        let mut core = self.core();
-        let (platform, sink) = &mut *core;
-        // The clock is read under the lock, so that times never run backwards in the journal.
-        let arrival = Arrival { endpoint, remote, at: Timestamp::now() };
-        let answer = sink.lines().and_then(|mut lines| {
-            let answer = platform.handle(arrival, envelope, &mut lines).answer;
-            sink.write(&lines).then_some(answer)
-        });
-        // Not the contract's status 200: whether it was executed is unknown, and the client has to see that.
-        answer.map_or_else(
-            || (StatusCode::INTERNAL_SERVER_ERROR, Answer::refused("The journal of the sandbox cannot be written")),
-            |answer| (StatusCode::OK, answer),
-        )
-    }
-
-    fn core(&self) -> MutexGuard<'_, (Platform, Sink)> {
-        // A panic under the lock would be a bug; the counts and the journal are then worth more than their doubt.
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Both endpoints on one port (contract 4.1 and 4.2).
@@ -108,8 +66,95 @@ async fn answer(
         Arrived::TooLarge => None,
         Arrived::TooLate => return json(StatusCode::OK, &Answer::refused("The request did not arrive in time")),
     };
-    let (status, answer) = shell.execute(endpoint, remote, Request { content_type, body });
-    json(status, &answer)
+    match shell.live.execute(endpoint, remote, Request { content_type, body }).await {
+        Some(reaction) => shell.give(reaction).await,
+        // Not the contract's status 200: whether it was executed is unknown, and the client has to see that.
+        None => {
+            let broken = Answer::refused("The journal of the sandbox cannot be written");
+            json(StatusCode::INTERNAL_SERVER_ERROR, &broken)
+        }
+    }
+}
+
+impl Shell {
+    /// The answer as the wire lets it through.
+    async fn give(self: Arc<Self>, reaction: Reaction) -> Response {
+        let Reaction { answer, wire } = reaction;
+        if wire == Wire::default() {
+            return json(StatusCode::OK, &answer);
+        }
+        let loss = wire.loss;
+        let whole = wire.page.as_ref().map_or_else(|| Told::answer(&answer), Told::page);
+        // On its own: a client that hangs up does not change what happens at the door.
+        let passed = tokio::spawn(async move {
+            tokio::time::sleep(wire.delay).await;
+            self.hold_door(wire.door).await;
+        });
+        // It neither panics nor is it ended before the connection is.
+        let _ = passed.await;
+        match loss {
+            None => whole.whole(),
+            Some(Loss::Truncated) => whole.half(),
+            Some(Loss::Dropped) => (Extension(NeverGiven), StatusCode::OK).into_response(),
+        }
+    }
+
+    /// Has the door do something, and waits until it is done.
+    async fn hold_door(&self, door: Door) {
+        if door != Door::Open {
+            let (done, told) = oneshot::channel();
+            // When nobody holds the door any more, the sandbox is stopping: it is shut anyway.
+            let _ = self.doors.send(DoorOrder { door, done });
+            let _ = told.await;
+        }
+    }
+}
+
+/// An answer in bytes.
+struct Told {
+    status: StatusCode,
+    content_type: &'static str,
+    retry_after: Option<Duration>,
+    body: Vec<u8>,
+}
+
+impl Told {
+    fn answer(answer: &Answer) -> Self {
+        Self { status: StatusCode::OK, content_type: "application/json", retry_after: None, body: answer.to_json() }
+    }
+
+    fn page(page: &Page) -> Self {
+        let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let title = format!("{} {}", status.as_u16(), status.canonical_reason().unwrap_or("Error"));
+        let body = format!(
+            "<!DOCTYPE html>\n<html>\n<head><title>{title}</title></head>\n<body><h1>{title}</h1></body>\n</html>\n"
+        );
+        Self { status, content_type: "text/html; charset=utf-8", retry_after: page.retry_after, body: body.into() }
+    }
+
+    fn whole(self) -> Response {
+        let mut response = (self.status, [(CONTENT_TYPE, self.content_type)], self.body).into_response();
+        if let Some(wait) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait.as_secs()));
+        }
+        response
+    }
+
+    /// All of its head, half of its body, and the end of the connection.
+    fn half(mut self) -> Response {
+        let length = self.body.len();
+        self.body.truncate(length / 2);
+        let half = std::mem::take(&mut self.body);
+        let mut response = self.whole();
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+        let broken = async {
+            // What came before leaves while this is not ready.
+            tokio::task::yield_now().await;
+            Err(io::Error::from(io::ErrorKind::ConnectionAborted))
+        };
+        *response.body_mut() = Body::from_stream(stream::iter([Ok(half)]).chain(stream::once(broken)));
+        response
+    }
 }
 
 async fn no_endpoint() -> Response {
@@ -137,5 +182,5 @@ async fn read_body(body: Body) -> Arrived {
 }
 
 fn json(status: StatusCode, answer: &Answer) -> Response {
-    (status, [(CONTENT_TYPE, "application/json")], answer.to_json()).into_response()
+    Told { status, ..Told::answer(answer) }.whole()
 }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::client_id::ClientId;
+use super::faults;
 use super::journal::{Line, Lines, WebhookLine};
 use super::life::{Failure, Standing, State};
 use super::messages::{Message, msg_id};
@@ -17,11 +18,8 @@ use super::moment::Moment;
 use super::platform::{Platform, request_id};
 use super::reaction::{Post, Posted};
 use super::refusal::Refusal;
-use super::scenario::Behaviour;
+use super::scenario::{Behaviour, WebhookFault};
 use crate::domain::Channel;
-
-/// The most webhooks that are handed out together, so that their bodies fit into memory.
-const AT_ONCE: usize = 1_000;
 
 /// What a webhook is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,10 +99,10 @@ struct ReplyRecord<'a> {
 impl Platform {
     /// The webhooks that are due up to the last [`Platform::advance`], the earliest first.
     ///
-    /// They come by the thousand; whoever takes them asks again until there are none.
-    pub(super) fn due_posts(&mut self) -> Vec<Post> {
+    /// Whoever takes them says how many there is room for; the others wait here, where they are small.
+    pub(super) fn due_posts(&mut self, room: usize) -> Vec<Post> {
         let mut posts = Vec::new();
-        while posts.len() < AT_ONCE {
+        while posts.len() < room {
             let Some(Waiting { number, news, .. }) = self.outbox.take_due(self.now) else { break };
             let message = self.messages.at(news.message);
             let Some(url) = message.hook.clone() else { continue };
@@ -138,10 +136,26 @@ impl Platform {
         }
     }
 
-    /// Lets a message's final state be told, if there is an address to tell it to.
+    /// Whether webhooks were taken of which nothing was heard yet.
+    pub(super) fn awaits_receivers(&self) -> bool {
+        !self.outbox.in_flight.is_empty()
+    }
+
+    /// Lets a message's final state be told, if there is an address to tell it to, as well as the scenario allows.
     pub(super) fn announce(&mut self, index: u32, state: State) {
-        if self.messages.at(index).hook.is_some() {
-            self.outbox.add(state.since, News { message: index, state, tries: 0 });
+        let message = self.messages.at(index);
+        if message.hook.is_none() {
+            return;
+        }
+        let news = News { message: index, state, tries: 0 };
+        match message.facts().and_then(|facts| faults::webhook(&self.scenario, facts)) {
+            None => self.outbox.add(state.since, news),
+            Some(WebhookFault::Twice) => {
+                self.outbox.add(state.since, news);
+                self.outbox.add(state.since, news);
+            }
+            Some(WebhookFault::Late(by)) => self.outbox.add(state.since.after(by), news),
+            Some(WebhookFault::Lost) => {}
         }
     }
 

@@ -46,6 +46,14 @@ impl Process {
         read(&self.stderr)
     }
 
+    /// The most memory that it ever had, in KiB.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn most_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a status");
+        let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a figure");
+        most.trim().trim_end_matches(" kB").parse().expect("KiB")
+    }
+
     /// Whether it has not ended yet.
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("a child can be asked").is_none()

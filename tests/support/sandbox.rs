@@ -14,7 +14,7 @@ use super::wait::until;
 
 /// `campaign sandbox`, listening; dropped, it is killed.
 pub(crate) struct SandboxProcess {
-    _process: Process,
+    process: Process,
     folder: TempDir,
     listening: Value,
 }
@@ -32,7 +32,7 @@ impl SandboxProcess {
             process.stdout().ends_with('\n')
         });
         let listening = serde_json::from_str(&process.stdout()).expect("one JSON object");
-        Self { _process: process, folder, listening }
+        Self { process, folder, listening }
     }
 
     /// The lines of its journal so far.
@@ -46,6 +46,12 @@ impl SandboxProcess {
     /// How large its journal is, in bytes.
     pub(crate) fn journal_size(&self) -> u64 {
         std::fs::metadata(self.journal_file()).expect("a journal").len()
+    }
+
+    /// The most memory that it ever had, in KiB.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn most_memory(&self) -> u64 {
+        self.process.most_memory()
     }
 
     /// How often each number got a message.

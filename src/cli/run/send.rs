@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,7 +19,7 @@ use crate::gateway::{Address, Gateway, JsonApi, Rules};
 use crate::ledger::{Owner, Run, State};
 use crate::manifest::{Delivery, Rate};
 use crate::report::Progress;
-use crate::sandbox::{Journal, Sandbox, Settings};
+use crate::sandbox::{Sandbox, Settings};
 
 /// How long an asynchronous start asks about its first messages.
 const CANARY: Duration = Duration::from_secs(10);
@@ -110,11 +109,7 @@ impl Start<'_> {
         if self.inputs.profile.is_some() {
             return Ok(None);
         }
-        let settings = Settings {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            key: self.key.clone(),
-            journal: Journal::Nowhere,
-        };
+        let settings = Settings { key: self.key.clone(), ..Settings::default() };
         let sandbox = Sandbox::start(settings).await;
         sandbox
             .map(Some)

@@ -202,18 +202,17 @@ fn a_webhook_is_tried_until_it_is_acknowledged_and_no_longer_than_the_scenario_s
 }
 
 #[test]
-fn webhooks_come_in_the_order_of_time_and_by_the_thousand() {
+fn webhooks_come_in_the_order_of_time_and_no_more_than_there_is_room_for() {
     let mut desk = Desk::new();
     let data: Vec<_> = (0..1_200).map(|id| with(good("viber"), "id", json!(id))).collect();
     desk.ask(Endpoint::Async, &json!(data));
     desk.wait(60_000);
     let (mut words, mut rounds) = (Vec::new(), 0);
     loop {
-        let round = desk.webhooks();
+        let round = desk.webhooks_for(1_000);
         if round.is_empty() {
             break;
         }
-        assert!(round.len() <= AT_ONCE);
         words.extend(round.into_iter().map(|(_, _, body)| body["status"].clone()));
         rounds += 1;
     }

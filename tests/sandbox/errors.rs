@@ -1,0 +1,134 @@
+//! Errors, row by row: contract 7.
+
+use campaign::domain::Channel;
+use campaign::sandbox::{Account, Effect, Fault, Money, Scenario, SenderStatus, When};
+use serde_json::{Value, json};
+
+use super::Stand;
+use super::examples::{example, with};
+use super::stand::{ASYNC, JSON, SYNC, envelope};
+use crate::support::{Answer, Gateway, Reachable as _, until};
+
+/// A scenario with one account.
+fn with_account(account: Account) -> Scenario {
+    Scenario { accounts: vec![account], ..Scenario::default() }
+}
+
+/// Contract 7, row 1: a missing or a wrong key.
+#[test]
+fn a_missing_or_wrong_key_is_access_denied() {
+    let stand = Stand::new();
+    for auth in [Value::Null, json!(""), json!("wrong"), json!({"key": 1})] {
+        let body = with(&envelope(&[example("sms", 1)]), json!({"auth": auth}));
+        for path in [SYNC, ASYNC] {
+            assert_eq!(stand.envelope(path, &body), json!({"success": false, "error": "Access denied"}), "{body}");
+        }
+    }
+}
+
+/// Contract 7, row 2 (and 2.1): `whatsapp` is a channel of a pipeline and no type.
+#[test]
+fn whatsapp_is_no_type_and_refuses_the_whole_envelope() {
+    let stand = Stand::new();
+    let body = envelope(&[example("sms", 1), json!({"type": "whatsapp", "id": 2})]);
+    for path in [SYNC, ASYNC] {
+        assert_eq!(stand.envelope(path, &body), json!({"success": false, "error": "Invalid message type"}));
+    }
+    assert_eq!(stand.counts().messages, 0, "nothing of it was executed");
+}
+
+/// Contract 7, row 3 (and 4.3): an account without a WhatsApp route.
+#[test]
+fn without_a_whatsapp_route_the_item_fails_and_the_others_run() {
+    let stand = Stand::playing(with_account(Account { whatsapp: false, ..Account::default() }));
+    for channels in [json!(["whatsapp"]), json!(["sms", "whatsapp"]), json!(["whatsapp", "viber", "sms"])] {
+        let pipeline = with(&example("pipeline", 2), json!({"pipeline": channels}));
+        let items = stand.items(&[example("sms", 1), pipeline, example("pipeline", 3)]);
+        assert_eq!((&items[1]["success"], &items[1]["error"]), (&json!(false), &json!("No route")), "{items:?}");
+        assert_eq!((&items[0]["success"], &items[2]["success"]), (&json!(true), &json!(true)), "{items:?}");
+    }
+}
+
+/// Contract 7, row 4: a sender name that is not the account's carries the message's `id`.
+#[test]
+fn a_sender_name_that_is_not_verified_fails_with_the_id() {
+    let senders = vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)];
+    let stand = Stand::playing(with_account(Account { senders: Some(senders), ..Account::default() }));
+    for (name, good) in [("OlenaCo", true), ("Fresh", false), ("Another", false), ("", false)] {
+        for kind in ["sms", "viber", "rcs", "viber+sms", "rcs+sms", "rcs+viber+sms"] {
+            let signature = format!("{}_signature", kind.split('+').next_back().expect("a channel"));
+            let item = stand.item(&with(&example(kind, 9), json!({signature: name})));
+            assert_eq!(item["success"], good, "{kind} {name}: {item}");
+            let error = json!({"success": false, "error": "Error in Alpha-name", "data": {"id": 9}});
+            assert!(good || item == error, "{kind} {name}: {item}");
+        }
+    }
+    let listed = stand.payload(&json!({"type": "sender"}));
+    assert_eq!(listed, json!([{"name": "OlenaCo", "status": "Checked"}, {"name": "Fresh", "status": "New"}]));
+}
+
+/// Contract 7, row 5 (and 6.5): what is refused on intake in the asynchronous transport is told by a webhook.
+#[test]
+fn a_refusal_of_the_asynchronous_endpoint_is_told_to_the_hook() {
+    let poor = Account { whatsapp: false, balance: Money::from_micros(10), ..Account::default() };
+    let rich = Account { whatsapp: false, ..Account::default() };
+    let whatsapp = json!({"pipeline": ["whatsapp"]});
+    for (account, kind, changes, error) in [
+        (&rich, "pipeline", whatsapp, "No route"),
+        (&poor, "pipeline", json!({}), "Not enough money"),
+        (&rich, "pipeline", json!({"pipeline": ["fax"]}), "Error in pipeline"),
+        (&poor, "sms", json!({}), "Not enough money"),
+        (&rich, "viber", json!({"viber_signature": null}), "Error in Alpha-name"),
+    ] {
+        let receiver = Gateway::always(Answer::status(200));
+        let stand = Stand::playing(with_account(account.clone()));
+        let hook = format!("{}/hook?token=1", receiver.base_url());
+        let refused = with(&with(&example(kind, 5), changes), json!({"hook": hook}));
+        let request_id = stand.queue(&[refused]);
+        until("the refusal is told", || !receiver.requests().is_empty());
+        let told = receiver.requests().remove(0).json();
+        assert_eq!((&told["success"], &told["status"]), (&json!(false), &json!("REJECTED")), "{told}");
+        assert_eq!((&told["error"], &told["id"]), (&json!(error), &json!("5")), "{told}");
+        assert_eq!(told["request_id"], request_id, "{told}");
+    }
+}
+
+/// Contract 7, row 6 (and 4.1): a request without its content type is incorrect.
+#[test]
+fn a_request_without_its_content_type_executes_nothing() {
+    let stand = Stand::new();
+    let body = envelope(&[example("sms", 1)]).to_string();
+    let heard = stand.post(SYNC, &["Content-Type: application/x-www-form-urlencoded"], body.as_bytes());
+    assert_eq!((heard.status, heard.json()["success"].clone()), (200, json!(false)));
+    assert_eq!(stand.counts().messages, 0);
+    assert_eq!(stand.post(SYNC, &[JSON], body.as_bytes()).json()["success"], true);
+}
+
+/// Contract 7: an item that failed leaves the others alone, and takes no money.
+#[test]
+fn who_cannot_pay_gets_an_item_that_failed_and_nothing_is_taken() {
+    let price = Scenario::default().prices.of(Channel::Sms);
+    let balance = Money::from_micros(price.micros() * 2 + 1);
+    let stand = Stand::playing(with_account(Account { balance, ..Account::default() }));
+    let items = stand.items(&[example("sms", 1), example("sms", 2), example("sms", 3), json!({"type": "balance"})]);
+    let errors: Vec<_> = items.iter().map(|item| item["error"].as_str()).collect();
+    assert_eq!(errors, [None, None, Some("Not enough money"), None]);
+    assert_eq!(items[2]["data"], json!({"id": 3}));
+    assert_eq!(stand.balance(), 1);
+}
+
+/// Contract 7: a scenario can give any error, to an item or to the envelope.
+#[test]
+fn an_error_of_the_scenario_comes_as_the_gateway_would_tell_it() {
+    let always = |effect| vec![Fault { when: When::default(), effect }];
+    let stand =
+        Stand::playing(Scenario { faults: always(Effect::ItemError("No route".into())), ..Scenario::default() });
+    let items = stand.items(&[example("sms", 1), json!({"type": "balance"})]);
+    assert_eq!(items[0], json!({"success": false, "error": "No route", "data": {"id": 1}}));
+    assert_eq!(items[1]["success"], true);
+    let refusing = always(Effect::TopError("Operator not supported".into()));
+    let stand = Stand::playing(Scenario { faults: refusing, ..Scenario::default() });
+    let answer = stand.envelope(SYNC, &envelope(&[example("call/otp", 1)]));
+    assert_eq!(answer, json!({"success": false, "error": "Operator not supported"}));
+    assert_eq!(stand.item(&json!({"type": "balance"}))["success"], true, "what sends nothing is spared");
+}

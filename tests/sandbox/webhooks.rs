@@ -1,0 +1,177 @@
+//! Delivery-status webhooks: contract 2.4 and 6.
+
+use std::time::Duration;
+
+use campaign::domain::Channel;
+use campaign::manifest::Share;
+use campaign::sandbox::{Account, Behaviour, Behaviours, Reply, Scenario, Webhooks};
+use serde_json::{Value, json};
+
+use super::Stand;
+use super::examples::{PHONE, example, with};
+use crate::support::{Answer, Gateway, Reachable as _, Request, until};
+
+/// A receiver that acknowledges every webhook.
+fn receiver() -> Gateway {
+    Gateway::always(Answer::status(200))
+}
+
+/// The operation with the address of a receiver.
+fn hooked(operation: &Value, receiver: &Gateway) -> Value {
+    with(operation, json!({"hook": format!("{}/hook?token=a%2Fb&empty=", receiver.base_url())}))
+}
+
+/// What arrived, once `count` webhooks have.
+fn arrived(receiver: &Gateway, count: usize) -> Vec<Request> {
+    until(&format!("{count} webhooks"), || receiver.requests().len() >= count);
+    receiver.requests()
+}
+
+fn statuses(requests: &[Request]) -> Vec<Value> {
+    requests.iter().map(|request| request.json()["status"].clone()).collect()
+}
+
+/// Contract 2.4, 5.4 and 6.1: a POST of JSON to the address as it was given, without the key.
+#[test]
+fn a_webhook_is_posted_to_the_address_to_the_letter_and_carries_no_key() {
+    let (receiver, stand) = (receiver(), Stand::new());
+    let sent = stand.payload(&hooked(&example("sms", 17), &receiver));
+    let webhook = arrived(&receiver, 1).remove(0);
+    assert_eq!(webhook.line, "POST /hook?token=a%2Fb&empty= HTTP/1.1");
+    assert_eq!(webhook.header("content-type"), ["application/json"]);
+    assert!(webhook.header("authorization").is_empty());
+    assert!(!String::from_utf8_lossy(&webhook.body).contains(crate::support::KEY));
+    let told = webhook.json();
+    let updated: jiff::Timestamp = told["updated"].as_str().and_then(|time| time.parse().ok()).expect("a time");
+    assert!(updated > jiff::Timestamp::UNIX_EPOCH);
+    let expected = json!({"success": true, "id": "17", "msg_id": sent["msg_id"].to_string(), "type": "sms",
+        "status": "DELIVERED", "updated": told["updated"]});
+    assert_eq!(told, expected);
+}
+
+/// Contract 6.2 and 6.3: every send that keeps a `hook` is told of once it is in a final state.
+#[test]
+fn every_send_with_a_hook_is_told_of_when_it_is_final() {
+    let kinds = ["viber", "rcs", "rcs+sms", "rcs+viber+sms", "sms", "telegram", "viber+sms", "voice"];
+    let (receiver, stand) = (receiver(), Stand::new());
+    let operations: Vec<_> = (1..).zip(kinds).map(|(id, kind)| hooked(&example(kind, id), &receiver)).collect();
+    stand.items(&operations);
+    stand.run_out();
+    let webhooks: Vec<_> = receiver.requests().iter().map(Request::json).collect();
+    for (id, kind) in (1..).zip(kinds) {
+        let told: Vec<_> = webhooks.iter().filter(|webhook| webhook["id"] == format!("{id}")).collect();
+        assert!(!told.is_empty(), "{kind}");
+        for webhook in told {
+            assert!(webhook["status"] == "DELIVERED" || webhook["status"] == "READ", "{kind}: {webhook}");
+            assert_eq!(webhook["success"], true, "{kind}: {webhook}");
+            assert_eq!(webhook["type"], *kind.split('+').next().expect("a channel"), "{kind}: {webhook}");
+        }
+    }
+}
+
+/// Contract 2.4: `reply` and `duration` of a call, `replies` to a message, `error` of a failure.
+#[test]
+fn a_webhook_tells_what_its_channel_knows() {
+    let mut behaviours = Behaviours::default();
+    let voice = Behaviour { digit: Some('7'), ..Behaviour::usual(Channel::Voice) };
+    behaviours.set(Channel::Voice, voice);
+    let reply = Reply { share: Share::WHOLE, after: Duration::from_secs(1), message: "Так!".into() };
+    behaviours.set(Channel::Viber, Behaviour { reply: Some(reply), ..Behaviour::usual(Channel::Viber) });
+    let nobody: Share = "0%".parse().expect("a share");
+    behaviours.set(Channel::Sms, Behaviour { delivered: nobody, ..Behaviour::usual(Channel::Sms) });
+    let stand = Stand::playing(Scenario { behaviours, ..Scenario::default() });
+    let told = |kind: &str| {
+        let receiver = receiver();
+        stand.payload(&hooked(&example(kind, 1), &receiver));
+        stand.run_out();
+        receiver.requests().last().expect("a webhook").json()
+    };
+    let voice = told("voice");
+    assert_eq!((&voice["reply"], &voice["duration"]), (&json!("7"), &json!(12)), "{voice}");
+    let viber = told("viber");
+    assert_eq!((&viber["status"], &viber["success"]), (&json!("REPLIED"), &json!(true)), "{viber}");
+    assert_eq!(viber["replies"][0]["message"], "Так!", "{viber}");
+    assert!(viber["replies"][0]["datetime"].as_str().is_some_and(|time| time.parse::<jiff::Timestamp>().is_ok()));
+    let sms = told("sms");
+    assert_eq!((&sms["success"], &sms["status"]), (&json!(false), &json!("UNDELIVERABLE")), "{sms}");
+    assert!(sms["error"].as_str().is_some_and(|error| !error.is_empty()), "{sms}");
+}
+
+/// Contract 6.1: an acknowledgement is HTTP 200; whatever else is answered, the webhook comes again.
+#[test]
+fn a_webhook_that_is_not_acknowledged_comes_again() {
+    let retry = vec![Duration::from_secs(1); 2];
+    let webhooks = Webhooks { retry, ..Webhooks::default() };
+    let answers = [Answer::status(500), Answer::status(201), Answer::status(200)];
+    let receiver = Gateway::answering(answers);
+    let stand = Stand::playing(Scenario { webhooks, ..Scenario::default() });
+    stand.payload(&hooked(&example("sms", 1), &receiver));
+    stand.run_out();
+    let tried = receiver.requests();
+    assert_eq!(statuses(&tried), ["DELIVERED"; 3]);
+    assert!(tried.iter().all(|request| request.body == tried[0].body));
+    let results: Vec<_> = stand.journal("webhook").iter().map(|line| line["result"].clone()).collect();
+    assert_eq!(results, [json!(500), json!(201), json!(200)]);
+}
+
+/// Contract 6.4: the synchronous endpoint does not keep the hook of a pipeline; the account's address is told.
+#[test]
+fn the_hook_of_a_pipeline_is_not_kept() {
+    let (hook, notified) = (receiver(), receiver());
+    let notify = Some(format!("{}/account", notified.base_url()));
+    let accounts = vec![Account { notify, ..Account::default() }];
+    let stand = Stand::playing(Scenario { accounts, ..Scenario::default() });
+    let operation = hooked(&example("pipeline", 3), &hook);
+    stand.payload(&operation);
+    stand.run_out();
+    let webhooks = notified.requests();
+    assert_eq!(statuses(&webhooks), ["DELIVERED", "READ"]);
+    assert!(webhooks.iter().all(|webhook| webhook.path() == "/account"));
+    // Contract 6.5: the asynchronous endpoint uses it for a refusal only.
+    stand.queue(std::slice::from_ref(&operation));
+    stand.run_out();
+    assert_eq!((hook.requests().len(), notified.requests().len()), (0, 4));
+    stand.queue(&[with(&operation, json!({"phone": "nobody"}))]);
+    stand.run_out();
+    assert_eq!((statuses(&hook.requests()), notified.requests().len()), (vec![json!("REJECTED")], 4));
+}
+
+/// Contract 2.3, 2.4 and 6.6: the webhook repeats the identifier of the asynchronous request.
+#[test]
+fn a_webhook_repeats_the_request_that_the_message_came_with() {
+    let (receiver, stand) = (receiver(), Stand::new());
+    let first = stand.queue(&[hooked(&example("sms", 1), &receiver)]);
+    let second = stand.queue(&[hooked(&example("sms", 2), &receiver), hooked(&example("sms", 3), &receiver)]);
+    stand.run_out();
+    let mut told: Vec<_> = receiver.requests().iter().map(Request::json).collect();
+    told.sort_by_key(|webhook| webhook["id"].to_string());
+    let requests: Vec<_> = told.iter().map(|webhook| webhook["request_id"].clone()).collect();
+    assert_eq!(requests, [json!(first), json!(second), json!(second)]);
+}
+
+/// Contract 1.7: without a `hook` nobody is told, and a campaign's webhooks go to nobody else's machine.
+#[test]
+fn nobody_is_told_who_did_not_ask_or_is_elsewhere() {
+    let (receiver, stand) = (receiver(), Stand::new());
+    stand.payload(&example("sms", 1));
+    stand.payload(&with(&example("sms", 2), json!({"hook": "https://hooks.example/?token=1"})));
+    stand.payload(&hooked(&example("sms", 3), &receiver));
+    stand.run_out();
+    assert_eq!(receiver.requests().len(), 1);
+    let told = stand.journal("webhook");
+    let elsewhere = told.iter().find(|line| line["url"] == "https://hooks.example/?token=1").expect("a line");
+    assert!(elsewhere["result"].as_str().is_some_and(|reason| reason.contains("is not on this machine")));
+    assert_eq!(told.len(), 2);
+}
+
+/// Contract 2.4: several recipients of one operation are several messages with webhooks of their own.
+#[test]
+fn every_recipient_has_webhooks_of_its_own() {
+    let (receiver, stand) = (receiver(), Stand::new());
+    let phones = json!({"phone": format!("{PHONE},{}", PHONE + 1)});
+    stand.payload(&hooked(&with(&example("sms", 1), phones), &receiver));
+    stand.run_out();
+    let mut messages: Vec<_> = receiver.requests().iter().map(|webhook| webhook.json()["msg_id"].clone()).collect();
+    messages.dedup();
+    assert_eq!(messages.len(), 2);
+}
