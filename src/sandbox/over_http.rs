@@ -292,6 +292,26 @@ async fn a_late_webhook_comes_after_the_others() {
 }
 
 #[tokio::test]
+async fn running_out_ends_more_messages_than_fit_under_one_lock() {
+    let sandbox = start(Scenario::default()).await;
+    let messages: Vec<_> = (1..=2_500).map(sms).collect();
+    Client::to(&sandbox).await.ask(&messages).await.expect("an answer");
+    assert_eq!(sandbox.run_out().await.statuses, [("DELIVERED".to_owned(), 2_500)].into());
+}
+
+#[tokio::test]
+async fn time_passes_by_itself_and_as_fast_as_the_scenario_says() {
+    let sandbox = start(Scenario { speed: 100, ..Scenario::default() }).await;
+    let began = Instant::now();
+    Client::to(&sandbox).await.send(1).await.expect("an answer");
+    while sandbox.counts().statuses.is_empty() {
+        assert!(began.elapsed() < PATIENCE, "nobody asks, and it is delivered nevertheless");
+        tokio::task::yield_now().await;
+    }
+    assert!(began.elapsed() >= Duration::from_millis(20), "two seconds, a hundred times as fast");
+}
+
+#[tokio::test]
 async fn running_out_waits_for_receivers_that_answer_and_not_for_ever_for_those_that_do_not() {
     let deaf = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let short = Timeouts { receivers: Duration::from_millis(50), ..Timeouts::default() };
