@@ -86,6 +86,21 @@ impl Desk {
             .collect()
     }
 
+    /// The addresses and payloads of all webhooks that are due, each acknowledged before the next are taken.
+    pub(super) fn received(&mut self) -> Vec<(String, Value)> {
+        let mut received = Vec::new();
+        loop {
+            let round = self.webhooks();
+            if round.is_empty() {
+                return received;
+            }
+            for (number, url, body) in round {
+                self.posted(number, Posted::Answered(200));
+                received.push((url, body));
+            }
+        }
+    }
+
     /// Tells the platform how a webhook was received.
     pub(super) fn posted(&mut self, webhook: u64, outcome: Posted) {
         let mut lines = self.sink.lines().expect("whole");

@@ -133,7 +133,7 @@ mod tests {
         let mut doorway = doorway();
         let address = doorway.address();
         doorway.act(Door::Refuse(Duration::from_millis(50)));
-        let refused = TcpStream::connect(address).await.err().expect("refused");
+        let refused = TcpStream::connect(address).await.expect_err("refused");
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
         let knock = tokio::spawn(async move {
             loop {

@@ -11,7 +11,7 @@ use super::refusal::Refusal;
 use super::scenario::Blindness;
 
 /// The decision that made-up identifiers are drawn for.
-const MADE_UP: u64 = 9 << 32;
+const MADE_UP: u64 = 9 << 48;
 
 impl Platform {
     /// The account's balance.

@@ -119,14 +119,13 @@ impl Platform {
             account: origin.account,
             kind: item.kind,
         };
-        let mut first = None;
+        let first = self.messages.count();
         for recipient in 0..recipients(item) {
             let phone = item.phones.get(recipient as usize).copied();
             let index = self.messages.add(Message { phone, ..message.clone() });
             self.schedule(index);
-            first.get_or_insert(index);
         }
-        first.unwrap_or_default()
+        first
     }
 }
 

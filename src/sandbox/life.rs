@@ -106,7 +106,7 @@ pub(super) struct Life<'a> {
     pub intake: Moment,
 }
 
-/// What is drawn; each kind of draw has numbers of its own, one for each channel or exception.
+/// What is drawn; each kind of draw has numbers of its own far from those of others, one for each channel or exception.
 #[derive(Clone, Copy)]
 enum Draw {
     Exception = 1,
@@ -179,7 +179,7 @@ impl Life<'_> {
     }
 
     fn chance(&self, draw: Draw, number: usize) -> Chance {
-        Chance { seed: self.scenario.seed, decision: (draw as u64) << 32 | number as u64 }
+        Chance { seed: self.scenario.seed, decision: (draw as u64) << 48 | number as u64 }
     }
 }
 

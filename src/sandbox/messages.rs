@@ -62,7 +62,7 @@ pub(super) struct Messages {
 impl Messages {
     /// Keeps a message and gives its index; the client's identifier now means this message.
     pub(super) fn add(&mut self, mut message: Message) -> u32 {
-        let index = u32::try_from(self.all.len()).expect("four milliard messages fit into no memory");
+        let index = self.count();
         match message.id.as_ref().map(ClientId::key) {
             Some(Key::Number(number)) => drop(self.by_number.insert((message.account, number), index)),
             Some(Key::Text(text)) => drop(self.by_text.insert((message.account, text), index)),
@@ -96,10 +96,9 @@ impl Messages {
         (message.account == account).then_some((index, message))
     }
 
-    /// How many there are.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.all.len()
+    /// How many there are, which is the index of the next.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.all.len()).expect("four milliard messages fit into no memory")
     }
 
     fn by_client_id(&self, account: u32, key: Key) -> Option<u32> {

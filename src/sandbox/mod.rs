@@ -6,11 +6,13 @@
 //! It must not use `gateway`, not even for a field's name: a name misspelt there has to fail here.
 //! Nor does it protect its client: it repeats whatever it is told to repeat.
 //!
-//! From the outside in: [`Sandbox`] listens (`server`, `connections`), turns HTTP into bytes and
-//! back (`shell`), reads the bytes into operations (`envelope`, `operation`, `stages`, `fields`)
-//! and lets the `platform` execute them (`intake`, `inquiries`, with `account`, `templates`, `plan`).
-//! Time moves the messages on (`events`, `life`) and tells of it (`webhooks`). What is played is a
-//! `scenario`. Everything below the shell is plain functions to which the clock is an argument.
+//! From the outside in: [`Sandbox`] listens (`server`, `doorway`, `connections`), turns HTTP into
+//! bytes and back (`shell`), reads the bytes into operations (`envelope`, `operation`, `stages`,
+//! `fields`) and lets the `platform` execute them (`intake`, `inquiries`, with `account`,
+//! `templates`, `plan`). Time (`clock`, `ticker`) moves the messages on (`events`, `life`) and tells
+//! of it (`webhooks`, sent by `posting`). What is played is a `scenario`, what goes wrong in it is
+//! decided in `faults` and done in `spoil` and on the wire. `live` holds the platform, its clock and
+//! its journal under one lock; everything below it is plain functions to which the clock is an argument.
 
 mod account;
 mod answer;

@@ -102,38 +102,35 @@ fn read(kind: Kind, fields: &Fields, id: Option<&ClientId>, phones: &[Phone]) ->
         Kind::RcsSms => send(&[Channel::Rcs, Channel::Sms]),
         Kind::RcsViberSms => send(&[Channel::Rcs, Channel::Viber, Channel::Sms]),
         Kind::Pipeline => stages::pipeline(fields).map(Operation::Send),
-        Kind::TemplateCreate
-        | Kind::TemplateDelete
-        | Kind::TemplateList
-        | Kind::ViberTemplateCreate
-        | Kind::ViberTemplateDelete
-        | Kind::ViberTemplateList => template_call(kind, fields, id).map(Operation::Template),
+        Kind::TemplateCreate => create(fields).map(Operation::Template),
+        Kind::TemplateList => Ok(Operation::Template(TemplateCall::List)),
+        Kind::TemplateDelete => template_id(fields, id).map(|id| Operation::Template(TemplateCall::Delete(id))),
+        Kind::ViberTemplateCreate => create_viber(fields).map(Operation::Template),
+        Kind::ViberTemplateList => Ok(Operation::Template(TemplateCall::ListViber)),
+        Kind::ViberTemplateDelete => delete_viber(fields, id).map(Operation::Template),
     }
 }
 
-fn template_call(kind: Kind, fields: &Fields, id: Option<&ClientId>) -> Result<TemplateCall, Refusal> {
-    let number = || match id.map(ClientId::key) {
-        Some(Key::Number(number)) => Ok(number),
-        Some(Key::Text(_)) => Err(fields.wrong("id")),
-        None => Err(fields.missing("id")),
-    };
-    let text = || fields.text("template").map(Box::from);
-    match kind {
-        Kind::TemplateCreate => {
-            let name = fields.text("name")?.into();
-            text().map(|text| TemplateCall::Create { name, text })
-        }
-        Kind::TemplateDelete => number().map(TemplateCall::Delete),
-        Kind::ViberTemplateCreate => {
-            let signature = fields.signature()?.into();
-            text().map(|text| TemplateCall::CreateViber { signature, text })
-        }
-        Kind::ViberTemplateDelete => {
-            let text = fields.optional_text("template")?.map(Box::from);
-            number().map(|id| TemplateCall::DeleteViber { id, text })
-        }
-        Kind::ViberTemplateList => Ok(TemplateCall::ListViber),
-        _ => Ok(TemplateCall::List),
+fn create(fields: &Fields) -> Result<TemplateCall, Refusal> {
+    let (name, text) = (fields.text("name")?.into(), fields.text("template")?.into());
+    Ok(TemplateCall::Create { name, text })
+}
+
+fn create_viber(fields: &Fields) -> Result<TemplateCall, Refusal> {
+    let (signature, text) = (fields.signature()?.into(), fields.text("template")?.into());
+    Ok(TemplateCall::CreateViber { signature, text })
+}
+
+fn delete_viber(fields: &Fields, id: Option<&ClientId>) -> Result<TemplateCall, Refusal> {
+    let text = fields.optional_text("template")?.map(Box::from);
+    template_id(fields, id).map(|id| TemplateCall::DeleteViber { id, text })
+}
+
+/// The number of a template: unlike a message's it is the gateway's own.
+fn template_id(fields: &Fields, id: Option<&ClientId>) -> Result<u64, Refusal> {
+    match id.ok_or_else(|| fields.missing("id"))?.key() {
+        Key::Number(number) => Ok(number),
+        Key::Text(_) => Err(fields.wrong("id")),
     }
 }
 

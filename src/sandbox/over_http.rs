@@ -141,17 +141,18 @@ async fn an_answer_that_is_truncated_promises_all_and_ends_in_the_middle() {
 
 #[tokio::test]
 async fn an_answer_that_is_delayed_comes_later_and_holds_up_nobody_else() {
-    let sandbox = playing([(1, Effect::Delay(Duration::from_millis(300)))]).await;
-    let (mut late, mut other) = (Client::to(&sandbox).await, Client::to(&sandbox).await);
+    let (wait, for_ever) = (Duration::from_millis(100), Duration::from_secs(3_600));
+    let sandbox = playing([(1, Effect::Delay(wait)), (2, Effect::Delay(for_ever))]).await;
+    let mut client = Client::to(&sandbox).await;
     let began = Instant::now();
-    late.0.write_all(&request(&[sms(1)])).await.expect("sent");
-    // It is executed at once: the next envelope is the second.
-    while sandbox.counts().messages == 0 {
+    assert_eq!(client.send(1).await.expect("an answer").json()["success"], true);
+    assert!(began.elapsed() >= wait);
+    client.0.write_all(&request(&[sms(2)])).await.expect("sent");
+    while sandbox.counts().messages < 2 {
+        assert!(began.elapsed() < PATIENCE, "it is executed at once");
         tokio::task::yield_now().await;
     }
-    assert_eq!(other.send(2).await.expect("an answer").json()["success"], true);
-    assert_eq!(late.hear().await.expect("an answer").json()["data"][0]["data"]["id"], 1);
-    assert!(began.elapsed() >= Duration::from_millis(300));
+    assert_eq!(Client::to(&sandbox).await.send(3).await.expect("an answer").json()["success"], true);
 }
 
 #[tokio::test]
@@ -175,7 +176,7 @@ async fn a_page_stands_in_the_answers_place_whether_or_not_the_envelope_was_exec
 
 #[tokio::test]
 async fn before_its_envelope_the_door_refuses_and_the_answer_before_it_arrives_whole() {
-    let shut = Duration::from_millis(200);
+    let shut = Duration::from_secs(1);
     let sandbox = playing([(2, Effect::Refused(shut))]).await;
     let (mut idle, mut client) = (Client::to(&sandbox).await, Client::to(&sandbox).await);
     let answer = client.send(1).await.expect("an answer");
@@ -183,7 +184,7 @@ async fn before_its_envelope_the_door_refuses_and_the_answer_before_it_arrives_w
     assert_eq!(answer.json()["success"], true);
     assert_eq!(header(&answer.head, "connection"), Some("close"));
     assert!(client.is_closed().await && idle.is_closed().await);
-    let refused = TcpStream::connect(address(&sandbox)).await.err().expect("refused");
+    let refused = TcpStream::connect(address(&sandbox)).await.expect_err("refused");
     assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     while TcpStream::connect(address(&sandbox)).await.is_err() {
         assert!(began.elapsed() < PATIENCE, "it listens again");
@@ -289,6 +290,26 @@ async fn a_late_webhook_comes_after_the_others() {
     Client::to(&sandbox).await.ask(&messages).await.expect("an answer");
     sandbox.run_out().await;
     assert_eq!([receiver.next().await.json()["id"].clone(), receiver.next().await.json()["id"].clone()], ["2", "1"]);
+}
+
+#[tokio::test]
+async fn running_out_ends_more_messages_than_fit_under_one_lock() {
+    let sandbox = start(Scenario::default()).await;
+    let messages: Vec<_> = (1..=2_500).map(sms).collect();
+    Client::to(&sandbox).await.ask(&messages).await.expect("an answer");
+    assert_eq!(sandbox.run_out().await.statuses, [("DELIVERED".to_owned(), 2_500)].into());
+}
+
+#[tokio::test]
+async fn time_passes_by_itself_and_as_fast_as_the_scenario_says() {
+    let sandbox = start(Scenario { speed: 100, ..Scenario::default() }).await;
+    let began = Instant::now();
+    Client::to(&sandbox).await.send(1).await.expect("an answer");
+    while sandbox.counts().statuses.is_empty() {
+        assert!(began.elapsed() < PATIENCE, "nobody asks, and it is delivered nevertheless");
+        tokio::task::yield_now().await;
+    }
+    assert!(began.elapsed() >= Duration::from_millis(20), "two seconds, a hundred times as fast");
 }
 
 #[tokio::test]

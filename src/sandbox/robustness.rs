@@ -192,12 +192,12 @@ proptest! {
             prop_assert!(desk.post(endpoint, &body)["success"].is_boolean());
             most += most_messages(&body);
         }
-        let begun = desk.platform.messages.len();
-        prop_assert!(begun <= most && desk.platform.plans.len() <= most + 1);
+        let begun = desk.platform.messages.count();
+        prop_assert!(begun as usize <= most && desk.platform.plans.len() <= most + 1);
         // Whatever was taken comes to rest, and each webhook that it leaves is JSON with a status.
         desk.wait(1_000_000_000);
         prop_assert!(desk.webhooks().iter().all(|(_, _, body)| body["status"].is_string()));
-        prop_assert_eq!(desk.platform.messages.len(), begun);
+        prop_assert_eq!(desk.platform.messages.count(), begun);
         prop_assert_eq!(desk.platform.next_due(), None);
         let funds = &desk.platform.counts().funds;
         prop_assert_eq!(funds.reserved, Money::ZERO);

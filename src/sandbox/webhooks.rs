@@ -4,6 +4,7 @@
 //! written when it is due.
 
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap};
 
 use jiff::Timestamp;
@@ -44,6 +45,8 @@ struct Waiting {
 pub(super) struct Outbox {
     waiting: BinaryHeap<Reverse<Waiting>>,
     in_flight: HashMap<u64, News>,
+    /// For each message with a webhook in flight, those that wait for its end: a message's news come in order.
+    held: HashMap<u32, Vec<Waiting>>,
     last: u64,
     /// Why messages were refused that have a webhook.
     refusals: HashMap<u32, Refusal>,
@@ -61,8 +64,26 @@ impl Outbox {
     }
 
     fn take_due(&mut self, now: Moment) -> Option<Waiting> {
-        self.next_due().filter(|due| *due <= now)?;
-        self.waiting.pop().map(|Reverse(waiting)| waiting)
+        loop {
+            self.next_due().filter(|due| *due <= now)?;
+            let Reverse(waiting) = self.waiting.pop()?;
+            match self.held.entry(waiting.news.message) {
+                Entry::Occupied(mut held) => held.get_mut().push(waiting),
+                Entry::Vacant(free) => {
+                    free.insert(Vec::new());
+                    self.in_flight.insert(waiting.number, waiting.news);
+                    return Some(waiting);
+                }
+            }
+        }
+    }
+
+    /// The try of a webhook ended, whatever became of it.
+    fn ended(&mut self, webhook: u64) -> Option<News> {
+        let news = self.in_flight.remove(&webhook)?;
+        let held = self.held.remove(&news.message).unwrap_or_default();
+        self.waiting.extend(held.into_iter().map(Reverse));
+        Some(news)
     }
 }
 
@@ -105,16 +126,16 @@ impl Platform {
         while posts.len() < room {
             let Some(Waiting { number, news, .. }) = self.outbox.take_due(self.now) else { break };
             let message = self.messages.at(news.message);
-            let Some(url) = message.hook.clone() else { continue };
+            // Only a message with an address has news.
+            let url = message.hook.clone().unwrap_or_default();
             posts.push(Post { webhook: number, url, body: self.body(message, news) });
-            self.outbox.in_flight.insert(number, news);
         }
         posts
     }
 
     /// Takes note of how a try ended: 200 ends it, anything else is tried again as the scenario says.
     pub(super) fn posted(&mut self, webhook: u64, outcome: Posted, now: Timestamp, lines: &mut Lines) {
-        let Some(news) = self.outbox.in_flight.remove(&webhook) else { return };
+        let Some(news) = self.outbox.ended(webhook) else { return };
         self.now = self.now.max(Moment::of(now));
         let attempt = news.tries as usize + 1;
         lines.push(&Line::Webhook(WebhookLine {

@@ -63,7 +63,8 @@ fn statuses_are_asked_for_by_either_identifier_in_one_request() {
 #[test]
 fn each_failure_has_its_code_says_why_and_shows_no_key() {
     let page = |status| Answer::status_with(status, &["Retry-After: 120"]);
-    let cases: [(&str, fn() -> Answer, i32, &str); 7] = [
+    type Case = (&'static str, fn() -> Answer, i32, &'static str);
+    let cases: [Case; 7] = [
         ("the key", || Answer::refused("Access denied"), 7, "`local` has its `api_key`"),
         ("the envelope", || Answer::refused("Invalid message type"), 3, "`Invalid message type`"),
         ("the item", || Answer::items(|operation| rejected(operation, KEY)), 3, "[key]"),

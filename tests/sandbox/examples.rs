@@ -67,8 +67,8 @@ pub(super) fn example(kind: &str, id: u64) -> Value {
         ]),
         other => panic!("no example of {other}"),
     };
-    let fields = parts.iter().filter_map(Value::as_object).cloned().flatten();
-    let mut operation: Map<String, Value> = fields.collect();
+    let fields = parts.iter().filter_map(Value::as_object).flatten();
+    let mut operation: Map<_, _> = fields.map(|(name, value)| (name.clone(), value.clone())).collect();
     operation.insert("type".into(), kind.into());
     Value::Object(operation)
 }

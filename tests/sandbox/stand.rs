@@ -115,9 +115,7 @@ impl Stand {
 
     /// What the account has, in millionths.
     pub(super) fn balance(&self) -> i64 {
-        let amount = self.payload(&json!({"type": "balance"}))["amount"].to_string();
-        let amount: campaign::sandbox::Money = amount.parse().unwrap_or_else(|_| panic!("{amount} is no amount"));
-        amount.micros()
+        millionths(&self.payload(&json!({"type": "balance"}))["amount"])
     }
 
     /// Waits until `status` tells this of a message.
@@ -146,6 +144,12 @@ impl Stand {
         let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
         lines.filter(|line| line["event"] == event).collect()
     }
+}
+
+/// An amount in millionths.
+pub(super) fn millionths(amount: &Value) -> i64 {
+    let amount = amount.as_f64().unwrap_or_else(|| panic!("{amount} is no amount"));
+    (amount * 1e6).round() as i64
 }
 
 /// An envelope of these operations (contract 2.1).

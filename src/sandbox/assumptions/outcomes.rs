@@ -182,6 +182,18 @@ pub(super) const ROWS: &[Assumption] = &[
     )
     .changed_by("channels.<channel>.reply"),
     row(
+        "webhook-order",
+        "the order of webhooks",
+        "those of one message one after another, the next when the last was answered or has failed; different messages do not wait for each other",
+        "a receiver that keeps the latest would otherwise keep whichever came last",
+    ),
+    row(
+        "webhook-sending",
+        "how webhooks are sent",
+        "at most 64 at a time, each waiting 10 s for its answer and following no redirect; to this machine only, unless the sandbox may send them anywhere",
+        "a rehearsal bothers nobody else's receiver",
+    ),
+    row(
         "webhook-retry",
         "what follows a webhook that is not answered with 200",
         "it is tried again after 1, 3, 5, 10, 15, 20, 30, 60 and 120 minutes, then given up",

@@ -178,3 +178,10 @@ fn every_channel_has_a_price_of_its_own() {
         assert_eq!(same, 1, "{channel}");
     }
 }
+
+#[test]
+fn a_key_shows_in_no_log() {
+    let account = Account { key: Some("s3cret".into()), ..Account::default() };
+    let scenario = Scenario { accounts: vec![account], ..Scenario::default() };
+    assert!(!format!("{scenario:?}").contains("s3cret"));
+}

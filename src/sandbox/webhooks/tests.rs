@@ -35,8 +35,8 @@ fn notifying(scenario: Scenario) -> Scenario {
 /// The statuses that a desk tells until its messages are at rest, with the address of each.
 fn told(desk: &mut Desk) -> Vec<(String, String)> {
     desk.wait(600_000);
-    let told = desk.webhooks().into_iter();
-    told.map(|(_, url, body)| (url, body["status"].as_str().expect("a status").to_owned())).collect()
+    let told = desk.received().into_iter();
+    told.map(|(url, body)| (url, body["status"].as_str().expect("a status").to_owned())).collect()
 }
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -143,7 +143,7 @@ fn a_payload_has_what_the_contract_shows_and_nothing_that_does_not_apply() {
     desk.ask(Endpoint::Sync, &json!([with(good("viber"), "id", json!("007")), with(good("voice"), "id", Value::Null)]));
     desk.ask(Endpoint::Async, &json!([good("sms")]));
     desk.wait(60_000);
-    let bodies: Vec<_> = desk.webhooks().into_iter().map(|(_, _, body)| body).collect();
+    let bodies: Vec<_> = desk.received().into_iter().map(|(_, body)| body).collect();
     let viber = |status: &str, updated: &str| {
         json!({"success": true, "id": "007", "msg_id": FIRST_MSG_ID.to_string(), "type": "viber", "status": status,
             "updated": updated})
@@ -213,11 +213,30 @@ fn webhooks_come_in_the_order_of_time_and_no_more_than_there_is_room_for() {
         if round.is_empty() {
             break;
         }
-        words.extend(round.into_iter().map(|(_, _, body)| body["status"].clone()));
+        for (number, _, body) in round {
+            desk.posted(number, Posted::Answered(200));
+            words.push(body["status"].clone());
+        }
         rounds += 1;
     }
     assert_eq!((words.len(), rounds), (2_400, 3));
     assert!(words[..1_200].iter().all(|word| word == "DELIVERED") && words[1_200..].iter().all(|word| word == "READ"));
+}
+
+#[test]
+fn the_next_news_of_a_message_waits_until_the_last_was_received_and_no_other_message_waits_for_it() {
+    let mut desk = Desk::new();
+    desk.ask(Endpoint::Sync, &json!([good("viber"), with(good("viber"), "id", json!(8))]));
+    desk.wait(60_000);
+    let [(first, _, told), (second, _, _)] = desk.webhooks().try_into().expect("one of each message");
+    assert_eq!((&told["status"], desk.webhooks()), (&json!("DELIVERED"), vec![]));
+    desk.posted(second, Posted::Answered(200));
+    let [(_, _, told)] = desk.webhooks().try_into().expect("one");
+    assert_eq!((&told["id"], &told["status"]), (&json!("8"), &json!("READ")));
+    // Whatever became of it: a receiver that fails does not lose the rest.
+    desk.posted(first, Posted::Answered(500));
+    let [(_, _, told)] = desk.webhooks().try_into().expect("one");
+    assert_eq!((&told["id"], &told["status"]), (&json!("7"), &json!("READ")));
 }
 
 #[test]
