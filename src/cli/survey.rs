@@ -75,7 +75,7 @@ pub(super) fn profile(context: &Context, name: &str, campaign: Option<&Path>) ->
     gateways.profile(name).cloned().map_err(|finding| Failure::findings(vec![*finding]))
 }
 
-/// Every profile.
+/// The profiles that are found from a campaign's file, or from the working folder.
 pub(super) fn gateways(context: &Context, campaign: Option<&Path>) -> Result<Gateways, Failure> {
     let search = GatewaySearch {
         explicit: context.global.gateways.clone(),
