@@ -181,9 +181,9 @@ fn too_low(balance: &Balance, cost: Amount) -> Option<Finding> {
         return None;
     }
     let missing = cost.minus(*amount);
-    let message = format!(
-        "the balance is {amount} {currency}, but this can cost up to {cost} {currency}: {missing} {currency} are missing"
-    );
+    let told = |amount: Amount| format!("{amount} {currency}").trim_end().to_owned();
+    let (amount, cost, missing) = (told(*amount), told(cost), told(missing));
+    let message = format!("the balance is {amount}, but this can cost up to {cost}: {missing} are missing");
     Some(Finding::error("balance-too-low", message).help("top the account up, or send to fewer with `run --limit N`"))
 }
 

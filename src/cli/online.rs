@@ -8,6 +8,7 @@ use super::gateway::Account;
 use super::output::Output;
 use super::survey::Inputs;
 use crate::check::online::{Cost, Told, findings, signatures};
+use crate::domain::Amount;
 use crate::finding::{Finding, list};
 use crate::gateway::{AskBalance, AskSenders, UnansweredCause};
 use crate::ledger::Ledger;
@@ -63,12 +64,13 @@ impl Online {
 
 fn money(told: &Told, cost: &Cost) -> Option<String> {
     let (Ok(balance), _) = told.as_ref().ok()? else { return None };
-    let line = format!("the balance is {} {}", balance.amount, balance.currency);
+    let with_currency = |amount: Amount| format!("{amount} {}", balance.currency).trim_end().to_owned();
+    let line = format!("the balance is {}", with_currency(balance.amount));
     Some(match cost {
-        Cost::AtMost(cost) => format!("{}; this costs at most {cost}", line.trim_end()),
+        Cost::AtMost(cost) => format!("{line}; this costs at most {}", with_currency(*cost)),
         Cost::Unknown(channels) => {
             let channels = list(channels.iter().map(|channel| channel.name())).replace(" or ", " and ");
-            format!("{}; what this costs is not known: the profile's `prices` lack {channels}", line.trim_end())
+            format!("{line}; what this costs is not known: the profile's `prices` lack {channels}")
         }
     })
 }
@@ -94,7 +96,7 @@ mod tests {
         let told = Ok((Ok(balance), Ok(Vec::new())));
         let cost = Cost::AtMost("80".parse().unwrap());
         let told_of = |cost: &Cost| money(&told, cost).unwrap();
-        assert_eq!(told_of(&cost), "the balance is 1 200.50 UAH; this costs at most 80.00");
+        assert_eq!(told_of(&cost), "the balance is 1 200.50 UAH; this costs at most 80.00 UAH");
         let unknown = told_of(&Cost::Unknown(vec![Channel::Viber, Channel::Sms]));
         assert!(unknown.ends_with("the profile's `prices` lack `viber` and `sms`"), "{unknown}");
         let failed = Unanswered { cause: UnansweredCause::Unclear, reason: "why".into(), undone: false };

@@ -60,11 +60,13 @@ fn statuses_are_asked_for_by_either_identifier_in_one_request() {
     house.campaign(&["gateway", "status", "a-1"]).exits(2).says("--msg-id");
 }
 
+/// A failure: its name, the gateway's answer, the exit code, words that are said.
+type Failing = (&'static str, fn() -> Answer, i32, &'static str);
+
 #[test]
 fn each_failure_has_its_code_says_why_and_shows_no_key() {
     let page = |status| Answer::status_with(status, &["Retry-After: 120"]);
-    type Case = (&'static str, fn() -> Answer, i32, &'static str);
-    let cases: [Case; 7] = [
+    let cases: [Failing; 7] = [
         ("the key", || Answer::refused("Access denied"), 7, "`local` has its `api_key`"),
         ("the envelope", || Answer::refused("Invalid message type"), 3, "`Invalid message type`"),
         ("the item", || Answer::items(|operation| rejected(operation, KEY)), 3, "[key]"),

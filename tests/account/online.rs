@@ -24,7 +24,8 @@ fn sale(gateway: &Gateway, signature: &str, prices: &str) -> Folder {
 fn live() -> Folder {
     let gateway = Gateway::accepting();
     let draft = campaign().delivery("rate: 100/s").delivery("stop_after: { unreachable: 1s }").through(&gateway);
-    let sale = draft.profile("rate: 100/s").profile(&format!("proxy: {}", nobody())).write();
+    let sale =
+        draft.profile("rate: 100/s").profile("prices: { sms: 0.80 }").profile(&format!("proxy: {}", nobody())).write();
     sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
     sale
 }

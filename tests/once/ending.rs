@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{Answer, Gateway, KEY, Process, Results, SandboxProcess, rejected, telling, until};
 
-use super::{BOTH, NUMBER, ask, desk, runs};
+use super::{BOTH, NUMBER, ask, desk, runs, with_rate};
 
 #[test]
 fn the_built_in_sandbox_answers_both() {
@@ -150,6 +150,19 @@ fn ctrl_c_waits_for_the_answer_that_is_on_its_way() {
 }
 
 #[test]
+fn ctrl_c_while_the_account_is_not_at_its_turn_sends_nothing() {
+    let gateway = Gateway::accepting();
+    let desk = desk(&gateway);
+    with_rate(&desk, "1/min");
+    ask(&desk, "lookup", &[]).exits(0);
+    let mut waiting = Process::start(desk.command(&["gateway", "lookup", NUMBER]));
+    until("its intent is recorded", || runs(&desk)[0]["counts"] == json!({ "sending": 1 }));
+    waiting.signal("INT");
+    waiting.finish().exits(130).says("nothing was sent");
+    assert_eq!((&runs(&desk)[0]["counts"], gateway.requests().len()), (&json!({ "not_sent": 1 }), 1));
+}
+
+#[test]
 fn a_second_ctrl_c_and_a_kill_leave_doubt_that_the_next_call_does_not_touch() {
     let gateway = Gateway::answering([Answer::Held, Answer::Held]);
     let desk = desk(&gateway);
@@ -175,8 +188,7 @@ fn a_second_ctrl_c_and_a_kill_leave_doubt_that_the_next_call_does_not_touch() {
 fn lookups_and_code_calls_share_the_account_s_pace() {
     let sandbox = SandboxProcess::start();
     let desk = desk(&sandbox);
-    let profile = std::fs::read_to_string(desk.path("gateways.yaml")).expect("the profile");
-    desk.write("gateways.yaml", &format!("{profile}  rate: 1/s\n"));
+    with_rate(&desk, "1/s");
     let began = std::time::Instant::now();
     for (command, _) in [BOTH[0], BOTH[1], BOTH[0]] {
         ask(&desk, command, &[]).exits(0);

@@ -21,6 +21,12 @@ fn desk(gateway: &impl Reachable) -> Folder {
     folder
 }
 
+/// Gives the profile a rate.
+fn with_rate(desk: &Folder, rate: &str) {
+    let profile = std::fs::read_to_string(desk.path("gateways.yaml")).expect("the profile");
+    desk.write("gateways.yaml", &format!("{profile}  rate: {rate}\n"));
+}
+
 /// Asks about the number.
 fn ask(desk: &Folder, command: &str, arguments: &[&str]) -> Finished {
     desk.campaign(&[&["gateway", command, NUMBER], arguments].concat())

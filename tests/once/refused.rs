@@ -2,7 +2,7 @@
 
 use crate::support::{Answer, Gateway, KEY, Process, Reachable as _, until};
 
-use super::{BOTH, NUMBER, ask, desk, runs};
+use super::{BOTH, NUMBER, ask, desk, runs, with_rate};
 
 #[test]
 fn what_is_wrong_with_the_number_is_told_and_nothing_is_sent() {
@@ -26,7 +26,7 @@ fn a_live_gateway_needs_a_yes_before_anything_leaves() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     desk.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
-    desk.write("gateways.yaml", &(read(&desk) + "  rate: 10/s\n"));
+    with_rate(&desk, "10/s");
     for (command, _) in BOTH {
         for arguments in [&[][..], &["--json"]] {
             ask(&desk, command, arguments).exits(2).says("costs money").says("--yes");
