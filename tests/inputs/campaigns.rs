@@ -60,7 +60,7 @@ fn every_mistake_is_told_at_once() {
 fn keys_of_work_to_come_are_refused_by_name() {
     let at_the_top = ["receipts: auto", "schedule: { at: 2026-12-01 10:00 }"];
     let recipients = ["where: plan == \"gold\"", "suppress: [stop-list.csv]"];
-    let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00", "on_in_doubt: assume_sent"];
+    let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00"];
     let gateway = Gateway::accepting();
     let drafts = at_the_top
         .map(|line| (line, campaign().top(line)))

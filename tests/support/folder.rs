@@ -53,9 +53,9 @@ impl Folder {
         Process::start(self.command(arguments)).finish()
     }
 
-    /// Starts `campaign run` with these arguments.
+    /// Starts `campaign run` with these arguments; it does not stay to ask about rows in doubt again and again.
     pub(crate) fn start(&self, arguments: &[&str]) -> Process {
-        Process::start(self.command(&[&["run", "sale.yaml"], arguments].concat()))
+        Process::start(self.command(&[&["run", "sale.yaml", "--no-wait"], arguments].concat()))
     }
 
     /// Runs `campaign run` with these arguments to its end.

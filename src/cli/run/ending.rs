@@ -138,9 +138,14 @@ impl Start<'_> {
         let doubt = ending.counts.get(State::InDoubt);
         if doubt > 0 {
             let rows = if doubt == 1 { "1 row is".to_owned() } else { format!("{} rows are", thousands(doubt)) };
+            let name = run.name();
             notes.push(format!(
                 "{rows} in doubt: nothing proves whether the gateway executed them. They were not sent again and will \
                  not be by themselves; the results say why, row by row"
+            ));
+            notes.push(format!(
+                "ask again: campaign reconcile {name}; or decide: campaign resolve {name} --all --as sent, not-sent or \
+                 send-again"
             ));
         }
         let before = ending.counts.get(State::Skipped);
@@ -175,6 +180,7 @@ impl Start<'_> {
                 format!("campaign run {file} --gateway NAME, with a profile in gateways.yaml, to send it for real")
             }
             exit::FINE => format!("campaign status {name}"),
+            exit::DOUBT if run.gateway != SANDBOX => format!("campaign reconcile {name}"),
             exit::REJECTIONS | exit::DOUBT => {
                 let bad = [State::InDoubt, State::Rejected, State::Invalid];
                 let bad: Vec<&str> = bad.into_iter().filter(|state| counts.get(*state) > 0).map(State::name).collect();

@@ -1,19 +1,20 @@
 //! What a run asks about its rows in doubt: at its start and at its end, bounded in time.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 
-use super::Start;
-use crate::cli::after::learnt_line;
+use std::sync::Arc;
+
+use super::{Start, reach};
+use crate::cli::after::{Held, learnt_line};
 use crate::cli::exit::Failure;
 use crate::cli::runs;
 use crate::delivery::{Doubts, Inquest, Interrupt, LONGEST_STAY, Learnt, WAITS};
 use crate::domain::{Channel, Endpoint};
 use crate::gateway::Gateway;
-use crate::ledger::{Author, Change, NewEvent, Owner, Run, State};
+use crate::ledger::{Author, Change, NewEvent, Owner, Progress, Run, State};
 use crate::manifest::OnInDoubt;
 use crate::report::plural;
 
@@ -39,6 +40,23 @@ impl Start<'_> {
         Ok(learnt.found + learnt.failed + learnt.unresolved > 0)
     }
 
+    /// Asks about the last finished run if it has rows in doubt; gives it back if it has something to send by that.
+    pub(super) async fn ask_finished(&self, runs: &[Run]) -> Result<Option<Run>, Failure> {
+        let doubtful = |run: &&Run| run.counts.as_ref().is_some_and(|(counts, _)| counts.get(State::InDoubt) > 0);
+        let Some(profile) = &self.inputs.profile else { return Ok(None) };
+        let Some(run) = runs.last().filter(doubtful) else { return Ok(None) };
+        if !profile.is_loopback() {
+            runs::check_host(self.ledger.as_ref(), profile).await?;
+        }
+        let gateway = reach(Some(profile), None, (run.endpoint, self.inputs.campaign.delivery.timeout), &self.key)?;
+        let held = Held::of(self.context, Arc::clone(&self.ledger), run.clone()).await?;
+        let asked = self.inquire_first(&held.run, held.owner, gateway.as_ref()).await;
+        held.give_back().await?;
+        asked?;
+        let now = self.ledger.runs().await?.into_iter().find(|now| now.key == run.key);
+        Ok(now.filter(|now| now.progress == Progress::Open))
+    }
+
     /// Asks at the end of a run; tells what was learnt, if anything was asked.
     pub(super) async fn inquire_last(
         &self,
@@ -46,8 +64,8 @@ impl Start<'_> {
         owner: Owner,
         gateway: &dyn Gateway,
     ) -> Result<Option<Learnt>, Failure> {
-        // A rehearsal waits for nothing.
-        let waits: &[Duration] = if self.inputs.campaign.is_rehearsal() { &[Duration::ZERO] } else { &WAITS };
+        let at_once = self.inputs.campaign.is_rehearsal() || self.args.no_wait;
+        let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &WAITS };
         let inquest = self.inquest(run, owner, gateway);
         let Some((doubts, learnt)) = self.ask(&inquest, waits, LONGEST_STAY).await? else { return Ok(None) };
         if self.inputs.campaign.delivery.on_in_doubt == OnInDoubt::AssumeSent {

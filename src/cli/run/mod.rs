@@ -164,9 +164,11 @@ impl<'a> Start<'a> {
         let edition = blocking(move || Ok(inputs.open()?.edition)).await?;
         let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs.campaign).await?;
         // Of any edition: one that was begun yesterday keeps yesterday's edition until it is through.
-        let Some(open) = runs.into_iter().rfind(|run| run.progress == Progress::Open) else {
-            return self.begin(&edition, None).await;
+        let open = match runs.iter().rfind(|run| run.progress == Progress::Open) {
+            Some(open) => Some(open.clone()),
+            None => self.ask_finished(&runs).await?,
         };
+        let Some(open) = open else { return self.begin(&edition, None).await };
         // A request to stop that nobody was there to hear is not for this call; one that comes from now on is.
         self.ledger.request_stop(open.key, false).await?;
         if self.args.again.is_some() {

@@ -1,5 +1,9 @@
 //! The arguments of every command.
 
+mod after;
+
+pub(super) use after::{Decision, ResolveArgs, RetryArgs, ShowArgs};
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -162,6 +166,9 @@ pub(super) struct RunArgs {
     /// In a rehearsal, keep the pace of the real run
     #[arg(long)]
     pub(super) real_time: bool,
+    /// Ask about rows in doubt once at the end, and do not stay to ask again
+    #[arg(long)]
+    pub(super) no_wait: bool,
     /// In a rehearsal, play this scenario: prices, lags and faults
     #[arg(long, value_name = "FILE")]
     pub(super) scenario: Option<PathBuf>,
@@ -182,82 +189,11 @@ impl RunArgs {
             up_to: None,
             keep_going: false,
             real_time: false,
+            no_wait: false,
             offline: false,
             scenario: None,
         }
     }
-}
-
-#[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("which").required(true).args(["all", "rows", "file"])))]
-pub(super) struct ResolveArgs {
-    /// A run such as autumn-sale@3, or a campaign's name or file
-    pub(super) run: String,
-    /// All rows in doubt
-    #[arg(long)]
-    pub(super) all: bool,
-    /// These rows, such as 3,7
-    #[arg(long)]
-    pub(super) rows: Option<RowSet>,
-    /// The rows of a CSV file with a column `id`, such as a part of the results
-    #[arg(long, value_name = "CSV")]
-    pub(super) file: Option<PathBuf>,
-    /// What they count as
-    #[arg(long = "as", value_enum, value_name = "DECISION")]
-    pub(super) decision: Decision,
-    /// Why, for those who look at it later
-    #[arg(long, value_name = "TEXT")]
-    pub(super) why: Option<String>,
-    /// Accept that people may get the message twice; N is the number of rows
-    #[arg(long, value_name = "N")]
-    pub(super) i_accept_duplicates: Option<u64>,
-}
-
-/// What a person decides about rows in doubt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Decision {
-    /// They went out
-    Sent,
-    /// They did not; nothing is sent now
-    NotSent,
-    /// They are to be sent again
-    SendAgain,
-}
-
-impl Decision {
-    /// The word of the option.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Decision::Sent => "sent",
-            Decision::NotSent => "not-sent",
-            Decision::SendAgain => "send-again",
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(super) struct RetryArgs {
-    /// A run such as autumn-sale@3, or a campaign's name or file
-    pub(super) run: String,
-    /// Only rows with this text in their error
-    #[arg(long, value_name = "TEXT")]
-    pub(super) error: Option<String>,
-    /// Send without asking
-    #[arg(short, long)]
-    pub(super) yes: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("message").required(true).args(["row", "to"])))]
-pub(super) struct ShowArgs {
-    /// A run such as autumn-sale@3, or a campaign's name or file
-    pub(super) run: String,
-    /// The row in the list; the header is 1
-    #[arg(long, value_name = "N")]
-    pub(super) row: Option<u32>,
-    /// The number it went to, with its country's code
-    #[arg(long, value_name = "PHONE")]
-    pub(super) to: Option<String>,
 }
 
 #[derive(Debug, Args)]

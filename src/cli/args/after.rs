@@ -1,0 +1,79 @@
+//! The arguments of what is done about a run after it was sent.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::domain::RowSet;
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("which").required(true).args(["all", "rows", "file"])))]
+pub(in crate::cli) struct ResolveArgs {
+    /// A run such as autumn-sale@3, or a campaign's name or file
+    pub(in crate::cli) run: String,
+    /// All rows in doubt
+    #[arg(long)]
+    pub(in crate::cli) all: bool,
+    /// These rows, such as 3,7
+    #[arg(long)]
+    pub(in crate::cli) rows: Option<RowSet>,
+    /// The rows of a CSV file with a column `id`, such as a part of the results
+    #[arg(long, value_name = "CSV")]
+    pub(in crate::cli) file: Option<PathBuf>,
+    /// What they count as
+    #[arg(long = "as", value_enum, value_name = "DECISION")]
+    pub(in crate::cli) decision: Decision,
+    /// Why, for those who look at it later
+    #[arg(long, value_name = "TEXT")]
+    pub(in crate::cli) why: Option<String>,
+    /// Accept that people may get the message twice; N is the number of rows
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) i_accept_duplicates: Option<u64>,
+}
+
+/// What a person decides about rows in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Decision {
+    /// They went out
+    Sent,
+    /// They did not; nothing is sent now
+    NotSent,
+    /// They are to be sent again
+    SendAgain,
+}
+
+impl Decision {
+    /// The word of the option.
+    pub(in crate::cli) fn name(self) -> &'static str {
+        match self {
+            Decision::Sent => "sent",
+            Decision::NotSent => "not-sent",
+            Decision::SendAgain => "send-again",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RetryArgs {
+    /// A run such as autumn-sale@3, or a campaign's name or file
+    pub(in crate::cli) run: String,
+    /// Only rows with this text in their error
+    #[arg(long, value_name = "TEXT")]
+    pub(in crate::cli) error: Option<String>,
+    /// Send without asking
+    #[arg(short, long)]
+    pub(in crate::cli) yes: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("message").required(true).args(["row", "to"])))]
+pub(in crate::cli) struct ShowArgs {
+    /// A run such as autumn-sale@3, or a campaign's name or file
+    pub(in crate::cli) run: String,
+    /// The row in the list; the header is 1
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) row: Option<u32>,
+    /// The number it went to, with its country's code
+    #[arg(long, value_name = "PHONE")]
+    pub(in crate::cli) to: Option<String>,
+}
