@@ -131,7 +131,11 @@ impl Inquest<'_> {
         let mut left = Vec::new();
         let mut rows = std::mem::take(&mut doubts.rows).into_iter().peekable();
         while rows.peek().is_some() && !learnt.lost {
-            let mut group: Vec<Doubt> = rows.by_ref().take(LARGEST - 2).collect();
+            let size = self.room(deadline);
+            if size == 0 {
+                break;
+            }
+            let mut group: Vec<Doubt> = rows.by_ref().take(size).collect();
             if let Some((sight, answers)) = self.answers(&group, doubts.reference, deadline).await? {
                 self.keep(&mut group, (sight, &answers), &mut learnt).await?;
             }
@@ -140,6 +144,14 @@ impl Inquest<'_> {
         left.extend(rows);
         doubts.rows = left;
         Ok(learnt)
+    }
+
+    /// How many rows can be asked about in one envelope before `deadline`, so that no room of the pace is taken in vain.
+    fn room(&self, deadline: Instant) -> usize {
+        let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
+        let most = self.account.1.map_or(LARGEST, |rate| (seconds * rate) as usize);
+        // The probe and the reference go with every group.
+        most.min(LARGEST).saturating_sub(2)
     }
 
     /// The answers about a group, with what they are worth; nothing when there is no time left to ask.

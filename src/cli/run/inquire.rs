@@ -22,22 +22,19 @@ use crate::report::plural;
 const AT_START: Duration = Duration::from_secs(10);
 
 impl Start<'_> {
-    /// Asks at the start of a resumed run; tells whether anything changed by it.
-    pub(super) async fn inquire_first(&self, run: &Run, owner: Owner, gateway: &dyn Gateway) -> Result<bool, Failure> {
+    /// Asks at the start of a resumed run, and orders again what its rule says.
+    pub(super) async fn inquire_first(&self, run: &Run, owner: Owner, gateway: &dyn Gateway) -> Result<(), Failure> {
         // The sandbox of the start before is gone.
         if self.inputs.campaign.is_rehearsal() {
-            return Ok(false);
+            return Ok(());
         }
         let inquest = self.inquest(run, owner, gateway);
-        let Some((mut doubts, mut learnt)) = self.ask(&inquest, &[Duration::ZERO], AT_START).await? else {
-            return Ok(false);
-        };
+        let Some((mut doubts, _)) = self.ask(&inquest, &[Duration::ZERO], AT_START).await? else { return Ok(()) };
         if self.inputs.campaign.delivery.on_in_doubt == OnInDoubt::ResendIfNotFound && self.may_resend(run) {
             doubts.rows.retain(|doubt| doubt.not_found);
-            let again = |by| Change::SendAgain { by, why: None };
-            learnt.found += self.apply(run, owner, &doubts, again).await?;
+            self.apply(run, owner, &doubts, |by| Change::SendAgain { by, why: None }).await?;
         }
-        Ok(learnt.found + learnt.failed + learnt.unresolved > 0)
+        Ok(())
     }
 
     /// Asks about the last finished run if it has rows in doubt; gives it back if it has something to send by that.
@@ -128,7 +125,7 @@ impl Start<'_> {
         owner: Owner,
         doubts: &Doubts,
         change: impl Fn(Author) -> Change,
-    ) -> Result<u64, Failure> {
+    ) -> Result<(), Failure> {
         let rule = format!("on_in_doubt: {}", self.inputs.campaign.delivery.on_in_doubt.name());
         let events: Vec<NewEvent> = doubts
             .rows
@@ -139,9 +136,8 @@ impl Start<'_> {
                 change: change(Author::Policy(rule.clone())),
             })
             .collect();
-        let number = events.len() as u64;
         self.ledger.record(run.key, owner, events).await?;
-        Ok(number)
+        Ok(())
     }
 
     /// Whether a row that was not found may be sent again: a second code or call harms, and a queue may only be slow.
