@@ -360,6 +360,13 @@ pub struct Content<T> {
 }
 
 impl<T> Content<T> {
+    /// Whether a second message does no harm beyond being a second one: a repeated code or call confuses or costs a person.
+    #[must_use]
+    pub fn may_repeat(&self) -> bool {
+        let personal = [Channel::CallOtp, Channel::Telegram, Channel::Voice];
+        !self.stages.iter().any(|stage| personal.contains(&stage.channel()))
+    }
+
     /// The same content with each text turned into another form by `f`.
     ///
     /// # Errors

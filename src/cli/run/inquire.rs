@@ -12,7 +12,7 @@ use crate::cli::after::{Held, learnt_line};
 use crate::cli::exit::Failure;
 use crate::cli::runs;
 use crate::delivery::{Doubts, Inquest, Interrupt, LONGEST_STAY, Learnt, WAITS};
-use crate::domain::{Channel, Endpoint};
+use crate::domain::Endpoint;
 use crate::gateway::Gateway;
 use crate::ledger::{Author, Change, NewEvent, Owner, Progress, Run, State};
 use crate::manifest::OnInDoubt;
@@ -142,8 +142,6 @@ impl Start<'_> {
 
     /// Whether a row that was not found may be sent again: a second code or call harms, and a queue may only be slow.
     fn may_resend(&self, run: &Run) -> bool {
-        let personal = [Channel::CallOtp, Channel::Telegram, Channel::Voice];
-        let stages = &self.inputs.campaign.brief.content.stages;
-        run.endpoint == Endpoint::Sync && !stages.iter().any(|stage| personal.contains(&stage.channel()))
+        run.endpoint == Endpoint::Sync && self.inputs.campaign.brief.content.may_repeat()
     }
 }

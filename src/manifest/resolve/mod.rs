@@ -21,7 +21,7 @@ use super::keys::CAMPAIGN;
 use super::report::{Loaded, Report};
 use super::text_folders::TextFolders;
 use super::yaml::Node;
-use crate::domain::Endpoint;
+use crate::domain::{Content, Endpoint, Text};
 use crate::finding::{Finding, Source};
 
 pub use names::{is_slug, slug};
@@ -68,6 +68,7 @@ impl Resolver<'_> {
             let finding = Finding::error("results-overwrite", "the results would overwrite a file of the campaign");
             self.report.at(span, finding.help("name another file, or remove `results`"));
         }
+        self.refuse_resending(root, content.as_ref());
         let (name, gateway) = (name?, root.text("gateway")?.to_owned());
         Some(Campaign {
             results: results.unwrap_or_else(|| default_results(path, &name, &gateway)),
@@ -90,6 +91,25 @@ impl Resolver<'_> {
             folders: self.folders,
             places: Places::new(self.report.source.clone(), tree, self.files),
         })
+    }
+}
+
+impl Resolver<'_> {
+    /// Tells that rows in doubt are never sent again by a rule where that could harm.
+    fn refuse_resending(&mut self, root: Section<'_>, content: Option<&Content<Text>>) {
+        let delivery = root.section("delivery");
+        let Some((_, span)) = delivery.typed("on_in_doubt").filter(|(rule, _)| *rule == "resend_if_not_found") else {
+            return;
+        };
+        let why = if endpoint(root) == Some(Endpoint::Async) {
+            "on the asynchronous endpoint, whose queue may only be slow"
+        } else if content.is_some_and(|content| !content.may_repeat()) {
+            "for codes and calls"
+        } else {
+            return;
+        };
+        let finding = Finding::error("never-resent", format!("`resend_if_not_found` is not possible {why}"));
+        self.report.at(span, finding.help("write `hold`, and decide about rows in doubt by `campaign resolve`"));
     }
 }
 

@@ -191,6 +191,14 @@ fn keys_and_values_that_do_not_fit_are_told_where_they_stand() {
         (format!("schedule: {{ at: x }}\n{list}{rest}"), ("not-supported", 1, 1)),
         (format!("delivery: {{ window: x }}\n{list}{rest}"), ("not-supported", 1, 13)),
         (format!("delivery: {{ on_in_doubt: forget }}\n{list}{rest}"), ("unknown-value", 1, 26)),
+        (
+            format!("delivery: {{ on_in_doubt: resend_if_not_found }}\n{list}channels: [call/otp]\n"),
+            ("never-resent", 1, 26),
+        ),
+        (
+            format!("delivery: {{ on_in_doubt: resend_if_not_found }}\nendpoint: async\n{list}{rest}"),
+            ("never-resent", 1, 26),
+        ),
         (format!("delivery: {{ rate: 10 }}\n{list}{rest}"), ("wrong-type", 1, 19)),
         (format!("delivery: {{ batch: 0 }}\n{list}{rest}"), ("out-of-range", 1, 20)),
         (format!("delivery: {{ batch: \"5\" }}\n{list}{rest}"), ("wrong-type", 1, 20)),
