@@ -168,8 +168,10 @@ fn is_alpha_name(name: &str) -> bool {
 }
 
 fn is_url(text: &str) -> bool {
-    let rest = ["https://", "http://"].iter().find_map(|scheme| text.strip_prefix(scheme));
-    rest.is_some_and(|rest| !rest.starts_with(['/', '?', '#']) && !rest.is_empty())
+    let (scheme, rest) = text.split_once("://").unwrap_or_default();
+    let web = ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    web && !rest.is_empty()
+        && !rest.starts_with(['/', '?', '#'])
         && !text.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
@@ -220,7 +222,9 @@ mod tests {
 
     #[test]
     fn an_address_is_absolute_and_keeps_its_query() {
-        for good in ["https://a", "http://127.0.0.1:80/x?token=1&b=2#c", "https://приклад.укр/"] {
+        for good in
+            ["https://a", "HTTPS://a", "Http://a", "http://127.0.0.1:80/x?token=1&b=2#c", "https://приклад.укр/"]
+        {
             assert!(is_url(good), "{good}");
         }
         for bad in ["", "a.example", "https://", "https:///x", "ftp://a", "https://a b", "javascript:alert(1)"] {

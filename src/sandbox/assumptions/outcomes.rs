@@ -190,7 +190,7 @@ pub(super) const ROWS: &[Assumption] = &[
     row(
         "webhook-sending",
         "how webhooks are sent",
-        "at most 64 at a time, each waiting 10 s for its answer and following no redirect; to this machine only, unless the sandbox may send them anywhere",
+        "at most 64 at a time, each waiting 10 s for its answer and following no redirect; to this machine only, unless the sandbox may send them anywhere; over http path and query are sent to the letter; over https, or with a password in the address, as browsers write them",
         "a rehearsal bothers nobody else's receiver",
     ),
     row(
