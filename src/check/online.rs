@@ -128,6 +128,8 @@ pub fn findings(told: &Told, signatures: &[Signature], cost: &Cost) -> Vec<Findi
         Err(unanswered) => return vec![unknown("sender names and balance are", unanswered)],
     };
     let mut findings = match senders {
+        // An account without any name may be one that needs none: it proves nothing.
+        Ok(senders) if senders.is_empty() => Vec::new(),
         Ok(senders) => signatures.iter().filter_map(|signature| judge(signature, senders)).collect(),
         Err(unanswered) => vec![unknown("the sender names are", unanswered)],
     };
@@ -242,6 +244,13 @@ mod tests {
             let helped = found.first().and_then(|finding| finding.help.clone()).unwrap_or_default();
             assert!(helped.contains(help), "{channel} {name}: {helped}");
         }
+    }
+
+    #[test]
+    fn a_list_without_names_refuses_none() {
+        let told = Ok((Ok(balance("1")), Ok(Vec::new())));
+        let stranger = [signature(Channel::Sms, "Stranger")];
+        assert_eq!(rules(&findings(&told, &stranger, &Cost::Unknown(vec![Channel::Sms]))), []);
     }
 
     #[test]

@@ -34,6 +34,7 @@ impl Platform {
         account.allows(load)?;
         let before = account.balance();
         account.take(each * recipients)?;
+        account.used(&load.signatures);
         self.counts.reserve(each * recipients);
         let hook = self.hook(item, origin);
         let first = self.keep(item, origin, &Beginning { standing: Standing::Queued, stages: &load.stages, hook });

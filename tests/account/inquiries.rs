@@ -125,6 +125,7 @@ fn a_changed_host_is_refused_before_the_key_goes_there() {
 fn a_sandbox_of_its_own_has_an_account_and_knows_what_was_sent() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(1).through(&sandbox).write();
+    sale.campaign(&["check", "sale.yaml", "--online"]).exits(0);
     sale.run(&[]).exits(0);
     let balance = sale.campaign(&["gateway", "balance", "--json"]).exits(0).json();
     assert!(balance["amount"].is_number() && balance["currency"] == "UAH", "{balance}");

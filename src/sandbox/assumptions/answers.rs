@@ -32,8 +32,8 @@ pub(super) const ROWS: &[Assumption] = &[
     row(
         "senders",
         "the account's sender names",
-        "one, `Sandbox`, with status `Checked`, unless a list is given",
-        "every well-formed name is accepted anyway",
+        "those of the messages that it took so far, at most 1000, all `Checked`, unless a list is given",
+        "every well-formed name is accepted anyway, and none is better than any other",
     )
     .changed_by("accounts[].senders"),
     row(
