@@ -8,6 +8,9 @@ use super::client_id::ClientId;
 use super::refusal::Refusal;
 use crate::domain::Phone;
 
+/// The most numbers in one `phone`.
+const MOST_PHONES: usize = 1_000;
+
 /// The fields of an operation or of an object in it, under names that begin with `prefix`.
 ///
 /// A field that is `null` counts as absent.
@@ -75,6 +78,23 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A text that may be absent or blank.
+    pub(super) fn free_text(&self, key: &str) -> Result<(), Refusal> {
+        match self.get(key) {
+            None | Some(Value::String(_)) => Ok(()),
+            Some(_) => Err(self.wrong(key)),
+        }
+    }
+
+    /// A required text of digits alone, which may be sent as a number.
+    pub(super) fn digits(&self, key: &str) -> Result<String, Refusal> {
+        let digits = match self.get(key) {
+            Some(Value::Number(number)) => number.to_string(),
+            _ => self.text(key)?.to_owned(),
+        };
+        if digits.bytes().all(|byte| byte.is_ascii_digit()) { Ok(digits) } else { Err(self.wrong(key)) }
+    }
+
     /// A required sender name, which is any text.
     pub(super) fn signature(&self) -> Result<&'a str, Refusal> {
         self.text("signature").map_err(|_| Refusal::ALPHA_NAME)
@@ -91,9 +111,9 @@ impl<'a> Fields<'a> {
         if is_url(self.text(key)?) { Ok(()) } else { Err(self.wrong(key)) }
     }
 
-    /// An address that may be absent.
+    /// An address that may be absent; an empty text counts as absent.
     pub(super) fn optional_url(&self, key: &str) -> Result<(), Refusal> {
-        if self.get(key).is_some() { self.url(key) } else { Ok(()) }
+        if self.get(key).is_some_and(|value| value != "") { self.url(key) } else { Ok(()) }
     }
 
     /// The address in a field, to the letter, if there is a usable one.
@@ -102,9 +122,10 @@ impl<'a> Fields<'a> {
     }
 
     /// A truth value that may be absent.
-    pub(super) fn optional_flag(&self, key: &str) -> Result<(), Refusal> {
+    pub(super) fn optional_flag(&self, key: &str) -> Result<Option<bool>, Refusal> {
         match self.get(key) {
-            None | Some(Value::Bool(_)) => Ok(()),
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
             Some(_) => Err(self.wrong(key)),
         }
     }
@@ -125,7 +146,7 @@ impl<'a> Fields<'a> {
     pub(super) fn phones(&self) -> Result<Vec<Phone>, Refusal> {
         let phones = match self.get("phone") {
             Some(Value::Number(number)) => number.as_u64().and_then(Phone::new).map(|phone| vec![phone]),
-            Some(Value::String(text)) => text.split(',').map(|part| phone_from_text(part.trim())).collect(),
+            Some(Value::String(text)) => phones_from_text(text),
             _ => None,
         };
         phones.ok_or(Refusal::PHONE)
@@ -153,6 +174,15 @@ impl<'a> Fields<'a> {
     fn path(&self, key: &str) -> String {
         [&self.place, self.prefix, key].concat()
     }
+}
+
+/// Numbers joined by commas, of which the last may have one behind it.
+fn phones_from_text(text: &str) -> Option<Vec<Phone>> {
+    let text = text.trim();
+    let parts = text.strip_suffix(',').unwrap_or(text).split(',');
+    // One more than there may be shows that there are too many.
+    let phones: Option<Vec<Phone>> = parts.take(MOST_PHONES + 1).map(|part| phone_from_text(part.trim())).collect();
+    phones.filter(|phones| phones.len() <= MOST_PHONES)
 }
 
 /// A number in a text: digits alone, the first not 0.
@@ -191,6 +221,8 @@ mod tests {
         assert_eq!(phones(json!(380_501_234_567_u64)), Some(vec![380_501_234_567]));
         assert_eq!(phones(json!("380501234567")), Some(vec![380_501_234_567]));
         assert_eq!(phones(json!("380501234567, 380671234567")), Some(vec![380_501_234_567, 380_671_234_567]));
+        assert_eq!(phones(json!("380501234567, ")), Some(vec![380_501_234_567]));
+        assert_eq!(phones(json!("380501234567,".repeat(MOST_PHONES))).map(|all| all.len()), Some(MOST_PHONES));
         for wrong in [
             json!(null),
             json!(true),
@@ -202,8 +234,10 @@ mod tests {
             json!(""),
             json!("+380501234567"),
             json!("0501234567"),
-            json!("380501234567,"),
+            json!(","),
+            json!("380501234567,,"),
             json!("380501234567,nobody"),
+            json!("380501234567,".repeat(MOST_PHONES + 1)),
             json!("99999999999999999999999999"),
         ] {
             assert_eq!(phones(wrong.clone()), None, "{wrong}");

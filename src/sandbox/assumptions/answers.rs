@@ -46,9 +46,10 @@ pub(super) const ROWS: &[Assumption] = &[
     row(
         "lookup",
         "the result of `hlr`",
-        "every number is reachable, not ported, and of one made-up Ukrainian operator",
+        "every number is reachable, not ported, and of one made-up Ukrainian operator; `status` is what becomes of the lookup: `DELIVERED`, or the word with which it fails",
         "the record's form is public, its contents are a subscriber's",
-    ),
+    )
+    .changed_by("channels.hlr.delivered, channels.hlr.fails_as, exceptions"),
     row(
         "templates",
         "the fields of the template operations that the contract leaves open",

@@ -154,6 +154,7 @@ fn what_a_scenario_may_not_say_is_told_where_it_stands() {
         ("faults: [{ when: {}, delay: 1s, by: 1s }]", ("fault-effect", 1, 33)),
         ("faults: [{ when: {}, webhook: lost, by: 1s }]", ("fault-effect", 1, 37)),
         ("faults: [{ when: { suffix: 1 }, connection: closed }]", ("fault-effect", 1, 20)),
+        ("faults: [{ when: { endpoint: async }, connection: refused }]", ("fault-effect", 1, 20)),
         ("faults: [{ when: {}, http: 200 }]", ("out-of-range", 1, 28)),
         ("faults: [{ when: {}, webhook: eaten }]", ("unknown-value", 1, 31)),
         ("status: { blind: partly }", ("unknown-value", 1, 18)),
