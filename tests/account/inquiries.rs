@@ -138,3 +138,25 @@ fn a_sandbox_of_its_own_has_an_account_and_knows_what_was_sent() {
     assert_eq!(by_id["statuses"][0]["msg_id"], by_msg_id["statuses"][0]["msg_id"]);
     sale.campaign(&["gateway", "status", "12345"]).exits(3);
 }
+
+#[test]
+fn statuses_that_came_are_kept_when_a_later_request_fails() {
+    let record = json!({ "id": "7", "msg_id": 99, "type": "sms", "status": "DELIVERED" });
+    let answer = move || {
+        Answer::items({
+            let record = record.clone();
+            move |_| json!({ "success": true, "data": record })
+        })
+    };
+    let gateway = Gateway::answering([answer(), Answer::refused("Too many requests")]);
+    let house = folder(&gateway);
+    house.replace("gateways.yaml", "local:\n", "local:\n  batch_limit: 1\n");
+    let told = house.campaign(&["gateway", "status", "7", "8", "9", "--json"]).exits(5).json();
+    assert_eq!(told["statuses"][0]["status"], "DELIVERED");
+    for (place, id) in [(1, 8), (2, 9)] {
+        let open = &told["statuses"][place];
+        assert_eq!(open["id"], id, "{told}");
+        assert!(open["error"].as_str().is_some_and(|error| error.contains("Too many requests")), "{told}");
+    }
+    assert_eq!(gateway.requests().len(), 2, "nothing is asked after a failure");
+}
