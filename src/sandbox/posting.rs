@@ -2,8 +2,10 @@
 //!
 //! It decides nothing about another try; the platform does (contract 6).
 
+use std::collections::HashSet;
 use std::error::Error as _;
 use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -16,6 +18,8 @@ use super::reaction::{Post, Posted};
 pub(super) const AT_A_TIME: usize = 64;
 /// How long a receiver may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Of how many reasons not to send a webhook a person is told.
+const MOST_WARNINGS: usize = 100;
 /// What the sandbox calls itself.
 const AGENT: &str = concat!("campaign-sandbox/", env!("CARGO_PKG_VERSION"));
 
@@ -36,6 +40,8 @@ pub(super) struct Courier {
     client: Client,
     hooks: Hooks,
     timeout: Duration,
+    /// The reasons for which webhooks were not sent, as far as they were told of.
+    warned: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Courier {
@@ -61,14 +67,17 @@ impl Courier {
             .pool_max_idle_per_host(AT_A_TIME)
             .tcp_nodelay(true)
             .build()?;
-        Ok(Self { client, hooks, timeout })
+        Ok(Self { client, hooks, timeout, warned: Arc::default() })
     }
 
     /// Tries to send a webhook once and tells what became of it.
     pub(super) async fn bring(&self, post: Post) -> Posted {
         let url = match self.receiver(&post.url) {
             Ok(url) => url,
-            Err(reason) => return Posted::Refused(reason),
+            Err(reason) => {
+                self.warn_once(&reason);
+                return Posted::Refused(reason);
+            }
         };
         let answered = match Target::of(&url, &post.url) {
             Some(target) => self.post_plain(&target, &post.body).await,
@@ -94,6 +103,14 @@ impl Courier {
         }
     }
 
+    /// Tells of a webhook that is not sent; once for each reason, which names the host.
+    fn warn_once(&self, reason: &str) {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.len() < MOST_WARNINGS && warned.insert(reason.to_owned()) {
+            tracing::warn!("a webhook is not sent, and no other for this reason will be: {reason}");
+        }
+    }
+
     fn receiver(&self, url: &str) -> Result<Url, String> {
         let url = Url::parse(url).map_err(|error| format!("not an address that can be posted to: {error}"))?;
         let host = url.host_str().unwrap_or_default();
@@ -103,7 +120,7 @@ impl Courier {
         if self.hooks == Hooks::Loopback && !is_loopback(host) {
             return Err(format!(
                 "`{host}` is not on this machine; the sandbox sends webhooks to 127.0.0.1, ::1 and \
-                                localhost only, unless it is told that it may send them anywhere"
+                                localhost only, unless it is told `--any-hook`"
             ));
         }
         Ok(url)
@@ -122,7 +139,8 @@ fn failed(error: &reqwest::Error) -> String {
     format!("{what}: {cause}")
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Whether a host is this machine.
+pub(super) fn is_loopback(host: &str) -> bool {
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     address == "localhost" || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
