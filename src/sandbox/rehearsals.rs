@@ -131,7 +131,7 @@ fn a_status_names_the_channel_that_is_tried() {
     }
     let told: Vec<_> =
         desk.events("status").iter().map(|line| (line["type"].clone(), line["status"].clone())).collect();
-    let changes = [("viber", "ACCEPTED"), ("sms", "ACCEPTED"), ("sms", "DELIVERED")];
+    let changes = [("viber", "ACCEPTED"), ("viber", "UNDELIVERABLE"), ("sms", "ACCEPTED"), ("sms", "DELIVERED")];
     assert_eq!(told, changes.map(|(channel, word)| (json!(channel), json!(word))));
     assert_eq!(desk.status(1)["updated"], "1970-01-01T00:00:04.000+00:00");
 }
@@ -164,7 +164,7 @@ fn the_journal_is_in_the_order_of_time() {
     desk.wait(60_000);
     let times: Vec<_> = desk.journal().iter().map(|line| line["at"].as_str().expect("a time").to_owned()).collect();
     assert!(times.is_sorted(), "{times:?}");
-    assert_eq!(desk.events("status").len(), 60);
+    assert_eq!(desk.events("status").len(), 80);
 }
 
 #[test]
@@ -248,4 +248,15 @@ fn shares_of_exceptions_and_of_faults_take_numbers_independently() {
     for word in ["DELIVERED", "UNDELIVERABLE"] {
         assert!((190..310).contains(&count(word)), "{statuses:?}");
     }
+}
+
+#[test]
+fn a_code_call_to_some_numbers_can_be_refused_at_the_top() {
+    let when = When { suffix: Some("67".into()), ..When::default() };
+    let faults = vec![Fault { when, effect: Effect::TopError("Operator not supported".into()) }];
+    let mut desk = Desk::playing(Scenario { faults, ..Scenario::default() });
+    let call = |phone: u64| json!([{"type": "call/otp", "id": 1, "phone": phone}]);
+    let refused = desk.ask(Endpoint::Sync, &call(380_501_234_567));
+    assert_eq!(refused, json!({"success": false, "error": "Operator not supported"}));
+    assert_eq!(desk.ask(Endpoint::Sync, &call(380_501_234_568))["data"][0]["success"], true);
 }
