@@ -141,14 +141,14 @@ fn a_sandbox_of_its_own_has_an_account_and_knows_what_was_sent() {
 
 #[test]
 fn statuses_that_came_are_kept_when_a_later_request_fails() {
-    let record = json!({ "id": "7", "msg_id": 99, "type": "sms", "status": "DELIVERED" });
-    let answer = move || {
-        Answer::items({
-            let record = record.clone();
-            move |_| json!({ "success": true, "data": record })
-        })
-    };
-    let gateway = Gateway::answering([answer(), Answer::refused("Too many requests")]);
+    let gateway =
+        Gateway::accepting().with_status_answer(Answer::with(|request| match request.operations()[0]["id"].as_u64() {
+            Some(7) => {
+                let record = json!({ "id": "7", "msg_id": 99, "type": "sms", "status": "DELIVERED" });
+                json!({ "success": true, "data": [{ "success": true, "data": record }] })
+            }
+            _ => json!({ "success": false, "error": "Too many requests" }),
+        }));
     let house = folder(&gateway);
     house.replace("gateways.yaml", "local:\n", "local:\n  batch_limit: 1\n");
     let told = house.campaign(&["gateway", "status", "7", "8", "9", "--json"]).exits(5).json();
