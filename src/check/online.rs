@@ -12,9 +12,7 @@ use crate::gateway::{Balance, Sender, Unanswered, UnansweredCause};
 use crate::manifest::{Brief, Places, Profile};
 use crate::message::{Names, render_constant};
 
-/// The platform's word for a sender name that is verified; the contract leaves the set open (2.5).
-const VERIFIED: &str = "Checked";
-/// Its word for one that is not verified yet.
+/// The platform's word for a sender name that is not verified yet; the contract leaves the set open (2.5).
 const UNVERIFIED: &str = "New";
 
 /// What the gateway told when it was asked for balance and sender names in one envelope.
@@ -116,9 +114,9 @@ pub fn signatures(brief: &Brief, places: &Places, today: &str) -> Vec<Signature>
     brief.content.stages.iter().filter_map(constant).collect()
 }
 
-/// What speaks against sending, as far as the account tells.
+/// What speaks against sending, as far as the account tells; `verified` are its words for a verified name.
 #[must_use]
-pub fn findings(told: &Told, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
+pub fn findings(told: &Told, signatures: &[Signature], verified: &[String], cost: &Cost) -> Vec<Finding> {
     let (balance, senders) = match told {
         Ok(told) => told,
         Err(refused) if refused.cause == UnansweredCause::KeyRefused => {
@@ -128,7 +126,10 @@ pub fn findings(told: &Told, signatures: &[Signature], cost: &Cost) -> Vec<Findi
         Err(unanswered) => return vec![unknown("sender names and balance are", unanswered)],
     };
     let mut findings = match senders {
-        Ok(senders) => signatures.iter().filter_map(|signature| judge(signature, senders)).collect(),
+        Ok(senders) => {
+            let named: Vec<&Sender> = senders.iter().filter(|sender| !sender.name.trim().is_empty()).collect();
+            signatures.iter().filter_map(|signature| judge(signature, &named, verified)).collect()
+        }
         Err(unanswered) => vec![unknown("the sender names are", unanswered)],
     };
     match (balance, cost) {
@@ -145,7 +146,11 @@ fn unknown(what: &str, unanswered: &Unanswered) -> Finding {
 }
 
 /// What the list of sender names says against a signature.
-fn judge(signature: &Signature, senders: &[Sender]) -> Option<Finding> {
+fn judge(signature: &Signature, senders: &[&Sender], verified: &[String]) -> Option<Finding> {
+    // An account that lists no name may be one that needs none: it proves nothing.
+    if senders.is_empty() {
+        return None;
+    }
     let Signature { channel, name, place } = signature;
     // The list may hold names for SMS alone, so it proves nothing against another channel.
     let new = |message: String| match channel {
@@ -154,7 +159,7 @@ fn judge(signature: &Signature, senders: &[Sender]) -> Option<Finding> {
     };
     let known = || senders.iter().map(|sender| sender.name.as_str());
     let finding = match senders.iter().find(|sender| sender.name == *name).map(|sender| sender.status.as_str()) {
-        Some(status) if status.eq_ignore_ascii_case(VERIFIED) => return None,
+        Some(status) if verified.iter().any(|word| word.eq_ignore_ascii_case(status)) => return None,
         Some(status) if status.eq_ignore_ascii_case(UNVERIFIED) => {
             new(format!("the sender name `{name}` is not verified yet: its status is `{status}`"))
                 .help("wait until the gateway has verified it, or use another name of `campaign gateway senders`")
@@ -214,6 +219,15 @@ mod tests {
         Unanswered { cause, reason: "why".into(), undone: true }
     }
 
+    fn unpriced() -> Cost {
+        Cost::Unknown(vec![Channel::Sms])
+    }
+
+    /// The findings where `Checked` means verified.
+    fn judged(told: &Told, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
+        findings(told, signatures, &["Checked".to_owned()], cost)
+    }
+
     fn rules(findings: &[Finding]) -> Vec<(&'static str, Severity)> {
         findings.iter().map(|finding| (finding.rule, finding.severity)).collect()
     }
@@ -236,11 +250,37 @@ mod tests {
         ];
         for (channel, name, severity, help) in table {
             let told = Ok((Ok(balance("1")), Ok(senders())));
-            let found = findings(&told, &[signature(channel, name)], &Cost::Unknown(vec![channel]));
+            let found = judged(&told, &[signature(channel, name)], &Cost::Unknown(vec![channel]));
             let expected: Vec<_> = severity.map(|severity| ("sender-unknown", severity)).into_iter().collect();
             assert_eq!(rules(&found), expected, "{channel} {name}");
             let helped = found.first().and_then(|finding| finding.help.clone()).unwrap_or_default();
             assert!(helped.contains(help), "{channel} {name}: {helped}");
+        }
+    }
+
+    #[test]
+    fn a_list_without_names_refuses_none_and_a_record_without_one_hides_no_other() {
+        let sender = |name: &str| Sender { name: name.into(), status: "Checked".into() };
+        let refused = vec![("sender-unknown", Severity::Error)];
+        for (list, expected) in
+            [(vec![], vec![]), (vec![sender(""), sender(" ")], vec![]), (vec![sender(""), sender("OlenaCo")], refused)]
+        {
+            let told = Ok((Ok(balance("1")), Ok(list)));
+            assert_eq!(rules(&judged(&told, &[signature(Channel::Sms, "Stranger")], &unpriced())), expected);
+        }
+    }
+
+    #[test]
+    fn the_profile_says_which_words_mean_verified() {
+        let told: Told = Ok((Ok(balance("1")), Ok(senders())));
+        for (word, name, severity) in [
+            ("paused", "Odd", None),
+            ("Paused", "OlenaCo", Some(Severity::Warning)),
+            ("New", "Fresh", None),
+            ("Paused", "Fresh", Some(Severity::Error)),
+        ] {
+            let found = findings(&told, &[signature(Channel::Sms, name)], &[word.to_owned()], &unpriced());
+            assert_eq!(found.first().map(|finding| finding.severity), severity, "{word} {name}");
         }
     }
 
@@ -250,22 +290,22 @@ mod tests {
             [("80", "80.00", false), ("79.99", "80", true), ("-1", "0", true), ("0", "0", false)]
         {
             let told = Ok((Ok(balance(amount_left)), Ok(Vec::new())));
-            let found = findings(&told, &[], &Cost::AtMost(amount(cost)));
+            let found = judged(&told, &[], &Cost::AtMost(amount(cost)));
             assert_eq!(rules(&found), if refused { vec![("balance-too-low", Severity::Error)] } else { vec![] });
         }
         let told = Ok((Ok(balance("1200.5")), Ok(Vec::new())));
-        let found = findings(&told, &[], &Cost::AtMost(amount("2000")));
+        let found = judged(&told, &[], &Cost::AtMost(amount("2000")));
         assert_eq!(
             found[0].message,
             "the balance is 1 200.50 UAH, but this can cost up to 2 000.00 UAH: 799.50 UAH are missing"
         );
-        assert_eq!(rules(&findings(&told, &[], &Cost::Unknown(vec![Channel::Sms]))), []);
+        assert_eq!(rules(&judged(&told, &[], &Cost::Unknown(vec![Channel::Sms]))), []);
     }
 
     #[test]
     fn only_a_refused_key_and_what_is_known_refuse_anything() {
         let (sms, cost) = ([signature(Channel::Sms, "Stranger")], Cost::AtMost(amount("9")));
-        let rule = |told: Told| rules(&findings(&told, &sms, &cost));
+        let rule = |told: Told| rules(&judged(&told, &sms, &cost));
         let error = |rule| (rule, Severity::Error);
         let doubt = ("online-unknown", Severity::Warning);
         assert_eq!(rule(Err(unanswered(UnansweredCause::KeyRefused))), [error("key-refused")]);

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::args::CheckArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
-use super::online::{self, Online};
+use super::online::{self, Figures, Online};
 use super::survey::{self, Inputs, Looked};
 use crate::check::Survey;
 use crate::check::online::Cost;
@@ -19,11 +20,11 @@ use crate::report::{counts_json, counts_line, plural, thousands};
 pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
     let mut findings = Vec::new();
     let (mut rows, mut parts, mut counts) = (0, 0, StateCounts::default());
-    let mut text = String::new();
+    let (mut text, mut told) = (String::new(), Vec::new());
     for file in &args.files {
         let name = file.display();
         match one(context, &args, file).await {
-            Ok((found, looked, money)) => {
+            Ok((found, looked, online)) => {
                 let survey = &looked.survey;
                 rows += survey.recipients;
                 parts += survey.parts;
@@ -31,7 +32,10 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                 let verdict = if found.iter().any(Finding::is_error) { "the gateway says no" } else { "fine" };
                 let (list, how) = (plural(survey.recipients, "row"), counts_line(&survey.counts()));
                 text += &format!("{name}: {verdict} · {list}: {how} · {}\n", plural(survey.parts, "part"));
-                text += &money.map(|money| format!("  {money}\n")).unwrap_or_default();
+                if let Some(Told { money, figures }) = online {
+                    text += &money.map(|money| format!("  {money}\n")).unwrap_or_default();
+                    told.push(figures);
+                }
                 findings.extend(found);
             }
             Err(failure) if failure.exit == exit::WRONG => {
@@ -47,9 +51,8 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     }
     let code = if findings.iter().any(Finding::is_error) { exit::WRONG } else { exit::FINE };
     if context.output.json {
-        context.output.object(&json!({
-            "findings": findings_json(&findings), "rows": rows, "counts": counts_json(&counts), "parts": parts, "exit": code,
-        }));
+        let (findings, counts) = (findings_json(&findings), counts_json(&counts));
+        context.output.object(&Printed { findings, rows, counts, parts, online: told, exit: code });
         return Ok(code);
     }
     context.output.findings(&findings);
@@ -62,8 +65,34 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     Ok(code)
 }
 
+/// What the gateway says of the money for a campaign: for people, for programs.
+struct Told {
+    money: Option<String>,
+    figures: Figures,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Printed {
+    findings: Value,
+    rows: u64,
+    counts: Value,
+    parts: u64,
+    /// One object for one file; of several each that was asked about has its own, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "one_or_each")]
+    online: Vec<Figures>,
+    exit: u8,
+}
+
+fn one_or_each<S: Serializer>(figures: &Vec<Figures>, serializer: S) -> Result<S::Ok, S::Error> {
+    match figures.as_slice() {
+        [one] => one.serialize(serializer),
+        each => each.serialize(serializer),
+    }
+}
+
 /// What one file shows, what its list shows, and what the gateway says of its money where it was asked.
-type Checked = (Vec<Finding>, Looked, Option<String>);
+type Checked = (Vec<Finding>, Looked, Option<Told>);
 
 async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<Checked, Failure> {
     let inputs = Arc::new(survey::load(context, file, args.gateway.as_deref())?);
@@ -77,13 +106,13 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<Checked
         };
         findings.push(Finding::warning("invalid-row", message));
     }
-    let mut money = None;
+    let mut told = None;
     if args.online {
         let online = online(context, &inputs, &looked.survey).await?;
         findings.extend(online.findings);
-        money = online.money;
+        told = Some(Told { money: online.money, figures: online.figures });
     }
-    Ok((findings, looked, money))
+    Ok((findings, looked, told))
 }
 
 /// What the gateway says of a campaign.

@@ -40,7 +40,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(parsed) => parsed,
         Err(error) => return shell::refuse(&error, json),
     };
-    shell::start_log(parsed.global.verbose);
+    shell::start_log(&parsed.global);
     let output = Output::new(&parsed.global);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

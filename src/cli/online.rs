@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::exit::{self, Failure};
 use super::gateway::Account;
 use super::output::Output;
@@ -23,7 +25,17 @@ pub(super) struct Online {
     pub(super) findings: Vec<Finding>,
     /// Balance and cost in a line; nothing where the balance is not known.
     pub(super) money: Option<String>,
+    /// The same for programs.
+    pub(super) figures: Figures,
     key_refused: bool,
+}
+
+/// The money of an account and of a campaign; nothing where it is not known. Amounts keep their digits.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Figures {
+    balance: Option<Amount>,
+    currency: Option<String>,
+    cost: Option<Amount>,
 }
 
 /// Asks the gateway of a campaign.
@@ -38,7 +50,12 @@ pub(super) async fn ask(
     let campaign = &inputs.campaign;
     let signatures = signatures(&campaign.brief, &campaign.places, &inputs.today);
     let key_refused = matches!(&told, Err(refused) if refused.cause == UnansweredCause::KeyRefused);
-    Ok(Online { findings: findings(&told, &signatures, cost), money: money(&told, cost), key_refused })
+    Ok(Online {
+        findings: findings(&told, &signatures, &profile.sender_verified, cost),
+        money: money(&told, cost),
+        figures: figures(&told, cost),
+        key_refused,
+    })
 }
 
 impl Online {
@@ -46,7 +63,7 @@ impl Online {
     pub(super) fn of_nobody() -> Self {
         let finding = Finding::warning("online-unknown", "the built-in sandbox has no account to ask");
         let finding = finding.help("name the gateway that the campaign is for: `--online --gateway NAME`");
-        Self { findings: vec![finding], money: None, key_refused: false }
+        Self { findings: vec![finding], money: None, figures: Figures::default(), key_refused: false }
     }
 
     /// The warnings, unless there are errors, which refuse a run.
@@ -59,6 +76,19 @@ impl Online {
             failure.exit = exit::KEY;
         }
         Err(failure)
+    }
+}
+
+fn figures(told: &Told, cost: &Cost) -> Figures {
+    let balance = told.as_ref().ok().and_then(|(balance, _)| balance.as_ref().ok());
+    let cost = match cost {
+        Cost::AtMost(cost) => Some(*cost),
+        Cost::Unknown(_) => None,
+    };
+    Figures {
+        balance: balance.map(|balance| balance.amount),
+        currency: balance.map(|balance| balance.currency.clone()),
+        cost,
     }
 }
 
@@ -83,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_refused_key_has_its_own_code_and_warnings_refuse_nothing() {
-        let online = |findings, key_refused| Online { findings, money: None, key_refused };
+        let online = |findings, key_refused| Online { findings, money: None, figures: Figures::default(), key_refused };
         let code = |online: Online| online.allowed().map_or_else(|failure| failure.exit, |_| exit::FINE);
         assert_eq!(code(online(vec![Finding::error("key-refused", "x")], true)), exit::KEY);
         assert_eq!(code(online(vec![Finding::error("sender-unknown", "x")], false)), exit::WRONG);

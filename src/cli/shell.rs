@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use clap::CommandFactory as _;
 use tracing_subscriber::filter::LevelFilter;
 
-use super::args::Arguments;
+use super::args::{Arguments, Global};
 use super::context::Context;
 use super::exit;
 
@@ -26,10 +26,11 @@ pub(super) fn refuse(error: &clap::Error, json: bool) -> u8 {
     exit::WRONG
 }
 
-/// Logs to standard error as much as was asked for.
-pub(super) fn start_log(verbose: u8) {
-    let level = match verbose {
-        0 => return,
+/// Logs to standard error as much as was asked for; what a person has to know is told without being asked for.
+pub(super) fn start_log(global: &Global) {
+    let level = match global.verbose {
+        0 if global.quiet => LevelFilter::ERROR,
+        0 => LevelFilter::WARN,
         1 => LevelFilter::INFO,
         2 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
@@ -40,7 +41,12 @@ pub(super) fn start_log(verbose: u8) {
     use tracing_subscriber::util::SubscriberInitExt as _;
     let format =
         tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
-    let _ = tracing_subscriber::registry().with(filter).with(format).try_init();
+    let registry = tracing_subscriber::registry().with(filter);
+    let _ = if global.verbose == 0 {
+        registry.with(format.without_time().with_target(false)).try_init()
+    } else {
+        registry.with(format).try_init()
+    };
 }
 
 /// Prints the JSON Schema of campaign files.

@@ -2,6 +2,7 @@
 //!
 //! What never changes stands in the scenario; here is the rest, and the questions about both.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::answer::{Balance, Sender};
@@ -12,8 +13,10 @@ use super::stages::Load;
 use super::templates::Templates;
 use crate::domain::Channel;
 
-/// The name that is listed for an account to which every name is known.
-const ANY_SENDER: &str = "Sandbox";
+/// How many names are listed of an account to which every name is known.
+const MOST_NAMES: usize = 1_000;
+/// The longest name that is listed of such an account, in bytes.
+const LONGEST_NAME: usize = 200;
 
 /// An account as it is now.
 #[derive(Debug)]
@@ -23,13 +26,15 @@ pub(super) struct Account {
     /// Where statuses go that no `hook` keeps.
     pub notify: Option<Arc<str>>,
     pub templates: Templates,
+    /// The names of messages that were taken, if every name is known.
+    used: BTreeSet<Box<str>>,
 }
 
 impl Account {
     /// An account at its beginning.
     pub(super) fn new(settings: scenario::Account) -> Self {
         let notify = settings.notify.as_deref().map(Arc::from);
-        Self { balance: settings.balance, notify, templates: Templates::default(), settings }
+        Self { balance: settings.balance, notify, templates: Templates::default(), used: BTreeSet::new(), settings }
     }
 
     /// What it has left.
@@ -44,10 +49,23 @@ impl Account {
 
     /// The answer to `sender`.
     pub(super) fn senders(&self) -> Vec<Sender> {
-        let any = || vec![Sender { name: ANY_SENDER.to_owned(), status: SenderStatus::Checked.name() }];
-        self.settings.senders.as_ref().map_or_else(any, |senders| {
-            senders.iter().map(|(name, status)| Sender { name: name.clone(), status: status.name() }).collect()
-        })
+        let sender = |name: &str, status: SenderStatus| Sender { name: name.to_owned(), status: status.name() };
+        match &self.settings.senders {
+            Some(senders) => senders.iter().map(|(name, status)| sender(name, *status)).collect(),
+            None => self.used.iter().map(|name| sender(name, SenderStatus::Checked)).collect(),
+        }
+    }
+
+    /// Remembers the names of a message that was taken, if they are not on a list anyway.
+    pub(super) fn used(&mut self, signatures: &[Box<str>]) {
+        if self.settings.senders.is_some() {
+            return;
+        }
+        for name in signatures.iter().filter(|name| name.len() <= LONGEST_NAME) {
+            if self.used.len() < MOST_NAMES && !self.used.contains(name) {
+                self.used.insert(name.clone());
+            }
+        }
     }
 
     /// Whether it may send this: with its own verified names, and on its routes.
@@ -110,7 +128,18 @@ mod tests {
             account.senders().into_iter().map(|sender| (sender.name, sender.status)).collect::<Vec<_>>()
         };
         assert_eq!(told(&listed), [("OlenaCo".to_owned(), "Checked"), ("Fresh".to_owned(), "New")]);
-        assert_eq!(told(&open), [("Sandbox".to_owned(), "Checked")]);
+        assert_eq!(told(&open), []);
+    }
+
+    #[test]
+    fn an_account_without_a_list_tells_the_names_that_were_used_and_no_more_than_it_may() {
+        let mut open = Account::new(scenario::Account::default());
+        let names: Vec<Box<str>> = (0..2 * MOST_NAMES).map(|number| format!("Shop {number}").into()).collect();
+        open.used(&["x".repeat(LONGEST_NAME + 1).into(), "OlenaCo".into(), "OlenaCo".into()]);
+        let told: Vec<_> = open.senders().into_iter().map(|sender| (sender.name, sender.status)).collect();
+        assert_eq!(told, [("OlenaCo".to_owned(), "Checked")]);
+        open.used(&names);
+        assert_eq!(open.senders().len(), MOST_NAMES);
     }
 
     #[test]

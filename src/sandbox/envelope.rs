@@ -45,6 +45,12 @@ impl Keys {
         Self(keys.map(|account| account.key.as_deref().map(Into::into).or_else(|| server.take())).collect())
     }
 
+    /// Whether each opens an account of its own.
+    pub(super) fn differ(&self) -> bool {
+        let keys: Vec<&str> = self.0.iter().flatten().map(ExposeSecret::expose_secret).collect();
+        keys.iter().enumerate().all(|(index, key)| !keys[..index].contains(key))
+    }
+
     /// The index of the account that a key opens.
     fn account(&self, auth: &str) -> Option<u32> {
         let opens = |key: &Option<SecretString>| key.as_ref().is_some_and(|key| key.expose_secret() == auth);

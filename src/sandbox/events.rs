@@ -89,23 +89,44 @@ impl Platform {
     /// Moves a message on to the state that is due.
     fn step(&mut self, index: u32, lines: &mut Lines) {
         let message = self.messages.at(index);
-        let before = message.state.standing;
-        let Some(state) = self.life(message).and_then(|life| life.next(message.state)) else { return };
+        let before = message.state;
+        let Some(state) = self.life(message).and_then(|life| life.next(before)) else { return };
+        if state.stage > before.stage {
+            self.write_failed_stage(index, state.since, lines);
+        }
         self.messages.set_state(index, state);
+        self.write_status(index, state, lines);
+        if state.standing.is_final() {
+            self.count(index, before.standing, state);
+            self.settle(index, state, lines);
+            self.announce(index, state);
+        }
+        self.schedule(index);
+    }
+
+    /// Writes how the channel failed that a message tried so far. No status ever tells of it: the next one is tried
+    /// at the same moment.
+    fn write_failed_stage(&self, index: u32, since: Moment, lines: &mut Lines) {
+        let message = self.messages.at(index);
+        let Some(life) = self.life(message) else { return };
+        let Some(stage) = life.stages.get(usize::from(message.state.stage)) else { return };
+        self.write_status(
+            index,
+            State { since, standing: Standing::Failed(life.failure(stage)), ..message.state },
+            lines,
+        );
+    }
+
+    /// Writes a state that a message is in or was in.
+    fn write_status(&self, index: u32, state: State, lines: &mut Lines) {
         let message = self.messages.at(index);
         lines.push(&Line::Status(StatusLine {
             at: state.since,
             msg_id: msg_id(index),
             id: message.id.as_ref(),
-            channel: self.label(message),
+            channel: self.channel(index, state).map_or(message.kind.name(), Channel::name),
             status: state.standing.word(&self.scenario),
         }));
-        if state.standing.is_final() {
-            self.count(index, before, state);
-            self.settle(index, state, lines);
-            self.announce(index, state);
-        }
-        self.schedule(index);
     }
 
     fn count(&mut self, index: u32, before: Standing, state: State) {

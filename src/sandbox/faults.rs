@@ -51,7 +51,9 @@ impl Default for EnvelopeFaults<'_> {
 pub(super) fn of_envelope<'a>(scenario: &'a Scenario, facts: EnvelopeFacts) -> EnvelopeFaults<'a> {
     let mut faults = EnvelopeFaults::default();
     for (chance, fault) in drawn(scenario) {
-        if fault.when.holds_for_envelope(chance, facts) && faults.add(&fault.effect) {
+        // The asynchronous answer has no items (contract 4.2) that could go wrong.
+        let heard = facts.endpoint == Endpoint::Sync || !fault.effect.is_about_items();
+        if heard && fault.when.holds_for_envelope(chance, facts) && faults.add(&fault.effect) {
             faults.fired.push(name(&fault.effect));
         }
     }
@@ -114,6 +116,13 @@ fn door_before(scenario: &Scenario, envelope: u64) -> (Door, Option<&'static str
 /// Every fault with the chance that decides about it.
 fn drawn(scenario: &Scenario) -> impl Iterator<Item = (Chance, &Fault)> {
     (FIRST_DECISION..).zip(&scenario.faults).map(|(decision, fault)| (Chance { seed: scenario.seed, decision }, fault))
+}
+
+impl Effect {
+    /// Whether it changes the items of an answer.
+    fn is_about_items(&self) -> bool {
+        matches!(self, Effect::Reordered | Effect::Missing | Effect::Foreign)
+    }
 }
 
 impl<'a> EnvelopeFaults<'a> {
@@ -235,6 +244,15 @@ mod tests {
             fired: vec!["top_error", "delay", "http", "truncated", "missing", "reordered", "closed"],
         };
         assert_eq!(of_envelope(&scenario, facts(2)), expected);
+    }
+
+    #[test]
+    fn an_answer_without_items_has_none_that_go_wrong() {
+        let scenario =
+            playing([Effect::Reordered, Effect::Missing, Effect::Foreign].map(|effect| (When::default(), effect)));
+        let asynchronous = EnvelopeFacts { endpoint: Endpoint::Async, ..facts(1) };
+        assert_eq!(of_envelope(&scenario, asynchronous), EnvelopeFaults::default());
+        assert_eq!(of_envelope(&scenario, facts(1)).fired.len(), 3);
     }
 
     #[test]

@@ -8,6 +8,9 @@ use super::client_id::ClientId;
 use super::refusal::Refusal;
 use crate::domain::Phone;
 
+/// The most numbers in one `phone`.
+const MOST_PHONES: usize = 1_000;
+
 /// The fields of an operation or of an object in it, under names that begin with `prefix`.
 ///
 /// A field that is `null` counts as absent.
@@ -75,6 +78,23 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A text that may be absent or blank.
+    pub(super) fn free_text(&self, key: &str) -> Result<(), Refusal> {
+        match self.get(key) {
+            None | Some(Value::String(_)) => Ok(()),
+            Some(_) => Err(self.wrong(key)),
+        }
+    }
+
+    /// A required text of digits alone, which may be sent as a number.
+    pub(super) fn digits(&self, key: &str) -> Result<String, Refusal> {
+        let digits = match self.get(key) {
+            Some(Value::Number(number)) => number.to_string(),
+            _ => self.text(key)?.to_owned(),
+        };
+        if digits.bytes().all(|byte| byte.is_ascii_digit()) { Ok(digits) } else { Err(self.wrong(key)) }
+    }
+
     /// A required sender name, which is any text.
     pub(super) fn signature(&self) -> Result<&'a str, Refusal> {
         self.text("signature").map_err(|_| Refusal::ALPHA_NAME)
@@ -91,9 +111,9 @@ impl<'a> Fields<'a> {
         if is_url(self.text(key)?) { Ok(()) } else { Err(self.wrong(key)) }
     }
 
-    /// An address that may be absent.
+    /// An address that may be absent; an empty text counts as absent.
     pub(super) fn optional_url(&self, key: &str) -> Result<(), Refusal> {
-        if self.get(key).is_some() { self.url(key) } else { Ok(()) }
+        if self.get(key).is_some_and(|value| value != "") { self.url(key) } else { Ok(()) }
     }
 
     /// The address in a field, to the letter, if there is a usable one.
@@ -102,9 +122,10 @@ impl<'a> Fields<'a> {
     }
 
     /// A truth value that may be absent.
-    pub(super) fn optional_flag(&self, key: &str) -> Result<(), Refusal> {
+    pub(super) fn optional_flag(&self, key: &str) -> Result<Option<bool>, Refusal> {
         match self.get(key) {
-            None | Some(Value::Bool(_)) => Ok(()),
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
             Some(_) => Err(self.wrong(key)),
         }
     }
@@ -125,7 +146,7 @@ impl<'a> Fields<'a> {
     pub(super) fn phones(&self) -> Result<Vec<Phone>, Refusal> {
         let phones = match self.get("phone") {
             Some(Value::Number(number)) => number.as_u64().and_then(Phone::new).map(|phone| vec![phone]),
-            Some(Value::String(text)) => text.split(',').map(|part| phone_from_text(part.trim())).collect(),
+            Some(Value::String(text)) => phones_from_text(text),
             _ => None,
         };
         phones.ok_or(Refusal::PHONE)
@@ -155,6 +176,15 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Numbers joined by commas, of which the last may have one behind it.
+fn phones_from_text(text: &str) -> Option<Vec<Phone>> {
+    let text = text.trim();
+    let parts = text.strip_suffix(',').unwrap_or(text).split(',');
+    // One more than there may be shows that there are too many.
+    let phones: Option<Vec<Phone>> = parts.take(MOST_PHONES + 1).map(|part| phone_from_text(part.trim())).collect();
+    phones.filter(|phones| phones.len() <= MOST_PHONES)
+}
+
 /// A number in a text: digits alone, the first not 0.
 fn phone_from_text(text: &str) -> Option<Phone> {
     let international = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -168,8 +198,10 @@ fn is_alpha_name(name: &str) -> bool {
 }
 
 fn is_url(text: &str) -> bool {
-    let rest = ["https://", "http://"].iter().find_map(|scheme| text.strip_prefix(scheme));
-    rest.is_some_and(|rest| !rest.starts_with(['/', '?', '#']) && !rest.is_empty())
+    let (scheme, rest) = text.split_once("://").unwrap_or_default();
+    let web = ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    web && !rest.is_empty()
+        && !rest.starts_with(['/', '?', '#'])
         && !text.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
@@ -189,6 +221,8 @@ mod tests {
         assert_eq!(phones(json!(380_501_234_567_u64)), Some(vec![380_501_234_567]));
         assert_eq!(phones(json!("380501234567")), Some(vec![380_501_234_567]));
         assert_eq!(phones(json!("380501234567, 380671234567")), Some(vec![380_501_234_567, 380_671_234_567]));
+        assert_eq!(phones(json!("380501234567, ")), Some(vec![380_501_234_567]));
+        assert_eq!(phones(json!("380501234567,".repeat(MOST_PHONES))).map(|all| all.len()), Some(MOST_PHONES));
         for wrong in [
             json!(null),
             json!(true),
@@ -200,8 +234,10 @@ mod tests {
             json!(""),
             json!("+380501234567"),
             json!("0501234567"),
-            json!("380501234567,"),
+            json!(","),
+            json!("380501234567,,"),
             json!("380501234567,nobody"),
+            json!("380501234567,".repeat(MOST_PHONES + 1)),
             json!("99999999999999999999999999"),
         ] {
             assert_eq!(phones(wrong.clone()), None, "{wrong}");
@@ -220,7 +256,9 @@ mod tests {
 
     #[test]
     fn an_address_is_absolute_and_keeps_its_query() {
-        for good in ["https://a", "http://127.0.0.1:80/x?token=1&b=2#c", "https://приклад.укр/"] {
+        for good in
+            ["https://a", "HTTPS://a", "Http://a", "http://127.0.0.1:80/x?token=1&b=2#c", "https://приклад.укр/"]
+        {
             assert!(is_url(good), "{good}");
         }
         for bad in ["", "a.example", "https://", "https:///x", "ftp://a", "https://a b", "javascript:alert(1)"] {

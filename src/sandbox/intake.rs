@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::answer::{CodeCall, Payload, SendResult};
+use super::chance::MessageFacts;
 use super::client_id::ClientId;
 use super::journal::Reason;
 use super::kind::Kind;
-use super::life::{Standing, State};
+use super::life::{Life, Standing, State};
 use super::lookup::NumberRecord;
 use super::messages::{Message, msg_id};
 use super::money::Money;
@@ -34,6 +35,7 @@ impl Platform {
         account.allows(load)?;
         let before = account.balance();
         account.take(each * recipients)?;
+        account.used(&load.signatures);
         self.counts.reserve(each * recipients);
         let hook = self.hook(item, origin);
         let first = self.keep(item, origin, &Beginning { standing: Standing::Queued, stages: &load.stages, hook });
@@ -50,7 +52,20 @@ impl Platform {
 
     /// Looks a number up.
     pub(super) fn look_up(&mut self, item: &Item, phone: Phone, origin: Origin) -> Result<Outcome, Refusal> {
-        self.answer_at_once(item, Channel::Hlr, origin, |_, _| Payload::Number(NumberRecord::of(phone)))
+        let status = self.lookup_status(phone, origin);
+        self.answer_at_once(item, Channel::Hlr, origin, |_, _| Payload::Number(NumberRecord::of(phone, status)))
+    }
+
+    /// How a lookup ends, known at once: its answer tells what becomes of the message that it leaves.
+    fn lookup_status(&self, phone: Phone, origin: Origin) -> String {
+        let facts = MessageFacts { phone, envelope: origin.envelope.into(), endpoint: origin.endpoint() };
+        let stages = [Stage::new(Channel::Hlr, 1, None)];
+        let life = Life { scenario: &self.scenario, facts, stages: &stages, intake: origin.at };
+        let mut state = State::at_intake(Standing::Queued, origin.at);
+        while let Some(next) = life.next(state).filter(|_| !state.standing.is_final()) {
+            state = next;
+        }
+        state.standing.word(&self.scenario).to_owned()
     }
 
     /// Calls a number from one whose last four digits are the code.

@@ -15,7 +15,8 @@
 //!
 //! The other events have `at` and `msg_id` and are about one message:
 //!
-//! - `"event":"status"`: `id` (as sent), `type` (the channel) and `status`, for each change after the intake;
+//! - `"event":"status"`: `id` (as sent), `type` (the channel) and `status`, for each change after the intake, and
+//!   for each channel of a fallback that fails before the next one is tried (which no `status` operation tells);
 //! - `"event":"charge"`: `reason`, `amount` and `balance` (what the account has left). `reserved` is the price
 //!   of the dearest stage, at the intake; `returned` what was reserved and not used, below zero; `charged` the
 //!   price of a lookup or a code call. A message's amounts add up to what it cost;

@@ -158,8 +158,14 @@ impl Life<'_> {
         if usize::from(state.stage) + 1 < self.stages.len() {
             return State { since, standing: Standing::Accepted, stage: state.stage + 1 };
         }
-        let failure = if in_time { Failure::As(rule) } else { Failure::Expired };
-        State { since, standing: Standing::Failed(failure), ..state }
+        State { since, standing: Standing::Failed(self.failure(stage)), ..state }
+    }
+
+    /// How a stage fails if it does.
+    pub(super) fn failure(&self, stage: &Stage) -> Failure {
+        let rule = self.rule(stage.channel);
+        let in_time = rule.behaviour(self.scenario).after <= stage.lifetime();
+        if in_time { Failure::As(rule) } else { Failure::Expired }
     }
 
     fn reading(&self, stage: &Stage, behaviour: &Behaviour, state: State) -> Option<State> {

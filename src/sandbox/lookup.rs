@@ -8,7 +8,8 @@ use crate::domain::Phone;
 #[derive(Serialize)]
 pub(super) struct NumberRecord {
     phone: u64,
-    status: &'static str,
+    /// What became of the lookup, in the word of a message's status.
+    status: String,
     imsi: u64,
     mccmnc: u32,
     ported: bool,
@@ -34,14 +35,14 @@ struct Country {
 }
 
 impl NumberRecord {
-    /// The record of a number, the same at each lookup.
-    pub(super) fn of(phone: Phone) -> Self {
+    /// The record of a number whose lookup has that status, the same at each lookup.
+    pub(super) fn of(phone: Phone, status: String) -> Self {
         const OPERATOR: u32 = 25_501;
         const SUBSCRIBERS: u64 = 10_000_000_000;
         let country = Country { name: "Ukraine", prefix: "380" };
         Self {
             phone: phone.get(),
-            status: "DELIVERED",
+            status,
             imsi: u64::from(OPERATOR) * SUBSCRIBERS + phone.get() % SUBSCRIBERS,
             mccmnc: OPERATOR,
             ported: false,

@@ -10,7 +10,7 @@
 //! bytes and back (`shell`), reads the bytes into operations (`envelope`, `operation`, `stages`,
 //! `fields`) and lets the `platform` execute them (`intake`, `inquiries`, with `account`,
 //! `templates`, `plan`). Time (`clock`, `ticker`) moves the messages on (`events`, `life`) and tells
-//! of it (`webhooks`, sent by `posting`). What is played is a `scenario`, what goes wrong in it is
+//! of it (`webhooks`, sent by `posting` over `plain_http`). What is played is a `scenario`, what goes wrong in it is
 //! decided in `faults` and done in `spoil` and on the wire. `live` holds the platform, its clock and
 //! its journal under one lock; everything below it is plain functions to which the clock is an argument.
 
@@ -38,6 +38,7 @@ mod messages;
 mod moment;
 mod money;
 mod operation;
+mod plain_http;
 mod plan;
 mod platform;
 mod posting;

@@ -17,6 +17,8 @@ pub(super) struct Stage {
     pub channel: Channel,
     /// Billed parts; 1 where the channel knows none.
     pub parts: u32,
+    /// Whether the call waits for a digit (DTMF); only for voice.
+    pub dtmf: bool,
     /// Seconds after which the channel gives up; 136 years are for ever.
     lifetime: u32,
 }
@@ -25,7 +27,12 @@ impl Stage {
     /// A stage of so many parts that lives so many seconds, or as long as the gateway's default.
     pub(super) fn new(channel: Channel, parts: u32, lifetime: Option<u64>) -> Self {
         let lifetime = u32::try_from(lifetime.unwrap_or(DEFAULT_LIFETIME)).unwrap_or(u32::MAX);
-        Self { channel, parts, lifetime }
+        Self { channel, parts, dtmf: false, lifetime }
+    }
+
+    /// The same stage, which waits for a digit or does not.
+    pub(super) fn waiting_for_a_digit(self, dtmf: bool) -> Self {
+        Self { dtmf, ..self }
     }
 
     /// How long the channel tries.

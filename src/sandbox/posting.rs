@@ -2,19 +2,26 @@
 //!
 //! It decides nothing about another try; the platform does (contract 6).
 
+use std::collections::HashSet;
 use std::error::Error as _;
 use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Url};
 
+use super::plain_http::{NoAnswer, Target};
 use super::reaction::{Post, Posted};
 
 /// How many webhooks are on their way at a time.
 pub(super) const AT_A_TIME: usize = 64;
 /// How long a receiver may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Of how many reasons not to send a webhook a person is told.
+const MOST_WARNINGS: usize = 100;
+/// What the sandbox calls itself.
+const AGENT: &str = concat!("campaign-sandbox/", env!("CARGO_PKG_VERSION"));
 
 /// Where webhooks may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,9 +36,12 @@ pub enum Hooks {
 /// Who brings webhooks to their receivers.
 #[derive(Clone, Debug)]
 pub(super) struct Courier {
+    /// For what cannot be sent as it was written; it writes some characters otherwise, as browsers do.
     client: Client,
     hooks: Hooks,
     timeout: Duration,
+    /// The reasons for which webhooks were not sent, as far as they were told of.
+    warned: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Courier {
@@ -46,7 +56,7 @@ impl Courier {
     fn patient(hooks: Hooks, timeout: Duration) -> Result<Self, reqwest::Error> {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         let client = Client::builder()
-            .user_agent(concat!("campaign-sandbox/", env!("CARGO_PKG_VERSION")))
+            .user_agent(AGENT)
             .default_headers(headers)
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
@@ -57,18 +67,47 @@ impl Courier {
             .pool_max_idle_per_host(AT_A_TIME)
             .tcp_nodelay(true)
             .build()?;
-        Ok(Self { client, hooks, timeout })
+        Ok(Self { client, hooks, timeout, warned: Arc::default() })
     }
 
     /// Tries to send a webhook once and tells what became of it.
     pub(super) async fn bring(&self, post: Post) -> Posted {
         let url = match self.receiver(&post.url) {
             Ok(url) => url,
-            Err(reason) => return Posted::Refused(reason),
+            Err(reason) => {
+                self.warn_once(&reason);
+                return Posted::Refused(reason);
+            }
         };
-        match self.client.post(url).body(post.body).send().await {
-            Ok(response) => Posted::Answered(response.status().as_u16()),
-            Err(error) => Posted::Failed(self.failed(&error)),
+        let answered = match Target::of(&url, &post.url) {
+            Some(target) => self.post_plain(&target, &post.body).await,
+            None => self.post_normalised(url, post.body).await,
+        };
+        answered.map_or_else(Posted::Failed, Posted::Answered)
+    }
+
+    async fn post_plain(&self, target: &Target<'_>, body: &[u8]) -> Result<u16, String> {
+        match tokio::time::timeout(self.timeout, target.post(AGENT, body)).await {
+            Ok(Ok(status)) => Ok(status),
+            Ok(Err(NoAnswer::NoConnection(error))) => Err(format!("no connection: {error}")),
+            Ok(Err(NoAnswer::Broken(error))) => Err(format!("the connection broke: {error}")),
+            Err(_) => Err(self.silent()),
+        }
+    }
+
+    async fn post_normalised(&self, url: Url, body: Vec<u8>) -> Result<u16, String> {
+        match self.client.post(url).body(body).send().await {
+            Ok(response) => Ok(response.status().as_u16()),
+            Err(error) if error.is_timeout() => Err(self.silent()),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// Tells of a webhook that is not sent; once for each reason, which names the host.
+    fn warn_once(&self, reason: &str) {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.len() < MOST_WARNINGS && warned.insert(reason.to_owned()) {
+            tracing::warn!("a webhook is not sent, and no other for this reason will be: {reason}");
         }
     }
 
@@ -81,25 +120,27 @@ impl Courier {
         if self.hooks == Hooks::Loopback && !is_loopback(host) {
             return Err(format!(
                 "`{host}` is not on this machine; the sandbox sends webhooks to 127.0.0.1, ::1 and \
-                                localhost only, unless it is told that it may send them anywhere"
+                                localhost only, unless it is told `--any-hook`"
             ));
         }
         Ok(url)
     }
 
-    /// Why there was no answer; never with the address, which may hold a secret of its owner.
-    fn failed(&self, error: &reqwest::Error) -> String {
-        if error.is_timeout() {
-            return format!("no answer within {} s", self.timeout.as_secs_f32());
-        }
-        let innermost = std::iter::successors(error.source(), |cause| (*cause).source()).last();
-        let cause = innermost.map_or_else(|| "the request failed".to_owned(), ToString::to_string);
-        let what = if error.is_connect() { "no connection" } else { "the connection broke" };
-        format!("{what}: {cause}")
+    fn silent(&self) -> String {
+        format!("no answer within {} s", self.timeout.as_secs_f32())
     }
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Why there was no answer; never with the address, which may hold a secret of its owner.
+fn failed(error: &reqwest::Error) -> String {
+    let innermost = std::iter::successors(error.source(), |cause| (*cause).source()).last();
+    let cause = innermost.map_or_else(|| "the request failed".to_owned(), ToString::to_string);
+    let what = if error.is_connect() { "no connection" } else { "the connection broke" };
+    format!("{what}: {cause}")
+}
+
+/// Whether a host is this machine.
+pub(super) fn is_loopback(host: &str) -> bool {
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     address == "localhost" || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
@@ -120,11 +161,14 @@ mod tests {
     #[tokio::test]
     async fn a_webhook_arrives_as_json_at_the_address_to_the_letter() {
         let receiver = Receiver::answering([200, 500]).await;
-        let hook = receiver.url("/hook;v=1/%7Ba?token=s%2Fe+cret&x=[1]&empty=&msg=%D0%9F");
-        for status in [200, 500] {
+        for (status, target) in [
+            (200, "/hook;v=1/%7Ba?token=s%2Fe+cret&x=[1]&empty=&msg=%D0%9F"),
+            (500, "/a/../b/./%2e%2E/{tok}|^`?q='a'|b\"c<d>&r={tok}&s=\\п"),
+        ] {
+            let hook = receiver.url(target);
             assert_eq!(courier(Hooks::Loopback).bring(post(&hook)).await, Posted::Answered(status));
             let request = receiver.next().await;
-            assert_eq!(request.line, format!("POST {} HTTP/1.1", &hook[receiver.url("").len()..]));
+            assert_eq!(request.line, format!("POST {target} HTTP/1.1"));
             assert_eq!(request.header("content-type"), Some("application/json"));
             assert_eq!(request.body, b"{\"success\":true}");
         }

@@ -6,8 +6,8 @@ use super::desk::Desk;
 use super::journal::Lines;
 use super::messages::Message;
 use super::money::Money;
-use super::scenario::{self, Behaviour, Scenario};
-use crate::domain::{Channel, Endpoint};
+use super::scenario::{self, Behaviour, Effect, Exception, Fault, Scenario, When};
+use crate::domain::{Channel, Endpoint, Status};
 
 fn sms(id: u64, phone: impl Into<Value>) -> Value {
     json!({"type": "sms", "id": id, "phone": phone.into(), "sms_signature": "OlenaCo", "sms_message": "Hi"})
@@ -131,7 +131,7 @@ fn a_status_names_the_channel_that_is_tried() {
     }
     let told: Vec<_> =
         desk.events("status").iter().map(|line| (line["type"].clone(), line["status"].clone())).collect();
-    let changes = [("viber", "ACCEPTED"), ("sms", "ACCEPTED"), ("sms", "DELIVERED")];
+    let changes = [("viber", "ACCEPTED"), ("viber", "UNDELIVERABLE"), ("sms", "ACCEPTED"), ("sms", "DELIVERED")];
     assert_eq!(told, changes.map(|(channel, word)| (json!(channel), json!(word))));
     assert_eq!(desk.status(1)["updated"], "1970-01-01T00:00:04.000+00:00");
 }
@@ -164,7 +164,7 @@ fn the_journal_is_in_the_order_of_time() {
     desk.wait(60_000);
     let times: Vec<_> = desk.journal().iter().map(|line| line["at"].as_str().expect("a time").to_owned()).collect();
     assert!(times.is_sorted(), "{times:?}");
-    assert_eq!(desk.events("status").len(), 60);
+    assert_eq!(desk.events("status").len(), 80);
 }
 
 #[test]
@@ -213,4 +213,50 @@ fn a_message_on_its_way_is_small_and_shares_its_plan() {
     let data: Vec<_> = (0..500).map(|id| sms(id, 380_501_230_000 + id)).collect();
     desk.ask(Endpoint::Async, &json!(data));
     assert_eq!((desk.platform.messages.count(), desk.platform.plans.len()), (500, 1));
+}
+
+#[test]
+fn a_lookup_tells_at_once_what_becomes_of_it() {
+    let mut scenario = Scenario { seed: 3, ..Scenario::default() };
+    let delivered = "50%".parse().expect("a share");
+    let half = Behaviour { delivered, fails_as: Status::SimFull, ..Behaviour::usual(Channel::Hlr) };
+    scenario.behaviours.set(Channel::Hlr, half);
+    let mut desk = Desk::playing(scenario);
+    let lookup = |id: u64| json!({"type": "hlr", "id": id, "phone": 380_501_230_000 + id});
+    let told: Vec<Value> = (0..40).map(|id| desk.one(&lookup(id))["data"]["status"].clone()).collect();
+    desk.wait(60_000);
+    let became: Vec<Value> = (0..40).map(|id| desk.status(id)["status"].clone()).collect();
+    assert_eq!(told, became);
+    assert!(told.contains(&json!("DELIVERED")) && told.contains(&json!("SIM FULL")), "{told:?}");
+}
+
+#[test]
+fn shares_of_exceptions_and_of_faults_take_numbers_independently() {
+    let half = || When { share: Some("50%".parse().expect("a share")), ..When::default() };
+    let behaviours = only_delivered_by(&[]).behaviours;
+    let scenario = Scenario {
+        exceptions: vec![Exception { when: half(), channel: None, behaviours }],
+        faults: vec![Fault { when: half(), effect: Effect::ItemError("No route".into()) }],
+        ..Scenario::default()
+    };
+    let mut desk = Desk::playing(scenario);
+    let data: Vec<_> = (0..1_000).map(|id| sms(id, 380_501_230_000 + id)).collect();
+    desk.ask(Endpoint::Sync, &json!(data));
+    desk.wait(60_000);
+    let statuses = &desk.platform.counts().statuses;
+    let count = |word: &str| statuses.get(word).copied().unwrap_or_default();
+    for word in ["DELIVERED", "UNDELIVERABLE"] {
+        assert!((190..310).contains(&count(word)), "{statuses:?}");
+    }
+}
+
+#[test]
+fn a_code_call_to_some_numbers_can_be_refused_at_the_top() {
+    let when = When { suffix: Some("67".into()), ..When::default() };
+    let faults = vec![Fault { when, effect: Effect::TopError("Operator not supported".into()) }];
+    let mut desk = Desk::playing(Scenario { faults, ..Scenario::default() });
+    let call = |phone: u64| json!([{"type": "call/otp", "id": 1, "phone": phone}]);
+    let refused = desk.ask(Endpoint::Sync, &call(380_501_234_567));
+    assert_eq!(refused, json!({"success": false, "error": "Operator not supported"}));
+    assert_eq!(desk.ask(Endpoint::Sync, &call(380_501_234_568))["data"][0]["success"], true);
 }

@@ -11,6 +11,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::connections::{self, Orders, Timeouts};
 use super::counts::Counts;
 use super::doorway::Doorway;
+use super::envelope::Keys;
 use super::faults;
 use super::journal::{Journal, Sink};
 use super::live::Live;
@@ -61,13 +62,19 @@ impl Sandbox {
     /// Starts a sandbox; it answers once this returns, unless its scenario begins with a door that is shut.
     ///
     /// # Errors
-    /// If the address cannot be listened on or the journal cannot be opened; the text says which.
+    /// If the address cannot be listened on, the journal cannot be opened, or one key opens two accounts; the text
+    /// says which.
     pub async fn start(settings: Settings) -> io::Result<Self> {
         Self::start_with(settings, Timeouts::default()).await
     }
 
     pub(super) async fn start_with(settings: Settings, timeouts: Timeouts) -> io::Result<Self> {
         let Settings { listen, key, journal, scenario, hooks } = settings;
+        if !Keys::of(&scenario, &key).differ() {
+            let same = "an account of the scenario has the key that opens the account without one; \
+                        give it another `key`, or start the sandbox with another `--key`";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, same));
+        }
         let sink = Sink::open(&journal)?;
         let courier = Courier::new(hooks).map_err(io::Error::other)?;
         let mut doorway = Doorway::open(listen)
@@ -162,6 +169,7 @@ mod tests {
     use tokio::net::TcpStream;
 
     use super::super::envelope::BODY_LIMIT;
+    use super::super::scenario::Account;
     use super::*;
 
     async fn sandbox(journal: Journal) -> Sandbox {
@@ -322,6 +330,14 @@ mod tests {
         let error =
             Sandbox::start(Settings { listen: sandbox.address, ..Settings::default() }).await.err().expect("in use");
         assert!(error.to_string().starts_with(&format!("cannot listen on `{}`: ", sandbox.address)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn two_accounts_with_one_key_are_refused_without_showing_it() {
+        let accounts = vec![Account { key: Some("sandbox".into()), ..Account::default() }, Account::default()];
+        let scenario = Arc::new(Scenario { accounts, ..Scenario::default() });
+        let error = Sandbox::start(Settings { scenario, ..Settings::default() }).await.err().expect("refused");
+        assert!(error.to_string().contains("another `key`"), "{error}");
     }
 
     #[tokio::test]

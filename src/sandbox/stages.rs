@@ -19,18 +19,20 @@ struct Leg<'a> {
     parts: u32,
     lifetime: Option<u64>,
     signature: Option<&'a str>,
+    /// Whether a digit is waited for (DTMF).
+    dtmf: bool,
 }
 
 impl<'a> Leg<'a> {
     /// A stage of one part.
     fn new(signature: Option<&'a str>, lifetime: Option<u64>) -> Self {
-        Self { parts: 1, lifetime, signature }
+        Self { parts: 1, lifetime, signature, dtmf: false }
     }
 }
 
 impl Load {
     fn add(&mut self, channel: Channel, leg: Leg) {
-        self.stages.push(Stage::new(channel, leg.parts, leg.lifetime));
+        self.stages.push(Stage::new(channel, leg.parts, leg.lifetime).waiting_for_a_digit(leg.dtmf));
         self.signatures.extend(leg.signature.map(Box::from));
     }
 }
@@ -61,14 +63,14 @@ pub(super) fn pipeline(fields: &Fields) -> Result<Load, Refusal> {
 /// Reads one channel of an operation that is no pipeline.
 fn channel<'a>(channel: Channel, fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
     match channel {
-        Channel::Sms => fields.optional_flag("short_link").and_then(|()| sms(&fields.prefixed("sms_"))),
-        Channel::Viber => fields.optional_flag("short_link").and_then(|()| viber(&fields.prefixed("viber_"))),
-        Channel::Rcs => fields.optional_flag("short_link").and_then(|()| rcs(&fields.prefixed("rcs_"))),
+        Channel::Sms => fields.optional_flag("short_link").and_then(|_| sms(&fields.prefixed("sms_"))),
+        Channel::Viber => fields.optional_flag("short_link").and_then(|_| viber(&fields.prefixed("viber_"))),
+        Channel::Rcs => fields.optional_flag("short_link").and_then(|_| rcs(&fields.prefixed("rcs_"))),
         Channel::Telegram => {
             let lifetime = fields.prefixed("telegram_").optional_lifetime(60..=u64::MAX)?;
             telegram(fields).map(|()| Leg::new(None, lifetime))
         }
-        Channel::Voice => fields.text("message").and_then(|_| voice(fields)).map(|()| Leg::new(None, None)),
+        Channel::Voice => fields.text("message").and_then(|_| voice(fields)),
         // No operation carries these in this way (contract 2.1).
         Channel::Whatsapp | Channel::Hlr | Channel::CallOtp => Err(fields.wrong("type")),
     }
@@ -83,7 +85,7 @@ fn stage<'a>(channel: Channel, fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> 
         Channel::Viber => viber_stage(&stage()?),
         Channel::Rcs => rcs_stage(&stage()?),
         Channel::Telegram => telegram(&stage()?).map(|()| Leg::new(None, None)),
-        Channel::Voice => voice(&stage()?).map(|()| Leg::new(None, None)),
+        Channel::Voice => voice(&stage()?),
         // Nothing of it is checked: it is taken and charged even when it is empty (contract 4.3).
         Channel::Whatsapp => Ok(Leg::new(None, None)),
         Channel::Hlr | Channel::CallOtp => Err(fields.wrong("pipeline")),
@@ -95,7 +97,7 @@ fn sms<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
     let text = fields.text("message").map_err(|_| Refusal::SMS_TEXT)?;
     let lifetime = fields.optional_lifetime(3_600..=259_200)?;
     let parts = u32::try_from(sms_text(text).parts).unwrap_or(u32::MAX);
-    Ok(Leg { parts, lifetime, signature: Some(signature) })
+    Ok(Leg { parts, ..Leg::new(Some(signature), lifetime) })
 }
 
 fn viber<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
@@ -109,7 +111,7 @@ fn viber<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
         "image" => image(),
         "text+link" => message().and_then(|()| button()),
         "text+image+link" => message().and_then(|()| image()).and_then(|()| button()),
-        "carousel" => fields.optional_text("message").and_then(|_| carousel(fields)),
+        "carousel" => fields.free_text("message").and_then(|()| carousel(fields)),
         _ => Err(fields.wrong("type")),
     }?;
     Ok(Leg::new(Some(signature), lifetime))
@@ -121,7 +123,7 @@ fn carousel(fields: &Fields) -> Result<(), Refusal> {
         return Err(fields.wrong("carousel"));
     }
     for card in &cards {
-        card.optional_text("caption")?;
+        card.free_text("caption")?;
         card.url("image")?;
         card.url("url")?;
         card.text("button")?;
@@ -144,15 +146,14 @@ fn rcs_stage<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
 
 /// A code of 4 to 8 digits: Telegram carries nothing else.
 fn telegram(fields: &Fields) -> Result<(), Refusal> {
-    let code = fields.text("message")?;
-    let well_formed = (4..=8).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_digit());
-    if well_formed { Ok(()) } else { Err(fields.wrong("message")) }
+    let code = fields.digits("message")?;
+    if (4..=8).contains(&code.len()) { Ok(()) } else { Err(fields.wrong("message")) }
 }
 
 /// A spoken message. A stage is shown without the text, so here it may be absent.
-fn voice(fields: &Fields) -> Result<(), Refusal> {
+fn voice<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
     fields.optional_text("message")?;
-    fields.optional_flag("dtmf")?;
+    let dtmf = fields.optional_flag("dtmf")?.unwrap_or_default();
     // The voice stands in an object of its own, or, in a stage as the contract shows it, beside the text.
     let voice = fields.object("voice")?.unwrap_or_else(|| fields.clone());
     match voice.optional_text("gender")? {
@@ -160,7 +161,7 @@ fn voice(fields: &Fields) -> Result<(), Refusal> {
         Some(_) => return Err(voice.wrong("gender")),
     }
     voice.optional_text("language")?;
-    voice.optional_text("name").map(|_| ())
+    voice.optional_text("name").map(|_| Leg { dtmf, ..Leg::new(None, None) })
 }
 
 fn viber_stage<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
@@ -208,7 +209,7 @@ mod tests {
             Kind::RcsSms => of(&[&rcs, &sms]),
             Kind::RcsViberSms => of(&[&rcs, &viber, &sms]),
             Kind::Telegram => json!({"message": "012345"}),
-            Kind::Voice => json!({"message": "Hello", "voice": {"gender": "female"}, "dtmf": true}),
+            Kind::Voice => json!({"message": "Hello", "voice": {"gender": "female"}, "dtmf": false}),
             _ => json!({"pipeline": ["viber", "sms"],
                 "viber": {"signature": "Olena Co", "message": "Hi", "type": "text"},
                 "sms": {"signature": "OlenaCo", "message": "Hi"}}),
@@ -305,6 +306,8 @@ mod tests {
             (Kind::Telegram, json!({"message": "123"}), "Error in message"),
             (Kind::Telegram, json!({"message": "123456789"}), "Error in message"),
             (Kind::Telegram, json!({"message": "code 1234"}), "Error in message"),
+            (Kind::Telegram, json!({"message": 123}), "Error in message"),
+            (Kind::Telegram, json!({"message": -1234}), "Error in message"),
             (Kind::Telegram, json!({"telegram_lifetime": 59}), "Error in telegram_lifetime"),
             (Kind::Voice, json!({"message": null}), "Please enter message"),
             (Kind::Voice, json!({"voice": {"gender": "robot"}}), "Error in voice.gender"),
@@ -325,6 +328,20 @@ mod tests {
         ] {
             let refused = read_with(kind, changes.clone()).expect_err(error);
             assert_eq!(refused.text(), error, "{} {changes}", kind.name());
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_is_taken_for_absent() {
+        let card = json!({"caption": "", "image": "https://a/b.png", "url": "https://a", "button": "Go"});
+        let carousel = json!({"viber_type": "carousel", "viber_message": "", "viber_carousel": [card, card]});
+        for (kind, changes) in [
+            (Kind::Sms, json!({"hook": ""})),
+            (Kind::Pipeline, json!({"hook": ""})),
+            (Kind::Telegram, json!({"message": 12_345})),
+            (Kind::Viber, carousel),
+        ] {
+            assert!(read_with(kind, changes.clone()).is_ok(), "{} {changes}", kind.name());
         }
     }
 

@@ -209,7 +209,7 @@ impl Platform {
             status: state.standing.word(&self.scenario),
             error: self.error(news),
             updated: state.since,
-            reply: called.and_then(|behaviour| behaviour.digit),
+            reply: called.filter(|_| stage.is_some_and(|stage| stage.dtmf)).and_then(|behaviour| behaviour.digit),
             duration: called.and_then(|behaviour| behaviour.duration).map(|duration| duration.as_secs()),
             request_id: message.request.map(request_id),
             replies: behaviour.and_then(|behaviour| replies(behaviour, state)),

@@ -127,6 +127,7 @@ fn a_changed_host_is_refused_before_the_key_goes_there() {
 fn a_sandbox_of_its_own_has_an_account_and_knows_what_was_sent() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(1).through(&sandbox).write();
+    sale.campaign(&["check", "sale.yaml", "--online"]).exits(0);
     sale.run(&[]).exits(0);
     let balance = sale.campaign(&["gateway", "balance", "--json"]).exits(0).json();
     assert!(balance["amount"].is_number() && balance["currency"] == "UAH", "{balance}");
@@ -138,4 +139,26 @@ fn a_sandbox_of_its_own_has_an_account_and_knows_what_was_sent() {
     let by_msg_id = sale.campaign(&["gateway", "status", "--msg-id", msg_id, "--json"]).exits(0).json();
     assert_eq!(by_id["statuses"][0]["msg_id"], by_msg_id["statuses"][0]["msg_id"]);
     sale.campaign(&["gateway", "status", "12345"]).exits(3);
+}
+
+#[test]
+fn statuses_that_came_are_kept_when_a_later_request_fails() {
+    let gateway =
+        Gateway::accepting().with_status_answer(Answer::with(|request| match request.operations()[0]["id"].as_u64() {
+            Some(7) => {
+                let record = json!({ "id": "7", "msg_id": 99, "type": "sms", "status": "DELIVERED" });
+                json!({ "success": true, "data": [{ "success": true, "data": record }] })
+            }
+            _ => json!({ "success": false, "error": "Too many requests" }),
+        }));
+    let house = folder(&gateway);
+    house.replace("gateways.yaml", "local:\n", "local:\n  batch_limit: 1\n");
+    let told = house.campaign(&["gateway", "status", "7", "8", "9", "--json"]).exits(5).json();
+    assert_eq!(told["statuses"][0]["status"], "DELIVERED");
+    for (place, id) in [(1, 8), (2, 9)] {
+        let open = &told["statuses"][place];
+        assert_eq!(open["id"], id, "{told}");
+        assert!(open["error"].as_str().is_some_and(|error| error.contains("Too many requests")), "{told}");
+    }
+    assert_eq!(gateway.requests().len(), 2, "nothing is asked after a failure");
 }

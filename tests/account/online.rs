@@ -49,6 +49,9 @@ fn a_check_online_asks_once_and_tells_what_speaks_against_sending() {
         let rules: Vec<&str> =
             told["findings"].as_array().expect("findings").iter().filter_map(|f| f["rule"].as_str()).collect();
         assert_eq!(rules, rule.into_iter().collect::<Vec<_>>());
+        let cost = (!prices.is_empty()).then(|| if prices.contains("0.60") { 1.8 } else { 2.4 });
+        assert_eq!((&told["online"]["balance"], &told["online"]["currency"]), (&json!(2), &json!("UAH")));
+        assert_eq!(told["online"]["cost"].as_f64(), cost);
     }
 }
 

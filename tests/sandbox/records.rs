@@ -123,7 +123,9 @@ fn a_viber_template_is_created_listed_and_deleted() {
 /// Contract 2.5: a sender name.
 #[test]
 fn a_sender_has_a_name_and_a_status() {
-    let senders = Stand::new().payload(&json!({"type": "sender"}));
+    let stand = Stand::new();
+    stand.payload(&example("sms", 1));
+    let senders = stand.payload(&json!({"type": "sender"}));
     let senders = senders.as_array().expect("an array");
     assert!(!senders.is_empty());
     for sender in senders {

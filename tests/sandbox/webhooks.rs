@@ -82,7 +82,8 @@ fn a_webhook_tells_what_its_channel_knows() {
     let stand = Stand::playing(Scenario { behaviours, ..Scenario::default() });
     let told = |kind: &str| {
         let receiver = receiver();
-        stand.payload(&hooked(&example(kind, 1), &receiver));
+        let operation = with(&example(kind, 1), json!({"dtmf": true}));
+        stand.payload(&hooked(&operation, &receiver));
         stand.run_out();
         receiver.requests().last().expect("a webhook").json()
     };

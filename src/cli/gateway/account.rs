@@ -68,6 +68,9 @@ impl Account {
     }
 
     /// Asks for several things of one kind, in as many envelopes as it takes; the answers are in their order.
+    ///
+    /// An envelope that fails ends the asking. The answers before it are kept, and all others are its failure;
+    /// only a first envelope that fails is an error.
     pub(super) async fn ask_all<I: Inquiry>(
         &self,
         inquiries: &[I],
@@ -75,8 +78,16 @@ impl Account {
         let mut answers = Vec::with_capacity(inquiries.len());
         for chunk in inquiries.chunks(self.most_at_once()) {
             let count = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
-            let asked = self.paced((count, I::READS_ONLY), || self.api.ask_all(chunk)).await?;
-            answers.extend(asked.map_err(|unanswered| self.failure(&unanswered))?);
+            match self.paced((count, I::READS_ONLY), || self.api.ask_all(chunk)).await? {
+                Ok(answered) => answers.extend(answered),
+                Err(unanswered) if answers.is_empty() => return Err(self.failure(&unanswered)),
+                Err(unanswered) => {
+                    // Refused was the envelope: of the single things nothing is known.
+                    let open = Unanswered { cause: UnansweredCause::Unclear, ..unanswered };
+                    answers.resize_with(inquiries.len(), || Err(open.clone()));
+                    break;
+                }
+            }
         }
         Ok(answers)
     }

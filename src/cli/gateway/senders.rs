@@ -18,7 +18,7 @@ pub(super) async fn senders(context: &Context, through: &Through) -> Result<u8, 
             senders.iter().map(|sender| json!({ "name": sender.name, "status": sender.status })).collect();
         context.output.object(&json!({ "gateway": gateway, "senders": senders, "exit": exit::FINE }));
     } else if senders.is_empty() {
-        context.output.result(&format!("{gateway} has no sender names\n"));
+        context.output.result(&format!("{gateway} lists no sender names\n"));
     } else {
         let rows = senders.into_iter().map(|sender| [sender.name, sender.status]);
         context.output.result(&table(["sender", "status"], rows));

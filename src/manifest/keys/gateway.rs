@@ -28,6 +28,9 @@ pub(crate) static PROFILE: &[Key] = &[
         .doc("The account that the rate belongs to, if several profiles share one."),
     Key::new("prices", Shape::Map(PRICES), "{ sms: 0.80, viber: 0.50 }")
         .doc("What a message costs, by channel, in the account's currency."),
+    Key::new("sender_verified", Shape::List { of: &SENDER_STATUS, least: 1, most: 20 }, "[Checked]")
+        .doc("The gateway's words for a sender name that is verified.")
+        .default("[Checked]"),
     Key::new("hook", Shape::Line, "{ public_url: https://hooks.example.com }")
         .doc("Where delivery receipts are taken.")
         .later(),
@@ -50,5 +53,7 @@ static PRICES: &[Key] = &[
 ];
 
 static HTTP_STATUS: Key = Key::new("status", Shape::Integer { least: 400, most: 599 }, "429").doc("An HTTP status.");
+
+static SENDER_STATUS: Key = Key::new("status", Shape::Line, "Checked").doc("A status of a sender name.");
 
 static ERROR_TEXT: Key = Key::new("error", Shape::Line, "Not enough money").doc("The gateway's text of an error.");

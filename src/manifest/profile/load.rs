@@ -127,6 +127,10 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
             None => vec!["Not enough money".to_owned()],
         },
         prices: prices(section.section("prices")),
+        sender_verified: match section.value("sender_verified") {
+            Some(_) => items(section, "sender_verified").map(str::to_owned).collect(),
+            None => vec!["Checked".to_owned()],
+        },
         proxy,
         account,
         base_url,
@@ -235,6 +239,7 @@ local:
   account: shared
   batch_limit: 20
   fatal_errors: [No route]
+  sender_verified: [Approved, Перевірено]
   prices: { sms: 0.80, call/otp: 1 }
 ";
 
@@ -277,6 +282,8 @@ local:
         assert_eq!((local.rate, local.account.as_str(), local.is_loopback()), (Rate::Unlimited, "shared", true));
         assert_eq!(local.api_key, KeySource::File(folder.path().join("secrets/local.key")));
         assert_eq!(local.fatal_errors, ["No route"]);
+        assert_eq!(local.sender_verified, ["Approved", "Перевірено"]);
+        assert_eq!(production.sender_verified, ["Checked"]);
         let priced = |channel| local.price(channel).map(Amount::digits);
         assert_eq!(priced(Channel::Sms).as_deref(), Some("0.80"));
         assert_eq!((priced(Channel::CallOtp).as_deref(), priced(Channel::Viber)), (Some("1"), None));

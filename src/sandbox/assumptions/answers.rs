@@ -32,8 +32,8 @@ pub(super) const ROWS: &[Assumption] = &[
     row(
         "senders",
         "the account's sender names",
-        "one, `Sandbox`, with status `Checked`, unless a list is given",
-        "every well-formed name is accepted anyway",
+        "those of the messages that it took so far, at most 1000, all `Checked`, unless a list is given",
+        "every well-formed name is accepted anyway, and none is better than any other",
     )
     .changed_by("accounts[].senders"),
     row(
@@ -46,9 +46,10 @@ pub(super) const ROWS: &[Assumption] = &[
     row(
         "lookup",
         "the result of `hlr`",
-        "every number is reachable, not ported, and of one made-up Ukrainian operator",
+        "every number is reachable, not ported, and of one made-up Ukrainian operator; `status` is what becomes of the lookup: `DELIVERED`, or the word with which it fails",
         "the record's form is public, its contents are a subscriber's",
-    ),
+    )
+    .changed_by("channels.hlr.delivered, channels.hlr.fails_as, exceptions"),
     row(
         "templates",
         "the fields of the template operations that the contract leaves open",

@@ -78,6 +78,13 @@ pub(super) const ROWS: &[Assumption] = &[
         "what nobody asks for would only surprise",
     )
     .changed_by("faults"),
+    row(
+        "faults-at-the-door",
+        "whom a refused or closed connection meets",
+        "whoever comes after the envelope before it, and for `closed` no more than one connection; connections that are kept alive end",
+        "what a connection will bring is not known before it is made",
+    )
+    .changed_by("faults"),
     // Statuses.
     row(
         "status-type",
@@ -170,7 +177,7 @@ pub(super) const ROWS: &[Assumption] = &[
     row(
         "webhook-voice",
         "`reply` and `duration` of a call",
-        "twelve seconds, no digit; both only if the call was delivered",
+        "twelve seconds, no digit; both only if the call was delivered, and a digit only if the operation said `dtmf` true",
         "a digit is a person's choice",
     )
     .changed_by("channels.voice.digit, channels.voice.duration"),
@@ -190,7 +197,7 @@ pub(super) const ROWS: &[Assumption] = &[
     row(
         "webhook-sending",
         "how webhooks are sent",
-        "at most 64 at a time, each waiting 10 s for its answer and following no redirect; to this machine only, unless the sandbox may send them anywhere",
+        "at most 64 at a time, each waiting 10 s for its answer and following no redirect; to this machine only, unless the sandbox may send them anywhere; over http path and query are sent to the letter; over https, or with a password in the address, as browsers write them",
         "a rehearsal bothers nobody else's receiver",
     ),
     row(

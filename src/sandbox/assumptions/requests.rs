@@ -106,7 +106,7 @@ pub(super) const ROWS: &[Assumption] = &[
     row(
         "phones-joined",
         "several numbers in one `phone`, joined by commas",
-        "one message for each; the result tells the first `msg_id` and all parts; one bad number refuses all; not for `hlr` and `call/otp`",
+        "one message for each; the result tells the first `msg_id` and all parts; one bad number, or more than 1000, refuses all; a comma behind the last does not; not for `hlr` and `call/otp`",
         "clients send it, and the answer has one item per operation",
     ),
     row(

@@ -170,7 +170,9 @@ fn each_account_has_its_own_money_names_and_messages() {
     let second = desk.ask_as("two", Endpoint::Sync, &asked)["data"].clone();
     assert_eq!(first[0]["data"], json!({"amount": 5.0, "currency": "UAH"}));
     assert_eq!(second[0]["data"], json!({"amount": 7.654_321, "currency": "EUR"}));
-    assert_eq!(first[1]["data"], json!([{"name": "Sandbox", "status": "Checked"}]));
+    assert_eq!(first[1]["data"], json!([]));
+    let senders = desk.ask_as("one", Endpoint::Sync, &json!([{"type": "sender"}]))["data"][0]["data"].clone();
+    assert_eq!(senders, json!([{"name": "OlenaCo", "status": "Checked"}]));
     assert_eq!(second[1]["data"][1], json!({"name": "OlenaCo", "status": "New"}));
     assert_eq!(first[2]["success"], true);
     let refused = json!({"success": false, "error": "Error in Alpha-name", "data": {"id": 1}});

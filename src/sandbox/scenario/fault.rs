@@ -99,6 +99,10 @@ const BESIDE: [(&str, &str, &str); 4] = [
     ("by", "webhook", "late"),
 ];
 
+/// The conditions that nobody can ask for before a connection is made, in words.
+const UNKNOWN_AT_THE_DOOR: [(&str, &str); 2] =
+    [("suffix", "whose number comes"), ("endpoint", "which endpoint is asked")];
+
 /// The faults of a scenario.
 pub(super) fn faults(items: &[Node], report: &mut Report) -> Vec<Fault> {
     items.iter().filter_map(|item| fault(item, report)).collect()
@@ -126,11 +130,12 @@ fn fault(item: &Node, report: &mut Report) -> Option<Fault> {
     }
     let condition = section.section("when");
     let when = when(condition, report);
-    if *one == "connection"
-        && let Some(entry) = condition.entry("suffix")
-    {
-        let finding = Finding::error("fault-effect", "whose number comes is not known before the connection is made");
-        report.at(&entry.key_span, finding.help("use `envelope` or `share` for `connection`"));
+    for (key, unknown) in UNKNOWN_AT_THE_DOOR {
+        if let Some(entry) = condition.entry(key).filter(|_| *one == "connection") {
+            let message = format!("{unknown} is not known before the connection is made");
+            let finding = Finding::error("fault-effect", message);
+            report.at(&entry.key_span, finding.help("use `envelope` or `share` for `connection`"));
+        }
     }
     Some(Fault { when, effect: effect(section, one)? })
 }

@@ -9,13 +9,19 @@ use crate::domain::Channel;
 use crate::finding::{Finding, did_you_mean};
 use crate::manifest::document::{self, FileKind, Loaded, Node, Report, Seconds, Section};
 use crate::sandbox::money::Money;
+use crate::sandbox::posting::is_loopback;
 
 const SCENARIO_FILE: FileKind = FileKind { file: "the scenario file", owner: "the scenario", keys: SCENARIO };
 
 /// Reads a scenario file; every problem that it shows is a finding with its place.
 #[must_use]
 pub fn load_scenario(path: &Path) -> Loaded<Scenario> {
-    document::load(path, SCENARIO_FILE, |root, report| Some(scenario(&root, report)))
+    let loaded = document::load(path, SCENARIO_FILE, |root, report| Some(scenario(&root, report)));
+    match loaded.findings.as_slice() {
+        // Every key is optional, so that an empty file is the usual scenario.
+        [only] if only.rule == "file-empty" => Loaded::new(Some(Scenario::default()), Vec::new()),
+        _ => loaded,
+    }
 }
 
 /// The scenario that the tree describes; what is wrong with it is told and left at its default.
@@ -76,10 +82,9 @@ fn accounts(root: Section<'_>, report: &mut Report) -> Vec<Account> {
 fn account(section: Section<'_>, report: &mut Report) -> Account {
     let usual = Account::default();
     if let Some((address, span)) = section.typed("notify")
-        && !reqwest::Url::parse(address).is_ok_and(|url| url.has_host() && matches!(url.scheme(), "http" | "https"))
+        && let Some(finding) = against_notify(address)
     {
-        let finding = Finding::error("address", format!("`{address}` is not a web address"));
-        report.at(span, finding.help("write it like `http://127.0.0.1:9000/status`"));
+        report.at(span, finding);
     }
     Account {
         key: section.text("key").map(str::to_owned),
@@ -88,6 +93,22 @@ fn account(section: Section<'_>, report: &mut Report) -> Account {
         notify: section.text("notify").map(str::to_owned),
         whatsapp: section.parsed("whatsapp").unwrap_or(usual.whatsapp),
         senders: senders(section, report),
+    }
+}
+
+/// What speaks against an address for statuses.
+fn against_notify(address: &str) -> Option<Finding> {
+    let url = reqwest::Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    match url.as_ref().and_then(reqwest::Url::host_str) {
+        None => {
+            let finding = Finding::error("address", format!("`{address}` is not a web address"));
+            Some(finding.help("write it like `http://127.0.0.1:9000/status`"))
+        }
+        Some(host) if is_loopback(host) => None,
+        Some(host) => {
+            let finding = Finding::warning("notify-elsewhere", format!("`{host}` is not this machine"));
+            Some(finding.help("statuses go there only from `campaign sandbox --any-hook`"))
+        }
     }
 }
 

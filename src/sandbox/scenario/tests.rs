@@ -69,6 +69,22 @@ templates: { review: 1h, approved: false }
 }
 
 #[test]
+fn an_empty_file_is_the_usual_scenario() {
+    for text in ["", "# nothing yet\n"] {
+        assert_eq!(scenario(text), Scenario::default());
+    }
+}
+
+#[test]
+fn statuses_that_go_to_another_machine_are_warned_of() {
+    for (host, rules) in [("127.0.0.1:9", &[][..]), ("[::1]", &[]), ("hooks.example", &["notify-elsewhere"])] {
+        let loaded = load(&format!("accounts: [{{ notify: \"http://{host}/status\" }}]"));
+        assert!(loaded.value.is_some());
+        assert_eq!(loaded.findings.iter().map(|finding| finding.rule).collect::<Vec<_>>(), rules, "{host}");
+    }
+}
+
+#[test]
 fn behaviours_and_exceptions_change_only_what_they_say() {
     let scenario = scenario(
         "channels:
@@ -154,6 +170,7 @@ fn what_a_scenario_may_not_say_is_told_where_it_stands() {
         ("faults: [{ when: {}, delay: 1s, by: 1s }]", ("fault-effect", 1, 33)),
         ("faults: [{ when: {}, webhook: lost, by: 1s }]", ("fault-effect", 1, 37)),
         ("faults: [{ when: { suffix: 1 }, connection: closed }]", ("fault-effect", 1, 20)),
+        ("faults: [{ when: { endpoint: async }, connection: refused }]", ("fault-effect", 1, 20)),
         ("faults: [{ when: {}, http: 200 }]", ("out-of-range", 1, 28)),
         ("faults: [{ when: {}, webhook: eaten }]", ("unknown-value", 1, 31)),
         ("status: { blind: partly }", ("unknown-value", 1, 18)),

@@ -140,7 +140,13 @@ fn a_payload_has_what_the_contract_shows_and_nothing_that_does_not_apply() {
     let failing = Behaviour { delivered: none, fails_as: Status::SimFull, ..Behaviour::usual(Channel::Sms) };
     scenario.behaviours.set(Channel::Sms, failing);
     let mut desk = Desk::playing(scenario);
-    desk.ask(Endpoint::Sync, &json!([with(good("viber"), "id", json!("007")), with(good("voice"), "id", Value::Null)]));
+    desk.ask(
+        Endpoint::Sync,
+        &json!([
+            with(good("viber"), "id", json!("007")),
+            with(with(good("voice"), "id", Value::Null), "dtmf", json!(true))
+        ]),
+    );
     desk.ask(Endpoint::Async, &json!([good("sms")]));
     desk.wait(60_000);
     let bodies: Vec<_> = desk.received().into_iter().map(|(_, body)| body).collect();
@@ -249,4 +255,22 @@ fn an_outcome_that_nobody_waits_for_changes_nothing() {
 #[test]
 fn a_webhook_that_waits_is_small() {
     assert!(size_of::<Waiting>() <= 56, "{} bytes", size_of::<Waiting>());
+}
+
+#[test]
+fn a_digit_is_told_only_of_a_call_that_waited_for_one() {
+    let mut scenario =
+        Scenario { webhooks: Webhooks { async_pipeline: true, ..Webhooks::default() }, ..Scenario::default() };
+    scenario.behaviours.set(Channel::Voice, Behaviour { digit: Some('5'), ..Behaviour::usual(Channel::Voice) });
+    for (dtmf, digit) in [(json!(true), json!("5")), (json!(false), Value::Null), (Value::Null, Value::Null)] {
+        let stage = json!({"message": "Hi", "dtmf": dtmf});
+        let pipeline = with(with(good("pipeline"), "pipeline", json!(["voice"])), "voice", stage);
+        for operation in [with(good("voice"), "dtmf", dtmf.clone()), pipeline] {
+            let mut desk = Desk::playing(scenario.clone());
+            desk.ask(Endpoint::Async, &json!([operation]));
+            desk.wait(60_000);
+            let (_, told) = desk.received().pop().expect("a webhook");
+            assert_eq!((&told["reply"], &told["duration"]), (&digit, &json!(12)), "{operation}");
+        }
+    }
 }

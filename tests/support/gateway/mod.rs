@@ -82,7 +82,12 @@ impl Gateway {
 
     /// The same one, which tells this of each message that it is asked about.
     pub(crate) fn with_statuses(self, item: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Self {
-        *self.desk.statuses.lock().expect("the answer") = Arc::new(Answer::items(item));
+        self.with_status_answer(Answer::items(item))
+    }
+
+    /// The same, with this whole answer to every request about statuses.
+    pub(crate) fn with_status_answer(self, answer: Answer) -> Self {
+        *self.desk.statuses.lock().expect("the answer") = Arc::new(answer);
         self
     }
 
