@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::gate::Gate;
 use crate::domain::{MessageId, Status};
+use crate::failpoint;
 use crate::gateway::{Envelope, Gateway, Reply, Signal, Verdict};
 use crate::ledger::{Begun, Intent, Ledger, LedgerError, Outcome, Owner, RunId, SentRow, Settlement};
 
@@ -57,6 +58,7 @@ impl Route {
         let intent = Intent { run: self.run, envelope: number, owner: self.owner, account, rows };
         match self.ledger.begin(intent).await? {
             Begun::After(wait) => {
+                failpoint::pass("intent.kept");
                 tokio::select! {
                     biased;
                     _ = recalls.changed() => return Ok(Sent::HeldBack(held_back(envelope))),
@@ -65,7 +67,9 @@ impl Route {
             }
             refused => return Ok(Sent::Refused(refused)),
         }
+        failpoint::pass("envelope.leaves");
         let reply = tokio::time::timeout(self.timeout + GRACE, self.gateway.submit(envelope)).await;
+        failpoint::pass("answer.came");
         Ok(Sent::Replied(reply.unwrap_or_else(|_| self.silence(envelope))))
     }
 
@@ -83,7 +87,9 @@ impl Route {
     pub(super) async fn settle(&self, number: u32, reply: &Reply) -> Result<(), LedgerError> {
         let outcomes = reply.verdicts.iter().map(outcome).collect();
         let evidence = reply.evidence.clone();
-        self.ledger.settle(Settlement { run: self.run, envelope: number, outcomes, evidence }).await
+        self.ledger.settle(Settlement { run: self.run, envelope: number, outcomes, evidence }).await?;
+        failpoint::pass("outcome.kept");
+        Ok(())
     }
 
     /// Records that queued messages of an envelope were refused after all.
