@@ -5,4 +5,6 @@ mod kills;
 mod limits;
 mod rivals;
 mod signals;
+mod storage;
+mod traced;
 mod witness;

@@ -22,7 +22,12 @@ struct Memory {
     /// Numbers whose first message is refused.
     refusing: BTreeSet<u64>,
     refused: Vec<u64>,
+    /// Looks at the numbers of each request when it has arrived, before anything of it is answered.
+    onlooker: Option<Onlooker>,
 }
+
+/// Somebody who is shown the numbers of a request.
+type Onlooker = Box<dyn FnMut(Vec<u64>) + Send>;
 
 /// A message that was taken.
 #[derive(Clone)]
@@ -64,6 +69,11 @@ impl Witness {
         let gateway = Gateway::always(Answer::with(move |request| takes.lock().expect("the memory").take(request)))
             .with_statuses(move |question| tells.lock().expect("the memory").status(question));
         Self { gateway, memory }
+    }
+
+    /// Shows the numbers of each request to `onlooker` before anything of it is answered.
+    pub(super) fn show(&self, onlooker: impl FnMut(Vec<u64>) + Send + 'static) {
+        self.memory.lock().expect("the memory").onlooker = Some(Box::new(onlooker));
     }
 
     /// The numbers whose messages were taken, in the order in which they came.
@@ -150,6 +160,9 @@ impl Reachable for Witness {
 impl Memory {
     /// Takes the messages of a request; the answer names them again (contract 4.1 and 4.2).
     fn take(&mut self, request: &Request) -> Value {
+        if let Some(onlooker) = &mut self.onlooker {
+            onlooker(request.phones());
+        }
         let operations = request.operations();
         let name = format!("r-{}", operations.first().map_or(&Value::Null, |operation| &operation["id"]));
         let items: Vec<Value> = operations.iter().map(|operation| self.take_one(operation, &name)).collect();

@@ -298,3 +298,23 @@ impl Ledger for SqliteLedger {
         Box::pin(self.write(move |connection, _| Box::pin(runs::trust_host(connection, profile, host))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_commit_of_the_connection_that_writes_returns_only_from_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.unwrap();
+        let told = ledger.write(|connection, _| {
+            Box::pin(async move {
+                let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&mut *connection).await?;
+                let journal: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(connection).await?;
+                Ok((synchronous, journal))
+            })
+        });
+        let full = 2;
+        assert_eq!(told.await.unwrap(), (full, "wal".to_owned()));
+    }
+}
