@@ -23,6 +23,7 @@ pub mod check;
 pub mod cli;
 pub mod delivery;
 pub mod domain;
+mod failpoint;
 pub mod finding;
 pub mod gateway;
 pub mod ledger;

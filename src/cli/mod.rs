@@ -24,6 +24,7 @@ mod stop;
 mod survey;
 
 use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::Parser as _;
 
@@ -42,17 +43,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     shell::start_log(&parsed.global);
     let output = Output::new(&parsed.global);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            output.failure(&Failure::new(exit::BUG, format!("the runtime cannot be started: {error}")));
-            return exit::BUG;
-        }
-    };
     let context = Context::new(parsed.global, output.clone());
-    let result = runtime.block_on(command(&context, parsed.command));
-    // A survey that was interrupted may still be reading; nobody waits for it.
-    runtime.shutdown_background();
+    // A panic is a bug, and an end like any other: with its code, and with the one object that `--json` promises.
+    let ended = catch_unwind(AssertUnwindSafe(|| on_runtime(&context, parsed.command)));
+    let result = ended.unwrap_or_else(|_| {
+        let message = "an internal error ended the command, which is a bug; what was sent is in the ledger, and the \
+                       same command goes on from there";
+        Err(Failure::new(exit::BUG, message))
+    });
     match result {
         Ok(code) => code,
         Err(failure) => {
@@ -60,6 +58,17 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             failure.exit
         }
     }
+}
+
+fn on_runtime(context: &Context, command: Command) -> Result<u8, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(exit::BUG, format!("the runtime cannot be started: {error}")))?;
+    let result = runtime.block_on(self::command(context, command));
+    // A survey that was interrupted may still be reading; nobody waits for it.
+    runtime.shutdown_background();
+    result
 }
 
 async fn command(context: &Context, command: Command) -> Result<u8, Failure> {

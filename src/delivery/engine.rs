@@ -16,6 +16,7 @@ use super::gate::Gate;
 use super::ramp::Ramp;
 use super::stop::{Interrupt, Stop, StopKind};
 use super::submission::{Route, Sent};
+use super::watch::Watch;
 use crate::gateway::{Encoded, Envelope, Gateway, Reply, Verdict};
 use crate::ledger::{Begun, Ledger, LedgerError, State, StateCounts};
 
@@ -38,6 +39,7 @@ pub async fn send(
         account: conditions.account.clone(),
         gate: Gate::new(conditions.rate, largest),
         timeout: conditions.timeout,
+        watch: Watch::new(conditions.timeout),
     };
     let conductor = Conductor {
         route: Arc::new(route),
@@ -137,6 +139,7 @@ pub(super) struct Conductor {
 
 impl Conductor {
     async fn run(mut self, mut interrupt: watch::Receiver<Interrupt>) -> Ending {
+        let route = Arc::clone(&self.route);
         loop {
             self.take_off();
             let nothing_flies = self.flying.is_empty() && self.settling.is_empty();
@@ -160,6 +163,10 @@ impl Conductor {
                 Some(landed) = self.flying.join_next() => self.landed(landed),
                 more = next(&mut self.feed), if hungry && self.feed.is_some() => self.fed(more),
                 () = tokio::time::sleep(POLL), if paused => self.look_up_from_pause().await,
+                what = route.watch.overdue(), if !nothing_flies => {
+                    self.abandon(what);
+                    break;
+                }
             }
         }
         Ending { stopped: self.stop, counts: self.counts, parts: self.parts, errors: self.errors, lag: self.lag }
@@ -221,10 +228,20 @@ impl Conductor {
         }
     }
 
+    /// Leaves what is in flight as it is: something it waits for has not kept its time.
+    fn abandon(&mut self, what: String) {
+        (self.observer)(Event::Warning(what.clone()));
+        self.flying.abort_all();
+        self.settling.abort_all();
+        self.counts.shift(State::Sending, State::InDoubt, self.counts.get(State::Sending));
+        self.stop_for(Stop::new(StopKind::Halted, what));
+    }
+
     fn landed(&mut self, landed: Result<Landed, tokio::task::JoinError>) {
         let Ok(Landed { number, envelope, piece, sent }) = landed else {
             return self.halt(Stop::new(StopKind::Internal, "a task of the engine ended early; this is a bug"));
         };
+        self.route.watch.leaves(number);
         let count = envelope.operations().len() as u64;
         match sent {
             Ok(Sent::Replied(reply)) => {
@@ -265,6 +282,7 @@ impl Conductor {
         let Ok(Settled { number, envelope, piece, reply, held_back, recorded }) = settled else {
             return self.halt(Stop::new(StopKind::Internal, "a task of the engine ended early; this is a bug"));
         };
+        self.route.watch.leaves(number);
         if let Err(error) = recorded {
             // The intents stay, so what was sent shows as doubt and is not sent again.
             self.counts.shift(State::Sending, State::InDoubt, envelope.operations().len() as u64);

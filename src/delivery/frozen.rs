@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::lock::RunLock;
+use crate::failpoint;
 use crate::manifest::Brief;
 
 /// What a run froze besides its recipients.
@@ -111,7 +112,9 @@ impl RunFolder {
         let mut file = create_private(&self.0.join(Self::FROZEN))?;
         file.write_all(&serde_json::to_vec_pretty(frozen)?)?;
         file.sync_all()?;
-        sync_folder(&self.0)
+        sync_folder(&self.0)?;
+        failpoint::pass("run.frozen");
+        Ok(())
     }
 
     /// Gives the folder the name of its run.
@@ -127,6 +130,7 @@ impl RunFolder {
         }
         fs::rename(&self.0, &named.0)?;
         sync_folder(&state.join("runs"))?;
+        failpoint::pass("run.named");
         Ok(named)
     }
 

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::doubt::{Doubt, Sight, conclude, patience};
 use crate::domain::{MessageId, Row};
+use crate::failpoint;
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{
     Change, EnvelopeRecord, Ledger, LedgerError, NewEvent, Outcome, Owner, Question, Recorded, RowStates, Run, State,
@@ -207,9 +208,11 @@ impl Inquest<'_> {
         }
         *group = left;
         self.ledger.asked(self.run.key, questions).await?;
+        failpoint::pass("questions.kept");
         if self.ledger.record(self.run.key, self.owner, events).await? == Recorded::NotOwner {
             learnt.lost = true;
         }
+        failpoint::pass("events.kept");
         Ok(())
     }
 }

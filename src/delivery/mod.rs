@@ -22,6 +22,7 @@ mod ramp;
 mod standing;
 mod stop;
 mod submission;
+mod watch;
 
 pub use breaker::Limits;
 pub use conditions::{Conditions, Ending};

@@ -15,6 +15,7 @@ use super::event::{Event, Observer};
 use super::gate::Gate;
 use super::stop::{Interrupt, Stop, StopKind};
 use super::submission::{Route, Sent};
+use super::watch::Watch;
 use crate::domain::OperationKind;
 use crate::gateway::{Encoded, Envelope, Gateway, Reply, Signal, StopCause, Verdict};
 use crate::ledger::{Begun, Ledger, LedgerError, Owner, RunId};
@@ -68,6 +69,7 @@ pub async fn send_once(
         account: once.account,
         gate: Gate::new(None, 1),
         timeout: once.timeout,
+        watch: Watch::new(once.timeout),
     };
     let envelope = Envelope::single(once.kind, operation);
     let attempts = Attempts { route, envelope, observer, recall, interrupt, stop: None };

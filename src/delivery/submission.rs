@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::gate::Gate;
+use super::watch::{Step, Watch};
 use crate::domain::{MessageId, Status};
+use crate::failpoint;
 use crate::gateway::{Envelope, Gateway, Reply, Signal, Verdict};
 use crate::ledger::{Begun, Intent, Ledger, LedgerError, Outcome, Owner, RunId, SentRow, Settlement};
 
@@ -25,6 +27,7 @@ pub(super) struct Route {
     pub(super) timeout: Duration,
     /// Changes when the envelopes that wait at a gate are called back.
     pub(super) recalls: watch::Receiver<u64>,
+    pub(super) watch: Watch,
 }
 
 /// How an envelope's way to the gateway ended.
@@ -55,8 +58,11 @@ impl Route {
             .collect();
         let account = self.account.clone();
         let intent = Intent { run: self.run, envelope: number, owner: self.owner, account, rows };
+        self.watch.enters(number, Step::Intent);
         match self.ledger.begin(intent).await? {
             Begun::After(wait) => {
+                failpoint::pass("intent.kept");
+                self.watch.enters(number, Step::Turn);
                 tokio::select! {
                     biased;
                     _ = recalls.changed() => return Ok(Sent::HeldBack(held_back(envelope))),
@@ -65,7 +71,10 @@ impl Route {
             }
             refused => return Ok(Sent::Refused(refused)),
         }
+        failpoint::pass("envelope.leaves");
+        self.watch.enters(number, Step::Answer);
         let reply = tokio::time::timeout(self.timeout + GRACE, self.gateway.submit(envelope)).await;
+        failpoint::pass("answer.came");
         Ok(Sent::Replied(reply.unwrap_or_else(|_| self.silence(envelope))))
     }
 
@@ -81,9 +90,12 @@ impl Route {
     /// # Errors
     /// When it cannot be recorded; the intent stays, and with it the doubt.
     pub(super) async fn settle(&self, number: u32, reply: &Reply) -> Result<(), LedgerError> {
+        self.watch.enters(number, Step::Outcome);
         let outcomes = reply.verdicts.iter().map(outcome).collect();
         let evidence = reply.evidence.clone();
-        self.ledger.settle(Settlement { run: self.run, envelope: number, outcomes, evidence }).await
+        self.ledger.settle(Settlement { run: self.run, envelope: number, outcomes, evidence }).await?;
+        failpoint::pass("outcome.kept");
+        Ok(())
     }
 
     /// Records that queued messages of an envelope were refused after all.

@@ -4,7 +4,9 @@
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The storage failed: full, unreadable, read-only, corrupt.
-    #[error("the ledger `{path}` failed: {reason}")]
+    #[error(
+        "the ledger `{path}` failed: {reason}; make room or mend what is wrong with it, then run the same command again"
+    )]
     Storage {
         /// The ledger's file.
         path: String,

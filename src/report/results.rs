@@ -13,6 +13,7 @@ use super::sweep::Sweep;
 use crate::audience::{Chunk, Reader, Region, Settings};
 use crate::check::cores;
 use crate::domain::{IdRange, OperationKind};
+use crate::failpoint;
 use crate::finding::Finding;
 use crate::ledger::{LedgerError, LeftOut, State};
 use crate::manifest::Brief;
@@ -86,7 +87,10 @@ pub async fn write_file(path: &Path, listing: &Listing<'_>, fates: Fates<'_>) ->
         })?;
         let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
         file.sync_all().map_err(failed)?;
-        fs::rename(&temporary, path).map_err(failed)
+        failpoint::pass("results.written");
+        fs::rename(&temporary, path).map_err(failed)?;
+        failpoint::pass("results.renamed");
+        Ok(())
     }
     .await;
     if written.is_err() {

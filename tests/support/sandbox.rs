@@ -49,11 +49,6 @@ impl SandboxProcess {
         whole.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
 
-    /// How large its journal is, in bytes.
-    pub(crate) fn journal_size(&self) -> u64 {
-        std::fs::metadata(self.journal_file()).expect("a journal").len()
-    }
-
     /// The most memory that it ever had, in KiB.
     #[cfg(target_os = "linux")]
     pub(crate) fn most_memory(&self) -> u64 {

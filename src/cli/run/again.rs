@@ -8,6 +8,7 @@ use crate::cli::exit::{self, Failure};
 use crate::cli::{confirm, runs};
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::domain::{Phone, Row};
+use crate::failpoint;
 use crate::ledger::{Author, Outcome, Owner, Progress, Recorded, RetryOrder, Run, RunId, State};
 use crate::report::plural;
 
@@ -66,6 +67,7 @@ impl Start<'_> {
         if self.ledger.retry(owner, order).await? == Recorded::NotOwner {
             return Err(Failure::new(exit::NOTHING, format!("another process took {}", run.name())));
         }
+        failpoint::pass("retry.ordered");
         self.context.output.note(&format!("{} of {} go out as new messages", plural(number, "row"), run.name()));
         // With the identifiers that the order reserved.
         let run = self.ledger.runs().await?.into_iter().find(|run| run.key == key);

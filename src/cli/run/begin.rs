@@ -11,6 +11,7 @@ use crate::cli::survey::{Looked, already_sent, blocking};
 use crate::cli::{confirm, runs};
 use crate::delivery::{Frozen, RunFolder};
 use crate::domain::Row;
+use crate::failpoint;
 use crate::ledger::{NewRun, Run};
 use crate::manifest::SANDBOX;
 
@@ -61,6 +62,7 @@ impl Start<'_> {
             confirm::begin(self.context, &self.args, (&self.inputs, profile), &looked, chosen.len()).await?;
         }
         let run = self.ledger.create_run(&self.new_run(&looked, edition, round, random)).await?;
+        failpoint::pass("run.created");
         let frozen = self.frozen(&looked);
         let Some(new) = folder.0.take() else { return Err(Failure::new(exit::BUG, "the run's folder is gone")) };
         let recipients = looked.copy.ok_or_else(|| Failure::new(exit::BUG, "the recipients were not copied"))?;
@@ -68,6 +70,7 @@ impl Start<'_> {
         let folder = new.rename(&self.state, &run.name()).map_err(copying)?;
         tracing::info!(run = run.name(), "frozen");
         self.ledger.open_run(run.key, replaced.map(|run| run.key)).await?;
+        failpoint::pass("run.opened");
         Ok(Ready::Run(Box::new(Selected { run, folder })))
     }
 

@@ -10,6 +10,7 @@ use crate::cli::exit::{self, Failure, code};
 use crate::cli::results::Source;
 use crate::cli::survey::Looked;
 use crate::delivery::{Ending, StopKind};
+use crate::failpoint;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
 use crate::manifest::SANDBOX;
 use crate::report::{Summary, duration, thousands};
@@ -66,6 +67,7 @@ impl Start<'_> {
                 at: Timestamp::now(),
             };
             self.ledger.end(run.key, owner, end).await?;
+            failpoint::pass("run.marked");
         }
         let summary = Summary {
             run: Some(run.name()),

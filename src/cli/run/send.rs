@@ -16,6 +16,7 @@ use crate::delivery::{
     Conditions, Ending, Frozen, Limits, Observer, RunFolder, Selection, Standing, Stop, StopKind, feed, send,
 };
 use crate::domain::Endpoint;
+use crate::failpoint;
 use crate::gateway::{Address, Gateway, JsonApi, Rules};
 use crate::ledger::{Owner, Run, State};
 use crate::manifest::{Delivery, Profile, Rate};
@@ -32,6 +33,7 @@ impl Start<'_> {
         let Selected { run, folder } = selected;
         let owner = Owner(rand::random::<i64>() | 1);
         let doubtful = self.ledger.claim(run.key, owner).await?;
+        failpoint::pass("run.claimed");
         if doubtful > 0 {
             let requests = if doubtful == 1 { "1 request".to_owned() } else { format!("{doubtful} requests") };
             self.context.output.note(&format!(

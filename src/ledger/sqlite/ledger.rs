@@ -21,6 +21,9 @@ use crate::ledger::{
 /// How long another process may hold the file before that counts as a failure.
 const LONGEST_BUSY: Duration = Duration::from_secs(60);
 
+/// How long a change may take, with the wait for another process.
+const LONGEST_WRITE: Duration = Duration::from_secs(120);
+
 /// How long the pause before another attempt to connect is.
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
@@ -86,12 +89,15 @@ impl SqliteLedger {
     {
         let path = Arc::clone(&self.path);
         let now = Now((self.clock)().as_microsecond());
-        self.writer
-            .write(move |connection| {
-                let result = change(connection, now);
-                Box::pin(async move { result.await.map_err(|failure| failure.at(&path)) })
-            })
-            .await
+        let written = self.writer.write(move |connection| {
+            let result = change(connection, now);
+            Box::pin(async move { result.await.map_err(|failure| failure.at(&path)) })
+        });
+        // A disk that hangs is a failure too: what was asked may still be done, but nobody builds on it.
+        tokio::time::timeout(LONGEST_WRITE, written).await.unwrap_or_else(|_| {
+            let reason = format!("nothing was written for {} s", LONGEST_WRITE.as_secs());
+            Err(LedgerError::Storage { path: self.path.to_string(), reason })
+        })
     }
 
     /// Refuses what leads to sending, unless this is the ledger that was written last and its file is sound.
@@ -296,5 +302,25 @@ impl Ledger for SqliteLedger {
     fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
         let (profile, host) = (profile.to_owned(), host.to_owned());
         Box::pin(self.write(move |connection, _| Box::pin(runs::trust_host(connection, profile, host))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_commit_of_the_connection_that_writes_returns_only_from_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.unwrap();
+        let told = ledger.write(|connection, _| {
+            Box::pin(async move {
+                let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&mut *connection).await?;
+                let journal: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(connection).await?;
+                Ok((synchronous, journal))
+            })
+        });
+        let full = 2;
+        assert_eq!(told.await.unwrap(), (full, "wal".to_owned()));
     }
 }

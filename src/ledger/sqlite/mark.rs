@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::failpoint;
+
 /// How long a mark may lag behind while commits follow one another.
 const LAG: Duration = Duration::from_secs(1);
 
@@ -93,7 +95,10 @@ fn replace(path: &Path, mark: Mark, durable: bool) -> io::Result<()> {
     if durable {
         file.sync_all()?;
     }
-    fs::rename(&temporary, path)
+    failpoint::pass("mark.written");
+    fs::rename(&temporary, path)?;
+    failpoint::pass("mark.renamed");
+    Ok(())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use sqlx::{Connection, Row as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
 use super::mark::{Mark, MarkFile};
+use crate::failpoint;
 use crate::ledger::LedgerError;
 
 /// The most changes in one commit.
@@ -116,7 +117,9 @@ async fn finish(connection: &mut SqliteConnection, path: &str) -> Result<Mark, L
         .await
         .and_then(|row| Ok(Mark { id: row.try_get(0)?, generation: row.try_get(1)? }))
         .map_err(|error| storage(path, &error))?;
+    failpoint::pass("commit.before");
     execute(connection, "COMMIT", path).await?;
+    failpoint::pass("commit.after");
     Ok(counted)
 }
 

@@ -96,11 +96,6 @@ impl Gateway {
         self.desk.requests.lock().expect("the requests").clone()
     }
 
-    /// How many bytes of bodies it read so far.
-    pub(crate) fn bytes_seen(&self) -> u64 {
-        self.desk.requests.lock().expect("the requests").iter().map(|request| request.body.len() as u64).sum()
-    }
-
     /// Lets go of every answer that is held.
     pub(crate) fn release(&self) {
         self.desk.release();

@@ -1,0 +1,58 @@
+//! Places on the way of a message at which a test has the process die.
+//!
+//! They exist only with the feature `failpoints`, which nothing but the tests of this crate switches on: in any
+//! other build [`pass`] is empty. A failpoint ends the process or does nothing; it must not decide anything else.
+
+#[cfg(feature = "failpoints")]
+pub(crate) use armed::pass;
+
+/// The process comes by the place of that name.
+#[cfg(not(feature = "failpoints"))]
+#[inline(always)]
+pub(crate) fn pass(_: &str) {}
+
+#[cfg(feature = "failpoints")]
+mod armed {
+    use std::io::Write as _;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// The environment variable that arms one: `name:count`, or `name:count:panic` to panic there instead of dying.
+    const VARIABLE: &str = "CAMPAIGN_FAILPOINT";
+
+    /// The failpoint of this process, if it has one.
+    static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
+
+    struct Armed {
+        name: String,
+        /// The pass at which it goes off; the first is 1.
+        at: u32,
+        passes: AtomicU32,
+        panics: bool,
+    }
+
+    impl Armed {
+        fn parse(text: &str) -> Option<Self> {
+            let mut parts = text.split(':');
+            let name = parts.next()?.to_owned();
+            let at = parts.next()?.parse().ok()?;
+            Some(Self { name, at, passes: AtomicU32::new(0), panics: parts.next() == Some("panic") })
+        }
+    }
+
+    /// The process comes by the place of that name, and dies there if it is told to: as by SIGKILL, nothing is
+    /// flushed, closed or put in order.
+    pub(crate) fn pass(name: &str) {
+        let armed = ARMED.get_or_init(|| Armed::parse(&std::env::var(VARIABLE).ok()?));
+        let Some(armed) = armed.as_ref().filter(|armed| armed.name == name) else { return };
+        if armed.passes.fetch_add(1, Ordering::SeqCst) + 1 != armed.at {
+            return;
+        }
+        // A test tells by this line that it died here; a reader that is gone changes nothing.
+        let _ = writeln!(std::io::stderr(), "failpoint {name} went off");
+        if armed.panics {
+            panic!("failpoint {name}");
+        }
+        std::process::abort();
+    }
+}
