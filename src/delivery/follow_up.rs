@@ -39,7 +39,10 @@ impl Conductor {
             }
             Signal::Unreachable(reason) => {
                 if let Some((attempts, left)) = self.still_out(reason) {
-                    self.pause_for(reason, backoff::wait(attempts, backoff::share(self.conditions.owner, attempts)).min(left));
+                    self.pause_for(
+                        reason,
+                        backoff::wait(attempts, backoff::share(self.conditions.owner, attempts)).min(left),
+                    );
                 }
             }
         }

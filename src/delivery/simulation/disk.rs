@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::domain::{IdRange, Row};
 use crate::ledger::{
-    AccountPace, Begun, Change, ENDED_EARLY, EnvelopeRecord, Event, Intent, LeftOut, NewEvent, Outcome, Owner, Progress,
-    Question, Recorded, RetryOrder, RowStates, Run, RunEnd, Settlement, State, StateCounts,
+    AccountPace, Begun, Change, ENDED_EARLY, EnvelopeRecord, Event, Intent, LeftOut, NewEvent, Outcome, Owner,
+    Progress, Question, Recorded, RetryOrder, RowStates, Run, RunEnd, Settlement, State, StateCounts,
 };
 
 /// The wall clock in microseconds.

@@ -86,10 +86,6 @@ impl Judge {
         self.0.lock().unwrap().findings.clone()
     }
 
-    pub(super) fn arrivals(&self) -> Vec<Arrival> {
-        self.0.lock().unwrap().arrivals.clone()
-    }
-
     /// A person accepts that a row may go out once more, and answers for what it counts as.
     pub(super) fn accepted(&self, row: Row, more: u64) {
         let mut notes = self.0.lock().unwrap();
@@ -121,11 +117,12 @@ impl Judge {
 
     /// Counts are shown: what they say of answers has to be on the disk.
     pub(super) fn shown(&self, counts: &StateCounts, kept: &StateCounts) {
-        for state in [State::Accepted, State::Queued, State::Rejected, State::Failed] {
-            let (shown, kept) = (counts.get(state), kept.get(state));
-            if shown > kept {
-                self.broken(Broken::ShownEarly, &format!("{shown} {state} shown, {kept} kept"));
-            }
+        // Another process may know more of a message by now, but none is forgotten.
+        let answered = [State::Accepted, State::Queued, State::Rejected, State::Failed];
+        let sum = |counts: &StateCounts| answered.map(|state| counts.get(state)).iter().sum::<u64>();
+        let (shown, kept) = (sum(counts), sum(kept));
+        if shown > kept {
+            self.broken(Broken::ShownEarly, &format!("{shown} answers shown, {kept} kept"));
         }
     }
 
@@ -160,16 +157,19 @@ impl Judge {
         }
     }
 
-    /// Measures the pace over all windows of at least a second; `spare` are operations that it may be exceeded by.
-    pub(super) fn measure(&self, rate: f64, (process, spare): (Option<usize>, f64)) {
+    /// Measures the pace over all windows of at least a second, of all processes or of one; `spare` are the operations
+    /// by which each process may exceed it.
+    pub(super) fn measure(&self, rate: f64, process: Option<usize>, spare: &[f64]) {
         let mut notes = self.0.lock().unwrap();
         let arrivals: Vec<Arrival> =
             notes.arrivals.iter().copied().filter(|arrival| process.is_none_or(|one| one == arrival.process)).collect();
         for (begin, first) in arrivals.iter().enumerate() {
-            let mut within = 0;
+            let (mut within, mut processes) = (0, HashSet::new());
             for last in &arrivals[begin..] {
                 within += last.operations;
+                processes.insert(last.process);
                 let window = (last.at - first.at).as_secs_f64().max(1.0);
+                let spare: f64 = processes.iter().map(|process| spare[*process]).sum();
                 let most = rate * window + spare;
                 if within as f64 > most + 0.01 {
                     notes.broken(Broken::Pace, || format!("{within} in {window} s at {rate}/s and {spare} to spare"));

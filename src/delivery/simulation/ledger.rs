@@ -11,8 +11,8 @@ use super::disk::Disk;
 use super::life::{Life, wall};
 use super::mistake::Mistake;
 use crate::ledger::{
-    AccountPace, Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
-    NewEvent, NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement,
+    Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut, NewEvent,
+    NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -61,7 +61,7 @@ impl Desk {
         match self.mistake {
             Some(Mistake::NoIntent) => Begun::After(Duration::ZERO),
             Some(Mistake::IntentAfterTheSend) => {
-                let change = move |disk: &mut Disk, now| drop(disk.begin(now, &intent));
+                let change = move |disk: &mut Disk, now| disk.insert(now, &intent);
                 self.tell_before(Begun::After(Duration::ZERO), change).await
             }
             Some(Mistake::NoOwnerCheck) => {
@@ -114,9 +114,6 @@ impl Ledger for Desk {
             let change = |disk: &mut Disk, now| {
                 if mistake == Some(Mistake::DoubtSentAgain) {
                     disk.envelopes.retain(|_, envelope| envelope.settled.is_some());
-                }
-                if mistake == Some(Mistake::ForgottenPace) {
-                    disk.paces.values_mut().for_each(|pace| *pace = AccountPace::default());
                 }
                 disk.claim(now, owner)
             };

@@ -27,6 +27,4 @@ pub(super) enum Mistake {
     BlindOracleBelieved,
     /// The account's pace lets a whole second's operations through at once after a rest.
     BurstingPace,
-    /// The account's pace is forgotten when a process starts.
-    ForgottenPace,
 }

@@ -136,8 +136,14 @@ impl Plan {
             _ => OperationKind::Sms,
         };
         let rates = [None, Some(1.0), Some(10.0), Some(50.0), Some(200.0), Some(5_000.0)];
-        let (largest_rate, rate) = (chance.of(&rates), chance.of(&rates));
-        let oracle = chance.of(&[Oracle::Sees, Oracle::Sees, Oracle::Sees, Oracle::KnowsAll, Oracle::DeniesAll, Oracle::Mute]);
+        let (account_rate, rate) = (chance.of(&rates), chance.of(&rates));
+        // A campaign's rate is never above the account's.
+        let rate = match (rate, account_rate) {
+            (Some(rate), Some(account)) => Some(f64::min(rate, account)),
+            (rate, account) => rate.or(account),
+        };
+        let oracle =
+            chance.of(&[Oracle::Sees, Oracle::Sees, Oracle::Sees, Oracle::KnowsAll, Oracle::DeniesAll, Oracle::Mute]);
         let faults = Fault::ALL.into_iter().filter(|_| chance.once_in(4)).collect();
         Self {
             seed,
@@ -148,7 +154,7 @@ impl Plan {
             in_flight: 1 + chance.below(4) as usize,
             timeout: Duration::from_secs(1 + chance.below(30)),
             rate,
-            account_rate: largest_rate,
+            account_rate,
             trust_status: if chance.once_in(2) { vec![429, 503] } else { Vec::new() },
             faults,
             fault_every: chance.of(&[2, 4, 8]),

@@ -170,10 +170,8 @@ impl Books {
         };
         let exchange = wire::broken(fault, (plan.timeout, pick), self.last_msg_id + 1)?;
         let late = if matches!(fault, Fault::Late | Fault::Silence | Fault::TimedOut) { 15_000 } else { 1 };
-        let proven = matches!(
-            fault,
-            Fault::NotConnected | Fault::Handshake | Fault::KeyRefused | Fault::EnvelopeRefused
-        );
+        let proven =
+            matches!(fault, Fault::NotConnected | Fault::Handshake | Fault::KeyRefused | Fault::EnvelopeRefused);
         // None of it, all of it, or some of it.
         let share = if proven || trusted { 0 } else { self.chance.below(3) };
         for operation in arrived {
@@ -210,7 +208,8 @@ impl Books {
         arrived: &[Arrived],
         mistake: Option<Mistake>,
     ) -> Exchange {
-        let poor = if fault == Some(Fault::NoMoney) { self.chance.below(arrived.len() as u64) as usize } else { usize::MAX };
+        let poor =
+            if fault == Some(Fault::NoMoney) { self.chance.below(arrived.len() as u64) as usize } else { usize::MAX };
         let mut items = Vec::new();
         for (index, operation) in arrived.iter().enumerate() {
             let done = if index == poor {

@@ -20,9 +20,7 @@ use crate::delivery::engine::send;
 use crate::delivery::{Conditions, Doubts, Ending, Event, Feed, Inquest, Interrupt, Limits, Observer, Standing};
 use crate::domain::{Endpoint, IdRange, MessageId, Phone, Row};
 use crate::gateway::Encoded;
-use crate::ledger::{
-    Author, Change, Ledger, NewEvent, Owner, Progress, RetryOrder, Run, RunEnd, RunId, State,
-};
+use crate::ledger::{Author, Change, Ledger, NewEvent, Owner, Progress, RetryOrder, Run, RunEnd, RunId, State};
 
 /// The longest that one process may take, by the virtual clock.
 const LONGEST: Duration = Duration::from_secs(2 * 3_600);
@@ -42,7 +40,6 @@ pub(super) enum Seen {
     CountedAsNotSent,
     Retried,
     Unresolved,
-    Split,
 }
 
 /// What came of a world.
@@ -126,17 +123,19 @@ impl World {
                     tokio::join!(first, second);
                 }
             }
-            let rest = self.chance(|chance| chance.below(120_000));
+            let rest = self.chance(|chance| if chance.once_in(2) { 0 } else { chance.below(120_000) });
             sleep(Duration::from_millis(rest)).await;
         }
     }
 
     /// The starts after that: every row gets to its end, by what is proven, by the campaign's rule, or by a person.
     async fn go_well(self: &Arc<Self>) {
-        let patience = 1 + self.chance(|chance| chance.below(5));
+        // One in a hundred asks until nothing more can be asked.
+        let patience = self.chance(|chance| if chance.once_in(100) { 25 } else { 1 + chance.below(4) });
         for _ in 0..patience {
             self.process(Errand::Send, self.immortal()).await;
-            if self.standing().await.counts.get(State::InDoubt) == 0 {
+            let counts = self.standing().await.counts;
+            if counts.get(State::InDoubt) + counts.get(State::Planned) == 0 {
                 break;
             }
             sleep(Duration::from_secs(61) + self.plan.lag).await;
@@ -145,7 +144,9 @@ impl World {
         self.decide().await;
         // A start stops at what it may not go on from by itself; a person starts again.
         for _ in 0..3 {
-            self.process(Errand::Send, self.immortal()).await;
+            if self.standing().await.counts.get(State::Planned) > 0 {
+                self.process(Errand::Send, self.immortal()).await;
+            }
         }
     }
 
@@ -153,9 +154,8 @@ impl World {
     fn mortal(&self) -> Arc<Life> {
         let (steps, suspension) = self.chance(|chance| {
             let steps = (!chance.once_in(4)).then(|| 1 + chance.below(120));
-            let suspension = chance.once_in(6).then(|| {
-                (1 + chance.below(100), Duration::from_millis(chance.below(40_000)))
-            });
+            let suspension =
+                chance.once_in(6).then(|| (1 + chance.below(100), Duration::from_millis(chance.below(40_000))));
             (steps, suspension)
         });
         Arc::new(Life::new(steps, suspension))
@@ -223,8 +223,7 @@ impl World {
         let observer = self.observer(life);
         let edges: (Arc<dyn Ledger>, Arc<Line>) = (Arc::clone(&desk) as Arc<dyn Ledger>, line);
         let ending = send(conditions, (edges.0, edges.1), feed, standing.counts, (observer, interrupts)).await;
-        let progress =
-            if ending.counts.get(State::Planned) == 0 { Progress::Finished } else { Progress::Open };
+        let progress = if ending.counts.get(State::Planned) == 0 { Progress::Finished } else { Progress::Open };
         let _ = desk.end(RunId(1), owner, end(ending, progress)).await;
     }
 
@@ -237,13 +236,7 @@ impl World {
         }
         self.inquire(desk.as_ref(), &line, owner, &[State::InDoubt, State::Unresolved]).await;
         let Some((run, standing)) = look(desk.as_ref(), false).await else { return };
-        let ending = Ending {
-            stopped: None,
-            counts: standing.counts,
-            parts: 0,
-            errors: BTreeMap::new(),
-            lag: None,
-        };
+        let ending = Ending { stopped: None, counts: standing.counts, parts: 0, errors: BTreeMap::new(), lag: None };
         let _ = desk.end(RunId(1), owner, end(ending, run.progress)).await;
     }
 
@@ -316,7 +309,11 @@ impl World {
                 let order = standing.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
                 let ids = order.map_or(run.ids, |(_, ids)| *ids);
                 let fresh = self.mistake == Some(Mistake::FreshIdentifier) && standing.digests.contains_key(&row);
-                let id = if fresh { MessageId::new(run.ids.first + run.ids.len + u64::from(row.get())) } else { ids.id(row) };
+                let id = if fresh {
+                    MessageId::new(run.ids.first + run.ids.len + u64::from(row.get()))
+                } else {
+                    ids.id(row)
+                };
                 Some(encoded(row, id?))
             })
             .collect();
@@ -329,7 +326,7 @@ impl World {
             doubtful_envelopes: 3,
             same_error_in_a_row: 50,
             rejected: 0.2,
-            unreachable: Duration::from_secs(60),
+            unreachable: Duration::from_secs(20),
             keep_going: plan.unsupported.is_some() || plan.seed.is_multiple_of(2),
         };
         Conditions {
@@ -380,15 +377,13 @@ impl World {
         let largest = |rate: f64| plan.batch.min((rate as usize).max(1)) as f64;
         // What waited at the gates while its process was suspended goes out at once after that.
         let held = |life: &Arc<Life>| if life.was_suspended() { plan.in_flight as f64 } else { 0.0 };
+        let largest = largest(plan.rate.unwrap_or(f64::INFINITY));
+        let spare: Vec<f64> = processes.iter().map(|life| (1.0 + held(life)) * largest).collect();
         if let Some(rate) = plan.account_rate {
-            let within = largest(plan.rate.unwrap_or(f64::INFINITY));
-            let spare = processes.iter().map(|life| (1.0 + held(life)) * within).sum();
-            self.judge.measure(rate, (None, spare));
+            self.judge.measure(rate, None, &spare);
         }
         if let Some(rate) = plan.rate {
-            for (process, life) in processes.iter().enumerate() {
-                self.judge.measure(rate, (Some(process), (1.0 + held(life)) * largest(rate)));
-            }
+            (0..processes.len()).for_each(|process| self.judge.measure(rate, Some(process), &spare));
         }
     }
 
