@@ -28,6 +28,17 @@ impl Feed {
     }
 }
 
+#[cfg(test)]
+impl Feed {
+    /// A feed of operations that are rendered already.
+    pub(super) fn of(groups: Vec<Vec<Encoded>>) -> Self {
+        let (sender, receiver) = mpsc::channel(groups.len().max(1));
+        // The channel has room for all of them.
+        groups.into_iter().for_each(|group| drop(sender.try_send(Ok(group))));
+        Self(receiver)
+    }
+}
+
 /// Which rows of a run are to be sent now.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {

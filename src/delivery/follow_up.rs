@@ -39,7 +39,10 @@ impl Conductor {
             }
             Signal::Unreachable(reason) => {
                 if let Some((attempts, left)) = self.still_out(reason) {
-                    self.pause_for(reason, backoff::wait(attempts, rand::random()).min(left));
+                    self.pause_for(
+                        reason,
+                        backoff::wait(attempts, backoff::share(self.conditions.owner, attempts)).min(left),
+                    );
                 }
             }
         }
@@ -108,6 +111,7 @@ impl Conductor {
         }
         let deadline = *self.canary_until.get_or_insert_with(|| Instant::now() + self.conditions.canary);
         let asked = tokio::select! {
+            biased;
             asked = canary::ask(&self.route, &ids, deadline) => asked,
             // The signal itself is taken up by the loop.
             _ = self.interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => return,

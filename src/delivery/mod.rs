@@ -19,6 +19,8 @@ mod lock;
 mod once;
 mod one_off;
 mod ramp;
+#[cfg(test)]
+mod simulation;
 mod standing;
 mod stop;
 mod submission;

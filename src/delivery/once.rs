@@ -154,7 +154,7 @@ impl Attempts {
         if self.stop.is_some() || left.is_zero() || !reply.is_unsent() {
             return false;
         }
-        let time = backoff::wait(attempts, rand::random()).min(left);
+        let time = backoff::wait(attempts, backoff::share(self.route.owner, attempts)).min(left);
         (self.observer)(Event::Waiting { reason: reason.clone(), time });
         tokio::select! {
             biased;

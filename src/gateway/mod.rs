@@ -13,6 +13,8 @@ pub use json_api::{
     DeleteViberTemplate, Inquiry, JsonApi, JsonApiError, ListSmsTemplates, ListViberTemplates, MessageRecord, Rules,
     Sender, SmsTemplate, Unanswered, UnansweredCause, ViberTemplate, Words, encode,
 };
+#[cfg(test)]
+pub(crate) use json_api::{Exchange, answers, read};
 pub use reply::{Reply, Signal, StatusAnswer, StopCause, Verdict};
 
 use std::future::Future;

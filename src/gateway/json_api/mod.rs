@@ -14,6 +14,8 @@ mod read_tests;
 mod status;
 
 pub use encode::encode;
+#[cfg(test)]
+pub(crate) use exchange::Exchange;
 pub use http::{Address, JsonApi, JsonApiError};
 pub use inquiry::{
     AskBalance, AskSenders, AskStatus, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
@@ -21,3 +23,7 @@ pub use inquiry::{
     UnansweredCause, ViberTemplate, Words,
 };
 pub use read::Rules;
+#[cfg(test)]
+pub(crate) use read::read;
+#[cfg(test)]
+pub(crate) use status::answers;

@@ -27,7 +27,7 @@ pub struct Rules {
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
 /// Reads the end of an exchange in which `envelope` was sent to `endpoint`.
-pub(super) fn read(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, seen: &Exchange) -> Reply {
+pub(crate) fn read(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, seen: &Exchange) -> Reply {
     let count = envelope.operations().len();
     match seen {
         Exchange::NotConnected(why) => not_sent(count, why, Signal::Unreachable(why.clone())),

@@ -26,7 +26,7 @@ struct Record<'a> {
 }
 
 /// Reads the answers, one per question.
-pub(super) fn answers(ids: &[MessageId], seen: &Exchange) -> Vec<StatusAnswer> {
+pub(crate) fn answers(ids: &[MessageId], seen: &Exchange) -> Vec<StatusAnswer> {
     let unclear = |why: &str| vec![StatusAnswer::Unclear(why.to_owned()); ids.len()];
     let body = match seen {
         Exchange::Answer { status: 200, body, .. } => body,

@@ -1,0 +1,201 @@
+//! The judge: compares what the platform really did with what the ledger says, and what was shown with what was kept.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::disk::Disk;
+use super::life::elapsed;
+use super::plan::Plan;
+use super::platform::{Arrived, Taken};
+use crate::delivery::Standing;
+use crate::domain::{MessageId, MsgId, Row};
+use crate::gateway::Envelope;
+use crate::ledger::{Outcome, Run, State, StateCounts};
+
+/// A promise that was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Broken {
+    /// A row has no end, or is not sent although nobody decided so.
+    Lost,
+    /// A recipient got a message more often than a person accepted.
+    Duplicated,
+    /// The ledger says that the gateway took a message, and it did not.
+    FalselyAccepted,
+    /// The ledger says that a message was not sent, and it was.
+    FalselyNotSent,
+    /// Something went out that belongs to no row.
+    Unexpected,
+    /// An answer was kept for another row than the one it was about.
+    Misattributed,
+    /// Something went out without an intent on the disk.
+    WithoutIntent,
+    /// An identifier went out for another recipient than before.
+    ForeignId,
+    /// More went out than the pace allows.
+    Pace,
+    /// Something was shown before it was on the disk.
+    ShownEarly,
+    /// Something took longer than it may.
+    Unbounded,
+}
+
+/// The promises that were broken, how often, and how the first time.
+pub(super) type Findings = BTreeMap<Broken, (u64, String)>;
+
+/// The bytes of an envelope that reached the platform.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) at: Duration,
+    pub(super) process: usize,
+    pub(super) operations: usize,
+}
+
+#[derive(Default)]
+struct Notes {
+    findings: Findings,
+    arrivals: Vec<Arrival>,
+    attempts: HashMap<Row, u32>,
+    phones: HashMap<u64, u64>,
+    /// How many messages a person accepted for a row besides the first.
+    accepted: HashMap<Row, u64>,
+    /// Rows that count as what a person decided, whatever happened.
+    decided: HashSet<Row>,
+}
+
+#[derive(Default)]
+pub(super) struct Judge(Mutex<Notes>);
+
+/// The number of a row's recipient.
+pub(super) fn phone(row: Row) -> u64 {
+    380_501_000_000 + u64::from(row.get())
+}
+
+impl Notes {
+    fn broken(&mut self, what: Broken, how: impl FnOnce() -> String) {
+        self.findings.entry(what).or_insert_with(|| (0, how())).0 += 1;
+    }
+}
+
+impl Judge {
+    pub(super) fn broken(&self, what: Broken, how: &str) {
+        self.0.lock().unwrap().broken(what, || how.to_owned());
+    }
+
+    pub(super) fn findings(&self) -> Findings {
+        self.0.lock().unwrap().findings.clone()
+    }
+
+    /// A person accepts that a row may go out once more, and answers for what it counts as.
+    pub(super) fn accepted(&self, row: Row, more: u64) {
+        let mut notes = self.0.lock().unwrap();
+        *notes.accepted.entry(row).or_default() += more;
+        notes.decided.insert(row);
+    }
+
+    /// The first byte of an envelope reaches the platform.
+    pub(super) fn arrived(&self, process: usize, disk: &Disk, envelope: &Envelope, arrived: &[Arrived]) {
+        let mut notes = self.0.lock().unwrap();
+        notes.arrivals.push(Arrival { at: elapsed(), process, operations: arrived.len() });
+        for (operation, encoded) in arrived.iter().zip(envelope.operations()) {
+            let row = encoded.row;
+            let attempts = notes.attempts.entry(row).or_default();
+            *attempts += 1;
+            let (attempts, intents) = (*attempts, disk.intents.get(&row).copied().unwrap_or(0));
+            if attempts > intents {
+                notes.broken(Broken::WithoutIntent, || format!("row {row}: attempt {attempts}, {intents} intents"));
+            }
+            let before = *notes.phones.entry(operation.id).or_insert(operation.phone);
+            if before != operation.phone {
+                notes.broken(Broken::ForeignId, || format!("row {row}"));
+            }
+            if row_of(&disk.run, operation.id).is_none_or(|known| phone(known) != operation.phone) {
+                notes.broken(Broken::Unexpected, || format!("row {row} under the identifier {}", operation.id));
+            }
+        }
+    }
+
+    /// Counts are shown: what they say of answers has to be on the disk.
+    pub(super) fn shown(&self, counts: &StateCounts, kept: &StateCounts) {
+        // Another process may know more of a message by now, but none is forgotten.
+        let answered = [State::Accepted, State::Queued, State::Rejected, State::Failed];
+        let sum = |counts: &StateCounts| answered.map(|state| counts.get(state)).iter().sum::<u64>();
+        let (shown, kept) = (sum(counts), sum(kept));
+        if shown > kept {
+            self.broken(Broken::ShownEarly, &format!("{shown} answers shown, {kept} kept"));
+        }
+    }
+
+    /// Holds what the ledger says against what the platform did. At the end every row has to have an end.
+    pub(super) fn compare(&self, plan: &Plan, disk: &Disk, (standing, taken): (&Standing, &[Taken]), ended: bool) {
+        let mut notes = self.0.lock().unwrap();
+        self::misattributed(&mut notes, disk, taken);
+        for row in (2..=plan.rows + 1).map(Row::new) {
+            let state = standing.states.get(row).unwrap_or(State::Planned);
+            let got = taken.iter().filter(|taken| taken.phone == phone(row) && !taken.refused).count() as u64;
+            let allowed = 1 + notes.accepted.get(&row).copied().unwrap_or(0);
+            let decided = notes.decided.contains(&row);
+            if got > allowed {
+                notes.broken(Broken::Duplicated, || format!("row {row} went out {got} times, {state}"));
+            }
+            let known = taken.iter().any(|taken| taken.phone == phone(row));
+            let says_taken = matches!(state, State::Accepted | State::Queued | State::Delivered | State::Read);
+            if says_taken && !known {
+                notes.broken(Broken::FalselyAccepted, || format!("row {row} is {state}"));
+            }
+            let says_unsent = matches!(state, State::Planned | State::NotSent | State::Rejected | State::Failed);
+            if says_unsent && got > 0 && !decided {
+                notes.broken(Broken::FalselyNotSent, || format!("row {row} is {state} and went out"));
+            }
+            let open = matches!(state, State::Planned | State::Sending | State::InDoubt | State::Unresolved);
+            if ended && (open || (state == State::NotSent && !decided)) {
+                notes.broken(Broken::Lost, || format!("row {row} is {state} in the end"));
+            }
+        }
+        if let Some(stranger) = taken.iter().find(|taken| row_of(&disk.run, taken.id).is_none()) {
+            notes.broken(Broken::Unexpected, || format!("identifier {}", stranger.id));
+        }
+    }
+
+    /// Measures the pace over all windows of at least a second, of all processes or of one; `spare` are the operations
+    /// by which each process may exceed it.
+    pub(super) fn measure(&self, rate: f64, process: Option<usize>, spare: &[f64]) {
+        let mut notes = self.0.lock().unwrap();
+        let arrivals: Vec<Arrival> =
+            notes.arrivals.iter().copied().filter(|arrival| process.is_none_or(|one| one == arrival.process)).collect();
+        for (begin, first) in arrivals.iter().enumerate() {
+            let (mut within, mut processes) = (0, HashSet::new());
+            for last in &arrivals[begin..] {
+                within += last.operations;
+                processes.insert(last.process);
+                let window = (last.at - first.at).as_secs_f64().max(1.0);
+                let spare: f64 = processes.iter().map(|process| spare[*process]).sum();
+                let most = rate * window + spare;
+                if within as f64 > most + 0.01 {
+                    notes.broken(Broken::Pace, || format!("{within} in {window} s at {rate}/s and {spare} to spare"));
+                }
+            }
+        }
+    }
+}
+
+/// The row that an identifier belongs to.
+fn row_of(run: &Run, id: u64) -> Option<Row> {
+    let id = MessageId::new(id)?;
+    let row = [run.ids].iter().chain(&run.orders).find_map(|ids| ids.row(id))?;
+    (row >= Row::FIRST && row <= run.last_row()).then_some(row)
+}
+
+/// Every `msg_id` that was kept has to be the one that the platform gave this row.
+fn misattributed(notes: &mut Notes, disk: &Disk, taken: &[Taken]) {
+    let owners: HashMap<u64, u64> = taken.iter().map(|taken| (taken.msg_id, taken.phone)).collect();
+    for envelope in disk.envelopes.values() {
+        let Some((_, outcomes)) = &envelope.settled else { continue };
+        for (sent, outcome) in envelope.rows.iter().zip(outcomes) {
+            let Outcome::Accepted { msg_id: Some(MsgId::Number(msg_id)), .. } = outcome else { continue };
+            if owners.get(msg_id) != Some(&phone(sent.row)) {
+                notes.broken(Broken::Misattributed, || format!("row {}", sent.row));
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Wrong implementations, to show that the judge sees them.
+
+/// One thing that is done wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mistake {
+    /// No intent is recorded.
+    NoIntent,
+    /// An intent is said to be recorded before it is.
+    IntentAfterTheSend,
+    /// An outcome is said to be recorded before it is.
+    ToldBeforeTheCommit,
+    /// An intent is recorded whoever has the run.
+    NoOwnerCheck,
+    /// What the owner before had begun is sent again.
+    DoubtSentAgain,
+    /// A time-out counts as proof that nothing was sent.
+    SilenceIsNotSent,
+    /// An HTTP status other than 200 counts as proof that nothing was sent.
+    StatusIsNotSent,
+    /// Another start gives a row another identifier.
+    FreshIdentifier,
+    /// Answers belong to operations by their position alone.
+    ByPositionOnly,
+    /// One denial is enough to send again.
+    OneDenialIsEnough,
+    /// Answers are believed although the gateway says the same of everything.
+    BlindOracleBelieved,
+    /// The account's pace lets a whole second's operations through at once after a rest.
+    BurstingPace,
+}

@@ -1,0 +1,454 @@
+//! One world from its first start to its last: things go wrong, then nothing does any more, and every row has to end.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::chance::Chance;
+use super::disk::Disk;
+use super::judge::{Broken, Findings, Judge, phone};
+use super::ledger::Desk;
+use super::life::{Life, begin_world, wall};
+use super::line::Line;
+use super::mistake::Mistake;
+use super::plan::{Decision, Fault, Oracle, Plan};
+use super::platform::Platform;
+use crate::delivery::engine::send;
+use crate::delivery::{Conditions, Doubts, Ending, Event, Feed, Inquest, Interrupt, Limits, Observer, Standing};
+use crate::domain::{Endpoint, IdRange, MessageId, Phone, Row};
+use crate::gateway::Encoded;
+use crate::ledger::{Author, Change, Ledger, NewEvent, Owner, Progress, RetryOrder, Run, RunEnd, RunId, State};
+
+/// The longest that one process may take, by the virtual clock.
+const LONGEST: Duration = Duration::from_secs(2 * 3_600);
+
+/// What was seen in a world, to know that a test saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Seen {
+    Fault(Fault),
+    Oracle(Oracle),
+    Killed,
+    Suspended,
+    TakenOver,
+    Found,
+    ResentByRule,
+    SentAgain,
+    CountedAsSent,
+    CountedAsNotSent,
+    Retried,
+    Unresolved,
+}
+
+/// What came of a world.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) broken: Findings,
+    pub(super) seen: BTreeMap<Seen, u64>,
+}
+
+/// One world.
+struct World {
+    plan: Arc<Plan>,
+    mistake: Option<Mistake>,
+    disk: Arc<Mutex<Disk>>,
+    platform: Arc<Platform>,
+    judge: Arc<Judge>,
+    chance: Mutex<Chance>,
+    seen: Mutex<BTreeMap<Seen, u64>>,
+    processes: Mutex<Vec<Arc<Life>>>,
+}
+
+/// Plays the world of a plan.
+pub(super) async fn play(plan: Plan, mistake: Option<Mistake>) -> Told {
+    begin_world();
+    let world = World::new(Arc::new(plan), mistake);
+    world.go_wrong().await;
+    world.compare(false).await;
+    world.platform.heal();
+    world.go_well().await;
+    world.compare(true).await;
+    world.measure();
+    world.told()
+}
+
+/// What a process is there for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Errand {
+    /// To send.
+    Send,
+    /// To ask about rows in doubt.
+    Ask,
+}
+
+impl World {
+    fn new(plan: Arc<Plan>, mistake: Option<Mistake>) -> Arc<Self> {
+        let platform = Arc::new(Platform::new(Arc::clone(&plan), mistake));
+        Arc::new(Self {
+            disk: Arc::new(Mutex::new(Disk::new(run(&plan)))),
+            platform,
+            judge: Arc::default(),
+            chance: Mutex::new(plan.chance(3)),
+            seen: Mutex::default(),
+            processes: Mutex::default(),
+            plan,
+            mistake,
+        })
+    }
+
+    fn chance<T>(&self, draw: impl FnOnce(&mut Chance) -> T) -> T {
+        draw(&mut self.chance.lock().unwrap())
+    }
+
+    fn saw(&self, what: Seen, times: u64) {
+        *self.seen.lock().unwrap().entry(what).or_default() += times;
+    }
+
+    /// The starts while things go wrong: processes end at any step, are suspended, and take each other's place.
+    async fn go_wrong(self: &Arc<Self>) {
+        for _ in 0..self.plan.starts {
+            let errand = if self.chance(|chance| chance.once_in(4)) { Errand::Ask } else { Errand::Send };
+            let rival = self.chance(|chance| chance.once_in(5)).then(|| self.chance(|chance| chance.below(20_000)));
+            let first = self.process(errand, self.mortal());
+            match rival {
+                None => first.await,
+                Some(after) => {
+                    self.saw(Seen::TakenOver, 1);
+                    let second = async {
+                        sleep(Duration::from_millis(after)).await;
+                        self.process(Errand::Send, self.mortal()).await;
+                    };
+                    tokio::join!(first, second);
+                }
+            }
+            let rest = self.chance(|chance| if chance.once_in(2) { 0 } else { chance.below(120_000) });
+            sleep(Duration::from_millis(rest)).await;
+        }
+    }
+
+    /// The starts after that: every row gets to its end, by what is proven, by the campaign's rule, or by a person.
+    async fn go_well(self: &Arc<Self>) {
+        // One in a hundred asks until nothing more can be asked.
+        let patience = self.chance(|chance| if chance.once_in(100) { 25 } else { 1 + chance.below(4) });
+        for _ in 0..patience {
+            self.process(Errand::Send, self.immortal()).await;
+            let counts = self.standing().await.counts;
+            if counts.get(State::InDoubt) + counts.get(State::Planned) == 0 {
+                break;
+            }
+            sleep(Duration::from_secs(61) + self.plan.lag).await;
+            self.process(Errand::Ask, self.immortal()).await;
+        }
+        self.decide().await;
+        // A start stops at what it may not go on from by itself; a person starts again.
+        for _ in 0..3 {
+            if self.standing().await.counts.get(State::Planned) > 0 {
+                self.process(Errand::Send, self.immortal()).await;
+            }
+        }
+    }
+
+    /// A life that ends or is suspended by chance.
+    fn mortal(&self) -> Arc<Life> {
+        let (steps, suspension) = self.chance(|chance| {
+            let steps = (!chance.once_in(4)).then(|| 1 + chance.below(120));
+            let suspension =
+                chance.once_in(6).then(|| (1 + chance.below(100), Duration::from_millis(chance.below(40_000))));
+            (steps, suspension)
+        });
+        Arc::new(Life::new(steps, suspension))
+    }
+
+    fn immortal(&self) -> Arc<Life> {
+        Arc::new(Life::new(None, None))
+    }
+
+    /// One process from its start to its end, or to where it is killed.
+    async fn process(self: &Arc<Self>, errand: Errand, life: Arc<Life>) {
+        let number = {
+            let mut processes = self.processes.lock().unwrap();
+            processes.push(Arc::clone(&life));
+            processes.len() - 1
+        };
+        let work = async {
+            match errand {
+                Errand::Send => self.send(number, &life).await,
+                Errand::Ask => self.ask(number, &life).await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = life.ended() => self.saw(Seen::Killed, 1),
+            done = timeout(LONGEST, work) => if done.is_err() {
+                self.judge.broken(Broken::Unbounded, "a process did not end");
+            },
+        }
+        // What a process left behind does nothing any more.
+        life.kill();
+        if life.was_suspended() {
+            self.saw(Seen::Suspended, 1);
+        }
+    }
+
+    fn desk(&self, life: &Arc<Life>) -> Arc<Desk> {
+        Arc::new(Desk { disk: Arc::clone(&self.disk), life: Arc::clone(life), mistake: self.mistake })
+    }
+
+    fn line(&self, process: usize, life: &Arc<Life>) -> Arc<Line> {
+        Arc::new(Line {
+            plan: Arc::clone(&self.plan),
+            process,
+            life: Arc::clone(life),
+            platform: Arc::clone(&self.platform),
+            disk: Arc::clone(&self.disk),
+            judge: Arc::clone(&self.judge),
+            mistake: self.mistake,
+        })
+    }
+
+    /// What `run` does: take the run, ask about its rows in doubt, send what is planned, end.
+    async fn send(self: &Arc<Self>, process: usize, life: &Arc<Life>) {
+        let (desk, line) = (self.desk(life), self.line(process, life));
+        let owner = self.owner();
+        if desk.claim(RunId(1), owner).await.is_err() {
+            return;
+        }
+        self.inquire(desk.as_ref(), &line, owner, &[State::InDoubt]).await;
+        let Some((run, standing)) = look(desk.as_ref(), true).await else { return };
+        let feed = Feed::of(self.rendered(&run, &standing));
+        let conditions = self.conditions(owner, &standing);
+        let (_interrupt, interrupts) = watch::channel(Interrupt::None);
+        let observer = self.observer(life);
+        let edges: (Arc<dyn Ledger>, Arc<Line>) = (Arc::clone(&desk) as Arc<dyn Ledger>, line);
+        let ending = send(conditions, (edges.0, edges.1), feed, standing.counts, (observer, interrupts)).await;
+        let progress = if ending.counts.get(State::Planned) == 0 { Progress::Finished } else { Progress::Open };
+        let _ = desk.end(RunId(1), owner, end(ending, progress)).await;
+    }
+
+    /// What `reconcile` does: take the run, ask, give it back.
+    async fn ask(&self, process: usize, life: &Arc<Life>) {
+        let (desk, line) = (self.desk(life), self.line(process, life));
+        let owner = self.owner();
+        if desk.claim(RunId(1), owner).await.is_err() {
+            return;
+        }
+        self.inquire(desk.as_ref(), &line, owner, &[State::InDoubt, State::Unresolved]).await;
+        let Some((run, standing)) = look(desk.as_ref(), false).await else { return };
+        let ending = Ending { stopped: None, counts: standing.counts, parts: 0, errors: BTreeMap::new(), lag: None };
+        let _ = desk.end(RunId(1), owner, end(ending, run.progress)).await;
+    }
+
+    /// Asks about rows in doubt, and applies the campaign's rule to those that were not found.
+    async fn inquire(&self, desk: &Desk, line: &Line, owner: Owner, wanted: &[State]) {
+        let Some((run, standing)) = look(desk, false).await else { return };
+        let Ok(mut doubts) = Doubts::read(desk, &run, &standing.states, wanted).await else { return };
+        if doubts.rows.is_empty() {
+            return;
+        }
+        let account = (run.account.as_str().into(), self.plan.account_rate);
+        let inquest = Inquest { ledger: desk, gateway: line, run: &run, owner, account, clock: wall };
+        let Ok(learnt) = inquest.ask(&mut doubts, Instant::now() + Duration::from_secs(600)).await else { return };
+        self.saw(Seen::Found, learnt.found);
+        self.saw(Seen::Unresolved, learnt.unresolved);
+        let hasty = self.mistake == Some(Mistake::OneDenialIsEnough);
+        if self.plan.resend_if_not_found || hasty {
+            let denied = |answer: &str| answer.starts_with("no such message");
+            doubts.rows.retain(|doubt| {
+                doubt.not_found || (hasty && doubt.question.as_ref().is_some_and(|asked| denied(&asked.answer)))
+            });
+            self.saw(Seen::ResentByRule, doubts.rows.len() as u64);
+            let by = Author::Policy("on_in_doubt: resend_if_not_found".into());
+            let again = Change::SendAgain { by, why: None };
+            let events = doubts.rows.iter().map(|doubt| event(doubt.row, doubt.envelope, &again)).collect();
+            let _ = desk.record(run.key, owner, events).await;
+        }
+    }
+
+    /// What a person decides in the end about rows in doubt and rows that were refused.
+    async fn decide(&self) {
+        let desk = self.desk(&self.immortal());
+        let owner = self.owner();
+        let _ = desk.claim(RunId(1), owner).await;
+        let Some((run, standing)) = look(desk.as_ref(), false).await else { return };
+        let wanted = [State::InDoubt, State::Unresolved];
+        let Ok(doubts) = Doubts::read(desk.as_ref(), &run, &standing.states, &wanted).await else { return };
+        let rows: Vec<(Row, u32)> = doubts.rows.iter().map(|doubt| (doubt.row, doubt.envelope)).collect();
+        let (by, why) = (Author::Person("olena".into()), None);
+        let (change, more, seen) = match self.plan.decision {
+            Decision::AssumeSent => (Change::AssumedSent { by: by.clone(), why }, 0, Seen::CountedAsSent),
+            Decision::NotSent => (Change::NotSent { by: by.clone(), why }, 0, Seen::CountedAsNotSent),
+            Decision::NotSentThenRetry => (Change::NotSent { by: by.clone(), why }, 1, Seen::CountedAsNotSent),
+            Decision::SendAgain => (Change::SendAgain { by: by.clone(), why }, 1, Seen::SentAgain),
+        };
+        if self.plan.decision != Decision::AssumeSent {
+            rows.iter().for_each(|(row, _)| self.judge.accepted(*row, more));
+        }
+        self.saw(seen, rows.len() as u64);
+        let events = rows.iter().map(|(row, envelope)| event(*row, *envelope, &change)).collect();
+        let _ = desk.record(run.key, owner, events).await;
+        let mut again = if self.plan.decision == Decision::NotSentThenRetry { rows } else { Vec::new() };
+        if self.plan.retry_rejected {
+            let refused = [State::Rejected, State::Failed];
+            let Ok(refused) = Doubts::read(desk.as_ref(), &run, &standing.states, &refused).await else { return };
+            again.extend(refused.rows.iter().map(|doubt| (doubt.row, doubt.envelope)));
+        }
+        if !again.is_empty() {
+            self.saw(Seen::Retried, again.len() as u64);
+            let random = self.chance(Chance::bits);
+            let _ = desk.retry(owner, RetryOrder { run: run.key, rows: again, by, random }).await;
+        }
+    }
+
+    /// The operations that are still to be sent, as the feed brings them.
+    fn rendered(&self, run: &Run, standing: &Standing) -> Vec<Vec<Encoded>> {
+        let rows = (2..=self.plan.rows + 1).filter(|row| !standing.settled.contains(*row)).map(Row::new);
+        let operations: Vec<Encoded> = rows
+            .filter_map(|row| {
+                let order = standing.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
+                let ids = order.map_or(run.ids, |(_, ids)| *ids);
+                let fresh = self.mistake == Some(Mistake::FreshIdentifier) && standing.digests.contains_key(&row);
+                let id = if fresh {
+                    MessageId::new(run.ids.first + run.ids.len + u64::from(row.get()))
+                } else {
+                    ids.id(row)
+                };
+                Some(encoded(row, id?))
+            })
+            .collect();
+        operations.chunks(7).map(<[Encoded]>::to_vec).collect()
+    }
+
+    fn conditions(&self, owner: Owner, standing: &Standing) -> Conditions {
+        let plan = &self.plan;
+        let limits = Limits {
+            doubtful_envelopes: 3,
+            same_error_in_a_row: 50,
+            rejected: 0.2,
+            unreachable: Duration::from_secs(20),
+            keep_going: plan.unsupported.is_some() || plan.seed.is_multiple_of(2),
+        };
+        Conditions {
+            run: RunId(1),
+            owner,
+            endpoint: plan.endpoint,
+            kind: plan.kind,
+            last_envelope: standing.last_envelope,
+            rate: plan.rate,
+            account: ("account".into(), plan.account_rate),
+            batch: plan.batch,
+            in_flight: plan.in_flight,
+            timeout: plan.timeout,
+            limits,
+            canary: if plan.endpoint == Endpoint::Async { Duration::from_secs(10) } else { Duration::ZERO },
+        }
+    }
+
+    fn observer(self: &Arc<Self>, life: &Arc<Life>) -> Observer {
+        let (world, life) = (Arc::clone(self), Arc::clone(life));
+        Arc::new(move |event| {
+            if let Event::Settled { counts } = event
+                && !life.is_over()
+            {
+                world.judge.shown(&counts, &world.disk.lock().unwrap().counts());
+            }
+        })
+    }
+
+    fn owner(&self) -> Owner {
+        Owner(self.chance(|chance| chance.bits() as i64 | 1))
+    }
+
+    async fn standing(&self) -> Standing {
+        let desk = self.desk(&self.immortal());
+        look(desk.as_ref(), false).await.map(|(_, standing)| standing).unwrap()
+    }
+
+    async fn compare(&self, ended: bool) {
+        let standing = self.standing().await;
+        self.judge.compare(&self.plan, &self.disk.lock().unwrap(), (&standing, &self.platform.taken()), ended);
+    }
+
+    /// The pace of the account over all processes, and of the campaign within each.
+    fn measure(&self) {
+        let processes = self.processes.lock().unwrap();
+        let plan = &self.plan;
+        let largest = |rate: f64| plan.batch.min((rate as usize).max(1)) as f64;
+        // What waited at the gates while its process was suspended goes out at once after that.
+        let held = |life: &Arc<Life>| if life.was_suspended() { plan.in_flight as f64 } else { 0.0 };
+        let largest = largest(plan.rate.unwrap_or(f64::INFINITY));
+        let spare: Vec<f64> = processes.iter().map(|life| (1.0 + held(life)) * largest).collect();
+        if let Some(rate) = plan.account_rate {
+            self.judge.measure(rate, None, &spare);
+        }
+        if let Some(rate) = plan.rate {
+            (0..processes.len()).for_each(|process| self.judge.measure(rate, Some(process), &spare));
+        }
+    }
+
+    fn told(&self) -> Told {
+        let mut seen = self.seen.lock().unwrap().clone();
+        seen.extend(self.platform.fired().into_iter().map(|(fault, times)| (Seen::Fault(fault), times)));
+        seen.insert(Seen::Oracle(self.plan.oracle), 1);
+        Told { broken: self.judge.findings(), seen }
+    }
+}
+
+/// The run and where it stands; nothing if the ledger failed.
+async fn look(desk: &Desk, owned: bool) -> Option<(Run, Standing)> {
+    let run = desk.runs().await.ok()?.pop()?;
+    let standing = Standing::read(desk, &run, owned).await.ok()?;
+    Some((run, standing))
+}
+
+fn event(row: Row, envelope: u32, change: &Change) -> NewEvent {
+    NewEvent { row, envelope, change: change.clone() }
+}
+
+/// An operation; its hash is as good as one that is slower to compute.
+fn encoded(row: Row, id: MessageId) -> Encoded {
+    let json = format!(r#"{{"type":"sms","id":{id},"phone":{}}}"#, phone(row)).into_bytes();
+    Encoded { row, id, phone: Phone::new(phone(row)).unwrap(), digest: id.get().to_le_bytes(), json }
+}
+
+fn end(ending: Ending, progress: Progress) -> RunEnd {
+    RunEnd {
+        progress,
+        stopped: ending.stopped.map(|stop| stop.reason),
+        exit: 0,
+        counts: ending.counts,
+        parts: ending.parts,
+        results: None,
+        lag: ending.lag,
+        at: wall(),
+    }
+}
+
+fn run(plan: &Plan) -> Run {
+    Run {
+        key: RunId(1),
+        number: 1,
+        campaign: "simulated".into(),
+        edition: String::new(),
+        gateway: "main".into(),
+        account: "account".into(),
+        endpoint: plan.endpoint,
+        kind: plan.kind,
+        live: true,
+        round: 1,
+        recipients: u64::from(plan.rows),
+        ids: IdRange::draw(300, plan.seed, u64::from(plan.rows) + 3),
+        began_at: wall(),
+        ended_at: None,
+        progress: Progress::Open,
+        stopped: None,
+        exit: None,
+        counts: None,
+        results: None,
+        stop_requested: false,
+        owner: None,
+        lag: None,
+        orders: Vec::new(),
+    }
+}
