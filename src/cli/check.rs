@@ -15,6 +15,7 @@ use crate::check::Survey;
 use crate::check::online::Cost;
 use crate::finding::{Finding, findings_json};
 use crate::ledger::{State, StateCounts};
+use crate::manifest::KeySource;
 use crate::report::{counts_json, counts_line, plural, thousands};
 
 pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
@@ -98,6 +99,9 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<Checked
     let inputs = Arc::new(survey::load(context, file, args.gateway.as_deref())?);
     let looked = survey::look(context, Arc::clone(&inputs)).await?;
     let mut findings = inputs.warnings.clone();
+    if let Some(why) = inputs.profile.as_ref().and_then(|profile| missing_key(&profile.api_key)) {
+        findings.push(Finding::warning("api-key", why));
+    }
     for (state, reason, rows) in looked.survey.left_out.sets().filter(|(state, ..)| *state == State::Invalid) {
         let first = rows.min().unwrap_or_default();
         let message = match rows.len() {
@@ -113,6 +117,11 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<Checked
         told = Some(Told { money: online.money, figures: online.figures });
     }
     Ok((findings, looked, told))
+}
+
+/// Why there is no key to send with yet; it never shows any part of one.
+fn missing_key(source: &KeySource) -> Option<String> {
+    source.read(&|name| std::env::var(name).ok()).err()
 }
 
 /// What the gateway says of a campaign.

@@ -53,13 +53,15 @@ pub(super) fn load(context: &Context, file: &Path, gateway: Option<&str>) -> Res
         None
     } else {
         let place = campaign.places.of_key("gateway").filter(|_| gateway.is_none());
-        let profile = profile(context, &campaign.brief.gateway, Some(file)).map_err(|mut failure| {
-            failure.findings.iter_mut().filter(|finding| finding.place.is_none()).for_each(|finding| {
+        let gateways = gateways(context, Some(file))?;
+        let profile = gateways.profile(&campaign.brief.gateway).cloned().map_err(|mut findings| {
+            findings.iter_mut().filter(|finding| finding.place.is_none()).for_each(|finding| {
                 finding.place.clone_from(&place);
             });
-            failure
+            Failure::findings(findings)
         })?;
         findings.extend(check_against_profile(&campaign, &profile));
+        findings.extend(gateways.warnings());
         Some(profile)
     };
     if findings.iter().any(Finding::is_error) {
@@ -69,10 +71,12 @@ pub(super) fn load(context: &Context, file: &Path, gateway: Option<&str>) -> Res
     Ok(Inputs { campaign, profile, warnings: findings, today })
 }
 
-/// The profile of that name.
+/// The profile of that name; those beside it that cannot be used are only warned of.
 pub(super) fn profile(context: &Context, name: &str, campaign: Option<&Path>) -> Result<Profile, Failure> {
     let gateways = gateways(context, campaign)?;
-    gateways.profile(name).cloned().map_err(|finding| Failure::findings(vec![*finding]))
+    let profile = gateways.profile(name).cloned().map_err(Failure::findings)?;
+    context.output.findings(&gateways.warnings());
+    Ok(profile)
 }
 
 /// The profiles that are found from a campaign's file, or from the working folder.

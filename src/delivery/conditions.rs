@@ -1,10 +1,10 @@
 //! What a start is given, and what it gives back.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::breaker::Limits;
+use super::errors::Errors;
 use super::stop::Stop;
 use crate::domain::{Endpoint, OperationKind};
 use crate::ledger::{Owner, RunId, StateCounts};
@@ -47,8 +47,8 @@ pub struct Ending {
     pub counts: StateCounts,
     /// Parts billed in this start, as far as the gateway told.
     pub parts: u64,
-    /// How often each error text came in this start.
-    pub errors: BTreeMap<String, u64>,
+    /// The errors of this start.
+    pub errors: Errors,
     /// How late the gateway was seen to know a message.
     pub lag: Option<Duration>,
 }

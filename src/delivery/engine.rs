@@ -1,6 +1,6 @@
 //! The conductor: takes rendered operations, cuts envelopes, keeps them in flight, and decides when to stop.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::breaker::Breaker;
 use super::conditions::{Conditions, Ending};
+use super::errors::{Errors, without_numbers};
 use super::event::{Event, Observer};
 use super::feed::Feed;
 use super::gate::Gate;
@@ -58,7 +59,7 @@ pub async fn send(
         stop: None,
         counts,
         parts: 0,
-        errors: BTreeMap::new(),
+        errors: Errors::default(),
         lag: None,
         feed: Some(feed),
         conditions,
@@ -99,8 +100,8 @@ struct Settled {
 
 /// How often a pause looks whether it is over, or whether somebody asked the run to stop.
 const POLL: Duration = Duration::from_millis(250);
-/// The most different error texts that are counted.
-const MOST_ERRORS: usize = 1_000;
+/// How long a second signal waits for what is to be recorded.
+const LEAVING: Duration = Duration::from_millis(250);
 
 /// A time in which the gateway cannot be reached.
 pub(super) struct Outage {
@@ -132,7 +133,7 @@ pub(super) struct Conductor {
     pub(super) stop: Option<Stop>,
     pub(super) counts: StateCounts,
     pub(super) parts: u64,
-    pub(super) errors: BTreeMap<String, u64>,
+    pub(super) errors: Errors,
     /// How late the gateway was seen to know a message.
     pub(super) lag: Option<Duration>,
 }
@@ -152,8 +153,8 @@ impl Conductor {
                 biased;
                 interrupt = changed(&mut interrupt) => match interrupt {
                     Interrupt::AtOnce(signal) => {
-                        self.flying.abort_all();
                         self.stop_for(Stop::new(StopKind::Interrupted(signal), "interrupted twice"));
+                        self.leave().await;
                         break;
                     }
                     Interrupt::Gently(signal) => self.halt(Stop::new(StopKind::Interrupted(signal), "interrupted")),
@@ -246,7 +247,7 @@ impl Conductor {
         match sent {
             Ok(Sent::Replied(reply)) => {
                 let canary = self.ramp.is_canary() && !piece;
-                if let Some(stop) = self.breaker.observe(&reply, canary) {
+                if let Some(stop) = self.breaker.observe(&without_numbers(&envelope, &reply), canary) {
                     self.halt(stop);
                 }
                 self.settle(Settled { number, envelope, piece, reply, held_back: false, recorded: Ok(()) });
@@ -288,7 +289,7 @@ impl Conductor {
             self.counts.shift(State::Sending, State::InDoubt, envelope.operations().len() as u64);
             return self.halt(Stop::new(StopKind::Ledger, error.to_string()));
         }
-        self.account_for(&reply);
+        self.account_for(&envelope, &reply);
         if !held_back {
             self.follow(&reply).await;
             // Only an answer that proves something lets the envelopes grow.
@@ -302,8 +303,8 @@ impl Conductor {
     }
 
     /// Counts what was recorded.
-    fn account_for(&mut self, reply: &Reply) {
-        for verdict in &reply.verdicts {
+    fn account_for(&mut self, envelope: &Envelope, reply: &Reply) {
+        for (operation, verdict) in envelope.operations().iter().zip(&reply.verdicts) {
             let state = match verdict {
                 Verdict::Accepted { parts, .. } => {
                     self.parts += u64::from(parts.unwrap_or(0));
@@ -311,9 +312,7 @@ impl Conductor {
                 }
                 Verdict::Queued { .. } => State::Queued,
                 Verdict::Rejected { error } => {
-                    if self.errors.len() < MOST_ERRORS || self.errors.contains_key(error) {
-                        *self.errors.entry(error.clone()).or_insert(0) += 1;
-                    }
+                    self.errors.count(operation.phone, error);
                     State::Rejected
                 }
                 Verdict::NotSent { .. } => State::Planned,
@@ -332,6 +331,22 @@ impl Conductor {
         }
         self.stop_for(stop);
         self.recall.send_modify(|recalls| *recalls += 1);
+    }
+
+    /// Leaves at once, but for recording what is known: which envelopes never left a gate, and answers that are in.
+    async fn leave(&mut self) {
+        self.recall.send_modify(|recalls| *recalls += 1);
+        let deadline = Instant::now() + LEAVING;
+        loop {
+            tokio::select! {
+                biased;
+                () = tokio::time::sleep_until(deadline) => break,
+                Some(settled) = self.settling.join_next() => self.settled(settled).await,
+                Some(landed) = self.flying.join_next() => self.landed(landed),
+                else => break,
+            }
+        }
+        self.flying.abort_all();
     }
 
     /// Of several reasons the gravest counts, of equal ones the first.

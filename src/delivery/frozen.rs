@@ -152,7 +152,7 @@ impl RunFolder {
 }
 
 /// Creates a folder that only its owner can look into, with those above it.
-fn create_private_folder(path: &Path) -> io::Result<()> {
+pub(super) fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

@@ -3,9 +3,11 @@
 //! It is taken before the guard is computed and held to the end, so that two processes that start
 //! the same campaign can never both find that nothing was sent yet.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+
+use super::frozen::create_private_folder;
 use std::time::Duration;
 
 /// How long one look at a lock takes at most, and how many are waited for.
@@ -24,9 +26,13 @@ impl RunLock {
     pub fn take(state: &Path, campaign: &str, gateway: &str) -> io::Result<Option<Self>> {
         let path = path(state, campaign, gateway);
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+            create_private_folder(folder)?;
         }
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path)?;
         // Somebody may just be looking, which takes a moment; an owner stays.
         for _ in 0..LOOKS {
             match file.try_lock() {

@@ -1,5 +1,6 @@
 //! A phone number that can be sent to.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,55 @@ impl Phone {
     }
 }
 
+impl Phone {
+    /// The first four digits and the last two, for a text in which a person has to recognise the number.
+    #[must_use]
+    pub fn hinted(self) -> String {
+        let digits = self.to_string();
+        format!("{}…{:02}", &digits[..4], self.0 % 100)
+    }
+
+    /// The text with `place` where the number stood: with or without its country's code, its digits set apart or not.
+    #[must_use]
+    pub fn hidden_in<'t>(self, text: &'t str, place: &str) -> Cow<'t, str> {
+        /// The least digits by which a number is still known in its own country.
+        const NATIONAL: usize = 9;
+        let digits = self.to_string();
+        let national = digits.len().checked_sub(NATIONAL).map(|code| &digits[code..]);
+        let found = |at: usize| {
+            let mut spellings = [Some(digits.as_str()), national].into_iter().flatten();
+            spellings.find_map(|digits| end_of(digits, &text.as_bytes()[at..])).map(|length| at + length)
+        };
+        let (mut hidden, mut kept, mut at) = (String::new(), 0, 0);
+        while at < text.len() {
+            match found(at) {
+                Some(end) => {
+                    hidden.push_str(&text[kept..at]);
+                    hidden.push_str(place);
+                    (kept, at) = (end, end);
+                }
+                None => at += 1,
+            }
+        }
+        if kept == 0 { Cow::Borrowed(text) } else { Cow::Owned(hidden + &text[kept..]) }
+    }
+}
+
+/// Where these digits end in a text that begins with them, with what people set between digits.
+fn end_of(digits: &str, text: &[u8]) -> Option<usize> {
+    let mut end = 0;
+    for digit in digits.bytes() {
+        while end > 0 && matches!(text.get(end)?, b' ' | b'-' | b'.' | b'(' | b')') {
+            end += 1;
+        }
+        if *text.get(end)? != digit {
+            return None;
+        }
+        end += 1;
+    }
+    Some(end)
+}
+
 impl fmt::Display for Phone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -40,5 +90,28 @@ impl fmt::Display for Phone {
 impl fmt::Debug for Phone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.masked())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_hidden_however_it_is_written_and_nothing_else_is() {
+        let phone = Phone::new(380_501_234_567).unwrap();
+        let table = [
+            ("no such number: 380501234567", "no such number: 3805…67"),
+            ("+380 (50) 123-45-67 is wrong", "+3805…67 is wrong"),
+            ("0501234567 і 380501234567", "03805…67 і 3805…67"),
+            ("380501234568", "380501234568"),
+            ("row 7 of 67, Київ…", "row 7 of 67, Київ…"),
+            ("", ""),
+        ];
+        for (text, hidden) in table {
+            assert_eq!(phone.hidden_in(text, &phone.hinted()), hidden);
+        }
+        let short = Phone::new(12_345).unwrap();
+        assert_eq!(short.hidden_in("12345", &short.hinted()), "1234…45");
     }
 }

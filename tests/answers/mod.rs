@@ -1,8 +1,11 @@
 //! What each answer of a gateway proves, over real HTTP: states, exit code, and whether the run went on.
 
+mod client;
 mod connections;
 mod envelopes;
 mod items;
+mod line;
+mod sockets;
 mod statuses;
 mod unreachable;
 

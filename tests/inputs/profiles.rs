@@ -116,3 +116,39 @@ fn profiles_are_found_where_they_are_said_to_be() {
     }
     assert_eq!(gateway.phones().len(), 4);
 }
+
+#[test]
+fn a_profile_that_is_wrong_refuses_only_what_uses_it() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).profile("rate: 100000/s").write();
+    let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("the profiles");
+    sale.write(
+        "gateways.yaml",
+        &format!("{profiles}broken:\n  base_url: https://gateway.invalid\n  api_key: its-own-key\n"),
+    );
+    sale.run(&["--gateway", "broken"]).exits(2).says("gateways.yaml:8:3").says("error").says("api_key");
+    sale.run(&["--gateway", "brken"]).exits(2).says("did you mean `broken`?");
+    assert!(gateway.requests().is_empty());
+    for arguments in [&["check", "sale.yaml"][..], &["gateway", "trust", "local"]] {
+        let run = sale.campaign(arguments).exits(0);
+        assert!(run.stderr.contains("warning"), "{}", run.told());
+    }
+    let run = sale.run(&[]).exits(0).says("gateways.yaml:8:3").says("warning");
+    assert!(!run.told().contains("its-own-key"), "{}", run.told());
+    assert_eq!(gateway.phones().len(), 3);
+}
+
+#[test]
+fn check_tells_that_there_is_no_key_yet() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    let check = |name: &str| {
+        let mut command = sale.command(&["check", "sale.yaml", "--json"]);
+        command.env_remove(name);
+        Process::start(command).finish().exits(0).json()["findings"].clone()
+    };
+    assert_eq!(check("ANOTHER"), serde_json::json!([]));
+    let findings = check(KEY_VARIABLE);
+    assert_eq!((findings[0]["rule"].as_str(), findings[0]["severity"].as_str()), (Some("api-key"), Some("warning")));
+    assert!(findings[0]["message"].as_str().is_some_and(|message| message.contains(KEY_VARIABLE)), "{findings}");
+}

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Finished, Folder, Gateway, KEY, campaign, phone, rejected};
+use crate::support::{Answer, Finished, Folder, Gateway, KEY, campaign, phone, rejected, telling, until};
 
 /// Fails if the output holds the key, or the number of anybody on the list.
 #[track_caller]
@@ -71,4 +71,108 @@ fn a_list_that_is_refused_is_refused_without_its_numbers() {
         let run = sale.run(&["-vv"]).exits(2);
         tells_nothing(&run);
     }
+}
+
+/// What a gateway may say of a number, and where it stands in the words.
+const QUOTES: [fn(u64) -> String; 4] = [
+    |phone| format!("Please enter valid receiver phone number {phone}"),
+    |phone| format!("the number +{phone} is on no list"),
+    |phone| format!("no such subscriber: 0{}", phone % 1_000_000_000),
+    |phone| {
+        let digits = phone.to_string();
+        format!("wrong: +{} ({}) {}-{}", &digits[..2], &digits[2..5], &digits[5..8], &digits[8..])
+    },
+];
+
+/// The number of an operation, as the gateway got it.
+fn number(operation: &serde_json::Value) -> u64 {
+    operation["phone"].as_u64().expect("a number")
+}
+
+#[test]
+fn numbers_that_the_gateway_quotes_are_shown_to_nobody_and_kept_in_the_results() {
+    for (case, quote) in QUOTES.into_iter().enumerate() {
+        let _case = telling(format!("case: {case}"));
+        let quoting = move |operation: &serde_json::Value| rejected(operation, &quote(number(operation)));
+        for arguments in [&["-vv", "--keep-going"][..], &["--json", "-vv", "--keep-going"]] {
+            let gateway = Gateway::always(Answer::items(quoting));
+            let sale = campaign().to(30).through(&gateway).write();
+            let run = sale.run(arguments).exits(3).says("rejected 30 ×").says("…02");
+            tells_nothing(&run);
+            assert!(!run.told().contains("501000002") && !run.told().contains("100-0002"), "{}", run.told());
+            assert_eq!(sale.results().rows[0]["error"], quote(phone(2)));
+        }
+    }
+}
+
+#[test]
+fn errors_that_differ_by_their_number_alone_stop_a_run_as_one() {
+    let quoting = |operation: &serde_json::Value| rejected(operation, &QUOTES[0](number(operation)));
+    let gateway = Gateway::answering([Answer::Accept, Answer::items(quoting)]);
+    let sale = campaign().to(30).batches_of(5).one_at_a_time().through(&gateway).write();
+    let run = sale.run(&[]).exits(5).says("rejected as a whole with").says("rejected 5 ×");
+    tells_nothing(&run);
+}
+
+#[test]
+fn a_refusal_of_a_whole_envelope_is_told_without_the_numbers_that_it_quotes() {
+    let refuse = |request: &crate::support::Request| {
+        let numbers: Vec<String> = request.phones().iter().map(u64::to_string).collect();
+        json!({ "success": false, "error": format!("blocked: {}", numbers.join(", ")) })
+    };
+    let poor = |operation: &serde_json::Value| rejected(operation, "Not enough money");
+    for (answer, words) in [(Answer::with(refuse), "3805…03, 3805…04"), (Answer::items(poor), "Not enough money")] {
+        let gateway = Gateway::answering([Answer::Accept, answer]);
+        let sale = campaign().to(10).one_at_a_time().through(&gateway).write();
+        tells_nothing(&sale.run(&["-vv"]).exits(5).says(words));
+        tells_nothing(&sale.campaign(&["status", "sale"]).says(words));
+        tells_nothing(&sale.campaign(&["status", "sale", "--json"]).says(words));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_kept_can_be_read_by_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&[]).exits(4);
+    sale.campaign(&["results", "sale", "--out", "again.csv"]).exits(0);
+    let mut seen = Vec::new();
+    let mut paths = vec![sale.path("state"), sale.path("results"), sale.path("again.csv")];
+    while let Some(path) = paths.pop() {
+        let mode = std::fs::metadata(&path).expect("an entry").permissions().mode() & 0o777;
+        let expected = if path.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode, expected, "{} has the mode {mode:o}", path.display());
+        if path.is_dir() {
+            paths.extend(std::fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
+        }
+        seen.push(path.file_name().expect("a name").to_string_lossy().into_owned());
+    }
+    for name in ["ledger.sqlite", "frozen.json", "recipients.csv", "sale.csv", "again.csv", "locks"] {
+        assert!(seen.iter().any(|seen| seen == name), "no {name} among {seen:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_list_of_processes_shows_no_key_and_a_run_starts_no_other() {
+    let gateway = Gateway::answering([Answer::Held]);
+    let sale = campaign().through(&gateway).write();
+    // A key from a file is in no environment either.
+    sale.replace("gateways.yaml", "{ env: STORY_KEY }", "{ file: gateway.key }");
+    sale.write("gateway.key", KEY);
+    std::fs::set_permissions(sale.path("gateway.key"), std::os::unix::fs::PermissionsExt::from_mode(0o600))
+        .expect("set");
+    let mut command = sale.command(&["run", "sale.yaml"]);
+    command.env_remove(crate::support::KEY_VARIABLE);
+    let run = crate::support::Process::start(command);
+    until("the key was used", || gateway.requests().iter().any(|request| request.json()["auth"] == KEY));
+    for name in ["cmdline", "environ", "comm"] {
+        let told = run.told_by_the_system(name);
+        assert!(!told.contains(KEY) && !told.contains(&phone(2).to_string()), "{name}: {told}");
+    }
+    assert_eq!(run.told_by_the_system("task/ID/children"), "");
+    gateway.release();
+    run.finish().exits(0);
 }

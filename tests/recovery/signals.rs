@@ -67,6 +67,24 @@ fn a_second_signal_ends_at_once_and_what_was_in_flight_stays_in_doubt() {
 }
 
 #[test]
+fn a_second_signal_leaves_no_doubt_about_envelopes_that_never_left_a_gate() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).delivery("rate: 1/min").write();
+    let mut run = sale.start(&[]);
+    until("an intent waits at the gate", || sale.campaign(&["status", "sale"]).stdout.contains("1 sending"));
+    run.signal("INT");
+    run.signal("TERM");
+    let ended = run.finish_within(Duration::from_secs(1));
+    assert!(matches!(ended.code(), Some(130 | 143)), "{}", ended.told());
+    assert!(gateway.requests().is_empty());
+    let status = sale.campaign(&["status", "sale"]);
+    assert!(status.stdout.contains("3 planned") && !status.stdout.contains("in doubt"), "{}", status.told());
+    sale.replace("sale.yaml", "rate: 1/min", "rate: 100000/s");
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [phone(2), phone(3), phone(4)]);
+}
+
+#[test]
 fn a_signal_while_the_gateway_is_out_of_reach_ends_the_waiting() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();

@@ -54,6 +54,14 @@ impl Process {
         most.trim().trim_end_matches(" kB").parse().expect("KiB")
     }
 
+    /// What the system tells of it, such as `cmdline`; its children are in `task/ID/children`, with its own ID.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn told_by_the_system(&self, name: &str) -> String {
+        let id = self.child.id();
+        let told = std::fs::read(format!("/proc/{id}/{}", name.replace("ID", &id.to_string())));
+        String::from_utf8_lossy(&told.expect("a running process")).into_owned()
+    }
+
     /// Whether it has not ended yet.
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("a child can be asked").is_none()

@@ -22,15 +22,16 @@ pub(super) fn chosen(context: &Context, through: &Through) -> Result<Profile, Fa
 /// The only profile that there is.
 pub(super) fn only(context: &Context) -> Result<Profile, Failure> {
     let gateways = survey::gateways(context, None)?;
-    match gateways.profiles() {
-        [one] => Ok(one.clone()),
+    let names: Vec<&str> = gateways.names().collect();
+    match names[..] {
+        [one] => gateways.profile(one).cloned().map_err(Failure::findings),
         [] => Err(Failure::wrong(
             "there is no gateway to ask; write its profile into gateways.yaml, or start `campaign sandbox`, which \
              prints one",
         )),
-        several => Err(Failure::wrong(format!(
+        _ => Err(Failure::wrong(format!(
             "there are several gateways; say which with `--gateway NAME`: {}",
-            list(several.iter().map(|profile| profile.name.as_str()))
+            list(names.into_iter())
         ))),
     }
 }

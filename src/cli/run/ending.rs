@@ -132,10 +132,8 @@ impl Start<'_> {
     /// What a person should know of this call besides the counts.
     fn notes(&self, run: &Run, ending: &Ending) -> Vec<String> {
         let mut notes = Vec::new();
-        let mut errors: Vec<_> = ending.errors.iter().collect();
-        errors.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        for (error, count) in errors.into_iter().take(5) {
-            notes.push(format!("rejected {} ×: {error}", thousands(*count)));
+        for (error, count) in ending.errors.commonest(5) {
+            notes.push(format!("rejected {} ×: {error}", thousands(count)));
         }
         let doubt = ending.counts.get(State::InDoubt);
         if doubt > 0 {

@@ -1,8 +1,9 @@
-//! The key, taken out of a gateway's words before anybody keeps or shows them.
+//! The key, taken out of a gateway's words before anybody keeps or shows them; and people's numbers, before they are shown.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::gateway::{Reply, Signal, Verdict};
+use crate::gateway::{Envelope, Reply, Signal, Verdict};
 
 /// What stands where the key stood.
 const CONCEALED: &str = "[key]";
@@ -30,6 +31,30 @@ fn spellings(key: &str) -> Vec<String> {
     [Some(key.to_owned()), escaped].into_iter().flatten().collect()
 }
 
+/// Takes the numbers of an envelope out of what a person or the log is told of it; verdicts keep the gateway's words.
+pub(super) fn conceal_numbers(reply: &mut Reply, envelope: &Envelope) {
+    let Some(text) = words(&mut reply.signal) else { return };
+    for operation in envelope.operations() {
+        if let Cow::Owned(hidden) = operation.phone.hidden_in(text, &operation.phone.hinted()) {
+            *text = hidden;
+        }
+    }
+}
+
+/// The words of a signal.
+fn words(signal: &mut Signal) -> Option<&mut String> {
+    match signal {
+        Signal::Go => None,
+        Signal::Warn(text)
+        | Signal::Unreachable(text)
+        | Signal::Broken(text)
+        | Signal::Strange(text)
+        | Signal::Slow { reason: text, .. }
+        | Signal::Split(text)
+        | Signal::Stop(_, text) => Some(text),
+    }
+}
+
 fn conceal_spelling(reply: &mut Reply, key: &str) {
     reply.verdicts.iter_mut().for_each(|verdict| match verdict {
         Verdict::Accepted { answer: Some(text), .. } | Verdict::Rejected { error: text } => replace(text, key),
@@ -38,15 +63,8 @@ fn conceal_spelling(reply: &mut Reply, key: &str) {
         }
         Verdict::Accepted { .. } | Verdict::Queued { .. } | Verdict::NotSent { .. } | Verdict::InDoubt { .. } => {}
     });
-    match &mut reply.signal {
-        Signal::Go => {}
-        Signal::Warn(text)
-        | Signal::Unreachable(text)
-        | Signal::Broken(text)
-        | Signal::Strange(text)
-        | Signal::Slow { reason: text, .. }
-        | Signal::Split(text)
-        | Signal::Stop(_, text) => replace(text, key),
+    if let Some(text) = words(&mut reply.signal) {
+        replace(text, key);
     }
     if let Some(evidence) = &mut reply.evidence {
         replace(evidence, key);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::conceal::conceal;
+use super::conceal::{conceal, conceal_numbers};
 use super::exchange::Exchange;
 use super::read::{Rules, read};
 use super::{encode, status};
@@ -141,6 +141,7 @@ impl Gateway for JsonApi {
             let exchange = self.post(url, operations).await;
             let mut reply = read(&self.rules, self.endpoint, envelope, &exchange);
             conceal(&mut reply, self.key.expose_secret());
+            conceal_numbers(&mut reply, envelope);
             reply
         })
     }

@@ -26,3 +26,23 @@ pub(super) struct Item<'a> {
     #[serde(borrow)]
     pub(super) data: Option<&'a RawValue>,
 }
+
+impl<'a> Top<'a> {
+    /// Reads a body; nothing when it is no JSON object.
+    pub(super) fn read(body: &'a [u8]) -> Option<Self> {
+        object(std::str::from_utf8(body).ok()?)
+    }
+}
+
+impl<'a> Item<'a> {
+    /// Reads an item; nothing when it is no JSON object.
+    pub(super) fn read(raw: &'a RawValue) -> Option<Self> {
+        object(raw.get())
+    }
+}
+
+/// Reads a record from a JSON object alone: left to itself the library takes a list for one, its members in their order.
+pub(super) fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
+    let json = json.trim_ascii_start();
+    if json.starts_with('{') { serde_json::from_str(json).ok() } else { None }
+}

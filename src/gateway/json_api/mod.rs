@@ -1,5 +1,7 @@
 //! The gateway's JSON API (contract 2, 4 and 7): encoding, HTTP, and the reading of answers.
 
+#[cfg(test)]
+mod answer_tests;
 mod conceal;
 mod encode;
 mod exchange;
@@ -11,6 +13,7 @@ mod read;
 mod read_items;
 #[cfg(test)]
 mod read_tests;
+mod search;
 mod status;
 
 pub use encode::encode;

@@ -11,6 +11,7 @@ use super::exchange::Exchange;
 use super::loose::{Success, text};
 use super::members::Top;
 use super::read_items::read_items;
+use super::search::has_key;
 use crate::domain::{Endpoint, OperationKind};
 use crate::gateway::{Envelope, Reply, Signal, StopCause, Verdict};
 
@@ -73,7 +74,7 @@ fn read_status(rules: &Rules, count: usize, status: u16, retry_after: Option<Dur
 
 fn read_body(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> Reply {
     let count = envelope.operations().len();
-    let Ok(top) = serde_json::from_slice::<Top<'_>>(body) else {
+    let Some(top) = Top::read(body) else {
         let what = if body.is_empty() { "an empty answer" } else { "an answer that is not the contract's JSON" };
         let mut reply = doubt(count, what, Signal::Strange(what.to_owned()));
         reply.evidence = Some(excerpt(body));
@@ -103,7 +104,9 @@ fn read_refusal(envelope: &Envelope, top: &Top<'_>, body: &[u8]) -> Reply {
         let why = "the answer says that it failed, yet it holds a `msg_id`";
         return doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
     }
-    let Some(error) = text(top.error) else {
+    // Words, not a number or a list: what is no text by the contract proves nothing.
+    let words = top.error.filter(|raw| raw.get().starts_with('"'));
+    let Some(error) = text(words) else {
         let why = "the answer says that it failed, without an error";
         return doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
     };
@@ -123,19 +126,6 @@ fn read_refusal(envelope: &Envelope, top: &Top<'_>, body: &[u8]) -> Reply {
             not_sent(count, &error, Signal::Stop(StopCause::EnvelopeRefused, why))
         }
     }
-}
-
-/// Whether any object of a JSON text, however deep, has this key.
-fn has_key(body: &[u8], key: &str) -> bool {
-    fn search(value: &serde_json::Value, key: &str) -> bool {
-        match value {
-            serde_json::Value::Object(map) => map.iter().any(|(name, value)| name == key || search(value, key)),
-            serde_json::Value::Array(items) => items.iter().any(|item| search(item, key)),
-            _ => false,
-        }
-    }
-    // A body that cannot be read in depth (nested too deep) proves nothing: treat it as if it had the key.
-    serde_json::from_slice(body).map_or(true, |value| search(&value, key))
 }
 
 /// The asynchronous answer (contract 2.3).

@@ -10,7 +10,7 @@ use super::loose::{Success, msg_id, present, text, whole};
 use super::members::Item;
 use super::read::{Rules, doubt};
 use crate::domain::MsgId;
-use crate::gateway::{Envelope, Reply, Signal, StopCause, Verdict};
+use crate::gateway::{Encoded, Envelope, Reply, Signal, StopCause, Verdict};
 
 /// The members of a payload that are looked at.
 #[derive(Default, Deserialize)]
@@ -40,7 +40,7 @@ struct Result<'a> {
 
 impl<'a> Result<'a> {
     fn of(raw: &'a RawValue) -> Self {
-        let item: Item<'a> = serde_json::from_str(raw.get()).unwrap_or_default();
+        let item = Item::read(raw).unwrap_or_default();
         let object = present(item.data).filter(|data| data.get().starts_with('{'));
         let payload: Payload<'a> = object.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
         Self {
@@ -57,7 +57,12 @@ impl<'a> Result<'a> {
 
 /// The items of a list; nothing when it is none.
 fn results(data: &RawValue, inquiry: bool) -> Option<Vec<Result<'_>>> {
-    if !inquiry && let Ok(plain) = serde_json::from_str::<Vec<PlainItem>>(data.get()) {
+    // A list within the list may be a record to the library, though never to the contract.
+    let flat = !data.get().get(1..)?.contains('[');
+    if flat
+        && !inquiry
+        && let Ok(plain) = serde_json::from_str::<Vec<PlainItem>>(data.get())
+    {
         return Some(plain.into_iter().map(PlainItem::into_result).collect());
     }
     let items: Vec<&RawValue> = serde_json::from_str(data.get()).ok()?;
@@ -151,9 +156,8 @@ pub(super) fn read_items(rules: &Rules, envelope: &Envelope, data: Option<&RawVa
 /// Finds out how the items, as many as the operations, belong to them.
 fn belonging(envelope: &Envelope, results: &[Result<'_>]) -> Match {
     let operations = envelope.operations();
-    let agrees = |(operation, result): (&crate::gateway::Encoded, &Result<'_>)| {
-        result.id.is_none_or(|id| id == Some(operation.id.get()))
-            && (!envelope.kind().is_inquiry() || result.phone.is_none_or(|phone| phone == Some(operation.phone.get())))
+    let agrees = |(operation, result): (&Encoded, &Result<'_>)| {
+        result.id.is_none_or(|id| id == Some(operation.id.get())) && phone_agrees(envelope, operation, result)
     };
     if operations.iter().zip(results).all(agrees) {
         return Match::Positions;
@@ -172,19 +176,30 @@ fn index(envelope: &Envelope, results: &[Result<'_>]) -> (Vec<Option<usize>>, bo
     let mut found: Vec<Vec<usize>> = vec![Vec::new(); operations.len()];
     let mut foreign = false;
     for (item, result) in results.iter().enumerate() {
-        let phone_agrees =
-            |position: &usize| result.phone.is_none_or(|phone| phone == Some(operations[*position].phone.get()));
         match result.id {
             None => foreign |= result.phone.is_some() && envelope.kind().is_inquiry(),
-            Some(id) => match id.and_then(|id| positions.get(&id)).filter(|position| phone_agrees(position)) {
+            Some(id) => match id.and_then(|id| positions.get(&id)) {
                 Some(&position) => found[position].push(item),
                 None => foreign = true,
             },
         }
     }
-    foreign |= found.iter().any(|items| items.len() > 1);
-    let items = found.iter().map(|items| if let [item] = items[..] { Some(item) } else { None }).collect();
+    let items: Vec<Option<usize>> = operations
+        .iter()
+        .zip(&found)
+        .map(|(operation, items)| match items[..] {
+            [item] if phone_agrees(envelope, operation, &results[item]) => Some(item),
+            _ => None,
+        })
+        .collect();
+    // Whoever was named, and yet is not known.
+    foreign |= items.iter().zip(&found).any(|(item, named)| item.is_none() && !named.is_empty());
     (items, foreign)
+}
+
+/// Whether a lookup or a code call is about this number, as far as the item tells (contract 4.3 names no `id` in it).
+fn phone_agrees(envelope: &Envelope, operation: &Encoded, result: &Result<'_>) -> bool {
+    !envelope.kind().is_inquiry() || result.phone.is_none_or(|phone| phone == Some(operation.phone.get()))
 }
 
 fn by_id(envelope: &Envelope, results: &[Result<'_>], items: &[Option<usize>]) -> Vec<Verdict> {

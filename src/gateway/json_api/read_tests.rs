@@ -8,7 +8,7 @@ use crate::domain::{Endpoint, MessageId, MsgId, OperationKind, Phone, Row};
 use crate::gateway::{Encoded, Envelope, Reply, Signal, StopCause, Verdict};
 
 /// The identifiers are 101, 102, …
-fn envelope(kind: OperationKind, count: u32) -> Envelope {
+pub(super) fn envelope(kind: OperationKind, count: u32) -> Envelope {
     let operation = |index: u32| Encoded {
         row: Row::new(index + 2),
         id: MessageId::new(u64::from(index) + 101).unwrap(),
@@ -19,7 +19,7 @@ fn envelope(kind: OperationKind, count: u32) -> Envelope {
     Envelope::new(kind, (0..count).map(operation).collect()).unwrap()
 }
 
-fn rules() -> Rules {
+pub(super) fn rules() -> Rules {
     Rules { trust_status: vec![503, 520], fatal_errors: vec!["Not enough money".to_owned()] }
 }
 
@@ -40,7 +40,7 @@ fn queued(body: &str) -> Reply {
 }
 
 /// One letter per verdict: accepted, queued, rejected, not sent, doubt.
-fn letters(reply: &Reply) -> String {
+pub(super) fn letters(reply: &Reply) -> String {
     reply
         .verdicts
         .iter()
@@ -54,7 +54,7 @@ fn letters(reply: &Reply) -> String {
         .collect()
 }
 
-fn word(reply: &Reply) -> &'static str {
+pub(super) fn word(reply: &Reply) -> &'static str {
     match reply.signal {
         Signal::Go => "go",
         Signal::Warn(_) => "warn",

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::exchange::Exchange;
 use super::loose::{Success, msg_id, text, whole};
-use super::members::{Item, Top};
+use super::members::{Item, Top, object};
 use crate::domain::{MessageId, Status};
 use crate::gateway::StatusAnswer;
 
@@ -34,7 +34,7 @@ pub(crate) fn answers(ids: &[MessageId], seen: &Exchange) -> Vec<StatusAnswer> {
         Exchange::NotConnected(why) | Exchange::Handshake(why) | Exchange::Broken(why) => return unclear(why),
         Exchange::TimedOut(_) => return unclear("no answer in time"),
     };
-    let Ok(top) = serde_json::from_slice::<Top<'_>>(body) else {
+    let Some(top) = Top::read(body) else {
         return unclear("an answer that is not the contract's JSON");
     };
     if Success::of(top.success) != Success::True {
@@ -49,12 +49,12 @@ pub(crate) fn answers(ids: &[MessageId], seen: &Exchange) -> Vec<StatusAnswer> {
 
 fn answer(id: MessageId, item: &RawValue) -> StatusAnswer {
     let unclear = || StatusAnswer::Unclear("an answer that names another message, or no status".to_owned());
-    let Ok(item) = serde_json::from_str::<Item<'_>>(item.get()) else { return unclear() };
+    let Some(item) = Item::read(item) else { return unclear() };
     match Success::of(item.success) {
         Success::False => StatusAnswer::Denied(text(item.error).unwrap_or_default()),
         Success::Unclear => unclear(),
         Success::True => {
-            let Some(record) = item.data.and_then(|data| serde_json::from_str::<Record<'_>>(data.get()).ok()) else {
+            let Some(record) = item.data.and_then(|data| object::<Record<'_>>(data.get())) else {
                 return unclear();
             };
             match (record.id.and_then(whole), text(record.status)) {

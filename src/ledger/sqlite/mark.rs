@@ -3,7 +3,7 @@
 //! A ledger that was deleted, or put back from an older copy, does not know who has a message by
 //! now. The mark is what tells: it is never ahead of what the ledger's file has on the disk.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -90,7 +90,11 @@ impl MarkFile {
 fn replace(path: &Path, mark: Mark, durable: bool) -> io::Result<()> {
     // Several processes may write it: each has a file of its own to rename.
     let temporary = path.with_extension(format!("mark-{}", std::process::id()));
-    let mut file = File::create(&temporary)?;
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&temporary)?;
     file.write_all(&serde_json::to_vec(&mark)?)?;
     if durable {
         file.sync_all()?;

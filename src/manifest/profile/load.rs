@@ -1,12 +1,12 @@
 //! gateways.yaml becomes profiles.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::conceal::conceal;
-use super::{Address, GatewaySearch, KeySource, Profile};
+use super::{Address, GatewaySearch, Gateways, KeySource, Profile};
 use crate::domain::{Amount, Channel};
-use crate::finding::{Finding, Source, did_you_mean, list};
+use crate::finding::{Finding, Source};
 use crate::manifest::Rate;
 use crate::manifest::campaign::SANDBOX;
 use crate::manifest::file::read_source;
@@ -15,52 +15,6 @@ use crate::manifest::report::{Loaded, Report};
 use crate::manifest::resolve::is_slug;
 use crate::manifest::section::Section;
 use crate::manifest::yaml::{self, Entry, Node};
-
-/// The profiles that were found.
-#[derive(Clone, Debug, Default)]
-pub struct Gateways {
-    profiles: Vec<Profile>,
-    /// The file that was read; nothing when there is none.
-    file: Option<PathBuf>,
-    /// Where it was looked for.
-    looked: Vec<PathBuf>,
-}
-
-impl Gateways {
-    /// Every profile, in the file's order.
-    #[must_use]
-    pub fn profiles(&self) -> &[Profile] {
-        &self.profiles
-    }
-
-    /// The file that was read; nothing when there is none.
-    #[must_use]
-    pub fn file(&self) -> Option<&Path> {
-        self.file.as_deref()
-    }
-
-    /// The profile of that name.
-    ///
-    /// # Errors
-    /// That there is none, with what was probably meant and where profiles were looked for.
-    pub fn profile(&self, name: &str) -> Result<&Profile, Box<Finding>> {
-        if let Some(profile) = self.profiles.iter().find(|profile| profile.name == name) {
-            return Ok(profile);
-        }
-        let names = || self.profiles.iter().map(|profile| profile.name.as_str());
-        let help = match (&self.file, did_you_mean(name, names().chain([SANDBOX]))) {
-            (_, Some(meant)) => format!("did you mean `{meant}`?"),
-            (Some(file), None) if self.profiles.is_empty() => format!("`{}` has no profiles", file.display()),
-            (Some(file), None) => format!("`{}` has {}", file.display(), list(names()).replace(" or ", " and ")),
-            (None, None) => {
-                let looked: Vec<String> = self.looked.iter().map(|path| path.display().to_string()).collect();
-                let looked = list(looked.iter().map(String::as_str)).replace(" or ", " and ");
-                format!("write a gateways.yaml with it; it was looked for as {looked}")
-            }
-        };
-        Err(Box::new(Finding::error("unknown-gateway", format!("there is no gateway `{name}`")).help(help)))
-    }
-}
 
 /// Reads the profiles; a search that finds no file gives none.
 #[must_use]
@@ -74,11 +28,14 @@ pub fn load_gateways(search: &GatewaySearch) -> Loaded<Gateways> {
         Ok(source) => source,
         Err(finding) => return Loaded::new(None, vec![*finding]),
     };
-    let (profiles, findings) = read_profiles(&source);
-    Loaded::new(Some(Gateways { profiles, file: Some(file), looked }), findings)
+    let (mut gateways, findings) = read_profiles(&source);
+    gateways.file = Some(file);
+    gateways.looked = looked;
+    Loaded::new(Some(gateways), findings)
 }
 
-fn read_profiles(source: &Source) -> (Vec<Profile>, Vec<Finding>) {
+fn read_profiles(source: &Source) -> (Gateways, Vec<Finding>) {
+    let mut gateways = Gateways::default();
     // The tree is read from what was typed; findings show the text without keys.
     let mut report = Report::new(source);
     let tree = yaml::read(&mut report);
@@ -87,15 +44,25 @@ fn read_profiles(source: &Source) -> (Vec<Profile>, Vec<Finding>) {
         place.source = shown.clone();
     }
     report.source = shown;
-    let Some(tree) = tree else { return (Vec::new(), report.into_findings()) };
+    let Some(tree) = tree else { return (gateways, report.into_findings()) };
     let Some(entries) = tree.entries() else {
         let finding = Finding::error("wrong-type", "the file must be a map of profiles");
         report.at(&tree.span, finding.help("write `production:` and under it `base_url: …`"));
-        return (Vec::new(), report.into_findings());
+        return (gateways, report.into_findings());
     };
-    let profiles: Vec<Profile> =
-        entries.iter().filter_map(|entry| profile(entry, source.path(), &mut report)).collect();
-    (profiles, report.into_findings())
+    for entry in entries {
+        let mut own = Report::new(&report.source);
+        let read = profile(entry, source.path(), &mut own);
+        let findings = own.into_findings();
+        match read.filter(|_| !findings.iter().any(Finding::is_error)) {
+            Some(profile) => {
+                gateways.profiles.push(profile);
+                report.findings.extend(findings);
+            }
+            None => gateways.refused.push((entry.key.clone(), findings)),
+        }
+    }
+    (gateways, report.into_findings())
 }
 
 fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
@@ -254,13 +221,18 @@ local:
     fn profile_with(line: &str) -> Vec<(&'static str, usize, usize)> {
         let yaml = format!("a:\n  base_url: https://g.example\n  api_key: {{ env: KEY }}\n  rate: 10/s\n{line}\n");
         let (_folder, loaded) = load(&yaml);
-        assert!(loaded.value.is_none(), "{line}");
-        told(&loaded)
+        told(&refused(loaded))
     }
 
-    fn told(loaded: &Loaded<Gateways>) -> Vec<(&'static str, usize, usize)> {
-        let findings = loaded.findings.iter();
+    /// What is told when a profile that is wrong is used, or the file cannot be read at all.
+    fn refused(loaded: Loaded<Gateways>) -> Vec<Finding> {
+        let Some(gateways) = loaded.value else { return loaded.findings };
+        gateways.refused.into_iter().flat_map(|(_, findings)| findings).collect()
+    }
+
+    fn told(findings: &[Finding]) -> Vec<(&'static str, usize, usize)> {
         findings
+            .iter()
             .map(|finding| (finding.rule, finding.place.as_ref().unwrap()))
             .map(|(rule, at)| (rule, at.line(), at.column()))
             .collect()
@@ -329,8 +301,9 @@ local:
         ];
         for key in keys {
             let (_folder, loaded) = load(&format!("a:\n  base_url: https://g.example\n  rate: 1/s\n  {key}\n"));
-            let text = show(&loaded.findings, false);
-            assert!(loaded.value.is_none(), "{key}");
+            let findings = refused(loaded);
+            let text = show(&findings, false);
+            assert!(findings.iter().any(Finding::is_error), "{key}");
             assert!(!text.contains("s3cret"), "{text}");
         }
     }
@@ -339,13 +312,13 @@ local:
     fn an_unknown_gateway_says_what_was_meant_or_where_profiles_were_looked_for() {
         let (_folder, loaded) = load(FULL);
         let gateways = loaded.value.unwrap();
-        let help = |name: &str| gateways.profile(name).unwrap_err().help.unwrap();
+        let help = |name: &str| gateways.profile(name).unwrap_err()[0].help.clone().unwrap();
         assert_eq!(help("prodution"), "did you mean `production`?");
         assert!(help("zzzzzz").contains("has `production` and `local`"));
         let folder = tempfile::tempdir().unwrap();
         let search = GatewaySearch { campaign: Some(folder.path().join("c/a.yaml")), ..GatewaySearch::default() };
         let none = load_gateways(&search).value.unwrap();
-        let help = none.profile("production").unwrap_err().help.unwrap();
+        let help = none.profile("production").unwrap_err()[0].help.clone().unwrap();
         assert!(help.contains("c/gateways.yaml") && help.contains("it was looked for"), "{help}");
     }
 

@@ -6,6 +6,7 @@
 mod address;
 mod against;
 mod conceal;
+mod gateways;
 mod key_source;
 mod load;
 mod search;
@@ -14,8 +15,9 @@ use std::num::NonZeroU32;
 
 pub use address::Address;
 pub use against::check_against_profile;
+pub use gateways::Gateways;
 pub use key_source::KeySource;
-pub use load::{Gateways, load_gateways};
+pub use load::load_gateways;
 pub use search::GatewaySearch;
 
 use super::Rate;

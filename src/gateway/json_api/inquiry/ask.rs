@@ -103,7 +103,7 @@ fn read_status(status: u16, retry_after: Option<Duration>) -> Unanswered {
 }
 
 fn read_body(count: usize, body: &[u8], words: &Words<'_>) -> Result<Vec<Result<Payload, Unanswered>>, Unanswered> {
-    let Ok(top) = serde_json::from_slice::<Top<'_>>(body) else { return Err(Unanswered::unclear(no_json(body))) };
+    let Some(top) = Top::read(body) else { return Err(Unanswered::unclear(no_json(body))) };
     match (Success::of(top.success), words.text(top.error)) {
         (Success::True, _) => {}
         (Success::False, Some(error)) if error.trim() == "Access denied" => {
@@ -125,8 +125,7 @@ fn read_body(count: usize, body: &[u8], words: &Words<'_>) -> Result<Vec<Result<
 }
 
 fn read_item(item: &RawValue, words: &Words<'_>) -> Result<Payload, Unanswered> {
-    let item: Item<'_> =
-        serde_json::from_str(item.get()).map_err(|_| Unanswered::unclear("an item that is no record"))?;
+    let Some(item) = Item::read(item) else { return Err(Unanswered::unclear("an item that is no record")) };
     match Success::of(item.success) {
         Success::True => Ok(present(item.data).map(ToOwned::to_owned)),
         Success::False => Err(refused(&words.text(item.error).unwrap_or_else(|| "no reason given".to_owned()))),

@@ -1,0 +1,121 @@
+//! Answers that chance made: whatever bytes come, nothing is claimed without its proof.
+
+use proptest::prelude::*;
+
+use super::{Sent, reference};
+use crate::domain::{Endpoint, OperationKind};
+
+/// Pieces of which answers are made.
+fn value() -> impl Strategy<Value = String> {
+    let words = [
+        "true",
+        "false",
+        "null",
+        "1",
+        "0",
+        "-1",
+        "7.0",
+        "101",
+        "102",
+        "103",
+        "104",
+        r#""101""#,
+        r#""102""#,
+        "101.0",
+        r#""""#,
+        r#""Access denied""#,
+        r#""No route""#,
+        r#""Operator not supported""#,
+        r#""Not enough money""#,
+        "380501234500",
+        "380501234501",
+        "1e300",
+        "18446744073709551617",
+    ];
+    let leaf = prop::sample::select(words.to_vec()).prop_map(str::to_owned);
+    let names = ["success", "error", "data", "id", "msg_id", "request_id", "phone", "parts", r"msg\u005fid", "x"];
+    leaf.prop_recursive(4, 24, 4, move |inner| {
+        let member = (prop::sample::select(names.to_vec()), inner.clone());
+        prop_oneof![
+            prop::collection::vec(inner, 0..4).prop_map(|items| format!("[{}]", items.join(","))),
+            prop::collection::vec(member, 0..5).prop_map(|members| {
+                let members: Vec<String> =
+                    members.into_iter().map(|(name, value)| format!(r#""{name}":{value}"#)).collect();
+                format!("{{{}}}", members.join(","))
+            }),
+        ]
+    })
+}
+
+/// An item that is nearly right.
+fn item() -> impl Strategy<Value = String> {
+    let success = prop::sample::select(vec!["true", "true", "true", "false", "1"]);
+    let id = prop::sample::select(vec!["101", "102", r#""101""#, "102.0", "null", "999"]);
+    (success, id, value()).prop_map(|(success, id, extra)| {
+        format!(r#"{{"success":{success},"error":"No route","data":{{"id":{id},"msg_id":{extra}}}}}"#)
+    })
+}
+
+fn answer() -> impl Strategy<Value = String> {
+    let items = prop::collection::vec(prop_oneof![3 => item(), 1 => value()], 0..4);
+    let top = prop::sample::select(vec!["true", "true", "false", "1"]);
+    prop_oneof![
+        4 => (top.clone(), items).prop_map(|(success, items)| {
+            format!(r#"{{"success":{success},"data":[{}]}}"#, items.join(","))
+        }),
+        2 => (top, value(), value()).prop_map(|(success, error, data)| {
+            format!(r#"{{"success":{success},"error":{error},"request_id":{error},"data":{data}}}"#)
+        }),
+        1 => value(),
+    ]
+}
+
+/// A change of one byte: put in the place of another, put in between, or taken out.
+fn change() -> impl Strategy<Value = (usize, u8, Option<u8>)> {
+    let bytes = prop_oneof![2 => prop::sample::select(b"{}[],:\"0179tf n\\".to_vec()), 1 => any::<u8>()];
+    (any::<usize>(), 0_u8..3, prop::option::of(bytes))
+}
+
+fn changed(body: String, changes: Vec<(usize, u8, Option<u8>)>) -> Vec<u8> {
+    let mut body = body.into_bytes();
+    for (at, how, byte) in changes {
+        let at = at % (body.len() + 1);
+        match (how, byte) {
+            (0, Some(byte)) if at < body.len() => body[at] = byte,
+            (1, Some(byte)) => body.insert(at, byte),
+            (2, _) => body.truncate(at),
+            _ if at < body.len() => drop(body.remove(at)),
+            _ => {}
+        }
+    }
+    body
+}
+
+fn way() -> impl Strategy<Value = Sent> {
+    let ways = [
+        (Endpoint::Sync, OperationKind::Sms),
+        (Endpoint::Sync, OperationKind::Hlr),
+        (Endpoint::Sync, OperationKind::CallOtp),
+        (Endpoint::Async, OperationKind::Viber),
+    ];
+    (prop::sample::select(ways.to_vec()), 1_u32..4).prop_map(|((endpoint, kind), count)| Sent { endpoint, kind, count })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+    #[test]
+    fn nothing_is_claimed_without_its_proof(
+        sent in way(),
+        body in answer(),
+        changes in prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(change(), 1..4)],
+    ) {
+        let body = changed(body, changes);
+        let (letters, _) = sent.read(200, &body);
+        let (proven, _) = reference::judge(sent, 200, &body);
+        prop_assert_eq!(letters.len(), sent.count as usize);
+        for (claimed, proven) in letters.chars().zip(proven.chars()) {
+            let body = String::from_utf8_lossy(&body);
+            prop_assert!(claimed == '?' || claimed == proven, "{:?}: {} is claimed, {} proven, by {}", sent, claimed, proven, body);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What an answer proves, read literally and slowly.
+
+use serde_json::{Map, Value};
+
+use super::Sent;
+use crate::domain::{Endpoint, OperationKind};
+
+/// The first identifier and the first number; the others follow.
+const FIRST: (u64, u64) = (101, 380_501_234_500);
+/// The statuses of which the profile says that nothing was executed.
+const TRUSTED: [u16; 2] = [503, 520];
+
+/// The letters of the verdicts and the word of the signal.
+pub(super) fn judge(sent: Sent, status: u16, body: &[u8]) -> (String, &'static str) {
+    let all = |letter: &str, signal| (letter.repeat(sent.count as usize), signal);
+    let trusted = if TRUSTED.contains(&status) { "n" } else { "?" };
+    match status {
+        200 => {}
+        300..=399 => return all(trusted, "stop: connection"),
+        429 | 503 => return all(trusted, "slow"),
+        _ if trusted == "n" => return all("n", "unreachable"),
+        _ => return all("?", "strange"),
+    }
+    let Ok(Value::Object(top)) = serde_json::from_slice(body) else { return all("?", "strange") };
+    match (top.get("success"), sent.endpoint) {
+        (Some(Value::Bool(false)), _) => refusal(sent, &top),
+        (Some(Value::Bool(true)), Endpoint::Sync) => match top.get("data") {
+            Some(Value::Array(items)) => list(sent, items),
+            _ => all("?", "stop: off contract"),
+        },
+        (Some(Value::Bool(true)), Endpoint::Async) => match top.get("request_id") {
+            Some(Value::String(id)) if !id.trim().is_empty() => all("q", "go"),
+            Some(Value::Number(number)) if !number.to_string().starts_with('-') => all("q", "go"),
+            _ => all("?", "warn"),
+        },
+        _ => all("?", "warn"),
+    }
+}
+
+fn refusal(sent: Sent, top: &Map<String, Value>) -> (String, &'static str) {
+    let all = |letter: &str, signal| (letter.repeat(sent.count as usize), signal);
+    let error = top.get("error").and_then(Value::as_str).unwrap_or_default().trim();
+    if error.is_empty() || top.values().any(holds_msg_id) || top.contains_key("msg_id") {
+        return all("?", "stop: off contract");
+    }
+    match error {
+        "Access denied" => all("n", "stop: key"),
+        "Operator not supported" if sent.kind == OperationKind::CallOtp && sent.count == 1 => all("r", "go"),
+        "Operator not supported" if sent.kind == OperationKind::CallOtp => all("n", "split"),
+        _ => all("n", "stop: envelope"),
+    }
+}
+
+fn holds_msg_id(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.contains_key("msg_id") || members.values().any(holds_msg_id),
+        Value::Array(items) => items.iter().any(holds_msg_id),
+        _ => false,
+    }
+}
+
+/// What an item says of whom it is about.
+#[derive(PartialEq)]
+enum Named {
+    Nobody,
+    /// Something that is no whole number.
+    Nonsense,
+    Number(u64),
+}
+
+fn named(item: &Value, member: &str) -> Named {
+    match &item["data"][member] {
+        Value::Null => Named::Nobody,
+        Value::String(text) if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()) => {
+            text.parse().map_or(Named::Nonsense, Named::Number)
+        }
+        Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+            (Some(whole), _) => Named::Number(whole),
+            (None, Some(float)) if float >= 0.0 && float < 2_f64.powi(53) && float.trunc() == float => {
+                Named::Number(float as u64)
+            }
+            _ => Named::Nonsense,
+        },
+        _ => Named::Nonsense,
+    }
+}
+
+fn list(sent: Sent, items: &[Value]) -> (String, &'static str) {
+    let count = sent.count as usize;
+    let asks = matches!(sent.kind, OperationKind::Hlr | OperationKind::CallOtp);
+    let is = |item: &Value, member, number| named(item, member) == Named::Number(number);
+    let phone_fits = |item: &Value, row: usize| {
+        !asks || named(item, "phone") == Named::Nobody || is(item, "phone", FIRST.1 + row as u64)
+    };
+    let about = |item: &&Value, row: usize| is(item, "id", FIRST.0 + row as u64);
+    let by_id = |row: usize| -> Vec<&Value> { items.iter().filter(|item| about(item, row)).collect() };
+    let of_one = |row: usize| match by_id(row)[..] {
+        [item] if phone_fits(item, row) => letter(sent, item),
+        _ => '?',
+    };
+    if items.len() != count {
+        let proven = |row| if of_one(row) == 'a' && has_msg_id(by_id(row)[0]) { 'a' } else { '?' };
+        return ((0..count).map(proven).collect(), "stop: off contract");
+    }
+    let in_order = items.iter().enumerate().all(|(row, item)| {
+        (named(item, "id") == Named::Nobody || is(item, "id", FIRST.0 + row as u64)) && phone_fits(item, row)
+    });
+    if in_order {
+        let letters: String = items.iter().map(|item| letter(sent, item)).collect();
+        return (letters.clone(), if fatal(items) { "stop: fatal" } else { warned(&letters, "go") });
+    }
+    let letters: String = (0..count).map(of_one).collect();
+    let strange = |item: &Value| match named(item, "id") {
+        Named::Nobody => asks && named(item, "phone") != Named::Nobody,
+        _ => !(0..count).any(|row| about(&item, row) && phone_fits(item, row)),
+    };
+    if items.iter().any(strange) || (0..count).any(|row| by_id(row).len() > 1) {
+        return (letters, "stop: off contract");
+    }
+    let settled: Vec<Value> = (0..count).flat_map(by_id).cloned().collect();
+    (letters, if fatal(&settled) { "stop: fatal" } else { "warn" })
+}
+
+fn warned(letters: &str, otherwise: &'static str) -> &'static str {
+    if letters.contains('?') { "warn" } else { otherwise }
+}
+
+/// Whether a message was refused with an error after which a run must stop.
+fn fatal(items: &[Value]) -> bool {
+    let poor = |item: &Value| item["error"].as_str().is_some_and(|error| error.trim() == "Not enough money");
+    items.iter().any(|item| item["success"] == false && poor(item) && !has_msg_id(item))
+}
+
+fn has_msg_id(item: &Value) -> bool {
+    match &item["data"]["msg_id"] {
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Number(_) => true,
+        _ => false,
+    }
+}
+
+fn letter(sent: Sent, item: &Value) -> char {
+    let asks = matches!(sent.kind, OperationKind::Hlr | OperationKind::CallOtp);
+    match item.get("success") {
+        Some(Value::Bool(true)) if asks && item["data"].is_object() => 'a',
+        Some(Value::Bool(true)) if !asks && has_msg_id(item) => 'a',
+        Some(Value::Bool(false)) if !has_msg_id(item) => 'r',
+        _ => '?',
+    }
+}

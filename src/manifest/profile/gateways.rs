@@ -1,0 +1,75 @@
+//! The profiles of a gateways.yaml: those that can be used, and those that are wrong.
+//!
+//! A profile that is wrong refuses what uses it, and is a warning to everything else.
+
+use std::path::{Path, PathBuf};
+
+use super::Profile;
+use crate::finding::{Finding, Severity, did_you_mean, list};
+use crate::manifest::campaign::SANDBOX;
+
+/// The profiles that were found.
+#[derive(Clone, Debug, Default)]
+pub struct Gateways {
+    pub(super) profiles: Vec<Profile>,
+    /// The names of profiles that cannot be used, with why.
+    pub(super) refused: Vec<(String, Vec<Finding>)>,
+    /// The file that was read; nothing when there is none.
+    pub(super) file: Option<PathBuf>,
+    /// Where it was looked for.
+    pub(super) looked: Vec<PathBuf>,
+}
+
+impl Gateways {
+    /// Every profile that can be used, in the file's order.
+    #[must_use]
+    pub fn profiles(&self) -> &[Profile] {
+        &self.profiles
+    }
+
+    /// The names of all profiles, those that cannot be used last.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let refused = self.refused.iter().map(|(name, _)| name.as_str());
+        self.profiles.iter().map(|profile| profile.name.as_str()).chain(refused)
+    }
+
+    /// The file that was read; nothing when there is none.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// What is wrong with profiles that are not used, as warnings.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Finding> {
+        let findings = self.refused.iter().flat_map(|(_, findings)| findings.clone());
+        findings.map(|finding| Finding { severity: Severity::Warning, ..finding }).collect()
+    }
+
+    /// The profile of that name.
+    ///
+    /// # Errors
+    /// What is wrong with it; or that there is none, with what was probably meant and where profiles were looked for.
+    pub fn profile(&self, name: &str) -> Result<&Profile, Vec<Finding>> {
+        if let Some(profile) = self.profiles.iter().find(|profile| profile.name == name) {
+            return Ok(profile);
+        }
+        if let Some((_, findings)) = self.refused.iter().find(|(refused, _)| refused == name) {
+            return Err(findings.clone());
+        }
+        let help = match (&self.file, did_you_mean(name, self.names().chain([SANDBOX]))) {
+            (_, Some(meant)) => format!("did you mean `{meant}`?"),
+            (Some(file), None) => match list(self.names()).replace(" or ", " and ") {
+                names if names.is_empty() => format!("`{}` has no profiles", file.display()),
+                names => format!("`{}` has {names}", file.display()),
+            },
+            (None, None) => {
+                let looked: Vec<String> = self.looked.iter().map(|path| path.display().to_string()).collect();
+                let looked = list(looked.iter().map(String::as_str)).replace(" or ", " and ");
+                format!("write a gateways.yaml with it; it was looked for as {looked}")
+            }
+        };
+        let unknown = Finding::error("unknown-gateway", format!("there is no gateway `{name}`")).help(help);
+        Err([vec![unknown], self.warnings()].concat())
+    }
+}

@@ -1,0 +1,150 @@
+//! What the HTTP client promises, a story each, so that the library beneath it can be raised without fear.
+//!
+//! Its other promises are told elsewhere: no redirects and no proxies in `connections`, `https` off loopback in `inputs`.
+
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use crate::support::{Reachable, campaign};
+
+use super::line::{Line, act, answer, body, polite};
+use super::{in_envelopes_of_four, states};
+
+const OK: &str = "HTTP/1.1 200 OK";
+
+#[test]
+fn a_request_is_never_repeated_by_itself_on_a_new_connection_or_a_kept_one() {
+    // The first connection is kept; the second request on it is read, and the connection closed without an answer.
+    let kept = act(|wire| {
+        let request = wire.read()?;
+        wire.write(&answer(OK, &[], &body(&request)))?;
+        wire.read().map(drop)
+    });
+    let line = Line::playing(vec![kept, polite()]);
+    let sale = in_envelopes_of_four().to(5).through(&line).write();
+    sale.run(&[]).exits(4);
+    // A repetition on the second connection would have been taken.
+    assert_eq!(states(&sale), "adddd");
+    assert_eq!(line.executed().len(), 5);
+    let line = Line::playing(vec![act(|wire| wire.read().map(drop))]);
+    let sale = campaign().to(1).through(&line).write();
+    sale.run(&[]).exits(4);
+    assert_eq!((states(&sale).as_str(), line.executed().len()), ("d", 1));
+}
+
+#[test]
+fn a_kept_connection_that_closed_before_anything_was_written_loses_nothing() {
+    let once = act(|wire| {
+        let request = wire.read()?;
+        // It promises to keep the connection, and closes it.
+        wire.write(&answer(OK, &["Connection: keep-alive"], &body(&request)))
+    });
+    let line = Line::playing(vec![once]);
+    let sale = campaign().to(3).batches_of(1).one_at_a_time().delivery("rate: 10/s").through(&line).write();
+    let code = sale.run(&[]).code();
+    // Whoever raced with the end of the connection is in doubt; nobody is lost, and nobody was sent to twice.
+    assert!(matches!(code, Some(0 | 4)), "{code:?}");
+    let accepted = states(&sale).chars().filter(|&state| state == 'a').count();
+    assert_eq!((accepted, line.executed().len()), (accepted, accepted));
+    assert!(!states(&sale).contains('p'));
+}
+
+#[test]
+fn a_connection_that_was_idle_for_more_than_a_second_is_not_used_again() {
+    let connections = |rate: &str| {
+        let keeps = act(|wire| {
+            while let Ok(request) = wire.read() {
+                wire.write(&answer(OK, &[], &body(&request)))?;
+            }
+            Ok(())
+        });
+        let line = Line::playing(vec![keeps]);
+        let sale = campaign().to(2).batches_of(1).one_at_a_time().delivery(rate).through(&line).write();
+        sale.run(&[]).exits(0);
+        line.connections()
+    };
+    assert_eq!((connections("rate: 100000/s"), connections("rate: 40/min")), (1, 2));
+}
+
+#[test]
+fn a_request_is_plain_http_1_1_that_asks_for_nothing_special() {
+    let line = Line::playing(vec![polite()]);
+    let sale = campaign().to(1).through(&line).write();
+    sale.run(&[]).exits(0);
+    let request = &line.requests()[0];
+    assert!(request.line.ends_with(" HTTP/1.1"), "{}", request.line);
+    for name in ["accept-encoding", "expect", "upgrade", "http2-settings", "referer", "cookie", "transfer-encoding"] {
+        assert!(request.header(name).is_empty(), "{name}: {:?}", request.header(name));
+    }
+    assert_eq!(request.header("content-length"), [request.body.len().to_string()]);
+}
+
+#[test]
+fn an_answer_may_have_8_mib_and_not_a_byte_more() {
+    for (over, code, expected) in [(0, 0, "a"), (1, 5, "d")] {
+        let padded = act(move |wire| {
+            let mut body = body(&wire.read()?);
+            body.resize((8 << 20) + over, b' ');
+            wire.write(&answer(OK, &["Connection: close"], &body))?;
+            wire.end()
+        });
+        let line = Line::playing(vec![padded]);
+        let sale = campaign().to(1).through(&line).write();
+        sale.run(&[]).exits(code);
+        assert_eq!((states(&sale).as_str(), line.executed().len()), (expected, 1));
+    }
+}
+
+/// A listener that accepts nobody and has no room for anybody else to wait.
+struct Blackhole {
+    listener: TcpListener,
+    _waiting: Vec<TcpStream>,
+}
+
+impl Blackhole {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime");
+        let _within = runtime.enter();
+        let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+        socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
+        let listener = socket.listen(1).expect("it listens").into_std().expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let waiting: Vec<_> =
+            std::iter::from_fn(|| TcpStream::connect_timeout(&address, Duration::from_millis(300)).ok())
+                .take(64)
+                .collect();
+        assert!(waiting.len() < 64, "the backlog is never full");
+        Self { listener, _waiting: waiting }
+    }
+}
+
+impl Reachable for Blackhole {
+    fn base_url(&self) -> String {
+        format!("http://{}", self.listener.local_addr().expect("an address"))
+    }
+
+    fn async_url(&self) -> String {
+        self.base_url()
+    }
+}
+
+#[test]
+fn a_connection_that_is_never_made_is_given_up_before_the_whole_time_and_proves_that_nothing_was_sent() {
+    let blackhole = Blackhole::new();
+    let sale =
+        campaign().delivery("timeout: 3s").delivery("stop_after: { unreachable: 1s }").through(&blackhole).write();
+    let began = Instant::now();
+    sale.run(&[]).exits(5).says("no connection").says("out of reach");
+    assert!(began.elapsed() >= Duration::from_secs(1), "it was waited for: {:?}", began.elapsed());
+    assert_eq!(states(&sale), "ppp");
+}
+
+#[test]
+fn a_listener_that_never_accepts_is_silence_and_leaves_doubt() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let deaf = Blackhole { listener, _waiting: Vec::new() };
+    let sale = campaign().to(1).delivery("timeout: 1s").through(&deaf).write();
+    sale.run(&[]).exits(4).says("no answer within 1 s");
+    assert_eq!(states(&sale), "d");
+    deaf.listener.accept().expect("the connection had been made");
+}

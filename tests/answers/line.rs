@@ -1,0 +1,197 @@
+//! A gateway that plays with bytes: each connection is one act, which does with the socket what it likes.
+//!
+//! It keeps what it executed apart from what it answered, so that a claim can be compared with the truth.
+
+use std::io::{self, BufReader, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::{Reachable, Request, accepted};
+
+/// What happens on one connection.
+type Act = dyn Fn(&Wire<'_>) -> io::Result<()> + Send + Sync;
+
+/// An act for a script.
+pub(crate) fn act(play: impl Fn(&Wire<'_>) -> io::Result<()> + Send + Sync + 'static) -> Arc<Act> {
+    Arc::new(play)
+}
+
+/// One that takes every message and closes the connection after each answer.
+pub(crate) fn polite() -> Arc<Act> {
+    act(|wire| {
+        let request = wire.read()?;
+        wire.write(&whole(&request))
+    })
+}
+
+/// The acts of the connections in turn; the last goes on for ever.
+pub(crate) struct Line {
+    address: SocketAddr,
+    stage: Arc<Stage>,
+    listening: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Stage {
+    connections: AtomicUsize,
+    read: Mutex<Vec<Request>>,
+    closed: AtomicBool,
+}
+
+/// One connection, as its act sees it.
+pub(crate) struct Wire<'l> {
+    pub(crate) stream: &'l TcpStream,
+    stage: &'l Stage,
+}
+
+impl Line {
+    pub(crate) fn playing(script: Vec<Arc<Act>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let stage = Arc::new(Stage::default());
+        let shared = Arc::clone(&stage);
+        let listening = std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if shared.closed.load(Ordering::SeqCst) {
+                    return;
+                }
+                let number = shared.connections.fetch_add(1, Ordering::SeqCst);
+                let act = Arc::clone(&script[number.min(script.len() - 1)]);
+                let stage = Arc::clone(&shared);
+                std::thread::spawn(move || {
+                    let stream = stream.expect("a connection");
+                    // The client going away in the middle is part of many stories.
+                    let _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
+                    let _ = act(&Wire { stream: &stream, stage: &stage });
+                });
+            }
+        });
+        Self { address, stage, listening: Some(listening) }
+    }
+
+    /// How many connections were made.
+    pub(crate) fn connections(&self) -> usize {
+        self.stage.connections.load(Ordering::SeqCst)
+    }
+
+    /// Every request that reached it whole.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.stage.read.lock().expect("the requests").clone()
+    }
+
+    /// The numbers of all messages that reached it, whatever it answered: all of them were executed.
+    pub(crate) fn executed(&self) -> Vec<u64> {
+        self.requests().iter().filter(|request| !request.asks()).flat_map(Request::phones).collect()
+    }
+}
+
+impl Reachable for Line {
+    fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    fn async_url(&self) -> String {
+        self.base_url()
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.stage.closed.store(true, Ordering::SeqCst);
+        // Wakes the listener, which then sees that it is over.
+        let _ = TcpStream::connect(self.address);
+        if let Some(listening) = self.listening.take() {
+            let _ = listening.join();
+        }
+    }
+}
+
+impl Wire<'_> {
+    /// Reads a whole request; its messages count as executed.
+    pub(crate) fn read(&self) -> io::Result<Request> {
+        self.keep(Request::read(&mut BufReader::new(self.stream))?)
+    }
+
+    /// Looks at a whole request without taking it from the socket, which is reset when it closes then.
+    pub(crate) fn peek(&self) -> io::Result<Request> {
+        let mut seen = vec![0; 1 << 16];
+        loop {
+            let length = self.stream.peek(&mut seen)?;
+            // It fails for as long as the body is not whole.
+            if let Ok(Some(request)) = Request::read(&mut &seen[..length]) {
+                return self.keep(Some(request));
+            }
+            if length == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    fn keep(&self, request: Option<Request>) -> io::Result<Request> {
+        let request = request.ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.stage.read.lock().expect("the requests").push(request.clone());
+        Ok(request)
+    }
+
+    pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut stream = self.stream;
+        stream.write_all(bytes)
+    }
+
+    /// Says that nothing more comes, and waits until the client goes away.
+    pub(crate) fn end(&self) -> io::Result<()> {
+        self.stream.shutdown(Shutdown::Write)?;
+        self.wait_for_the_end()
+    }
+
+    /// Says nothing until the client goes away.
+    pub(crate) fn wait_for_the_end(&self) -> io::Result<()> {
+        let mut stream = self.stream;
+        stream.read_to_end(&mut Vec::new()).map(drop)
+    }
+
+    /// Lets one tenth of a second pass, unless the client goes away.
+    pub(crate) fn pause(&self) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(Duration::from_millis(100)))?;
+        let mut stream = self.stream;
+        match stream.read(&mut [0]) {
+            Ok(0) => Err(io::ErrorKind::BrokenPipe.into()),
+            Ok(_) => Ok(()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The body that says that all of a request was taken.
+pub(crate) fn body(request: &Request) -> Vec<u8> {
+    let items: Vec<_> = request.operations().iter().map(accepted).collect();
+    let body = match request.path() {
+        "/v1/json" => json!({ "success": true, "request_id": "cf-ray-8d5e2f-KBP" }),
+        _ => json!({ "success": true, "data": items }),
+    };
+    body.to_string().into_bytes()
+}
+
+/// A whole answer that says that all of a request was taken, and that the connection ends.
+pub(crate) fn whole(request: &Request) -> Vec<u8> {
+    answer("HTTP/1.1 200 OK", &["Connection: close"], &body(request))
+}
+
+/// An answer with the length of its body.
+pub(crate) fn answer(line: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
+    let length = format!("Content-Length: {}", body.len());
+    raw(line, &[headers, &[&length]].concat(), body)
+}
+
+/// An answer with these headers and no others.
+pub(crate) fn raw(line: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
+    let head: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    [format!("{line}\r\n{head}\r\n").as_bytes(), body].concat()
+}

@@ -1,0 +1,305 @@
+//! What a socket can do to an answer: resets, drips, wrong lengths, old and new ways of HTTP.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::support::{Folder, telling};
+
+use super::line::{Line, Wire, act, answer, body, polite, raw, whole};
+use super::{in_envelopes_of_four, phone, states};
+
+/// The name of the case, what happens to the second envelope, the exit code, the states.
+type Case = (&'static str, fn(&Wire<'_>) -> io::Result<()>, i32, &'static str);
+
+/// Plays each case to the second envelope, then compares what is claimed with what was executed.
+fn judge(cases: &[Case]) {
+    for (name, play, code, expected) in cases {
+        let _case = telling(format!("case: {name}"));
+        let line = Line::playing(vec![polite(), act(*play), polite()]);
+        let sale = in_envelopes_of_four().delivery("timeout: 1s").through(&line).write();
+        sale.run(&[]).exits(*code);
+        assert_eq!(states(&sale), *expected, "{name}");
+        assert!(line.executed().len() >= 5, "{name}: the fault never fired");
+        what_is_claimed_is_true(&line, &sale);
+        sale.run(&[]);
+        what_is_claimed_is_true(&line, &sale);
+        assert!(!states(&sale).contains('p'), "{name}: the rest went out");
+    }
+}
+
+/// Nobody got two messages; who is accepted got one; who is planned got none.
+fn what_is_claimed_is_true(line: &Line, sale: &Folder) {
+    let executed = line.executed();
+    let mut once = executed.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), executed.len(), "somebody was sent to twice: {executed:?}");
+    for (row, state) in (2..).zip(states(sale).chars()) {
+        let got = executed.contains(&phone(row));
+        assert!(state != 'a' || got, "row {row} is accepted and was never executed");
+        assert!(state != 'p' && state != 'r' || !got, "row {row} is claimed not sent and was executed");
+    }
+}
+
+/// Takes all, and answers with these bytes around the body; then says that nothing more comes.
+fn played(wire: &Wire<'_>, bytes: impl Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
+    let request = wire.read()?;
+    wire.write(&bytes(&body(&request)))?;
+    wire.end()
+}
+
+const OK: &str = "HTTP/1.1 200 OK";
+
+/// A body in chunks of seven bytes.
+fn chunks(body: &[u8]) -> Vec<u8> {
+    let chunk = |bytes: &[u8]| [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
+    body.chunks(7).flat_map(chunk).collect()
+}
+
+#[test]
+fn a_connection_that_breaks_at_any_point_leaves_doubt() {
+    judge(&[
+        ("read, then reset", |wire| wire.peek().map(drop), 4, "addddaaaaa"),
+        (
+            "reset within the answer",
+            |wire| {
+                let request = wire.peek()?;
+                let bytes = whole(&request);
+                wire.write(&bytes[..bytes.len() - 5])
+            },
+            4,
+            "addddaaaaa",
+        ),
+        (
+            "an answer after the time is over",
+            |wire| {
+                let request = wire.read()?;
+                wire.wait_for_the_end()?;
+                wire.write(&whole(&request))
+            },
+            4,
+            "addddaaaaa",
+        ),
+        (
+            "a byte now and then",
+            |wire| {
+                let request = wire.read()?;
+                for byte in whole(&request) {
+                    wire.write(&[byte])?;
+                    wire.pause()?;
+                }
+                Ok(())
+            },
+            4,
+            "addddaaaaa",
+        ),
+        (
+            "a body without an end",
+            |wire| {
+                wire.read()?;
+                wire.write(&raw(OK, &["Transfer-Encoding: chunked"], b""))?;
+                let chunk = chunks(&[b' '; 7]).repeat(4096);
+                loop {
+                    wire.write(&chunk)?;
+                }
+            },
+            4,
+            "addddaaaaa",
+        ),
+    ]);
+}
+
+#[test]
+fn an_answer_whose_end_is_not_where_it_says_proves_nothing() {
+    judge(&[
+        (
+            "shorter than its length",
+            |wire| {
+                played(wire, |body| {
+                    let length = format!("Content-Length: {}", body.len() + 1);
+                    raw(OK, &[&length], body)
+                })
+            },
+            4,
+            "addddaaaaa",
+        ),
+        (
+            "longer than its length",
+            |wire| {
+                played(wire, |body| {
+                    let length = format!("Content-Length: {}", body.len() - 1);
+                    raw(OK, &[&length, "Connection: close"], body)
+                })
+            },
+            4,
+            "addddaaaaa",
+        ),
+        (
+            "two lengths",
+            |wire| {
+                played(wire, |body| {
+                    let length = format!("Content-Length: {}", body.len());
+                    raw(OK, &[&length, "Content-Length: 3"], body)
+                })
+            },
+            4,
+            "addddaaaaa",
+        ),
+        (
+            "chunks without the last",
+            |wire| played(wire, |body| raw(OK, &["Transfer-Encoding: chunked"], &chunks(body))),
+            4,
+            "addddaaaaa",
+        ),
+        (
+            "chunks of nonsense",
+            |wire| {
+                played(wire, |body| {
+                    raw(OK, &["Transfer-Encoding: chunked"], &[b"zz\r\n", body, b"\r\n0\r\n\r\n"].concat())
+                })
+            },
+            4,
+            "addddaaaaa",
+        ),
+        (
+            "until the end, cut",
+            |wire| played(wire, |body| raw("HTTP/1.0 200 OK", &[], &body[..body.len() - 1])),
+            4,
+            "addddaaaaa",
+        ),
+        (
+            "compressed without being asked",
+            |wire| {
+                played(wire, |body| {
+                    let stored = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1][..], body].concat();
+                    answer(OK, &["Content-Encoding: gzip"], &stored)
+                })
+            },
+            4,
+            "addddaaaaa",
+        ),
+        ("a body without a head", |wire| played(wire, <[u8]>::to_vec), 4, "addddaaaaa"),
+        ("no HTTP at all", |wire| played(wire, |_| b"SSH-2.0-OpenSSH_9.9\r\n".to_vec()), 4, "addddaaaaa"),
+        (
+            "a page in the gateway's place",
+            |wire| played(wire, |_| answer("HTTP/1.1 502 Bad Gateway", &["Connection: close"], b"<html>nginx</html>")),
+            4,
+            "addddaaaaa",
+        ),
+    ]);
+}
+
+#[test]
+fn an_answer_in_another_lawful_form_is_understood() {
+    judge(&[
+        (
+            "continue first",
+            |wire| {
+                played(wire, |body| {
+                    [b"HTTP/1.1 100 Continue\r\n\r\n", &answer(OK, &["Connection: close"], body)[..]].concat()
+                })
+            },
+            0,
+            "aaaaaaaaaa",
+        ),
+        (
+            "in chunks",
+            |wire| {
+                played(wire, |body| {
+                    raw(
+                        OK,
+                        &["Transfer-Encoding: chunked", "Connection: close"],
+                        &[&chunks(body)[..], b"0\r\n\r\n"].concat(),
+                    )
+                })
+            },
+            0,
+            "aaaaaaaaaa",
+        ),
+        ("HTTP/1.0, until the end", |wire| played(wire, |body| raw("HTTP/1.0 200 OK", &[], body)), 0, "aaaaaaaaaa"),
+        (
+            "headers of any case, and another type",
+            |wire| {
+                played(wire, |body| {
+                    let length = format!("cOnTeNt-LeNgTh: {}", body.len());
+                    raw(OK, &[&length, "content-type: text/html", "connection: Close"], body)
+                })
+            },
+            0,
+            "aaaaaaaaaa",
+        ),
+    ]);
+}
+
+#[test]
+fn a_second_answer_in_the_packet_is_never_taken_for_that_of_the_next_envelope() {
+    // The second answer refuses: taken for that of the next envelope, it would be a proof that nothing was sent.
+    let twice: fn(&Wire<'_>) -> io::Result<()> = |wire| {
+        let request = wire.read()?;
+        let refused = answer(OK, &[], br#"{"success":false,"error":"Access denied"}"#);
+        wire.write(&[&answer(OK, &[], &body(&request))[..], &refused].concat())?;
+        // Whatever comes on this connection is executed, and never answered.
+        while wire.read().is_ok() {}
+        Ok(())
+    };
+    judge(&[("two answers", twice, 0, "aaaaaaaaaa")]);
+}
+
+#[test]
+fn an_answer_before_the_body_was_read_is_an_answer() {
+    let early = act(|wire: &Wire<'_>| {
+        // The head is on its way, and nobody reads on.
+        wire.stream.peek(&mut [0])?;
+        wire.write(&answer(OK, &["Connection: close"], br#"{"success":false,"error":"Invalid message type"}"#))?;
+        wire.wait_for_the_end()
+    });
+    let line = Line::playing(vec![polite(), early, polite()]);
+    let sale = in_envelopes_of_four().through(&line).write();
+    sale.run(&[]).exits(5).says("Invalid message type");
+    assert_eq!((states(&sale).as_str(), line.connections()), ("appppppppp", 2));
+    what_is_claimed_is_true(&line, &sale);
+}
+
+/// Cuts the answer to the second envelope behind so many of its bytes, or tells that it has no more.
+fn cut(bytes: usize, asynchronous: bool) -> bool {
+    let complete = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let seen = Arc::clone(&complete);
+    let play = act(move |wire: &Wire<'_>| {
+        let request = wire.read()?;
+        let whole = whole(&request);
+        seen.store(bytes >= whole.len(), std::sync::atomic::Ordering::SeqCst);
+        wire.write(&whole[..bytes.min(whole.len())])?;
+        wire.end()
+    });
+    let line = Line::playing(vec![polite(), play, polite()]);
+    let sale = in_envelopes_of_four().to(2).through(&line);
+    let sale = if asynchronous { sale.asynchronous() } else { sale }.write();
+    let run = sale.run(&[]);
+    let good = if asynchronous { "qq" } else { "aa" };
+    assert!(line.executed().len() == 2, "the fault never fired");
+    if complete.load(std::sync::atomic::Ordering::SeqCst) {
+        run.exits(0);
+        assert_eq!(states(&sale), good);
+        return true;
+    }
+    run.exits(4);
+    assert_eq!(states(&sale), format!("{}d", &good[..1]), "cut behind {bytes} bytes");
+    false
+}
+
+#[test]
+fn an_answer_that_is_cut_on_the_wire_proves_nothing() {
+    for bytes in [0, 1, 12, 17, 40, 57, 58, 59, 90, 120] {
+        assert!(!cut(bytes, false));
+    }
+    assert!(cut(usize::MAX, false));
+}
+
+#[test]
+#[ignore = "a run of the program for every byte of two answers takes a minute"]
+fn an_answer_that_is_cut_at_any_byte_on_the_wire_proves_nothing() {
+    for asynchronous in [false, true] {
+        let last = (0..1_000).find(|&bytes| cut(bytes, asynchronous));
+        assert!(last.is_some_and(|last| last > 80), "{last:?} bytes");
+    }
+}
