@@ -106,7 +106,8 @@ impl Start<'_> {
                 _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => break,
             };
             // How often is not how many.
-            learnt = Learnt { asked: learnt.asked.max(asked.asked), blind: asked.blind, ..learnt.and(asked) };
+            let Learnt { blind, unclear, .. } = asked;
+            learnt = Learnt { asked: learnt.asked.max(asked.asked), blind, unclear, ..learnt.and(asked) };
         }
         self.context.output.note(&learnt_line(&learnt));
         Ok(Some((doubts, learnt)))
@@ -148,6 +149,8 @@ impl Start<'_> {
     fn may_resend(&self, run: &Run) -> bool {
         let personal = [Channel::CallOtp, Channel::Telegram, Channel::Voice];
         let stages = &self.inputs.campaign.brief.content.stages;
-        run.endpoint == Endpoint::Sync && !stages.iter().any(|stage| personal.contains(&stage.channel()))
+        // What a newer run took the place of is not opened again.
+        let open = run.progress != Progress::Replaced;
+        open && run.endpoint == Endpoint::Sync && !stages.iter().any(|stage| personal.contains(&stage.channel()))
     }
 }
