@@ -183,9 +183,10 @@ fn two_campaigns_share_the_rate_of_their_account() {
     for (from, _) in arrivals.iter() {
         for seconds in [1, 2] {
             let seen = count(*from, *from + Duration::from_secs(seconds));
-            let most = RATE * seconds as usize + 2 * BATCH;
+            // An envelope per process, and one more that came late on a busy machine; unshared it would be 50 in a second.
+            let most = RATE * seconds as usize + 3 * BATCH;
             assert!(seen <= most, "{seen} operations in {seconds} s, and at most {most} may be");
         }
     }
-    assert!(last - first >= Duration::from_secs_f64((60 - 2 * BATCH) as f64 / RATE as f64), "{:?}", last - first);
+    assert!(last - first >= Duration::from_secs(2), "60 at 20 a second take longer than {:?}", last - first);
 }

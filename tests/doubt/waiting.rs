@@ -89,11 +89,14 @@ fn a_row_that_was_sent_again_and_is_in_doubt_again_has_to_wait_anew() {
     assert_eq!(silent.phones(), SECOND.map(phone));
 }
 
+/// What is sent, and how a campaign comes to send it.
+type Case = (&'static str, fn(Draft) -> Draft);
+
 #[test]
 fn what_may_only_be_slow_or_does_harm_twice_is_never_sent_again_by_a_rule() {
     const TELEGRAM: &str = "  - telegram: { message: \"4821\" }";
     const VOICE: &str = "  - voice: { message: Hello, gender: female, language: uk-UA, name: uk-UA-Standard-A }";
-    let cases: [(&str, fn(Draft) -> Draft); 5] = [
+    let cases: [Case; 5] = [
         ("asynchronous", Draft::asynchronous),
         ("telegram", |draft| draft.channels(TELEGRAM)),
         ("voice", |draft| draft.channels(VOICE)),
