@@ -9,6 +9,7 @@ mod account;
 mod answers;
 mod cli;
 mod delivery;
+mod doubt;
 mod examples;
 mod house;
 mod inputs;

@@ -8,6 +8,7 @@ use super::exit::{self, Failure};
 use super::runs;
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::ledger::{Ledger, Progress, Run, State};
+use crate::manifest::SANDBOX;
 use crate::report::{counts_json, counts_line, plural, thousands};
 
 /// How many lookups and code calls are listed among the campaigns' runs, besides those in doubt.
@@ -130,7 +131,10 @@ fn next(context: &Context, run: &Run, standing: &Standing, owned: bool) -> Resul
         // The gateway may have been named on the command line.
         return Ok(format!("campaign run {file} --gateway {}", run.gateway));
     }
-    let bad: Vec<&str> = [State::InDoubt, State::Rejected, State::Invalid]
+    if standing.counts.get(State::InDoubt) > 0 && run.gateway != SANDBOX && OneOff::of(run).is_none() {
+        return Ok(format!("campaign reconcile {name}"));
+    }
+    let bad: Vec<&str> = [State::InDoubt, State::Unresolved, State::Rejected, State::Invalid]
         .into_iter()
         .filter(|state| standing.counts.get(*state) > 0)
         .map(State::name)

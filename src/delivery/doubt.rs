@@ -84,7 +84,7 @@ pub fn conclude(
     if let (StatusAnswer::Known { status, msg_id }, Sight::Sees | Sight::KnowsOnly) = (answer, sight) {
         return (question, Some(Change::Found { status: status.name().to_owned(), msg_id: msg_id.clone() }));
     }
-    if sight == Sight::Blind {
+    if sight == Sight::Blind && !matches!(answer, StatusAnswer::Unclear(_)) {
         question.answer = format!(
             "{}; it proves nothing: the gateway answers the same about messages that were and were never sent",
             question.answer

@@ -63,6 +63,8 @@ pub struct Learnt {
     pub unresolved: u64,
     /// Rows whose answers proved nothing, because the gateway does not tell the sent from the never sent.
     pub blind: u64,
+    /// Rows about which there was no usable answer.
+    pub unclear: u64,
     /// Whether another process took the run, and nothing more was asked.
     pub lost: bool,
 }
@@ -104,7 +106,9 @@ impl Doubts {
             let about = events.of(row).iter().filter(|event| event.envelope == envelope);
             let not_found = about.into_iter().any(|event| matches!(event.change, Change::NotFound { .. }));
             let id = run.id(row, events.order(row, envelope))?;
-            Some(Doubt { row, id, envelope, since, question: questions.remove(&row), not_found })
+            // What was said of an attempt before says nothing of this one.
+            let question = questions.remove(&row).filter(|question| question.first_at >= since);
+            Some(Doubt { row, id, envelope, since, question, not_found })
         };
         let mut rows: Vec<Doubt> = rows.into_iter().filter_map(doubt).collect();
         rows.sort_by_key(|doubt| doubt.row);
@@ -194,7 +198,9 @@ impl Inquest<'_> {
         for (mut doubt, answer) in std::mem::take(group).into_iter().zip(answers) {
             let (question, change) = conclude(&doubt, (sight, answer), patience, now);
             learnt.asked += 1;
-            learnt.blind += u64::from(sight == Sight::Blind);
+            let unclear = matches!(answer, StatusAnswer::Unclear(_));
+            learnt.unclear += u64::from(unclear);
+            learnt.blind += u64::from(sight == Sight::Blind && !unclear);
             questions.push(question.clone());
             doubt.question = Some(question);
             let settled = change.as_ref().is_some_and(|change| learnt.count(change));
@@ -244,6 +250,7 @@ impl Learnt {
             not_found: self.not_found + other.not_found,
             unresolved: self.unresolved + other.unresolved,
             blind: self.blind + other.blind,
+            unclear: self.unclear + other.unclear,
             lost: self.lost || other.lost,
         }
     }

@@ -25,8 +25,18 @@ pub struct Fate {
     pub submitted_at: Arc<str>,
     /// What came of it, and when; nothing for an intent alone.
     pub settled: Option<(Arc<str>, Outcome)>,
+    /// An earlier attempt that turned out to be taken, although the row was sent again.
+    pub taken_before: Option<u32>,
     /// What was learnt or decided about the row afterwards.
     pub judged: Option<Judged>,
+}
+
+impl Fate {
+    /// Its attempt, if the gateway took it.
+    fn taken(&self) -> Option<u32> {
+        let took = |outcome: &Outcome| matches!(outcome, Outcome::Accepted { .. } | Outcome::Queued { .. });
+        self.settled.as_ref().is_some_and(|(_, outcome)| took(outcome)).then_some(self.envelope)
+    }
 }
 
 /// What events make of a row's last attempt.
@@ -101,17 +111,27 @@ impl<'a> Sweep<'a> {
         for sent in envelope.rows {
             let outcome = outcomes.as_mut().and_then(Iterator::next);
             let settled = settled_at.clone().zip(outcome);
-            let fate =
-                Fate { phone: sent.phone, envelope: number, submitted_at: submitted_at.clone(), settled, judged: None };
+            let mut fate = Fate {
+                phone: sent.phone,
+                envelope: number,
+                submitted_at: submitted_at.clone(),
+                settled,
+                taken_before: None,
+                judged: None,
+            };
             // A later envelope is a later attempt; blocks may come in any order.
             match self.fates.entry(sent.row) {
                 Entry::Vacant(entry) => {
                     entry.insert(fate);
                 }
                 Entry::Occupied(mut known) if known.get().envelope < number => {
+                    fate.taken_before = known.get().taken().or(known.get().taken_before);
                     known.insert(fate);
                 }
-                Entry::Occupied(_) => {}
+                Entry::Occupied(mut known) => {
+                    let known = known.get_mut();
+                    known.taken_before = known.taken_before.or(fate.taken());
+                }
             }
         }
     }
@@ -121,11 +141,13 @@ fn judged(events: &RowEvents, row: Row, fate: &Fate) -> Judged {
     let state = fate.settled.as_ref().map_or(State::InDoubt, |(_, outcome)| outcome.state());
     let (state, last) = events.judge(row, fate.envelope, state);
     let again = state == State::Planned;
+    // A message with an identifier of its own doubles nothing.
+    let same = |earlier| events.order(row, earlier) == events.order(row, fate.envelope);
     Judged {
         state,
         last: last.map(|event| (instant(event.at), event.change.clone())),
         order: if again { events.next_order(row) } else { events.order(row, fate.envelope) },
-        duplicate: events.duplicate(row, fate.envelope).is_some(),
+        duplicate: fate.taken_before.is_some_and(same) || events.duplicate(row, fate.envelope).is_some(),
     }
 }
 

@@ -67,12 +67,13 @@ fn profile_of(context: &Context, run: &Run) -> Result<Profile, Failure> {
 
 /// What was learnt, in a line.
 pub(in crate::cli) fn learnt_line(learnt: &Learnt) -> String {
-    let Learnt { asked, found, failed, not_found, unresolved, blind, .. } = *learnt;
+    let Learnt { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
     let parts = [
         (found, "went out"),
         (failed, "the gateway had and refused"),
         (not_found, "not found"),
         (unresolved, "unresolved"),
+        (unclear, "without a usable answer (`campaign show` tells why)"),
     ];
     let parts: Vec<String> = parts
         .into_iter()
@@ -99,10 +100,10 @@ fn report(context: &Context, run: &Run, learnt: &Learnt, given: &Given) {
         format!("campaign results {name}")
     };
     if context.output.json {
-        let Learnt { asked, found, failed, not_found, unresolved, blind, .. } = *learnt;
+        let Learnt { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
         return context.output.object(&json!({
             "run": name, "asked": asked, "found": found, "failed": failed, "not_found": not_found,
-            "unresolved": unresolved, "blind": blind > 0, "counts": counts_json(counts), "exit": given.exit, "next": next,
+            "unresolved": unresolved, "unclear": unclear, "blind": blind > 0, "counts": counts_json(counts), "exit": given.exit, "next": next,
         }));
     }
     let mut text = if learnt.asked == 0 && left == 0 {

@@ -66,7 +66,7 @@ async fn decide(held: &Held<'_>, args: &ResolveArgs) -> Result<u64, Failure> {
 /// The rows that were named; nothing for all of them.
 fn meant(run: &Run, args: &ResolveArgs) -> Result<Option<RoaringBitmap>, Failure> {
     match (&args.rows, &args.file) {
-        (Some(set), _) => Ok(Some(rows::of_set(set, run))),
+        (Some(set), _) => rows::of_set(set, run).map(Some),
         (None, Some(path)) => rows::of_file(path, run).map(Some),
         (None, None) => Ok(None),
     }
@@ -107,9 +107,9 @@ fn change(args: &ResolveArgs) -> Change {
 fn report(context: &Context, (run, decision): (&Run, Decision), number: u64, given: &Given) {
     let (name, counts) = (run.name(), &given.standing.counts);
     let (what, next) = match decision {
-        Decision::Sent => ("count as sent", format!("campaign results {name}")),
-        Decision::NotSent => ("count as not sent", format!("campaign retry {name}, to send them as new messages")),
-        Decision::SendAgain => ("are to be sent again", format!("campaign run {}", campaign_file(context, run))),
+        Decision::Sent => ("sent", format!("campaign results {name}")),
+        Decision::NotSent => ("not sent", format!("campaign retry {name}, to send them as new messages")),
+        Decision::SendAgain => ("to be sent again", format!("campaign run {}", campaign_file(context, run))),
     };
     if context.output.json {
         return context.output.object(&json!({
@@ -117,7 +117,7 @@ fn report(context: &Context, (run, decision): (&Run, Decision), number: u64, giv
         }));
     }
     let rows = plural(number, "row");
-    context.output.result(&format!("{name}: {rows} {what}\n  {}\nnext: {next}\n", counts_line(counts)));
+    context.output.result(&format!("{name}: decided about {rows}: {what}\n  {}\nnext: {next}\n", counts_line(counts)));
 }
 
 /// The command line of a run's campaign file and gateway.

@@ -42,9 +42,16 @@ fn row_of(run: &Run, id: MessageId) -> Option<Row> {
     [run.ids].iter().chain(&run.orders).find_map(|ids| ids.row(id))
 }
 
-/// The rows that a set names, up to the last of the run.
-pub(super) fn of_set(set: &RowSet, run: &Run) -> RoaringBitmap {
+/// The rows that a set names.
+///
+/// # Errors
+/// When the run has no such row.
+pub(super) fn of_set(set: &RowSet, run: &Run) -> Result<RoaringBitmap, Failure> {
+    let (asked, last) = (set.last(), run.last_row());
+    if asked > last {
+        return Err(Failure::wrong(format!("there is no row {asked}; the last recipient is in row {last}")));
+    }
     let mut rows = RoaringBitmap::new();
-    rows.extend((Row::FIRST.get()..=run.last_row().get()).filter(|row| set.contains(Row::new(*row))));
-    rows
+    rows.extend((Row::FIRST.get()..=last.get()).filter(|row| set.contains(Row::new(*row))));
+    Ok(rows)
 }

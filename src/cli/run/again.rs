@@ -23,6 +23,16 @@ struct Refused {
     error: String,
 }
 
+/// Why no row can be sent again; so many got a message by another run.
+fn nothing_to_retry(run: &Run, error: Option<&str>, guarded: u64) -> Failure {
+    let which = error.map(|error| format!(" with `{error}` in its error")).unwrap_or_default();
+    let meanwhile = match guarded {
+        0 => String::new(),
+        rows => format!("; {} got a message by another run meanwhile", plural(rows, "rejected row")),
+    };
+    Failure::new(exit::NOTHING, format!("{} has no rejected row{which} to send again{meanwhile}", run.name()))
+}
+
 impl Start<'_> {
     /// Orders that the rejected rows of a run go out as new messages, and gives the run back to be sent.
     pub(super) async fn prepare_again(&self, key: RunId, error: Option<&str>) -> Result<Ready, Failure> {
@@ -43,13 +53,10 @@ impl Start<'_> {
         let standing = runs::standing(self.ledger.as_ref(), &run, false).await?;
         let rows = self.refused(&run, &standing, error).await?;
         let guarded = self.has_message_elsewhere(&run, &runs).await?;
-        let rows: Vec<Refused> = rows.into_iter().filter(|row| !guarded.contains(row.phone.get())).collect();
+        let (guarded, rows): (Vec<Refused>, Vec<Refused>) =
+            rows.into_iter().partition(|row| guarded.contains(row.phone.get()));
         if rows.is_empty() {
-            let which = error.map(|error| format!(" with `{error}` in its error")).unwrap_or_default();
-            return Err(Failure::new(
-                exit::NOTHING,
-                format!("{} has no rejected row{which} to send again", run.name()),
-            ));
+            return Err(nothing_to_retry(&run, error, guarded.len() as u64));
         }
         let number = rows.len() as u64;
         if let Some(profile) = self.inputs.profile.as_ref().filter(|profile| !profile.is_loopback()) {
@@ -68,7 +75,7 @@ impl Start<'_> {
             return Err(Failure::new(exit::NOTHING, format!("another process took {}", run.name())));
         }
         failpoint::pass("retry.ordered");
-        self.context.output.note(&format!("{} of {} go out as new messages", plural(number, "row"), run.name()));
+        self.context.output.note(&format!("sending {} of {} as new messages", plural(number, "row"), run.name()));
         // With the identifiers that the order reserved.
         let run = self.ledger.runs().await?.into_iter().find(|run| run.key == key);
         let run = run.ok_or_else(|| Failure::new(exit::BUG, "the run is gone from the ledger"))?;

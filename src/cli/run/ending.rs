@@ -140,8 +140,8 @@ impl Start<'_> {
             let rows = if doubt == 1 { "1 row is".to_owned() } else { format!("{} rows are", thousands(doubt)) };
             let name = run.name();
             notes.push(format!(
-                "{rows} in doubt: nothing proves whether the gateway executed them. They were not sent again and will \
-                 not be by themselves; the results say why, row by row"
+                "{rows} in doubt: nothing proves whether the message went out. Nothing was sent again; the results say \
+                 why, row by row"
             ));
             notes.push(format!(
                 "ask again: campaign reconcile {name}; or decide: campaign resolve {name} --all --as sent, not-sent or \
@@ -182,7 +182,7 @@ impl Start<'_> {
             exit::FINE => format!("campaign status {name}"),
             exit::DOUBT if run.gateway != SANDBOX => format!("campaign reconcile {name}"),
             exit::REJECTIONS | exit::DOUBT => {
-                let bad = [State::InDoubt, State::Rejected, State::Invalid];
+                let bad = [State::InDoubt, State::Unresolved, State::Rejected, State::Invalid];
                 let bad: Vec<&str> = bad.into_iter().filter(|state| counts.get(*state) > 0).map(State::name).collect();
                 format!("campaign results {name} --state {} --out -", bad.join(","))
             }

@@ -103,7 +103,8 @@ impl Start<'_> {
                 _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => break,
             };
             // How often is not how many.
-            learnt = Learnt { asked: learnt.asked.max(asked.asked), blind: asked.blind, ..learnt.and(asked) };
+            let Learnt { blind, unclear, .. } = asked;
+            learnt = Learnt { asked: learnt.asked.max(asked.asked), blind, unclear, ..learnt.and(asked) };
         }
         self.context.output.note(&learnt_line(&learnt));
         Ok(Some((doubts, learnt)))
@@ -142,6 +143,8 @@ impl Start<'_> {
 
     /// Whether a row that was not found may be sent again: a second code or call harms, and a queue may only be slow.
     fn may_resend(&self, run: &Run) -> bool {
-        run.endpoint == Endpoint::Sync && self.inputs.campaign.brief.content.may_repeat()
+        // What a newer run took the place of is not opened again.
+        let open = run.progress != Progress::Replaced;
+        open && run.endpoint == Endpoint::Sync && self.inputs.campaign.brief.content.may_repeat()
     }
 }

@@ -1,0 +1,186 @@
+//! What becomes of rows in doubt by asking the gateway: at the end of a run, by `reconcile`, by the next run.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{
+    ANSWER_LOST, Memory, SECOND, answer_was_lost, everybody_once, in_doubt, result, sandbox_playing, states, ten_people,
+};
+use crate::support::{Answer, Gateway, Process, campaign, phone, telling};
+
+#[test]
+fn a_lost_answer_is_found_by_the_run_at_its_end() {
+    let sandbox = sandbox_playing(ANSWER_LOST);
+    let sale = ten_people(&sandbox).write();
+    let summary = sale.run(&["--json"]).exits(0).json();
+    assert!(answer_was_lost(&sandbox));
+    assert_eq!(summary["counts"], json!({ "accepted": 10 }));
+    let results = sale.results();
+    assert!(results.column("msg_id").iter().all(|msg_id| !msg_id.is_empty()), "{results:?}");
+    assert!(result(&sale, 4, "reason").contains("found by asking"));
+    everybody_once(&sandbox);
+    sale.run(&[]).exits(6);
+    everybody_once(&sandbox);
+}
+
+#[test]
+fn a_gateway_that_knows_a_message_only_later_is_asked_again_before_the_run_ends() {
+    let sandbox = sandbox_playing(&format!("{ANSWER_LOST}status: {{ lag: 4s }}\n"));
+    let sale = ten_people(&sandbox).write();
+    Process::start(sale.command(&["run", "sale.yaml"])).finish().exits(0);
+    assert!(answer_was_lost(&sandbox));
+    let questions = sandbox.journal().into_iter().filter(|line| line["type"] == "status");
+    let first = questions.filter(|line| line["index"] == 2).collect::<Vec<_>>();
+    assert_eq!(first.len(), 2, "asked after 1 s in vain, and once more after 5 s");
+    assert_eq!(states(&sale), "a".repeat(10));
+    everybody_once(&sandbox);
+}
+
+#[test]
+fn a_run_asks_a_second_after_its_end_and_then_ends() {
+    let memory = Memory::default();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (times, tells) = (Arc::clone(&asked), memory.clone());
+    let gateway = memory.gateway(memory.takes_in_silence()).with_statuses(move |question| {
+        times.lock().expect("the times").push(Instant::now());
+        tells.tells(question)
+    });
+    let sale = ten_people(&gateway).write();
+    let began = Instant::now();
+    Process::start(sale.command(&["run", "sale.yaml"])).finish().exits(0).says("asking the gateway about 4 rows");
+    let asked = asked.lock().expect("the times");
+    assert_eq!(asked.len(), 6, "the probe, a message that was surely taken, and the four: once");
+    assert!(asked[0] - began >= Duration::from_secs(1));
+    assert_eq!(states(&sale), "a".repeat(10));
+}
+
+#[test]
+fn a_blind_gateway_proves_nothing_and_that_is_said() {
+    for blind in ["denies", "affirms"] {
+        let _case = telling(format!("case: {blind}"));
+        let sandbox = sandbox_playing(&format!("{ANSWER_LOST}status: {{ blind: {blind} }}\n"));
+        let sale = ten_people(&sandbox).write();
+        sale.run(&[]).exits(4).says("prove nothing");
+        assert!(answer_was_lost(&sandbox));
+        assert_eq!(states(&sale), "addddaaaaa");
+        let told = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();
+        assert_eq!((&told["blind"], &told["found"], &told["asked"]), (&json!(true), &json!(0), &json!(4)));
+        sale.run(&[]).exits(6);
+        assert_eq!(sale.campaign(&["status", "sale"]).code(), Some(4));
+        everybody_once(&sandbox);
+    }
+}
+
+#[test]
+fn what_the_gateway_tells_only_later_is_found_by_reconcile() {
+    let memory = Memory::default();
+    let gateway = memory.gateway(memory.takes_in_silence());
+    memory.hide(true);
+    let sale = ten_people(&gateway).write();
+    sale.run(&[]).exits(4);
+    sale.campaign(&["reconcile", "sale"]).exits(4).says("nothing was sent again");
+    memory.hide(false);
+    let told = sale.campaign(&["reconcile", "sale@1", "--json"]).exits(0).json();
+    assert_eq!((&told["found"], &told["blind"]), (&json!(4), &json!(false)));
+    assert_eq!(told["counts"], json!({ "accepted": 10 }));
+    assert_eq!(states(&sale), "a".repeat(10), "the results are written anew");
+    sale.campaign(&["reconcile", "sale"]).exits(0).says("no row is in doubt");
+    assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_the_gateway_tells_only_later_is_found_by_the_next_run() {
+    let memory = Memory::default();
+    let gateway = memory.gateway(memory.takes_in_silence());
+    memory.hide(true);
+    let sale = ten_people(&gateway).write();
+    sale.run(&["--limit", "7"]).exits(5);
+    assert_eq!(states(&sale), "addddaappp");
+    sale.run(&["--limit", "1"]).exits(5);
+    memory.hide(false);
+    sale.run(&["--limit", "1"]).exits(5);
+    assert_eq!(states(&sale), "aaaaaaaaap", "an unfinished run asks at its start");
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_finished_run_is_asked_about_when_its_campaign_is_run_again() {
+    let memory = Memory::default();
+    let gateway = memory.gateway(memory.takes_in_silence());
+    memory.hide(true);
+    let sale = ten_people(&gateway).write();
+    sale.run(&[]).exits(4);
+    memory.hide(false);
+    sale.run(&[]).exits(6);
+    sale.campaign(&["status", "sale@1"]).exits(0);
+    assert_eq!(states(&sale), "a".repeat(10));
+    assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_message_that_was_never_executed_stays_in_doubt_and_is_never_sent_again() {
+    let memory = Memory::default();
+    let gateway = memory.gateway(Answer::CloseUnread);
+    let sale = ten_people(&gateway).write();
+    sale.run(&[]).exits(4);
+    for _ in 0..4 {
+        let told = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();
+        assert_eq!((&told["found"], &told["not_found"], &told["blind"]), (&json!(0), &json!(0), &json!(false)));
+        sale.run(&[]).exits(6);
+    }
+    assert_eq!(states(&sale), "addddaaaaa");
+    let sent = gateway.phones();
+    assert!(sent.len() == 6 && SECOND.iter().all(|row| !sent.contains(&phone(*row))), "{sent:?}");
+}
+
+#[test]
+fn a_message_that_the_gateway_refused_after_all_is_failed() {
+    let memory = Memory::default();
+    let takes = memory.clone();
+    let gateway = memory.gateway(memory.takes_in_silence()).with_statuses(move |question| {
+        let mut told = takes.tells(question);
+        if told["success"] == true {
+            told["data"]["status"] = json!("REJECTED");
+        }
+        told
+    });
+    let sale = ten_people(&gateway).write();
+    sale.run(&[]).exits(3);
+    assert_eq!(states(&sale), "affffaaaaa");
+    assert_eq!(result(&sale, 3, "gateway_status"), "REJECTED");
+}
+
+#[test]
+fn a_campaign_may_say_that_doubt_counts_as_sent() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
+    let sale = ten_people(&gateway).delivery("on_in_doubt: assume_sent").write();
+    sale.run(&[]).exits(0);
+    assert_eq!(states(&sale), "assssaaaaa");
+    assert!(result(&sale, 3, "reason").contains("`on_in_doubt: assume_sent`"), "{}", result(&sale, 3, "reason"));
+    sale.run(&[]).exits(6);
+    assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_gateway_is_asked_before_doubt_counts_as_sent() {
+    let sandbox = sandbox_playing(ANSWER_LOST);
+    let sale = ten_people(&sandbox).delivery("on_in_doubt: assume_sent").write();
+    sale.run(&[]).exits(0);
+    assert!(answer_was_lost(&sandbox));
+    assert_eq!(states(&sale), "a".repeat(10));
+}
+
+#[test]
+fn a_gateway_that_cannot_be_asked_changes_nothing() {
+    let (gateway, sale) = in_doubt();
+    drop(gateway);
+    let told = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();
+    assert_eq!((&told["found"], &told["counts"]["in_doubt"]), (&json!(0), &json!(4)));
+    assert_eq!((&told["unclear"], &told["blind"]), (&json!(4), &json!(false)), "silence is not blindness");
+    let rehearsal = campaign().write();
+    rehearsal.run(&[]).exits(0);
+    rehearsal.campaign(&["reconcile", "sale"]).exits(0).says("no row is in doubt");
+}

@@ -1,0 +1,142 @@
+//! Inputs that change between two starts of a run or while it goes on: the right people, once, or a refusal.
+
+use serde_json::json;
+
+use super::states;
+use crate::support::{Answer, Folder, Gateway, Results, campaign, phone, telling, until};
+
+/// The lines of a list without its header.
+fn people(sale: &Folder) -> Vec<String> {
+    let list = std::fs::read_to_string(sale.path("sale.csv")).expect("the list");
+    list.lines().skip(1).map(str::to_owned).collect()
+}
+
+fn write_people(sale: &Folder, people: &[String]) {
+    sale.write("sale.csv", &format!("phone,name\n{}\n", people.join("\n")));
+}
+
+/// What somebody does to a list.
+type Deed = (&'static str, fn(&Folder));
+
+const DEEDS: [Deed; 6] = [
+    ("shuffled", |sale| {
+        let mut people = people(sale);
+        people.reverse();
+        write_people(sale, &people);
+    }),
+    ("truncated", |sale| write_people(sale, &people(sale)[..7])),
+    ("cut within a line", |sale| {
+        let text = std::fs::read_to_string(sale.path("sale.csv")).expect("the list");
+        sale.write("sale.csv", &text[..text.len() - 5]);
+    }),
+    ("emptied", |sale| sale.write("sale.csv", "")),
+    ("a name edited", |sale| sale.replace("sale.csv", "Person 9", "Somebody")),
+    ("appended to", |sale| {
+        let mut people = people(sale);
+        people.push(format!("{},Person 12", phone(12)));
+        write_people(sale, &people);
+    }),
+];
+
+/// Fails unless each line of the results pairs a person with their own number.
+#[track_caller]
+fn right_people(results: &Results) {
+    for result in &results.rows {
+        let row: usize = result["name"].trim_start_matches("Person ").parse().expect("a person");
+        assert_eq!(result["to"], phone(row).to_string(), "{result:?}");
+    }
+}
+
+#[test]
+fn a_list_that_changed_between_two_starts_is_refused_and_the_results_keep_the_people_of_then() {
+    for (deed, change) in DEEDS {
+        let _case = telling(format!("case: {deed}"));
+        let gateway = Gateway::accepting();
+        let sale = campaign().to(10).through(&gateway).write();
+        sale.run(&["--limit", "5"]).exits(5);
+        let (before, list) = (std::fs::read(sale.results_file()).expect("results"), people(&sale));
+        change(&sale);
+        let refused = sale.run(&["--yes", "--json"]).exits(2).json();
+        assert_eq!(refused["exit"], 2);
+        if deed != "emptied" {
+            assert!(refused["error"].as_str().is_some_and(|error| error.contains("the recipients")), "{refused}");
+        }
+        let shown = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
+        assert_eq!(shown.rows.len(), 10);
+        right_people(&shown);
+        assert_eq!((std::fs::read(sale.results_file()).expect("results"), gateway.phones().len()), (before, 5));
+        write_people(&sale, &list);
+        sale.run(&[]).exits(0);
+        right_people(&sale.results());
+        assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_list_that_changes_while_it_is_sent_changes_nothing_of_the_run() {
+    for (deed, change) in DEEDS.into_iter().chain([("deleted", delete as fn(&Folder))]) {
+        let _case = telling(format!("case: {deed}"));
+        let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+        let sale = campaign().to(10).batches_of(3).one_at_a_time().through(&gateway).write();
+        let run = sale.start(&[]);
+        until("the second envelope is on its way", || gateway.requests().len() == 2);
+        change(&sale);
+        gateway.release();
+        run.finish().exits(0);
+        assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+        let results = sale.results();
+        right_people(&results);
+        assert_eq!(results.column("row"), (2..12).map(|row| row.to_string()).collect::<Vec<_>>());
+        assert_eq!(states(&sale), "a".repeat(10));
+    }
+}
+
+fn delete(sale: &Folder) {
+    for name in ["sale.csv", "sale.yaml"] {
+        std::fs::remove_file(sale.path(name)).expect("removed");
+    }
+}
+
+#[test]
+fn accepted_changes_of_a_shuffled_list_go_to_those_without_a_message_alone() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
+    let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
+    sale.run(&["--limit", "7"]).exits(5);
+    assert_eq!(states(&sale), "addddaappp");
+    let mut list = people(&sale);
+    list.reverse();
+    list.push(format!("{},Person 12", phone(12)));
+    write_people(&sale, &list);
+    sale.run(&[]).exits(2).says("--accept-changes");
+    let summary = sale.run(&["--accept-changes", "--json"]).exits(0).json();
+    assert_eq!(summary["counts"], json!({ "accepted": 4, "skipped": 7 }));
+    assert_eq!(states(&sale), "aaakkkkkkka", "who is in doubt has a message too");
+    right_people(&sale.results());
+    let old = Results::parse(&sale.campaign(&["results", "sale@1", "--out", "-"]).exits(0).stdout);
+    right_people(&old);
+    let mut sent = gateway.phones();
+    sent.sort_unstable();
+    assert_eq!(sent, (2..13).map(phone).collect::<Vec<_>>());
+    sale.run(&[]).exits(6);
+}
+
+#[test]
+fn inputs_that_are_gone_refuse_the_next_start_and_take_nothing_from_the_run() {
+    let gateway = Gateway::accepting();
+    let sms = "  - sms: { signature: OlenaCo, message: { file: sale.sms.txt } }";
+    let sale = campaign().to(10).channels(sms).through(&gateway).write();
+    sale.write("sale.sms.txt", "Hello");
+    sale.run(&["--limit", "5"]).exits(5);
+    for name in ["sale.csv", "sale.sms.txt", "sale.yaml"] {
+        let _case = telling(format!("case: {name}"));
+        let text = std::fs::read_to_string(sale.path(name)).expect("a file");
+        std::fs::remove_file(sale.path(name)).expect("removed");
+        sale.run(&["--accept-changes"]).exits(2).says(name);
+        sale.campaign(&["status", "sale"]).exits(5).says("5 planned");
+        let shown = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
+        assert_eq!(shown.rows.len(), 10);
+        sale.write(name, &text);
+    }
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+}

@@ -1,0 +1,182 @@
+//! `resolve`: what a person decides about rows in doubt, and what later proof makes of it.
+
+use serde_json::json;
+
+use super::{SECOND, ids_of, in_doubt, ledger, result, states};
+use crate::support::{Folder, phone, telling};
+
+use campaign::domain::{MsgId, Row};
+use campaign::ledger::{Change, Ledger as _, NewEvent, Owner, Recorded};
+
+/// Has it recorded that the gateway knows the message of row 4 from envelope 2 after all.
+fn late_proof(sale: &Folder) {
+    ledger(sale, async |ledger| {
+        let run = ledger.runs().await.expect("the runs").pop().expect("a run");
+        let owner = Owner(7);
+        ledger.claim(run.key, owner).await.expect("the run");
+        let change = Change::Found { status: "DELIVERED".into(), msg_id: Some(MsgId::Number(4711)) };
+        let event = NewEvent { row: Row::new(4), envelope: 2, change };
+        assert_eq!(ledger.record(run.key, owner, vec![event]).await.expect("recorded"), Recorded::Done);
+    });
+    sale.campaign(&["results", "sale"]).exits(0);
+}
+
+#[test]
+fn rows_that_count_as_sent_are_through_and_say_who_decided_and_why() {
+    let (gateway, sale) = in_doubt();
+    let told = sale.campaign(&["resolve", "sale", "--rows", "3,5", "--as", "sent", "--json"]).exits(4).json();
+    assert_eq!((&told["rows"], &told["as"], &told["exit"]), (&json!(2), &json!("sent"), &json!(4)));
+    assert_eq!(told["counts"], json!({ "accepted": 6, "in_doubt": 2, "assumed_sent": 2 }));
+    let why = "the operator's list has them";
+    let told = sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent", "--why", why]).exits(0);
+    told.says("decided about 2 rows: sent");
+    assert_eq!(states(&sale), "assssaaaaa");
+    assert!(result(&sale, 4, "reason").contains(why) && !result(&sale, 3, "reason").contains(why));
+    assert_eq!(sale.campaign(&["status", "sale"]).code(), Some(0));
+    sale.run(&[]).exits(6);
+    assert_eq!(gateway.phones().len(), 10);
+}
+
+#[test]
+fn rows_may_be_named_by_a_part_of_the_results() {
+    let (_gateway, sale) = in_doubt();
+    sale.campaign(&["results", "sale", "--state", "in_doubt", "--out", "doubt.csv"]).exits(0);
+    let text = std::fs::read_to_string(sale.path("doubt.csv")).expect("a file");
+    // As a spreadsheet saves it, with the last row taken out.
+    let lines: Vec<&str> = text.lines().collect();
+    sale.write("doubt.csv", &format!("\u{feff}{}\r\n", lines[..lines.len() - 1].join("\r\n")));
+    sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"])
+        .exits(4)
+        .says("decided about 3 rows: sent");
+    assert_eq!(states(&sale), "asssdaaaaa");
+}
+
+#[test]
+fn what_may_be_a_second_message_needs_the_number_of_rows() {
+    for decision in ["not-sent", "send-again"] {
+        let _case = telling(format!("case: {decision}"));
+        let (gateway, sale) = in_doubt();
+        let resolve = |more: &[&str]| sale.campaign(&[&["resolve", "sale", "--all", "--as", decision], more].concat());
+        resolve(&[]).exits(2).says("--i-accept-duplicates 4");
+        resolve(&["--i-accept-duplicates", "3"]).exits(2).says("does not match");
+        sale.campaign(&["status", "sale"]).exits(4).says("4 in doubt");
+        resolve(&["--i-accept-duplicates", "4"]).exits(if decision == "not-sent" { 3 } else { 5 });
+        assert_eq!(states(&sale), if decision == "not-sent" { "annnnaaaaa" } else { "appppaaaaa" });
+        assert_eq!(gateway.phones().len(), 10, "a decision sends nothing");
+    }
+}
+
+#[test]
+fn rows_to_be_sent_again_go_out_by_the_next_run_as_the_same_messages() {
+    let (gateway, sale) = in_doubt();
+    let again = ["resolve", "sale", "--rows", "3-4", "--as", "send-again", "--i-accept-duplicates", "2"];
+    sale.campaign(&again).exits(5).says("campaign run");
+    sale.run(&[]).exits(4);
+    assert_eq!(states(&sale), "aaaddaaaaa");
+    assert_eq!(gateway.phones()[10..], [3, 4].map(phone));
+    for row in [3, 4] {
+        let ids = ids_of(&gateway, row);
+        assert!(ids.len() == 2 && ids[0] == ids[1], "{ids:?}");
+        assert_eq!(result(&sale, row, "id"), ids[0].to_string());
+    }
+    sale.run(&[]).exits(6);
+}
+
+#[test]
+fn rows_that_were_not_sent_are_sent_as_new_messages_by_retry() {
+    let (gateway, sale) = in_doubt();
+    let not_sent = ["resolve", "sale", "--all", "--as", "not-sent", "--i-accept-duplicates", "4"];
+    sale.campaign(&not_sent).exits(3).says("campaign retry sale@1");
+    sale.campaign(&["retry", "sale"]).exits(0);
+    assert_eq!(states(&sale), "a".repeat(10));
+    for row in SECOND {
+        let ids = ids_of(&gateway, row);
+        assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
+        assert_eq!(result(&sale, row, "id"), ids[1].to_string());
+    }
+}
+
+#[test]
+fn a_decision_names_its_rows_or_nothing_is_decided() {
+    let (_gateway, sale) = in_doubt();
+    let accepted = result(&sale, 2, "id");
+    sale.write("accepted.csv", &format!("id\n{accepted}\n"));
+    sale.write("foreign.csv", "to,id\n380501000003,12345\n");
+    sale.write("other.csv", "row\n3\n");
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["--rows", "2-3"], 2, "row 2 is not in doubt but accepted"),
+        (&["--rows", "3,99"], 2, "there is no row 99"),
+        (&["--rows", "1-3"], 2, "header"),
+        (&["--file", "accepted.csv"], 2, "not in doubt but accepted"),
+        (&["--file", "foreign.csv"], 2, "`12345` is not the `id`"),
+        (&["--file", "other.csv"], 2, "no column `id`"),
+        (&["--file", "nowhere.csv"], 2, "cannot be read"),
+        (&[], 2, "--all"),
+        (&["--all", "--rows", "3"], 2, "cannot be used with"),
+    ];
+    for (which, code, words) in cases {
+        let _case = telling(format!("case: {which:?}"));
+        sale.campaign(&[&["resolve", "sale", "--as", "sent"], which].concat()).exits(code).says(words);
+        sale.campaign(&["status", "sale"]).exits(4).says("4 in doubt");
+    }
+    let refused = sale.campaign(&["resolve", "sale", "--rows", "2", "--as", "sent", "--json"]).exits(2).json();
+    assert!(refused["exit"] == 2 && refused["error"].is_string(), "{refused}");
+    sale.campaign(&["resolve", "sale", "--all", "--as", "maybe"]).exits(2);
+    sale.campaign(&["resolve", "nothing", "--all", "--as", "sent"]).exits(2).says("there is no run");
+}
+
+#[test]
+fn what_was_decided_is_decided_again_by_name_only_and_sent_stays_sent() {
+    let (_gateway, sale) = in_doubt();
+    sale.campaign(&["resolve", "sale", "--rows", "3", "--as", "sent"]).exits(4);
+    let not_sent = |which: &[&str], number| {
+        let more = ["--as", "not-sent", "--i-accept-duplicates", number];
+        sale.campaign(&[&["resolve", "sale"], which, &more].concat())
+    };
+    not_sent(&["--rows", "3"], "1").exits(2).says("row 3 is assumed_sent");
+    not_sent(&["--all"], "3").exits(3);
+    assert_eq!(states(&sale), "asnnnaaaaa");
+    sale.campaign(&["resolve", "sale", "--all", "--as", "sent"]).exits(6).says("no row of sale@1 waits");
+    sale.campaign(&["resolve", "sale", "--rows", "4", "--as", "sent"]).exits(3);
+    assert_eq!(states(&sale), "assnnaaaaa");
+}
+
+#[test]
+fn proof_that_comes_after_a_decision_wins() {
+    for decision in ["sent", "not-sent"] {
+        let _case = telling(format!("case: {decision}"));
+        let (_gateway, sale) = in_doubt();
+        sale.campaign(&["resolve", "sale", "--rows", "4", "--as", decision, "--i-accept-duplicates", "1"]).exits(4);
+        late_proof(&sale);
+        assert_eq!(states(&sale), "adaddaaaaa");
+        assert_eq!(
+            (result(&sale, 4, "msg_id"), result(&sale, 4, "gateway_status")),
+            ("4711".into(), "DELIVERED".into())
+        );
+    }
+}
+
+#[test]
+fn proof_that_comes_after_the_row_was_sent_again_is_told_as_a_suspected_duplicate() {
+    let (gateway, sale) = in_doubt();
+    let again = ["resolve", "sale", "--rows", "4", "--as", "send-again", "--i-accept-duplicates", "1"];
+    sale.campaign(&again).exits(5);
+    sale.run(&[]).exits(4);
+    assert_eq!(ids_of(&gateway, 4).len(), 2);
+    assert_eq!(result(&sale, 4, "reason"), "");
+    late_proof(&sale);
+    assert_eq!(states(&sale), "adaddaaaaa");
+    assert!(result(&sale, 4, "reason").starts_with("duplicate suspected"), "{}", result(&sale, 4, "reason"));
+    assert!(!result(&sale, 3, "reason").contains("duplicate"));
+}
+
+#[test]
+fn proof_that_comes_before_the_row_was_sent_again_keeps_it_from_that() {
+    let (gateway, sale) = in_doubt();
+    let again = ["resolve", "sale", "--rows", "3-4", "--as", "send-again", "--i-accept-duplicates", "2"];
+    sale.campaign(&again).exits(5);
+    late_proof(&sale);
+    sale.run(&[]).exits(4);
+    assert_eq!((ids_of(&gateway, 3).len(), ids_of(&gateway, 4).len()), (2, 1));
+    assert_eq!(states(&sale), "aaaddaaaaa");
+}

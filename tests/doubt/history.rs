@@ -1,0 +1,93 @@
+//! `show`: the whole history of one message, in the order of time.
+
+use serde_json::{Value, json};
+
+use super::{ids_of, in_doubt, result};
+use crate::support::{Answer, Gateway, KEY, campaign, phone, telling};
+
+/// The events of a history, by their names.
+fn names(shown: &Value) -> Vec<&str> {
+    history(shown).iter().filter_map(|event| event["event"].as_str()).collect()
+}
+
+fn history(shown: &Value) -> &[Value] {
+    shown["history"].as_array().expect("a history")
+}
+
+#[test]
+fn attempts_questions_and_decisions_are_told_in_the_order_of_time() {
+    let (gateway, sale) = in_doubt();
+    sale.campaign(&["reconcile", "sale"]).exits(4);
+    let why = "the subscriber has not got it";
+    let again = ["resolve", "sale", "--rows", "3", "--as", "send-again", "--i-accept-duplicates", "1", "--why", why];
+    sale.campaign(&again).exits(5);
+    sale.run(&[]).exits(4);
+    let shown = sale.campaign(&["show", "sale", "--row", "3", "--json"]).exits(0).json();
+    assert_eq!(names(&shown), ["attempt", "outcome", "change", "attempt", "outcome"]);
+    let times: Vec<&str> = history(&shown).iter().filter_map(|event| event["at"].as_str()).collect();
+    assert!(times.len() == 5 && times.is_sorted(), "{times:?}");
+    let ids = [0, 3].map(|index| history(&shown)[index]["id"].as_u64().expect("an id"));
+    assert_eq!(ids.to_vec(), ids_of(&gateway, 3));
+    assert_eq!((&shown["state"], &shown["to"]), (&json!("accepted"), &json!(phone(3).to_string())));
+    assert_eq!(shown["questions"]["asked"], 2, "by the run and by reconcile");
+    let text = sale.campaign(&["show", "sale", "--row", "3"]).exits(0);
+    let order = ["sent in envelope 2 as id", "in doubt: ", "to be sent again, decided by ", "the gateway took it"];
+    let places: Vec<_> = order.iter().map(|words| text.stdout.find(words).expect(words)).collect();
+    assert!(places.is_sorted(), "{}", text.told());
+    text.says(why).says("asked 2 ×").says("with 3 others");
+}
+
+#[test]
+fn an_answer_that_a_person_has_to_look_at_is_kept_without_the_key() {
+    let foreign = json!({ "success": true, "data": [{ "success": true,
+        "data": { "id": 4_815_162_342_u64, "msg_id": 1, "note": format!("key {KEY}") } }] });
+    let gateway = Gateway::answering([Answer::json(foreign)]);
+    let sale = campaign().through(&gateway).write();
+    sale.run(&[]).exits(5);
+    let shown = sale.campaign(&["show", "sale", "--row", "2", "--json"]).exits(0);
+    let object = shown.json();
+    let answer = history(&object).iter().find(|event| event["event"] == "answer").expect("the answer");
+    assert!(answer["body"].as_str().is_some_and(|body| body.contains("4815162342")), "{answer}");
+    assert!(!shown.stdout.contains(KEY));
+    let text = sale.campaign(&["show", "sale", "--row", "2"]).exits(0).says("the gateway's answer was: ");
+    assert!(!text.stdout.contains(KEY));
+}
+
+#[test]
+fn a_message_is_named_by_its_row_or_its_number() {
+    let (_gateway, sale) = in_doubt();
+    for number in ["380501000004", "+380501000004", "+380 50 100 00 04"] {
+        let shown = sale.campaign(&["show", "sale@1", "--to", number, "--json"]).exits(0).json();
+        assert_eq!((&shown["row"], &shown["state"]), (&json!(4), &json!("in_doubt")), "{number}");
+    }
+    sale.campaign(&["show", "sale", "--row", "4"]).exits(0).says("campaign reconcile sale@1");
+    let cases: [(&[&str], i32, &str); 7] = [
+        (&["--row", "1"], 2, "the header is row 1"),
+        (&["--row", "0"], 2, "rows 2 to 11"),
+        (&["--row", "12"], 2, "rows 2 to 11"),
+        (&["--to", "+380671112233"], 6, "sent nothing to that number"),
+        (&["--to", "12"], 2, "country's code"),
+        (&[], 2, "--row"),
+        (&["--row", "3", "--to", "380501000003"], 2, "cannot be used with"),
+    ];
+    for (which, code, words) in cases {
+        let _case = telling(format!("case: {which:?}"));
+        sale.campaign(&[&["show", "sale"], which].concat()).exits(code).says(words);
+    }
+}
+
+#[test]
+fn rows_that_never_left_say_why() {
+    let gateway = Gateway::accepting();
+    let list = format!("phone,name\n{0},A\n{0},B\n12,C\n{1},D\n", phone(2), phone(5));
+    let sale = campaign().with_list(&list).recipients("max_invalid: 50%").through(&gateway).write();
+    sale.run(&["--limit", "1"]).exits(5);
+    for (row, state, words) in
+        [("3", "skipped", "duplicate number"), ("4", "invalid", "never sent: "), ("5", "planned", "")]
+    {
+        let shown = sale.campaign(&["show", "sale", "--row", row, "--json"]).exits(0).json();
+        assert_eq!((&shown["state"], history(&shown).len()), (&json!(state), 0), "{row}");
+        sale.campaign(&["show", "sale", "--row", row]).exits(0).says(words);
+    }
+    assert_eq!(result(&sale, 3, "state"), "skipped");
+}

@@ -1,0 +1,50 @@
+//! Looking at a run while it goes on changes nothing, and deciding about it has to wait.
+
+use super::commits;
+use crate::support::{Answer, Gateway, Results, campaign, phone, until};
+
+#[test]
+fn a_run_that_goes_on_is_looked_at_without_a_trace_and_decided_about_only_afterwards() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+    let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
+    let run = sale.start(&[]);
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    let before = commits(&sale);
+    sale.campaign(&["status"]).exits(0).says("sending");
+    sale.campaign(&["status", "sale"]).exits(6).says("campaign stop sale@1");
+    let results = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
+    let mut expected = vec!["accepted"];
+    expected.extend(["sending"; 4].iter().chain(&["planned"; 5]));
+    assert_eq!(results.states(), expected);
+    sale.campaign(&["show", "sale", "--row", "4"]).exits(0).says("sending");
+    let busy: [&[&str]; 4] = [
+        &["reconcile", "sale"],
+        &["resolve", "sale", "--all", "--as", "sent"],
+        &["resolve", "sale", "--rows", "3-6", "--as", "send-again", "--i-accept-duplicates", "4"],
+        &["retry", "sale"],
+    ];
+    for command in busy {
+        sale.campaign(command).exits(6).says("another process");
+    }
+    assert_eq!(commits(&sale), before, "nothing was written to the ledger");
+    assert!(!sale.results_file().exists());
+    gateway.release();
+    run.finish().exits(0);
+    assert_eq!(sale.results().counts(), [("accepted".to_owned(), 10)].into());
+    assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn looking_at_a_run_that_was_killed_leaves_its_intent_as_it_is() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::Silence]);
+    let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
+    let run = sale.start(&[]);
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    assert_eq!(run.kill().code(), None);
+    let before = commits(&sale);
+    sale.campaign(&["status", "sale"]).exits(5).says("4 in doubt");
+    let results = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
+    assert_eq!(results.counts()["in_doubt"], 4);
+    sale.campaign(&["show", "sale", "--row", "4"]).exits(0).says("in doubt");
+    assert_eq!(commits(&sale), before);
+}

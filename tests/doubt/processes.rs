@@ -1,0 +1,192 @@
+//! Several processes, folders and names for the same campaign: one of them sends, and nobody gets it twice.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::states;
+use crate::support::{
+    Answer, Folder, Gateway, KEY, KEY_VARIABLE, Process, Request, Results, accepted, campaign, phone, until,
+};
+
+/// How often each number was sent to.
+fn times(gateway: &Gateway) -> BTreeMap<u64, usize> {
+    gateway.phones().into_iter().fold(BTreeMap::new(), |mut times, phone| {
+        *times.entry(phone).or_default() += 1;
+        times
+    })
+}
+
+/// Fails unless the people in these rows got exactly one message each, and nobody else any.
+#[track_caller]
+fn once_each(gateway: &Gateway, rows: std::ops::Range<usize>) {
+    assert_eq!(times(gateway), rows.map(|row| (phone(row), 1)).collect());
+}
+
+/// Copies the campaign and its profiles into a folder beside it.
+fn copy(sale: &Folder, to: &str) {
+    for name in ["sale.yaml", "sale.csv", "gateways.yaml"] {
+        let text = std::fs::read_to_string(sale.path(name)).expect("a file");
+        sale.write(&format!("{to}/{name}"), &text);
+    }
+}
+
+#[test]
+fn of_eight_that_start_at_once_one_sends() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(200).through(&gateway).write();
+    let rivals: Vec<Process> = (0..8).map(|_| sale.start(&["--yes"])).collect();
+    let mut codes: Vec<_> = rivals.into_iter().map(|rival| rival.finish().code()).collect();
+    codes.sort_unstable();
+    assert_eq!((codes[0], &codes[1..]), (Some(0), &[Some(6); 7][..]));
+    once_each(&gateway, 2..202);
+}
+
+#[test]
+fn a_copy_in_another_folder_is_the_same_campaign() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+    let sale = campaign().to(10).through(&gateway).write();
+    copy(&sale, "copy");
+    let first = sale.start(&[]);
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    sale.campaign(&["run", "copy/sale.yaml"]).exits(6).says("another process");
+    gateway.release();
+    first.finish().exits(0);
+    sale.campaign(&["run", "copy/sale.yaml"]).exits(6);
+    let more: String = (7..17).map(|row| format!("{},Person {row}\n", phone(row))).collect();
+    sale.write("copy/sale.csv", &format!("phone,name\n{more}"));
+    let summary = sale.campaign(&["run", "copy/sale.yaml", "--json"]).exits(0).json();
+    assert_eq!(summary["counts"], json!({ "accepted": 5, "skipped": 5 }));
+    once_each(&gateway, 2..17);
+}
+
+#[test]
+fn an_unfinished_run_is_gone_on_with_from_a_copy_with_the_same_inputs() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&["--limit", "4"]).exits(5);
+    copy(&sale, "copy");
+    sale.campaign(&["run", "copy/sale.yaml"]).exits(0).says("going on with sale@1");
+    sale.run(&[]).exits(6);
+    once_each(&gateway, 2..12);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_symbolic_link_is_the_same_campaign() {
+    use std::os::unix::fs::symlink;
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+    let sale = campaign().to(10).through(&gateway).write();
+    symlink(sale.path("sale.yaml"), sale.path("link.yaml")).expect("a link");
+    symlink(sale.path(""), sale.path("folder")).expect("a link");
+    let first = sale.start(&[]);
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    for name in ["link.yaml", "folder/sale.yaml", "folder/link.yaml"] {
+        sale.campaign(&["run", name]).exits(6).says("another process");
+    }
+    gateway.release();
+    first.finish().exits(0);
+    for name in ["link.yaml", "folder/sale.yaml", "folder/link.yaml"] {
+        sale.campaign(&["run", name]).exits(6).says("nothing is left to send");
+    }
+    once_each(&gateway, 2..12);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_state_folder_behind_a_symbolic_link_is_the_same_ledger() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&["--limit", "4"]).exits(5);
+    std::os::unix::fs::symlink(sale.path("state"), sale.path("elsewhere")).expect("a link");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_campaign"));
+    command.current_dir(sale.path("")).env_clear().env(KEY_VARIABLE, KEY).arg("--state-dir").arg("elsewhere");
+    command.args(["run", "sale.yaml"]);
+    Process::start(command).finish().exits(0);
+    sale.run(&[]).exits(6);
+    once_each(&gateway, 2..12);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_owner_that_slept_while_another_took_its_run_sends_nothing_more() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+    let sale = campaign().to(30).batches_of(5).one_at_a_time().through(&gateway).write();
+    let mut old = sale.start(&[]);
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    old.signal("STOP");
+    std::fs::remove_file(sale.path("state/locks/sale.local")).expect("the lock");
+    sale.run(&[]).exits(4).says("1 request");
+    assert_eq!(states(&sale), format!("addddd{}", "a".repeat(24)));
+    let sent = gateway.requests().len();
+    gateway.release();
+    assert!(old.is_running());
+    old.signal("CONT");
+    old.finish().exits(6).says("another process took the run");
+    assert_eq!(gateway.requests().len(), sent, "its next envelope is refused before it leaves");
+    let results = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
+    assert_eq!(results.states(), ["accepted"; 30], "the answer that it had waited for is evidence");
+    assert_eq!(sale.campaign(&["status", "sale@1"]).code(), Some(0));
+    once_each(&gateway, 2..32);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_answer_that_comes_after_its_row_was_sent_again_is_told_as_a_suspected_duplicate() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+    let sale = campaign().to(10).batches_of(5).one_at_a_time().through(&gateway).write();
+    let mut old = sale.start(&[]);
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    old.signal("STOP");
+    std::fs::remove_file(sale.path("state/locks/sale.local")).expect("the lock");
+    let again = ["resolve", "sale", "--rows", "4", "--as", "send-again", "--i-accept-duplicates", "1"];
+    sale.campaign(&again).exits(5);
+    sale.run(&[]).exits(4);
+    gateway.release();
+    old.signal("CONT");
+    old.finish().exits(6);
+    let results = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
+    assert_eq!(results.states(), ["accepted"; 10]);
+    let suspected = results.rows.iter().filter(|result| result["reason"].starts_with("duplicate suspected"));
+    assert_eq!(suspected.map(|result| result["row"].as_str()).collect::<Vec<_>>(), ["4"]);
+}
+
+/// When each envelope came, and how many operations it had.
+type Arrivals = Arc<Mutex<Vec<(Instant, usize)>>>;
+
+#[test]
+fn two_campaigns_share_the_rate_of_their_account() {
+    const RATE: usize = 20;
+    const BATCH: usize = 5;
+    let arrivals = Arrivals::default();
+    let noted = Arc::clone(&arrivals);
+    let gateway = Gateway::always(Answer::with(move |request: &Request| {
+        let operations = request.operations();
+        noted.lock().expect("the arrivals").push((Instant::now(), operations.len()));
+        json!({ "success": true, "data": operations.iter().map(accepted).collect::<Vec<_>>() })
+    }));
+    let sale = campaign().to(30).batches_of(BATCH).delivery(&format!("rate: {RATE}/s"));
+    let sale = sale.through(&gateway).profile(&format!("rate: {RATE}/s")).write();
+    let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("the campaign");
+    sale.write("other.yaml", &text.replace("name: sale", "name: other"));
+    let other = Process::start(sale.command(&["run", "other.yaml"]));
+    sale.run(&[]).exits(0);
+    other.finish().exits(0);
+    let arrivals = arrivals.lock().expect("the arrivals");
+    let count = |from: Instant, to: Instant| -> usize {
+        arrivals.iter().filter(|(at, _)| (from..=to).contains(at)).map(|(_, operations)| operations).sum()
+    };
+    let (first, last) = (arrivals[0].0, arrivals[arrivals.len() - 1].0);
+    assert_eq!(count(first, last), 60);
+    for (from, _) in arrivals.iter() {
+        for seconds in [1, 2] {
+            let seen = count(*from, *from + Duration::from_secs(seconds));
+            // An envelope per process, and one more that came late on a busy machine; unshared it would be 50 in a second.
+            let most = RATE * seconds as usize + 3 * BATCH;
+            assert!(seen <= most, "{seen} operations in {seconds} s, and at most {most} may be");
+        }
+    }
+    assert!(last - first >= Duration::from_secs(2), "60 at 20 a second take longer than {:?}", last - first);
+}

@@ -1,0 +1,128 @@
+//! `retry`: what was refused goes out as new messages, and nothing else does.
+
+use serde_json::{Value, json};
+
+use super::{ids_of, result, states};
+use crate::support::{Answer, Folder, Gateway, accepted, campaign, phone, rejected, until};
+
+/// Refuses rows 3 and 4 with different words, and takes the others.
+fn refuses_two(operation: &Value) -> Value {
+    match operation["phone"].as_u64() {
+        Some(number) if number == phone(3) => rejected(operation, "No route"),
+        Some(number) if number == phone(4) => rejected(operation, "Please enter valid receiver phone number"),
+        _ => accepted(operation),
+    }
+}
+
+/// A finished sale to five people, two of whom were refused; then the gateway answers like this.
+fn refused_then(answers: Vec<Answer>) -> (Gateway, Folder) {
+    let first = [Answer::Accept, Answer::items(refuses_two)];
+    let gateway = Gateway::answering(first.into_iter().chain(answers));
+    let sale = campaign().to(5).through(&gateway).write();
+    sale.run(&[]).exits(3);
+    assert_eq!(states(&sale), "arraa");
+    (gateway, sale)
+}
+
+#[test]
+fn refused_rows_go_out_as_new_messages_that_are_linked_to_the_old() {
+    let (gateway, sale) = refused_then(Vec::new());
+    let summary = sale.campaign(&["retry", "sale", "--error", "NO ROUTE", "--json"]).exits(3).json();
+    assert_eq!(summary["counts"], json!({ "accepted": 4, "rejected": 1 }));
+    assert_eq!(gateway.phones(), [2, 3, 4, 5, 6, 3].map(phone));
+    let ids = ids_of(&gateway, 3);
+    assert_ne!(ids[0], ids[1], "another message has another identifier");
+    assert_eq!(result(&sale, 3, "id"), ids[1].to_string());
+    let shown = sale.campaign(&["show", "sale", "--row", "3"]).exits(0);
+    shown.says(&ids[0].to_string()).says(&ids[1].to_string()).says("No route").says("new message");
+    sale.campaign(&["retry", "sale"]).exits(0);
+    assert_eq!(gateway.phones()[6..], [phone(4)]);
+    let all: Vec<u64> = [3, 4].into_iter().flat_map(|row| ids_of(&gateway, row)).collect();
+    assert!(all.iter().all(|id| all.iter().filter(|other| *other == id).count() == 1), "{all:?}");
+    assert_eq!(states(&sale), "aaaaa");
+}
+
+#[test]
+fn where_nothing_was_refused_there_is_nothing_to_retry() {
+    let (gateway, sale) = refused_then(Vec::new());
+    sale.campaign(&["retry", "sale", "--error", "Not enough money"]).exits(6).says("`Not enough money`");
+    sale.campaign(&["retry", "sale"]).exits(0);
+    sale.campaign(&["retry", "sale"]).exits(6).says("no rejected row");
+    let refused = sale.campaign(&["retry", "sale", "--json"]).exits(6).json();
+    assert!(refused["exit"] == 6 && refused["error"].is_string(), "{refused}");
+    assert_eq!(gateway.phones().len(), 7);
+}
+
+#[test]
+fn who_is_refused_once_more_may_be_retried_once_more() {
+    let refuse_all = || Answer::items(|operation| rejected(operation, "No route"));
+    let (gateway, sale) = refused_then(vec![refuse_all()]);
+    sale.campaign(&["retry", "sale", "--error", "no route"]).exits(5).says("No route");
+    assert_eq!(states(&sale), "arraa");
+    sale.run(&[]).exits(3);
+    sale.campaign(&["retry", "sale", "--error", "no route"]).exits(3);
+    assert_eq!(states(&sale), "aaraa");
+    let mut ids = ids_of(&gateway, 3);
+    ids.dedup();
+    assert_eq!(ids.len(), 3, "{ids:?}");
+    assert_eq!(result(&sale, 3, "id"), ids[2].to_string());
+}
+
+#[test]
+fn whoever_got_a_message_by_another_run_meanwhile_is_left_alone() {
+    let (gateway, sale) = refused_then(vec![Answer::items(refuses_two), Answer::items(refuses_two)]);
+    // A new run sends to whoever was refused, and both are refused again.
+    sale.run(&["--keep-going", "--rows", "3"]).exits(5);
+    sale.run(&["--keep-going"]).exits(3);
+    let before = gateway.phones().len();
+    // Now nobody refuses them any more.
+    sale.campaign(&["retry", "sale@2", "--error", "no route"]).exits(3);
+    sale.campaign(&["retry", "sale@1"]).exits(3);
+    assert_eq!(gateway.phones()[before..], [3, 4].map(phone), "row 3 has its message by the second run");
+    sale.campaign(&["retry", "sale@2"]).exits(6).says("another run");
+}
+
+#[test]
+fn a_live_gateway_needs_a_yes_before_anything_is_recorded() {
+    let (gateway, sale) = refused_then(Vec::new());
+    let profile = std::fs::read_to_string(sale.path("gateways.yaml")).expect("the profiles");
+    let address = profile.lines().find_map(|line| line.trim().strip_prefix("base_url: ")).expect("an address");
+    sale.replace("gateways.yaml", address, "https://gateway.invalid");
+    sale.replace("sale.yaml", "rate: 100000/s", "rate: 10/s");
+    sale.replace("gateways.yaml", "local:\n", "local:\n  rate: 10/s\n");
+    sale.campaign(&["gateway", "trust", "local"]).exits(0);
+    let before = super::commits(&sale);
+    sale.campaign(&["retry", "sale"]).exits(2).says("--yes");
+    assert_eq!(sale.campaign(&["status", "sale@1"]).code(), Some(3));
+    let shown = sale.campaign(&["show", "sale", "--row", "3", "--json"]).exits(0).json();
+    assert_eq!(shown["history"].as_array().map(Vec::len), Some(2), "{shown}");
+    assert!(super::commits(&sale) <= before + 1, "the host of the profile is all that may be remembered");
+    assert_eq!(gateway.phones().len(), 5);
+}
+
+#[test]
+fn an_interrupted_retry_is_gone_on_with_by_the_next_run() {
+    let (gateway, sale) = refused_then(vec![Answer::Silence]);
+    let retry = crate::support::Process::start(sale.command(&["retry", "sale"]));
+    until("the first new message is on its way", || gateway.phones().len() == 6);
+    assert_eq!(retry.kill().code(), None);
+    sale.campaign(&["status", "sale"]).exits(5).says("1 in doubt");
+    sale.campaign(&["retry", "sale"]).exits(2).says("unfinished");
+    sale.run(&[]).exits(4);
+    assert_eq!(states(&sale), "adaaa");
+    assert_eq!(gateway.phones()[5..], [3, 4].map(phone), "what was in flight is not sent again");
+    for row in [3, 4] {
+        let ids = ids_of(&gateway, row);
+        assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
+        assert_eq!(result(&sale, row, "id"), ids[1].to_string());
+    }
+}
+
+#[test]
+fn a_run_whose_inputs_changed_is_not_retried_from_its_copies() {
+    let (gateway, sale) = refused_then(Vec::new());
+    campaign().to(5).channels("  - sms: { signature: OlenaCo, message: Bye }").through(&gateway).rewrite(&sale);
+    sale.campaign(&["retry", "sale"]).exits(2).says("texts");
+    assert_eq!(gateway.phones().len(), 5);
+    assert_eq!(sale.campaign(&["status", "sale"]).code(), Some(3), "nothing was ordered");
+}
