@@ -80,7 +80,8 @@ fn a_ledger_that_is_lost_old_or_no_ledger_sends_nothing_and_the_right_one_goes_o
         copy_ledger(&state, &sale.path("newest"));
         let before = witness.arrived();
         happens(&state);
-        for _ in 0..2 {
+        // However often it is tried: trying must not make the ledger look newer.
+        for _ in 0..5 {
             sale.run(&[]).exits(74).says(told);
         }
         assert_eq!(witness.arrived(), before, "something was sent");

@@ -36,7 +36,7 @@ pub struct SqliteLedger {
     readers: SqlitePool,
     path: Arc<str>,
     clock: Clock,
-    /// Why nothing may be sent with this ledger.
+    /// Why nothing may be sent with this ledger, nor anything be written to it.
     stale: Option<LedgerError>,
 }
 
@@ -87,6 +87,10 @@ impl SqliteLedger {
             + Send
             + 'static,
     {
+        // Each commit would bring it nearer to the mark, until it passes for the newest.
+        if let Some(stale) = &self.stale {
+            return Err(stale.clone());
+        }
         let path = Arc::clone(&self.path);
         let now = Now((self.clock)().as_microsecond());
         let written = self.writer.write(move |connection| {

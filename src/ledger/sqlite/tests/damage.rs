@@ -114,6 +114,13 @@ async fn a_ledger_that_was_deleted_or_put_back_from_an_older_copy_sends_nothing(
             std::fs::copy(copy, &path).unwrap();
         }
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+        for _ in 0..20 {
+            // A change that sends nothing must not make it look newer either.
+            let refused = ledger.request_stop(run.key, false).await;
+            assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{refused:?}");
+        }
+        drop(ledger);
+        let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
         let refused = ledger.create_run(&new_run(9)).await;
         assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{refused:?}");
         let refused = ledger.claim(run.key, ME).await;
