@@ -12,6 +12,7 @@ mod delivery;
 mod examples;
 mod house;
 mod inputs;
+mod mistakes;
 mod once;
 mod recovery;
 mod rehearsal;
