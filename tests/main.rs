@@ -13,6 +13,7 @@ mod doubt;
 mod examples;
 mod house;
 mod inputs;
+mod mistakes;
 mod once;
 mod recovery;
 mod rehearsal;

@@ -66,6 +66,17 @@ fn again_sends_to_everybody_once_more_when_their_number_is_told() {
 }
 
 #[test]
+fn a_campaign_file_under_another_name_is_the_same_campaign() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let sent = gateway.phones().len();
+    std::fs::rename(sale.path("sale.yaml"), sale.path("autumn.yaml")).expect("another name");
+    sale.campaign(&["run", "autumn.yaml", "--no-wait"]).exits(6);
+    assert_eq!(gateway.phones().len(), sent, "whoever has the message does not get it again");
+}
+
+#[test]
 fn another_edition_is_another_campaign() {
     let gateway = Gateway::accepting();
     let draft = |month: &str| campaign().top(&format!("edition: {month}")).through(&gateway);

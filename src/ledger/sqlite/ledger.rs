@@ -80,7 +80,7 @@ impl SqliteLedger {
     }
 
     /// Runs a change in the writer's next transaction.
-    async fn write<T, F>(&self, change: F) -> Result<T, LedgerError>
+    pub(super) async fn write<T, F>(&self, change: F) -> Result<T, LedgerError>
     where
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut SqliteConnection, Now) -> futures_util::future::BoxFuture<'c, Result<T, Failure>>

@@ -110,6 +110,15 @@ fn doubt() -> Outcome {
 }
 
 #[tokio::test]
+async fn a_commit_waits_for_the_disk() {
+    let scene = Scene::new().await;
+    let level = scene.ledger.write(|connection, _| {
+        Box::pin(async move { Ok(sqlx::query_scalar::<_, i64>("PRAGMA synchronous").fetch_one(connection).await?) })
+    });
+    assert_eq!(level.await.unwrap(), 2, "FULL: the log is synced at each commit");
+}
+
+#[tokio::test]
 async fn an_intent_needs_the_owner_and_no_request_to_stop() {
     let scene = Scene::new().await;
     assert_eq!(scene.begin(1, ME).await, Begun::After(Duration::ZERO));
