@@ -13,6 +13,7 @@ mod life;
 mod line;
 mod mistake;
 mod mistakes;
+mod pace;
 mod plan;
 mod platform;
 mod story;
