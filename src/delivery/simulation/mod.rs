@@ -5,7 +5,9 @@
 //! true is known to the platform alone; [`judge`] holds it against the ledger. A seed that fails is printed;
 //! `SIMULATION_SEED=N cargo test --lib simulation` plays it alone.
 
+mod agreement;
 mod chance;
+mod decisions;
 mod disk;
 mod judge;
 mod ledger;
