@@ -90,6 +90,14 @@ fn whatever_fails_nothing_is_sent_twice_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_seed_plays_the_same_world_again() {
+    for seed in 0..100 {
+        let (one, other) = (world(Plan::of(seed), None), world(Plan::of(seed), None));
+        assert_eq!((one.seen, one.ended), (other.seen, other.ended), "seed {seed}");
+    }
+}
+
+#[test]
 #[ignore = "takes minutes: cargo test --lib simulation -- --ignored"]
 fn whatever_fails_in_a_hundred_thousand_worlds_nothing_is_sent_twice_and_nothing_is_lost() {
     worlds(10_000..110_000);

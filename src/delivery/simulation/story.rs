@@ -11,7 +11,7 @@ use super::chance::Chance;
 use super::disk::Disk;
 use super::judge::{Broken, Findings, Judge, phone};
 use super::ledger::Desk;
-use super::life::{Life, begin_world, wall};
+use super::life::{Life, begin_world, elapsed, wall};
 use super::line::Line;
 use super::mistake::Mistake;
 use super::plan::{Fault, Oracle, Plan};
@@ -47,6 +47,8 @@ pub(super) enum Seen {
 pub(super) struct Told {
     pub(super) broken: Findings,
     pub(super) seen: BTreeMap<Seen, u64>,
+    /// When its last process ended, by its own clock.
+    pub(super) ended: Duration,
 }
 
 /// One world.
@@ -330,7 +332,7 @@ impl World {
         let mut seen = self.seen.lock().unwrap().clone();
         seen.extend(self.platform.fired().into_iter().map(|(fault, times)| (Seen::Fault(fault), times)));
         seen.insert(Seen::Oracle(self.plan.oracle), 1);
-        Told { broken: self.judge.findings(), seen }
+        Told { broken: self.judge.findings(), seen, ended: elapsed() }
     }
 }
 
