@@ -31,35 +31,39 @@ impl Desk {
     }
 
     /// A change: a process may end before it, and between the commit and its return.
-    async fn write<T>(&self, change: impl FnOnce(&mut Disk, i64) -> T + Send) -> T {
+    async fn write<T>(&self, change: impl FnOnce(&mut Disk, i64) -> T + Send) -> Result<T, LedgerError> {
         self.life.step().await;
         sleep(COMMIT).await;
         self.life.step().await;
         let told = change(&mut self.disk(), wall().as_microsecond());
         sleep(COMMIT).await;
         self.life.step().await;
-        told
+        Ok(told)
     }
 
-    async fn read<T>(&self, look: impl FnOnce(&Disk) -> T + Send) -> T {
+    async fn read<T>(&self, look: impl FnOnce(&Disk) -> T + Send) -> Result<T, LedgerError> {
         self.life.step().await;
-        look(&self.disk())
+        Ok(look(&self.disk()))
     }
 
     /// A change that is told before it is on the disk.
-    async fn tell_before<T>(&self, told: T, change: impl FnOnce(&mut Disk, i64) + Send + 'static) -> T {
+    async fn tell_before<T>(
+        &self,
+        told: T,
+        change: impl FnOnce(&mut Disk, i64) + Send + 'static,
+    ) -> Result<T, LedgerError> {
         let (disk, life) = (Arc::clone(&self.disk), Arc::clone(&self.life));
         tokio::spawn(async move {
             sleep(Duration::from_millis(50)).await;
             life.step().await;
             change(&mut disk.lock().unwrap(), wall().as_microsecond());
         });
-        told
+        Ok(told)
     }
 
-    async fn begin_as_planned(&self, intent: Intent) -> Begun {
+    async fn begin_as_planned(&self, intent: Intent) -> Result<Begun, LedgerError> {
         match self.mistake {
-            Some(Mistake::NoIntent) => Begun::After(Duration::ZERO),
+            Some(Mistake::NoIntent) => Ok(Begun::After(Duration::ZERO)),
             Some(Mistake::IntentAfterTheSend) => {
                 let change = move |disk: &mut Disk, now| disk.insert(now, &intent);
                 self.tell_before(Begun::After(Duration::ZERO), change).await
@@ -105,7 +109,7 @@ impl Ledger for Desk {
     }
 
     fn runs(&self) -> LedgerFuture<'_, Vec<Run>> {
-        Box::pin(async { Ok(self.read(|disk| vec![disk.run.clone()]).await) })
+        Box::pin(async { self.read(|disk| vec![disk.run.clone()]).await })
     }
 
     fn claim(&self, _: RunId, owner: Owner) -> LedgerFuture<'_, usize> {
@@ -117,42 +121,42 @@ impl Ledger for Desk {
                 }
                 disk.claim(now, owner)
             };
-            Ok(self.write(change).await)
+            self.write(change).await
         })
     }
 
     fn end(&self, _: RunId, owner: Owner, end: RunEnd) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { Ok(self.write(|disk, _| disk.end(owner, end)).await) })
+        Box::pin(async move { self.write(|disk, _| disk.end(owner, end)).await })
     }
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Begun> {
         self.spoil_pace(&intent.account.0, intent.account.1);
-        Box::pin(async move { Ok(self.begin_as_planned(intent).await) })
+        Box::pin(async move { self.begin_as_planned(intent).await })
     }
 
     fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
         Box::pin(async move {
             if self.mistake == Some(Mistake::ToldBeforeTheCommit) {
-                return Ok(self.tell_before((), move |disk, now| disk.settle(now, settlement)).await);
+                return self.tell_before((), move |disk, now| disk.settle(now, settlement)).await;
             }
-            Ok(self.write(|disk, now| disk.settle(now, settlement)).await)
+            self.write(|disk, now| disk.settle(now, settlement)).await
         })
     }
 
     fn request_stop(&self, _: RunId, requested: bool) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { Ok(self.write(|disk, _| disk.run.stop_requested = requested).await) })
+        Box::pin(async move { self.write(|disk, _| disk.run.stop_requested = requested).await })
     }
 
     fn stop_requested(&self, _: RunId) -> LedgerFuture<'_, bool> {
-        Box::pin(async { Ok(self.read(|disk| disk.run.stop_requested).await) })
+        Box::pin(async { self.read(|disk| disk.run.stop_requested).await })
     }
 
     fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
-        Box::pin(async move { Ok(self.write(|disk, now| disk.slow_down(now, account, wait)).await) })
+        Box::pin(async move { self.write(|disk, now| disk.slow_down(now, account, wait)).await })
     }
 
     fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Duration> {
-        Box::pin(async move { Ok(self.write(|disk, now| disk.reserve(now, account, count, rate)).await) })
+        Box::pin(async move { self.write(|disk, now| disk.reserve(now, account, count, rate)).await })
     }
 
     fn envelope_summaries(&self, _: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
@@ -161,12 +165,12 @@ impl Ledger for Desk {
             let (first, last) = rows.clone().min().zip(rows.max())?;
             Some(EnvelopeSummary { envelope: record.envelope, first, last })
         };
-        Box::pin(async move { Ok(self.read(|disk| disk.envelopes.values().filter_map(summary).collect()).await) })
+        Box::pin(async move { self.read(|disk| disk.envelopes.values().filter_map(summary).collect()).await })
     }
 
     fn envelopes(&self, _: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
         let look = |disk: &Disk| disk.envelopes.range(numbers).map(|(_, record)| record.clone()).collect();
-        Box::pin(async move { Ok(self.read(look).await) })
+        Box::pin(async move { self.read(look).await })
     }
 
     fn evidence(&self, _: RunId, _: u32) -> LedgerFuture<'_, Option<String>> {
@@ -182,26 +186,26 @@ impl Ledger for Desk {
     }
 
     fn record(&self, _: RunId, owner: Owner, events: Vec<NewEvent>) -> LedgerFuture<'_, Recorded> {
-        Box::pin(async move { Ok(self.write(|disk, now| disk.record(now, owner, events)).await) })
+        Box::pin(async move { self.write(|disk, now| disk.record(now, owner, events)).await })
     }
 
     fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Recorded> {
-        Box::pin(async move { Ok(self.write(|disk, now| disk.retry(now, owner, order)).await) })
+        Box::pin(async move { self.write(|disk, now| disk.retry(now, owner, order)).await })
     }
 
     fn events(&self, _: RunId) -> LedgerFuture<'_, Vec<Event>> {
-        Box::pin(async { Ok(self.read(|disk| disk.events.clone()).await) })
+        Box::pin(async { self.read(|disk| disk.events.clone()).await })
     }
 
     fn asked(&self, _: RunId, questions: Vec<Question>) -> LedgerFuture<'_, ()> {
         let change = |disk: &mut Disk, _| {
             disk.questions.extend(questions.into_iter().map(|question| (question.row, question)));
         };
-        Box::pin(async move { Ok(self.write(change).await) })
+        Box::pin(async move { self.write(change).await })
     }
 
     fn questions(&self, _: RunId) -> LedgerFuture<'_, Vec<Question>> {
-        Box::pin(async { Ok(self.read(|disk| disk.questions.values().cloned().collect()).await) })
+        Box::pin(async { self.read(|disk| disk.questions.values().cloned().collect()).await })
     }
 
     fn remember_host<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, String> {

@@ -5,7 +5,9 @@
 //! true is known to the platform alone; [`judge`] holds it against the ledger. A seed that fails is printed;
 //! `SIMULATION_SEED=N cargo test --lib simulation` plays it alone.
 
+mod agreement;
 mod chance;
+mod decisions;
 mod disk;
 mod judge;
 mod ledger;
@@ -84,6 +86,14 @@ fn whatever_fails_nothing_is_sent_twice_and_nothing_is_lost() {
     for what in everything.filter(|_| !seen.is_empty()) {
         let times = seen.get(&what).copied().unwrap_or(0);
         assert!(times >= 50, "{what:?} was seen {times} times only: this proves nothing of it");
+    }
+}
+
+#[test]
+fn a_seed_plays_the_same_world_again() {
+    for seed in 0..100 {
+        let (one, other) = (world(Plan::of(seed), None), world(Plan::of(seed), None));
+        assert_eq!((one.seen, one.ended), (other.seen, other.ended), "seed {seed}");
     }
 }
 

@@ -5,23 +5,23 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::chance::Chance;
 use super::disk::Disk;
 use super::judge::{Broken, Findings, Judge, phone};
 use super::ledger::Desk;
-use super::life::{Life, begin_world, wall};
+use super::life::{Life, begin_world, elapsed, wall};
 use super::line::Line;
 use super::mistake::Mistake;
-use super::plan::{Decision, Fault, Oracle, Plan};
+use super::plan::{Fault, Oracle, Plan};
 use super::platform::Platform;
 use crate::delivery::engine::send;
 use crate::delivery::errors::Errors;
-use crate::delivery::{Conditions, Doubts, Ending, Event, Feed, Inquest, Interrupt, Limits, Observer, Standing};
+use crate::delivery::{Conditions, Ending, Event, Feed, Interrupt, Limits, Observer, Standing};
 use crate::domain::{Endpoint, IdRange, MessageId, Phone, Row};
 use crate::gateway::Encoded;
-use crate::ledger::{Author, Change, Ledger, NewEvent, Owner, Progress, RetryOrder, Run, RunEnd, RunId, State};
+use crate::ledger::{Ledger, Owner, Progress, Run, RunEnd, RunId, State};
 
 /// The longest that one process may take, by the virtual clock.
 const LONGEST: Duration = Duration::from_secs(2 * 3_600);
@@ -48,15 +48,17 @@ pub(super) enum Seen {
 pub(super) struct Told {
     pub(super) broken: Findings,
     pub(super) seen: BTreeMap<Seen, u64>,
+    /// When its last process ended, by its own clock.
+    pub(super) ended: Duration,
 }
 
 /// One world.
-struct World {
-    plan: Arc<Plan>,
-    mistake: Option<Mistake>,
+pub(super) struct World {
+    pub(super) plan: Arc<Plan>,
+    pub(super) mistake: Option<Mistake>,
     disk: Arc<Mutex<Disk>>,
     platform: Arc<Platform>,
-    judge: Arc<Judge>,
+    pub(super) judge: Arc<Judge>,
     chance: Mutex<Chance>,
     seen: Mutex<BTreeMap<Seen, u64>>,
     processes: Mutex<Vec<Arc<Life>>>,
@@ -99,11 +101,11 @@ impl World {
         })
     }
 
-    fn chance<T>(&self, draw: impl FnOnce(&mut Chance) -> T) -> T {
+    pub(super) fn chance<T>(&self, draw: impl FnOnce(&mut Chance) -> T) -> T {
         draw(&mut self.chance.lock().unwrap())
     }
 
-    fn saw(&self, what: Seen, times: u64) {
+    pub(super) fn saw(&self, what: Seen, times: u64) {
         *self.seen.lock().unwrap().entry(what).or_default() += times;
     }
 
@@ -162,7 +164,7 @@ impl World {
         Arc::new(Life::new(steps, suspension))
     }
 
-    fn immortal(&self) -> Arc<Life> {
+    pub(super) fn immortal(&self) -> Arc<Life> {
         Arc::new(Life::new(None, None))
     }
 
@@ -193,7 +195,7 @@ impl World {
         }
     }
 
-    fn desk(&self, life: &Arc<Life>) -> Arc<Desk> {
+    pub(super) fn desk(&self, life: &Arc<Life>) -> Arc<Desk> {
         Arc::new(Desk { disk: Arc::clone(&self.disk), life: Arc::clone(life), mistake: self.mistake })
     }
 
@@ -239,67 +241,6 @@ impl World {
         let Some((run, standing)) = look(desk.as_ref(), false).await else { return };
         let ending = Ending { stopped: None, counts: standing.counts, parts: 0, errors: Errors::default(), lag: None };
         let _ = desk.end(RunId(1), owner, end(ending, run.progress)).await;
-    }
-
-    /// Asks about rows in doubt, and applies the campaign's rule to those that were not found.
-    async fn inquire(&self, desk: &Desk, line: &Line, owner: Owner, wanted: &[State]) {
-        let Some((run, standing)) = look(desk, false).await else { return };
-        let Ok(mut doubts) = Doubts::read(desk, &run, &standing.states, wanted).await else { return };
-        if doubts.rows.is_empty() {
-            return;
-        }
-        let account = (run.account.as_str().into(), self.plan.account_rate);
-        let inquest = Inquest { ledger: desk, gateway: line, run: &run, owner, account, clock: wall };
-        let Ok(learnt) = inquest.ask(&mut doubts, Instant::now() + Duration::from_secs(600)).await else { return };
-        self.saw(Seen::Found, learnt.found);
-        self.saw(Seen::Unresolved, learnt.unresolved);
-        let hasty = self.mistake == Some(Mistake::OneDenialIsEnough);
-        if self.plan.resend_if_not_found || hasty {
-            let denied = |answer: &str| answer.starts_with("no such message");
-            doubts.rows.retain(|doubt| {
-                doubt.not_found || (hasty && doubt.question.as_ref().is_some_and(|asked| denied(&asked.answer)))
-            });
-            self.saw(Seen::ResentByRule, doubts.rows.len() as u64);
-            let by = Author::Policy("on_in_doubt: resend_if_not_found".into());
-            let again = Change::SendAgain { by, why: None };
-            let events = doubts.rows.iter().map(|doubt| event(doubt.row, doubt.envelope, &again)).collect();
-            let _ = desk.record(run.key, owner, events).await;
-        }
-    }
-
-    /// What a person decides in the end about rows in doubt and rows that were refused.
-    async fn decide(&self) {
-        let desk = self.desk(&self.immortal());
-        let owner = self.owner();
-        let _ = desk.claim(RunId(1), owner).await;
-        let Some((run, standing)) = look(desk.as_ref(), false).await else { return };
-        let wanted = [State::InDoubt, State::Unresolved];
-        let Ok(doubts) = Doubts::read(desk.as_ref(), &run, &standing.states, &wanted).await else { return };
-        let rows: Vec<(Row, u32)> = doubts.rows.iter().map(|doubt| (doubt.row, doubt.envelope)).collect();
-        let (by, why) = (Author::Person("olena".into()), None);
-        let (change, more, seen) = match self.plan.decision {
-            Decision::AssumeSent => (Change::AssumedSent { by: by.clone(), why }, 0, Seen::CountedAsSent),
-            Decision::NotSent => (Change::NotSent { by: by.clone(), why }, 0, Seen::CountedAsNotSent),
-            Decision::NotSentThenRetry => (Change::NotSent { by: by.clone(), why }, 1, Seen::CountedAsNotSent),
-            Decision::SendAgain => (Change::SendAgain { by: by.clone(), why }, 1, Seen::SentAgain),
-        };
-        if self.plan.decision != Decision::AssumeSent {
-            rows.iter().for_each(|(row, _)| self.judge.accepted(*row, more));
-        }
-        self.saw(seen, rows.len() as u64);
-        let events = rows.iter().map(|(row, envelope)| event(*row, *envelope, &change)).collect();
-        let _ = desk.record(run.key, owner, events).await;
-        let mut again = if self.plan.decision == Decision::NotSentThenRetry { rows } else { Vec::new() };
-        if self.plan.retry_rejected {
-            let refused = [State::Rejected, State::Failed];
-            let Ok(refused) = Doubts::read(desk.as_ref(), &run, &standing.states, &refused).await else { return };
-            again.extend(refused.rows.iter().map(|doubt| (doubt.row, doubt.envelope)));
-        }
-        if !again.is_empty() {
-            self.saw(Seen::Retried, again.len() as u64);
-            let random = self.chance(Chance::bits);
-            let _ = desk.retry(owner, RetryOrder { run: run.key, rows: again, by, random }).await;
-        }
     }
 
     /// The operations that are still to be sent, as the feed brings them.
@@ -357,7 +298,7 @@ impl World {
         })
     }
 
-    fn owner(&self) -> Owner {
+    pub(super) fn owner(&self) -> Owner {
         Owner(self.chance(|chance| chance.bits() as i64 | 1))
     }
 
@@ -392,19 +333,15 @@ impl World {
         let mut seen = self.seen.lock().unwrap().clone();
         seen.extend(self.platform.fired().into_iter().map(|(fault, times)| (Seen::Fault(fault), times)));
         seen.insert(Seen::Oracle(self.plan.oracle), 1);
-        Told { broken: self.judge.findings(), seen }
+        Told { broken: self.judge.findings(), seen, ended: elapsed() }
     }
 }
 
 /// The run and where it stands; nothing if the ledger failed.
-async fn look(desk: &Desk, owned: bool) -> Option<(Run, Standing)> {
+pub(super) async fn look(desk: &Desk, owned: bool) -> Option<(Run, Standing)> {
     let run = desk.runs().await.ok()?.pop()?;
     let standing = Standing::read(desk, &run, owned).await.ok()?;
     Some((run, standing))
-}
-
-fn event(row: Row, envelope: u32, change: &Change) -> NewEvent {
-    NewEvent { row, envelope, change: change.clone() }
 }
 
 /// An operation; its hash is as good as one that is slower to compute.
