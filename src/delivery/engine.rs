@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -38,7 +39,8 @@ pub async fn send(
         run: conditions.run,
         owner: conditions.owner,
         account: conditions.account.clone(),
-        gate: Gate::new(conditions.rate, largest),
+        gate: Gate::new(conditions.rate),
+        last_envelope: AtomicU32::new(conditions.last_envelope),
         timeout: conditions.timeout,
         watch: Watch::new(conditions.timeout),
     };
@@ -46,7 +48,6 @@ pub async fn send(
         route: Arc::new(route),
         breaker: Breaker::new(conditions.limits.clone()),
         ramp: Ramp::new(largest),
-        number: conditions.last_envelope,
         ready: VecDeque::new(),
         again: VecDeque::new(),
         flying: JoinSet::new(),
@@ -72,7 +73,7 @@ pub async fn send(
     }
 }
 
-/// Operations that go out again together.
+/// Operations that go out again together; never none.
 pub(super) struct Parcel {
     pub(super) operations: Vec<Encoded>,
     /// Whether it is a part of an envelope that one of its operations spoilt.
@@ -81,7 +82,6 @@ pub(super) struct Parcel {
 
 /// An envelope that came back, and what came with it.
 struct Landed {
-    number: u32,
     envelope: Envelope,
     piece: bool,
     sent: Result<Sent, LedgerError>,
@@ -115,8 +115,6 @@ pub(super) struct Conductor {
     pub(super) observer: Observer,
     pub(super) breaker: Breaker,
     pub(super) ramp: Ramp,
-    /// The number of the last envelope.
-    pub(super) number: u32,
     /// Rendered operations in the order of the file; nothing more comes when there is no feed.
     pub(super) feed: Option<Feed>,
     pub(super) ready: VecDeque<Encoded>,
@@ -183,14 +181,13 @@ impl Conductor {
         while self.may_take_off() {
             let Some(Parcel { operations, piece }) = self.cut() else { return };
             let Some(envelope) = Envelope::new(self.conditions.kind, operations) else { return };
-            self.number += 1;
-            let (number, route) = (self.number, Arc::clone(&self.route));
+            let route = Arc::clone(&self.route);
             self.counts.shift(State::Planned, State::Sending, envelope.operations().len() as u64);
             let mut recalls = route.recalls.clone();
             recalls.mark_unchanged();
             self.flying.spawn(async move {
-                let sent = route.send(number, &envelope, recalls).await;
-                Landed { number, envelope, piece, sent }
+                let sent = route.send(&envelope, recalls).await;
+                Landed { envelope, piece, sent }
             });
         }
     }
@@ -239,25 +236,28 @@ impl Conductor {
     }
 
     fn landed(&mut self, landed: Result<Landed, tokio::task::JoinError>) {
-        let Ok(Landed { number, envelope, piece, sent }) = landed else {
+        let Ok(Landed { envelope, piece, sent }) = landed else {
             return self.halt(Stop::new(StopKind::Internal, "a task of the engine ended early; this is a bug"));
         };
-        self.route.watch.leaves(number);
         let count = envelope.operations().len() as u64;
         match sent {
-            Ok(Sent::Replied(reply)) => {
+            Ok(Sent::Replied(number, reply)) => {
                 let canary = self.ramp.is_canary() && !piece;
                 if let Some(stop) = self.breaker.observe(&without_numbers(&envelope, &reply), canary) {
                     self.halt(stop);
                 }
                 self.settle(Settled { number, envelope, piece, reply, held_back: false, recorded: Ok(()) });
             }
-            Ok(Sent::HeldBack(reply)) => {
+            Ok(Sent::HeldBack(number, reply)) => {
                 self.settle(Settled { number, envelope, piece, reply, held_back: true, recorded: Ok(()) });
+            }
+            Ok(Sent::Recalled) => {
+                self.counts.shift(State::Sending, State::Planned, count);
+                self.put_back(envelope.into_operations(), piece);
             }
             Ok(Sent::Refused(refusal)) => {
                 self.counts.shift(State::Sending, State::Planned, count);
-                self.again.push_front(Parcel { operations: envelope.into_operations(), piece });
+                self.put_back(envelope.into_operations(), piece);
                 self.halt(match refusal {
                     Begun::NotOwner => Stop::new(StopKind::NotOwner, "another process took the run"),
                     Begun::StopRequested | Begun::After(_) => Stop::new(StopKind::Halted, "asked to stop"),
@@ -272,6 +272,7 @@ impl Conductor {
 
     /// Has an outcome recorded.
     fn settle(&mut self, mut settled: Settled) {
+        self.route.watch.leaves(settled.number);
         let route = Arc::clone(&self.route);
         self.settling.spawn(async move {
             settled.recorded = route.settle(settled.number, &settled.reply).await;

@@ -96,11 +96,16 @@ impl Conductor {
             .collect();
         if split && operations.len() > 1 {
             let second = operations.split_off(operations.len() / 2);
-            self.again.push_front(Parcel { operations: second, piece: true });
+            self.put_back(second, true);
         }
-        if !operations.is_empty() {
-            self.again.push_front(Parcel { operations, piece: piece || split });
-        }
+        self.put_back(operations, piece || split);
+    }
+
+    /// Keeps operations that were not sent for the next envelopes, in the order of the file.
+    pub(super) fn put_back(&mut self, operations: Vec<Encoded>, piece: bool) {
+        let Some(first) = operations.first().map(|operation| operation.row) else { return };
+        let place = self.again.partition_point(|parcel| parcel.operations.first().is_some_and(|one| one.row < first));
+        self.again.insert(place, Parcel { operations, piece });
     }
 
     /// Asks what became of queued messages; those that were refused after all are recorded as such.

@@ -1,9 +1,10 @@
-//! Sending one operation that a person waits for: intent, gate, request, settlement.
+//! Sending one operation that a person waits for: intent, slot, request, settlement.
 //!
 //! It makes the same promise as the engine: an intent is on the disk before the first byte, an
 //! outcome after the answer, and doubt is never sent again. It has no list, no ramp and no breaker.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -67,7 +68,8 @@ pub async fn send_once(
         run: once.run,
         owner: once.owner,
         account: once.account,
-        gate: Gate::new(None, 1),
+        gate: Gate::new(None),
+        last_envelope: AtomicU32::new(0),
         timeout: once.timeout,
         watch: Watch::new(once.timeout),
     };
@@ -95,12 +97,16 @@ enum Attempt {
 
 impl Attempts {
     async fn run(mut self, deadline: Instant) -> Result<Single, LedgerError> {
-        let mut number = 0;
         loop {
-            number += 1;
-            let reply = match self.attempt(number).await? {
-                Attempt::Ended(Sent::Replied(reply) | Sent::HeldBack(reply)) => reply,
-                Attempt::Ended(Sent::Refused(refusal)) => return Ok(refused(refusal)),
+            let (number, reply) = match self.attempt().await? {
+                Attempt::Ended(Sent::Replied(number, reply) | Sent::HeldBack(number, reply)) => (number, reply),
+                Attempt::Ended(Sent::Recalled) => return Ok(unsent(self.stop.unwrap_or_else(asked_to_stop))),
+                Attempt::Ended(Sent::Refused(Begun::NotOwner)) => {
+                    return Ok(unsent(Stop::new(StopKind::NotOwner, "another process took the run")));
+                }
+                Attempt::Ended(Sent::Refused(Begun::StopRequested | Begun::After(_))) => {
+                    return Ok(unsent(asked_to_stop()));
+                }
                 Attempt::Left(signal) => {
                     let stop = Stop::new(StopKind::Interrupted(signal), "interrupted twice");
                     return Ok(Single { verdict: None, stopped: Some(stop) });
@@ -117,8 +123,8 @@ impl Attempts {
     }
 
     /// Sends once. A first signal holds it back while it waits for its turn, and else waits for the answer.
-    async fn attempt(&mut self, number: u32) -> Result<Attempt, LedgerError> {
-        let sending = self.route.send(number, &self.envelope, self.route.recalls.clone());
+    async fn attempt(&mut self) -> Result<Attempt, LedgerError> {
+        let sending = self.route.send(&self.envelope, self.route.recalls.clone());
         tokio::pin!(sending);
         let silence = sleep(SILENCE);
         tokio::pin!(silence);
@@ -184,11 +190,11 @@ impl Attempts {
     }
 }
 
+fn asked_to_stop() -> Stop {
+    Stop::new(StopKind::Halted, "asked to stop")
+}
+
 /// No intent was recorded, so nothing was sent.
-fn refused(refusal: Begun) -> Single {
-    let stop = match refusal {
-        Begun::NotOwner => Stop::new(StopKind::NotOwner, "another process took the run"),
-        Begun::StopRequested | Begun::After(_) => Stop::new(StopKind::Halted, "asked to stop"),
-    };
+fn unsent(stop: Stop) -> Single {
     Single { verdict: Some(Verdict::NotSent { reason: stop.reason.as_str().into() }), stopped: Some(stop) }
 }

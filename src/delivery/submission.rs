@@ -1,6 +1,7 @@
-//! One envelope on its way: intent, both gates, the request; and its settlement.
+//! One envelope on its way: its turn, the intent, the account's slot, the request; and its settlement.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -25,6 +26,8 @@ pub(super) struct Route {
     pub(super) account: (Arc<str>, Option<f64>),
     pub(super) gate: Gate,
     pub(super) timeout: Duration,
+    /// The number of the last envelope that was begun.
+    pub(super) last_envelope: AtomicU32,
     /// Changes when the envelopes that wait at a gate are called back.
     pub(super) recalls: watch::Receiver<u64>,
     pub(super) watch: Watch,
@@ -32,25 +35,32 @@ pub(super) struct Route {
 
 /// How an envelope's way to the gateway ended.
 pub(super) enum Sent {
-    /// It was sent, and this came back.
-    Replied(Reply),
+    /// It was sent under this number, and this came back.
+    Replied(u32, Reply),
     /// It was called back before its first byte left; the reply says so of each operation.
-    HeldBack(Reply),
+    HeldBack(u32, Reply),
+    /// It was called back before its intent, so nothing is to be recorded.
+    Recalled,
     /// No intent was recorded, so nothing was sent.
     Refused(Begun),
 }
 
 impl Route {
-    /// Records the intent, waits for the gates, sends.
+    /// Waits for the envelope's turn, records the intent, waits for the account's slot, sends.
     ///
     /// # Errors
     /// When the intent cannot be recorded; nothing was sent then.
     pub(super) async fn send(
         &self,
-        number: u32,
         envelope: &Envelope,
         mut recalls: watch::Receiver<u64>,
     ) -> Result<Sent, LedgerError> {
+        let turn = tokio::select! {
+            biased;
+            _ = recalls.changed() => return Ok(Sent::Recalled),
+            turn = self.gate.turn(envelope.operations().len()) => turn,
+        };
+        let number = self.last_envelope.fetch_add(1, Ordering::Relaxed) + 1;
         let rows = envelope
             .operations()
             .iter()
@@ -59,30 +69,26 @@ impl Route {
         let account = self.account.clone();
         let intent = Intent { run: self.run, envelope: number, owner: self.owner, account, rows };
         self.watch.enters(number, Step::Intent);
-        match self.ledger.begin(intent).await? {
-            Begun::After(wait) => {
-                failpoint::pass("intent.kept");
-                self.watch.enters(number, Step::Turn);
-                tokio::select! {
-                    biased;
-                    _ = recalls.changed() => return Ok(Sent::HeldBack(held_back(envelope))),
-                    () = self.pass_gates(wait, envelope) => {}
-                }
+        let begun = self.ledger.begin(intent).await;
+        let Ok(Begun::After(wait)) = begun else {
+            self.watch.leaves(number);
+            return begun.map(Sent::Refused);
+        };
+        failpoint::pass("intent.kept");
+        if !wait.is_zero() {
+            self.watch.enters(number, Step::Slot);
+            tokio::select! {
+                biased;
+                _ = recalls.changed() => return Ok(Sent::HeldBack(number, held_back(envelope))),
+                () = tokio::time::sleep(wait) => {}
             }
-            refused => return Ok(Sent::Refused(refused)),
         }
         failpoint::pass("envelope.leaves");
         self.watch.enters(number, Step::Answer);
+        turn.leaves();
         let reply = tokio::time::timeout(self.timeout + GRACE, self.gateway.submit(envelope)).await;
         failpoint::pass("answer.came");
-        Ok(Sent::Replied(reply.unwrap_or_else(|_| self.silence(envelope))))
-    }
-
-    async fn pass_gates(&self, wait: Duration, envelope: &Envelope) {
-        if !wait.is_zero() {
-            tokio::time::sleep(wait).await;
-        }
-        self.gate.pass(envelope.operations().len()).await;
+        Ok(Sent::Replied(number, reply.unwrap_or_else(|_| self.silence(envelope))))
     }
 
     /// Records what became of the envelope.

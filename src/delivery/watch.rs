@@ -18,8 +18,8 @@ const LEAST: Duration = Duration::from_secs(90);
 pub(super) enum Step {
     /// Its intent is being recorded.
     Intent,
-    /// It waits at a gate; the pace decides how long, which may be any time.
-    Turn,
+    /// It waits for its slot in the account's pace, which may take any time.
+    Slot,
     /// It is on its way, and the answer has not come.
     Answer,
     /// What became of it is being recorded.
@@ -62,7 +62,7 @@ impl Watch {
     /// The moment from which on the first of them is overdue; one that is not in flight yet is not overdue earlier.
     fn first_due(&self) -> Instant {
         let steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
-        let bounded = steps.values().filter(|(step, _)| *step != Step::Turn);
+        let bounded = steps.values().filter(|(step, _)| *step != Step::Slot);
         bounded.map(|(_, since)| *since).min().unwrap_or_else(Instant::now) + self.patience
     }
 
@@ -80,7 +80,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Step::Intent => "waits to be recorded before it is sent",
-            Step::Turn => "waits for its turn",
+            Step::Slot => "waits for the account's pace",
             Step::Answer => "waits for its answer",
             Step::Outcome => "waits for its outcome to be recorded",
         })
@@ -112,10 +112,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_moves_on_what_is_through_and_what_waits_for_its_turn_is_never_overdue() {
+    async fn what_moves_on_what_is_through_and_what_waits_for_the_pace_is_never_overdue() {
         let watch = Watch::new(Duration::from_secs(30));
         watch.enters(1, Step::Intent);
-        watch.enters(1, Step::Turn);
+        watch.enters(1, Step::Slot);
         watch.enters(2, Step::Outcome);
         watch.leaves(2);
         assert_eq!(overdue(&watch).await, None);

@@ -16,7 +16,7 @@ mod state;
 pub use error::LedgerError;
 pub use event::{Author, Change, Event, NewEvent, Question, RetryOrder};
 pub use left_out::LeftOut;
-pub use pace::{AccountPace, Reservation};
+pub use pace::{AccountPace, Reservation, halved, recovered};
 pub use record::{
     Begun, EnvelopeRecord, EnvelopeSummary, Intent, NewRun, Owner, Progress, Recorded, Run, RunEnd, RunId, SentRow,
     Settlement,

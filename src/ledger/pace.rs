@@ -2,6 +2,8 @@
 //!
 //! Times are microseconds of the wall clock, because they are shared and survive a restart.
 
+use std::time::Duration;
+
 /// Microseconds in a second.
 const SECOND: i64 = 1_000_000;
 /// A stored time further in the future than this is a clock that went back, not a queue.
@@ -53,17 +55,17 @@ impl AccountPace {
     pub fn slowed(self, now: i64, wait: Option<i64>) -> Self {
         let pace = self.clamped(now, 0);
         Self {
-            share: (pace.share_at(now) / 2.0).max(SLOWEST),
+            share: halved(pace.share_at(now)),
             slowed_at: now,
             not_before: pace.not_before.max(now + wait.unwrap_or(SECOND)),
             ..pace
         }
     }
 
-    /// The share of the allowance at `now`: a tenth of the allowance comes back each minute.
+    /// The share of the allowance at `now`.
     fn share_at(self, now: i64) -> f64 {
-        let minutes = (now - self.slowed_at).max(0) as f64 / (60 * SECOND) as f64;
-        (self.share + minutes / 10.0).min(1.0)
+        let since = u64::try_from(now - self.slowed_at).unwrap_or(0);
+        recovered(self.share, Duration::from_micros(since))
     }
 
     /// Undoes what a clock that went back left behind; a slow rate has a longer queue of its own.
@@ -75,6 +77,18 @@ impl AccountPace {
             ..self
         }
     }
+}
+
+/// The share of a rate that is left after the gateway asked to slow down.
+#[must_use]
+pub fn halved(share: f64) -> f64 {
+    (share / 2.0).max(SLOWEST)
+}
+
+/// What a share of a rate has become after a time: a tenth of the rate comes back each minute.
+#[must_use]
+pub fn recovered(share: f64, after: Duration) -> f64 {
+    (share + after.as_secs_f64() / 600.0).min(1.0)
 }
 
 fn spacing(count: u32, rate: f64) -> i64 {

@@ -68,20 +68,40 @@ fn a_second_signal_ends_at_once_and_what_was_in_flight_stays_in_doubt() {
 
 #[test]
 fn a_second_signal_leaves_no_doubt_about_envelopes_that_never_left_a_gate() {
-    let gateway = Gateway::accepting();
-    let sale = campaign().through(&gateway).delivery("rate: 1/min").write();
+    let gateway = Gateway::answering([Answer::status_with(429, &["Retry-After: 600"])]);
+    let sale = campaign().through(&gateway).profile("trust_status: [429]").write();
+    let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("the campaign");
+    sale.write("other.yaml", &text.replace("name: sale", "name: other"));
+    let mut other = Process::start(sale.command(&["run", "other.yaml"]));
+    until("the gateway holds up the account", || other.stderr().contains("waiting"));
+    other.signal("INT");
+    other.finish().exits(130);
     let mut run = sale.start(&[]);
     until("an intent waits at the gate", || sale.campaign(&["status", "sale"]).stdout.contains("1 sending"));
     run.signal("INT");
     run.signal("TERM");
     let ended = run.finish_within(Duration::from_secs(1));
     assert!(matches!(ended.code(), Some(130 | 143)), "{}", ended.told());
-    assert!(gateway.requests().is_empty());
+    assert_eq!(gateway.requests().len(), 1, "the other campaign's");
     let status = sale.campaign(&["status", "sale"]);
     assert!(status.stdout.contains("3 planned") && !status.stdout.contains("in doubt"), "{}", status.told());
-    sale.replace("sale.yaml", "rate: 1/min", "rate: 100000/s");
-    sale.run(&[]).exits(0);
-    assert_eq!(gateway.phones(), [phone(2), phone(3), phone(4)]);
+}
+
+#[test]
+fn a_crash_leaves_no_doubt_about_envelopes_that_wait_for_the_pace() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+    let sale = campaign().to(8).through(&gateway).batches_of(1).delivery("rate: 2/s").delivery("in_flight: 4").write();
+    let mut run = sale.start(&[]);
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    run.signal("KILL");
+    run.finish();
+    gateway.release();
+    sale.replace("sale.yaml", "rate: 2/s", "rate: 100000/s");
+    sale.run(&[]).exits(4);
+    let mut sent = gateway.phones();
+    sent.sort_unstable();
+    assert_eq!(sent, (2..10).map(phone).collect::<Vec<_>>());
+    assert_eq!(sale.results().counts(), [("accepted".to_owned(), 7), ("in_doubt".to_owned(), 1)].into());
 }
 
 #[test]

@@ -317,8 +317,8 @@ impl World {
         let processes = self.processes.lock().unwrap();
         let plan = &self.plan;
         let largest = |rate: f64| plan.batch.min((rate as usize).max(1)) as f64;
-        // What waited at the gates while its process was suspended goes out at once after that.
-        let held = |life: &Arc<Life>| if life.was_suspended() { plan.in_flight as f64 } else { 0.0 };
+        // A process that is suspended may have had an envelope between its gate and the socket.
+        let held = |life: &Arc<Life>| if life.was_suspended() { 1.0 } else { 0.0 };
         let largest = largest(plan.rate.unwrap_or(f64::INFINITY));
         let spare: Vec<f64> = processes.iter().map(|life| (1.0 + held(life)) * largest).collect();
         if let Some(rate) = plan.account_rate {
