@@ -13,7 +13,7 @@ use crate::gateway::StatusAnswer;
 use crate::ledger::{Change, Question};
 
 /// The most questions about one row.
-pub const MOST_QUESTIONS: u32 = 20;
+const MOST_QUESTIONS: u32 = 20;
 /// How long after the sending a row is asked about.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// How many denials, each after its own wait, make a row `not found`.
@@ -34,11 +34,13 @@ pub struct Doubt {
     pub question: Option<Question>,
     /// Whether it is labelled as not found already.
     pub not_found: bool,
+    /// Whether it is unresolved already; only proof changes that.
+    pub unresolved: bool,
 }
 
 /// What the answers about a probe and a message that was surely taken say of all the others beside them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub(super) enum Sight {
     /// It knows what was taken and denies what was never sent: its word counts.
     Sees,
     /// It denies what was never sent, and nothing that was taken is there to compare: only what it knows counts.
@@ -50,7 +52,7 @@ pub enum Sight {
 impl Sight {
     /// What the two answers show; `reference` is about a message that was surely taken, if there is one.
     #[must_use]
-    pub fn of(probe: &StatusAnswer, reference: Option<&StatusAnswer>) -> Self {
+    pub(super) fn of(probe: &StatusAnswer, reference: Option<&StatusAnswer>) -> Self {
         match (probe, reference) {
             (StatusAnswer::Denied(_), Some(StatusAnswer::Known { .. })) => Sight::Sees,
             (StatusAnswer::Denied(_), None | Some(StatusAnswer::Unclear(_))) => Sight::KnowsOnly,
@@ -74,7 +76,7 @@ pub fn patience(endpoint: Endpoint, lag: Option<Duration>) -> Duration {
 
 /// What one answer comes to: the question as it is kept, and what was learnt, if something was.
 #[must_use]
-pub fn conclude(
+pub(super) fn conclude(
     doubt: &Doubt,
     (sight, answer): (Sight, &StatusAnswer),
     patience: Duration,
@@ -97,7 +99,9 @@ pub fn conclude(
             question.negative_at = Some(now);
         }
     }
-    let change = if question.negatives >= DENIALS && !doubt.not_found {
+    let change = if doubt.unresolved {
+        None
+    } else if question.negatives >= DENIALS && !doubt.not_found {
         Some(Change::NotFound { asked: question.asked })
     } else if question.asked >= MOST_QUESTIONS || elapsed(doubt.since, now) >= LONGEST {
         Some(Change::Unresolved { asked: question.asked })
@@ -151,7 +155,15 @@ mod tests {
 
     fn doubt() -> Doubt {
         let (row, id) = (Row::new(7), MessageId::new(7).unwrap());
-        Doubt { row, id, envelope: 3, since: Timestamp::UNIX_EPOCH, question: None, not_found: false }
+        Doubt {
+            row,
+            id,
+            envelope: 3,
+            since: Timestamp::UNIX_EPOCH,
+            question: None,
+            not_found: false,
+            unresolved: false,
+        }
     }
 
     fn at(seconds: i64) -> Timestamp {
@@ -165,6 +177,7 @@ mod tests {
             let (question, change) = conclude(&doubt, (sight, answer), PATIENCE, at(*second));
             doubt.question = Some(question);
             doubt.not_found |= matches!(change, Some(Change::NotFound { .. }));
+            doubt.unresolved |= matches!(change, Some(Change::Unresolved { .. }));
             learnt.push(change);
         }
         (doubt, learnt)
@@ -213,11 +226,15 @@ mod tests {
 
     #[test]
     fn after_twenty_questions_or_a_day_a_row_is_unresolved() {
-        let answers: Vec<_> = (1..=20).map(|second| (second, unclear())).collect();
+        let answers: Vec<_> = (1..=21).map(|second| (second, unclear())).collect();
         let (_, learnt) = ask(doubt(), Sight::Blind, &answers);
-        assert_eq!(learnt[18..], [None, Some(Change::Unresolved { asked: 20 })]);
+        assert_eq!(learnt[18..], [None, Some(Change::Unresolved { asked: 20 }), None], "labelled once");
         let (_, learnt) = ask(doubt(), Sight::Sees, &[(86_399, unclear()), (86_400, unclear())]);
         assert_eq!(learnt, [None, Some(Change::Unresolved { asked: 2 })]);
+        let late: Vec<_> = [86_400, 90_000, 90_060, 90_120, 90_180].map(|second| (second, denied())).into();
+        let (_, learnt) = ask(doubt(), Sight::Sees, &[&late[..], &[(90_240, known())]].concat());
+        let found = Change::Found { status: "DELIVERED".into(), msg_id: Some(MsgId::Number(5)) };
+        assert_eq!(learnt[1..], [None, None, None, None, Some(found)], "only proof changes it");
     }
 
     #[test]

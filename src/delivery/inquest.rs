@@ -108,7 +108,8 @@ impl Doubts {
             let id = run.id(row, events.order(row, envelope))?;
             // What was said of an attempt before says nothing of this one.
             let question = questions.remove(&row).filter(|question| question.first_at >= since);
-            Some(Doubt { row, id, envelope, since, question, not_found })
+            let unresolved = states.get(row) == Some(State::Unresolved);
+            Some(Doubt { row, id, envelope, since, question, not_found, unresolved })
         };
         let mut rows: Vec<Doubt> = rows.into_iter().filter_map(doubt).collect();
         rows.sort_by_key(|doubt| doubt.row);

@@ -29,7 +29,7 @@ mod watch;
 
 pub use breaker::Limits;
 pub use conditions::{Conditions, Ending};
-pub use doubt::{Doubt, MOST_QUESTIONS, Sight, conclude, patience};
+pub use doubt::{Doubt, patience};
 pub use engine::send;
 pub use errors::Errors;
 pub use event::{Event, Observer};

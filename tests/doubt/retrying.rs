@@ -54,6 +54,14 @@ fn where_nothing_was_refused_there_is_nothing_to_retry() {
 }
 
 #[test]
+fn a_retry_whose_answer_is_lost_asks_once_where_nobody_wants_to_wait() {
+    let (gateway, sale) = refused_then(vec![Answer::CloseRead]);
+    sale.campaign(&["retry", "sale", "--no-wait"]).exits(4).says("1 in doubt");
+    let questions = gateway.requests().iter().filter(|request| request.operations()[0]["type"] == "status").count();
+    assert_eq!(questions, 1);
+}
+
+#[test]
 fn who_is_refused_once_more_may_be_retried_once_more() {
     let refuse_all = || Answer::items(|operation| rejected(operation, "No route"));
     let (gateway, sale) = refused_then(vec![refuse_all()]);

@@ -14,6 +14,7 @@ pub(in crate::cli) async fn retry(context: &Context, args: RetryArgs) -> Result<
         Failure::storage(format!("the frozen copies in `{}` cannot be read: {error}", folder.path().display()))
     })?;
     let file = frozen.campaign_file;
-    let run_args = RunArgs { yes: args.yes, gateway: Some(found.gateway.clone()), ..RunArgs::of(file) };
+    let gateway = Some(found.gateway.clone());
+    let run_args = RunArgs { yes: args.yes, no_wait: args.no_wait, gateway, ..RunArgs::of(file) };
     run::again(context, run_args, found.key, args.error).await
 }
