@@ -50,9 +50,7 @@ impl Source<'_> {
     pub(super) async fn write(&self, state: &Path, path: Option<&Path>) -> Result<(), Failure> {
         let run = self.run;
         let folder = RunFolder::of(state, &run.name());
-        let frozen = folder.frozen().map_err(|error| {
-            Failure::storage(format!("the frozen copies in `{}` cannot be read: {error}", folder.path().display()))
-        })?;
+        let frozen = runs::frozen(&folder)?;
         let left_out = self.ledger.left_out(run.key).await?;
         let (recipients, name) = (folder.recipients(), run.name());
         let listing = Listing {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::context::Context;
 use super::exit::{self, Failure};
-use crate::delivery::{RunLock, Standing};
+use crate::delivery::{Frozen, RunFolder, RunLock, Standing};
 use crate::ledger::{Ledger, Progress, Run, State};
 use crate::manifest::{Profile, load_campaign};
 
@@ -47,6 +47,13 @@ fn campaign_name(name: &str) -> String {
 pub(super) fn is_owned(context: &Context, run: &Run) -> Result<bool, Failure> {
     let held = RunLock::is_held(&context.state()?, &run.campaign, &run.gateway);
     Ok(held && run.owner.is_some() && run.progress == Progress::Open)
+}
+
+/// What a run froze.
+pub(super) fn frozen(folder: &RunFolder) -> Result<Frozen, Failure> {
+    folder.frozen().map_err(|error| {
+        Failure::storage(format!("the frozen copies in `{}` cannot be read: {error}", folder.path().display()))
+    })
 }
 
 /// Where a run stands now.

@@ -140,15 +140,14 @@ pub async fn write_results(
     listing: &Listing<'_>,
     mut fates: Fates<'_>,
 ) -> Result<(), ResultsError> {
-    let region = listing.brief.region.as_deref().and_then(|region| region.parse().ok());
-    let mut reader = open(listing, region)?;
+    let mut reader = open_list(listing.recipients, listing.brief)?;
     let form = Arc::new(Form {
         kind: listing.kind,
         run: listing.run.to_owned(),
         ids: listing.ids,
         orders: listing.orders.to_vec(),
         states: listing.states.to_vec(),
-        region,
+        region: region_of(listing.brief),
         phone_column: reader.header().phone(),
         owned: matches!(fates, Fates::Ledger { owned: true, .. }),
         finished: listing.finished,
@@ -188,11 +187,20 @@ async fn write_next(out: &mut impl Write, formatting: &mut VecDeque<JoinHandle<V
     out.write_all(&lines).map_err(write_error)
 }
 
-fn open(listing: &Listing<'_>, region: Option<Region>) -> Result<Reader<BufReader<File>>, ResultsError> {
-    let file = File::open(listing.recipients)
-        .map_err(|error| ResultsError::Recipients(format!("{}: {error}", listing.recipients.display())))?;
-    let settings = Settings { columns: listing.brief.columns.clone(), region };
-    Reader::open(BufReader::with_capacity(1 << 16, file), listing.recipients, &settings).map_err(damaged)
+/// Opens the frozen recipients of a run with that brief.
+///
+/// # Errors
+/// When the file cannot be read, or is no list with the brief's columns.
+pub fn open_list(list: &Path, brief: &Brief) -> Result<Reader<BufReader<File>>, ResultsError> {
+    let file = File::open(list).map_err(|error| ResultsError::Recipients(format!("{}: {error}", list.display())))?;
+    let settings = Settings { columns: brief.columns.clone(), region: region_of(brief) };
+    Reader::open(BufReader::with_capacity(1 << 16, file), list, &settings).map_err(damaged)
+}
+
+/// The country whose numbers may stand in the list without its code.
+#[must_use]
+pub fn region_of(brief: &Brief) -> Option<Region> {
+    brief.region.as_deref().and_then(|region| region.parse().ok())
 }
 
 fn damaged(findings: Vec<Finding>) -> ResultsError {

@@ -10,9 +10,7 @@ pub(in crate::cli) async fn retry(context: &Context, args: RetryArgs) -> Result<
     let ledger = context.existing_ledger().await?;
     let found = runs::find(ledger.as_deref(), &args.run).await?;
     let folder = RunFolder::of(&context.state()?, &found.name());
-    let frozen = folder.frozen().map_err(|error| {
-        Failure::storage(format!("the frozen copies in `{}` cannot be read: {error}", folder.path().display()))
-    })?;
+    let frozen = runs::frozen(&folder)?;
     let file = frozen.campaign_file;
     let gateway = Some(found.gateway.clone());
     let run_args = RunArgs { yes: args.yes, no_wait: args.no_wait, gateway, ..RunArgs::of(file) };

@@ -3,14 +3,15 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::audience::parse;
+use super::listed::{Whom, listed, number};
 use crate::cli::args::ShowArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
 use crate::cli::runs;
-use crate::delivery::Standing;
+use crate::delivery::{RunFolder, Standing};
 use crate::domain::{Phone, Row};
 use crate::ledger::{Change, EnvelopeRecord, Ledger, Outcome, Question, RowEvents, Run, State};
+use crate::manifest::Brief;
 use crate::report::plural;
 
 /// Envelopes that are read at once.
@@ -30,11 +31,15 @@ pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8
     let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
     let owned = runs::is_owned(context, &run)?;
     let standing = runs::standing(ledger.as_ref(), &run, owned).await?;
-    let phone = args.to.as_deref().map(number).transpose()?;
-    let attempts = attempts(ledger.as_ref(), &run, (args.row, phone)).await?;
-    let row = row(&run, &standing, (args.row, phone), &attempts)?;
-    let attempts: Vec<EnvelopeRecord> =
-        attempts.into_iter().filter(|envelope| envelope.rows.iter().any(|sent| sent.row == row)).collect();
+    let folder = RunFolder::of(&context.state()?, &run.name());
+    let brief = runs::frozen(&folder)?.brief;
+    let whom = whom(&run, &args, &brief)?;
+    let recipients = listed(&folder.recipients(), &brief, whom)?;
+    // A number that is there more than once was sent to in one of its rows.
+    let sent_to = recipients.iter().find(|one| standing.states.get(one.row).is_some());
+    let recipient = *sent_to.or(recipients.first()).ok_or_else(|| nobody(&run, whom))?;
+    let row = recipient.row;
+    let attempts = attempts(ledger.as_ref(), &run, row).await?;
     let question = ledger.questions(run.key).await?.into_iter().find(|question| question.row == row);
     let events = standing.states.events();
     let mut history = Vec::new();
@@ -48,59 +53,43 @@ pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8
     }));
     history.sort_by_key(|happening| happening.at);
     let state = state(&run, &standing, row, owned);
-    let last = attempts.last().and_then(|envelope| envelope.rows.iter().find(|sent| sent.row == row));
-    let told = Told { run: &run, row, state, phone: last.map(|sent| sent.phone), question: question.as_ref() };
+    let told = Told { run: &run, row, state, phone: recipient.phone, question: question.as_ref() };
     told.print(context, &history, standing.left_out.in_order().find(|(left, ..)| *left == row).map(|(_, _, why)| why));
     Ok(exit::FINE)
 }
 
-fn number(text: &str) -> Result<Phone, Failure> {
-    parse(text, None).or_else(|_| parse(&format!("+{}", text.trim_start_matches('+')), None)).map_err(|problem| {
-        Failure::wrong(format!("`--to` is not a number that can be used: {problem}; write it with its country's code"))
-    })
+/// Whom the arguments mean.
+fn whom(run: &Run, args: &ShowArgs, brief: &Brief) -> Result<Whom, Failure> {
+    match (args.row.map(Row::new), &args.to) {
+        (Some(row), _) if row > Row::HEADER && row <= run.last_row() => Ok(Whom::Row(row)),
+        (None, Some(text)) => number(text, brief).map(Whom::Number),
+        _ => {
+            let last = run.last_row();
+            Err(Failure::wrong(format!("{} has the rows 2 to {last}; the header is row 1", run.name())))
+        }
+    }
 }
 
-/// The envelopes that hold the row, or the number, whichever was named.
-async fn attempts(
-    ledger: &dyn Ledger,
-    run: &Run,
-    (row, phone): (Option<u32>, Option<Phone>),
-) -> Result<Vec<EnvelopeRecord>, Failure> {
+fn nobody(run: &Run, whom: Whom) -> Failure {
+    Failure::new(
+        exit::NOTHING,
+        match whom {
+            Whom::Row(row) => format!("row {row} of the list of {} is blank", run.name()),
+            Whom::Number(_) => format!("the list of {} has nobody with that number", run.name()),
+        },
+    )
+}
+
+/// The envelopes that hold the row.
+async fn attempts(ledger: &dyn Ledger, run: &Run, row: Row) -> Result<Vec<EnvelopeRecord>, Failure> {
     let mut found = Vec::new();
     let mut next = 1;
     loop {
         let envelopes = ledger.envelopes(run.key, next..=next.saturating_add(BLOCK - 1)).await?;
         let Some(last) = envelopes.last() else { return Ok(found) };
         next = last.envelope + 1;
-        found.extend(envelopes.into_iter().filter(|envelope| {
-            envelope.rows.iter().any(|sent| row == Some(sent.row.get()) || phone == Some(sent.phone))
-        }));
+        found.extend(envelopes.into_iter().filter(|envelope| envelope.rows.iter().any(|sent| sent.row == row)));
     }
-}
-
-/// The row that is meant.
-fn row(
-    run: &Run,
-    standing: &Standing,
-    (row, phone): (Option<u32>, Option<Phone>),
-    attempts: &[EnvelopeRecord],
-) -> Result<Row, Failure> {
-    if let Some(row) = row.map(Row::new) {
-        let known = row > Row::HEADER && row <= run.last_row();
-        return if known {
-            Ok(row)
-        } else {
-            let last = run.last_row();
-            Err(Failure::wrong(format!("{} has the rows 2 to {last}; the header is row 1", run.name())))
-        };
-    }
-    let sent = attempts.iter().flat_map(|envelope| &envelope.rows).filter(|sent| phone == Some(sent.phone));
-    sent.map(|sent| sent.row).max().ok_or_else(|| {
-        let counts = &standing.counts;
-        let left = counts.get(State::Planned) + counts.get(State::Skipped) + counts.get(State::Invalid);
-        let hint = if left > 0 { "; rows that were not sent are shown by `--row N`" } else { "" };
-        Failure::new(exit::NOTHING, format!("{} sent nothing to that number{hint}", run.name()))
-    })
 }
 
 fn state(run: &Run, standing: &Standing, row: Row, owned: bool) -> State {

@@ -18,9 +18,7 @@ impl Start<'_> {
         let inputs = Arc::clone(&self.inputs);
         let folder = folder.clone();
         blocking(move || {
-            let frozen = folder.frozen().map_err(|error| {
-                Failure::storage(format!("the frozen copies in `{}` cannot be read: {error}", folder.path().display()))
-            })?;
+            let frozen = runs::frozen(&folder)?;
             let (includes, sha256) = inputs.fingerprint()?;
             Ok(frozen.differences(&inputs.campaign.brief, &includes, &sha256))
         })

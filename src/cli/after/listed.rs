@@ -1,0 +1,57 @@
+//! The recipients of a run's frozen list by row or by number.
+
+use std::path::Path;
+
+use crate::audience::{Chunk, parse};
+use crate::cli::exit::Failure;
+use crate::domain::{Phone, Row};
+use crate::manifest::Brief;
+use crate::report::{open_list, region_of};
+
+/// Whom a person asks about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Whom {
+    Row(Row),
+    Number(Phone),
+}
+
+/// A recipient, with the number if it is one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Listed {
+    pub(super) row: Row,
+    pub(super) phone: Option<Phone>,
+}
+
+/// Everybody in the list who is meant, in its order; a number may be there more than once.
+///
+/// # Errors
+/// When the list cannot be read.
+pub(super) fn listed(list: &Path, brief: &Brief, whom: Whom) -> Result<Vec<Listed>, Failure> {
+    let mut reader = open_list(list, brief).map_err(Failure::storage)?;
+    let (column, region) = (reader.header().phone(), region_of(brief));
+    let (mut found, mut chunk) = (Vec::new(), Chunk::new());
+    while reader.read_chunk(&mut chunk).map_err(|finding| Failure::storage(finding.message))? {
+        for record in chunk.iter() {
+            let phone = || parse(record.fields.get(column), region).ok();
+            let meant = match whom {
+                Whom::Row(row) => record.row == row,
+                Whom::Number(number) => phone() == Some(number),
+            };
+            if meant {
+                found.push(Listed { row: record.row, phone: phone() });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The number that a person names, as the list would understand it.
+///
+/// # Errors
+/// When it is no number.
+pub(super) fn number(text: &str, brief: &Brief) -> Result<Phone, Failure> {
+    let international = || parse(&format!("+{}", text.trim_start_matches('+')), None);
+    parse(text, region_of(brief)).or_else(|_| international()).map_err(|problem| {
+        Failure::wrong(format!("`--to` is not a number that can be used: {problem}; write it with its country's code"))
+    })
+}
