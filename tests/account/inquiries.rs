@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use super::{account, answer, folder, live, nobody, profile};
-use crate::support::{Answer, Folder, Gateway, KEY, Process, Request, SandboxProcess, campaign, rejected, telling};
+use super::{account, answer, folder, live, profile};
+use crate::support::{
+    Answer, Folder, Gateway, KEY, Process, Request, SandboxProcess, campaign, nobody, rejected, telling,
+};
 
 #[test]
 fn the_balance_keeps_its_digits_and_is_readable() {

@@ -4,8 +4,6 @@ mod inquiries;
 mod online;
 mod templates;
 
-use std::net::TcpListener;
-
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Folder, Gateway, KEY_VARIABLE, Reachable as _};
@@ -37,10 +35,4 @@ fn live(gateway: &Gateway) -> Folder {
 
 fn profile(name: &str, base_url: &str, more: &str) -> String {
     format!("{name}:\n  base_url: {base_url}\n  api_key: {{ env: {KEY_VARIABLE} }}\n{more}")
-}
-
-/// An address on loopback where nobody listens.
-fn nobody() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    format!("http://{}", listener.local_addr().expect("an address"))
 }

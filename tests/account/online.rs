@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{account, nobody};
-use crate::support::{Answer, Folder, Gateway, Reachable as _, campaign, telling};
+use super::account;
+use crate::support::{Answer, Folder, Gateway, campaign, live, telling};
 
 /// An account with 2.00 UAH and two sender names.
 fn poor(operation: &Value) -> Value {
@@ -18,16 +18,6 @@ fn sale(gateway: &Gateway, signature: &str, prices: &str) -> Folder {
     let sms = format!("  - sms: {{ signature: \"{signature}\", message: \"Hello, {{{{ name }}}}\" }}");
     let draft = campaign().channels(&sms).through(gateway);
     if prices.is_empty() { draft.write() } else { draft.profile(&format!("prices: {prices}")).write() }
-}
-
-/// A campaign through a gateway on the internet that cannot be reached.
-fn live() -> Folder {
-    let gateway = Gateway::accepting();
-    let draft = campaign().delivery("rate: 100/s").delivery("stop_after: { unreachable: 1s }").through(&gateway);
-    let sale =
-        draft.profile("rate: 100/s").profile("prices: { sms: 0.80 }").profile(&format!("proxy: {}", nobody())).write();
-    sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
-    sale
 }
 
 #[test]

@@ -3,3 +3,4 @@
 mod codes;
 mod commands;
 mod json;
+mod terminal;

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::net::TcpListener;
 
 use super::folder::Folder;
-use super::{KEY_VARIABLE, phone};
+use super::{Gateway, KEY_VARIABLE, phone};
 
 /// Something that a profile can point to.
 pub(crate) trait Reachable {
@@ -35,6 +36,22 @@ pub(crate) fn campaign() -> Draft {
         delivery: "  rate: 100000/s\n".to_owned(),
         profile: None,
     }
+}
+
+/// An address on loopback where nobody listens.
+pub(crate) fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    format!("http://{}", listener.local_addr().expect("an address"))
+}
+
+/// A campaign to three people through a gateway on the internet that cannot be reached.
+pub(crate) fn live() -> Folder {
+    let gateway = Gateway::accepting();
+    let draft = campaign().delivery("rate: 100/s").delivery("stop_after: { unreachable: 1s }").through(&gateway);
+    let sale =
+        draft.profile("rate: 100/s").profile("prices: { sms: 0.80 }").profile(&format!("proxy: {}", nobody())).write();
+    sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
+    sale
 }
 
 /// The lines of a list for these rows, under their header.

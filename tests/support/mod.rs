@@ -8,16 +8,18 @@ mod process;
 mod results;
 mod sandbox;
 mod telling;
+mod terminal;
 mod wait;
 
 pub(crate) use chance::Chance;
-pub(crate) use draft::{Draft, Reachable, campaign};
+pub(crate) use draft::{Draft, Reachable, campaign, live, nobody};
 pub(crate) use folder::Folder;
 pub(crate) use gateway::{Answer, Gateway, Request, accepted, rejected};
 pub(crate) use process::{Finished, Process};
 pub(crate) use results::Results;
 pub(crate) use sandbox::SandboxProcess;
 pub(crate) use telling::telling;
+pub(crate) use terminal::Terminal;
 pub(crate) use wait::until;
 
 /// The API key of every story.

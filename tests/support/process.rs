@@ -1,5 +1,6 @@
 //! The binary as a process that always ends, and what it left.
 
+use std::fs::File;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,15 @@ impl Process {
         command.stdin(Stdio::null()).stdout(stdout.reopen().expect("a file")).stderr(stderr.reopen().expect("a file"));
         let line = format!("{command:?}");
         let child = command.spawn().unwrap_or_else(|error| panic!("cannot start {line}: {error}"));
+        Self { child, line, stdout, stderr }
+    }
+
+    /// Starts it with these as its standard input, output and error.
+    pub(crate) fn start_on(mut command: Command, [stdin, stdout, stderr]: [File; 3]) -> Self {
+        command.stdin(stdin).stdout(stdout).stderr(stderr);
+        let line = format!("{command:?}");
+        let child = command.spawn().unwrap_or_else(|error| panic!("cannot start {line}: {error}"));
+        let (stdout, stderr) = (NamedTempFile::new().expect("a file"), NamedTempFile::new().expect("a file"));
         Self { child, line, stdout, stderr }
     }
 

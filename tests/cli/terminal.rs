@@ -1,0 +1,65 @@
+//! A person at a terminal: what is asked before people get messages, and what moves while they do.
+
+use crate::support::{Gateway, Terminal, campaign, live, phone};
+
+#[test]
+fn nobody_gets_a_message_unless_the_number_of_recipients_is_typed() {
+    let sale = live();
+    for typed in ["", "yes", "4", "33", "-3", "3 0"] {
+        let asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
+        asked.shows("through local at gateway.invalid").shows("3 planned").shows("Hello, Person 2");
+        asked.shows("type the number of recipients (3) to send, anything else to leave: ").types(typed);
+        asked.shows("nothing was sent: the number was not typed");
+        asked.finish().exits(2);
+    }
+    sale.campaign(&["show", "sale", "--row", "2"]).exits(2).says("there is no run");
+    let agreed = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
+    agreed.shows("anything else to leave: ").types("3");
+    agreed.shows("no connection");
+    agreed.finish().exits(5);
+    assert_eq!(sale.results().states(), ["planned"; 3]);
+}
+
+#[test]
+fn going_on_with_a_live_run_asks_again() {
+    let sale = live();
+    sale.run(&["--yes", "--offline"]).exits(5);
+    let asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
+    asked.shows("going on with sale@1").shows("type the number of recipients (3)").types("no");
+    asked.finish().exits(2);
+}
+
+#[test]
+fn a_code_for_one_number_needs_a_yes_in_letters() {
+    let sale = live();
+    let number = phone(2).to_string();
+    let command = || sale.command(&["gateway", "otp", &number, "--gateway", "local"]);
+    for typed in ["y", "", "1"] {
+        let asked = Terminal::start(command());
+        asked.shows("type `yes` to go on, anything else to leave: ").types(typed);
+        asked.shows("nothing was sent: `yes` was not typed");
+        asked.finish().exits(2);
+    }
+}
+
+#[test]
+fn an_interrupt_at_the_question_leaves_at_once_and_sends_nothing() {
+    let sale = live();
+    let mut asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
+    asked.shows("anything else to leave: ");
+    asked.signal("INT");
+    asked.finish().exits(130);
+    sale.campaign(&["show", "sale", "--row", "2"]).exits(2).says("there is no run");
+}
+
+#[test]
+fn a_terminal_shows_a_bar_while_messages_go_out_and_the_summary_at_the_end() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(60).batches_of(10).delivery("rate: 60/s").through(&gateway).write();
+    let run = Terminal::start(sale.command(&["run", "sale.yaml"]));
+    run.shows("\u{1b}[").shows("accepted").shows("60 rows: 60 accepted").shows("next: ");
+    let shown = run.shown();
+    let bar = shown.find("/60").or_else(|| shown.find("of 60")).unwrap_or_else(|| panic!("{shown:?}"));
+    assert!(bar < shown.find("60 rows: 60 accepted").expect("the summary"), "{shown:?}");
+    run.finish().exits(0);
+}
