@@ -63,6 +63,11 @@ impl From<LedgerError> for Failure {
     }
 }
 
+/// The states of a finished run that somebody has to look at: outcomes that nobody knows.
+pub(super) const DOUBTFUL: [State; 2] = [State::InDoubt, State::Unresolved];
+/// The states of a finished run that somebody has to look at: messages that were refused or could not be sent.
+pub(super) const REFUSED: [State; 4] = [State::Rejected, State::Failed, State::NotSent, State::Invalid];
+
 /// The code of a call to `run` that ended like this. The first that applies.
 pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
     let any = |states: &[State]| states.iter().any(|state| counts.get(*state) > 0);
@@ -74,10 +79,17 @@ pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
         Some(StopKind::Halted | StopKind::Limit | StopKind::Inconsistent) => STOPPED,
         Some(StopKind::Internal) => BUG,
         None if any(&[State::Planned, State::Sending]) => STOPPED,
-        None if any(&[State::InDoubt, State::Unresolved]) => DOUBT,
-        None if any(&[State::Rejected, State::Invalid, State::NotSent, State::Failed]) => REJECTIONS,
+        None if any(&DOUBTFUL) => DOUBT,
+        None if any(&REFUSED) => REJECTIONS,
         None => FINE,
     }
+}
+
+/// The command that shows the rows of a run that somebody has to look at; nothing when there are none.
+pub(super) fn look_at(run: &str, counts: &StateCounts) -> Option<String> {
+    let states = DOUBTFUL.into_iter().chain(REFUSED).filter(|state| counts.get(*state) > 0);
+    let states: Vec<&str> = states.map(State::name).collect();
+    (!states.is_empty()).then(|| format!("campaign results {run} --state {} --out -", states.join(",")))
 }
 
 #[cfg(test)]

@@ -134,13 +134,5 @@ fn next(context: &Context, run: &Run, standing: &Standing, owned: bool) -> Resul
     if standing.counts.get(State::InDoubt) > 0 && run.gateway != SANDBOX && OneOff::of(run).is_none() {
         return Ok(format!("campaign reconcile {name}"));
     }
-    let bad: Vec<&str> = [State::InDoubt, State::Unresolved, State::Rejected, State::Invalid]
-        .into_iter()
-        .filter(|state| standing.counts.get(*state) > 0)
-        .map(State::name)
-        .collect();
-    if bad.is_empty() {
-        return Ok(format!("campaign results {name}"));
-    }
-    Ok(format!("campaign results {name} --state {} --out -", bad.join(",")))
+    Ok(exit::look_at(&name, &standing.counts).unwrap_or_else(|| format!("campaign results {name}")))
 }

@@ -143,7 +143,10 @@ impl Breaker {
             let reason = format!("{in_a_row} messages in a row were rejected with `{error}`");
             return Some(Stop::new(StopKind::Halted, reason));
         }
-        if self.answers >= ENOUGH_ANSWERS && self.rejected as f64 >= self.limits.rejected * self.answers as f64 {
+        if self.answers >= ENOUGH_ANSWERS
+            && self.rejected > 0
+            && self.rejected as f64 >= self.limits.rejected * self.answers as f64
+        {
             let reason = format!("{} of {} messages were rejected", self.rejected, self.answers);
             return Some(Stop::new(StopKind::Halted, reason));
         }
@@ -236,6 +239,11 @@ mod tests {
             assert_eq!(breaker.observe(&reply, false), None);
         }
         assert!(breaker.observe(&accepted(4), false).is_some(), "60 of 200");
+        let mut strict = Breaker::new(Limits { rejected: 0.0, ..limits() });
+        assert!((0..6).all(|_| strict.observe(&accepted(49), false).is_none()), "nothing was rejected");
+        let mut one = accepted(49);
+        one.verdicts[7] = Verdict::Rejected { error: "No route".into() };
+        assert!(strict.observe(&one, false).is_some());
     }
 
     #[test]

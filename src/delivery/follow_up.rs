@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use tokio::time::Instant;
 
 use super::engine::{Conductor, Outage, Parcel};
@@ -54,8 +55,8 @@ impl Conductor {
         let (since, attempts) = self.outage.as_ref().map_or((now, 0), |outage| (outage.since, outage.attempts));
         let limit = self.conditions.limits.unreachable;
         if now - since >= limit {
-            let minutes = limit.as_secs_f64() / 60.0;
-            let reason = format!("the gateway was out of reach for {minutes:.0} minutes: {reason}");
+            let time = SignedDuration::try_from(limit).unwrap_or(SignedDuration::MAX);
+            let reason = format!("the gateway took nothing for {time:#}: {reason}");
             self.halt(Stop::new(StopKind::Halted, reason));
             return None;
         }

@@ -148,7 +148,8 @@ fn a_message_that_the_gateway_refused_after_all_is_failed() {
         told
     });
     let sale = ten_people(&gateway).write();
-    sale.run(&[]).exits(3);
+    sale.run(&[]).exits(3).says("next: campaign results sale@1 --state failed --out -");
+    sale.campaign(&["status", "sale"]).exits(3).says("campaign results sale@1 --state failed --out -");
     assert_eq!(states(&sale), "affffaaaaa");
     assert_eq!(result(&sale, 3, "gateway_status"), "REJECTED");
 }

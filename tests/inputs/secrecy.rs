@@ -59,6 +59,24 @@ fn neither_the_key_nor_a_number_is_shown_whatever_the_gateway_answers() {
 }
 
 #[test]
+fn a_key_that_is_quoted_when_rows_in_doubt_are_asked_about_is_kept_and_shown_nowhere() {
+    let told: [fn(&serde_json::Value) -> serde_json::Value; 3] = [
+        |_| json!({ "success": false, "error": format!("no such message for {KEY}") }),
+        |question| json!({ "success": true, "data": { "id": question["id"], "msg_id": KEY, "status": KEY } }),
+        |_| json!({ "success": false, "error": { "auth": KEY } }),
+    ];
+    for told in told {
+        let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]).with_statuses(told);
+        let sale = campaign().to(10).through(&gateway).write();
+        tells_nothing(&sale.run(&["-vv"]));
+        tells_nothing(&sale.campaign(&["reconcile", "sale", "-vv"]));
+        let shown = sale.campaign(&["show", "sale", "--row", "3"]).exits(0);
+        assert!(shown.stdout.contains("asked ") && !shown.stdout.contains(KEY), "{}", shown.told());
+        keeps_no_key(&sale);
+    }
+}
+
+#[test]
 fn a_list_that_is_refused_is_refused_without_its_numbers() {
     let gateway = Gateway::accepting();
     for list in [

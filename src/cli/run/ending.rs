@@ -182,9 +182,7 @@ impl Start<'_> {
             exit::FINE => format!("campaign status {name}"),
             exit::DOUBT if run.gateway != SANDBOX => format!("campaign reconcile {name}"),
             exit::REJECTIONS | exit::DOUBT => {
-                let bad = [State::InDoubt, State::Unresolved, State::Rejected, State::Invalid];
-                let bad: Vec<&str> = bad.into_iter().filter(|state| counts.get(*state) > 0).map(State::name).collect();
-                format!("campaign results {name} --state {} --out -", bad.join(","))
+                exit::look_at(&name, counts).unwrap_or_else(|| format!("campaign results {name}"))
             }
             exit::KEY => format!("mend the key in gateways.yaml, then: {again}"),
             exit::STORAGE => format!("make room or mend the disk, then: {again}"),

@@ -11,7 +11,7 @@ use super::mistake::Mistake;
 use super::plan::{Oracle, Plan};
 use super::platform::{Answer, Platform};
 use crate::domain::{MessageId, Status};
-use crate::gateway::{BoxFuture, Envelope, Exchange, Gateway, Reply, Rules, StatusAnswer, answers, read};
+use crate::gateway::{BoxFuture, Envelope, Exchange, Gateway, Reply, Rules, StatusAnswer, Words, answers, read};
 
 pub(super) struct Line {
     pub(super) plan: Arc<Plan>,
@@ -66,7 +66,7 @@ impl Gateway for Line {
             self.life.step().await;
             let numbers: Vec<u64> = ids.iter().map(|id| id.get()).collect();
             let exchange = self.wait(self.platform.statuses(&numbers)).await;
-            let mut told = answers(ids, &exchange);
+            let mut told = answers(ids, &exchange, &Words::new(""));
             let blind = matches!(self.plan.oracle, Oracle::KnowsAll | Oracle::DeniesAll);
             if self.mistake == Some(Mistake::BlindOracleBelieved) && blind && told.len() > 1 {
                 told[0] = StatusAnswer::Denied(String::new());

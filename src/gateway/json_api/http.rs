@@ -8,6 +8,7 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 
+use super::Words;
 use super::conceal::{conceal, conceal_numbers};
 use super::exchange::Exchange;
 use super::read::{Rules, read};
@@ -151,7 +152,7 @@ impl Gateway for JsonApi {
             let questions: Vec<Vec<u8>> = ids.iter().map(|&id| status::question(id)).collect();
             // The asynchronous endpoint answers with a `request_id` alone, so questions go to the other one.
             let exchange = self.post(&self.sync_url, questions.iter().map(Vec::as_slice)).await;
-            status::answers(ids, &exchange)
+            status::answers(ids, &exchange, &Words::new(self.key.expose_secret()))
         })
     }
 }

@@ -15,6 +15,7 @@ mod read_items;
 mod read_tests;
 mod search;
 mod status;
+mod words;
 
 pub use encode::encode;
 #[cfg(test)]
@@ -23,10 +24,11 @@ pub use http::{Address, JsonApi, JsonApiError};
 pub use inquiry::{
     AskBalance, AskSenders, AskStatus, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
     DeleteViberTemplate, Inquiry, ListSmsTemplates, ListViberTemplates, MessageRecord, Sender, SmsTemplate, Unanswered,
-    UnansweredCause, ViberTemplate, Words,
+    UnansweredCause, ViberTemplate,
 };
 pub use read::Rules;
 #[cfg(test)]
 pub(crate) use read::read;
 #[cfg(test)]
 pub(crate) use status::answers;
+pub use words::Words;

@@ -3,8 +3,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::Words;
 use super::exchange::Exchange;
-use super::loose::{Success, msg_id, text, whole};
+use super::loose::{Success, whole};
 use super::members::{Item, Top, object};
 use crate::domain::{MessageId, Status};
 use crate::gateway::StatusAnswer;
@@ -25,8 +26,8 @@ struct Record<'a> {
     status: Option<&'a RawValue>,
 }
 
-/// Reads the answers, one per question.
-pub(crate) fn answers(ids: &[MessageId], seen: &Exchange) -> Vec<StatusAnswer> {
+/// Reads the answers, one per question; `words` takes the key out of what they quote.
+pub(crate) fn answers(ids: &[MessageId], seen: &Exchange, words: &Words<'_>) -> Vec<StatusAnswer> {
     let unclear = |why: &str| vec![StatusAnswer::Unclear(why.to_owned()); ids.len()];
     let body = match seen {
         Exchange::Answer { status: 200, body, .. } => body,
@@ -38,28 +39,28 @@ pub(crate) fn answers(ids: &[MessageId], seen: &Exchange) -> Vec<StatusAnswer> {
         return unclear("an answer that is not the contract's JSON");
     };
     if Success::of(top.success) != Success::True {
-        return unclear(&text(top.error).unwrap_or_else(|| "refused without an error text".to_owned()));
+        return unclear(&words.text(top.error).unwrap_or_else(|| "refused without an error text".to_owned()));
     }
     let items: Vec<&RawValue> = top.data.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
     if items.len() != ids.len() {
         return unclear("another number of answers than questions");
     }
-    ids.iter().zip(items).map(|(&id, item)| answer(id, item)).collect()
+    ids.iter().zip(items).map(|(&id, item)| answer(id, item, words)).collect()
 }
 
-fn answer(id: MessageId, item: &RawValue) -> StatusAnswer {
+fn answer(id: MessageId, item: &RawValue, words: &Words<'_>) -> StatusAnswer {
     let unclear = || StatusAnswer::Unclear("an answer that names another message, or no status".to_owned());
     let Some(item) = Item::read(item) else { return unclear() };
     match Success::of(item.success) {
-        Success::False => StatusAnswer::Denied(text(item.error).unwrap_or_default()),
+        Success::False => StatusAnswer::Denied(words.text(item.error).unwrap_or_default()),
         Success::Unclear => unclear(),
         Success::True => {
             let Some(record) = item.data.and_then(|data| object::<Record<'_>>(data.get())) else {
                 return unclear();
             };
-            match (record.id.and_then(whole), text(record.status)) {
+            match (record.id.and_then(whole), words.text(record.status)) {
                 (Some(named), Some(status)) if named == id.get() => {
-                    StatusAnswer::Known { status: Status::from_name(&status), msg_id: msg_id(record.msg_id) }
+                    StatusAnswer::Known { status: Status::from_name(&status), msg_id: words.id(record.msg_id) }
                 }
                 _ => unclear(),
             }
@@ -74,7 +75,7 @@ mod tests {
 
     fn asked(body: &str) -> StatusAnswer {
         let exchange = Exchange::Answer { status: 200, retry_after: None, body: body.as_bytes().to_vec() };
-        let mut answers = answers(&[MessageId::new(7).unwrap()], &exchange);
+        let mut answers = answers(&[MessageId::new(7).unwrap()], &exchange, &Words::new("s3cret-key"));
         assert_eq!(answers.len(), 1);
         answers.remove(0)
     }

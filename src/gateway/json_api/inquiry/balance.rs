@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Inquiry;
-use super::words::{Words, record};
 use crate::domain::Amount;
+use crate::gateway::json_api::words::{Words, record};
 
 /// What is left on the account.
 #[derive(Clone, Debug, PartialEq, Eq)]

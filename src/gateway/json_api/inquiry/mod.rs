@@ -12,9 +12,10 @@ mod sms_templates;
 mod statuses;
 mod unanswered;
 mod viber_templates;
-mod words;
 
 use serde_json::value::RawValue;
+
+use super::Words;
 
 pub use balance::{AskBalance, Balance};
 pub use senders::{AskSenders, Sender};
@@ -22,7 +23,6 @@ pub use sms_templates::{CreateSmsTemplate, DeleteSmsTemplate, ListSmsTemplates, 
 pub use statuses::{AskStatus, MessageRecord};
 pub use unanswered::{Unanswered, UnansweredCause};
 pub use viber_templates::{CreateViberTemplate, DeleteViberTemplate, ListViberTemplates, ViberTemplate};
-pub use words::Words;
 
 /// One operation about the account, and what its answer means.
 pub trait Inquiry {

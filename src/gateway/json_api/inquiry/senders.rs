@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Inquiry;
-use super::words::{Words, records};
+use crate::gateway::json_api::words::{Words, records};
 
 /// A sender name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn anything_but_a_list_of_records_is_no_list_of_names() {
-        for data in ["null", "{}", r#"["OlenaCo"]"#, r#""OlenaCo""#] {
+        for data in ["null", "{}", r#"["OlenaCo"]"#, r#"[["OlenaCo","Checked"]]"#, r#""OlenaCo""#] {
             assert!(answer(&AskSenders, data).is_err(), "{data}");
         }
     }

@@ -5,9 +5,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Inquiry;
-use super::words::{Words, record, records};
 use crate::domain::MsgId;
 use crate::gateway::json_api::loose::whole;
+use crate::gateway::json_api::words::{Words, record, records};
 
 /// An SMS template; members that the gateway does not tell are nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

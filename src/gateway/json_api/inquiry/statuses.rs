@@ -5,9 +5,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Inquiry;
-use super::words::{Words, record};
 use crate::domain::{MessageId, MsgId, Status};
 use crate::gateway::json_api::loose::whole;
+use crate::gateway::json_api::words::{Words, record};
 
 /// What the gateway knows of a message; members that it does not tell are nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]

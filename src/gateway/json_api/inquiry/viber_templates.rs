@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::Inquiry;
 use super::sms_templates::Deletion;
-use super::words::{Words, record, records};
 use crate::domain::MsgId;
+use crate::gateway::json_api::words::{Words, record, records};
 
 /// A Viber template; members that the gateway does not tell are nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

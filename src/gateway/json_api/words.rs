@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::conceal::conceal_text;
+use super::{loose, members};
 use crate::domain::MsgId;
-use crate::gateway::json_api::conceal::conceal_text;
-use crate::gateway::json_api::loose;
 
 /// Reads texts of an answer; the key that an answer may repeat is taken out of each.
 pub struct Words<'k> {
@@ -14,7 +14,7 @@ pub struct Words<'k> {
 
 impl<'k> Words<'k> {
     /// Words of an answer to a request with this key.
-    pub(super) fn new(key: &'k str) -> Self {
+    pub(crate) fn new(key: &'k str) -> Self {
         Self { key }
     }
 
@@ -40,8 +40,9 @@ impl<'k> Words<'k> {
 /// # Errors
 /// When the payload is no list, or one of its items is no object.
 pub(super) fn records<'a, R: Deserialize<'a>>(payload: Option<&'a RawValue>) -> Result<Vec<R>, &'static str> {
-    let payload = payload.ok_or("holds no list")?;
-    serde_json::from_str(payload.get()).map_err(|_| "holds something else than a list of records")
+    let items = payload.and_then(|payload| serde_json::from_str::<Vec<&RawValue>>(payload.get()).ok());
+    let records = items.ok_or("holds no list")?.into_iter().map(|item| members::object(item.get()));
+    records.collect::<Option<_>>().ok_or("holds something else than a list of records")
 }
 
 /// The record of a payload that is an object.
@@ -49,6 +50,5 @@ pub(super) fn records<'a, R: Deserialize<'a>>(payload: Option<&'a RawValue>) -> 
 /// # Errors
 /// When the payload is no object.
 pub(super) fn record<'a, R: Deserialize<'a>>(payload: Option<&'a RawValue>) -> Result<R, &'static str> {
-    let object = payload.filter(|payload| payload.get().starts_with('{')).ok_or("holds no record")?;
-    serde_json::from_str(object.get()).map_err(|_| "holds no record")
+    payload.and_then(|payload| members::object(payload.get())).ok_or("holds no record")
 }
