@@ -134,6 +134,8 @@ impl Change {
 pub struct Question {
     /// The row.
     pub row: Row,
+    /// The envelope of the attempt that was asked about.
+    pub envelope: u32,
     /// How often it was asked about.
     pub asked: u32,
     /// How many denials count: those that came long enough after the sending and after each other.

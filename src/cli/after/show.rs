@@ -209,8 +209,10 @@ impl Told<'_> {
     fn next(&self, name: &str) -> String {
         let row = self.row;
         match self.state {
-            State::InDoubt => format!("campaign reconcile {name}, or campaign resolve {name} --rows {row} --as sent"),
-            State::Unresolved => format!("campaign resolve {name} --rows {row} --as sent"),
+            State::InDoubt => {
+                format!("campaign reconcile {name}, or campaign resolve {name} --rows {row} --as DECISION")
+            }
+            State::Unresolved => format!("campaign resolve {name} --rows {row} --as DECISION"),
             State::Rejected | State::NotSent => format!("campaign retry {name}"),
             _ => format!("campaign status {name}"),
         }

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use super::{Start, played};
 use crate::cli::exit::{self, Failure, code};
 use crate::cli::results::Source;
-use crate::cli::survey::Looked;
+use crate::cli::runs;
+use crate::cli::survey::{self, Looked};
 use crate::delivery::{Ending, StopKind};
 use crate::failpoint;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
@@ -37,6 +38,8 @@ impl Start<'_> {
         let results = &self.inputs.campaign.results;
         let mut notes = played.map(played::lines).unwrap_or_default();
         notes.extend(self.notes(run, &ending));
+        let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs.campaign).await?;
+        notes.extend(runs::doubts_elsewhere(&runs, Some(run.key)).into_iter().map(|(note, _)| note));
         let mut written = None;
         if kind != Some(StopKind::NotOwner) {
             let source = Source { ledger: self.ledger.as_ref(), run, owned: false, states: &[] };
@@ -91,9 +94,16 @@ impl Start<'_> {
     }
 
     /// Says that nobody is left to be sent to.
-    pub(super) fn nothing_left(&self, looked: &Looked) -> u8 {
+    pub(super) async fn nothing_left(&self, looked: &Looked) -> Result<u8, Failure> {
         let campaign = &self.inputs.campaign;
         let file = file(&campaign.file);
+        // Who is in doubt is skipped too, and everybody once more is no answer to that.
+        let runs = survey::runs_of(self.ledger.as_ref(), campaign).await?;
+        let (mut notes, mut next) = (left_out(looked), None);
+        for (note, command) in runs::doubts_elsewhere(&runs, None) {
+            notes.push(note);
+            next = Some(command);
+        }
         let summary = Summary {
             run: None,
             campaign: campaign.brief.name.clone(),
@@ -108,11 +118,12 @@ impl Start<'_> {
             exit: exit::NOTHING,
             rehearsal: campaign.is_rehearsal(),
             sandbox: serde_json::Value::Null,
-            notes: left_out(looked),
-            next: format!("campaign preview {file}, or `--again N` to send to everybody once more"),
+            notes,
+            next: next
+                .unwrap_or_else(|| format!("campaign preview {file}, or `--again N` to send to everybody once more")),
         };
         self.print(&summary);
-        exit::NOTHING
+        Ok(exit::NOTHING)
     }
 
     fn print(&self, summary: &Summary) {
@@ -143,9 +154,9 @@ impl Start<'_> {
                 "{rows} in doubt: nothing proves whether the message went out. Nothing was sent again; the results say \
                  why, row by row"
             ));
+            notes.push(format!("ask again: campaign reconcile {name}"));
             notes.push(format!(
-                "ask again: campaign reconcile {name}; or decide: campaign resolve {name} --all --as sent, not-sent or \
-                 send-again"
+                "or decide: campaign resolve {name} --all --as DECISION, which is sent, not-sent or send-again"
             ));
         }
         let before = ending.counts.get(State::Skipped);
@@ -180,7 +191,9 @@ impl Start<'_> {
                 format!("campaign run {file} --gateway NAME, with a profile in gateways.yaml, to send it for real")
             }
             exit::FINE => format!("campaign status {name}"),
-            exit::DOUBT if run.gateway != SANDBOX => format!("campaign reconcile {name}"),
+            exit::DOUBT if run.gateway != SANDBOX => {
+                runs::next_about_doubt(&name, counts).unwrap_or_else(|| format!("campaign status {name}"))
+            }
             exit::REJECTIONS | exit::DOUBT => {
                 exit::look_at(&name, counts).unwrap_or_else(|| format!("campaign results {name}"))
             }
