@@ -107,12 +107,6 @@ impl State {
         }
     }
 
-    /// Whether a row in this state still has to be sent.
-    #[must_use]
-    pub fn is_open(self) -> bool {
-        matches!(self, State::Planned | State::Sending)
-    }
-
     /// Whether a message may change from this state to `next`.
     ///
     /// Evidence only moves forward: doubt and decisions give way to proof, proof to nothing but
