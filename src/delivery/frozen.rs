@@ -1,6 +1,6 @@
 //! The frozen copies of a run: what it is resumed, retried and exported from.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::lock::RunLock;
 use crate::failpoint;
 use crate::manifest::Brief;
+use crate::private::{self, Existing};
 
 /// What a run froze besides its recipients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,11 +75,11 @@ impl RunFolder {
     /// When it cannot be created.
     pub fn prepare(state: &Path, campaign: &str, gateway: &str) -> io::Result<Self> {
         let runs = state.join("runs");
-        create_private_folder(&runs)?;
+        private::folder(&runs)?;
         let folder = runs.join(format!(".new-{}", RunLock::name(campaign, gateway)));
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => create_private_folder(&folder)?,
+            _ => private::folder(&folder)?,
         }
         Ok(Self(folder))
     }
@@ -100,7 +101,7 @@ impl RunFolder {
     /// # Errors
     /// When it cannot be created.
     pub fn create_recipients(&self) -> io::Result<File> {
-        create_private(&self.recipients())
+        private::file(&self.recipients(), Existing::Emptied)
     }
 
     /// Writes what is frozen, and makes sure that it and the recipients survive a power loss.
@@ -109,7 +110,7 @@ impl RunFolder {
     /// When it cannot be written.
     pub fn freeze(&self, frozen: &Frozen, recipients: &File) -> io::Result<()> {
         recipients.sync_all()?;
-        let mut file = create_private(&self.0.join(Self::FROZEN))?;
+        let mut file = private::file(&self.0.join(Self::FROZEN), Existing::Emptied)?;
         file.write_all(&serde_json::to_vec_pretty(frozen)?)?;
         file.sync_all()?;
         sync_folder(&self.0)?;
@@ -149,23 +150,6 @@ impl RunFolder {
     pub fn discard(self) -> io::Result<()> {
         fs::remove_dir_all(self.0)
     }
-}
-
-/// Creates a folder that only its owner can look into, with those above it.
-pub(super) fn create_private_folder(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
-fn create_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 fn sync_folder(path: &Path) -> io::Result<()> {

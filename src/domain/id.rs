@@ -81,6 +81,9 @@ impl IdRange {
 }
 
 /// The gateway's identifier of a message (contract 2.2: string or number), kept as it was told.
+///
+/// Stored by position: only append. A ledger holds the number of a variant and not its name, so one put before
+/// others changes what was recorded of old messages, and the checksum, which is over the bytes, still agrees.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MsgId {
     /// A JSON number that is whole and not negative.

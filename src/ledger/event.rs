@@ -33,6 +33,9 @@ pub struct NewEvent {
 }
 
 /// What was learnt or decided.
+///
+/// Stored by position: only append. A ledger holds the number of a variant and not its name, so one put before
+/// others changes what was recorded of old messages, and the checksum, which is over the bytes, still agrees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Change {
     /// The gateway knows the message: it went out, or was refused after it was queued.
@@ -83,6 +86,9 @@ pub enum Change {
 }
 
 /// Who decided about a row.
+///
+/// Stored by position: only append. A ledger holds the number of a variant and not its name, so one put before
+/// others changes what was recorded of old messages, and the checksum, which is over the bytes, still agrees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Author {
     /// A person, by the name of the account on this computer.

@@ -1,7 +1,7 @@
 //! The results CSV: one row per recipient in the file's order, whatever became of it.
 
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use crate::failpoint;
 use crate::finding::Finding;
 use crate::ledger::{LedgerError, LeftOut, State};
 use crate::manifest::Brief;
+use crate::private::{self, Existing};
 
 /// Why results could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -114,19 +115,12 @@ pub fn check_place(path: &Path) -> Result<(), ResultsError> {
 
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder)?;
+        private::folder(folder)?;
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    Ok((temporary.clone(), options.open(temporary)?))
+    let file = private::file(&temporary, Existing::Emptied)?;
+    Ok((temporary, file))
 }
 
 /// Writes the results as CSV (RFC 4180).

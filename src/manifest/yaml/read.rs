@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use serde_yaml::granit_parser::{Event, Parser, Span, StrInput, options};
+use granit_parser::{Event, Parser, Span, StrInput, options};
 
 use super::explain::explain;
 use super::node::Style;
