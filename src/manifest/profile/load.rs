@@ -298,6 +298,13 @@ local:
             "api_key: s3cret: x",
             "api_key: 's3cret",
             "api_key: { env: s3cret-with-dashes }",
+            "api_key: !s3cret",
+            "api_key: &s3cret",
+            "api_key: !s3cret x",
+            "api_key: &s3cret x",
+            "api_key: { env: !s3cret }",
+            "api_key: *s3cret",
+            "api_key: |\n    s3cret",
         ];
         for key in keys {
             let (_folder, loaded) = load(&format!("a:\n  base_url: https://g.example\n  rate: 1/s\n  {key}\n"));
