@@ -1,11 +1,11 @@
 //! The header becomes columns with names, one of which is `phone`.
 
-use super::Region;
 use super::chunk::Chunk;
 use super::evidence::{self, Tally};
 use super::naming::is_bare;
 use super::phones::resembles_number;
 use super::records::HeaderLine;
+use crate::domain::Region;
 use crate::finding::{Finding, did_you_mean, list};
 
 /// The name of the column that holds the numbers.

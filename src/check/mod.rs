@@ -11,6 +11,6 @@ mod survey;
 mod tee;
 
 pub use parallel::{cores, ordered};
-pub use prepare::{Prepared, Texts, prepare};
+pub use prepare::{Prepared, Texts, prepare, settings};
 pub use survey::{ALREADY_SENT, DUPLICATE, First, Survey, Terms, row_of, survey};
 pub use tee::Tee;

@@ -9,8 +9,8 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::parallel::{cores, ordered};
 use super::prepare::Prepared;
-use crate::audience::{Chunk, RecordRef, Region, Seen, parse};
-use crate::domain::{Content, Phone, Row, Stage, sms_text};
+use crate::audience::{Chunk, RecordRef, Seen, parse};
+use crate::domain::{Content, Phone, Region, Row, Stage, sms_text};
 use crate::finding::Finding;
 use crate::ledger::{LeftOut, State, StateCounts};
 use crate::manifest::{Brief, Duplicates};

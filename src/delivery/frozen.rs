@@ -171,3 +171,44 @@ fn create_private(path: &Path) -> io::Result<File> {
 fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a run wrote when the first version froze it.
+    const FIRST: &str = r#"{
+  "brief": {
+    "name": "sale",
+    "edition": { "name": "edition", "source": "autumn" },
+    "gateway": "production",
+    "endpoint": "async",
+    "timezone": "Europe/Kyiv",
+    "columns": [["phone", "Мобільний"]],
+    "region": "UA",
+    "duplicates": "skip",
+    "max_invalid": 1000,
+    "vars": [["shop", "Olena & Co"]],
+    "content": { "kind": "sms", "stages": [ { "sms": {
+      "signature": { "name": "channels[0].sms.signature", "source": "OlenaCo" },
+      "message": { "name": "channels[0].sms.message", "source": "{{ shop }}" },
+      "lifetime": null, "short_link": null, "max_parts": 3, "fields": {}
+    } } ] }
+  },
+  "includes": [["greeting.txt", "Hello"]],
+  "today": "2026-11-21",
+  "campaign_file": "sale.yaml",
+  "list": "sale.csv",
+  "recipients_sha256": "00"
+}"#;
+
+    #[test]
+    fn copies_that_were_frozen_long_ago_are_read_and_keep_their_form() {
+        let frozen: Frozen = serde_json::from_str(FIRST).unwrap();
+        assert_eq!(frozen.brief.region.map(|region| region.to_string()).as_deref(), Some("UA"));
+        let form: serde_json::Value = serde_json::from_str(FIRST).unwrap();
+        assert_eq!(serde_json::to_value(&frozen).unwrap(), form);
+        let international: Frozen = serde_json::from_str(&FIRST.replace("\"UA\"", "null")).unwrap();
+        assert_eq!(international.brief.region, None);
+    }
+}

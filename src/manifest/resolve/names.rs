@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::Resolver;
+use crate::domain::{ParseRegionError, Region};
 use crate::finding::{Finding, did_you_mean};
 use crate::manifest::section::Section;
 
@@ -65,29 +66,14 @@ impl Resolver<'_> {
         None
     }
 
-    /// The region, if numbers of it are known.
-    pub(super) fn region(&mut self, recipients: Section<'_>) -> Option<String> {
+    /// The region, if there is one of that code.
+    pub(super) fn region(&mut self, recipients: Section<'_>) -> Option<Region> {
         let (code, span) = recipients.typed("region")?;
-        let regions: Vec<String> = rlibphonenumber::PHONE_NUMBER_UTIL
-            .get_supported_regions()
-            .map(|region| region.to_string())
-            .filter(|region| region.len() == 2)
-            .collect();
-        if regions.iter().any(|region| region == code) {
-            return Some(code.to_owned());
-        }
-        let upper = code.to_uppercase();
-        let meant = match upper.as_str() {
-            "UK" | "EN" => Some("GB"),
-            "UKR" | "UKRAINE" | "+380" | "380" => Some("UA"),
-            upper => regions.iter().map(String::as_str).find(|&region| region == upper),
+        let refuse = |error: ParseRegionError| {
+            let finding = Finding::error("unknown-region", format!("there is no region `{code}`"));
+            self.report.at(span, finding.help(error.advice()));
         };
-        let help = match meant {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => "write the country's two letters of ISO 3166, like `UA`".into(),
-        };
-        self.report.at(span, Finding::error("unknown-region", format!("there is no region `{code}`")).help(help));
-        None
+        code.parse().map_err(refuse).ok()
     }
 
     /// Template names with their columns' headers.

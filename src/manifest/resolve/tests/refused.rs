@@ -173,6 +173,7 @@ fn keys_and_values_that_do_not_fit_are_told_where_they_stand() {
         (format!("recipients: {{ fil: a.csv }}\n{rest}"), ("unknown-key", 1, 15)),
         (format!("recipients: {{ file: a.csv, where: x }}\n{rest}"), ("not-supported", 1, 28)),
         (format!("recipients: {{ file: a.csv, region: UK }}\n{rest}"), ("unknown-region", 1, 36)),
+        (format!("recipients: {{ file: a.csv, region: Європа }}\n{rest}"), ("unknown-region", 1, 36)),
         (format!("recipients: {{ file: a.csv, max_invalid: 10 }}\n{rest}"), ("wrong-type", 1, 41)),
         (format!("recipients: {{ file: a.csv, duplicates: skpi }}\n{rest}"), ("unknown-value", 1, 40)),
         (format!("recipients: {{ file: a.csv, columns: {{ \"Ім'я\": x }} }}\n{rest}"), ("variable-name", 1, 39)),
