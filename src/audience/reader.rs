@@ -118,8 +118,6 @@ mod tests {
         assert_eq!(header.headers(), ["Мобільний", "Ім'я", "city", "First name", ""]);
         assert_eq!(header.names(), ["phone", "first_name", "city", "First name", "column_5"]);
         assert_eq!(header.phone(), 0);
-        let bare: Vec<bool> = (0..6).map(|column| header.is_bare(column)).collect();
-        assert_eq!(bare, [true, true, true, false, true, false]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod row;
 mod rules;
 mod status;
 mod text;
+pub mod variable;
 
 pub use amount::{Amount, NoAmount};
 pub use channel::{Channel, Endpoint};

@@ -5,14 +5,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::Resolver;
+use crate::domain::variable::{is_built_in, is_reserved, is_variable};
 use crate::domain::{ParseRegionError, Region};
 use crate::finding::{Finding, did_you_mean};
 use crate::manifest::section::Section;
-
-/// Names that every text knows besides columns and constants.
-const BUILT_IN: [&str; 4] = ["row", "recipient", "campaign", "today"];
-/// Words that mean something to the template language.
-const RESERVED: [&str; 10] = ["true", "false", "none", "null", "and", "or", "not", "in", "is", "loop"];
 
 /// Whether a name is 1 to 64 of a-z, 0-9 and `-`.
 #[must_use]
@@ -119,19 +115,17 @@ impl Resolver<'_> {
 
     /// Tells a name that no text could use.
     fn variable(&mut self, name: &str, span: &Range<usize>) {
-        let mut chars = name.chars();
-        let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-        let finding = if !starts || !chars.all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            Finding::error("variable-name", format!("texts cannot use the name `{name}`"))
-                .help("use a-z, A-Z, 0-9 and `_`, beginning with a letter, as in `first_name`")
-        } else if BUILT_IN.contains(&name) {
+        let finding = if is_variable(name) {
+            return;
+        } else if is_built_in(name) {
             Finding::error("name-clash", format!("`{name}` already means something in every text"))
                 .help("choose another name")
-        } else if RESERVED.contains(&name) || name.starts_with("__tera") {
+        } else if is_reserved(name) {
             Finding::error("variable-name", format!("`{name}` is a word of the template language"))
                 .help("choose another name")
         } else {
-            return;
+            Finding::error("variable-name", format!("texts cannot use the name `{name}`"))
+                .help("use a-z, A-Z, 0-9 and `_`, beginning with a letter, as in `first_name`")
         };
         self.report.at(span, finding);
     }
