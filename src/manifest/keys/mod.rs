@@ -76,12 +76,7 @@ pub(crate) enum Shape {
     /// An amount of money, not below nothing.
     Amount,
     /// One of some words.
-    OneOf {
-        /// The words that are allowed.
-        now: &'static [&'static str],
-        /// The words whose work is not built.
-        later: &'static [&'static str],
-    },
+    OneOf(&'static [&'static str]),
     /// A map with these keys.
     Map(&'static [Key]),
     /// A map of the author's own names to constant texts.

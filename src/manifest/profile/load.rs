@@ -20,7 +20,7 @@ use crate::manifest::yaml::{self, Entry, Node};
 #[must_use]
 pub fn load_gateways(search: &GatewaySearch) -> Loaded<Gateways> {
     let looked = search.candidates();
-    let found = search.named().map(Path::to_owned).or_else(|| looked.iter().find(|path| path.exists()).cloned());
+    let found = search.explicit.clone().or_else(|| looked.iter().find(|path| path.exists()).cloned());
     let Some(file) = found else {
         return Loaded::new(Some(Gateways { looked, ..Gateways::default() }), Vec::new());
     };
@@ -138,7 +138,7 @@ fn key_source(section: Section<'_>, file: &Path, report: &mut Report) -> Option<
     let [one] = section.value("api_key")?.entries()? else { return None };
     let text = one.value.scalar()?.text.trim();
     match one.key.as_str() {
-        "env" if is_variable(text) => Some(KeySource::Env(text.to_owned())),
+        "env" if is_environment_name(text) => Some(KeySource::Env(text.to_owned())),
         "env" => {
             // What stands here may be the key itself, so it is not repeated.
             let finding = Finding::error("secret", "`env` must be the name of an environment variable");
@@ -151,7 +151,7 @@ fn key_source(section: Section<'_>, file: &Path, report: &mut Report) -> Option<
 }
 
 /// Whether it can be the name of an environment variable.
-pub(super) fn is_variable(name: &str) -> bool {
+pub(super) fn is_environment_name(name: &str) -> bool {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
@@ -346,7 +346,7 @@ local:
             fs::write(place(name), FULL).unwrap();
             assert_eq!(found(), Some(place(name)));
         }
-        let named = GatewaySearch { variable: Some(place("none.yaml")), ..search.clone() };
+        let named = GatewaySearch { explicit: Some(place("none.yaml")), ..search.clone() };
         assert_eq!(load_gateways(&named).findings[0].rule, "file-missing");
     }
 
