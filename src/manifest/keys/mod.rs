@@ -27,7 +27,7 @@ pub(crate) struct Key {
     pub(crate) example: &'static str,
     /// What it is for.
     pub(crate) doc: &'static str,
-    /// What holds without it, as it would be written.
+    /// What holds without it, as it would be written; a list between brackets, its items plain.
     pub(crate) default: Option<&'static str>,
     /// Whether it may be left out, or may not be written yet.
     pub(crate) mark: Mark,

@@ -14,7 +14,7 @@ use crate::manifest::keys::{PROFILE, check_whole};
 use crate::manifest::report::{Loaded, Report};
 use crate::manifest::resolve::is_slug;
 use crate::manifest::section::Section;
-use crate::manifest::yaml::{self, Entry, Node};
+use crate::manifest::yaml::{self, Entry};
 
 /// Reads the profiles; a search that finds no file gives none.
 #[must_use]
@@ -81,6 +81,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
     let base_url = base_url?;
     let loopback = base_url.is_loopback() && async_url.as_ref().is_none_or(Address::is_loopback);
     let account = section.text("account").map_or_else(|| format!("{}@{}", entry.key, base_url.host()), str::to_owned);
+    let texts = |key| section.items(key).into_iter().map(str::to_owned).collect();
     Some(Profile {
         name: entry.key.clone(),
         rate: rate(section, (loopback, &entry.key_span), report)?,
@@ -88,16 +89,10 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         async_url,
         batch_limit: section.parsed("batch_limit")?,
         recipients_limit: section.section("limits").parsed("recipients"),
-        trust_status: items(section, "trust_status").filter_map(|text| text.parse().ok()).collect(),
-        fatal_errors: match section.value("fatal_errors") {
-            Some(_) => items(section, "fatal_errors").map(str::to_owned).collect(),
-            None => vec!["Not enough money".to_owned()],
-        },
+        trust_status: section.items("trust_status").into_iter().filter_map(|text| text.parse().ok()).collect(),
+        fatal_errors: texts("fatal_errors"),
         prices: prices(section.section("prices")),
-        sender_verified: match section.value("sender_verified") {
-            Some(_) => items(section, "sender_verified").map(str::to_owned).collect(),
-            None => vec!["Checked".to_owned()],
-        },
+        sender_verified: texts("sender_verified"),
         proxy,
         account,
         base_url,
@@ -177,11 +172,6 @@ fn rate(section: Section<'_>, (loopback, span): (bool, &Range<usize>), report: &
 
 fn prices(section: Section<'_>) -> Vec<(Channel, Amount)> {
     Channel::ALL.into_iter().filter_map(|channel| Some((channel, section.parsed(channel.name())?))).collect()
-}
-
-fn items<'n>(section: Section<'n>, key: &str) -> impl Iterator<Item = &'n str> {
-    let items: &'n [Node] = section.value(key).and_then(Node::items).unwrap_or_default();
-    items.iter().filter_map(|item| Some(item.scalar()?.text.trim()))
 }
 
 #[cfg(test)]
