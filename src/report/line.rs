@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::cell::harmless;
 use super::sweep::{Fate, Judged};
-use crate::audience::{Chunk, Fields, Region, parse};
-use crate::domain::{IdRange, MsgId, OperationKind, Phone, Row};
+use crate::audience::{Chunk, Fields, parse};
+use crate::domain::{IdRange, MsgId, OperationKind, Phone, Region, Row};
 use crate::ledger::{Change, ENDED_EARLY, Outcome, State};
 
 /// The columns that stand before the recipient's own.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use tokio::task::JoinHandle;
 
 use super::line::{Form, Known, header};
 use super::sweep::Sweep;
-use crate::audience::{Chunk, Reader, Region, Settings};
-use crate::check::cores;
+use crate::audience::{Chunk, open_list};
+use crate::check::{cores, settings};
 use crate::domain::{IdRange, OperationKind};
 use crate::failpoint;
 use crate::finding::Finding;
@@ -25,8 +25,8 @@ pub enum ResultsError {
     /// The ledger could not be read.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// The frozen recipients could not be read.
-    #[error("the copy of the recipients cannot be read: {0}")]
+    /// The frozen recipients could not be read, or are no list with the frozen campaign's columns.
+    #[error("the copy of the recipients cannot be used: {0}")]
     Recipients(String),
     /// The file could not be written.
     #[error("the results `{path}` cannot be written: {error}")]
@@ -134,14 +134,14 @@ pub async fn write_results(
     listing: &Listing<'_>,
     mut fates: Fates<'_>,
 ) -> Result<(), ResultsError> {
-    let mut reader = open_list(listing.recipients, listing.brief)?;
+    let mut reader = open_list(listing.recipients, &settings(listing.brief))?;
     let form = Arc::new(Form {
         kind: listing.kind,
         run: listing.run.to_owned(),
         ids: listing.ids,
         orders: listing.orders.to_vec(),
         states: listing.states.to_vec(),
-        region: region_of(listing.brief),
+        region: listing.brief.region,
         phone_column: reader.header().phone(),
         owned: matches!(fates, Fates::Ledger { owned: true, .. }),
         finished: listing.finished,
@@ -151,7 +151,7 @@ pub async fn write_results(
     let mut formatting = VecDeque::new();
     loop {
         let mut chunk = Chunk::new();
-        if !reader.read_chunk(&mut chunk).map_err(|finding| damaged(vec![*finding]))? {
+        if !reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
             break;
         }
         let mut known = Vec::with_capacity(chunk.len());
@@ -181,24 +181,10 @@ async fn write_next(out: &mut impl Write, formatting: &mut VecDeque<JoinHandle<V
     out.write_all(&lines).map_err(write_error)
 }
 
-/// Opens the frozen recipients of a run with that brief.
-///
-/// # Errors
-/// When the file cannot be read, or is no list with the brief's columns.
-pub fn open_list(list: &Path, brief: &Brief) -> Result<Reader<BufReader<File>>, ResultsError> {
-    let file = File::open(list).map_err(|error| ResultsError::Recipients(format!("{}: {error}", list.display())))?;
-    let settings = Settings { columns: brief.columns.clone(), region: region_of(brief) };
-    Reader::open(BufReader::with_capacity(1 << 16, file), list, &settings).map_err(damaged)
-}
-
-/// The country whose numbers may stand in the list without its code.
-#[must_use]
-pub fn region_of(brief: &Brief) -> Option<Region> {
-    brief.region.as_deref().and_then(|region| region.parse().ok())
-}
-
-fn damaged(findings: Vec<Finding>) -> ResultsError {
-    ResultsError::Recipients(findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>().join("; "))
+impl From<Vec<Finding>> for ResultsError {
+    fn from(findings: Vec<Finding>) -> Self {
+        Self::Recipients(findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>().join("; "))
+    }
 }
 
 fn write_error(error: io::Error) -> ResultsError {

@@ -80,7 +80,7 @@ fn a_key_that_is_quoted_when_rows_in_doubt_are_asked_about_is_kept_and_shown_now
         tells_nothing(&sale.campaign(&["reconcile", "sale", "-vv"]));
         let shown = sale.campaign(&["show", "sale", "--row", "3"]).exits(0);
         assert!(shown.stdout.contains("asked ") && !shown.stdout.contains(KEY), "{}", shown.told());
-        keeps_no_key(&sale);
+        keeps_nothing(&sale);
     }
 }
 
