@@ -90,7 +90,8 @@ async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failu
     if context.output.json {
         context.output.object(&json!({ "runs": objects, "exit": exit::FINE }));
     } else if objects.is_empty() {
-        context.output.result("no runs yet\nnext: campaign init NAME\n");
+        let state = context.state()?;
+        context.output.result(&format!("no runs yet in `{}`\nnext: campaign init NAME\n", state.display()));
     } else {
         let left_out = match left_out {
             0 => String::new(),
