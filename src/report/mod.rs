@@ -7,6 +7,7 @@ mod line;
 mod preview;
 mod progress;
 mod results;
+mod speed;
 mod summary;
 mod sweep;
 
