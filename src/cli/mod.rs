@@ -10,6 +10,7 @@ mod context;
 mod exit;
 mod gateway;
 mod init;
+mod listing;
 mod online;
 mod output;
 mod preview;

@@ -75,6 +75,11 @@ impl Output {
         io::stderr().is_terminal()
     }
 
+    /// The columns of the terminal that results go to; nothing where they go elsewhere.
+    pub(super) fn columns(&self) -> Option<usize> {
+        console::Term::stdout().size_checked().map(|(_, columns)| columns.into())
+    }
+
     /// Whether a person can be asked.
     pub(super) fn can_ask(&self) -> bool {
         !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()

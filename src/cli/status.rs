@@ -1,10 +1,10 @@
 //! `campaign status`: runs, their counts, and what to do next.
 
-use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 
 use super::context::Context;
 use super::exit::{self, Failure};
+use super::listing::listing;
 use super::runs;
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::ledger::{Ledger, Progress, Run, State};
@@ -46,6 +46,9 @@ async fn one(context: &Context, ledger: Option<&dyn Ledger>, run: &Run) -> Resul
     if let Some(results) = &run.results {
         text += &format!("  results: {results}\n");
     }
+    if owned {
+        text += &format!("  it is being sent; to stop it after what is in flight: campaign stop {}\n", run.name());
+    }
     text += &format!("next: {}\n", next(context, run, &standing, owned)?);
     context.output.result(&text);
     Ok(code)
@@ -56,9 +59,7 @@ async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failu
         Some(ledger) => ledger.runs().await?,
         None => Vec::new(),
     };
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(["run", "gateway", "began", "rows", "state", "counts"]);
-    let mut objects = Vec::new();
+    let (mut listed, mut objects) = (Vec::new(), Vec::new());
     let (mut one_offs, mut left_out) = (0, 0);
     for run in runs.iter().rev() {
         let owned = runs::is_owned(context, run)?;
@@ -78,7 +79,7 @@ async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failu
                 continue;
             }
         }
-        table.add_row([
+        listed.push([
             run.name(),
             run.gateway.clone(),
             format!("{:.0}", run.began_at),
@@ -97,7 +98,7 @@ async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failu
             0 => String::new(),
             _ => format!("and {} more of `campaign gateway`; --json lists them all\n", plural(left_out, "operation")),
         };
-        context.output.result(&format!("{}\n{left_out}", table.trim_fmt()));
+        context.output.result(&format!("{}{left_out}", listing(&listed, context.output.columns())));
     }
     Ok(exit::FINE)
 }
@@ -124,7 +125,7 @@ fn record(run: &Run, standing: &Standing, owned: bool) -> Value {
 fn next(context: &Context, run: &Run, standing: &Standing, owned: bool) -> Result<String, Failure> {
     let name = run.name();
     if owned {
-        return Ok(format!("campaign stop {name}"));
+        return Ok(format!("campaign status {name}"));
     }
     if run.progress == Progress::Open && OneOff::of(run).is_none() {
         let frozen = RunFolder::of(&context.state()?, &name).frozen();

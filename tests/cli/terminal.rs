@@ -1,6 +1,6 @@
 //! A person at a terminal: what is asked before people get messages, and what moves while they do.
 
-use crate::support::{Gateway, Reachable as _, Terminal, campaign, live, nobody, phone};
+use crate::support::{Gateway, Reachable as _, Terminal, campaign, live, nobody, phone, until};
 
 #[test]
 fn nobody_gets_a_message_unless_the_number_of_recipients_is_typed() {
@@ -96,4 +96,28 @@ fn a_gateway_out_of_reach_leaves_nothing_to_estimate() {
     let shown = run.shown();
     run.finish().exits(5);
     assert!(!shown.contains(" left") && speeds(&shown).is_empty(), "{shown}");
+}
+
+#[test]
+fn the_list_of_runs_cuts_no_word_however_narrow_the_terminal_is() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(9).delivery("stop_after: { unreachable: 1s }").through(&gateway).write();
+    sale.run(&["--limit", "4"]).exits(5);
+    sale.replace("gateways.yaml", &gateway.base_url(), &nobody());
+    sale.run(&[]).exits(5);
+    let whole = sale.campaign(&["status"]).exits(0);
+    for columns in [40, 80] {
+        let listed = Terminal::start_on(columns, sale.command(&["status"]));
+        listed.shows("began");
+        until("the list is whole", || listed.shown().ends_with("Z\r\n"));
+        let shown = listed.shown();
+        listed.finish().exits(0);
+        assert!(shown.lines().all(|line| line.chars().count() <= columns.into()), "{columns}:\n{shown}");
+        let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+        let missing: Vec<_> = words(&whole.stdout.lines().skip(1).collect::<String>())
+            .into_iter()
+            .filter(|word| !words(&shown.replace("rows:", "")).contains(word))
+            .collect();
+        assert!(missing.is_empty(), "{missing:?} in\n{shown}");
+    }
 }

@@ -100,7 +100,8 @@ impl Start<'_> {
             brief: campaign.brief.clone(),
             includes: looked.includes.clone(),
             today: self.inputs.today.clone(),
-            campaign_file: campaign.file.clone(),
+            // From the root, since what follows may be said in any folder.
+            campaign_file: std::path::absolute(&campaign.file).unwrap_or_else(|_| campaign.file.clone()),
             list: campaign.recipients.clone(),
             recipients_sha256: looked.sha256.clone(),
         }

@@ -208,9 +208,11 @@ pub(super) fn command(path: &Path, gateway: Option<&str>) -> String {
     format!("campaign run {}{gateway}", file(path))
 }
 
-/// A file as it is typed on a command line.
+/// A file as it is typed on a command line in the current folder.
 pub(in crate::cli) fn file(path: &Path) -> String {
-    let path = path.display().to_string();
+    let here = std::env::current_dir().ok();
+    let within = here.and_then(|here| path.strip_prefix(here).ok());
+    let path = within.unwrap_or(path).display().to_string();
     let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
     if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
