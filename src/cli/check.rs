@@ -10,6 +10,7 @@ use super::args::CheckArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
 use super::online::{self, Figures, Online};
+use super::suggested;
 use super::survey::{self, Inputs, Looked};
 use crate::check::online::Cost;
 use crate::check::{Survey, invalid_rows};
@@ -60,7 +61,7 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     if code == exit::FINE
         && let [file] = args.files.as_slice()
     {
-        text += &format!("next: campaign preview {}\n", super::run::file(file));
+        text += &format!("next: {}\n", context.output.command(format!("preview {}", suggested::file(file))));
     }
     context.output.result(&text);
     Ok(code)

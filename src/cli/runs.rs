@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::context::Context;
 use super::exit::{self, Failure};
+use super::output::Output;
 use crate::delivery::{Frozen, RunFolder, RunLock, Standing};
 use crate::ledger::{Ledger, Progress, Run, State};
 use crate::manifest::{Profile, load_campaign};
@@ -94,13 +95,14 @@ pub(super) fn progress(run: &Run, owned: bool) -> String {
 }
 
 /// A profile's host is the one it had at its first use, so that no slip sends the key and the list elsewhere.
-pub(super) async fn check_host(ledger: &dyn Ledger, profile: &Profile) -> Result<(), Failure> {
+pub(super) async fn check_host(output: &Output, ledger: &dyn Ledger, profile: &Profile) -> Result<(), Failure> {
     let (name, host) = (&profile.name, profile.hosts());
     let known = ledger.remember_host(name, &host).await?;
     if known == host {
         return Ok(());
     }
     Err(Failure::wrong(format!(
-        "the gateway `{name}` was at {known} and is now at {host}; if that is right, say `campaign gateway trust {name}`"
+        "the gateway `{name}` was at {known} and is now at {host}; if that is right, say `{}`",
+        output.command(format!("gateway trust {name}"))
     )))
 }

@@ -6,6 +6,7 @@ use super::context::Context;
 use super::exit::{self, Failure};
 use super::listing::listing;
 use super::runs;
+use super::suggested::file;
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::ledger::{Ledger, Progress, Run, State};
 use crate::manifest::SANDBOX;
@@ -47,7 +48,10 @@ async fn one(context: &Context, ledger: Option<&dyn Ledger>, run: &Run) -> Resul
         text += &format!("  results: {results}\n");
     }
     if owned {
-        text += &format!("  it is being sent; to stop it after what is in flight: campaign stop {}\n", run.name());
+        text += &format!(
+            "  it is being sent; to stop it after what is in flight: {}\n",
+            context.output.command(format!("stop {}", run.name()))
+        );
     }
     text += &format!("next: {}\n", next(context, run, &standing, owned)?);
     context.output.result(&text);
@@ -92,7 +96,8 @@ async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failu
         context.output.object(&json!({ "runs": objects, "exit": exit::FINE }));
     } else if objects.is_empty() {
         let state = context.state()?;
-        context.output.result(&format!("no runs yet in `{}`\nnext: campaign init NAME\n", state.display()));
+        let next = context.output.command("init NAME");
+        context.output.result(&format!("no runs yet in `{}`\nnext: {next}\n", state.display()));
     } else {
         let left_out = match left_out {
             0 => String::new(),
@@ -125,16 +130,17 @@ fn record(run: &Run, standing: &Standing, owned: bool) -> Value {
 fn next(context: &Context, run: &Run, standing: &Standing, owned: bool) -> Result<String, Failure> {
     let name = run.name();
     if owned {
-        return Ok(format!("campaign status {name}"));
+        return Ok(context.output.command(format!("status {name}")));
     }
     if run.progress == Progress::Open && OneOff::of(run).is_none() {
         let frozen = RunFolder::of(&context.state()?, &name).frozen();
-        let file = frozen.map_or_else(|_| "FILE".to_owned(), |frozen| super::run::file(&frozen.campaign_file));
+        let file = frozen.map_or_else(|_| "FILE".to_owned(), |frozen| file(&frozen.campaign_file));
         // The gateway may have been named on the command line.
-        return Ok(format!("campaign run {file} --gateway {}", run.gateway));
+        return Ok(context.output.command(format!("run {file} --gateway {}", run.gateway)));
     }
     if standing.counts.get(State::InDoubt) > 0 && run.gateway != SANDBOX && OneOff::of(run).is_none() {
-        return Ok(format!("campaign reconcile {name}"));
+        return Ok(context.output.command(format!("reconcile {name}")));
     }
-    Ok(exit::look_at(&name, &standing.counts).unwrap_or_else(|| format!("campaign results {name}")))
+    let look_at = exit::look_at(&name, &standing.counts).unwrap_or_else(|| format!("results {name}"));
+    Ok(context.output.command(look_at))
 }

@@ -18,7 +18,8 @@ pub(super) async fn stop(context: &Context, name: &str) -> Result<u8, Failure> {
         context.output.object(&serde_json::json!({ "run": name, "stopping": true, "exit": exit::FINE }));
     } else {
         context.output.result(&format!(
-            "{name} stops after what is in flight; nothing more is begun\nnext: campaign status {name}\n"
+            "{name} stops after what is in flight; nothing more is begun\nnext: {}\n",
+            context.output.command(format!("status {name}"))
         ));
     }
     Ok(exit::FINE)

@@ -39,7 +39,7 @@ async fn ask(context: &Context, held: &Held<'_>, doubts: &mut Doubts) -> Result<
     let profile = profile_of(context, run)?;
     let key = profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?;
     if !profile.is_loopback() {
-        runs::check_host(held.ledger.as_ref(), &profile).await?;
+        runs::check_host(&context.output, held.ledger.as_ref(), &profile).await?;
     }
     let gateway = reach(Some(&profile), None, (run.endpoint, TIMEOUT), &key)?;
     let inquest = Inquest {

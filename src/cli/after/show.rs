@@ -221,17 +221,20 @@ impl Told<'_> {
         for happening in history {
             text += &format!("  {:.3}  {}\n", happening.at, happening.text);
         }
-        text += &format!("next: {}\n", self.next(&name));
+        text += &format!("next: {}\n", self.next(context));
         context.output.result(&text);
     }
 
-    fn next(&self, name: &str) -> String {
-        let row = self.row;
+    fn next(&self, context: &Context) -> String {
+        let (name, row, output) = (self.run.name(), self.row, &context.output);
         match self.state {
-            State::InDoubt => format!("campaign reconcile {name}, or campaign resolve {name} --rows {row} --as sent"),
-            State::Unresolved => format!("campaign resolve {name} --rows {row} --as sent"),
-            State::Rejected | State::NotSent => format!("campaign retry {name}"),
-            _ => format!("campaign status {name}"),
+            State::InDoubt => {
+                let reconcile = output.command(format!("reconcile {name}"));
+                format!("{reconcile}, or {}", output.command(format!("resolve {name} --rows {row} --as sent")))
+            }
+            State::Unresolved => output.command(format!("resolve {name} --rows {row} --as sent")),
+            State::Rejected | State::NotSent => output.command(format!("retry {name}")),
+            _ => output.command(format!("status {name}")),
         }
     }
 }

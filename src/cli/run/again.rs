@@ -60,7 +60,7 @@ impl Start<'_> {
         }
         let number = rows.len() as u64;
         if let Some(profile) = self.inputs.profile.as_ref().filter(|profile| !profile.is_loopback()) {
-            runs::check_host(self.ledger.as_ref(), profile).await?;
+            runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
             confirm::resume(self.context, &self.args, profile, (&run, &standing), number).await?;
         }
         let owner = Owner(rand::random::<i64>() | 1);

@@ -55,7 +55,7 @@ impl Start<'_> {
         self.check_number(&looked)?;
         let chosen = self.chosen(&looked.survey.planned_rows(), looked.survey.last_row)?;
         if let Some(profile) = self.inputs.profile.as_ref().filter(|profile| !profile.is_loopback()) {
-            runs::check_host(self.ledger.as_ref(), profile).await?;
+            runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
             if self.asks_first() {
                 self.ask_for_new(profile, &looked.survey, &chosen).await?;
             }
