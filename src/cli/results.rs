@@ -16,7 +16,7 @@ use crate::report::{Fates, Listing, ResultsError, Sweep, write_file, write_objec
 
 pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
-    let run = runs::find(ledger.as_deref(), &args.run).await?;
+    let run = runs::find(context, ledger.as_deref(), &args.run).await?;
     let Some(ledger) = ledger else { return Ok(exit::FINE) };
     let owned = runs::is_owned(context, &run)?;
     let source = Source { ledger: ledger.as_ref(), run: &run, owned, states: &args.state };

@@ -10,7 +10,7 @@ use crate::ledger::{Ledger, Progress, Run, State};
 use crate::manifest::{Profile, load_campaign};
 
 /// The run that `name` means: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
-pub(super) async fn find(ledger: Option<&dyn Ledger>, name: &str) -> Result<Run, Failure> {
+pub(super) async fn find(context: &Context, ledger: Option<&dyn Ledger>, name: &str) -> Result<Run, Failure> {
     let runs = match ledger {
         Some(ledger) => ledger.runs().await?,
         None => Vec::new(),
@@ -25,7 +25,7 @@ pub(super) async fn find(ledger: Option<&dyn Ledger>, name: &str) -> Result<Run,
         let names: Vec<String> = runs.iter().map(Run::name).collect();
         let near = crate::finding::did_you_mean(name, names.iter().map(String::as_str));
         let hint = near.map_or_else(
-            || "see `campaign status` for the runs of this state folder".to_owned(),
+            || format!("see `{}` for the runs of this state folder", context.output.command("status")),
             |near| format!("did you mean `{near}`?"),
         );
         Failure::wrong(format!("there is no run `{name}`; {hint}"))

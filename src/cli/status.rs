@@ -19,7 +19,7 @@ pub(super) async fn status(context: &Context, name: Option<&str>) -> Result<u8, 
     let ledger = context.existing_ledger().await?;
     match name {
         Some(name) => {
-            let run = runs::find(ledger.as_deref(), name).await?;
+            let run = runs::find(context, ledger.as_deref(), name).await?;
             one(context, ledger.as_deref(), &run).await
         }
         None => all(context, ledger.as_deref()).await,

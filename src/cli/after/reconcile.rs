@@ -92,12 +92,13 @@ pub(in crate::cli) fn learnt_line(learnt: &Learnt) -> String {
 fn report(context: &Context, run: &Run, learnt: &Learnt, given: &Given) {
     let (name, counts) = (run.name(), &given.standing.counts);
     let left = given.count(State::InDoubt) + given.count(State::Unresolved);
+    let resolve = context.output.command(format!("resolve {name} --all --as sent"));
     let next = if given.count(State::InDoubt) > 0 {
-        format!("campaign reconcile {name}, or decide: campaign resolve {name} --all --as sent")
+        format!("{}, or decide: {resolve}", context.output.command(format!("reconcile {name}")))
     } else if left > 0 {
-        format!("campaign resolve {name} --all --as sent")
+        resolve
     } else {
-        format!("campaign results {name}")
+        context.output.command(format!("results {name}"))
     };
     if context.output.json {
         let Learnt { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;

@@ -30,7 +30,7 @@ async fn decide(held: &Held<'_>, args: &ResolveArgs) -> Result<u64, Failure> {
     let standing = held.standing().await?;
     let doubts = Doubts::read(held.ledger.as_ref(), &held.run, &standing.states, &DECIDABLE).await?;
     let state = |doubt: &Doubt| standing.states.get(doubt.row).unwrap_or(State::Planned);
-    let meant = meant(&held.run, args)?;
+    let meant = meant(held, args)?;
     let open = |doubt: &&Doubt| matches!(state(doubt), State::InDoubt | State::Unresolved);
     let chosen: Vec<&Doubt> = match &meant {
         // All that wait for a decision; what was decided already is decided again by name only.
@@ -64,10 +64,11 @@ async fn decide(held: &Held<'_>, args: &ResolveArgs) -> Result<u64, Failure> {
 }
 
 /// The rows that were named; nothing for all of them.
-fn meant(run: &Run, args: &ResolveArgs) -> Result<Option<RoaringBitmap>, Failure> {
+fn meant(held: &Held<'_>, args: &ResolveArgs) -> Result<Option<RoaringBitmap>, Failure> {
+    let run = &held.run;
     match (&args.rows, &args.file) {
         (Some(set), _) => rows::of_set(set, run).map(Some),
-        (None, Some(path)) => rows::of_file(path, run).map(Some),
+        (None, Some(path)) => rows::of_file(path, run, held.output()).map(Some),
         (None, None) => Ok(None),
     }
 }
@@ -107,9 +108,14 @@ fn change(args: &ResolveArgs) -> Change {
 fn report(context: &Context, (run, decision): (&Run, Decision), number: u64, given: &Given) {
     let (name, counts) = (run.name(), &given.standing.counts);
     let (what, next) = match decision {
-        Decision::Sent => ("sent", format!("campaign results {name}")),
-        Decision::NotSent => ("not sent", format!("campaign retry {name}, to send them as new messages")),
-        Decision::SendAgain => ("to be sent again", format!("campaign run {}", campaign_file(context, run))),
+        Decision::Sent => ("sent", context.output.command(format!("results {name}"))),
+        Decision::NotSent => {
+            let retry = context.output.command(format!("retry {name}"));
+            ("not sent", format!("{retry}, to send them as new messages"))
+        }
+        Decision::SendAgain => {
+            ("to be sent again", context.output.command(format!("run {}", campaign_file(context, run))))
+        }
     };
     if context.output.json {
         return context.output.object(&json!({
@@ -124,6 +130,6 @@ fn report(context: &Context, (run, decision): (&Run, Decision), number: u64, giv
 fn campaign_file(context: &Context, run: &Run) -> String {
     let frozen =
         context.state().ok().and_then(|state| crate::delivery::RunFolder::of(&state, &run.name()).frozen().ok());
-    let file = frozen.map_or_else(|| "FILE".to_owned(), |frozen| crate::cli::run::file(&frozen.campaign_file));
+    let file = frozen.map_or_else(|| "FILE".to_owned(), |frozen| crate::cli::suggested::file(&frozen.campaign_file));
     format!("{file} --gateway {}", run.gateway)
 }

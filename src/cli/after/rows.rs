@@ -8,6 +8,7 @@ use roaring::RoaringBitmap;
 
 use crate::audience::read_column;
 use crate::cli::exit::Failure;
+use crate::cli::output::Output;
 use crate::domain::{MessageId, Row, RowSet};
 use crate::ledger::Run;
 
@@ -15,7 +16,7 @@ use crate::ledger::Run;
 ///
 /// # Errors
 /// When the file cannot be read, has no such column, or names a message that is not the run's.
-pub(super) fn of_file(path: &Path, run: &Run) -> Result<RoaringBitmap, Failure> {
+pub(super) fn of_file(path: &Path, run: &Run, output: &Output) -> Result<RoaringBitmap, Failure> {
     let name = path.display();
     let file = File::open(path).map_err(|error| Failure::wrong(format!("`{name}` cannot be read: {error}")))?;
     let (mut rows, mut stranger) = (RoaringBitmap::new(), None);
@@ -34,8 +35,8 @@ pub(super) fn of_file(path: &Path, run: &Run) -> Result<RoaringBitmap, Failure> 
     })?;
     if !found {
         return Err(Failure::wrong(format!(
-            "`{name}` has no column `id`; take it from `campaign results {} --state in_doubt --out -`",
-            run.name()
+            "`{name}` has no column `id`; take it from `{}`",
+            output.command(format!("results {} --state in_doubt --out -", run.name()))
         )));
     }
     match stranger {

@@ -27,7 +27,7 @@ struct Happening {
 
 pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
-    let run = runs::find(ledger.as_deref(), &args.run).await?;
+    let run = runs::find(context, ledger.as_deref(), &args.run).await?;
     let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
     let owned = runs::is_owned(context, &run)?;
     let standing = runs::standing(ledger.as_ref(), &run, owned).await?;

@@ -95,7 +95,8 @@ impl Start<'_> {
         let open = runs.iter().filter(same).find(|other| other.progress == Progress::Open);
         match open {
             Some(open) => {
-                let again = super::ending::command(&self.inputs.campaign.file, self.args.gateway.as_deref());
+                let again = super::ending::run_again(&self.inputs.campaign.file, self.args.gateway.as_deref());
+                let again = self.context.output.command(again);
                 Err(Failure::wrong(format!("{} is unfinished; first: {again}", open.name())))
             }
             None => Ok(()),
