@@ -129,3 +129,37 @@ fn no_file_frightens_a_newcomer() {
         .collect();
     assert!(long.is_empty(), "longer than {LONGEST} lines:\n{}", long.join("\n"));
 }
+
+#[test]
+fn a_command_is_suggested_in_one_place_with_the_options_that_it_needs() {
+    const COMMANDS: [&str; 12] = [
+        "check",
+        "preview",
+        "run",
+        "stop",
+        "status",
+        "results",
+        "reconcile",
+        "resolve",
+        "retry",
+        "show",
+        "gateway",
+        "sandbox",
+    ];
+    let mut found = Vec::new();
+    for file in files(&source()) {
+        let text = fs::read_to_string(&file).expect("a file");
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            // With arguments behind it, it can be pasted; alone in backticks it is only named.
+            let typed = |command: &&str| {
+                let words = format!("campaign {command} ");
+                line.split_once(&words).is_some_and(|(_, rest)| !rest.starts_with("--help"))
+            };
+            if line.contains('"') && COMMANDS.iter().any(|command| typed(command)) {
+                found.push(format!("{}: {}", file.display(), line.trim()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "write these with `Output::command`:\n{}", found.join("\n"));
+}

@@ -3,13 +3,14 @@
 //! A [`Reader`] finds out how the file is written, resolves its columns and hands out [`Chunk`]s
 //! of records under the row numbers that a spreadsheet shows. [`parse`] turns a cell into a
 //! phone number, [`Seen`] knows which numbers were met before, and [`suggest`] looks at a list
-//! that nobody described yet.
+//! that nobody described yet; [`read_column`] reads one column of any other file.
 //!
 //! Memory holds a chunk, never the list. Nothing here decides what becomes of a recipient: no
 //! template, no channel and no policy for duplicates is known in this room.
 
 mod cells;
 mod chunk;
+mod column;
 mod columns;
 mod dialect;
 mod dialled;
@@ -25,6 +26,7 @@ mod suggestion;
 mod trouble;
 
 pub use chunk::{Chunk, Fields, RecordRef};
+pub use column::read_column;
 pub use columns::{Header, Settings};
 pub use phones::{PhoneProblem, parse};
 pub use reader::{Reader, open_list};

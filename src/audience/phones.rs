@@ -50,6 +50,23 @@ pub enum PhoneProblem {
     Unassigned,
 }
 
+impl PhoneProblem {
+    /// Every problem.
+    pub const ALL: [PhoneProblem; 11] = [
+        PhoneProblem::Empty,
+        PhoneProblem::Several,
+        PhoneProblem::Rounded,
+        PhoneProblem::Letters,
+        PhoneProblem::Symbols,
+        PhoneProblem::TooShort,
+        PhoneProblem::TooLong,
+        PhoneProblem::National,
+        PhoneProblem::Length,
+        PhoneProblem::Country,
+        PhoneProblem::Unassigned,
+    ];
+}
+
 /// The number that a cell holds, in international form.
 ///
 /// A plus sign or `00` begins an international number. Digits alone are a national number of

@@ -5,12 +5,14 @@
 //! sent, nobody is asked, and nothing durable is written but the copy of the recipients that a run freezes.
 
 mod constants;
+mod invalid;
 pub mod online;
 mod parallel;
 mod prepare;
 mod survey;
 mod tee;
 
+pub use invalid::invalid_rows;
 pub use parallel::{cores, ordered};
 pub use prepare::{Prepared, Texts, prepare, settings};
 pub use survey::{ALREADY_SENT, DUPLICATE, First, Survey, Terms, row_of, survey};

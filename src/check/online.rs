@@ -114,39 +114,50 @@ pub fn signatures(brief: &Brief, places: &Places, today: &str) -> Vec<Signature>
     brief.content.stages.iter().filter_map(constant).collect()
 }
 
-/// What speaks against sending, as far as the account tells; `verified` are its words for a verified name.
+/// What is known of the account besides its answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Account<'a> {
+    /// Its words for a verified name.
+    pub verified: &'a [String],
+    /// The command that shows its balance.
+    pub balance: &'a str,
+    /// The command that shows its sender names.
+    pub senders: &'a str,
+}
+
+/// What speaks against sending, as far as the account tells.
 #[must_use]
-pub fn findings(told: &Told, signatures: &[Signature], verified: &[String], cost: &Cost) -> Vec<Finding> {
+pub fn findings(told: &Told, signatures: &[Signature], account: Account<'_>, cost: &Cost) -> Vec<Finding> {
     let (balance, senders) = match told {
         Ok(told) => told,
         Err(refused) if refused.cause == UnansweredCause::KeyRefused => {
             let finding = Finding::error("key-refused", refused.reason.clone());
             return vec![finding.help("check where the profile has its `api_key` in gateways.yaml")];
         }
-        Err(unanswered) => return vec![unknown("sender names and balance are", unanswered)],
+        Err(unanswered) => return vec![unknown("sender names and balance are", unanswered, account)],
     };
     let mut findings = match senders {
         Ok(senders) => {
             let named: Vec<&Sender> = senders.iter().filter(|sender| !sender.name.trim().is_empty()).collect();
-            signatures.iter().filter_map(|signature| judge(signature, &named, verified)).collect()
+            signatures.iter().filter_map(|signature| judge(signature, &named, account)).collect()
         }
-        Err(unanswered) => vec![unknown("the sender names are", unanswered)],
+        Err(unanswered) => vec![unknown("the sender names are", unanswered, account)],
     };
     match (balance, cost) {
         (Ok(balance), Cost::AtMost(cost)) => findings.extend(too_low(balance, *cost)),
         (Ok(_), Cost::Unknown(_)) => {}
-        (Err(unanswered), _) => findings.push(unknown("the balance is", unanswered)),
+        (Err(unanswered), _) => findings.push(unknown("the balance is", unanswered, account)),
     }
     findings
 }
 
-fn unknown(what: &str, unanswered: &Unanswered) -> Finding {
+fn unknown(what: &str, unanswered: &Unanswered, account: Account<'_>) -> Finding {
     let finding = Finding::warning("online-unknown", format!("{what} not known: {}", unanswered.reason));
-    finding.help("this refuses nothing; `campaign gateway balance` and `campaign gateway senders` ask again")
+    finding.help(format!("this refuses nothing; `{}` and `{}` ask again", account.balance, account.senders))
 }
 
 /// What the list of sender names says against a signature.
-fn judge(signature: &Signature, senders: &[&Sender], verified: &[String]) -> Option<Finding> {
+fn judge(signature: &Signature, senders: &[&Sender], account: Account<'_>) -> Option<Finding> {
     // An account that lists no name may be one that needs none: it proves nothing.
     if senders.is_empty() {
         return None;
@@ -159,10 +170,10 @@ fn judge(signature: &Signature, senders: &[&Sender], verified: &[String]) -> Opt
     };
     let known = || senders.iter().map(|sender| sender.name.as_str());
     let finding = match senders.iter().find(|sender| sender.name == *name).map(|sender| sender.status.as_str()) {
-        Some(status) if verified.iter().any(|word| word.eq_ignore_ascii_case(status)) => return None,
+        Some(status) if account.verified.iter().any(|word| word.eq_ignore_ascii_case(status)) => return None,
         Some(status) if status.eq_ignore_ascii_case(UNVERIFIED) => {
             new(format!("the sender name `{name}` is not verified yet: its status is `{status}`"))
-                .help("wait until the gateway has verified it, or use another name of `campaign gateway senders`")
+                .help(format!("wait until the gateway has verified it, or use another name of `{}`", account.senders))
         }
         Some(status) => Finding::warning(
             "sender-unknown",
@@ -174,7 +185,7 @@ fn judge(signature: &Signature, senders: &[&Sender], verified: &[String]) -> Opt
                 format!("did you mean `{meant}`? capital letters matter")
             }
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => "see `campaign gateway senders` for the names of the account".to_owned(),
+            None => format!("see `{}` for the names of the account", account.senders),
         }),
     };
     Some(finding.at(place.clone()))
@@ -223,9 +234,13 @@ mod tests {
         Cost::Unknown(vec![Channel::Sms])
     }
 
+    fn account(verified: &[String]) -> Account<'_> {
+        Account { verified, balance: "campaign gateway balance", senders: "campaign gateway senders" }
+    }
+
     /// The findings where `Checked` means verified.
     fn judged(told: &Told, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
-        findings(told, signatures, &["Checked".to_owned()], cost)
+        findings(told, signatures, account(&["Checked".to_owned()]), cost)
     }
 
     fn rules(findings: &[Finding]) -> Vec<(&'static str, Severity)> {
@@ -279,7 +294,7 @@ mod tests {
             ("New", "Fresh", None),
             ("Paused", "Fresh", Some(Severity::Error)),
         ] {
-            let found = findings(&told, &[signature(Channel::Sms, name)], &[word.to_owned()], &unpriced());
+            let found = findings(&told, &[signature(Channel::Sms, name)], account(&[word.to_owned()]), &unpriced());
             assert_eq!(found.first().map(|finding| finding.severity), severity, "{word} {name}");
         }
     }

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
+use super::invalid::too_many_invalid;
 use super::parallel::{cores, ordered};
 use super::prepare::Prepared;
 use crate::audience::{Chunk, RecordRef, Seen, parse};
@@ -213,32 +214,10 @@ impl Tally {
         }
         let invalid = survey.left_out.count(State::Invalid);
         if brief.max_invalid.is_exceeded_by(invalid, survey.recipients) {
-            findings.push(too_many_invalid(brief, &survey, invalid));
+            findings.extend(too_many_invalid(brief, &survey));
         }
         if findings.is_empty() { Ok(survey) } else { Err(findings) }
     }
-}
-
-fn too_many_invalid(brief: &Brief, survey: &Survey, invalid: u64) -> Finding {
-    let mut reasons: Vec<_> = survey.left_out.sets().filter(|(state, ..)| *state == State::Invalid).collect();
-    reasons.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));
-    let reasons: Vec<String> = reasons
-        .iter()
-        .take(5)
-        .map(|(_, reason, rows)| format!("{} × {reason} (first in row {})", rows.len(), rows.min().unwrap_or_default()))
-        .collect();
-    let message = format!(
-        "{invalid} of {} rows are invalid, more than `max_invalid: {}`: {}",
-        survey.recipients,
-        brief.max_invalid,
-        reasons.join("; ")
-    );
-    // Numbers such as 050 123 45 67 need a country.
-    let help = match brief.region {
-        Some(_) => "mend the list, or raise `recipients.max_invalid`",
-        None => "mend the list; if its numbers have no country's code, set `recipients.region`, such as `region: UA`",
-    };
-    Finding::error("too-many-invalid", message).help(help)
 }
 
 /// The parts of a message's SMS; 0 when it has none.

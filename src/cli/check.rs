@@ -10,13 +10,14 @@ use super::args::CheckArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
 use super::online::{self, Figures, Online};
+use super::suggested;
 use super::survey::{self, Inputs, Looked};
-use crate::check::Survey;
 use crate::check::online::Cost;
+use crate::check::{Survey, invalid_rows};
 use crate::finding::{Finding, findings_json};
-use crate::ledger::{State, StateCounts};
+use crate::ledger::StateCounts;
 use crate::manifest::KeySource;
-use crate::report::{counts_json, counts_line, plural, thousands};
+use crate::report::{counts_json, counts_line, plural};
 
 pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
     let mut findings = Vec::new();
@@ -60,7 +61,7 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     if code == exit::FINE
         && let [file] = args.files.as_slice()
     {
-        text += &format!("next: campaign preview {}\n", super::run::file(file));
+        text += &format!("next: {}\n", context.output.command(format!("preview {}", suggested::file(file))));
     }
     context.output.result(&text);
     Ok(code)
@@ -102,14 +103,7 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<Checked
     if let Some(why) = inputs.profile.as_ref().and_then(|profile| missing_key(&profile.api_key)) {
         findings.push(Finding::warning("api-key", why));
     }
-    for (state, reason, rows) in looked.survey.left_out.sets().filter(|(state, ..)| *state == State::Invalid) {
-        let first = rows.min().unwrap_or_default();
-        let message = match rows.len() {
-            1 => format!("row {first} is {state}: {reason}"),
-            count => format!("{} rows are {state}, the first is row {first}: {reason}", thousands(count)),
-        };
-        findings.push(Finding::warning("invalid-row", message));
-    }
+    findings.extend(invalid_rows(&looked.survey.left_out));
     let mut told = None;
     if args.online {
         let online = online(context, &inputs, &looked.survey).await?;

@@ -1,5 +1,6 @@
 //! What commands share: options, output, the state folder and the ledger in it.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -50,7 +51,17 @@ impl Context {
     }
 
     /// The ledger, for commands that only read; nothing where there is none.
+    ///
+    /// # Errors
+    /// When nobody can tell whether there is one: who reads "nothing was sent" there may send it again.
     pub(super) async fn existing_ledger(&self) -> Result<Option<Arc<dyn Ledger>>, Failure> {
-        if self.state()?.join(LEDGER).exists() { Ok(Some(self.ledger().await?)) } else { Ok(None) }
+        let state = self.state()?;
+        match std::fs::metadata(state.join(LEDGER)) {
+            Ok(_) => Ok(Some(self.ledger().await?)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => {
+                Err(Failure::storage(format!("the state folder `{}` cannot be read: {error}", state.display())))
+            }
+        }
     }
 }

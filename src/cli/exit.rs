@@ -85,11 +85,11 @@ pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
     }
 }
 
-/// The command that shows the rows of a run that somebody has to look at; nothing when there are none.
+/// The arguments that show the rows of a run that somebody has to look at; nothing when there are none.
 pub(super) fn look_at(run: &str, counts: &StateCounts) -> Option<String> {
     let states = DOUBTFUL.into_iter().chain(REFUSED).filter(|state| counts.get(*state) > 0);
     let states: Vec<&str> = states.map(State::name).collect();
-    (!states.is_empty()).then(|| format!("campaign results {run} --state {} --out -", states.join(",")))
+    (!states.is_empty()).then(|| format!("results {run} --state {} --out -", states.join(",")))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod context;
 mod exit;
 mod gateway;
 mod init;
+mod listing;
 mod online;
 mod output;
 mod preview;
@@ -21,28 +22,32 @@ mod shell;
 mod signals;
 mod status;
 mod stop;
+mod suggested;
 mod survey;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use args::{Arguments, Command};
 use context::Context;
 use exit::Failure;
 use output::Output;
+use suggested::Options;
 
 /// Runs one command line and returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let json = arguments.iter().any(|argument| argument == "--json");
-    let parsed = match Arguments::try_parse_from(arguments) {
+    let matches = Arguments::command().try_get_matches_from(arguments);
+    let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+    let (parsed, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return shell::refuse(&error, json),
     };
     shell::start_log(&parsed.global);
-    let output = Output::new(&parsed.global);
+    let output = Output::new(&parsed.global, Options::typed(&parsed.global, &matches));
     let context = Context::new(parsed.global, output.clone());
     // A panic is a bug, and an end like any other: with its code, and with the one object that `--json` promises.
     let ended = catch_unwind(AssertUnwindSafe(|| on_runtime(&context, parsed.command)));

@@ -9,7 +9,7 @@ use super::exit::{self, Failure};
 use super::gateway::Account;
 use super::output::Output;
 use super::survey::Inputs;
-use crate::check::online::{Cost, Told, findings, signatures};
+use crate::check::online::{self, Cost, Told, findings, signatures};
 use crate::domain::Amount;
 use crate::finding::{Finding, list_all};
 use crate::gateway::{AskBalance, AskSenders, UnansweredCause};
@@ -49,9 +49,12 @@ pub(super) async fn ask(
     let told = account.ask_both((&AskBalance, &AskSenders)).await?;
     let campaign = &inputs.campaign;
     let signatures = signatures(&campaign.brief, &campaign.places, &inputs.today);
+    let command = |what: &str| output.command(format!("gateway {what} --gateway {}", profile.name));
+    let (balance, senders) = (command("balance"), command("senders"));
+    let known = online::Account { verified: &profile.sender_verified, balance: &balance, senders: &senders };
     let key_refused = matches!(&told, Err(refused) if refused.cause == UnansweredCause::KeyRefused);
     Ok(Online {
-        findings: findings(&told, &signatures, &profile.sender_verified, cost),
+        findings: findings(&told, &signatures, known, cost),
         money: money(&told, cost),
         figures: figures(&told, cost),
         key_refused,

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::args::{ColorChoice, Global};
 use super::exit::Failure;
+use super::suggested::Options;
 use crate::finding::{Finding, findings_json, show};
 
 /// How a command prints.
@@ -17,16 +18,18 @@ pub(super) struct Output {
     pub(super) json: bool,
     pub(super) quiet: bool,
     color: bool,
+    /// What every command that is suggested needs behind it.
+    pub(super) options: Options,
 }
 
 impl Output {
-    pub(super) fn new(global: &Global) -> Self {
+    pub(super) fn new(global: &Global, options: Options) -> Self {
         let color = match global.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
             ColorChoice::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
         };
-        Self { json: global.json, quiet: global.quiet, color }
+        Self { json: global.json, quiet: global.quiet, color, options }
     }
 
     /// The result of a command.
@@ -73,6 +76,11 @@ impl Output {
     /// Whether progress can be drawn.
     pub(super) fn terminal(&self) -> bool {
         io::stderr().is_terminal()
+    }
+
+    /// The columns of the terminal that results go to; nothing where they go elsewhere.
+    pub(super) fn columns(&self) -> Option<usize> {
+        console::Term::stdout().size_checked().map(|(_, columns)| columns.into())
     }
 
     /// Whether a person can be asked.

@@ -9,6 +9,7 @@ use super::args::PreviewArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
 use super::output::Output;
+use super::suggested::file;
 use super::survey::{self, Inputs, Looked, blocking};
 use crate::audience::Chunk;
 use crate::check::row_of;
@@ -71,8 +72,9 @@ fn show(output: &Output, inputs: &Inputs, looked: &Looked, rows: Option<&RowSet>
         }
     }
     if !output.json {
-        let (rows, file) = (report::thousands(looked.survey.recipients), super::run::file(&inputs.campaign.file));
-        output.result(&format!("{shown} of {rows} rows\nnext: campaign run {file}\n"));
+        let (rows, file) = (report::thousands(looked.survey.recipients), file(&inputs.campaign.file));
+        let next = output.command(format!("run {file}"));
+        output.result(&format!("{shown} of {rows} rows\nnext: {next}\n"));
     }
     Ok(())
 }

@@ -1,26 +1,33 @@
-//! `campaign results`: the results of a run as CSV, at any time.
+//! `campaign results`: the results of a run, at any time: as CSV, or printed as JSON.
 
+use std::io::{BufWriter, ErrorKind, Write as _, stdout};
 use std::path::{Path, PathBuf};
+
+use serde_json::json;
 
 use super::args::ResultsArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
 use super::runs;
 use crate::delivery::{OneOff, RunFolder};
-use crate::ledger::{Ledger, Progress, Run, State};
-use crate::report::{Fates, Listing, ResultsError, Sweep, write_file, write_results};
+use crate::ledger::{Ledger, LeftOut, Progress, Run, State};
+use crate::manifest::Brief;
+use crate::report::{Fates, Listing, ResultsError, Sweep, write_file, write_objects, write_results};
 
 pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
-    let run = runs::find(ledger.as_deref(), &args.run).await?;
+    let run = runs::find(context, ledger.as_deref(), &args.run).await?;
     let Some(ledger) = ledger else { return Ok(exit::FINE) };
     let owned = runs::is_owned(context, &run)?;
     let source = Source { ledger: ledger.as_ref(), run: &run, owned, states: &args.state };
     // Some rows only, or the one of a lookup or a code call, are for looking at; they take no file's place.
     let some = args.out.is_none() && (!args.state.is_empty() || OneOff::of(&run).is_some());
     if some || args.out.as_deref() == Some(Path::new("-")) {
-        source.write(&context.state()?, None).await?;
-        return Ok(exit::FINE);
+        let state = context.state()?;
+        return match context.output.json {
+            true => source.print_json(&state).await,
+            false => source.write(&state, None).await.map(|()| exit::FINE),
+        };
     }
     let later = match (&args.out, &run.results) {
         (None, Some(path)) => runs::later_at(&ledger.runs().await?, &run, path),
@@ -39,7 +46,7 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
     source.write(&context.state()?, Some(&path)).await?;
     let path = path.display().to_string();
     if context.output.json {
-        context.output.object(&serde_json::json!({ "run": run.name(), "results": path, "exit": exit::FINE }));
+        context.output.object(&json!({ "run": run.name(), "results": path, "exit": exit::FINE }));
     } else {
         context.output.result(&format!("results: {path}\n"));
     }
@@ -56,34 +63,78 @@ pub(super) struct Source<'a> {
     pub(super) states: &'a [State],
 }
 
+/// What a run keeps besides its envelopes.
+struct Kept {
+    name: String,
+    recipients: PathBuf,
+    brief: Brief,
+    left_out: LeftOut,
+}
+
 impl Source<'_> {
-    /// Writes the results to a file, or to standard output.
+    /// Writes the results to a file, or to standard output, as CSV.
     pub(super) async fn write(&self, state: &Path, path: Option<&Path>) -> Result<(), Failure> {
-        let run = self.run;
-        let folder = RunFolder::of(state, &run.name());
-        let frozen = runs::frozen(&folder)?;
-        let left_out = self.ledger.left_out(run.key).await?;
-        let (recipients, name) = (folder.recipients(), run.name());
-        let listing = Listing {
-            recipients: &recipients,
-            brief: &frozen.brief,
-            run: &name,
-            kind: run.kind,
-            ids: Some(run.ids),
-            orders: &run.orders,
-            left_out: &left_out,
-            states: self.states,
-            finished: run.progress == Progress::Finished,
-        };
-        let fates = Fates::Ledger { sweep: Sweep::new(self.ledger, run.key).await?, owned: self.owned };
+        let kept = self.kept(state).await?;
+        let (listing, fates) = (self.listing(&kept), self.fates().await?);
         let written = match path {
             Some(path) => write_file(path, &listing, fates).await,
-            None => match write_results(std::io::BufWriter::new(std::io::stdout()), &listing, fates).await {
-                // A reader that has seen enough, such as `head`, is no failure.
-                Err(ResultsError::Write { error, .. }) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-                written => written,
-            },
+            None => read_by_nobody(write_results(BufWriter::new(stdout()), &listing, fates).await),
         };
         written.map_err(Failure::storage)
+    }
+
+    /// Prints one object with all rows, which are never in memory together.
+    async fn print_json(&self, state: &Path) -> Result<u8, Failure> {
+        let kept = self.kept(state).await?;
+        let (listing, fates) = (self.listing(&kept), self.fates().await?);
+        let mut out = BufWriter::new(stdout());
+        let unwritten = |error| ResultsError::Write { path: PathBuf::from("the output"), error };
+        let begun = write!(out, "{{\"run\":{},\"rows\":[", json!(kept.name)).map_err(unwritten);
+        let written = match begun {
+            Ok(()) => write_objects(&mut out, &listing, fates).await,
+            Err(error) => Err(error),
+        };
+        // Whatever came of the rows, the object is whole and tells it.
+        let (code, error) = match read_by_nobody(written) {
+            Ok(()) => (exit::FINE, String::new()),
+            Err(error) => (exit::STORAGE, format!(",\"error\":{}", json!(error.to_string()))),
+        };
+        let ended = writeln!(out, "],\"exit\":{code}{error}}}").and_then(|()| out.flush()).map_err(unwritten);
+        read_by_nobody(ended).map_err(Failure::storage)?;
+        Ok(code)
+    }
+
+    async fn kept(&self, state: &Path) -> Result<Kept, Failure> {
+        let name = self.run.name();
+        let folder = RunFolder::of(state, &name);
+        let brief = runs::frozen(&folder)?.brief;
+        let left_out = self.ledger.left_out(self.run.key).await?;
+        Ok(Kept { name, recipients: folder.recipients(), brief, left_out })
+    }
+
+    fn listing<'k>(&'k self, kept: &'k Kept) -> Listing<'k> {
+        Listing {
+            recipients: &kept.recipients,
+            brief: &kept.brief,
+            run: &kept.name,
+            kind: self.run.kind,
+            ids: Some(self.run.ids),
+            orders: &self.run.orders,
+            left_out: &kept.left_out,
+            states: self.states,
+            finished: self.run.progress == Progress::Finished,
+        }
+    }
+
+    async fn fates(&self) -> Result<Fates<'_>, Failure> {
+        Ok(Fates::Ledger { sweep: Sweep::new(self.ledger, self.run.key).await?, owned: self.owned })
+    }
+}
+
+/// A reader that has seen enough, such as `head`, is no failure.
+fn read_by_nobody(written: Result<(), ResultsError>) -> Result<(), ResultsError> {
+    match written {
+        Err(ResultsError::Write { error, .. }) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
 }

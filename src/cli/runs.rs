@@ -4,13 +4,14 @@ use std::path::Path;
 
 use super::context::Context;
 use super::exit::{self, Failure};
+use super::output::Output;
 use crate::delivery::{Frozen, RunFolder, RunLock, Standing};
 use crate::ledger::{Ledger, Progress, Run, RunId, State, StateCounts};
 use crate::manifest::{Profile, load_campaign};
 use crate::report::plural;
 
 /// The run that `name` means: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
-pub(super) async fn find(ledger: Option<&dyn Ledger>, name: &str) -> Result<Run, Failure> {
+pub(super) async fn find(context: &Context, ledger: Option<&dyn Ledger>, name: &str) -> Result<Run, Failure> {
     let runs = match ledger {
         Some(ledger) => ledger.runs().await?,
         None => Vec::new(),
@@ -25,7 +26,7 @@ pub(super) async fn find(ledger: Option<&dyn Ledger>, name: &str) -> Result<Run,
         let names: Vec<String> = runs.iter().map(Run::name).collect();
         let near = crate::finding::did_you_mean(name, names.iter().map(String::as_str));
         let hint = near.map_or_else(
-            || "see `campaign status` for the runs of this state folder".to_owned(),
+            || format!("see `{}` for the runs of this state folder", context.output.command("status")),
             |near| format!("did you mean `{near}`?"),
         );
         Failure::wrong(format!("there is no run `{name}`; {hint}"))
@@ -33,8 +34,8 @@ pub(super) async fn find(ledger: Option<&dyn Ledger>, name: &str) -> Result<Run,
 }
 
 /// The run that `name` means to somebody who decides: of a campaign's runs the latest with rows that nobody knows.
-pub(super) async fn find_doubtful(ledger: Option<&dyn Ledger>, name: &str) -> Result<Run, Failure> {
-    let found = find(ledger, name).await?;
+pub(super) async fn find_doubtful(context: &Context, ledger: Option<&dyn Ledger>, name: &str) -> Result<Run, Failure> {
+    let found = find(context, ledger, name).await?;
     let (true, Some(ledger)) = (found.name() != name, ledger) else { return Ok(found) };
     let runs = ledger.runs().await?;
     let doubtful = |run: &&Run| {
@@ -64,20 +65,20 @@ pub(super) fn is_owned(context: &Context, run: &Run) -> Result<bool, Failure> {
     Ok(held && run.owner.is_some() && run.progress == Progress::Open)
 }
 
-/// A command that asks about the rows of a run that nobody knows the outcome of, or decides about them.
+/// The arguments of a command that asks about the rows of a run that nobody knows the outcome of, or decides about them.
 pub(super) fn next_about_doubt(run: &str, counts: &StateCounts) -> Option<String> {
     if counts.get(State::InDoubt) > 0 {
-        return Some(format!("campaign reconcile {run}"));
+        return Some(format!("reconcile {run}"));
     }
-    (counts.get(State::Unresolved) > 0).then(|| format!("campaign resolve {run} --all --as DECISION"))
+    (counts.get(State::Unresolved) > 0).then(|| format!("resolve {run} --all --as DECISION"))
 }
 
 /// The runs besides this one that have rows whose outcome nobody knows: how many, and the command about them.
-pub(super) fn doubts_elsewhere(runs: &[Run], than: Option<RunId>) -> Vec<(String, String)> {
+pub(super) fn doubts_elsewhere(output: &Output, runs: &[Run], than: Option<RunId>) -> Vec<(String, String)> {
     let others = runs.iter().filter(|run| Some(run.key) != than && run.live);
     let doubtful = others.filter_map(|run| {
         let (counts, _) = run.counts.as_ref()?;
-        let command = next_about_doubt(&run.name(), counts)?;
+        let command = output.command(next_about_doubt(&run.name(), counts)?);
         let rows = exit::DOUBTFUL.into_iter().map(|state| counts.get(state)).sum();
         Some((format!("nobody knows what became of {} of {}: {command}", plural(rows, "row"), run.name()), command))
     });
@@ -135,13 +136,14 @@ pub(super) fn progress(run: &Run, owned: bool) -> String {
 }
 
 /// A profile's host is the one it had at its first use, so that no slip sends the key and the list elsewhere.
-pub(super) async fn check_host(ledger: &dyn Ledger, profile: &Profile) -> Result<(), Failure> {
+pub(super) async fn check_host(output: &Output, ledger: &dyn Ledger, profile: &Profile) -> Result<(), Failure> {
     let (name, host) = (&profile.name, profile.hosts());
     let known = ledger.remember_host(name, &host).await?;
     if known == host {
         return Ok(());
     }
     Err(Failure::wrong(format!(
-        "the gateway `{name}` was at {known} and is now at {host}; if that is right, say `campaign gateway trust {name}`"
+        "the gateway `{name}` was at {known} and is now at {host}; if that is right, say `{}`",
+        output.command(format!("gateway trust {name}"))
     )))
 }

@@ -1,11 +1,12 @@
 //! `campaign status`: runs, their counts, and what to do next.
 
-use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 
 use super::context::Context;
 use super::exit::{self, Failure};
+use super::listing::listing;
 use super::runs;
+use super::suggested::file;
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::ledger::{Ledger, Progress, Run, State};
 use crate::manifest::SANDBOX;
@@ -18,7 +19,7 @@ pub(super) async fn status(context: &Context, name: Option<&str>) -> Result<u8, 
     let ledger = context.existing_ledger().await?;
     match name {
         Some(name) => {
-            let run = runs::find(ledger.as_deref(), name).await?;
+            let run = runs::find(context, ledger.as_deref(), name).await?;
             one(context, ledger.as_deref(), &run).await
         }
         None => all(context, ledger.as_deref()).await,
@@ -46,6 +47,12 @@ async fn one(context: &Context, ledger: Option<&dyn Ledger>, run: &Run) -> Resul
     if let Some(results) = &run.results {
         text += &format!("  results: {results}\n");
     }
+    if owned {
+        text += &format!(
+            "  it is being sent; to stop it after what is in flight: {}\n",
+            context.output.command(format!("stop {}", run.name()))
+        );
+    }
     text += &format!("next: {}\n", next(context, run, &standing, owned)?);
     context.output.result(&text);
     Ok(code)
@@ -56,9 +63,7 @@ async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failu
         Some(ledger) => ledger.runs().await?,
         None => Vec::new(),
     };
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(["run", "gateway", "began", "rows", "state", "counts"]);
-    let mut objects = Vec::new();
+    let (mut listed, mut objects) = (Vec::new(), Vec::new());
     let (mut one_offs, mut left_out) = (0, 0);
     for run in runs.iter().rev() {
         let owned = runs::is_owned(context, run)?;
@@ -78,7 +83,7 @@ async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failu
                 continue;
             }
         }
-        table.add_row([
+        listed.push([
             run.name(),
             run.gateway.clone(),
             format!("{:.0}", run.began_at),
@@ -90,13 +95,15 @@ async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failu
     if context.output.json {
         context.output.object(&json!({ "runs": objects, "exit": exit::FINE }));
     } else if objects.is_empty() {
-        context.output.result("no runs yet\nnext: campaign init NAME\n");
+        let state = context.state()?;
+        let next = context.output.command("init NAME");
+        context.output.result(&format!("no runs yet in `{}`\nnext: {next}\n", state.display()));
     } else {
         let left_out = match left_out {
             0 => String::new(),
             _ => format!("and {} more of `campaign gateway`; --json lists them all\n", plural(left_out, "operation")),
         };
-        context.output.result(&format!("{}\n{left_out}", table.trim_fmt()));
+        context.output.result(&format!("{}{left_out}", listing(&listed, context.output.columns())));
     }
     Ok(exit::FINE)
 }
@@ -123,16 +130,17 @@ fn record(run: &Run, standing: &Standing, owned: bool) -> Value {
 fn next(context: &Context, run: &Run, standing: &Standing, owned: bool) -> Result<String, Failure> {
     let name = run.name();
     if owned {
-        return Ok(format!("campaign stop {name}"));
+        return Ok(context.output.command(format!("status {name}")));
     }
     if run.progress == Progress::Open && OneOff::of(run).is_none() {
         let frozen = RunFolder::of(&context.state()?, &name).frozen();
-        let file = frozen.map_or_else(|_| "FILE".to_owned(), |frozen| super::run::file(&frozen.campaign_file));
+        let file = frozen.map_or_else(|_| "FILE".to_owned(), |frozen| file(&frozen.campaign_file));
         // The gateway may have been named on the command line.
-        return Ok(format!("campaign run {file} --gateway {}", run.gateway));
+        return Ok(context.output.command(format!("run {file} --gateway {}", run.gateway)));
     }
     if standing.counts.get(State::InDoubt) > 0 && run.gateway != SANDBOX && OneOff::of(run).is_none() {
-        return Ok(format!("campaign reconcile {name}"));
+        return Ok(context.output.command(format!("reconcile {name}")));
     }
-    Ok(exit::look_at(&name, &standing.counts).unwrap_or_else(|| format!("campaign results {name}")))
+    let look_at = exit::look_at(&name, &standing.counts).unwrap_or_else(|| format!("results {name}"));
+    Ok(context.output.command(look_at))
 }

@@ -6,7 +6,7 @@ use super::runs;
 
 pub(super) async fn stop(context: &Context, name: &str) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
-    let run = runs::find(ledger.as_deref(), name).await?;
+    let run = runs::find(context, ledger.as_deref(), name).await?;
     if !runs::is_owned(context, &run)? {
         return Err(Failure::new(exit::NOTHING, format!("{} is not being sent by any process", run.name())));
     }
@@ -18,7 +18,8 @@ pub(super) async fn stop(context: &Context, name: &str) -> Result<u8, Failure> {
         context.output.object(&serde_json::json!({ "run": name, "stopping": true, "exit": exit::FINE }));
     } else {
         context.output.result(&format!(
-            "{name} stops after what is in flight; nothing more is begun\nnext: campaign status {name}\n"
+            "{name} stops after what is in flight; nothing more is begun\nnext: {}\n",
+            context.output.command(format!("status {name}"))
         ));
     }
     Ok(exit::FINE)

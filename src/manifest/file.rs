@@ -15,7 +15,7 @@ pub(super) fn read_source(path: &Path, what: &str) -> Result<Source, Box<Finding
     let unreadable = |error: std::io::Error| {
         Box::new(match error.kind() {
             ErrorKind::NotFound => Finding::error("file-missing", format!("{what} `{name}` does not exist"))
-                .help("check its name and the folder that you are in"),
+                .help(with_ending(path).unwrap_or_else(|| "check its name and the folder that you are in".to_owned())),
             _ => Finding::error("file-unreadable", format!("{what} `{name}` cannot be read: {error}"))
                 .help("check the file and its permissions"),
         })
@@ -33,6 +33,12 @@ pub(super) fn read_source(path: &Path, what: &str) -> Result<Source, Box<Finding
         return Err(Box::new(finding.help("is it the right file? recipients belong into a CSV file")));
     }
     decode(path, bytes)
+}
+
+/// The file that was probably meant by a name without its ending.
+fn with_ending(path: &Path) -> Option<String> {
+    let named = ["yaml", "yml"].map(|ending| path.with_added_extension(ending));
+    named.iter().find(|path| path.is_file()).map(|path| format!("did you mean `{}`?", path.display()))
 }
 
 fn decode(path: &Path, bytes: Vec<u8>) -> Result<Source, Box<Finding>> {
@@ -69,6 +75,10 @@ mod tests {
         assert_eq!((place.line(), place.column()), (2, 12));
         let missing = read_source(Path::new("no/such.yaml"), "the campaign file").unwrap_err();
         assert_eq!(missing.message, "the campaign file `no/such.yaml` does not exist");
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("demo.v2.yaml"), "").unwrap();
+        let without_ending = read_source(&folder.path().join("demo.v2"), "the campaign file").unwrap_err();
+        assert!(without_ending.help.is_some_and(|help| help.ends_with("/demo.v2.yaml`?")));
         assert_eq!(read_source(Path::new("/"), "the campaign file").unwrap_err().rule, "file-unreadable");
     }
 }

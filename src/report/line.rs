@@ -1,36 +1,16 @@
-//! The lines of the results CSV: what is known of a row, as cells. Pure.
+//! The rows of the results: what is known of a row, as cells. Pure.
 
 use std::borrow::Cow;
 
-use super::cell::harmless;
+use super::layout::{Layout, Line};
 use super::sweep::{Fate, Judged};
 use crate::audience::{Chunk, Fields, parse};
 use crate::domain::{IdRange, MsgId, OperationKind, Phone, Region, Row};
 use crate::ledger::{Change, ENDED_EARLY, Outcome, State};
 
-/// The columns that stand before the recipient's own.
-const COLUMNS: [&str; 17] = [
-    "row",
-    "id",
-    "to",
-    "state",
-    "operation",
-    "msg_id",
-    "request_id",
-    "parts",
-    "gateway_status",
-    "reason",
-    "error",
-    "submitted_at",
-    "updated_at",
-    "delivered_by",
-    "delivered_at",
-    "answer",
-    "run",
-];
-
-/// What all lines of a listing share.
+/// What all rows of a listing share.
 pub(super) struct Form {
+    pub(super) layout: Layout,
     pub(super) kind: OperationKind,
     pub(super) run: String,
     pub(super) ids: Option<IdRange>,
@@ -53,27 +33,14 @@ pub(super) struct Known {
     pub(super) reason: Option<(State, String)>,
 }
 
-/// The header: our columns, then the recipient's own; one of ours that they have too gets a suffix.
-pub(super) fn header(own: &[String]) -> Vec<u8> {
-    let mut line = Line::new(Vec::new());
-    for column in COLUMNS {
-        line.cell(column);
-    }
-    for header in own {
-        let taken = COLUMNS.contains(&header.as_str());
-        line.cell(&if taken { format!("{header}_in") } else { header.clone() });
-    }
-    line.end();
-    line.finish()
-}
-
 impl Form {
-    /// The lines of a group of records; `known` has an entry for each.
+    /// The rows of a group of records as they are written; `known` has an entry for each.
     pub(super) fn lines(&self, chunk: &Chunk, known: &[Known]) -> Vec<u8> {
-        let mut line = Line::new(Vec::with_capacity(chunk.len() * 256));
+        let mut line = Line::new(&self.layout, chunk.len());
         for (record, known) in chunk.iter().zip(known) {
             let state = self.state(known);
             if self.states.is_empty() || self.states.contains(&state) {
+                line.begin();
                 self.fill(&mut line, (record.row, record.fields), known, state);
                 line.end();
             }
@@ -102,7 +69,7 @@ impl Form {
         Some(ids.id(row)?.get())
     }
 
-    fn fill(&self, line: &mut Line, (row, own): (Row, Fields<'_>), known: &Known, state: State) {
+    fn fill(&self, line: &mut Line<'_>, (row, own): (Row, Fields<'_>), known: &Known, state: State) {
         let sent = known.fate.as_ref();
         let settled = sent.and_then(|fate| fate.settled.as_ref());
         let outcome = settled.map(|(_, outcome)| outcome);
@@ -120,10 +87,10 @@ impl Form {
         };
         line.number(Some(row.get().into()));
         line.number(sent.and_then(|_| self.id(row, judged.and_then(|judged| judged.order))));
-        line.number(phone.map(Phone::get));
+        line.digits(phone.map(Phone::get));
         line.cell(state.name());
         line.cell(if matches!(state, State::Skipped | State::Invalid) { "" } else { self.kind.name() });
-        line.accepted(outcome, told.map(|(_, change)| change), request_id);
+        accepted(line, outcome, told.map(|(_, change)| change), request_id);
         line.cell(gateway_status);
         line.cell(&reason);
         line.cell(error);
@@ -180,50 +147,18 @@ fn judgement(judged: &Judged, before: &str) -> String {
     if judged.duplicate { format!("duplicate suspected: an earlier attempt went out after all; {text}") } else { text }
 }
 
-/// The line that is being written, behind those that are.
-struct Line {
-    csv: csv::Writer<Vec<u8>>,
-    record: csv::ByteRecord,
-}
-
-impl Line {
-    fn new(lines: Vec<u8>) -> Self {
-        Self { csv: csv::Writer::from_writer(lines), record: csv::ByteRecord::new() }
+/// The columns `msg_id`, `request_id` and `parts`.
+fn accepted(line: &mut Line<'_>, outcome: Option<&Outcome>, told: Option<&Change>, request_id: &str) {
+    let (msg_id, parts) = match (outcome, told) {
+        (_, Some(Change::Found { msg_id, .. })) => (msg_id.as_ref(), None),
+        (Some(Outcome::Accepted { msg_id, parts, .. }), _) => (msg_id.as_ref(), *parts),
+        _ => (None, None),
+    };
+    match msg_id {
+        Some(MsgId::Number(number)) => line.digits(Some(*number)),
+        Some(MsgId::Text(text)) => line.cell(text),
+        None => line.cell(""),
     }
-
-    fn cell(&mut self, cell: &str) {
-        self.record.push_field(harmless(cell).as_bytes());
-    }
-
-    fn number(&mut self, number: Option<u64>) {
-        match number {
-            Some(number) => self.record.push_field(itoa::Buffer::new().format(number).as_bytes()),
-            None => self.record.push_field(b""),
-        }
-    }
-
-    /// The columns `msg_id`, `request_id` and `parts`.
-    fn accepted(&mut self, outcome: Option<&Outcome>, told: Option<&Change>, request_id: &str) {
-        let (msg_id, parts) = match (outcome, told) {
-            (_, Some(Change::Found { msg_id, .. })) => (msg_id.as_ref(), None),
-            (Some(Outcome::Accepted { msg_id, parts, .. }), _) => (msg_id.as_ref(), *parts),
-            _ => (None, None),
-        };
-        match msg_id {
-            Some(MsgId::Number(number)) => self.number(Some(*number)),
-            Some(MsgId::Text(text)) => self.cell(text),
-            None => self.cell(""),
-        }
-        self.cell(request_id);
-        self.number(parts.map(u64::from));
-    }
-
-    fn end(&mut self) {
-        self.csv.write_byte_record(&self.record).expect("memory takes every line, and all lines have as many cells");
-        self.record.clear();
-    }
-
-    fn finish(self) -> Vec<u8> {
-        self.csv.into_inner().expect("memory takes every line")
-    }
+    line.cell(request_id);
+    line.number(parts.map(u64::from));
 }

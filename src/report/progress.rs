@@ -4,8 +4,9 @@ use std::io::Write as _;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::speed::{Estimate, Speed};
 use super::summary::{counts_line, duration, thousands};
 use crate::delivery::Event;
 use crate::ledger::{State, StateCounts};
@@ -20,9 +21,16 @@ pub struct Progress {
 }
 
 enum Shown {
-    Bar(ProgressBar),
+    Bar(ProgressBar, Mutex<Moving>),
     Lines(Mutex<Instant>),
     Nothing,
+}
+
+/// What the words beside the bar are made of.
+#[derive(Default)]
+struct Moving {
+    speed: Speed,
+    counts: StateCounts,
 }
 
 impl Progress {
@@ -31,7 +39,7 @@ impl Progress {
     pub fn new(total: u64, terminal: bool, quiet: bool) -> Self {
         let shown = match (quiet, terminal) {
             (true, _) => Shown::Nothing,
-            (false, true) => Shown::Bar(bar(total)),
+            (false, true) => Shown::Bar(bar(total), Mutex::default()),
             (false, false) => Shown::Lines(Mutex::new(Instant::now())),
         };
         Self { shown, total }
@@ -42,7 +50,10 @@ impl Progress {
         match event {
             Event::Settled { counts } => self.counts(counts),
             Event::Warning(what) => self.say(&format!("warning: {what}")),
-            Event::Waiting { reason, time } => self.say(&format!("waiting {}: {reason}", duration(*time))),
+            Event::Waiting { reason, time } => {
+                self.wait();
+                self.say(&format!("waiting {}: {reason}", duration(*time)));
+            }
             Event::Stopping { reason, in_flight, at_most } => self.say(&format!(
                 "stopping ({reason}): waiting for {} operations in flight, at most {}",
                 thousands(*in_flight as u64),
@@ -53,17 +64,20 @@ impl Progress {
 
     /// Takes the bar away, so that the summary stands alone.
     pub fn finish(&self) {
-        if let Shown::Bar(bar) = &self.shown {
+        if let Shown::Bar(bar, _) = &self.shown {
             bar.finish_and_clear();
         }
     }
 
     fn counts(&self, counts: &StateCounts) {
-        let through = self.total.saturating_sub(counts.get(State::Planned) + counts.get(State::Sending));
+        let through = self.through(counts);
         match &self.shown {
-            Shown::Bar(bar) => {
+            Shown::Bar(bar, moving) => {
+                let Ok(mut moving) = moving.lock() else { return };
+                moving.speed.through(Instant::now(), through);
+                moving.counts.clone_from(counts);
                 bar.set_position(through);
-                bar.set_message(message(counts));
+                bar.set_message(self.message(&moving));
             }
             Shown::Lines(last) => {
                 let Ok(mut last) = last.lock() else { return };
@@ -81,32 +95,57 @@ impl Progress {
         }
     }
 
+    /// Takes the estimate away, which held only while something could be sent.
+    fn wait(&self) {
+        if let Shown::Bar(bar, moving) = &self.shown
+            && let Ok(mut moving) = moving.lock()
+        {
+            moving.speed.waits();
+            bar.set_message(self.message(&moving));
+        }
+    }
+
+    fn through(&self, counts: &StateCounts) -> u64 {
+        self.total.saturating_sub(counts.get(State::Planned) + counts.get(State::Sending))
+    }
+
+    /// The words beside the bar; none before the first row.
+    fn message(&self, moving: &Moving) -> String {
+        let Moving { speed, counts } = moving;
+        if counts.iter().next().is_none() {
+            return String::new();
+        }
+        let through = self.through(counts);
+        let sent = counts.get(State::Accepted) + counts.get(State::Queued);
+        let estimate = speed.estimate(self.total.saturating_sub(through));
+        format!(
+            "{} of {}  {} accepted · {} rejected · {} in doubt{}",
+            thousands(through),
+            thousands(self.total),
+            thousands(sent),
+            thousands(counts.get(State::Rejected)),
+            thousands(counts.get(State::InDoubt)),
+            estimate.map(estimated).unwrap_or_default()
+        )
+    }
+
     fn say(&self, line: &str) {
         match &self.shown {
-            Shown::Bar(bar) => bar.suspend(|| error_line(line)),
+            Shown::Bar(bar, _) => bar.suspend(|| error_line(line)),
             Shown::Lines(_) => error_line(line),
             Shown::Nothing => {}
         }
     }
 }
 
-fn message(counts: &StateCounts) -> String {
-    let sent = counts.get(State::Accepted) + counts.get(State::Queued);
-    format!(
-        "{} accepted · {} rejected · {} in doubt",
-        thousands(sent),
-        thousands(counts.get(State::Rejected)),
-        thousands(counts.get(State::InDoubt))
-    )
+/// An estimate as it stands behind the counts.
+fn estimated(Estimate { rate, left }: Estimate) -> String {
+    let rate = if rate < 10.0 { format!("{rate:.1}") } else { thousands(rate.round() as u64) };
+    format!("  {rate}/s  {} left", duration(left))
 }
 
 fn bar(total: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len}  {msg}  {rate}  {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            // A bar that cannot be drawn ends nothing.
-            let _ = write!(out, "{:.0}/s", state.per_sec());
-        });
+    let style = ProgressStyle::with_template("{wide_bar} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5)).with_style(style)
 }
 

@@ -1,16 +1,17 @@
-//! The results CSV: one row per recipient in the file's order, whatever became of it.
+//! The results: one row per recipient in the file's order, whatever became of it.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
-use super::line::{Form, Known, header};
+use super::layout::Layout;
+use super::line::{Form, Known};
 use super::sweep::Sweep;
-use crate::audience::{Chunk, open_list};
+use crate::audience::{Chunk, Reader, open_list};
 use crate::check::{cores, settings};
 use crate::domain::{IdRange, OperationKind};
 use crate::failpoint;
@@ -125,28 +126,35 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
 
 /// Writes the results as CSV (RFC 4180).
 ///
-/// Rows are read and their fates found here, one group after another; the lines are formatted on all cores.
+/// # Errors
+/// When the ledger or the recipients cannot be read, or `out` cannot be written.
+pub async fn write_results(out: impl Write, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
+    let reader = open_list(listing.recipients, &settings(listing.brief))?;
+    write_rows((out, Layout::Csv), reader, listing, fates).await
+}
+
+/// Writes the results as JSON objects by the columns of the CSV, with commas between them.
+///
+/// `row`, `id` and `parts` are numbers or null, all else is text; no cell is changed for the sake of a spreadsheet.
 ///
 /// # Errors
 /// When the ledger or the recipients cannot be read, or `out` cannot be written.
-pub async fn write_results(
-    mut out: impl Write,
+pub async fn write_objects(out: impl Write, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
+    let reader = open_list(listing.recipients, &settings(listing.brief))?;
+    let layout = Layout::json(reader.header());
+    write_rows((out, layout), reader, listing, fates).await
+}
+
+/// Rows are read and their fates found here, one group after another; they are formatted on all cores.
+async fn write_rows(
+    (out, layout): (impl Write, Layout),
+    mut reader: Reader<BufReader<File>>,
     listing: &Listing<'_>,
     mut fates: Fates<'_>,
 ) -> Result<(), ResultsError> {
-    let mut reader = open_list(listing.recipients, &settings(listing.brief))?;
-    let form = Arc::new(Form {
-        kind: listing.kind,
-        run: listing.run.to_owned(),
-        ids: listing.ids,
-        orders: listing.orders.to_vec(),
-        states: listing.states.to_vec(),
-        region: listing.brief.region,
-        phone_column: reader.header().phone(),
-        owned: matches!(fates, Fates::Ledger { owned: true, .. }),
-        finished: listing.finished,
-    });
-    out.write_all(&header(reader.header().headers())).map_err(write_error)?;
+    let mut sheet = Sheet { out, between: layout.between(), begun: false };
+    sheet.out.write_all(&layout.head(reader.header())).map_err(write_error)?;
+    let form = Arc::new(form(listing, (layout, reader.header().phone()), &fates));
     let mut left_out = listing.left_out.in_order().peekable();
     let mut formatting = VecDeque::new();
     loop {
@@ -166,19 +174,51 @@ pub async fn write_results(
         let form = Arc::clone(&form);
         formatting.push_back(tokio::task::spawn_blocking(move || form.lines(&chunk, &known)));
         if formatting.len() > cores() {
-            write_next(&mut out, &mut formatting).await?;
+            sheet.write_next(&mut formatting).await?;
         }
     }
     while !formatting.is_empty() {
-        write_next(&mut out, &mut formatting).await?;
+        sheet.write_next(&mut formatting).await?;
     }
-    out.flush().map_err(write_error)
+    sheet.out.flush().map_err(write_error)
 }
 
-async fn write_next(out: &mut impl Write, formatting: &mut VecDeque<JoinHandle<Vec<u8>>>) -> Result<(), ResultsError> {
-    let Some(lines) = formatting.pop_front() else { return Ok(()) };
-    let lines = lines.await.map_err(|error| write_error(io::Error::other(error)))?;
-    out.write_all(&lines).map_err(write_error)
+fn form(listing: &Listing<'_>, (layout, phone_column): (Layout, usize), fates: &Fates<'_>) -> Form {
+    Form {
+        layout,
+        kind: listing.kind,
+        run: listing.run.to_owned(),
+        ids: listing.ids,
+        orders: listing.orders.to_vec(),
+        states: listing.states.to_vec(),
+        region: listing.brief.region,
+        phone_column,
+        owned: matches!(fates, Fates::Ledger { owned: true, .. }),
+        finished: listing.finished,
+    }
+}
+
+/// Where rows are written to.
+struct Sheet<W> {
+    out: W,
+    /// What stands between two groups of rows.
+    between: &'static [u8],
+    begun: bool,
+}
+
+impl<W: Write> Sheet<W> {
+    async fn write_next(&mut self, formatting: &mut VecDeque<JoinHandle<Vec<u8>>>) -> Result<(), ResultsError> {
+        let Some(rows) = formatting.pop_front() else { return Ok(()) };
+        let rows = rows.await.map_err(|error| write_error(io::Error::other(error)))?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        if self.begun {
+            self.out.write_all(self.between).map_err(write_error)?;
+        }
+        self.begun = true;
+        self.out.write_all(&rows).map_err(write_error)
+    }
 }
 
 impl From<Vec<Finding>> for ResultsError {

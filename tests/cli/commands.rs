@@ -44,6 +44,27 @@ fn status_lists_runs_and_tells_what_to_do_next() {
 }
 
 #[test]
+fn what_comes_next_can_be_said_in_any_folder() {
+    let gateway = Gateway::always(Answer::items(|operation| match operation["phone"] == phone(3) {
+        true => rejected(operation, "No route"),
+        false => accepted(operation),
+    }));
+    let sale = campaign().through(&gateway).write();
+    sale.run(&["--limit", "1"]).exits(5);
+    let elsewhere = |arguments: &[&str]| {
+        let mut command = sale.command(arguments);
+        command.current_dir(sale.path("results"));
+        Process::start(command).finish()
+    };
+    sale.campaign(&["status", "sale"]).exits(5).says("next: campaign run sale.yaml --gateway local\n");
+    let path = sale.path("sale.yaml").canonicalize().expect("a path");
+    let next = format!("next: campaign run {} --gateway local\n", path.display());
+    elsewhere(&["status", "sale"]).exits(5).says(&next);
+    elsewhere(&["run", path.to_str().expect("a path"), "--gateway", "local"]).exits(3);
+    elsewhere(&["retry", "sale"]).exits(3).says("next: campaign results sale@1");
+}
+
+#[test]
 fn results_are_given_at_any_time_and_by_state() {
     let sale = with_rejections();
     let out = |arguments: &[&str]| {

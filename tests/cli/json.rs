@@ -41,7 +41,11 @@ fn every_command_prints_one_object_whatever_its_end() {
         &["status", "sale"],
         &["status", "nobody"],
         &["results", "sale"],
+        &["results", "sale", "--out", "-"],
+        &["results", "sale", "--state", "accepted,planned"],
+        &["results", "sale", "--state", "rejected"],
         &["results", "nobody"],
+        &["results", "nobody", "--out", "-"],
         &["stop", "sale"],
         &["stop", "nobody"],
         &["gateway", "trust", "local"],
@@ -112,4 +116,42 @@ fn check_counts_what_a_run_would_do() {
     assert_eq!((&checked["rows"], &checked["parts"]), (&json!(4), &json!(2)));
     assert_eq!(checked["counts"], json!({ "planned": 2, "skipped": 1, "invalid": 1 }));
     assert!(gateway.requests().is_empty());
+}
+
+#[test]
+fn printed_results_are_one_object_whose_rows_have_the_columns_and_cells_of_the_csv() {
+    let gateway = Gateway::accepting();
+    let list = "phone,name,state,,\n380501000002,=1+1,new,x,y\n12,\"A \"\"b\"\"\",,,z\n380501000003,Bo,,,\n";
+    let sale = campaign().with_list(list).recipients("max_invalid: 50%").through(&gateway).write();
+    sale.run(&["--limit", "1"]).exits(5);
+    let printed = one_object(&sale, &["results", "sale", "--out", "-", "--json"]);
+    assert_eq!(printed["run"], "sale@1");
+    let rows = printed["rows"].as_array().expect("rows");
+    let csv = sale.results();
+    assert_eq!((rows.len(), csv.rows.len()), (3, 3));
+    for (object, cells) in rows.iter().zip(&csv.rows) {
+        for (column, cell) in cells.iter().filter(|(column, _)| !column.is_empty()) {
+            let value = match &object[column] {
+                Value::String(text) => text.clone(),
+                Value::Null => String::new(),
+                other => other.to_string(),
+            };
+            assert_eq!(&value, cell.strip_prefix('\'').unwrap_or(cell), "{column}");
+        }
+    }
+    assert_eq!((&rows[0]["row"], &rows[0]["to"], &rows[0]["parts"]), (&json!(2), &json!("380501000002"), &json!(1)));
+    assert_eq!((&rows[1]["id"], &rows[1]["to"], &rows[1]["column_5"]), (&Value::Null, &json!(""), &json!("z")));
+    let some = one_object(&sale, &["results", "sale", "--state", "planned,invalid", "--json"]);
+    assert_eq!(some["rows"].as_array().expect("rows"), &rows[1..]);
+    let none = one_object(&sale, &["results", "sale", "--state", "rejected", "--json"]);
+    assert_eq!(none["rows"], json!([]));
+}
+
+#[test]
+fn printed_results_of_a_long_list_are_one_object_too() {
+    let sale = campaign().to(3_000).write();
+    sale.run(&["-q"]).exits(0);
+    let printed = one_object(&sale, &["results", "sale", "--out", "-", "--json"]);
+    let rows = printed["rows"].as_array().expect("rows").iter().map(|row| row["row"].as_u64());
+    assert!(rows.eq((2..3_002).map(Some)));
 }

@@ -3,4 +3,5 @@
 mod codes;
 mod commands;
 mod json;
+mod pasted;
 mod terminal;

@@ -1,6 +1,6 @@
 //! A person at a terminal: what is asked before people get messages, and what moves while they do.
 
-use crate::support::{Gateway, Terminal, campaign, live, phone};
+use crate::support::{Gateway, Reachable as _, Terminal, campaign, live, nobody, phone, until};
 
 #[test]
 fn nobody_gets_a_message_unless_the_number_of_recipients_is_typed() {
@@ -62,4 +62,62 @@ fn a_terminal_shows_a_bar_while_messages_go_out_and_the_summary_at_the_end() {
     let bar = shown.find("/60").or_else(|| shown.find("of 60")).unwrap_or_else(|| panic!("{shown:?}"));
     assert!(bar < shown.find("60 rows: 60 accepted").expect("the summary"), "{shown:?}");
     run.finish().exits(0);
+}
+
+/// The speeds that a bar told, in rows per second.
+fn speeds(shown: &str) -> Vec<f64> {
+    let before = shown.match_indices("/s ").map(|(at, _)| shown[..at].rsplit("  ").next().unwrap_or_default());
+    before.map(|rate| rate.replace(' ', "").parse().unwrap_or_else(|_| panic!("`{rate}` is no speed"))).collect()
+}
+
+#[test]
+fn going_on_tells_the_speed_of_this_start_alone_with_all_numbers_in_one_style() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(12_100).batches_of(100).through(&gateway).write();
+    sale.run(&["--limit", "12000"]).exits(5);
+    sale.replace("sale.yaml", "rate: 100000/s", "rate: 40/s");
+    sale.replace("sale.yaml", "batch: 100", "batch: 10");
+    let run = Terminal::start(sale.command(&["run", "sale.yaml"]));
+    run.shows(" left").shows("12 100 rows: 12 100 accepted");
+    let shown = run.shown();
+    run.finish().exits(0);
+    let speeds = speeds(&shown);
+    assert!(!speeds.is_empty() && speeds.iter().all(|speed| *speed < 60.0), "{speeds:?}\n{shown}");
+    assert!(shown.contains(" of 12 100  12 0") && !shown.contains("12,1"), "{shown}");
+}
+
+#[test]
+fn a_gateway_out_of_reach_leaves_nothing_to_estimate() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().delivery("stop_after: { unreachable: 2s }").through(&gateway).write();
+    sale.replace("gateways.yaml", &gateway.base_url(), &nobody());
+    let run = Terminal::start(sale.command(&["run", "sale.yaml"]));
+    run.shows("waiting ").shows("the gateway took nothing for");
+    let shown = run.shown();
+    run.finish().exits(5);
+    assert!(!shown.contains(" left") && speeds(&shown).is_empty(), "{shown}");
+}
+
+#[test]
+fn the_list_of_runs_cuts_no_word_however_narrow_the_terminal_is() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(9).delivery("stop_after: { unreachable: 1s }").through(&gateway).write();
+    sale.run(&["--limit", "4"]).exits(5);
+    sale.replace("gateways.yaml", &gateway.base_url(), &nobody());
+    sale.run(&[]).exits(5);
+    let whole = sale.campaign(&["status"]).exits(0);
+    for columns in [40, 80] {
+        let listed = Terminal::start_on(columns, sale.command(&["status"]));
+        listed.shows("began");
+        until("the list is whole", || listed.shown().ends_with("Z\r\n"));
+        let shown = listed.shown();
+        listed.finish().exits(0);
+        assert!(shown.lines().all(|line| line.chars().count() <= columns.into()), "{columns}:\n{shown}");
+        let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+        let missing: Vec<_> = words(&whole.stdout.lines().skip(1).collect::<String>())
+            .into_iter()
+            .filter(|word| !words(&shown.replace("rows:", "")).contains(word))
+            .collect();
+        assert!(missing.is_empty(), "{missing:?} in\n{shown}");
+    }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{SECOND, ids_of, in_doubt, ledger, result, states};
-use crate::support::{Folder, phone, telling};
+use crate::support::{Folder, Results, phone, telling};
 
 use campaign::domain::{MsgId, Row};
 use campaign::ledger::{Change, Ledger as _, NewEvent, Owner, Recorded};
@@ -179,4 +179,29 @@ fn proof_that_comes_before_the_row_was_sent_again_keeps_it_from_that() {
     sale.run(&[]).exits(4);
     assert_eq!((ids_of(&gateway, 3).len(), ids_of(&gateway, 4).len()), (2, 1));
     assert_eq!(states(&sale), "aaaddaaaaa");
+}
+
+/// The rows in doubt as a spreadsheet saves them, with this between its cells.
+fn part(sale: &Folder, delimiter: &str) -> String {
+    let part = sale.campaign(&["results", "sale", "--state", "in_doubt", "--out", "-"]).exits(0);
+    let rows = Results::parse(&part.stdout).rows;
+    let rows = rows.iter().map(|row| format!("{}{delimiter}{}", row["id"], row["state"]));
+    [format!("id{delimiter}state")].into_iter().chain(rows).collect::<Vec<_>>().join("\r\n")
+}
+
+#[test]
+fn a_part_of_the_results_is_understood_however_a_spreadsheet_has_saved_it() {
+    for (delimiter, mark) in [(";", ""), ("\t", ""), (";", "\u{feff}")] {
+        let _case = telling(format!("case: {delimiter:?} {mark:?}"));
+        let (_gateway, sale) = in_doubt();
+        sale.write("doubt.csv", &format!("{mark}{}", part(&sale, delimiter)));
+        sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"])
+            .exits(0)
+            .says("decided about 4 rows");
+    }
+    let (_gateway, sale) = in_doubt();
+    let units: Vec<u8> = part(&sale, "\t").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(sale.path("doubt.csv"), [&[0xff, 0xfe][..], &units].concat()).expect("a file");
+    let refused = sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]).exits(2);
+    refused.says("is text in UTF-16").says("save it as CSV in UTF-8").says("nothing was decided");
 }

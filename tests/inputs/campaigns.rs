@@ -40,6 +40,20 @@ fn a_mistake_in_a_campaign_is_told_with_its_place_and_nothing_is_sent() {
 }
 
 #[test]
+fn a_name_without_its_ending_is_understood_as_a_slip() {
+    let sale = campaign().write();
+    for command in ["check", "preview", "run"] {
+        sale.campaign(&[command, "sale"]).exits(2).says("`sale` does not exist").says("did you mean `sale.yaml`?");
+    }
+}
+
+#[test]
+fn a_campaign_without_channels_is_told_what_to_write() {
+    let sale = campaign().channels("  []").write();
+    sale.run(&[]).exits(2).says("`channels` is empty").says("`- sms: { signature: ");
+}
+
+#[test]
 fn every_mistake_is_told_at_once() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();

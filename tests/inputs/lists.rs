@@ -1,6 +1,6 @@
 //! Lists of recipients.
 
-use crate::support::{Gateway, campaign, phone, telling};
+use crate::support::{Gateway, Results, campaign, phone, telling};
 
 use super::refused;
 
@@ -65,4 +65,35 @@ fn columns_are_named_and_national_numbers_understood() {
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), [380_501_234_567]);
     assert_eq!(gateway.sends()[0].operations()[0]["sms_message"], "Hello, Олена");
+}
+
+#[test]
+fn too_many_invalid_rows_are_named_with_the_advice_that_helps_most_of_them() {
+    let long = "x".repeat(500);
+    let national = "0501234567,Ann\n".repeat(30);
+    let rounded = "3.80501E+11,Bo\n".repeat(30);
+    let valid: String = (100..140).map(|row| format!("{},Ok\n", phone(row))).collect();
+    let texts: String = (2..32).map(|row| format!("{},{long}{}\n", phone(row), "y".repeat(row))).collect();
+    for (rows, advice) in
+        [(&national, "`region: UA`"), (&rounded, "format the column as text"), (&texts, "raise `max_parts`")]
+    {
+        let _case = telling(format!("case: {advice}"));
+        let sale = campaign().with_list(&format!("phone,name\n12,Short\n{valid}{rows}")).write();
+        for arguments in [&["check", "sale.yaml"][..], &["run", "sale.yaml"]] {
+            let refused = sale.campaign(arguments).exits(2).says("31 of 71 rows are invalid").says(advice);
+            refused.says("with `max_invalid: 100%` the results of a `--dry-run`");
+        }
+        let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();
+        let messages = told["findings"].as_array().expect("findings").iter().filter_map(|one| one["message"].as_str());
+        let named = messages.filter(|message| message.starts_with("row")).flat_map(|message| {
+            let rows = message.split([':']).next().expect("rows").split(" and ").next().expect("rows");
+            rows.split([' ', ',']).filter_map(|word| word.parse::<u32>().ok()).collect::<Vec<_>>()
+        });
+        assert_eq!(named.filter(|row| *row != 2).count(), 19, "{told}");
+        // What the advice promises.
+        sale.replace("sale.yaml", "recipients:\n", "recipients:\n  max_invalid: 100%\n");
+        sale.campaign(&["run", "sale.yaml", "--dry-run"]).exits(3);
+        let all = Results::read(&sale.path("results/sale.sandbox.dry-run.csv"));
+        assert!(all.rows.iter().filter(|row| row["state"] == "invalid" && !row["reason"].is_empty()).count() == 31);
+    }
 }

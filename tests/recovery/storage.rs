@@ -129,6 +129,36 @@ fn a_state_folder_that_may_not_be_written_or_read_sends_nothing() {
     }
 }
 
+#[test]
+fn a_state_folder_that_cannot_be_read_is_never_taken_for_one_in_which_nothing_was_sent() {
+    let sale = campaign().write();
+    let command = |arguments: &[&str], state: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
+        command.current_dir(sale.path(".")).env_clear().env("HOME", sale.path("home"));
+        command.arg("--state-dir").arg(state).args(arguments);
+        Process::start(command).finish()
+    };
+    sale.write("file", "no folder");
+    for (name, state) in [("a file", sale.path("file")), ("within a file", sale.path("file/state"))] {
+        for arguments in [
+            &["status"][..],
+            &["status", "sale"],
+            &["results", "sale"],
+            &["show", "sale", "--row", "2"],
+            &["retry", "sale"],
+            &["check", "sale.yaml"],
+            &["preview", "sale.yaml"],
+            &["run", "sale.yaml", "--dry-run"],
+            &["run", "sale.yaml"],
+        ] {
+            let _case = telling(format!("case: the state folder is {name}, {arguments:?}"));
+            command(arguments, &state).exits(74).says(&format!("the state folder `{}` cannot be ", state.display()));
+        }
+    }
+    let nowhere = sale.path("nowhere");
+    command(&["status"], &nowhere).exits(0).says(&format!("no runs yet in `{}`", nowhere.display()));
+}
+
 /// The state folder as it was when a request arrived, and the numbers in the request.
 type Moment = (PathBuf, Vec<u64>);
 

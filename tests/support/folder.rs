@@ -44,7 +44,7 @@ impl Folder {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
         command.current_dir(self.folder.path()).env_clear().env("HOME", self.path("home")).env(KEY_VARIABLE, KEY);
-        command.arg("--state-dir").arg(self.path("state")).args(arguments);
+        command.env("CAMPAIGN_STATE_DIR", self.path("state")).args(arguments);
         command
     }
 

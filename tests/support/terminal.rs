@@ -13,7 +13,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use super::process::{Finished, Process};
 use super::wait::until;
 
-/// A terminal of 100 columns, and the process that a test started on it.
+/// A terminal, and the process that a test started on it.
 pub(crate) struct Terminal {
     process: Process,
     keyboard: File,
@@ -21,12 +21,17 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Starts the binary on a terminal of its own.
-    pub(crate) fn start(mut command: Command) -> Self {
+    /// Starts the binary on a terminal of its own, of 100 columns.
+    pub(crate) fn start(command: Command) -> Self {
+        Self::start_on(100, command)
+    }
+
+    /// Starts the binary on a terminal of its own, of so many columns.
+    pub(crate) fn start_on(columns: u16, mut command: Command) -> Self {
         command.env("TERM", "xterm");
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&keyboard).and_then(|()| unlockpt(&keyboard)).expect("a terminal");
-        let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = Winsize { ws_row: 30, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&keyboard, size).expect("a terminal with a size");
         let name = ptsname(&keyboard, Vec::new()).expect("its name");
         let name = OsStr::from_bytes(name.as_bytes());

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
+use crate::cli::output::Output;
 use crate::cli::results::Source;
 use crate::cli::runs;
 use crate::delivery::{RunLock, Standing};
@@ -39,7 +40,7 @@ impl<'a> Held<'a> {
     /// When there is no such run, or another process has it.
     pub(in crate::cli) async fn take(context: &'a Context, name: &str) -> Result<Self, Failure> {
         let ledger = context.existing_ledger().await?;
-        let run = runs::find_doubtful(ledger.as_deref(), name).await?;
+        let run = runs::find_doubtful(context, ledger.as_deref(), name).await?;
         let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
         let lock = RunLock::take(&context.state()?, &run.campaign, &run.gateway)
             .map_err(|error| Failure::storage(format!("the run cannot be locked: {error}")))?
@@ -65,6 +66,11 @@ impl<'a> Held<'a> {
         let owner = Owner(rand::random::<i64>() | 1);
         ledger.claim(run.key, owner).await?;
         Ok(Self { context, ledger, run, owner, _lock: lock })
+    }
+
+    /// How the command that took it prints.
+    pub(in crate::cli) fn output(&self) -> &Output {
+        &self.context.output
     }
 
     /// Where the run stands now.

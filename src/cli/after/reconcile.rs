@@ -42,7 +42,7 @@ async fn ask(context: &Context, held: &Held<'_>, doubts: &mut Doubts) -> Result<
     let profile = profile_of(context, run)?;
     let key = profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?;
     if !profile.is_loopback() {
-        runs::check_host(held.ledger.as_ref(), &profile).await?;
+        runs::check_host(&context.output, held.ledger.as_ref(), &profile).await?;
     }
     let gateway = reach(Some(&profile), None, (run.endpoint, TIMEOUT), &key)?;
     let inquest = Inquest {
@@ -99,12 +99,13 @@ pub(in crate::cli) fn learnt_line(learnt: &Learnt) -> String {
 fn report(context: &Context, run: &Run, learnt: &Learnt, given: &Given) {
     let (name, counts) = (run.name(), &given.standing.counts);
     let left = given.count(State::InDoubt) + given.count(State::Unresolved);
+    let resolve = context.output.command(format!("resolve {name} --all --as DECISION"));
     let next = if given.count(State::InDoubt) > 0 {
-        format!("campaign reconcile {name}, or decide: campaign resolve {name} --all --as DECISION")
+        format!("{}, or decide: {resolve}", context.output.command(format!("reconcile {name}")))
     } else if left > 0 {
-        format!("campaign resolve {name} --all --as DECISION")
+        resolve
     } else {
-        format!("campaign results {name}")
+        context.output.command(format!("results {name}"))
     };
     if context.output.json {
         let Learnt { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;

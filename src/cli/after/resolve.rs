@@ -34,7 +34,7 @@ async fn decide(held: &Held<'_>, args: &ResolveArgs) -> Result<u64, Failure> {
     let standing = held.standing().await?;
     let doubts = Doubts::read(held.ledger.as_ref(), &held.run, &standing.states, &DECIDABLE).await?;
     let state = |doubt: &Doubt| standing.states.get(doubt.row).unwrap_or(State::Planned);
-    let meant = meant(&held.run, args)?;
+    let meant = meant(held, args)?;
     let open = |doubt: &&Doubt| matches!(state(doubt), State::InDoubt | State::Unresolved);
     let chosen: Vec<&Doubt> = match &meant {
         // All that wait for a decision; what was decided already is decided again by name only.
@@ -72,10 +72,11 @@ async fn decide(held: &Held<'_>, args: &ResolveArgs) -> Result<u64, Failure> {
 }
 
 /// The rows that were named; nothing for all of them.
-fn meant(run: &Run, args: &ResolveArgs) -> Result<Option<RoaringBitmap>, Failure> {
+fn meant(held: &Held<'_>, args: &ResolveArgs) -> Result<Option<RoaringBitmap>, Failure> {
+    let run = &held.run;
     match (&args.rows, &args.file) {
         (Some(set), _) => rows::of_set(set, run).map(Some),
-        (None, Some(path)) => rows::of_file(path, run).map(Some),
+        (None, Some(path)) => rows::of_file(path, run, held.output()).map(Some),
         (None, None) => Ok(None),
     }
 }
@@ -116,10 +117,11 @@ fn report(context: &Context, (run, decision): (&Run, Decision), number: u64, giv
     let (name, counts) = (run.name(), &given.standing.counts);
     let next = match (decision, runs::next_about_doubt(&name, counts)) {
         (Decision::Sent | Decision::NotSent, Some(command)) => command,
-        (Decision::NotSent, None) if run.progress == Progress::Finished => format!("campaign retry {name}"),
-        _ if counts.get(State::Planned) > 0 => format!("campaign run {}", campaign_file(context, run)),
-        _ => format!("campaign status {name}"),
+        (Decision::NotSent, None) if run.progress == Progress::Finished => format!("retry {name}"),
+        _ if counts.get(State::Planned) > 0 => format!("run {}", campaign_file(context, run)),
+        _ => format!("status {name}"),
     };
+    let next = context.output.command(next);
     let what = decision.name().replace('-', " ");
     if context.output.json {
         return context.output.object(&json!({
@@ -138,6 +140,6 @@ fn report(context: &Context, (run, decision): (&Run, Decision), number: u64, giv
 fn campaign_file(context: &Context, run: &Run) -> String {
     let frozen =
         context.state().ok().and_then(|state| crate::delivery::RunFolder::of(&state, &run.name()).frozen().ok());
-    let file = frozen.map_or_else(|| "FILE".to_owned(), |frozen| crate::cli::run::file(&frozen.campaign_file));
+    let file = frozen.map_or_else(|| "FILE".to_owned(), |frozen| crate::cli::suggested::file(&frozen.campaign_file));
     format!("{file} --gateway {}", run.gateway)
 }

@@ -8,7 +8,7 @@ use crate::delivery::RunFolder;
 
 pub(in crate::cli) async fn retry(context: &Context, args: RetryArgs) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
-    let found = runs::find(ledger.as_deref(), &args.run).await?;
+    let found = runs::find(context, ledger.as_deref(), &args.run).await?;
     let folder = RunFolder::of(&context.state()?, &found.name());
     let frozen = runs::frozen(&folder)?;
     let file = frozen.campaign_file;

@@ -1,41 +1,50 @@
 //! Which rows a decision is about.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 use roaring::RoaringBitmap;
 
+use crate::audience::read_column;
 use crate::cli::exit::Failure;
+use crate::cli::output::Output;
 use crate::domain::{MessageId, Row, RowSet};
 use crate::ledger::Run;
 
-/// The rows of a CSV file with a column `id`, as the results have it.
+/// The rows of a CSV file with a column `id`, as the results have it, however a spreadsheet has saved it.
 ///
 /// # Errors
 /// When the file cannot be read, has no such column, or names a message that is not the run's.
-pub(super) fn of_file(path: &Path, run: &Run) -> Result<RoaringBitmap, Failure> {
+pub(super) fn of_file(path: &Path, run: &Run, output: &Output) -> Result<RoaringBitmap, Failure> {
     let name = path.display();
-    let unreadable = |error: csv::Error| Failure::wrong(format!("`{name}` cannot be read: {error}"));
-    let mut reader = csv::Reader::from_path(path).map_err(unreadable)?;
-    let header = reader.headers().map_err(unreadable)?;
-    let column =
-        header.iter().position(|header| header.trim_start_matches('\u{feff}').trim() == "id").ok_or_else(|| {
-            Failure::wrong(format!(
-                "`{name}` has no column `id`; take it from `campaign results {} --state in_doubt --out -`",
-                run.name()
-            ))
-        })?;
-    let mut rows = RoaringBitmap::new();
-    for record in reader.records() {
-        let record = record.map_err(unreadable)?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let text = record.get(column).unwrap_or_default().trim();
-        let row = text.parse().ok().and_then(MessageId::new).and_then(|id| row_of(run, id));
-        let row = row.ok_or_else(|| {
-            Failure::wrong(format!("`{name}`, line {line}: `{text}` is not the `id` of a message of {}", run.name()))
-        })?;
-        rows.insert(row.get());
+    let file = File::open(path).map_err(|error| Failure::wrong(format!("`{name}` cannot be read: {error}")))?;
+    let (mut rows, mut stranger) = (RoaringBitmap::new(), None);
+    let found = read_column(BufReader::new(file), path, "id", |line, text| {
+        match text.parse().ok().and_then(MessageId::new).and_then(|id| row_of(run, id)) {
+            Some(row) => {
+                rows.insert(row.get());
+            }
+            None if stranger.is_none() => stranger = Some((line, text.to_owned())),
+            None => {}
+        }
+    });
+    let found = found.map_err(|finding| Failure {
+        message: format!("`{name}` cannot be read; nothing was decided"),
+        ..Failure::findings(vec![*finding])
+    })?;
+    if !found {
+        return Err(Failure::wrong(format!(
+            "`{name}` has no column `id`; take it from `{}`",
+            output.command(format!("results {} --state in_doubt --out -", run.name()))
+        )));
     }
-    Ok(rows)
+    match stranger {
+        None => Ok(rows),
+        Some((row, text)) => {
+            Err(Failure::wrong(format!("`{name}`, row {row}: `{text}` is not the `id` of a message of {}", run.name())))
+        }
+    }
 }
 
 fn row_of(run: &Run, id: MessageId) -> Option<Row> {

@@ -21,13 +21,13 @@ const BLOCK: u32 = 256;
 struct Happening {
     at: Timestamp,
     text: String,
-    /// The same for a program.
-    json: Value,
+    /// The same for a program; nothing where a member of its own tells it.
+    json: Option<Value>,
 }
 
 pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
-    let run = runs::find(ledger.as_deref(), &args.run).await?;
+    let run = runs::find(context, ledger.as_deref(), &args.run).await?;
     let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
     let owned = runs::is_owned(context, &run)?;
     let standing = runs::standing(ledger.as_ref(), &run, owned).await?;
@@ -46,14 +46,16 @@ pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8
     for envelope in &attempts {
         attempt(ledger.as_ref(), (&run, row), envelope, events, &mut history).await?;
     }
+    history.extend(question.as_ref().map(|question| asked(question, &attempts)));
     history.extend(events.of(row).iter().map(|event| Happening {
         at: event.at,
         text: decision(&event.change),
-        json: json!({ "event": "change", "envelope": event.envelope, "change": event.change }),
+        json: Some(json!({ "event": "change", "envelope": event.envelope, "change": event.change })),
     }));
     history.sort_by_key(|happening| happening.at);
     let state = state(&run, &standing, row, owned);
-    let told = Told { run: &run, row, state, phone: recipient.phone, question: question.as_ref() };
+    let asked_about = question.as_ref().and_then(|question| meant(question, &attempts)).map(|attempt| attempt.envelope);
+    let told = Told { run: &run, row, state, phone: recipient.phone, question: question.as_ref(), asked_about };
     told.print(context, &history, standing.left_out.in_order().find(|(left, ..)| *left == row).map(|(_, _, why)| why));
     Ok(exit::FINE)
 }
@@ -113,16 +115,16 @@ async fn attempt(
     history.push(Happening {
         at: envelope.begun_at,
         text: format!("sent in envelope {number} as id {id}, with {with}"),
-        json: json!({ "event": "attempt", "envelope": number, "id": id }),
+        json: Some(json!({ "event": "attempt", "envelope": number, "id": id })),
     });
     let Some((at, outcomes)) = &envelope.settled else { return Ok(()) };
     if let Some(outcome) = outcomes.get(index) {
-        let json = json!({ "event": "outcome", "envelope": number, "outcome": outcome });
+        let json = Some(json!({ "event": "outcome", "envelope": number, "outcome": outcome }));
         history.push(Happening { at: *at, text: outcome_text(outcome), json });
     }
     if let Some(evidence) = ledger.evidence(run.key, number).await? {
         let first: String = evidence.chars().take(400).collect();
-        let json = json!({ "event": "answer", "envelope": number, "body": evidence });
+        let json = Some(json!({ "event": "answer", "envelope": number, "body": evidence }));
         history.push(Happening { at: *at, text: format!("the gateway's answer was: {}", first.escape_debug()), json });
     }
     Ok(())
@@ -159,6 +161,26 @@ fn decision(change: &Change) -> String {
     }
 }
 
+/// The attempt that was asked about last: no later one had begun.
+fn meant<'e>(question: &Question, attempts: &'e [EnvelopeRecord]) -> Option<&'e EnvelopeRecord> {
+    attempts.iter().rfind(|attempt| attempt.begun_at <= question.last_at)
+}
+
+/// The questions, at the time of the last one.
+fn asked(question: &Question, attempts: &[EnvelopeRecord]) -> Happening {
+    let Question { asked, negatives, last_at, answer, .. } = question;
+    let about = match meant(question, attempts) {
+        Some(attempt) if attempts.len() > 1 => format!(" about the attempt in envelope {}", attempt.envelope),
+        _ => String::new(),
+    };
+    let denials = match negatives {
+        0 => String::new(),
+        1 => ", 1 denial counts".to_owned(),
+        several => format!(", {several} denials count"),
+    };
+    Happening { at: *last_at, text: format!("asked {asked} ×{about}{denials}; the last answer: {answer}"), json: None }
+}
+
 /// What is known of a message besides its history.
 struct Told<'a> {
     run: &'a Run,
@@ -166,6 +188,8 @@ struct Told<'a> {
     state: State,
     phone: Option<Phone>,
     question: Option<&'a Question>,
+    /// The envelope of the attempt that was asked about.
+    asked_about: Option<u32>,
 }
 
 impl Told<'_> {
@@ -174,19 +198,19 @@ impl Told<'_> {
         let phone = self.phone.map(|phone| phone.to_string());
         if context.output.json {
             let happened = |happening: &Happening| {
-                let mut json = happening.json.clone();
+                let mut json = happening.json.clone()?;
                 json["at"] = happening.at.to_string().into();
-                json
+                Some(json)
             };
             let asked = self.question.map(|question| {
                 json!({
-                    "asked": question.asked, "denials": question.negatives, "first_at": question.first_at.to_string(),
+                    "envelope": self.asked_about, "asked": question.asked, "denials": question.negatives, "first_at": question.first_at.to_string(),
                     "last_at": question.last_at.to_string(), "answer": question.answer,
                 })
             });
             return context.output.object(&json!({
                 "run": name, "row": row.get(), "to": phone, "state": state.name(), "reason": left_out,
-                "history": history.iter().map(happened).collect::<Vec<_>>(), "questions": asked, "exit": exit::FINE,
+                "history": history.iter().filter_map(happened).collect::<Vec<_>>(), "questions": asked, "exit": exit::FINE,
             }));
         }
         let to = phone.map(|phone| format!(" to {phone}")).unwrap_or_default();
@@ -197,24 +221,20 @@ impl Told<'_> {
         for happening in history {
             text += &format!("  {:.3}  {}\n", happening.at, happening.text);
         }
-        if let Some(question) = self.question {
-            let Question { asked, negatives, last_at, answer, .. } = question;
-            let denials = if *negatives > 0 { format!(", {negatives} denials count") } else { String::new() };
-            text += &format!("  asked {asked} ×, last {last_at:.0}{denials}: {answer}\n");
-        }
-        text += &format!("next: {}\n", self.next(&name));
+        text += &format!("next: {}\n", self.next(context));
         context.output.result(&text);
     }
 
-    fn next(&self, name: &str) -> String {
-        let row = self.row;
+    fn next(&self, context: &Context) -> String {
+        let (name, row, output) = (self.run.name(), self.row, &context.output);
         match self.state {
             State::InDoubt => {
-                format!("campaign reconcile {name}, or campaign resolve {name} --rows {row} --as DECISION")
+                let reconcile = output.command(format!("reconcile {name}"));
+                format!("{reconcile}, or {}", output.command(format!("resolve {name} --rows {row} --as DECISION")))
             }
-            State::Unresolved => format!("campaign resolve {name} --rows {row} --as DECISION"),
-            State::Rejected | State::NotSent => format!("campaign retry {name}"),
-            _ => format!("campaign status {name}"),
+            State::Unresolved => output.command(format!("resolve {name} --rows {row} --as DECISION")),
+            State::Rejected | State::NotSent => output.command(format!("retry {name}")),
+            _ => output.command(format!("status {name}")),
         }
     }
 }

@@ -27,7 +27,7 @@ pub(in crate::cli) struct Account {
     pub(super) profile: Profile,
     api: JsonApi,
     ledger: Arc<dyn Ledger>,
-    output: Output,
+    pub(super) output: Output,
 }
 
 impl Account {
@@ -47,7 +47,7 @@ impl Account {
     ) -> Result<Self, Failure> {
         let key = profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?;
         if !profile.is_loopback() {
-            runs::check_host(ledger.as_ref(), profile).await?;
+            runs::check_host(output, ledger.as_ref(), profile).await?;
         }
         let address = Address {
             base_url: profile.base_url.as_str().to_owned(),
@@ -107,9 +107,9 @@ impl Account {
             let mut failure = self.failure(&unanswered);
             if !unanswered.undone {
                 let name = &self.profile.name;
+                let look = self.output.command(format!("gateway {list} --gateway {name}"));
                 failure.message = format!(
-                    "{}; it may have been done all the same: look with `campaign gateway {list} --gateway {name}` \
-                     before you try again",
+                    "{}; it may have been done all the same: look with `{look}` before you try again",
                     unanswered.reason
                 );
             }
@@ -177,6 +177,7 @@ mod tests {
 
     use super::*;
     use crate::cli::args::Arguments;
+    use crate::cli::suggested::Options;
     use crate::ledger::SqliteLedger;
     use crate::manifest::{GatewaySearch, load_gateways};
 
@@ -192,7 +193,9 @@ mod tests {
         let profile = gateways.value.unwrap().profile("local").unwrap().clone();
         let ledger = SqliteLedger::open(&folder.join("ledger.sqlite"), jiff::Timestamp::now).await.unwrap();
         let arguments = <Arguments as clap::Parser>::parse_from(["campaign", "status"]);
-        Account::of(&Output::new(&arguments.global), &profile, Arc::new(ledger), PATIENCE).await.unwrap()
+        Account::of(&Output::new(&arguments.global, Options::default()), &profile, Arc::new(ledger), PATIENCE)
+            .await
+            .unwrap()
     }
 
     fn failed(cause: UnansweredCause) -> Unanswered {

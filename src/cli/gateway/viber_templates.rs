@@ -89,9 +89,8 @@ async fn listed(account: &Account, wanted: u64) -> Result<String, Failure> {
     let found = templates.into_iter().find(|template| id(template.id.as_ref()) == wanted.to_string());
     let name = &account.profile.name;
     let template = found.ok_or_else(|| {
-        Failure::wrong(format!(
-            "there is no Viber template {wanted}; see `campaign gateway viber-templates list --gateway {name}`"
-        ))
+        let list = account.output.command(format!("gateway {LIST} --gateway {name}"));
+        Failure::wrong(format!("there is no Viber template {wanted}; see `{list}`"))
     })?;
     template.text.ok_or_else(|| {
         Failure::wrong(format!("the gateway does not tell the text of the Viber template {wanted}; say `--text TEXT`"))

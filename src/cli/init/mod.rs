@@ -20,14 +20,14 @@ pub(super) fn init(context: &Context, args: &InitArgs) -> Result<u8, Failure> {
     let name = &args.name;
     if !is_slug(name) {
         return Err(Failure::wrong(format!(
-            "`{name}` cannot be a campaign's name: 1 to 64 of a-z, 0-9 and `-`; say `campaign init {}`",
-            slug(name)
+            "`{name}` cannot be a campaign's name: 1 to 64 of a-z, 0-9 and `-`; say `{}`",
+            context.output.command(format!("init {}", slug(name)))
         )));
     }
     let list = args.from.as_deref().map(List::read).transpose()?;
     let drafts = drafts(name, list.as_ref());
     write_all(&drafts)?;
-    let next = format!("campaign check {name}.yaml");
+    let next = context.output.command(format!("check {name}.yaml"));
     if context.output.json {
         let files: Vec<_> = drafts.iter().map(|draft| &draft.path).collect();
         context.output.object(&json!({ "files": files, "exit": FINE, "next": next }));

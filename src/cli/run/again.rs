@@ -60,7 +60,7 @@ impl Start<'_> {
         }
         let number = rows.len() as u64;
         if let Some(profile) = self.inputs.profile.as_ref().filter(|profile| !profile.is_loopback()) {
-            runs::check_host(self.ledger.as_ref(), profile).await?;
+            runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
             confirm::resume(self.context, &self.args, profile, (&run, &standing), number).await?;
         }
         let owner = Owner(rand::random::<i64>() | 1);
@@ -95,7 +95,8 @@ impl Start<'_> {
         let open = runs.iter().filter(same).find(|other| other.progress == Progress::Open);
         match open {
             Some(open) => {
-                let again = super::ending::command(&self.inputs.campaign.file, self.args.gateway.as_deref());
+                let again = super::ending::run_again(&self.inputs.campaign.file, self.args.gateway.as_deref());
+                let again = self.context.output.command(again);
                 Err(Failure::wrong(format!("{} is unfinished; first: {again}", open.name())))
             }
             None => Ok(()),

@@ -57,7 +57,7 @@ impl Start<'_> {
         self.check_number(&looked)?;
         let chosen = self.chosen(&looked.survey.planned_rows(), looked.survey.last_row)?;
         if let Some(profile) = self.inputs.profile.as_ref().filter(|profile| !profile.is_loopback()) {
-            runs::check_host(self.ledger.as_ref(), profile).await?;
+            runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
             if self.asks_first() {
                 self.ask_for_new(profile, &looked.survey, &chosen).await?;
             }
@@ -113,7 +113,8 @@ impl Start<'_> {
             brief: campaign.brief.clone(),
             includes: looked.includes.clone(),
             today: self.inputs.today.clone(),
-            campaign_file: campaign.file.clone(),
+            // From the root, since what follows may be said in any folder.
+            campaign_file: std::path::absolute(&campaign.file).unwrap_or_else(|_| campaign.file.clone()),
             list: campaign.recipients.clone(),
             recipients_sha256: looked.sha256.clone(),
         }

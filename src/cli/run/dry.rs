@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::ending::{command, left_out};
+use super::ending::{left_out, run_again};
 use crate::cli::context::Context;
 use crate::cli::exit::{FINE, Failure, REJECTIONS};
 use crate::cli::survey::{self, Inputs};
@@ -44,7 +44,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
         sandbox: serde_json::Value::Null,
         rehearsal: false,
         notes: left_out(&looked),
-        next: command(&campaign.file, gateway),
+        next: context.output.command(run_again(&campaign.file, gateway)),
     };
     if context.output.json {
         context.output.object(&summary.json());

@@ -9,6 +9,7 @@ use super::{Start, played};
 use crate::cli::exit::{self, Failure, code};
 use crate::cli::results::Source;
 use crate::cli::runs;
+use crate::cli::suggested::file;
 use crate::cli::survey::{self, Looked};
 use crate::delivery::{Ending, StopKind};
 use crate::failpoint;
@@ -39,7 +40,9 @@ impl Start<'_> {
         let mut notes = played.map(played::lines).unwrap_or_default();
         notes.extend(self.notes(run, &ending));
         let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs.campaign).await?;
-        notes.extend(runs::doubts_elsewhere(&runs, Some(run.key)).into_iter().map(|(note, _)| note));
+        notes.extend(
+            runs::doubts_elsewhere(&self.context.output, &runs, Some(run.key)).into_iter().map(|(note, _)| note),
+        );
         let mut written = None;
         if kind != Some(StopKind::NotOwner) {
             let source = Source { ledger: self.ledger.as_ref(), run, owned: false, states: &[] };
@@ -96,14 +99,14 @@ impl Start<'_> {
     /// Says that nobody is left to be sent to.
     pub(super) async fn nothing_left(&self, looked: &Looked) -> Result<u8, Failure> {
         let campaign = &self.inputs.campaign;
-        let file = file(&campaign.file);
         // Who is in doubt is skipped too, and everybody once more is no answer to that.
         let runs = survey::runs_of(self.ledger.as_ref(), campaign).await?;
         let (mut notes, mut next) = (left_out(looked), None);
-        for (note, command) in runs::doubts_elsewhere(&runs, None) {
+        for (note, command) in runs::doubts_elsewhere(&self.context.output, &runs, None) {
             notes.push(note);
             next = Some(command);
         }
+        let preview = self.context.output.command(format!("preview {}", file(&campaign.file)));
         let summary = Summary {
             run: None,
             campaign: campaign.brief.name.clone(),
@@ -119,8 +122,7 @@ impl Start<'_> {
             rehearsal: campaign.is_rehearsal(),
             sandbox: serde_json::Value::Null,
             notes,
-            next: next
-                .unwrap_or_else(|| format!("campaign preview {file}, or `--again N` to send to everybody once more")),
+            next: next.unwrap_or_else(|| format!("{preview}, or `--again N` to send to everybody once more")),
         };
         self.print(&summary);
         Ok(exit::NOTHING)
@@ -142,7 +144,7 @@ impl Start<'_> {
 
     /// What a person should know of this call besides the counts.
     fn notes(&self, run: &Run, ending: &Ending) -> Vec<String> {
-        let mut notes = Vec::new();
+        let (output, mut notes) = (&self.context.output, Vec::new());
         for (error, count) in ending.errors.commonest(5) {
             notes.push(format!("rejected {} ×: {error}", thousands(count)));
         }
@@ -154,17 +156,14 @@ impl Start<'_> {
                 "{rows} in doubt: nothing proves whether the message went out. Nothing was sent again; the results say \
                  why, row by row"
             ));
-            notes.push(format!("ask again: campaign reconcile {name}"));
-            notes.push(format!(
-                "or decide: campaign resolve {name} --all --as DECISION, which is sent, not-sent or send-again"
-            ));
+            notes.push(format!("ask again: {}", output.command(format!("reconcile {name}"))));
+            let resolve = output.command(format!("resolve {name} --all --as DECISION"));
+            notes.push(format!("or decide: {resolve}, which is sent, not-sent or send-again"));
         }
         let before = ending.counts.get(State::Skipped);
         if before > 0 && run.number > 1 {
-            notes.push(
-                "the results of those who were sent to before: campaign status, then campaign results RUN --out FILE"
-                    .to_owned(),
-            );
+            let (status, results) = (output.command("status"), output.command("results RUN --out FILE"));
+            notes.push(format!("the results of those who were sent to before: {status}, then {results}"));
         }
         if run.gateway == SANDBOX && !self.args.real_time {
             let delivery = &self.inputs.campaign.delivery;
@@ -183,23 +182,23 @@ impl Start<'_> {
 
     /// The command that comes next.
     fn next(&self, run: &Run, code: u8, counts: &StateCounts) -> String {
-        let (path, name) = (&self.inputs.campaign.file, run.name());
-        let again = command(path, self.args.gateway.as_deref());
+        let (path, name, output) = (&self.inputs.campaign.file, run.name(), &self.context.output);
+        let again = output.command(run_again(path, self.args.gateway.as_deref()));
         match code {
             exit::FINE if run.gateway == SANDBOX => {
-                let file = file(path);
-                format!("campaign run {file} --gateway NAME, with a profile in gateways.yaml, to send it for real")
+                let live = output.command(format!("run {} --gateway NAME", file(path)));
+                format!("{live}, with a profile in gateways.yaml, to send it for real")
             }
-            exit::FINE => format!("campaign status {name}"),
+            exit::FINE => output.command(format!("status {name}")),
             exit::DOUBT if run.gateway != SANDBOX => {
-                runs::next_about_doubt(&name, counts).unwrap_or_else(|| format!("campaign status {name}"))
+                output.command(runs::next_about_doubt(&name, counts).unwrap_or_else(|| format!("status {name}")))
             }
             exit::REJECTIONS | exit::DOUBT => {
-                exit::look_at(&name, counts).unwrap_or_else(|| format!("campaign results {name}"))
+                output.command(exit::look_at(&name, counts).unwrap_or_else(|| format!("results {name}")))
             }
             exit::KEY => format!("mend the key in gateways.yaml, then: {again}"),
             exit::STORAGE => format!("make room or mend the disk, then: {again}"),
-            exit::NOTHING => format!("campaign status {name}"),
+            exit::NOTHING => output.command(format!("status {name}")),
             _ => again,
         }
     }
@@ -215,17 +214,10 @@ pub(in crate::cli) fn left_out(looked: &Looked) -> Vec<String> {
     shown.collect()
 }
 
-/// The command that sends a campaign, through the gateway that was named instead of its own.
-pub(super) fn command(path: &Path, gateway: Option<&str>) -> String {
+/// The arguments that send a campaign, through the gateway that was named instead of its own.
+pub(super) fn run_again(path: &Path, gateway: Option<&str>) -> String {
     let gateway = gateway.map(|gateway| format!(" --gateway {gateway}")).unwrap_or_default();
-    format!("campaign run {}{gateway}", file(path))
-}
-
-/// A file as it is typed on a command line.
-pub(in crate::cli) fn file(path: &Path) -> String {
-    let path = path.display().to_string();
-    let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
-    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+    format!("run {}{gateway}", file(path))
 }
 
 /// The path from the root, so that the results are found from any folder later.

@@ -10,7 +10,7 @@ mod played;
 mod resume;
 mod send;
 
-pub(super) use ending::{file, left_out};
+pub(super) use ending::left_out;
 pub(super) use send::{reach, rehearsal};
 
 use std::path::PathBuf;

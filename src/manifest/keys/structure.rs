@@ -69,6 +69,13 @@ fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
         (Shape::Channels, Content::List(items)) if !items.is_empty() => {
             items.iter().for_each(|item| channel(item, report));
         }
+        (Shape::Channels, Content::List(_)) => {
+            let finding = Finding::error("empty-value", "`channels` is empty, and a campaign needs at least one");
+            report.at(
+                &head(node),
+                finding.help("write one in each line below, such as `- sms: { signature: …, message: … }`"),
+            );
+        }
         (Shape::Channels, Content::Map(entries)) => channels_without_dashes(entry, entries, report),
         (Shape::List { of, least, most }, Content::List(items)) => {
             if !(least..=most).contains(&items.len()) {

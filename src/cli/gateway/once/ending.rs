@@ -91,11 +91,12 @@ impl Asking<'_> {
             OneOff::Lookup => "lookup",
             OneOff::CodeCall => "otp",
         };
-        let again = format!("campaign gateway {command} PHONE --gateway {}", run.gateway);
+        let suggest = &self.context.output;
+        let again = suggest.command(format!("gateway {command} PHONE --gateway {}", run.gateway));
         match state {
             State::NotSent if exit == exit::KEY => format!("mend the key in gateways.yaml, then: {again}"),
             State::NotSent => again,
-            _ => format!("campaign results {}", run.name()),
+            _ => suggest.command(format!("results {}", run.name())),
         }
     }
 

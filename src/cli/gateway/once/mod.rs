@@ -41,7 +41,7 @@ pub(super) async fn once(context: &Context, one_off: OneOff, args: OneOffArgs) -
     };
     let ledger = context.ledger().await?;
     if let Some(profile) = profile.as_ref().filter(|profile| !profile.is_loopback()) {
-        runs::check_host(ledger.as_ref(), profile).await?;
+        runs::check_host(&context.output, ledger.as_ref(), profile).await?;
         confirm::one_off(context, args.yes, question(context, one_off, phone, profile)?).await?;
     }
     let interrupt = signals::listen().map_err(|error| Failure::new(exit::BUG, error.to_string()))?;

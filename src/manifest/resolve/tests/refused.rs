@@ -144,7 +144,7 @@ fn a_list_of_channels_that_is_not_one_says_how_to_write_it() {
         ("channels:\n  sms: { signature: A, message: B }\n", ("wrong-type", 2, 1)),
         ("channels: sms\n", ("wrong-type", 2, 11)),
         ("channels:\n", ("empty-value", 2, 1)),
-        ("channels: []\n", ("wrong-type", 2, 11)),
+        ("channels: []\n", ("empty-value", 2, 11)),
         (
             "channels:\n  - sms: { signature: A, message: B }\n    viber: { signature: A, message: B }\n",
             ("crowded-item", 3, 5),

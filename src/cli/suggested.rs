@@ -1,0 +1,103 @@
+//! Commands that are suggested to a person.
+//!
+//! They are pasted as they stand, so each names the ledger and the gateways that this call was given: without them the
+//! same words would look into another ledger, and send to people once more who have their message.
+
+use std::ffi::OsStr;
+use std::fmt::{self, Display};
+use std::path::Path;
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+
+use super::args::Global;
+use super::output::Output;
+
+/// The options of this call that every command after it needs, as they are typed behind it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Options(String);
+
+impl Options {
+    /// Those that were typed. What comes from the environment is there for the next command too.
+    pub(super) fn typed(global: &Global, matches: &ArgMatches) -> Self {
+        let options = [("state_dir", "--state-dir", &global.state_dir), ("gateways", "--gateways", &global.gateways)];
+        let typed = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let typed = options.into_iter().filter(|(id, ..)| typed(id));
+        Self(typed.filter_map(|(_, name, path)| Some(format!(" {name} {}", quoted(path.as_ref()?)))).collect())
+    }
+}
+
+impl Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Output {
+    /// A command to suggest; `arguments` are what stands behind the program's name, the subcommand first.
+    ///
+    /// The only place that writes one: `tests/house.rs` finds any other.
+    pub(super) fn command(&self, arguments: impl Display) -> String {
+        format!("campaign {arguments}{}", self.options)
+    }
+}
+
+/// A file as it is typed on a command line in the current folder.
+pub(super) fn file(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let within = here.and_then(|here| path.strip_prefix(here).ok()).filter(|within| *within != Path::new(""));
+    quoted(within.unwrap_or(path))
+}
+
+/// A word as it is typed in a shell.
+fn quoted(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref().to_string_lossy();
+    let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, FromArgMatches as _};
+
+    use super::*;
+    use crate::cli::args::Arguments;
+
+    #[test]
+    fn what_was_typed_is_said_again_wherever_it_stood() {
+        let options = |arguments: &[&str]| {
+            let matches = Arguments::command().try_get_matches_from([&["campaign"], arguments].concat()).unwrap();
+            let parsed = Arguments::from_arg_matches(&matches).unwrap();
+            Options::typed(&parsed.global, &matches).to_string()
+        };
+        assert_eq!(options(&["status"]), "");
+        for arguments in [
+            &["--state-dir", "a b", "status"][..],
+            &["status", "--state-dir", "a b"],
+            &["gateway", "senders", "--state-dir=a b"],
+            &["gateway", "--state-dir", "a b", "templates", "list", "--json"],
+        ] {
+            assert_eq!(options(arguments), " --state-dir 'a b'", "{arguments:?}");
+        }
+        let both = ["run", "--gateways", "../g.yaml", "sale.yaml", "--state-dir", "/s"];
+        assert_eq!(options(&both), " --state-dir /s --gateways ../g.yaml");
+    }
+
+    #[test]
+    fn a_shell_reads_a_word_as_it_is() {
+        for (word, typed) in [
+            ("/tmp/a-b_c.yaml", "/tmp/a-b_c.yaml"),
+            ("осінь.yaml", "осінь.yaml"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME;*", "'$HOME;*'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(word), typed);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! How rows are written: as lines of CSV, or as JSON objects by their columns. Pure.
+//!
+//! It knows cells and no meaning; what stands in them is the form's business.
+
+use super::cell::harmless;
+use crate::audience::Header;
+
+/// The columns that stand before the recipient's own.
+const COLUMNS: [&str; 17] = [
+    "row",
+    "id",
+    "to",
+    "state",
+    "operation",
+    "msg_id",
+    "request_id",
+    "parts",
+    "gateway_status",
+    "reason",
+    "error",
+    "submitted_at",
+    "updated_at",
+    "delivered_by",
+    "delivered_at",
+    "answer",
+    "run",
+];
+
+/// How rows are written.
+#[derive(Clone, Debug)]
+pub(super) enum Layout {
+    /// As lines of CSV (RFC 4180).
+    Csv,
+    /// As JSON objects with commas between them; each key as it is written, with its colon.
+    Json(Vec<String>),
+}
+
+impl Layout {
+    /// JSON objects by the columns of the CSV.
+    pub(super) fn json(header: &Header) -> Self {
+        // Several headers may be empty, and an object has each of its keys once.
+        let own = header.headers().iter().zip(header.names());
+        let own = own.map(|(header, name)| if header.is_empty() { name } else { header });
+        let key = |column: String| format!("{}:", serde_json::Value::from(column));
+        Self::Json(columns(own).into_iter().map(key).collect())
+    }
+
+    /// The bytes before the rows: the header of a CSV.
+    pub(super) fn head(&self, header: &Header) -> Vec<u8> {
+        let mut line = Line::new(self, 0);
+        if matches!(self, Self::Csv) {
+            columns(header.headers()).iter().for_each(|column| line.cell(column));
+            line.end();
+        }
+        line.finish()
+    }
+
+    /// What stands between two groups of rows.
+    pub(super) fn between(&self) -> &'static [u8] {
+        match self {
+            Self::Csv => b"",
+            Self::Json(_) => b",",
+        }
+    }
+}
+
+/// Our columns, then the recipient's own; one with a name that is taken gets a suffix.
+fn columns<'h>(own: impl IntoIterator<Item = &'h String>) -> Vec<String> {
+    let mut columns = COLUMNS.map(str::to_owned).to_vec();
+    for header in own {
+        let mut column = header.clone();
+        while !column.is_empty() && columns.contains(&column) {
+            column.push_str("_in");
+        }
+        columns.push(column);
+    }
+    columns
+}
+
+/// The row that is being written, behind those that are.
+pub(super) enum Line<'l> {
+    Csv { csv: Box<csv::Writer<Vec<u8>>>, record: csv::ByteRecord },
+    Json { text: Vec<u8>, keys: &'l [String], cells: usize },
+}
+
+impl<'l> Line<'l> {
+    /// The first of about so many rows.
+    pub(super) fn new(layout: &'l Layout, rows: usize) -> Self {
+        let text = Vec::with_capacity(rows * 256);
+        match layout {
+            Layout::Csv => Self::Csv { csv: Box::new(csv::Writer::from_writer(text)), record: csv::ByteRecord::new() },
+            Layout::Json(keys) => Self::Json { text, keys, cells: 0 },
+        }
+    }
+
+    /// A cell with a text.
+    pub(super) fn cell(&mut self, cell: &str) {
+        match self {
+            Self::Csv { record, .. } => record.push_field(harmless(cell).as_bytes()),
+            Self::Json { .. } => {
+                // A text always has a JSON form.
+                let cell = serde_json::to_string(cell).unwrap_or_default();
+                self.value(&cell);
+            }
+        }
+    }
+
+    /// A cell with a number, or an empty one.
+    pub(super) fn number(&mut self, number: Option<u64>) {
+        let mut buffer = itoa::Buffer::new();
+        let digits = number.map(|number| buffer.format(number));
+        match self {
+            Self::Csv { record, .. } => record.push_field(digits.unwrap_or_default().as_bytes()),
+            Self::Json { .. } => self.value(digits.unwrap_or("null")),
+        }
+    }
+
+    /// A cell with a text of digits only, or an empty one.
+    pub(super) fn digits(&mut self, number: Option<u64>) {
+        match (&self, number) {
+            (Self::Csv { .. }, number) => self.number(number),
+            (Self::Json { .. }, Some(number)) => self.cell(itoa::Buffer::new().format(number)),
+            (Self::Json { .. }, None) => self.cell(""),
+        }
+    }
+
+    /// The next value of an object.
+    fn value(&mut self, value: &str) {
+        if let Self::Json { text, keys, cells } = self {
+            text.push(if *cells == 0 { b'{' } else { b',' });
+            text.extend_from_slice(keys.get(*cells).map_or(b"", |key| key.as_bytes()));
+            text.extend_from_slice(value.as_bytes());
+            *cells += 1;
+        }
+    }
+
+    /// Before a row: what parts it from the one before.
+    pub(super) fn begin(&mut self) {
+        if let Self::Json { text, .. } = self
+            && !text.is_empty()
+        {
+            text.push(b',');
+        }
+    }
+
+    /// After a row.
+    pub(super) fn end(&mut self) {
+        match self {
+            Self::Csv { csv, record } => {
+                csv.write_byte_record(record).expect("memory takes every line, and all lines have as many cells");
+                record.clear();
+            }
+            Self::Json { text, cells, .. } => {
+                text.push(b'}');
+                *cells = 0;
+            }
+        }
+    }
+
+    /// All rows.
+    pub(super) fn finish(self) -> Vec<u8> {
+        match self {
+            Self::Csv { csv, .. } => csv.into_inner().expect("memory takes every line"),
+            Self::Json { text, .. } => text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(columns: &[&str]) -> Vec<String> {
+        let own: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
+        super::columns(&own).split_off(COLUMNS.len())
+    }
+
+    #[test]
+    fn no_column_has_the_name_of_another() {
+        assert_eq!(own(&["phone", "state"]), ["phone", "state_in"]);
+        assert_eq!(own(&["row", "row_in"]), ["row_in", "row_in_in"]);
+        assert_eq!(own(&["", "x", ""]), ["", "x", ""], "a header without a name stays so");
+    }
+
+    #[test]
+    fn a_row_is_written_as_an_object_by_its_columns() {
+        let layout = Layout::Json(vec!["\"a\":".into(), "\"b\":".into(), "\"c\":".into()]);
+        let mut line = Line::new(&layout, 2);
+        for (text, number) in [("=1+1 \"x\"\n", Some(7)), ("", None)] {
+            line.begin();
+            line.cell(text);
+            line.number(number);
+            line.digits(number);
+            line.end();
+        }
+        let written = String::from_utf8(line.finish()).unwrap();
+        assert_eq!(written, r#"{"a":"=1+1 \"x\"\n","b":7,"c":"7"},{"a":"","b":null,"c":""}"#);
+    }
+}
