@@ -132,20 +132,9 @@ fn no_file_frightens_a_newcomer() {
 
 #[test]
 fn a_command_is_suggested_in_one_place_with_the_options_that_it_needs() {
-    const COMMANDS: [&str; 12] = [
-        "check",
-        "preview",
-        "run",
-        "stop",
-        "status",
-        "results",
-        "reconcile",
-        "resolve",
-        "retry",
-        "show",
-        "gateway",
-        "sandbox",
-    ];
+    // `init`, `schema` and `sandbox` have neither ledger nor gateways.
+    const COMMANDS: [&str; 11] =
+        ["check", "preview", "run", "stop", "status", "results", "reconcile", "resolve", "retry", "show", "gateway"];
     let mut found = Vec::new();
     for file in files(&source()) {
         let text = fs::read_to_string(&file).expect("a file");
