@@ -1,11 +1,10 @@
 //! The header becomes columns with names, one of which is `phone`.
 
-use super::Region;
 use super::chunk::Chunk;
 use super::evidence::{self, Tally};
-use super::naming::is_bare;
 use super::phones::resembles_number;
 use super::records::HeaderLine;
+use crate::domain::Region;
 use crate::finding::{Finding, did_you_mean, list};
 
 /// The name of the column that holds the numbers.
@@ -45,12 +44,6 @@ impl Header {
     #[must_use]
     pub fn phone(&self) -> usize {
         self.phone
-    }
-
-    /// Whether templates can use a column's name as it is, and not only as `recipient["…"]`.
-    #[must_use]
-    pub fn is_bare(&self, column: usize) -> bool {
-        self.names.get(column).is_some_and(|name| is_bare(name))
     }
 }
 

@@ -3,7 +3,8 @@
 //! Looks at cells, never at headers, except between columns that hold equally many numbers.
 
 use super::phones::resembles_number;
-use super::{Chunk, Region, parse};
+use super::{Chunk, parse};
+use crate::domain::Region;
 
 /// How many filled cells of a column are looked at.
 const ENOUGH: usize = 200;

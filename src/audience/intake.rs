@@ -13,17 +13,28 @@ const BLOCK: usize = 1 << 16;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// A reader that remembers the record being read.
+///
+/// `held` is a window on the file behind its byte order mark, and begins at byte `base` of that.
+/// Always `last.0 <= start <= given <= held.len()`:
+///
+/// - `last.0..start` is the record that was closed last; it is empty once more was read;
+/// - `start..given` is what the parser has of the record being read and of those behind it;
+/// - `given..` is what the parser gets next.
+///
+/// The parser's position counts the same bytes; it is never before `base + start` or behind
+/// `base + given`. The parser asks for more only when it has consumed all that it was given, and
+/// [`refill`](Self::refill) then forgets what lies before `start` and moves `base` there.
 pub(super) struct Intake<R> {
     input: R,
     /// Where the input puts its bytes.
     block: Box<[u8]>,
-    /// What was read from `base` on and is not yet forgotten.
+    /// What was read and is not yet forgotten.
     held: Vec<u8>,
-    /// Where `held` begins in the file, in bytes after the byte order mark.
+    /// Where `held` begins in the file, in bytes behind the byte order mark.
     base: u64,
     /// Where the record being read begins in `held`.
     start: usize,
-    /// Where the last closed record begins in `held`, and its line.
+    /// Where the record that was closed last begins in `held`, and its line.
     last: (usize, u64),
     /// How much of `held` the parser has.
     given: usize,

@@ -1,22 +1,6 @@
 //! Names that templates can use, and names made from headers of any language.
 
-/// Words that a template reads as its own.
-const RESERVED: [&str; 16] = [
-    "true", "True", "false", "False", "loop", "self", "and", "or", "not", "is", "in", "continue", "break", "none",
-    "None", "null",
-];
-
-/// Names that every template has besides the columns.
-const BUILT_IN: [&str; 4] = ["row", "recipient", "campaign", "today"];
-
-/// Whether a template can use the name as a variable.
-pub(super) fn is_bare(name: &str) -> bool {
-    let mut characters = name.chars();
-    characters.next().is_some_and(|first| first == '_' || first.is_ascii_alphabetic())
-        && characters.all(|other| other == '_' || other.is_ascii_alphanumeric())
-        && !RESERVED.contains(&name)
-        && !BUILT_IN.contains(&name)
-}
+use crate::domain::variable::is_variable;
 
 /// Headers of customer lists in Ukrainian, Russian and English, and what they are called in templates.
 const KNOWN: [(&str, &[&str]); 17] = [
@@ -45,10 +29,10 @@ pub(super) fn suggest_name(header: &str, column: usize, taken: &[String]) -> Str
     let known = KNOWN.iter().find(|(_, words)| words.contains(&lower.as_str()));
     let name = match known {
         Some(&(name, _)) => name.to_owned(),
-        None if is_bare(header) => header.to_owned(),
+        None if is_variable(header) => header.to_owned(),
         None => latin(&lower),
     };
-    let name = if is_bare(&name) { name } else { format!("column_{}", column + 1) };
+    let name = if is_variable(&name) { name } else { format!("column_{}", column + 1) };
     let is_free = |name: &String| !taken.contains(name);
     let numbered = (2..).map(|number| format!("{name}_{number}"));
     std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name)
@@ -121,24 +105,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_identifiers_are_used_bare() {
-        for (name, bare) in [
-            ("phone", true),
-            ("_x1", true),
-            ("First name", false),
-            ("Ім'я", false),
-            ("місто", false),
-            ("1st", false),
-            ("", false),
-            ("in", false),
-            ("row", false),
-            ("rows", true),
-        ] {
-            assert_eq!(is_bare(name), bare, "{name:?}");
-        }
-    }
-
-    #[test]
     fn a_header_of_any_language_gets_a_name_to_type() {
         for (header, name) in [
             ("Ім'я", "first_name"),
@@ -150,6 +116,8 @@ mod tests {
             ("2026", "column_3"),
             ("顧客", "column_3"),
             ("row", "column_3"),
+            ("if", "column_3"),
+            ("__id", "id"),
             ("city", "city_2"),
         ] {
             assert_eq!(suggest_name(header, 2, &["city".to_owned()]), name, "{header:?}");
@@ -160,7 +128,7 @@ mod tests {
         #[test]
         fn a_suggested_name_can_always_be_used_and_is_free(header: String, taken in prop::collection::vec("[a-c]", 0..4)) {
             let name = suggest_name(&header, 0, &taken);
-            prop_assert!(is_bare(&name), "{}", name);
+            prop_assert!(is_variable(&name), "{}", name);
             prop_assert!(!taken.contains(&name));
         }
     }

@@ -7,9 +7,8 @@ use rlibphonenumber::{
     NumberLengthType, PHONE_NUMBER_UTIL, ParseError, PhoneNumber, PhoneNumberFormat, ValidationError,
 };
 
-use super::Region;
 use super::dialled::Dialled;
-use crate::domain::Phone;
+use crate::domain::{Phone, Region};
 
 /// Why a cell is not a number that can be sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
@@ -146,7 +145,7 @@ fn international(digits: &str) -> Result<Phone, PhoneProblem> {
 }
 
 fn library(number: &str, region: Option<Region>) -> Result<Phone, PhoneProblem> {
-    let parsed = PHONE_NUMBER_UTIL.parse(number, region.map(Region::code)).map_err(|error| match error {
+    let parsed = PHONE_NUMBER_UTIL.parse(number, region.map(Region::of_library)).map_err(|error| match error {
         ParseError::InvalidCountryCode => PhoneProblem::Country,
         ParseError::TooLongNsn => PhoneProblem::TooLong,
         ParseError::NotANumber(_) | ParseError::TooShortAfterIdd | ParseError::TooShortNsn => PhoneProblem::TooShort,

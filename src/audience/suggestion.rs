@@ -3,11 +3,11 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::Region;
 use super::chunk::Chunk;
 use super::evidence;
 use super::naming::suggest_name;
 use super::records::Records;
+use crate::domain::Region;
 use crate::finding::Finding;
 
 /// A list's columns as a campaign file would describe them.

@@ -1,7 +1,8 @@
 //! The survey: campaign, recipients and texts looked at together before anything is sent.
 //!
-//! Everything that can be known without the gateway is found here. Nothing is sent, and nothing
-//! durable is written but the copy of the recipients that a run freezes.
+//! Everything that can be known before the first message is found here: most of it without the
+//! gateway, and in [`online`] what follows from its answers, which others asked for. Nothing is
+//! sent, nobody is asked, and nothing durable is written but the copy of the recipients that a run freezes.
 
 mod constants;
 mod invalid;
@@ -13,6 +14,6 @@ mod tee;
 
 pub use invalid::invalid_rows;
 pub use parallel::{cores, ordered};
-pub use prepare::{Prepared, Texts, prepare};
+pub use prepare::{Prepared, Texts, prepare, settings};
 pub use survey::{ALREADY_SENT, DUPLICATE, First, Survey, Terms, row_of, survey};
 pub use tee::Tee;

@@ -4,7 +4,8 @@ use std::io::Read;
 use std::path::Path;
 
 use super::constants;
-use crate::audience::{Reader, Region, Settings};
+use crate::audience::{Reader, Settings};
+use crate::domain::Region;
 use crate::finding::Finding;
 use crate::manifest::{Brief, Places};
 use crate::message::{Messages, Names, TextProblem, compile, render_constant};
@@ -41,12 +42,7 @@ pub fn prepare<R: Read>(
     texts: Texts<'_>,
     today: &str,
 ) -> Result<Prepared<R>, Vec<Finding>> {
-    let region = brief.region.as_deref().map(str::parse::<Region>).transpose().map_err(|error| {
-        let place = texts.places.and_then(|places| places.of_key("recipients.region"));
-        vec![Finding::error("unknown-region", error.to_string()).at(place)]
-    })?;
-    let settings = Settings { columns: brief.columns.clone(), region };
-    let reader = Reader::open(list, path, &settings)?;
+    let reader = Reader::open(list, path, &settings(brief))?;
     let names = names(brief, &reader, today);
     let tell = |problem| finding(problem, texts.places);
     let edition = match &brief.edition {
@@ -56,7 +52,13 @@ pub fn prepare<R: Read>(
     let messages = compile(&brief.content, &names, texts.load)
         .map_err(|problems| problems.into_iter().map(tell).collect::<Vec<_>>())?;
     let findings = constants::check(brief, &messages, texts.places);
-    if findings.is_empty() { Ok(Prepared { reader, messages, region, edition }) } else { Err(findings) }
+    if findings.is_empty() { Ok(Prepared { reader, messages, region: brief.region, edition }) } else { Err(findings) }
+}
+
+/// What a campaign says about its list.
+#[must_use]
+pub fn settings(brief: &Brief) -> Settings {
+    Settings { columns: brief.columns.clone(), region: brief.region }
 }
 
 fn names<R: Read>(brief: &Brief, reader: &Reader<R>, today: &str) -> Names {

@@ -10,8 +10,8 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use super::invalid::too_many_invalid;
 use super::parallel::{cores, ordered};
 use super::prepare::Prepared;
-use crate::audience::{Chunk, RecordRef, Region, Seen, parse};
-use crate::domain::{Content, Phone, Row, Stage, sms_text};
+use crate::audience::{Chunk, RecordRef, Seen, parse};
+use crate::domain::{Content, Phone, Region, Row, Stage, sms_text};
 use crate::finding::Finding;
 use crate::ledger::{LeftOut, State, StateCounts};
 use crate::manifest::{Brief, Duplicates};
@@ -104,7 +104,7 @@ pub fn row_of<'m>(
 /// Looks at every recipient.
 ///
 /// # Errors
-/// When the file is damaged, when it holds nobody, or when its rows break a bound of the campaign.
+/// When the file is damaged, or when its rows break a bound of the campaign.
 pub fn survey<R: Read + Send>(prepared: &mut Prepared<R>, terms: &Terms<'_>) -> Result<Survey, Vec<Finding>> {
     let Prepared { reader, messages, region, .. } = prepared;
     let phone_column = reader.header().phone();
@@ -161,7 +161,6 @@ type Examined = Result<(Phone, u32), String>;
 #[derive(Default)]
 struct Tally {
     recipients: u64,
-    last_row: Option<Row>,
     rows: RoaringBitmap,
     seen: Seen,
     left_out: LeftOut,
@@ -175,7 +174,6 @@ impl Tally {
     /// Takes a record in; gives back its number when it is to be sent to.
     fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examined) -> Option<Phone> {
         self.recipients += 1;
-        self.last_row = Some(row);
         self.rows.insert(row.get());
         let (phone, parts) = match examined {
             Ok(examined) => examined,
@@ -198,15 +196,11 @@ impl Tally {
     }
 
     fn finish(self, brief: &Brief) -> Result<Survey, Vec<Finding>> {
-        let Some(last_row) = self.last_row else {
-            let finding = Finding::error("no-recipients", "the list holds no recipients, only its header");
-            return Err(vec![finding.help("add a row for each recipient below the header")]);
-        };
         // A message without an SMS is billed as one part.
         let parts = self.by_sms_parts.iter().map(|(parts, rows)| u64::from((*parts).max(1)) * rows.len()).sum();
         let survey = Survey {
             recipients: self.recipients,
-            last_row,
+            last_row: self.rows.max().map_or(Row::HEADER, Row::new),
             rows: self.rows,
             left_out: self.left_out,
             parts,

@@ -1,7 +1,7 @@
 //! What commands share: options, output, the state folder and the ledger in it.
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -10,6 +10,7 @@ use super::args::Global;
 use super::exit::Failure;
 use super::output::Output;
 use crate::ledger::{Ledger, SqliteLedger};
+use crate::private;
 
 /// The file of the ledger in the state folder.
 const LEDGER: &str = "ledger.sqlite";
@@ -43,7 +44,7 @@ impl Context {
     /// The ledger; created where there is none.
     pub(super) async fn ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
         let state = self.state()?;
-        create_private(&state).map_err(|error| {
+        private::folder(&state).map_err(|error| {
             Failure::storage(format!("the state folder `{}` cannot be created: {error}", state.display()))
         })?;
         Ok(Arc::new(SqliteLedger::open(&state.join(LEDGER), Timestamp::now).await?))
@@ -63,12 +64,4 @@ impl Context {
             }
         }
     }
-}
-
-fn create_private(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }

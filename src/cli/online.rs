@@ -11,7 +11,7 @@ use super::output::Output;
 use super::survey::Inputs;
 use crate::check::online::{self, Cost, Told, findings, signatures};
 use crate::domain::Amount;
-use crate::finding::{Finding, list};
+use crate::finding::{Finding, list_all};
 use crate::gateway::{AskBalance, AskSenders, UnansweredCause};
 use crate::ledger::Ledger;
 use crate::manifest::Profile;
@@ -102,7 +102,7 @@ fn money(told: &Told, cost: &Cost) -> Option<String> {
     Some(match cost {
         Cost::AtMost(cost) => format!("{line}; this costs at most {}", with_currency(*cost)),
         Cost::Unknown(channels) => {
-            let channels = list(channels.iter().map(|channel| channel.name())).replace(" or ", " and ");
+            let channels = list_all(channels.iter().map(|channel| channel.name()));
             format!("{line}; what this costs is not known: the profile's `prices` lack {channels}")
         }
     })

@@ -29,6 +29,17 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
             false => source.write(&state, None).await.map(|()| exit::FINE),
         };
     }
+    let later = match (&args.out, &run.results) {
+        (None, Some(path)) => runs::later_at(&ledger.runs().await?, &run, path),
+        _ => None,
+    };
+    if let Some(later) = later {
+        let name = run.name();
+        return Err(Failure::wrong(format!(
+            "`{}` holds the results of {later}; name another file for those of {name} with `--out FILE`",
+            run.results.unwrap_or_default()
+        )));
+    }
     let Some(path) = args.out.or_else(|| run.results.clone().map(PathBuf::from)) else {
         return Err(Failure::wrong(format!("{} has no results file yet; name one with `--out FILE`", run.name())));
     };

@@ -6,8 +6,9 @@ use super::context::Context;
 use super::exit::{self, Failure};
 use super::output::Output;
 use crate::delivery::{Frozen, RunFolder, RunLock, Standing};
-use crate::ledger::{Ledger, Progress, Run, State};
+use crate::ledger::{Ledger, Progress, Run, RunId, State, StateCounts};
 use crate::manifest::{Profile, load_campaign};
+use crate::report::plural;
 
 /// The run that `name` means: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
 pub(super) async fn find(context: &Context, ledger: Option<&dyn Ledger>, name: &str) -> Result<Run, Failure> {
@@ -32,6 +33,20 @@ pub(super) async fn find(context: &Context, ledger: Option<&dyn Ledger>, name: &
     })
 }
 
+/// The run that `name` means to somebody who decides: of a campaign's runs the latest with rows that nobody knows.
+pub(super) async fn find_doubtful(context: &Context, ledger: Option<&dyn Ledger>, name: &str) -> Result<Run, Failure> {
+    let found = find(context, ledger, name).await?;
+    let (true, Some(ledger)) = (found.name() != name, ledger) else { return Ok(found) };
+    let runs = ledger.runs().await?;
+    let doubtful = |run: &&Run| {
+        let counts = run.counts.as_ref().map(|(counts, _)| counts);
+        run.campaign == found.campaign
+            && run.live
+            && counts.is_some_and(|counts| next_about_doubt(context, "", counts).is_some())
+    };
+    Ok(runs.iter().rfind(doubtful).cloned().unwrap_or(found))
+}
+
 /// The campaign that a file describes; a name that is no file is a campaign's name already.
 fn campaign_name(name: &str) -> String {
     let path = Path::new(name);
@@ -48,6 +63,33 @@ fn campaign_name(name: &str) -> String {
 pub(super) fn is_owned(context: &Context, run: &Run) -> Result<bool, Failure> {
     let held = RunLock::is_held(&context.state()?, &run.campaign, &run.gateway);
     Ok(held && run.owner.is_some() && run.progress == Progress::Open)
+}
+
+/// A command that asks about the rows of a run that nobody knows the outcome of, or decides about them.
+pub(super) fn next_about_doubt(context: &Context, run: &str, counts: &StateCounts) -> Option<String> {
+    if counts.get(State::InDoubt) > 0 {
+        return Some(context.output.command(format!("reconcile {run}")));
+    }
+    let resolve = || context.output.command(format!("resolve {run} --all --as DECISION"));
+    (counts.get(State::Unresolved) > 0).then(resolve)
+}
+
+/// The runs besides this one that have rows whose outcome nobody knows: how many, and the command about them.
+pub(super) fn doubts_elsewhere(context: &Context, runs: &[Run], than: Option<RunId>) -> Vec<(String, String)> {
+    let others = runs.iter().filter(|run| Some(run.key) != than && run.live);
+    let doubtful = others.filter_map(|run| {
+        let (counts, _) = run.counts.as_ref()?;
+        let command = next_about_doubt(context, &run.name(), counts)?;
+        let rows = exit::DOUBTFUL.into_iter().map(|state| counts.get(state)).sum();
+        Some((format!("nobody knows what became of {} of {}: {command}", plural(rows, "row"), run.name()), command))
+    });
+    doubtful.collect()
+}
+
+/// The name of a run that began after this one and wrote its results to the same file.
+pub(super) fn later_at(runs: &[Run], run: &Run, results: &str) -> Option<String> {
+    let later = runs.iter().rfind(|other| other.key.0 > run.key.0 && other.results.as_deref() == Some(results));
+    later.map(Run::name)
 }
 
 /// What a run froze.

@@ -83,7 +83,6 @@ pub(super) fn profile(context: &Context, name: &str, campaign: Option<&Path>) ->
 pub(super) fn gateways(context: &Context, campaign: Option<&Path>) -> Result<Gateways, Failure> {
     let search = GatewaySearch {
         explicit: context.global.gateways.clone(),
-        variable: None,
         campaign: Some(campaign.map_or_else(|| PathBuf::from("campaign.yaml"), Path::to_owned)),
         configuration: context.configuration(),
     };

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use roaring::RoaringBitmap;
+
 use super::breaker::Limits;
 use super::errors::Errors;
 use super::stop::Stop;
@@ -22,6 +24,8 @@ pub struct Conditions {
     pub kind: OperationKind,
     /// The number of the last envelope that the run already has.
     pub last_envelope: u32,
+    /// Rows whose message was in doubt and is sent again: it may have gone out before.
+    pub repeated: RoaringBitmap,
     /// The campaign's operations per second; `None` does not wait.
     pub rate: Option<f64>,
     /// The account, and its operations per second.

@@ -28,7 +28,7 @@ pub struct Doubt {
     pub id: MessageId,
     /// The envelope of the attempt in doubt.
     pub envelope: u32,
-    /// When that attempt began.
+    /// When that attempt came to be in doubt; an intent without an outcome may have left at any time since it began.
     pub since: Timestamp,
     /// What was asked so far.
     pub question: Option<Question>,
@@ -121,9 +121,16 @@ fn asked(doubt: &Doubt, answer: &StatusAnswer, now: Timestamp) -> Question {
     };
     match &doubt.question {
         Some(known) => Question { asked: known.asked + 1, last_at: now, answer, ..known.clone() },
-        None => {
-            Question { row: doubt.row, asked: 1, negatives: 0, first_at: now, last_at: now, negative_at: None, answer }
-        }
+        None => Question {
+            row: doubt.row,
+            envelope: doubt.envelope,
+            asked: 1,
+            negatives: 0,
+            first_at: now,
+            last_at: now,
+            negative_at: None,
+            answer,
+        },
     }
 }
 

@@ -17,8 +17,8 @@ use super::feed::Feed;
 use super::gate::Gate;
 use super::ramp::Ramp;
 use super::stop::{Interrupt, Stop, StopKind};
-use super::submission::{Route, Sent};
-use super::watch::Watch;
+use super::submission::{Route, Sent, keep_doubt};
+use super::watchdog::Watchdog;
 use crate::gateway::{Encoded, Envelope, Gateway, Reply, Verdict};
 use crate::ledger::{Begun, Ledger, LedgerError, State, StateCounts};
 
@@ -42,7 +42,7 @@ pub async fn send(
         gate: Gate::new(conditions.rate),
         last_envelope: AtomicU32::new(conditions.last_envelope),
         timeout: conditions.timeout,
-        watch: Watch::new(conditions.timeout),
+        watchdog: Watchdog::new(conditions.timeout),
     };
     let conductor = Conductor {
         route: Arc::new(route),
@@ -98,8 +98,8 @@ struct Settled {
     recorded: Result<(), LedgerError>,
 }
 
-/// How often a pause looks whether it is over, or whether somebody asked the run to stop.
-const POLL: Duration = Duration::from_millis(250);
+/// How often the run looks whether a pause is over, or whether somebody asked it to stop.
+const LOOK: Duration = Duration::from_millis(250);
 /// How long a second signal waits for what is to be recorded.
 const LEAVING: Duration = Duration::from_millis(250);
 
@@ -139,6 +139,7 @@ pub(super) struct Conductor {
 impl Conductor {
     async fn run(mut self, mut interrupt: watch::Receiver<Interrupt>) -> Ending {
         let route = Arc::clone(&self.route);
+        let mut look_at = Instant::now() + LOOK;
         loop {
             self.take_off();
             let nothing_flies = self.flying.is_empty() && self.settling.is_empty();
@@ -146,7 +147,7 @@ impl Conductor {
                 break;
             }
             let hungry = self.stop.is_none() && self.ready.len() < self.conditions.batch;
-            let paused = self.paused_until.is_some() && self.stop.is_none();
+            let waits = self.stop.is_none() && (self.paused_until.is_some() || !nothing_flies);
             tokio::select! {
                 biased;
                 interrupt = changed(&mut interrupt) => match interrupt {
@@ -161,8 +162,11 @@ impl Conductor {
                 Some(settled) = self.settling.join_next() => self.settled(settled).await,
                 Some(landed) = self.flying.join_next() => self.landed(landed),
                 more = next(&mut self.feed), if hungry && self.feed.is_some() => self.fed(more),
-                () = tokio::time::sleep(POLL), if paused => self.look_up_from_pause().await,
-                what = route.watch.overdue(), if !nothing_flies => {
+                () = tokio::time::sleep_until(look_at), if waits => {
+                    self.look_up().await;
+                    look_at = Instant::now() + LOOK;
+                }
+                what = route.watchdog.overdue(), if !nothing_flies => {
                     self.abandon(what);
                     break;
                 }
@@ -241,11 +245,12 @@ impl Conductor {
         };
         let count = envelope.operations().len() as u64;
         match sent {
-            Ok(Sent::Replied(number, reply)) => {
+            Ok(Sent::Replied(number, mut reply)) => {
                 let canary = self.ramp.is_canary() && !piece;
                 if let Some(stop) = self.breaker.observe(&without_numbers(&envelope, &reply), canary) {
                     self.halt(stop);
                 }
+                keep_doubt(&self.conditions.repeated, &envelope, &mut reply);
                 self.settle(Settled { number, envelope, piece, reply, held_back: false, recorded: Ok(()) });
             }
             Ok(Sent::HeldBack(number, reply)) => {
@@ -272,7 +277,7 @@ impl Conductor {
 
     /// Has an outcome recorded.
     fn settle(&mut self, mut settled: Settled) {
-        self.route.watch.leaves(settled.number);
+        self.route.watchdog.leaves(settled.number);
         let route = Arc::clone(&self.route);
         self.settling.spawn(async move {
             settled.recorded = route.settle(settled.number, &settled.reply).await;
@@ -284,7 +289,7 @@ impl Conductor {
         let Ok(Settled { number, envelope, piece, reply, held_back, recorded }) = settled else {
             return self.halt(Stop::new(StopKind::Internal, "a task of the engine ended early; this is a bug"));
         };
-        self.route.watch.leaves(number);
+        self.route.watchdog.leaves(number);
         if let Err(error) = recorded {
             // The intents stay, so what was sent shows as doubt and is not sent again.
             self.counts.shift(State::Sending, State::InDoubt, envelope.operations().len() as u64);

@@ -130,7 +130,7 @@ fn produce<R: Read + Send>(
 
 fn encoded(
     renderer: &mut Renderer<'_>,
-    (phone_column, region): (usize, Option<crate::audience::Region>),
+    (phone_column, region): (usize, Option<crate::domain::Region>),
     ids: IdRange,
     record: RecordRef<'_>,
 ) -> Result<Encoded, Stop> {

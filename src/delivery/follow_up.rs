@@ -72,11 +72,10 @@ impl Conductor {
         (self.observer)(Event::Waiting { reason: reason.to_owned(), time });
     }
 
-    /// Ends the pause when its time is over, and the run when somebody asked for it meanwhile.
-    pub(super) async fn look_up_from_pause(&mut self) {
+    /// Ends the pause when its time is over, and the run when somebody asked for it: an envelope may wait for long.
+    pub(super) async fn look_up(&mut self) {
         if self.paused_until.is_some_and(|until| until <= Instant::now()) {
             self.paused_until = None;
-            return;
         }
         match self.route.ledger.stop_requested(self.conditions.run).await {
             Ok(false) => {}

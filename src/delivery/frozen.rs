@@ -1,6 +1,6 @@
 //! The frozen copies of a run: what it is resumed, retried and exported from.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::lock::RunLock;
 use crate::failpoint;
 use crate::manifest::Brief;
+use crate::private::{self, Existing};
 
 /// What a run froze besides its recipients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,22 +32,35 @@ impl Frozen {
     /// What differs between this run and the campaign as it is now, in words; empty when nothing does.
     #[must_use]
     pub fn differences(&self, now: &Brief, includes: &[(String, String)], recipients_sha256: &str) -> Vec<String> {
-        let then = &self.brief;
+        // A new key has to be compared here, or left out with its reason: name and gateway are how the run was found.
+        let Brief {
+            name: _,
+            gateway: _,
+            edition,
+            endpoint,
+            timezone,
+            columns,
+            region,
+            duplicates,
+            max_invalid,
+            vars,
+            content,
+        } = &self.brief;
         let mut changes = Vec::new();
         let mut note = |changed: bool, what: &str| {
             if changed {
                 changes.push(what.to_owned());
             }
         };
-        note(then.endpoint != now.endpoint, "`endpoint`");
-        note(then.timezone != now.timezone, "`timezone`");
-        note(then.edition != now.edition, "`edition`");
-        note(then.columns != now.columns, "`recipients.columns`");
-        note(then.region != now.region, "`recipients.region`");
-        note(then.duplicates != now.duplicates, "`recipients.duplicates`");
-        note(then.max_invalid != now.max_invalid, "`recipients.max_invalid`");
-        note(then.vars != now.vars, "`vars`");
-        note(then.content != now.content || self.includes != includes, "the channels or their texts");
+        note(*endpoint != now.endpoint, "`endpoint`");
+        note(*timezone != now.timezone, "`timezone`");
+        note(*edition != now.edition, "`edition`");
+        note(*columns != now.columns, "`recipients.columns`");
+        note(*region != now.region, "`recipients.region`");
+        note(*duplicates != now.duplicates, "`recipients.duplicates`");
+        note(*max_invalid != now.max_invalid, "`recipients.max_invalid`");
+        note(*vars != now.vars, "`vars`");
+        note(*content != now.content || self.includes != includes, "the channels or their texts");
         note(self.recipients_sha256 != recipients_sha256, "the recipients");
         changes
     }
@@ -74,11 +88,11 @@ impl RunFolder {
     /// When it cannot be created.
     pub fn prepare(state: &Path, campaign: &str, gateway: &str) -> io::Result<Self> {
         let runs = state.join("runs");
-        create_private_folder(&runs)?;
+        private::folder(&runs)?;
         let folder = runs.join(format!(".new-{}", RunLock::name(campaign, gateway)));
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => create_private_folder(&folder)?,
+            _ => private::folder(&folder)?,
         }
         Ok(Self(folder))
     }
@@ -100,7 +114,7 @@ impl RunFolder {
     /// # Errors
     /// When it cannot be created.
     pub fn create_recipients(&self) -> io::Result<File> {
-        create_private(&self.recipients())
+        private::file(&self.recipients(), Existing::Emptied)
     }
 
     /// Writes what is frozen, and makes sure that it and the recipients survive a power loss.
@@ -109,7 +123,7 @@ impl RunFolder {
     /// When it cannot be written.
     pub fn freeze(&self, frozen: &Frozen, recipients: &File) -> io::Result<()> {
         recipients.sync_all()?;
-        let mut file = create_private(&self.0.join(Self::FROZEN))?;
+        let mut file = private::file(&self.0.join(Self::FROZEN), Existing::Emptied)?;
         file.write_all(&serde_json::to_vec_pretty(frozen)?)?;
         file.sync_all()?;
         sync_folder(&self.0)?;
@@ -151,23 +165,47 @@ impl RunFolder {
     }
 }
 
-/// Creates a folder that only its owner can look into, with those above it.
-pub(super) fn create_private_folder(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
-fn create_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
 fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a run wrote when the first version froze it.
+    const FIRST: &str = r#"{
+  "brief": {
+    "name": "sale",
+    "edition": { "name": "edition", "source": "autumn" },
+    "gateway": "production",
+    "endpoint": "async",
+    "timezone": "Europe/Kyiv",
+    "columns": [["phone", "Мобільний"]],
+    "region": "UA",
+    "duplicates": "skip",
+    "max_invalid": 1000,
+    "vars": [["shop", "Olena & Co"]],
+    "content": { "kind": "sms", "stages": [ { "sms": {
+      "signature": { "name": "channels[0].sms.signature", "source": "OlenaCo" },
+      "message": { "name": "channels[0].sms.message", "source": "{{ shop }}" },
+      "lifetime": null, "short_link": null, "max_parts": 3, "fields": {}
+    } } ] }
+  },
+  "includes": [["greeting.txt", "Hello"]],
+  "today": "2026-11-21",
+  "campaign_file": "sale.yaml",
+  "list": "sale.csv",
+  "recipients_sha256": "00"
+}"#;
+
+    #[test]
+    fn copies_that_were_frozen_long_ago_are_read_and_keep_their_form() {
+        let frozen: Frozen = serde_json::from_str(FIRST).unwrap();
+        assert_eq!(frozen.brief.region.map(|region| region.to_string()).as_deref(), Some("UA"));
+        let form: serde_json::Value = serde_json::from_str(FIRST).unwrap();
+        assert_eq!(serde_json::to_value(&frozen).unwrap(), form);
+        let international: Frozen = serde_json::from_str(&FIRST.replace("\"UA\"", "null")).unwrap();
+        assert_eq!(international.brief.region, None);
+    }
 }

@@ -18,7 +18,7 @@ use crate::ledger::{
     Change, EnvelopeRecord, Ledger, LedgerError, NewEvent, Outcome, Owner, Question, Recorded, RowStates, Run, State,
 };
 
-/// The most questions in an envelope.
+/// The most questions in an envelope, the probe and the reference among them.
 const LARGEST: usize = 50;
 /// Envelopes that are read at once.
 const BLOCK: u32 = 256;
@@ -35,6 +35,8 @@ pub struct Inquest<'a> {
     pub owner: Owner,
     /// The account whose pace it takes from, and its operations per second.
     pub account: (Arc<str>, Option<f64>),
+    /// The most operations of an envelope.
+    pub most: usize,
     /// The wall clock.
     pub clock: fn() -> Timestamp,
 }
@@ -91,8 +93,9 @@ impl Doubts {
                 reference = taken(run, states, envelope).or(reference);
                 for sent in &envelope.rows {
                     if states.get(sent.row).is_some_and(|state| wanted.contains(&state)) {
-                        // A later attempt takes the place of the one before.
-                        rows.insert(sent.row, (envelope.envelope, envelope.begun_at));
+                        // A later attempt takes the place of the one before. It may have waited long before it left.
+                        let since = envelope.settled.as_ref().map_or(envelope.begun_at, |(at, _)| *at);
+                        rows.insert(sent.row, (envelope.envelope, since));
                     }
                 }
             }
@@ -107,7 +110,7 @@ impl Doubts {
             let not_found = about.into_iter().any(|event| matches!(event.change, Change::NotFound { .. }));
             let id = run.id(row, events.order(row, envelope))?;
             // What was said of an attempt before says nothing of this one.
-            let question = questions.remove(&row).filter(|question| question.first_at >= since);
+            let question = questions.remove(&row).filter(|question| question.envelope == envelope);
             let unresolved = states.get(row) == Some(State::Unresolved);
             Some(Doubt { row, id, envelope, since, question, not_found, unresolved })
         };
@@ -137,27 +140,28 @@ impl Inquest<'_> {
         let mut left = Vec::new();
         let mut rows = std::mem::take(&mut doubts.rows).into_iter().peekable();
         while rows.peek().is_some() && !learnt.lost {
-            let size = self.room(deadline);
-            if size == 0 {
-                break;
-            }
-            let mut group: Vec<Doubt> = rows.by_ref().take(size).collect();
-            if let Some((sight, answers)) = self.answers(&group, doubts.reference, deadline).await? {
+            let mut group: Vec<Doubt> = rows.by_ref().take(self.room(deadline)).collect();
+            let answers = self.answers(&group, doubts.reference, deadline).await?;
+            let in_time = answers.is_some();
+            if let Some((sight, answers)) = answers {
                 self.keep(&mut group, (sight, &answers), &mut learnt).await?;
             }
             left.append(&mut group);
+            if !in_time {
+                break;
+            }
         }
         left.extend(rows);
         doubts.rows = left;
         Ok(learnt)
     }
 
-    /// How many rows can be asked about in one envelope before `deadline`, so that no room of the pace is taken in vain.
+    /// How many rows are asked about together, so that little room of the pace is taken in vain before `deadline`.
     fn room(&self, deadline: Instant) -> usize {
         let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
         let most = self.account.1.map_or(LARGEST, |rate| (seconds * rate) as usize);
-        // The probe and the reference go with every group.
-        most.min(LARGEST).saturating_sub(2)
+        // The probe and the reference go with every group; there is room for one row at least.
+        most.min(LARGEST).min(self.most).saturating_sub(2).max(1)
     }
 
     /// The answers about a group, with what they are worth; nothing when there is no time left to ask.
@@ -172,13 +176,17 @@ impl Inquest<'_> {
         let ids: Vec<MessageId> =
             [probe].into_iter().chain(reference).chain(group.iter().map(|doubt| doubt.id)).collect();
         let (account, rate) = &self.account;
-        let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-        let wait = self.ledger.reserve(account, count, *rate).await?;
-        if Instant::now() + wait > deadline {
-            return Ok(None);
+        let mut answers = Vec::with_capacity(ids.len());
+        for asked in ids.chunks(self.most.max(1)) {
+            let count = u32::try_from(asked.len()).unwrap_or(u32::MAX);
+            let wait = self.ledger.reserve(account, count, *rate).await?;
+            if Instant::now() + wait > deadline {
+                return Ok(None);
+            }
+            sleep(wait).await;
+            let Ok(told) = timeout_at(deadline, self.gateway.statuses(asked)).await else { return Ok(None) };
+            answers.extend(told);
         }
-        sleep(wait).await;
-        let Ok(answers) = timeout_at(deadline, self.gateway.statuses(&ids)).await else { return Ok(None) };
         let mut answers = answers.into_iter();
         let unclear = || StatusAnswer::Unclear("no answer".to_owned());
         let probe = answers.next().unwrap_or_else(unclear);

@@ -3,12 +3,12 @@
 //! It is taken before the guard is computed and held to the end, so that two processes that start
 //! the same campaign can never both find that nothing was sent yet.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-
-use super::frozen::create_private_folder;
 use std::time::Duration;
+
+use crate::private::{self, Existing};
 
 /// How long one look at a lock takes at most, and how many are waited for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -26,13 +26,9 @@ impl RunLock {
     pub fn take(state: &Path, campaign: &str, gateway: &str) -> io::Result<Option<Self>> {
         let path = path(state, campaign, gateway);
         if let Some(folder) = path.parent() {
-            create_private_folder(folder)?;
+            private::folder(folder)?;
         }
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path)?;
+        let file = private::file(&path, Existing::Kept)?;
         // Somebody may just be looking, which takes a moment; an owner stays.
         for _ in 0..LOOKS {
             match file.try_lock() {

@@ -25,7 +25,7 @@ mod simulation;
 mod standing;
 mod stop;
 mod submission;
-mod watch;
+mod watchdog;
 
 pub use breaker::Limits;
 pub use conditions::{Conditions, Ending};

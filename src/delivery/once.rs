@@ -16,7 +16,7 @@ use super::event::{Event, Observer};
 use super::gate::Gate;
 use super::stop::{Interrupt, Stop, StopKind};
 use super::submission::{Route, Sent};
-use super::watch::Watch;
+use super::watchdog::Watchdog;
 use crate::domain::OperationKind;
 use crate::gateway::{Encoded, Envelope, Gateway, Reply, Signal, StopCause, Verdict};
 use crate::ledger::{Begun, Ledger, LedgerError, Owner, RunId};
@@ -71,7 +71,7 @@ pub async fn send_once(
         gate: Gate::new(None),
         last_envelope: AtomicU32::new(0),
         timeout: once.timeout,
-        watch: Watch::new(once.timeout),
+        watchdog: Watchdog::new(once.timeout),
     };
     let envelope = Envelope::single(once.kind, operation);
     let attempts = Attempts { route, envelope, observer, recall, interrupt, stop: None };

@@ -23,6 +23,8 @@ pub struct Standing {
     pub settled: RoaringBitmap,
     /// The hashes of the rows that had an envelope and go out again as the same message.
     pub digests: HashMap<Row, [u8; 8]>,
+    /// Of the rows that go out again those whose message was in doubt, and may have gone out before.
+    pub repeated: RoaringBitmap,
     /// The rows that go out under the identifiers of an order to send them again, with those.
     pub renumbered: Vec<(RoaringBitmap, IdRange)>,
     /// The state of each row that has an envelope, with what was learnt and decided.
@@ -68,7 +70,10 @@ impl Standing {
             counts.shift(State::Planned, State::NotSent, counts.get(State::Planned));
         }
         let renumbered = renumbered(run, &states, &mut digests);
-        Ok(Self { counts, parts: states.parts(), left_out, settled, digests, renumbered, states, last_envelope })
+        let planned = states.events().rows().filter(|row| states.get(*row) == Some(State::Planned));
+        let repeated = planned.filter(|row| states.events().repeats_doubt(*row)).map(Row::get).collect();
+        let parts = states.parts();
+        Ok(Self { counts, parts, left_out, settled, digests, repeated, renumbered, states, last_envelope })
     }
 }
 

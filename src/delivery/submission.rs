@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use roaring::RoaringBitmap;
 use tokio::sync::watch;
 
 use super::gate::Gate;
-use super::watch::{Step, Watch};
+use super::watchdog::{Step, Watchdog};
 use crate::domain::{MessageId, Status};
 use crate::failpoint;
 use crate::gateway::{Envelope, Gateway, Reply, Signal, Verdict};
@@ -30,7 +31,7 @@ pub(super) struct Route {
     pub(super) last_envelope: AtomicU32,
     /// Changes when the envelopes that wait at a gate are called back.
     pub(super) recalls: watch::Receiver<u64>,
-    pub(super) watch: Watch,
+    pub(super) watchdog: Watchdog,
 }
 
 /// How an envelope's way to the gateway ended.
@@ -68,15 +69,18 @@ impl Route {
             .collect();
         let account = self.account.clone();
         let intent = Intent { run: self.run, envelope: number, owner: self.owner, account, rows };
-        self.watch.enters(number, Step::Intent);
+        self.watchdog.enters(number, Step::Intent);
         let begun = self.ledger.begin(intent).await;
         let Ok(Begun::After(wait)) = begun else {
-            self.watch.leaves(number);
+            self.watchdog.leaves(number);
             return begun.map(Sent::Refused);
         };
         failpoint::pass("intent.kept");
+        if recalls.has_changed().unwrap_or(false) {
+            return Ok(Sent::HeldBack(number, held_back(envelope)));
+        }
         if !wait.is_zero() {
-            self.watch.enters(number, Step::Slot);
+            self.watchdog.enters(number, Step::Slot);
             tokio::select! {
                 biased;
                 _ = recalls.changed() => return Ok(Sent::HeldBack(number, held_back(envelope))),
@@ -84,7 +88,7 @@ impl Route {
             }
         }
         failpoint::pass("envelope.leaves");
-        self.watch.enters(number, Step::Answer);
+        self.watchdog.enters(number, Step::Answer);
         turn.leaves();
         let reply = tokio::time::timeout(self.timeout + GRACE, self.gateway.submit(envelope)).await;
         failpoint::pass("answer.came");
@@ -96,7 +100,7 @@ impl Route {
     /// # Errors
     /// When it cannot be recorded; the intent stays, and with it the doubt.
     pub(super) async fn settle(&self, number: u32, reply: &Reply) -> Result<(), LedgerError> {
-        self.watch.enters(number, Step::Outcome);
+        self.watchdog.enters(number, Step::Outcome);
         let outcomes = reply.verdicts.iter().map(outcome).collect();
         let evidence = reply.evidence.clone();
         self.ledger.settle(Settlement { run: self.run, envelope: number, outcomes, evidence }).await?;
@@ -130,6 +134,21 @@ impl Route {
         let reason = format!("no answer within {} s", self.timeout.as_secs_f64());
         let doubt = Verdict::InDoubt { reason: reason.as_str().into() };
         Reply::all(envelope.operations().len(), &doubt, Signal::Broken(reason))
+    }
+}
+
+/// A refusal of a message that is sent again says nothing of the sending before: it stays in doubt.
+pub(super) fn keep_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply: &mut Reply) {
+    if repeated.is_empty() {
+        return;
+    }
+    for (operation, verdict) in envelope.operations().iter().zip(&mut reply.verdicts) {
+        if let Verdict::Rejected { error } = verdict
+            && repeated.contains(operation.row.get())
+        {
+            let reason = format!("sent again, it was refused (`{error}`); the sending before may have gone out");
+            *verdict = Verdict::InDoubt { reason: reason.into() };
+        }
     }
 }
 

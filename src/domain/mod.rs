@@ -8,10 +8,12 @@ mod content;
 mod id;
 mod operation;
 mod phone;
+mod region;
 mod row;
 mod rules;
 mod status;
 mod text;
+pub mod variable;
 
 pub use amount::{Amount, NoAmount};
 pub use channel::{Channel, Endpoint};
@@ -19,6 +21,7 @@ pub use content::{Card, Carousel, Content, Extra, Rcs, Sms, Stage, Telegram, Tex
 pub use id::{IdRange, MessageId, MsgId};
 pub use operation::{Operation, OperationKind};
 pub use phone::Phone;
+pub use region::{ParseRegionError, Region};
 pub use row::{ParseRowsError, Row, RowSet};
 pub use rules::{Violation, text_violation, violation};
 pub use status::Status;

@@ -8,7 +8,7 @@ mod suggest;
 
 pub use place::{Place, Source};
 pub use show::{findings_json, show};
-pub use suggest::{did_you_mean, list};
+pub use suggest::{did_you_mean, list, list_all};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

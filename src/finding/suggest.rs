@@ -11,13 +11,22 @@ pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -
         .map(|(_, name)| name)
 }
 
-/// Names in backticks, joined by commas and a last `or`.
+/// Names in backticks, joined by commas and a last `or`: one of them is meant.
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    joined(names, "or")
+}
+
+/// Names in backticks, joined by commas and a last `and`: all of them are meant.
+pub fn list_all<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    joined(names, "and")
+}
+
+fn joined<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match names.as_slice() {
         [] => String::new(),
         [one] => one.clone(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+        [first @ .., last] => format!("{} {word} {last}", first.join(", ")),
     }
 }
 
@@ -37,5 +46,13 @@ mod tests {
     fn a_list_reads_as_prose() {
         assert_eq!(list(["a"]), "`a`");
         assert_eq!(list(["a", "b", "c"]), "`a`, `b` or `c`");
+        assert_eq!(list_all(["a", "b", "c"]), "`a`, `b` and `c`");
+        assert_eq!((list([]), list_all([])), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn a_name_in_a_list_is_shown_as_it_is_written() {
+        assert_eq!(list_all(["Sale or Promo/", "templates/"]), "`Sale or Promo/` and `templates/`");
+        assert_eq!(list(["bread and butter", "tea"]), "`bread and butter` or `tea`");
     }
 }

@@ -33,6 +33,9 @@ pub struct NewEvent {
 }
 
 /// What was learnt or decided.
+///
+/// Stored by position: only append. A ledger holds the number of a variant and not its name, so one put before
+/// others changes what was recorded of old messages, and the checksum, which is over the bytes, still agrees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Change {
     /// The gateway knows the message: it went out, or was refused after it was queued.
@@ -83,6 +86,9 @@ pub enum Change {
 }
 
 /// Who decided about a row.
+///
+/// Stored by position: only append. A ledger holds the number of a variant and not its name, so one put before
+/// others changes what was recorded of old messages, and the checksum, which is over the bytes, still agrees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Author {
     /// A person, by the name of the account on this computer.
@@ -134,6 +140,8 @@ impl Change {
 pub struct Question {
     /// The row.
     pub row: Row,
+    /// The envelope of the attempt that was asked about.
+    pub envelope: u32,
     /// How often it was asked about.
     pub asked: u32,
     /// How many denials count: those that came long enough after the sending and after each other.

@@ -65,6 +65,29 @@ impl RowEvents {
         self.order(row, u32::MAX)
     }
 
+    /// Whether the next attempt of a row repeats a message that was in doubt, and so may have gone out.
+    #[must_use]
+    pub fn repeats_doubt(&self, row: Row) -> bool {
+        let order = self.next_order(row);
+        let ordered = |event: &&Event| matches!(event.change, Change::SendAgain { .. });
+        self.of(row).iter().filter(ordered).any(|event| self.order(row, event.envelope) == order)
+    }
+
+    /// Whether a row has a message, or may have one. `attempts` are the row's envelopes in their order, with what each
+    /// of them alone came to.
+    ///
+    /// An order to send again does not undo the doubt about what was sent before it; that it was not sent does.
+    #[must_use]
+    pub fn has_message(&self, row: Row, attempts: &[(u32, State)]) -> bool {
+        let judged = attempts.iter().map(|(envelope, state)| self.judge(row, *envelope, *state));
+        let given_up = judged.clone().next_back().is_some_and(|(state, _)| state == State::NotSent);
+        judged.into_iter().any(|(state, event)| match state {
+            State::InDoubt | State::Unresolved => !given_up,
+            State::Planned => !given_up && event.is_some_and(|event| matches!(event.change, Change::SendAgain { .. })),
+            known => known.has_operation(),
+        })
+    }
+
     /// Proof that an attempt before `envelope` went out after all, although it was sent again under the same identifier.
     #[must_use]
     pub fn duplicate(&self, row: Row, envelope: u32) -> Option<&Event> {
@@ -127,6 +150,30 @@ mod tests {
         assert_eq!(events.judge(row(), 5, State::Rejected), (State::Rejected, None));
         assert!(events.duplicate(row(), 5).is_some(), "the first attempt went out after all");
         assert!(events.duplicate(row(), 3).is_none());
+    }
+
+    #[test]
+    fn an_order_to_send_again_does_not_undo_the_doubt_before_it() {
+        let again = || Change::SendAgain { by: by(), why: None };
+        let not_sent = || Change::NotSent { by: by(), why: None };
+        let doubt = |envelope| (envelope, State::InDoubt);
+        for (changes, attempts, expected) in [
+            (vec![], vec![doubt(3)], true),
+            (vec![(3, again())], vec![doubt(3)], true),
+            (vec![(3, again())], vec![doubt(3), (5, State::Rejected)], true),
+            (vec![(3, not_sent())], vec![doubt(3)], false),
+            (vec![(3, again()), (5, not_sent())], vec![doubt(3), doubt(5)], false),
+            (vec![(3, again()), (5, not_sent()), (3, found("READ"))], vec![doubt(3), doubt(5)], true),
+            (vec![], vec![(3, State::Rejected)], false),
+            (vec![], vec![(3, State::Planned), (4, State::Accepted)], true),
+        ] {
+            let events = events(changes.clone());
+            assert_eq!(events.has_message(row(), &attempts), expected, "{changes:?} {attempts:?}");
+        }
+        assert!(events(vec![(3, again())]).repeats_doubt(row()));
+        assert!(!events(vec![(3, not_sent())]).repeats_doubt(row()));
+        let anew = events(vec![(3, again()), (5, Change::Retry { by: by(), order: 1 })]);
+        assert!(!anew.repeats_doubt(row()), "a new message has no doubt of its own");
     }
 
     #[test]

@@ -107,12 +107,6 @@ impl State {
         }
     }
 
-    /// Whether a row in this state still has to be sent.
-    #[must_use]
-    pub fn is_open(self) -> bool {
-        matches!(self, State::Planned | State::Sending)
-    }
-
     /// Whether a message may change from this state to `next`.
     ///
     /// Evidence only moves forward: doubt and decisions give way to proof, proof to nothing but
@@ -145,6 +139,9 @@ impl fmt::Display for State {
 }
 
 /// What became of one row of an envelope.
+///
+/// Stored by position: only append. A ledger holds the number of a variant and not its name, so one put before
+/// others changes what was recorded of old messages, and the checksum, which is over the bytes, still agrees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// The gateway took it.

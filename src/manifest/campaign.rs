@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::profile::Profile;
 use super::{Places, Rate, Share, TextFolders};
-use crate::domain::{Content, Endpoint, Text};
+use crate::domain::{Content, Endpoint, Region, Text};
 
 /// The name of the built-in gateway: the sandbox, in-process.
 pub const SANDBOX: &str = "sandbox";
@@ -47,8 +47,8 @@ pub struct Brief {
     pub timezone: Option<String>,
     /// Template names with their columns' headers, in the file's order.
     pub columns: Vec<(String, String)>,
-    /// The ISO 3166 code of the country of national numbers.
-    pub region: Option<String>,
+    /// The region of national numbers.
+    pub region: Option<Region>,
     /// What becomes of a repeated number.
     pub duplicates: Duplicates,
     /// The part of the rows that may be invalid.

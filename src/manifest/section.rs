@@ -59,6 +59,15 @@ impl<'n> Section<'n> {
         self.text(key)?.parse().ok()
     }
 
+    /// The texts of the list under a key, or of its default.
+    pub(crate) fn items(&self, key: &str) -> Vec<&'n str> {
+        let typed = self.value(key).and_then(Node::items);
+        match typed {
+            Some(items) => items.iter().filter_map(|item| Some(item.scalar()?.text.trim())).collect(),
+            None => find(self.keys, key).and_then(|key| key.default).map(words).unwrap_or_default(),
+        }
+    }
+
     /// The map under a key.
     pub(crate) fn section(&self, key: &str) -> Section<'n> {
         let keys: &'static [Key] = match find(self.keys, key).map(|key| key.shape) {
@@ -66,5 +75,27 @@ impl<'n> Section<'n> {
             _ => &[],
         };
         Section { node: self.value(key), keys }
+    }
+}
+
+/// The items of a default list: plain words between brackets, as in `[Not enough money, No route]`.
+fn words(list: &'static str) -> Vec<&'static str> {
+    let inner = list.trim_start_matches('[').trim_end_matches(']');
+    inner.split(',').map(str::trim).filter(|word| !word.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::keys::PROFILE;
+
+    #[test]
+    fn a_list_that_is_not_there_has_the_items_of_its_default() {
+        let nothing = Section::new(None, PROFILE);
+        assert_eq!(nothing.items("fatal_errors"), ["Not enough money"]);
+        assert_eq!(nothing.items("sender_verified"), ["Checked"]);
+        assert!(nothing.items("trust_status").is_empty());
+        assert_eq!(words("[No route, Not enough money]"), ["No route", "Not enough money"]);
+        assert!(words("[]").is_empty());
     }
 }

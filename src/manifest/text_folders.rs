@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
-use crate::finding::{did_you_mean, list};
+use crate::finding::{did_you_mean, list_all};
 
 /// The most bytes that a text file may have.
 const LARGEST: u64 = 64 * 1024;
@@ -68,8 +68,7 @@ impl TextFolders {
     fn missing(&self, name: &str) -> NoText {
         let names: Vec<String> = self.0.iter().flat_map(|folder| files(folder)).collect();
         let looked: Vec<String> = self.0.iter().map(|folder| shown(folder)).collect();
-        let looked =
-            format!("it was looked for in {}", list(looked.iter().map(String::as_str)).replace(" or ", " and "));
+        let looked = format!("it was looked for in {}", list_all(looked.iter().map(String::as_str)));
         let help = match did_you_mean(name, names.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`? {looked}"),
             None => looked,

@@ -161,8 +161,8 @@ mod tests {
 
     fn names() -> Names {
         Names {
-            headers: ["phone", "Ім'я", "code", "Last name", "row", "Promo", "Promo"].map(String::from).to_vec(),
-            names: ["phone", "first_name", "code", "Last name", "row", "p1", "p2"].map(String::from).to_vec(),
+            headers: ["phone", "Ім'я", "code", "Last name", "row", "Promo", "Promo", "if"].map(String::from).to_vec(),
+            names: ["phone", "first_name", "code", "Last name", "row", "p1", "p2", "if"].map(String::from).to_vec(),
             vars: vec![("shop".into(), "Olena".into())],
             campaign: "autumn".into(),
             today: "2026-11-21".into(),
@@ -236,6 +236,10 @@ mod tests {
             ("{% set __x = 1 %}", "unknown-variable 1:8+3 `__x` cannot be used"),
             ("{{ campaign.name }}", "unknown-variable 1:4+8 `campaign` is a text and has no parts after a dot"),
             ("{{ loop.index }}", "unknown variable `loop`"),
+            (
+                "{{ if }}",
+                "unknown-variable 1:4+2 unknown variable `if`; this header is no plain name; write `recipient[\"if\"]`",
+            ),
             ("{% for c in code %}{% set d = c %}{% endfor %}{{ d }}", "unknown-variable 1:50+1 unknown variable `d`"),
             ("{{ late }}{% set late = 1 %}", "unknown-variable 1:4+4 unknown variable `late`"),
             ("{% if gone %}x{% endif %}", "unknown-variable 1:7+4 unknown variable `gone`"),

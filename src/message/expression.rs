@@ -3,10 +3,7 @@
 
 use super::lex::{Kind, Token};
 use super::outline::{Reader, Use, What};
-
-/// Words of the language that are no variables.
-const KEYWORDS: [&str; 14] =
-    ["and", "or", "not", "in", "is", "if", "else", "none", "None", "null", "true", "True", "false", "False"];
+use crate::domain::variable::{OPERATORS, VALUES};
 
 impl Reader {
     pub(super) fn expression(&mut self, tokens: &[Token<'_>]) {
@@ -16,7 +13,7 @@ impl Reader {
                 Kind::Name(name) => self.name(name, token, before, after),
                 Kind::Symbol("...") => self.event(What::Unsupported("spreads"), &token.span),
                 // Where a value must begin, `<` calls a component; elsewhere it compares.
-                Kind::Symbol("<") if !ends_a_value(before.last()) => {
+                Kind::Symbol("<") if !ends_a_value(before) => {
                     self.event(What::Unsupported("components"), &token.span);
                 }
                 _ => {}
@@ -34,12 +31,17 @@ impl Reader {
             (Some(Kind::Symbol("|")), _) => self.event(What::Filter(name.to_owned()), span),
             (Some(Kind::Name("is")), _) if name != "not" => self.event(What::Test(name.to_owned()), span),
             (Some(Kind::Name("not")), _) if is_not(before) => self.event(What::Test(name.to_owned()), span),
-            (_, Some(Kind::Symbol("("))) if !KEYWORDS.contains(&name) => match name {
+            (_, Some(Kind::Symbol("("))) if !VALUES.contains(&name) && !OPERATORS.contains(&name) => match name {
                 "super" if !self.is_in_block() => self.event(What::StraySuper, span),
                 _ => self.event(What::Function(name.to_owned()), span),
             },
-            _ if name == "for" => self.event(What::Unsupported("list comprehensions"), span),
-            _ if KEYWORDS.contains(&name) => {}
+            _ if name == "not" || VALUES.contains(&name) => {}
+            // Where a value must begin, tera reads every other word as the name of a variable.
+            _ if OPERATORS.contains(&name) && ends_a_value(before) => {
+                if name == "for" {
+                    self.event(What::Unsupported("list comprehensions"), span);
+                }
+            }
             (_, Some(Kind::Symbol("."))) if name == "loop" && self.is_in_loop() => {}
             _ if name == "recipient" => self.recipient(token, after),
             _ if is_asked_for(after) => self.event(What::Ask(name.to_owned()), span),
@@ -93,10 +95,16 @@ fn is_not(tokens: &[Token<'_>]) -> bool {
     matches!(tokens, [.., Token { kind: Kind::Name("is"), .. }, Token { kind: Kind::Name("not"), .. }])
 }
 
-fn ends_a_value(token: Option<&Token<'_>>) -> bool {
-    match token.map(|token| &token.kind) {
-        Some(Kind::Name(name)) => !matches!(*name, "and" | "or" | "not" | "in" | "if" | "else"),
-        Some(Kind::Text(_) | Kind::Number | Kind::Symbol(")" | "]" | "}")) => true,
+/// Whether the tokens end with a value, so that an operator follows.
+fn ends_a_value(tokens: &[Token<'_>]) -> bool {
+    let [before @ .., last] = tokens else { return false };
+    let is_attribute = before.last().is_some_and(|token| matches!(token.kind, Kind::Symbol("." | "?.")));
+    match last.kind {
+        Kind::Name(_) if is_attribute => true,
+        // The first half of `not in`, if a value stands before it.
+        Kind::Name("not") => ends_a_value(before),
+        Kind::Name(name) => !OPERATORS.contains(&name),
+        Kind::Text(_) | Kind::Number | Kind::Symbol(")" | "]" | "}") => true,
         _ => false,
     }
 }

@@ -1,5 +1,6 @@
 //! The names that a text may use, and what each of them means.
 
+use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved, is_variable};
 use crate::finding::{did_you_mean, list};
 
 /// How many names a help text lists at most.
@@ -19,11 +20,6 @@ pub struct Names {
     /// The day of the run, `YYYY-MM-DD`.
     pub today: String,
 }
-
-/// Names that are ours in every text.
-pub(super) const CONSTANTS: [&str; 2] = ["campaign", "today"];
-/// Names that are ours in a recipient's text.
-pub(super) const OF_A_ROW: [&str; 2] = ["row", "recipient"];
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +42,15 @@ pub(super) enum Reach {
 }
 
 impl Names {
-    /// Everything that `name` could mean; one meaning is right, several are a clash.
+    /// Everything that `name` could mean; one meaning is right, several are a clash. A word of the language means no column.
     pub(super) fn meanings(&self, name: &str, reach: Reach) -> Vec<Meaning> {
+        if is_reserved(name) {
+            return Vec::new();
+        }
         let columns = self.names.iter().enumerate().filter(|(_, column)| *column == name);
         let columns = columns.map(|(index, _)| Meaning::Column(index)).filter(|_| reach == Reach::Recipient);
         let vars = self.vars.iter().position(|(var, _)| var == name).map(Meaning::Var);
-        let ours = CONSTANTS.contains(&name) || (reach == Reach::Recipient && OF_A_ROW.contains(&name));
+        let ours = OF_CAMPAIGN.contains(&name) || (reach == Reach::Recipient && OF_ROW.contains(&name));
         columns.chain(vars).chain(ours.then_some(Meaning::Ours)).collect()
     }
 
@@ -70,7 +69,7 @@ impl Names {
         if let Some(name) = known.iter().find(|name| name.eq_ignore_ascii_case(typed)) {
             return format!("did you mean `{name}`?");
         }
-        let header = |header: &&String| !is_name(header) && simplified(header) == simplified(typed);
+        let header = |header: &&String| !is_variable(header) && simplified(header) == simplified(typed);
         if let Some(header) = self.headers.iter().find(header) {
             return format!("this header is no plain name; write `{}`", indexed(header));
         }
@@ -81,10 +80,10 @@ impl Names {
     }
 
     fn help_for_constant(&self, typed: &str) -> String {
-        if self.names.iter().any(|name| name == typed) || OF_A_ROW.contains(&typed) {
+        if self.names.iter().any(|name| name == typed) || OF_ROW.contains(&typed) {
             return "this text is the same for all recipients; it sees only `vars`, `campaign` and `today`".to_owned();
         }
-        let known: Vec<&str> = self.vars.iter().map(|(name, _)| name.as_str()).chain(CONSTANTS).collect();
+        let known: Vec<&str> = self.vars.iter().map(|(name, _)| name.as_str()).chain(OF_CAMPAIGN).collect();
         match did_you_mean(typed, known.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("known here are {}", shortened(&known)),
@@ -113,8 +112,8 @@ impl Names {
     }
 
     fn bare_names(&self) -> Vec<&str> {
-        let columns = self.names.iter().map(String::as_str).filter(|name| is_name(name));
-        columns.chain(self.vars.iter().map(|(name, _)| name.as_str())).chain(OF_A_ROW).chain(CONSTANTS).collect()
+        let columns = self.names.iter().map(String::as_str).filter(|name| is_variable(name));
+        columns.chain(self.vars.iter().map(|(name, _)| name.as_str())).chain(OF_ROW).chain(OF_CAMPAIGN).collect()
     }
 }
 
@@ -122,12 +121,6 @@ impl Names {
 fn indexed(header: &str) -> String {
     let quote = if header.contains('"') { '\'' } else { '"' };
     format!("recipient[{quote}{header}{quote}]")
-}
-
-/// Whether a text can stand in a template as a bare name.
-fn is_name(text: &str) -> bool {
-    text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
-        && !text.bytes().next().is_none_or(|byte| byte.is_ascii_digit())
 }
 
 /// A header as people turn it into a name: lower case, everything else an underscore.

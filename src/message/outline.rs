@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn variables_are_told_from_everything_else_that_has_a_name() {
-        let table: [(&str, &[&str]); 14] = [
+        let table: [(&str, &[&str]); 15] = [
             ("{{ a }}{{b.c.d}}{{ 1 + e }}", &["a", "b", "e"]),
             ("{{ a | title | replace(from=b, to='c') }}", &["a", "b"]),
             ("{% if a is containing(pat=b) and not c in d %}{% elif e %}{% endif %}", &["a", "b", "c", "d", "e"]),
@@ -286,6 +286,7 @@ mod tests {
             ),
             ("{{ recipient['A'] | default(value='') }}{{ recipient }}", &["[A]?", "recipient"]),
             ("{{ none }}{{ True }}{{ false }}{{ not a }}", &["a"]),
+            ("{{ if }}{{ not in }}{{ [for, 1] }}{{ a.or and b }}", &["if", "in", "for", "a", "b"]),
             ("{{ throw(message=a) }}{{ (b) }}{{ not(c) }}", &["a", "b", "c"]),
             ("{% block a %}{% endblock a %}{% raw %}{{ b }}{% endraw %}{# {{ c }} #}d", &[]),
         ];

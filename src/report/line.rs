@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::layout::{Layout, Line};
 use super::sweep::{Fate, Judged};
-use crate::audience::{Chunk, Fields, Region, parse};
-use crate::domain::{IdRange, MsgId, OperationKind, Phone, Row};
+use crate::audience::{Chunk, Fields, parse};
+use crate::domain::{IdRange, MsgId, OperationKind, Phone, Region, Row};
 use crate::ledger::{Change, ENDED_EARLY, Outcome, State};
 
 /// What all rows of a listing share.

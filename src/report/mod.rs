@@ -14,8 +14,6 @@ mod sweep;
 
 pub use preview::{preview, preview_json};
 pub use progress::Progress;
-pub use results::{
-    Fates, Listing, ResultsError, check_place, open_list, region_of, write_file, write_objects, write_results,
-};
+pub use results::{Fates, Listing, ResultsError, check_place, write_file, write_objects, write_results};
 pub use summary::{Summary, counts_json, counts_line, duration, plural, thousands};
 pub use sweep::{Fate, Judged, Sweep};

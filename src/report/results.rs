@@ -1,7 +1,7 @@
 //! The results: one row per recipient in the file's order, whatever became of it.
 
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,13 +11,14 @@ use tokio::task::JoinHandle;
 use super::layout::Layout;
 use super::line::{Form, Known};
 use super::sweep::Sweep;
-use crate::audience::{Chunk, Reader, Region, Settings};
-use crate::check::cores;
+use crate::audience::{Chunk, Reader, open_list};
+use crate::check::{cores, settings};
 use crate::domain::{IdRange, OperationKind};
 use crate::failpoint;
 use crate::finding::Finding;
 use crate::ledger::{LedgerError, LeftOut, State};
 use crate::manifest::Brief;
+use crate::private::{self, Existing};
 
 /// Why results could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -25,8 +26,8 @@ pub enum ResultsError {
     /// The ledger could not be read.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// The frozen recipients could not be read.
-    #[error("the copy of the recipients cannot be read: {0}")]
+    /// The frozen recipients could not be read, or are no list with the frozen campaign's columns.
+    #[error("the copy of the recipients cannot be used: {0}")]
     Recipients(String),
     /// The file could not be written.
     #[error("the results `{path}` cannot be written: {error}")]
@@ -115,19 +116,12 @@ pub fn check_place(path: &Path) -> Result<(), ResultsError> {
 
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder)?;
+        private::folder(folder)?;
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    Ok((temporary.clone(), options.open(temporary)?))
+    let file = private::file(&temporary, Existing::Emptied)?;
+    Ok((temporary, file))
 }
 
 /// Writes the results as CSV (RFC 4180).
@@ -135,7 +129,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
 /// # Errors
 /// When the ledger or the recipients cannot be read, or `out` cannot be written.
 pub async fn write_results(out: impl Write, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
-    let reader = open_list(listing.recipients, listing.brief)?;
+    let reader = open_list(listing.recipients, &settings(listing.brief))?;
     write_rows((out, Layout::Csv), reader, listing, fates).await
 }
 
@@ -146,7 +140,7 @@ pub async fn write_results(out: impl Write, listing: &Listing<'_>, fates: Fates<
 /// # Errors
 /// When the ledger or the recipients cannot be read, or `out` cannot be written.
 pub async fn write_objects(out: impl Write, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
-    let reader = open_list(listing.recipients, listing.brief)?;
+    let reader = open_list(listing.recipients, &settings(listing.brief))?;
     let layout = Layout::json(reader.header());
     write_rows((out, layout), reader, listing, fates).await
 }
@@ -165,7 +159,7 @@ async fn write_rows(
     let mut formatting = VecDeque::new();
     loop {
         let mut chunk = Chunk::new();
-        if !reader.read_chunk(&mut chunk).map_err(|finding| damaged(vec![*finding]))? {
+        if !reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
             break;
         }
         let mut known = Vec::with_capacity(chunk.len());
@@ -197,7 +191,7 @@ fn form(listing: &Listing<'_>, (layout, phone_column): (Layout, usize), fates: &
         ids: listing.ids,
         orders: listing.orders.to_vec(),
         states: listing.states.to_vec(),
-        region: region_of(listing.brief),
+        region: listing.brief.region,
         phone_column,
         owned: matches!(fates, Fates::Ledger { owned: true, .. }),
         finished: listing.finished,
@@ -227,24 +221,10 @@ impl<W: Write> Sheet<W> {
     }
 }
 
-/// Opens the frozen recipients of a run with that brief.
-///
-/// # Errors
-/// When the file cannot be read, or is no list with the brief's columns.
-pub fn open_list(list: &Path, brief: &Brief) -> Result<Reader<BufReader<File>>, ResultsError> {
-    let file = File::open(list).map_err(|error| ResultsError::Recipients(format!("{}: {error}", list.display())))?;
-    let settings = Settings { columns: brief.columns.clone(), region: region_of(brief) };
-    Reader::open(BufReader::with_capacity(1 << 16, file), list, &settings).map_err(damaged)
-}
-
-/// The country whose numbers may stand in the list without its code.
-#[must_use]
-pub fn region_of(brief: &Brief) -> Option<Region> {
-    brief.region.as_deref().and_then(|region| region.parse().ok())
-}
-
-fn damaged(findings: Vec<Finding>) -> ResultsError {
-    ResultsError::Recipients(findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>().join("; "))
+impl From<Vec<Finding>> for ResultsError {
+    fn from(findings: Vec<Finding>) -> Self {
+        Self::Recipients(findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>().join("; "))
+    }
 }
 
 fn write_error(error: io::Error) -> ResultsError {

@@ -25,7 +25,7 @@
 //!
 //! What does not apply is absent.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,7 @@ use super::moment::Moment;
 use super::money::Money;
 use super::reaction::Posted;
 use crate::domain::Phone;
+use crate::private::{self, Existing};
 
 /// Where the journal goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -260,21 +261,11 @@ impl Sink {
     }
 }
 
-#[cfg(unix)]
 fn open_private(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-
-    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-    // The file may have been there already, and open to others.
-    if file.metadata()?.is_file() {
-        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
-    }
+    let file = private::file(path, Existing::Continued)?;
+    // It may have been there already, and open to others.
+    private::restrict(&file)?;
     Ok(file)
-}
-
-#[cfg(not(unix))]
-fn open_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
 }
 
 #[cfg(test)]

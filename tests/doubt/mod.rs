@@ -7,6 +7,7 @@ mod history;
 mod onlookers;
 mod processes;
 mod retrying;
+mod traps;
 mod waiting;
 
 use std::collections::BTreeSet;

@@ -10,7 +10,10 @@ fn time_passes(sale: &Folder, seconds: i64) {
     ledger_says(
         sale,
         &[
-            format!("UPDATE envelopes SET begun_at = begun_at - {past}, rows_sum = NULL"),
+            format!(
+                "UPDATE envelopes SET begun_at = begun_at - {past}, settled_at = settled_at - {past}, rows_sum = NULL,
+                 outcomes_sum = NULL"
+            ),
             format!(
                 "UPDATE questions SET first_at = first_at - {past}, last_at = last_at - {past},
                  negative_at = negative_at - {past}"
@@ -20,7 +23,7 @@ fn time_passes(sale: &Folder, seconds: i64) {
 }
 
 /// A gateway that never executed the second envelope, and a finished run in which it is in doubt.
-fn never_executed(draft: impl Fn(Draft) -> Draft) -> (Gateway, Folder) {
+pub(super) fn never_executed(draft: impl Fn(Draft) -> Draft) -> (Gateway, Folder) {
     let gateway = Memory::default().gateway(Answer::CloseRead);
     let sale = draft(ten_people(&gateway)).write();
     sale.run(&[]).exits(4);
@@ -28,7 +31,7 @@ fn never_executed(draft: impl Fn(Draft) -> Draft) -> (Gateway, Folder) {
 }
 
 /// Asks `times` times, each after so many seconds; gives back how many rows were found missing at the last.
-fn asked(sale: &Folder, times: usize, seconds: i64) -> u64 {
+pub(super) fn asked(sale: &Folder, times: usize, seconds: i64) -> u64 {
     let mut not_found = 0;
     for _ in 0..times {
         time_passes(sale, seconds);

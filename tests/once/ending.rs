@@ -105,6 +105,20 @@ fn every_answer_has_its_state_and_its_code_and_nothing_goes_on_with_it() {
 }
 
 #[test]
+fn a_single_question_in_doubt_cannot_be_ordered_again_and_never_counts_as_unsent_by_that() {
+    for (command, run) in BOTH {
+        let gateway = Gateway::answering([Answer::CloseRead]);
+        let desk = desk(&gateway);
+        ask(&desk, command, &[]).exits(4);
+        let again = ["resolve", run, "--all", "--as", "send-again", "--i-accept-duplicates", "1"];
+        desk.campaign(&again).exits(2).says("was a single question; ask again with `campaign gateway`");
+        ask(&desk, command, &[]).exits(0);
+        let results = Results::parse(&desk.campaign(&["results", run]).exits(0).stdout);
+        assert_eq!(results.states(), ["in_doubt"]);
+    }
+}
+
+#[test]
 fn an_operator_that_takes_no_code_calls_is_a_rejection() {
     let gateway = Gateway::answering([Answer::refused("Operator not supported")]);
     let desk = desk(&gateway);

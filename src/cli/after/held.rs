@@ -27,18 +27,20 @@ pub(in crate::cli) struct Held<'a> {
 /// Where a run stands after it was given back.
 pub(in crate::cli) struct Given {
     pub(in crate::cli) standing: Standing,
-    /// What `run` would exit with for this run.
+    /// What `run` would exit with for this run; 74 when its results could not be written.
     pub(in crate::cli) exit: u8,
+    /// Why the results were not written anew, in words.
+    pub(in crate::cli) unwritten: Option<String>,
 }
 
 impl<'a> Held<'a> {
-    /// Takes the run that a user names.
+    /// Takes the run that a user names; by a campaign's name alone the latest whose rows nobody knows, if there is one.
     ///
     /// # Errors
     /// When there is no such run, or another process has it.
     pub(in crate::cli) async fn take(context: &'a Context, name: &str) -> Result<Self, Failure> {
         let ledger = context.existing_ledger().await?;
-        let run = runs::find(context, ledger.as_deref(), name).await?;
+        let run = runs::find_doubtful(context, ledger.as_deref(), name).await?;
         let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
         let lock = RunLock::take(&context.state()?, &run.campaign, &run.gateway)
             .map_err(|error| Failure::storage(format!("the run cannot be locked: {error}")))?
@@ -87,18 +89,12 @@ impl<'a> Held<'a> {
     /// Writes the results anew and gives the run back.
     pub(in crate::cli) async fn give_back(self) -> Result<Given, Failure> {
         let runs = self.ledger.runs().await?;
-        let now = runs.into_iter().find(|run| run.key == self.run.key).ok_or_else(|| lost(&self.run))?;
+        let now = runs.iter().find(|run| run.key == self.run.key).cloned().ok_or_else(|| lost(&self.run))?;
         let standing = runs::standing(self.ledger.as_ref(), &now, false).await?;
         let reopened = now.progress == Progress::Open && self.run.progress != Progress::Open;
         let before = Run { progress: now.progress, ..self.run.clone() };
         let exit = if reopened { exit::STOPPED } else { runs::code(&before, &standing, false) };
-        let written = match &self.run.results {
-            Some(path) => {
-                let source = Source { ledger: self.ledger.as_ref(), run: &now, owned: false, states: &[] };
-                source.write(&self.context.state()?, Some(&PathBuf::from(path))).await
-            }
-            None => Ok(()),
-        };
+        let (unwritten, failed) = self.write_results(&now, &runs).await?;
         let end = RunEnd {
             progress: now.progress,
             stopped: self.run.stopped.clone(),
@@ -110,7 +106,21 @@ impl<'a> Held<'a> {
             at: self.run.ended_at.unwrap_or_else(Timestamp::now),
         };
         self.ledger.end(self.run.key, self.owner, end).await?;
-        written.map(|()| Given { standing, exit })
+        Ok(Given { standing, exit: if failed { exit::STORAGE } else { exit }, unwritten })
+    }
+
+    /// Writes the results where they were, unless those of a later run stand there now; if not, why, and whether it failed.
+    async fn write_results(&self, now: &Run, runs: &[Run]) -> Result<(Option<String>, bool), Failure> {
+        let Some(path) = &self.run.results else { return Ok((None, false)) };
+        let name = now.name();
+        if let Some(later) = runs::later_at(runs, now, path) {
+            let elsewhere = self.context.output.command(format!("results {name} --out FILE"));
+            return Ok((Some(format!("`{path}` holds the results of {later}; those of {name}: {elsewhere}")), false));
+        }
+        let source = Source { ledger: self.ledger.as_ref(), run: now, owned: false, states: &[] };
+        let written = source.write(&self.context.state()?, Some(&PathBuf::from(path))).await;
+        let failed = written.is_err();
+        Ok((written.err().map(|failure| format!("the results were not written anew: {}", failure.message)), failed))
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use crate::audience::{Chunk, parse};
+use crate::audience::{Chunk, open_list, parse};
+use crate::check::settings;
 use crate::cli::exit::Failure;
 use crate::domain::{Phone, Row};
+use crate::finding::Finding;
 use crate::manifest::Brief;
-use crate::report::{open_list, region_of};
+use crate::report::ResultsError;
 
 /// Whom a person asks about.
 #[derive(Clone, Copy, Debug)]
@@ -27,10 +29,11 @@ pub(super) struct Listed {
 /// # Errors
 /// When the list cannot be read.
 pub(super) fn listed(list: &Path, brief: &Brief, whom: Whom) -> Result<Vec<Listed>, Failure> {
-    let mut reader = open_list(list, brief).map_err(Failure::storage)?;
-    let (column, region) = (reader.header().phone(), region_of(brief));
+    let unusable = |findings: Vec<Finding>| Failure::storage(ResultsError::from(findings));
+    let mut reader = open_list(list, &settings(brief)).map_err(unusable)?;
+    let (column, region) = (reader.header().phone(), brief.region);
     let (mut found, mut chunk) = (Vec::new(), Chunk::new());
-    while reader.read_chunk(&mut chunk).map_err(|finding| Failure::storage(finding.message))? {
+    while reader.read_chunk(&mut chunk).map_err(|finding| unusable(vec![*finding]))? {
         for record in chunk.iter() {
             let phone = || parse(record.fields.get(column), region).ok();
             let meant = match whom {
@@ -51,7 +54,7 @@ pub(super) fn listed(list: &Path, brief: &Brief, whom: Whom) -> Result<Vec<Liste
 /// When it is no number.
 pub(super) fn number(text: &str, brief: &Brief) -> Result<Phone, Failure> {
     let international = || parse(&format!("+{}", text.trim_start_matches('+')), None);
-    parse(text, region_of(brief)).or_else(|_| international()).map_err(|problem| {
+    parse(text, brief.region).or_else(|_| international()).map_err(|problem| {
         Failure::wrong(format!("`--to` is not a number that can be used: {problem}; write it with its country's code"))
     })
 }

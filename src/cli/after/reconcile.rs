@@ -31,6 +31,9 @@ pub(in crate::cli) async fn reconcile(context: &Context, name: &str) -> Result<u
     // The run is given back whatever came of it.
     let given = held.give_back().await?;
     report(context, &run, &learnt?, &given);
+    if let Some(unwritten) = &given.unwritten {
+        context.output.note(unwritten);
+    }
     Ok(given.exit)
 }
 
@@ -48,6 +51,7 @@ async fn ask(context: &Context, held: &Held<'_>, doubts: &mut Doubts) -> Result<
         run,
         owner: held.owner,
         account: (run.account.as_str().into(), profile.rate.per_second()),
+        most: profile.largest_envelope(),
         clock: Timestamp::now,
     };
     Ok(inquest.ask(doubts, Instant::now() + LONGEST).await?)
@@ -68,6 +72,9 @@ fn profile_of(context: &Context, run: &Run) -> Result<Profile, Failure> {
 /// What was learnt, in a line.
 pub(in crate::cli) fn learnt_line(learnt: &Learnt) -> String {
     let Learnt { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
+    if asked == 0 {
+        return "the gateway was not asked: the account's rate left no room for it in time".to_owned();
+    }
     let parts = [
         (found, "went out"),
         (failed, "the gateway had and refused"),
@@ -92,7 +99,7 @@ pub(in crate::cli) fn learnt_line(learnt: &Learnt) -> String {
 fn report(context: &Context, run: &Run, learnt: &Learnt, given: &Given) {
     let (name, counts) = (run.name(), &given.standing.counts);
     let left = given.count(State::InDoubt) + given.count(State::Unresolved);
-    let resolve = context.output.command(format!("resolve {name} --all --as sent"));
+    let resolve = context.output.command(format!("resolve {name} --all --as DECISION"));
     let next = if given.count(State::InDoubt) > 0 {
         format!("{}, or decide: {resolve}", context.output.command(format!("reconcile {name}")))
     } else if left > 0 {

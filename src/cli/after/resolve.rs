@@ -8,7 +8,8 @@ use super::{person, rows};
 use crate::cli::args::{Decision, ResolveArgs};
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
-use crate::delivery::{Doubt, Doubts};
+use crate::cli::runs;
+use crate::delivery::{Doubt, Doubts, OneOff};
 use crate::domain::Row;
 use crate::ledger::{Author, Change, NewEvent, Progress, Run, State};
 use crate::report::{counts_json, counts_line, plural};
@@ -22,6 +23,9 @@ pub(in crate::cli) async fn resolve(context: &Context, args: ResolveArgs) -> Res
     let run = held.run.clone();
     let given = held.give_back().await?;
     report(context, (&run, args.decision), decided?, &given);
+    if let Some(unwritten) = &given.unwritten {
+        context.output.note(unwritten);
+    }
     Ok(given.exit)
 }
 
@@ -51,6 +55,10 @@ async fn decide(held: &Held<'_>, args: &ResolveArgs) -> Result<u64, Failure> {
         return Err(Failure::new(exit::NOTHING, format!("no row of {} waits for a decision", held.run.name())));
     }
     agreed(args, chosen.len() as u64)?;
+    if args.decision == Decision::SendAgain && OneOff::of(&held.run).is_some() {
+        let name = held.run.name();
+        return Err(Failure::wrong(format!("{name} was a single question; ask again with `campaign gateway`")));
+    }
     if args.decision == Decision::SendAgain && held.run.progress == Progress::Replaced {
         return Err(Failure::wrong("a newer run took this one's place; nothing of it can be sent any more"));
     }
@@ -107,23 +115,25 @@ fn change(args: &ResolveArgs) -> Change {
 
 fn report(context: &Context, (run, decision): (&Run, Decision), number: u64, given: &Given) {
     let (name, counts) = (run.name(), &given.standing.counts);
-    let (what, next) = match decision {
-        Decision::Sent => ("sent", context.output.command(format!("results {name}"))),
-        Decision::NotSent => {
-            let retry = context.output.command(format!("retry {name}"));
-            ("not sent", format!("{retry}, to send them as new messages"))
-        }
-        Decision::SendAgain => {
-            ("to be sent again", context.output.command(format!("run {}", campaign_file(context, run))))
-        }
+    let command = |arguments: String| context.output.command(arguments);
+    let next = match (decision, runs::next_about_doubt(context, &name, counts)) {
+        (Decision::Sent | Decision::NotSent, Some(next)) => next,
+        (Decision::NotSent, None) if run.progress == Progress::Finished => command(format!("retry {name}")),
+        _ if counts.get(State::Planned) > 0 => command(format!("run {}", campaign_file(context, run))),
+        _ => command(format!("status {name}")),
     };
+    let what = decision.name().replace('-', " ");
     if context.output.json {
         return context.output.object(&json!({
             "run": name, "rows": number, "as": decision.name(), "counts": counts_json(counts), "exit": given.exit, "next": next,
         }));
     }
     let rows = plural(number, "row");
-    context.output.result(&format!("{name}: decided about {rows}: {what}\n  {}\nnext: {next}\n", counts_line(counts)));
+    let mut text = format!("{name}: decided about {rows}: {what}\n  {}\n", counts_line(counts));
+    if decision == Decision::Sent {
+        text += "  they get no message by a later run; only proof from the gateway changes that now\n";
+    }
+    context.output.result(&format!("{text}next: {next}\n"));
 }
 
 /// The command line of a run's campaign file and gateway.

@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::path::Path;
 
-use crate::audience::{Reader, Region, Settings, suggest};
+use crate::audience::{Reader, Settings, suggest};
 use crate::cli::exit::{Failure, WRONG};
+use crate::domain::Region;
 use crate::finding::Finding;
 
 /// Columns by which people are greeted, the best first.

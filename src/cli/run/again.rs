@@ -139,8 +139,8 @@ impl Start<'_> {
     /// Whoever got a message of the same campaign and edition by another run meanwhile.
     async fn has_message_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<RoaringTreemap, Failure> {
         let same = |other: &&Run| {
-            (&other.campaign, &other.gateway, &other.edition, other.round)
-                == (&run.campaign, &run.gateway, &run.edition, run.round)
+            (&other.campaign, &other.gateway, &other.edition) == (&run.campaign, &run.gateway, &run.edition)
+                && other.round >= run.round
                 && other.key != run.key
         };
         let others: Vec<RunId> = runs.iter().filter(same).map(|other| other.key).collect();

@@ -30,13 +30,15 @@ impl Drop for NewFolder {
 impl Start<'_> {
     /// Looks at everything, asks for a yes, and creates the run; `replaced` ends as it is.
     pub(super) async fn begin(&self, edition: &str, replaced: Option<Run>) -> Result<Ready, Failure> {
-        let (already, round) = match self.args.again {
-            None => already_sent(self.ledger.as_ref(), &self.inputs.campaign, edition).await?,
-            Some(_) => {
-                let (_, round) = already_sent(self.ledger.as_ref(), &self.inputs.campaign, edition).await?;
-                (RoaringTreemap::new(), round + 1)
-            }
-        };
+        let edition = self.edition(edition, replaced.as_ref());
+        let (mut already, mut round) = already_sent(self.ledger.as_ref(), &self.inputs.campaign, edition).await?;
+        if self.args.again.is_some() {
+            (already, round) = (RoaringTreemap::new(), round + 1);
+        }
+        if let Some(replaced) = replaced.as_ref().filter(|_| !self.inputs.campaign.is_rehearsal()) {
+            // Whatever its edition: what it sent is not sent again because something else changed.
+            already |= self.ledger.numbers_sent_to(&[replaced.key]).await?;
+        }
         let random = rand::random();
         let folder =
             RunFolder::prepare(&self.state, &self.inputs.campaign.brief.name, &self.inputs.campaign.brief.gateway)
@@ -50,7 +52,7 @@ impl Start<'_> {
             if let Some(replaced) = replaced {
                 self.ledger.retire(replaced.key).await?;
             }
-            return Ok(Ready::Nothing(self.nothing_left(&looked)));
+            return self.nothing_left(&looked).await.map(Ready::Nothing);
         }
         self.check_number(&looked)?;
         let chosen = self.chosen(&looked.survey.planned_rows(), looked.survey.last_row)?;
@@ -72,6 +74,17 @@ impl Start<'_> {
         self.ledger.open_run(run.key, replaced.map(|run| run.key)).await?;
         failpoint::pass("run.opened");
         Ok(Ready::Run(Box::new(Selected { run, folder })))
+    }
+
+    /// The edition of a run that begins: one that takes the place of another keeps its edition, which may have been
+    /// yesterday's date, unless the campaign says another one now.
+    fn edition<'e>(&self, rendered: &'e str, replaced: Option<&'e Run>) -> &'e str {
+        let Some(replaced) = replaced else { return rendered };
+        let frozen = RunFolder::of(&self.state, &replaced.name()).frozen();
+        match frozen {
+            Ok(frozen) if frozen.brief.edition == self.inputs.campaign.brief.edition => &replaced.edition,
+            _ => rendered,
+        }
     }
 
     fn new_run(&self, looked: &Looked, edition: &str, round: u32, random: u64) -> NewRun {

@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use super::{Start, played};
 use crate::cli::exit::{self, Failure, code};
 use crate::cli::results::Source;
+use crate::cli::runs;
 use crate::cli::suggested::file;
-use crate::cli::survey::Looked;
+use crate::cli::survey::{self, Looked};
 use crate::delivery::{Ending, StopKind};
 use crate::failpoint;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
@@ -38,6 +39,8 @@ impl Start<'_> {
         let results = &self.inputs.campaign.results;
         let mut notes = played.map(played::lines).unwrap_or_default();
         notes.extend(self.notes(run, &ending));
+        let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs.campaign).await?;
+        notes.extend(runs::doubts_elsewhere(self.context, &runs, Some(run.key)).into_iter().map(|(note, _)| note));
         let mut written = None;
         if kind != Some(StopKind::NotOwner) {
             let source = Source { ledger: self.ledger.as_ref(), run, owned: false, states: &[] };
@@ -92,9 +95,16 @@ impl Start<'_> {
     }
 
     /// Says that nobody is left to be sent to.
-    pub(super) fn nothing_left(&self, looked: &Looked) -> u8 {
+    pub(super) async fn nothing_left(&self, looked: &Looked) -> Result<u8, Failure> {
         let campaign = &self.inputs.campaign;
         let preview = self.context.output.command(format!("preview {}", file(&campaign.file)));
+        // Who is in doubt is skipped too, and everybody once more is no answer to that.
+        let runs = survey::runs_of(self.ledger.as_ref(), campaign).await?;
+        let (mut notes, mut next) = (left_out(looked), None);
+        for (note, command) in runs::doubts_elsewhere(self.context, &runs, None) {
+            notes.push(note);
+            next = Some(command);
+        }
         let summary = Summary {
             run: None,
             campaign: campaign.brief.name.clone(),
@@ -109,11 +119,11 @@ impl Start<'_> {
             exit: exit::NOTHING,
             rehearsal: campaign.is_rehearsal(),
             sandbox: serde_json::Value::Null,
-            notes: left_out(looked),
-            next: format!("{preview}, or `--again N` to send to everybody once more"),
+            notes,
+            next: next.unwrap_or_else(|| format!("{preview}, or `--again N` to send to everybody once more")),
         };
         self.print(&summary);
-        exit::NOTHING
+        Ok(exit::NOTHING)
     }
 
     fn print(&self, summary: &Summary) {
@@ -178,7 +188,8 @@ impl Start<'_> {
                 format!("{live}, with a profile in gateways.yaml, to send it for real")
             }
             exit::FINE => output.command(format!("status {name}")),
-            exit::DOUBT if run.gateway != SANDBOX => output.command(format!("reconcile {name}")),
+            exit::DOUBT if run.gateway != SANDBOX => runs::next_about_doubt(self.context, &name, counts)
+                .unwrap_or_else(|| output.command(format!("status {name}"))),
             exit::REJECTIONS | exit::DOUBT => {
                 output.command(exit::look_at(&name, counts).unwrap_or_else(|| format!("results {name}")))
             }

@@ -1,25 +1,32 @@
 //! What a run asks about its rows in doubt: at its start and at its end, bounded in time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 
-use std::sync::Arc;
-
 use super::{Start, reach};
 use crate::cli::after::{Held, learnt_line};
 use crate::cli::exit::Failure;
 use crate::cli::runs;
-use crate::delivery::{Doubts, Inquest, Interrupt, LONGEST_STAY, Learnt, WAITS};
+use crate::delivery::{Doubt, Doubts, Inquest, Interrupt, LONGEST_STAY, Learnt, RunFolder, WAITS};
 use crate::domain::Endpoint;
 use crate::gateway::Gateway;
 use crate::ledger::{Author, Change, NewEvent, Owner, Progress, Run, State};
-use crate::manifest::OnInDoubt;
+use crate::manifest::{OnInDoubt, Profile};
 use crate::report::plural;
 
 /// How long a start waits for answers about rows in doubt.
 const AT_START: Duration = Duration::from_secs(10);
+
+/// The rows in doubt that are left after asking.
+#[derive(Default)]
+pub(super) struct Asked {
+    doubts: Doubts,
+    /// The signal that ended the asking before its time.
+    pub(super) interrupted: Option<u8>,
+}
 
 impl Start<'_> {
     /// Asks at the start of a resumed run, and orders again what its rule says.
@@ -28,16 +35,17 @@ impl Start<'_> {
         if self.inputs.campaign.is_rehearsal() {
             return Ok(());
         }
-        let inquest = self.inquest(run, owner, gateway);
-        let Some((mut doubts, _)) = self.ask(&inquest, &[Duration::ZERO], AT_START).await? else { return Ok(()) };
+        let asked = self.ask(&self.inquest(run, owner, gateway), &[Duration::ZERO], AT_START).await?;
         if self.inputs.campaign.delivery.on_in_doubt == OnInDoubt::ResendIfNotFound && self.may_resend(run) {
-            doubts.rows.retain(|doubt| doubt.not_found);
-            self.apply(run, owner, &doubts, |by| Change::SendAgain { by, why: None }).await?;
+            let rows = asked.doubts.rows.iter().filter(|doubt| doubt.not_found);
+            self.apply(run, owner, rows, |by| Change::SendAgain { by, why: None }).await?;
         }
         Ok(())
     }
 
     /// Asks about the last finished run if it has rows in doubt; gives it back if it has something to send by that.
+    ///
+    /// Of a run whose campaign, texts or list changed since nothing is ordered: it could not go on.
     pub(super) async fn ask_finished(&self, runs: &[Run]) -> Result<Option<Run>, Failure> {
         let doubtful = |run: &&Run| run.counts.as_ref().is_some_and(|(counts, _)| counts.get(State::InDoubt) > 0);
         let Some(profile) = &self.inputs.profile else { return Ok(None) };
@@ -46,47 +54,47 @@ impl Start<'_> {
             runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
         }
         let gateway = reach(Some(profile), None, (run.endpoint, self.inputs.campaign.delivery.timeout), &self.key)?;
+        let unchanged = self.changes(&RunFolder::of(&self.state, &run.name())).await?.is_empty();
         let held = Held::of(self.context, Arc::clone(&self.ledger), run.clone()).await?;
-        let asked = self.inquire_first(&held.run, held.owner, gateway.as_ref()).await;
-        held.give_back().await?;
+        let asked = if unchanged {
+            self.inquire_first(&held.run, held.owner, gateway.as_ref()).await
+        } else {
+            let inquest = self.inquest(&held.run, held.owner, gateway.as_ref());
+            self.ask(&inquest, &[Duration::ZERO], AT_START).await.map(drop)
+        };
+        let given = held.give_back().await?;
+        if let Some(unwritten) = given.unwritten {
+            self.context.output.note(&unwritten);
+        }
         asked?;
         let now = self.ledger.runs().await?.into_iter().find(|now| now.key == run.key);
         Ok(now.filter(|now| now.progress == Progress::Open))
     }
 
-    /// Asks at the end of a run; tells what was learnt, if anything was asked.
-    pub(super) async fn inquire_last(
-        &self,
-        run: &Run,
-        owner: Owner,
-        gateway: &dyn Gateway,
-    ) -> Result<Option<Learnt>, Failure> {
+    /// Asks at the end of a run. Its rule decides only when everything was asked that there was time for.
+    pub(super) async fn inquire_last(&self, run: &Run, owner: Owner, gateway: &dyn Gateway) -> Result<Asked, Failure> {
         let at_once = self.inputs.campaign.is_rehearsal() || self.args.no_wait;
         let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &WAITS };
-        let inquest = self.inquest(run, owner, gateway);
-        let Some((doubts, learnt)) = self.ask(&inquest, waits, LONGEST_STAY).await? else { return Ok(None) };
-        if self.inputs.campaign.delivery.on_in_doubt == OnInDoubt::AssumeSent {
-            self.apply(run, owner, &doubts, |by| Change::AssumedSent { by, why: None }).await?;
+        let asked = self.ask(&self.inquest(run, owner, gateway), waits, LONGEST_STAY).await?;
+        if self.inputs.campaign.delivery.on_in_doubt == OnInDoubt::AssumeSent && asked.interrupted.is_none() {
+            let rows = asked.doubts.rows.iter();
+            self.apply(run, owner, rows, |by| Change::AssumedSent { by, why: None }).await?;
         }
-        Ok(Some(learnt))
+        Ok(asked)
     }
 
     fn inquest<'i>(&'i self, run: &'i Run, owner: Owner, gateway: &'i dyn Gateway) -> Inquest<'i> {
-        let rate = self.inputs.profile.as_ref().and_then(|profile| profile.rate.per_second());
-        let account = (run.account.as_str().into(), rate);
-        Inquest { ledger: self.ledger.as_ref(), gateway, run, owner, account, clock: Timestamp::now }
+        let profile = self.inputs.profile.as_ref();
+        let account = (run.account.as_str().into(), profile.and_then(|profile| profile.rate.per_second()));
+        let most = profile.map_or(usize::MAX, Profile::largest_envelope);
+        Inquest { ledger: self.ledger.as_ref(), gateway, run, owner, account, most, clock: Timestamp::now }
     }
 
-    /// Asks after each of the waits as long as there is something to ask; what is left of it, and what was learnt.
-    async fn ask(
-        &self,
-        inquest: &Inquest<'_>,
-        waits: &[Duration],
-        longest: Duration,
-    ) -> Result<Option<(Doubts, Learnt)>, Failure> {
+    /// Asks after each of the waits as long as there is something to ask.
+    async fn ask(&self, inquest: &Inquest<'_>, waits: &[Duration], longest: Duration) -> Result<Asked, Failure> {
         let standing = runs::standing(inquest.ledger, inquest.run, false).await?;
         if standing.counts.get(State::InDoubt) == 0 {
-            return Ok(None);
+            return Ok(Asked::default());
         }
         let mut doubts = Doubts::read(inquest.ledger, inquest.run, &standing.states, &[State::InDoubt]).await?;
         let rows = plural(doubts.rows.len() as u64, "row");
@@ -94,28 +102,29 @@ impl Start<'_> {
         let deadline = Instant::now() + longest;
         let mut learnt = Learnt::default();
         for wait in waits {
-            if self.interrupted_within(*wait).await || doubts.rows.is_empty() || learnt.lost {
+            if doubts.rows.is_empty() || learnt.lost {
                 break;
             }
-            let mut interrupt = self.interrupt.clone();
             let asked = tokio::select! {
-                asked = inquest.ask(&mut doubts, deadline) => asked?,
-                _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => break,
+                biased;
+                signal = self.signal() => return Ok(Asked { doubts, interrupted: Some(signal) }),
+                asked = async { sleep(*wait).await; inquest.ask(&mut doubts, deadline).await } => asked?,
             };
             // How often is not how many.
             let Learnt { blind, unclear, .. } = asked;
             learnt = Learnt { asked: learnt.asked.max(asked.asked), blind, unclear, ..learnt.and(asked) };
         }
         self.context.output.note(&learnt_line(&learnt));
-        Ok(Some((doubts, learnt)))
+        Ok(Asked { doubts, interrupted: None })
     }
 
-    /// Waits, and tells whether a signal came meanwhile or before.
-    async fn interrupted_within(&self, wait: Duration) -> bool {
+    /// Waits for a signal, which may have come before.
+    async fn signal(&self) -> u8 {
         let mut interrupt = self.interrupt.clone();
-        tokio::select! {
-            () = sleep(wait) => *self.interrupt.borrow() != Interrupt::None,
-            _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => true,
+        let signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|signal| *signal);
+        match signal {
+            Ok(Interrupt::Gently(signal) | Interrupt::AtOnce(signal)) => signal,
+            Ok(Interrupt::None) | Err(_) => std::future::pending().await,
         }
     }
 
@@ -124,13 +133,11 @@ impl Start<'_> {
         &self,
         run: &Run,
         owner: Owner,
-        doubts: &Doubts,
+        doubts: impl Iterator<Item = &Doubt>,
         change: impl Fn(Author) -> Change,
     ) -> Result<(), Failure> {
         let rule = format!("on_in_doubt: {}", self.inputs.campaign.delivery.on_in_doubt.name());
         let events: Vec<NewEvent> = doubts
-            .rows
-            .iter()
             .map(|doubt| NewEvent {
                 row: doubt.row,
                 envelope: doubt.envelope,

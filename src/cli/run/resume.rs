@@ -18,7 +18,13 @@ impl Start<'_> {
         let inputs = Arc::clone(&self.inputs);
         let folder = folder.clone();
         blocking(move || {
-            let frozen = runs::frozen(&folder)?;
+            // A run whose copies are lost cannot go on; it can be ended, and then whoever has a message is skipped.
+            let Ok(frozen) = folder.frozen() else {
+                return Ok(vec![format!(
+                    "the copies it is sent from, in `{}`, are missing or damaged",
+                    folder.path().display()
+                )]);
+            };
             let (includes, sha256) = inputs.fingerprint()?;
             Ok(frozen.differences(&inputs.campaign.brief, &includes, &sha256))
         })

@@ -50,8 +50,13 @@ impl Start<'_> {
         let standing = runs::standing(self.ledger.as_ref(), &run, true).await?;
         let mut ending = self.engine(&run, owner, Arc::clone(&gateway), prepared, &standing).await;
         tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
-        if self.asks_at_end(&ending) && self.inquire_last(&run, owner, gateway.as_ref()).await?.is_some() {
-            ending.counts = runs::standing(self.ledger.as_ref(), &run, true).await?.counts;
+        if self.asks_at_end(&ending) {
+            let asked = self.inquire_last(&run, owner, gateway.as_ref()).await?;
+            // Nothing is on its way any more: an intent without an outcome is doubt.
+            ending.counts = runs::standing(self.ledger.as_ref(), &run, false).await?.counts;
+            if let (None, Some(signal)) = (&ending.stopped, asked.interrupted) {
+                ending.stopped = Some(Stop::new(StopKind::Interrupted(signal), "interrupted"));
+            }
         }
         let played = match sandbox {
             Some(sandbox) => self.play_out(sandbox, &ending).await,
@@ -124,6 +129,7 @@ impl Start<'_> {
             endpoint: run.endpoint,
             kind: run.kind,
             last_envelope: standing.last_envelope,
+            repeated: standing.repeated.clone(),
             rate: if waits { delivery.rate.per_second() } else { None },
             account: (run.account.as_str().into(), account_rate.per_second()),
             batch: delivery.batch.get() as usize,

@@ -24,7 +24,8 @@ impl World {
             return;
         }
         let account = (run.account.as_str().into(), self.plan.account_rate);
-        let inquest = Inquest { ledger: desk, gateway: line, run: &run, owner, account, clock: wall };
+        let inquest =
+            Inquest { ledger: desk, gateway: line, run: &run, owner, account, most: self.plan.batch, clock: wall };
         let Ok(learnt) = inquest.ask(&mut doubts, Instant::now() + Duration::from_secs(600)).await else { return };
         self.saw(Seen::Found, learnt.found);
         self.saw(Seen::Unresolved, learnt.unresolved);
@@ -44,6 +45,15 @@ impl World {
 
     /// What a person decides in the end about rows in doubt and rows that were refused.
     pub(super) async fn decide(&self) {
+        self.decide_on(self.plan.decision, self.plan.retry_rejected).await;
+    }
+
+    /// A message that was in doubt, sent again and refused is in doubt still; a person leaves it at that.
+    pub(super) async fn give_up(&self) {
+        self.decide_on(Decision::NotSent, false).await;
+    }
+
+    async fn decide_on(&self, decision: Decision, retry_rejected: bool) {
         let desk = self.desk(&self.immortal());
         let owner = self.owner();
         let _ = desk.claim(RunId(1), owner).await;
@@ -52,20 +62,23 @@ impl World {
         let Ok(doubts) = Doubts::read(desk.as_ref(), &run, &standing.states, &wanted).await else { return };
         let rows: Vec<(Row, u32)> = doubts.rows.iter().map(|doubt| (doubt.row, doubt.envelope)).collect();
         let (by, why) = (Author::Person("olena".into()), None);
-        let (change, more, seen) = match self.plan.decision {
+        let (change, more, seen) = match decision {
             Decision::AssumeSent => (Change::AssumedSent { by: by.clone(), why }, 0, Seen::CountedAsSent),
             Decision::NotSent => (Change::NotSent { by: by.clone(), why }, 0, Seen::CountedAsNotSent),
             Decision::NotSentThenRetry => (Change::NotSent { by: by.clone(), why }, 1, Seen::CountedAsNotSent),
             Decision::SendAgain => (Change::SendAgain { by: by.clone(), why }, 1, Seen::SentAgain),
         };
-        if self.plan.decision != Decision::AssumeSent {
+        if decision != Decision::AssumeSent {
             rows.iter().for_each(|(row, _)| self.judge.accepted(*row, more));
+        }
+        if matches!(decision, Decision::NotSent | Decision::NotSentThenRetry) {
+            rows.iter().for_each(|(row, _)| self.judge.decided(*row));
         }
         self.saw(seen, rows.len() as u64);
         let events = rows.iter().map(|(row, envelope)| event(*row, *envelope, &change)).collect();
         let _ = desk.record(run.key, owner, events).await;
-        let mut again = if self.plan.decision == Decision::NotSentThenRetry { rows } else { Vec::new() };
-        if self.plan.retry_rejected {
+        let mut again = if decision == Decision::NotSentThenRetry { rows } else { Vec::new() };
+        if retry_rejected {
             let refused = [State::Rejected, State::Failed];
             let Ok(refused) = Doubts::read(desk.as_ref(), &run, &standing.states, &refused).await else { return };
             again.extend(refused.rows.iter().map(|doubt| (doubt.row, doubt.envelope)));

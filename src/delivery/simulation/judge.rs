@@ -86,11 +86,14 @@ impl Judge {
         self.0.lock().unwrap().findings.clone()
     }
 
-    /// A person accepts that a row may go out once more, and answers for what it counts as.
+    /// A person accepts that a row may go out so many times more.
     pub(super) fn accepted(&self, row: Row, more: u64) {
-        let mut notes = self.0.lock().unwrap();
-        *notes.accepted.entry(row).or_default() += more;
-        notes.decided.insert(row);
+        *self.0.lock().unwrap().accepted.entry(row).or_default() += more;
+    }
+
+    /// A person answers for what a row counts as.
+    pub(super) fn decided(&self, row: Row) {
+        self.0.lock().unwrap().decided.insert(row);
     }
 
     /// The first byte of an envelope reaches the platform.

@@ -151,6 +151,7 @@ impl World {
                 self.process(Errand::Send, self.immortal()).await;
             }
         }
+        self.give_up().await;
     }
 
     /// A life that ends or is suspended by chance.
@@ -277,6 +278,7 @@ impl World {
             endpoint: plan.endpoint,
             kind: plan.kind,
             last_envelope: standing.last_envelope,
+            repeated: standing.repeated.clone(),
             rate: plan.rate,
             account: ("account".into(), plan.account_rate),
             batch: plan.batch,

@@ -328,27 +328,25 @@ pub(super) async fn numbers_sent_to(readers: &SqlitePool, runs: &[RunId]) -> Res
     let mut numbers = RoaringTreemap::new();
     for run in runs {
         let events = RowEvents::from(events::read(readers, *run).await?);
-        // A row with events may have one operation in an attempt and none in another.
-        let mut judged: FxHashMap<Row, (u32, Phone, State)> = FxHashMap::default();
-        let mut rows = sqlx::query("SELECT * FROM envelopes WHERE run = ?").bind(run.0).fetch(readers);
+        // What was learnt and decided about a row counts over all of its attempts.
+        let mut attempts: FxHashMap<Row, (Phone, Vec<(u32, State)>)> = FxHashMap::default();
+        let mut rows =
+            sqlx::query("SELECT * FROM envelopes WHERE run = ? ORDER BY envelope").bind(run.0).fetch(readers);
         while let Some(row) = rows.try_next().await? {
             let envelope = record(&row)?;
             for (index, sent) in envelope.rows.iter().enumerate() {
                 let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
                 let state = outcome.map_or(State::InDoubt, Outcome::state);
                 if events.concern(sent.row) {
-                    let (state, _) = events.judge(sent.row, envelope.envelope, state);
-                    let last = judged.entry(sent.row).or_insert((0, sent.phone, state));
-                    if last.0 < envelope.envelope {
-                        *last = (envelope.envelope, sent.phone, state);
-                    }
+                    let (_, attempts) = attempts.entry(sent.row).or_insert((sent.phone, Vec::new()));
+                    attempts.push((envelope.envelope, state));
                 } else if state.has_operation() {
                     numbers.insert(sent.phone.get());
                 }
             }
         }
-        let with_operation = judged.values().filter(|(_, _, state)| state.has_operation());
-        numbers.extend(with_operation.map(|(_, phone, _)| phone.get()));
+        let sent_to = attempts.iter().filter(|(row, (_, attempts))| events.has_message(**row, attempts));
+        numbers.extend(sent_to.map(|(_, (phone, _))| phone.get()));
     }
     Ok(numbers)
 }

@@ -127,11 +127,12 @@ pub(super) async fn asked(
 ) -> Result<(), Failure> {
     for question in questions {
         sqlx::query(
-            "INSERT OR REPLACE INTO questions (run, row, asked, negatives, first_at, last_at, negative_at, answer)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO questions (run, row, envelope, asked, negatives, first_at, last_at, negative_at, answer)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )
         .bind(run.0)
         .bind(question.row.get())
+        .bind(question.envelope)
         .bind(question.asked)
         .bind(question.negatives)
         .bind(question.first_at.as_microsecond())
@@ -147,22 +148,24 @@ pub(super) async fn asked(
 /// How often the rows of a run were asked about.
 pub(super) async fn questions(readers: &SqlitePool, run: RunId) -> Result<Vec<Question>, Failure> {
     let rows = sqlx::query(
-        "SELECT row, asked, negatives, first_at, last_at, negative_at, answer FROM questions WHERE run = ? ORDER BY row",
+        "SELECT row, envelope, asked, negatives, first_at, last_at, negative_at, answer FROM questions
+         WHERE run = ? ORDER BY row",
     )
     .bind(run.0)
     .fetch_all(readers)
     .await?;
     rows.iter()
         .map(|record| {
-            let negative_at: Option<i64> = record.try_get(5)?;
+            let negative_at: Option<i64> = record.try_get(6)?;
             Ok(Question {
                 row: Row::new(record.try_get(0)?),
-                asked: record.try_get(1)?,
-                negatives: record.try_get(2)?,
-                first_at: instant(record.try_get(3)?)?,
-                last_at: instant(record.try_get(4)?)?,
+                envelope: record.try_get(1)?,
+                asked: record.try_get(2)?,
+                negatives: record.try_get(3)?,
+                first_at: instant(record.try_get(4)?)?,
+                last_at: instant(record.try_get(5)?)?,
                 negative_at: negative_at.map(instant).transpose()?,
-                answer: record.try_get(6)?,
+                answer: record.try_get(7)?,
             })
         })
         .collect()

@@ -17,6 +17,7 @@ use crate::ledger::{
     Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut, NewEvent,
     NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement,
 };
+use crate::private::{self, Existing};
 
 /// How long another process may hold the file before that counts as a failure.
 const LONGEST_BUSY: Duration = Duration::from_secs(60);
@@ -50,7 +51,8 @@ impl SqliteLedger {
         // Before the ledger, so that another process that writes both meanwhile does not make it look old.
         let place = mark::place(path);
         let known = mark::read(&place);
-        create_private(path)
+        // SQLite gives its companions the mode of the file.
+        private::file(path, Existing::Kept)
             .map_err(|error| LedgerError::Storage { path: shown.to_string(), reason: error.to_string() })?;
         let options = SqliteConnectOptions::new()
             .filename(path)
@@ -157,15 +159,6 @@ impl From<LedgerError> for Failure {
 async fn current_mark(connection: &mut SqliteConnection) -> sqlx::Result<Mark> {
     let row = sqlx::query("SELECT id, generation FROM meta").fetch_one(connection).await?;
     Ok(Mark { id: row.try_get(0)?, generation: row.try_get(1)? })
-}
-
-/// Creates the file so that nobody else can read it; SQLite gives its companions the same mode.
-fn create_private(path: &Path) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(|_| ())
 }
 
 /// Connects, and waits for another process that makes the same new file a ledger.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::failpoint;
+use crate::private::{self, Existing};
 
 /// How long a mark may lag behind while commits follow one another.
 const LAG: Duration = Duration::from_secs(1);
@@ -90,11 +91,7 @@ impl MarkFile {
 fn replace(path: &Path, mark: Mark, durable: bool) -> io::Result<()> {
     // Several processes may write it: each has a file of its own to rename.
     let temporary = path.with_extension(format!("mark-{}", std::process::id()));
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&temporary)?;
+    let mut file = private::file(&temporary, Existing::Emptied)?;
     file.write_all(&serde_json::to_vec(&mark)?)?;
     if durable {
         file.sync_all()?;

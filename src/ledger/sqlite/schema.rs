@@ -123,9 +123,16 @@ const SECOND: &str = "
     INSERT INTO meta VALUES (abs(random() % 9007199254740992), 0);
 ";
 
+/// Questions know of which attempt they were; 0 is none.
+const THIRD: &str = "ALTER TABLE questions ADD COLUMN envelope INTEGER NOT NULL DEFAULT 0";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
-    let steps = [("runs, envelopes, accounts", FIRST), ("events, questions, orders, checksums", SECOND)];
+    let steps = [
+        ("runs, envelopes, accounts", FIRST),
+        ("events, questions, orders, checksums", SECOND),
+        ("questions about attempts", THIRD),
+    ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
     };

@@ -22,11 +22,10 @@ type Change = Box<dyn for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, 
 type Applied = (Acknowledge, Result<(), LedgerError>);
 
 /// A handle to the writing task.
-#[derive(Clone)]
 pub(super) struct Writer(mpsc::Sender<Change>);
 
 impl Writer {
-    /// Starts the task that owns `connection`; it ends when all handles are dropped.
+    /// Starts the task that owns `connection`; it ends when the handle is dropped.
     pub(super) fn start(connection: SqliteConnection, path: String, mark: MarkFile) -> Self {
         let (sender, receiver) = mpsc::channel(LARGEST_COMMIT);
         tokio::spawn(write_all(connection, receiver, path, mark));
@@ -91,9 +90,9 @@ async fn commit(
 ) -> (Vec<Acknowledge>, Result<Mark, LedgerError>) {
     let mut acknowledgements = Vec::new();
     let mut result = execute(connection, "BEGIN IMMEDIATE", path).await;
-    // Each change is run even after a failure only as far as to be told of it.
     for change in changes {
         if result.is_err() {
+            // It is dropped without being run, and whoever asked for it is told that the ledger is closed.
             continue;
         }
         let (acknowledge, applied) = change(connection).await;

@@ -14,7 +14,7 @@ pub(crate) static CAMPAIGN: &[Key] = &[
     Key::new("gateway", Shape::Line, "production")
         .doc("The profile of gateways.yaml to send through; `sandbox` is the built-in rehearsal.")
         .default("sandbox"),
-    Key::new("endpoint", Shape::OneOf { now: &["sync", "async"], later: &[] }, "async")
+    Key::new("endpoint", Shape::OneOf(&["sync", "async"]), "async")
         .doc("The gateway's endpoint: `sync` answers per message, `async` queues the request.")
         .default("sync"),
     Key::new("timezone", Shape::Line, "Europe/Kyiv")
@@ -27,7 +27,7 @@ pub(crate) static CAMPAIGN: &[Key] = &[
     Key::new("channels", Shape::Channels, "[ sms: { signature: OlenaCo, message: \"Hello\" } ]")
         .doc("What is said, channel by channel, in the order in which they are tried.")
         .required(),
-    Key::new("operation", Shape::OneOf { now: &["pipeline"], later: &[] }, "pipeline")
+    Key::new("operation", Shape::OneOf(&["pipeline"]), "pipeline")
         .doc("Sends as a `pipeline` even where the channels have a type of their own."),
     Key::new("delivery", Shape::Map(DELIVERY), "{ rate: 10/s }")
         .doc("How fast and how carefully the campaign is sent."),
@@ -46,7 +46,7 @@ static RECIPIENTS: &[Key] = &[
     Key::new("region", Shape::Line, "UA")
         .doc("The ISO 3166 code of the country of national numbers; without it only international ones count."),
     Key::new("where", Shape::Line, "plan == \"gold\"").doc("Who of the list is meant.").later(),
-    Key::new("duplicates", Shape::OneOf { now: &["skip", "refuse", "allow"], later: &[] }, "skip")
+    Key::new("duplicates", Shape::OneOf(&["skip", "refuse", "allow"]), "skip")
         .doc("What becomes of a number that stands in the list twice.")
         .default("skip"),
     Key::new("max_invalid", Shape::Share, "10%")
@@ -68,7 +68,7 @@ static DELIVERY: &[Key] = &[
     Key::new("timeout", Shape::Seconds { least: 1, most: 600 }, "30s")
         .doc("How long an answer is waited for.")
         .default("30s"),
-    Key::new("on_in_doubt", Shape::OneOf { now: &["hold", "assume_sent", "resend_if_not_found"], later: &[] }, "hold")
+    Key::new("on_in_doubt", Shape::OneOf(&["hold", "assume_sent", "resend_if_not_found"]), "hold")
         .doc("What becomes of a message of which nobody knows whether it was sent.")
         .default("hold"),
     Key::new("stop_after", Shape::Map(STOP_AFTER), "{ rejected: 20% }").doc("What stops a run before its end."),
@@ -137,12 +137,8 @@ static SMS: &[Key] = &[
 static VIBER: &[Key] = &[
     SIGNATURE,
     MESSAGE,
-    Key::new(
-        "type",
-        Shape::OneOf { now: &["text", "image", "text+link", "text+image+link", "carousel"], later: &[] },
-        "text+image+link",
-    )
-    .doc("The form of the message, if it shall be named."),
+    Key::new("type", Shape::OneOf(&["text", "image", "text+link", "text+image+link", "carousel"]), "text+image+link")
+        .doc("The form of the message, if it shall be named."),
     IMAGE,
     LINK,
     BUTTON,

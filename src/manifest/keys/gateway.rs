@@ -21,7 +21,8 @@ pub(crate) static PROFILE: &[Key] = &[
     Key::new("trust_status", Shape::List { of: &HTTP_STATUS, least: 0, most: 200 }, "[429, 503]")
         .doc("HTTP statuses of which the provider confirmed that they mean \"not executed\"."),
     Key::new("fatal_errors", Shape::List { of: &ERROR_TEXT, least: 0, most: 100 }, "[Not enough money]")
-        .doc("Errors of single messages that stop a run."),
+        .doc("Errors of single messages that stop a run.")
+        .default("[Not enough money]"),
     Key::new("proxy", Shape::Line, "http://proxy.example:3128")
         .doc("The proxy that requests go through; those of the environment are not used."),
     Key::new("account", Shape::Line, "main")

@@ -27,7 +27,7 @@ pub(crate) struct Key {
     pub(crate) example: &'static str,
     /// What it is for.
     pub(crate) doc: &'static str,
-    /// What holds without it, as it would be written.
+    /// What holds without it, as it would be written; a list between brackets, its items plain.
     pub(crate) default: Option<&'static str>,
     /// Whether it may be left out, or may not be written yet.
     pub(crate) mark: Mark,
@@ -76,12 +76,7 @@ pub(crate) enum Shape {
     /// An amount of money, not below nothing.
     Amount,
     /// One of some words.
-    OneOf {
-        /// The words that are allowed.
-        now: &'static [&'static str],
-        /// The words whose work is not built.
-        later: &'static [&'static str],
-    },
+    OneOf(&'static [&'static str]),
     /// A map with these keys.
     Map(&'static [Key]),
     /// A map of the author's own names to constant texts.

@@ -56,7 +56,7 @@ fn shape(shape: Shape) -> Map<String, Value> {
         Shape::Amount => {
             object(json!({ "type": ["string", "number"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?$" }))
         }
-        Shape::OneOf { now, .. } => object(json!({ "enum": now })),
+        Shape::OneOf(words) => object(json!({ "enum": words })),
         Shape::Texts => object(json!({
             "type": ["object", "null"],
             "additionalProperties": self::shape(Shape::Template),

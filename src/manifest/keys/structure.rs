@@ -109,7 +109,7 @@ fn is_collection(shape: Shape) -> bool {
         | Shape::Rate
         | Shape::Share
         | Shape::Amount
-        | Shape::OneOf { .. } => false,
+        | Shape::OneOf(_) => false,
     }
 }
 
@@ -133,12 +133,8 @@ fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
         Shape::Amount => {
             text.parse::<Amount>().map_or(Some("wrong-type"), |price| price.is_negative().then_some("out-of-range"))
         }
-        Shape::OneOf { now, .. } if now.contains(&text) => None,
-        Shape::OneOf { later, .. } if later.contains(&text) => {
-            let finding = Finding::error("not-supported", format!("`{}: {text}` is not supported yet", key.name));
-            return report.at(&entry.value.span, finding.help(format!("write `{}`", key.written())));
-        }
-        Shape::OneOf { .. } => Some("unknown-value"),
+        Shape::OneOf(words) if words.contains(&text) => None,
+        Shape::OneOf(_) => Some("unknown-value"),
         _ => None,
     };
     if let Some(rule) = problem {
@@ -154,7 +150,7 @@ fn digits(text: &str) -> bool {
 fn advice(key: &Key, scalar: &Scalar) -> String {
     let text = scalar.text.as_str();
     match key.shape {
-        Shape::OneOf { now, .. } => match did_you_mean(text, now.iter().copied()) {
+        Shape::OneOf(words) => match did_you_mean(text, words.iter().copied()) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => format!("write it like `{}`", key.written()),
         },
@@ -178,7 +174,7 @@ fn expected(shape: Shape) -> String {
         Shape::Rate => "a rate such as `10/s`, `600/min` or `unlimited`".into(),
         Shape::Share => "a percentage from `0%` to `100%`".into(),
         Shape::Amount => "an amount of money such as `0.80`".into(),
-        Shape::OneOf { now, .. } => list(now.iter().copied()),
+        Shape::OneOf(words) => list(words.iter().copied()),
         Shape::Map(_) | Shape::Properties => "a map of keys".into(),
         Shape::Texts => "a map of names and texts".into(),
         Shape::List { .. } => "a list".into(),

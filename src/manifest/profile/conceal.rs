@@ -1,6 +1,6 @@
 //! The text of gateways.yaml as findings may show it: without anything that could be a key.
 
-use super::load::is_variable;
+use super::load::is_environment_name;
 
 /// The same text with everything behind `api_key` and `secret` replaced, unless it names `env` or `file`.
 ///
@@ -45,7 +45,7 @@ fn begin(line: &str) -> Option<usize> {
 fn is_reference(value: &str) -> bool {
     let inner = value.trim().trim_start_matches('{').trim_start();
     match inner.strip_prefix("env:") {
-        Some(name) => is_variable(name.split(['}', '#']).next().unwrap_or("").trim()),
+        Some(name) => is_environment_name(name.split(['}', '#']).next().unwrap_or("").trim()),
         None => inner.is_empty() || inner.starts_with("file:"),
     }
 }

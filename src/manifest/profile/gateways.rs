@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Profile;
-use crate::finding::{Finding, Severity, did_you_mean, list};
+use crate::finding::{Finding, Severity, did_you_mean, list_all};
 use crate::manifest::campaign::SANDBOX;
 
 /// The profiles that were found.
@@ -59,13 +59,13 @@ impl Gateways {
         }
         let help = match (&self.file, did_you_mean(name, self.names().chain([SANDBOX]))) {
             (_, Some(meant)) => format!("did you mean `{meant}`?"),
-            (Some(file), None) => match list(self.names()).replace(" or ", " and ") {
+            (Some(file), None) => match list_all(self.names()) {
                 names if names.is_empty() => format!("`{}` has no profiles", file.display()),
                 names => format!("`{}` has {names}", file.display()),
             },
             (None, None) => {
                 let looked: Vec<String> = self.looked.iter().map(|path| path.display().to_string()).collect();
-                let looked = list(looked.iter().map(String::as_str)).replace(" or ", " and ");
+                let looked = list_all(looked.iter().map(String::as_str));
                 format!("write a gateways.yaml with it; it was looked for as {looked}")
             }
         };

@@ -14,13 +14,13 @@ use crate::manifest::keys::{PROFILE, check_whole};
 use crate::manifest::report::{Loaded, Report};
 use crate::manifest::resolve::is_slug;
 use crate::manifest::section::Section;
-use crate::manifest::yaml::{self, Entry, Node};
+use crate::manifest::yaml::{self, Entry};
 
 /// Reads the profiles; a search that finds no file gives none.
 #[must_use]
 pub fn load_gateways(search: &GatewaySearch) -> Loaded<Gateways> {
     let looked = search.candidates();
-    let found = search.named().map(Path::to_owned).or_else(|| looked.iter().find(|path| path.exists()).cloned());
+    let found = search.explicit.clone().or_else(|| looked.iter().find(|path| path.exists()).cloned());
     let Some(file) = found else {
         return Loaded::new(Some(Gateways { looked, ..Gateways::default() }), Vec::new());
     };
@@ -81,6 +81,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
     let base_url = base_url?;
     let loopback = base_url.is_loopback() && async_url.as_ref().is_none_or(Address::is_loopback);
     let account = section.text("account").map_or_else(|| format!("{}@{}", entry.key, base_url.host()), str::to_owned);
+    let texts = |key| section.items(key).into_iter().map(str::to_owned).collect();
     Some(Profile {
         name: entry.key.clone(),
         rate: rate(section, (loopback, &entry.key_span), report)?,
@@ -88,16 +89,10 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         async_url,
         batch_limit: section.parsed("batch_limit")?,
         recipients_limit: section.section("limits").parsed("recipients"),
-        trust_status: items(section, "trust_status").filter_map(|text| text.parse().ok()).collect(),
-        fatal_errors: match section.value("fatal_errors") {
-            Some(_) => items(section, "fatal_errors").map(str::to_owned).collect(),
-            None => vec!["Not enough money".to_owned()],
-        },
+        trust_status: section.items("trust_status").into_iter().filter_map(|text| text.parse().ok()).collect(),
+        fatal_errors: texts("fatal_errors"),
         prices: prices(section.section("prices")),
-        sender_verified: match section.value("sender_verified") {
-            Some(_) => items(section, "sender_verified").map(str::to_owned).collect(),
-            None => vec!["Checked".to_owned()],
-        },
+        sender_verified: texts("sender_verified"),
         proxy,
         account,
         base_url,
@@ -138,7 +133,7 @@ fn key_source(section: Section<'_>, file: &Path, report: &mut Report) -> Option<
     let [one] = section.value("api_key")?.entries()? else { return None };
     let text = one.value.scalar()?.text.trim();
     match one.key.as_str() {
-        "env" if is_variable(text) => Some(KeySource::Env(text.to_owned())),
+        "env" if is_environment_name(text) => Some(KeySource::Env(text.to_owned())),
         "env" => {
             // What stands here may be the key itself, so it is not repeated.
             let finding = Finding::error("secret", "`env` must be the name of an environment variable");
@@ -151,7 +146,7 @@ fn key_source(section: Section<'_>, file: &Path, report: &mut Report) -> Option<
 }
 
 /// Whether it can be the name of an environment variable.
-pub(super) fn is_variable(name: &str) -> bool {
+pub(super) fn is_environment_name(name: &str) -> bool {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
@@ -177,11 +172,6 @@ fn rate(section: Section<'_>, (loopback, span): (bool, &Range<usize>), report: &
 
 fn prices(section: Section<'_>) -> Vec<(Channel, Amount)> {
     Channel::ALL.into_iter().filter_map(|channel| Some((channel, section.parsed(channel.name())?))).collect()
-}
-
-fn items<'n>(section: Section<'n>, key: &str) -> impl Iterator<Item = &'n str> {
-    let items: &'n [Node] = section.value(key).and_then(Node::items).unwrap_or_default();
-    items.iter().filter_map(|item| Some(item.scalar()?.text.trim()))
 }
 
 #[cfg(test)]
@@ -298,6 +288,13 @@ local:
             "api_key: s3cret: x",
             "api_key: 's3cret",
             "api_key: { env: s3cret-with-dashes }",
+            "api_key: !s3cret",
+            "api_key: &s3cret",
+            "api_key: !s3cret x",
+            "api_key: &s3cret x",
+            "api_key: { env: !s3cret }",
+            "api_key: *s3cret",
+            "api_key: |\n    s3cret",
         ];
         for key in keys {
             let (_folder, loaded) = load(&format!("a:\n  base_url: https://g.example\n  rate: 1/s\n  {key}\n"));
@@ -339,7 +336,7 @@ local:
             fs::write(place(name), FULL).unwrap();
             assert_eq!(found(), Some(place(name)));
         }
-        let named = GatewaySearch { variable: Some(place("none.yaml")), ..search.clone() };
+        let named = GatewaySearch { explicit: Some(place("none.yaml")), ..search.clone() };
         assert_eq!(load_gateways(&named).findings[0].rule, "file-missing");
     }
 

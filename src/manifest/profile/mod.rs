@@ -61,6 +61,13 @@ impl Profile {
         self.prices.iter().find(|(priced, _)| *priced == channel).map(|(_, price)| *price)
     }
 
+    /// The most operations of an envelope to it: no more than it takes, and no more than a second of its rate.
+    #[must_use]
+    pub fn largest_envelope(&self) -> usize {
+        let second = self.rate.per_second().map_or(usize::MAX, |rate| (rate as usize).max(1));
+        second.min(self.batch_limit.get() as usize)
+    }
+
     /// Whether nothing of it leaves this machine.
     #[must_use]
     pub fn is_loopback(&self) -> bool {

@@ -9,10 +9,8 @@ const FILE: &str = "gateways.yaml";
 /// Where gateways.yaml may be; the first that exists is read.
 #[derive(Clone, Debug, Default)]
 pub struct GatewaySearch {
-    /// The file that the command line names; it must exist.
+    /// The file that the command line or `$CAMPAIGN_GATEWAYS` names; it must exist.
     pub explicit: Option<PathBuf>,
-    /// The file that `$CAMPAIGN_GATEWAYS` names; it must exist.
-    pub variable: Option<PathBuf>,
     /// The campaign file: beside it, then in the folder above.
     pub campaign: Option<PathBuf>,
     /// The user's configuration folder for this program.
@@ -20,11 +18,6 @@ pub struct GatewaySearch {
 }
 
 impl GatewaySearch {
-    /// The file that must exist, if one was named.
-    pub(super) fn named(&self) -> Option<&Path> {
-        self.explicit.as_deref().or(self.variable.as_deref())
-    }
-
     /// The files that may exist, in the order in which they are tried.
     pub(super) fn candidates(&self) -> Vec<PathBuf> {
         let folder = self.campaign.as_deref().map(|file| file.parent().unwrap_or(Path::new("")).to_owned());

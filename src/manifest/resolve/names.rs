@@ -5,13 +5,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::Resolver;
+use crate::domain::variable::{is_built_in, is_reserved, is_variable};
+use crate::domain::{ParseRegionError, Region};
 use crate::finding::{Finding, did_you_mean};
 use crate::manifest::section::Section;
-
-/// Names that every text knows besides columns and constants.
-const BUILT_IN: [&str; 4] = ["row", "recipient", "campaign", "today"];
-/// Words that mean something to the template language.
-const RESERVED: [&str; 10] = ["true", "false", "none", "null", "and", "or", "not", "in", "is", "loop"];
 
 /// Whether a name is 1 to 64 of a-z, 0-9 and `-`.
 #[must_use]
@@ -65,29 +62,14 @@ impl Resolver<'_> {
         None
     }
 
-    /// The region, if numbers of it are known.
-    pub(super) fn region(&mut self, recipients: Section<'_>) -> Option<String> {
+    /// The region, if there is one of that code.
+    pub(super) fn region(&mut self, recipients: Section<'_>) -> Option<Region> {
         let (code, span) = recipients.typed("region")?;
-        let regions: Vec<String> = rlibphonenumber::PHONE_NUMBER_UTIL
-            .get_supported_regions()
-            .map(|region| region.to_string())
-            .filter(|region| region.len() == 2)
-            .collect();
-        if regions.iter().any(|region| region == code) {
-            return Some(code.to_owned());
-        }
-        let upper = code.to_uppercase();
-        let meant = match upper.as_str() {
-            "UK" | "EN" => Some("GB"),
-            "UKR" | "UKRAINE" | "+380" | "380" => Some("UA"),
-            upper => regions.iter().map(String::as_str).find(|&region| region == upper),
+        let refuse = |error: ParseRegionError| {
+            let finding = Finding::error("unknown-region", format!("there is no region `{code}`"));
+            self.report.at(span, finding.help(error.advice()));
         };
-        let help = match meant {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => "write the country's two letters of ISO 3166, like `UA`".into(),
-        };
-        self.report.at(span, Finding::error("unknown-region", format!("there is no region `{code}`")).help(help));
-        None
+        code.parse().map_err(refuse).ok()
     }
 
     /// Template names with their columns' headers.
@@ -133,19 +115,17 @@ impl Resolver<'_> {
 
     /// Tells a name that no text could use.
     fn variable(&mut self, name: &str, span: &Range<usize>) {
-        let mut chars = name.chars();
-        let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-        let finding = if !starts || !chars.all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            Finding::error("variable-name", format!("texts cannot use the name `{name}`"))
-                .help("use a-z, A-Z, 0-9 and `_`, beginning with a letter, as in `first_name`")
-        } else if BUILT_IN.contains(&name) {
+        let finding = if is_variable(name) {
+            return;
+        } else if is_built_in(name) {
             Finding::error("name-clash", format!("`{name}` already means something in every text"))
                 .help("choose another name")
-        } else if RESERVED.contains(&name) || name.starts_with("__tera") {
+        } else if is_reserved(name) {
             Finding::error("variable-name", format!("`{name}` is a word of the template language"))
                 .help("choose another name")
         } else {
-            return;
+            Finding::error("variable-name", format!("texts cannot use the name `{name}`"))
+                .help("use a-z, A-Z, 0-9 and `_`, beginning with a letter, as in `first_name`")
         };
         self.report.at(span, finding);
     }

@@ -4,7 +4,7 @@ use super::Resolver;
 use super::channels::Slot;
 use super::stage::{lifetime, typed};
 use crate::domain::{Card, Carousel, OperationKind, Text, Viber, ViberKind};
-use crate::finding::{Finding, list};
+use crate::finding::{Finding, list_all};
 use crate::manifest::yaml::Entry;
 
 /// The keys that depend on the type.
@@ -79,7 +79,7 @@ impl Resolver<'_> {
         for key in KEYS.iter().filter(|key| !needs.contains(key) && !may_have.contains(key)) {
             let Some(entry) = slot.section.entry(key) else { continue };
             let message = format!("a Viber message of type `{}` has no `{key}`", kind.name());
-            let has = list(needs.iter().copied()).replace(" or ", " and ");
+            let has = list_all(needs.iter().copied());
             let help = format!("remove it, or change the type: `{}` has {has}", kind.name());
             self.report.at(&entry.key_span, Finding::error("viber-type", message).help(help));
         }

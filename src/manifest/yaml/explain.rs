@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use serde_yaml::granit_parser::{ErrorKind, ScanError};
+use granit_parser::{ErrorKind, ScanError};
 
 use crate::finding::{Finding, Place, Source};
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-pub(crate) use serde_yaml::granit_parser::ScalarStyle as Style;
+pub(crate) use granit_parser::ScalarStyle as Style;
 
 /// A value with the bytes of the file that it stands in.
 #[derive(Clone, Debug)]

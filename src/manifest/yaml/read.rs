@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use serde_yaml::granit_parser::{Event, Parser, Span, StrInput, options};
+use granit_parser::{Event, Parser, Span, StrInput, options};
 
 use super::explain::explain;
 use super::node::Style;
@@ -84,9 +84,8 @@ impl<'s> Reader<'s, '_> {
         loop {
             let Some(event) = self.events.next() else { return Ok((Event::StreamEnd, 0..0)) };
             let (event, span) = event.map_err(|error| Box::new(explain(&error, &self.report.source)))?;
-            if let Some(tag) = event.tag() {
-                let tag_span = span.tag_span().as_ref().map_or_else(|| bytes(&span), bytes);
-                self.tag(&tag.original(), &tag_span);
+            if event.tag().is_some() {
+                self.tag(&span.tag_span().as_ref().map_or_else(|| bytes(&span), bytes));
             }
             match event {
                 Event::Anchor(id, _) => self.anchors.entry(id).or_default().span = bytes(&span),
@@ -205,17 +204,16 @@ impl<'s> Reader<'s, '_> {
         Err(self.fatal(span, Finding::error("file-too-complex", problem).help(help)))
     }
 
-    fn tag(&mut self, tag: &str, span: &Range<usize>) {
-        let finding =
-            Finding::error("yaml-tag", format!("`{tag}` is read as a YAML tag and would vanish from the text"));
-        self.report.at(span, finding.help("put the whole text in quotes"));
+    /// The word is not repeated: it may be a key that opens a gateway. Its place shows it where it may be shown.
+    fn tag(&mut self, span: &Range<usize>) {
+        let message = "a word that begins with `!` is read as a YAML tag and would vanish from the text";
+        self.report.at(span, Finding::error("yaml-tag", message).help("put the whole text in quotes"));
     }
 
-    /// An anchor that nothing repeats is far more often the beginning of a text.
+    /// An anchor that nothing repeats is far more often the beginning of a text; its word is not repeated either.
     fn unused_anchors(&mut self) {
         for anchor in self.anchors.values().filter(|anchor| !anchor.used) {
-            let name = self.report.slice(&anchor.span);
-            let message = format!("`{name}` is read as a YAML anchor and would vanish from the text");
+            let message = "a word that begins with `&` is read as a YAML anchor and would vanish from the text";
             let finding = Finding::error("yaml-anchor", message).help("put the whole text in quotes");
             self.report.at(&anchor.span, finding);
         }

@@ -105,7 +105,12 @@ fn knows_read(channel: Channel) -> bool {
 
 impl Default for Behaviours {
     fn default() -> Self {
-        Self(Channel::ALL.map(Behaviour::usual))
+        // One behaviour fills the places; each channel then gets its own, whatever order documents name them in.
+        let mut behaviours = Self(std::array::from_fn(|_| Behaviour::usual(Channel::Sms)));
+        for channel in Channel::ALL {
+            behaviours.set(channel, Behaviour::usual(channel));
+        }
+        behaviours
     }
 }
 

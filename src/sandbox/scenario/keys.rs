@@ -77,8 +77,7 @@ static CHANNELS: &[Key] = &[
 pub(super) static BEHAVIOUR: &[Key] = &[
     Key::new("delivered", Shape::Share, "97%").doc("How many are delivered."),
     Key::new("after", TIME, "8s").doc("How long after the channel was tried they are delivered, or fail."),
-    Key::new("fails_as", Shape::OneOf { now: FAILURES, later: &[] }, "UNDELIVERABLE")
-        .doc("The status of those that are not delivered."),
+    Key::new("fails_as", Shape::OneOf(FAILURES), "UNDELIVERABLE").doc("The status of those that are not delivered."),
     Key::new("read", Shape::Share, "80%").doc("How many of the delivered ones are read."),
     Key::new("read_after", TIME, "1m").doc("How long after the delivery they are read."),
     Key::new("reply", Shape::Map(REPLY), "{ share: 5%, message: STOP }").doc("Replies to messages."),
@@ -113,7 +112,7 @@ static EXCEPTION_ITEM: Key =
 /// The keys of an exception.
 pub(super) static EXCEPTION: &[Key] = &[
     Key::new("when", Shape::Map(WHEN), "{ suffix: 13 }").doc("Which messages.").required(),
-    Key::new("channel", Shape::OneOf { now: CHANNEL_NAMES, later: &[] }, "rcs").doc("In which channel; else in all."),
+    Key::new("channel", Shape::OneOf(CHANNEL_NAMES), "rcs").doc("In which channel; else in all."),
     Key::new("then", Shape::Map(BEHAVIOUR), "{ delivered: 0% }").doc("How they fare there.").required(),
 ];
 
@@ -124,7 +123,7 @@ pub(super) static WHEN: &[Key] = &[
     Key::new("suffix", Shape::Line, "13").doc("Numbers that end in these digits."),
     Key::new("share", Shape::Share, "1%").doc("A part of all, drawn from the seed."),
     Key::new("envelope", Shape::Line, "2-5").doc("Envelopes that hold sends, counted from 1."),
-    Key::new("endpoint", Shape::OneOf { now: &["sync", "async"], later: &[] }, "async").doc("The endpoint."),
+    Key::new("endpoint", Shape::OneOf(&["sync", "async"]), "async").doc("The endpoint."),
 ];
 
 static FAULT_ITEM: Key = Key::new("fault", Shape::Map(FAULT), "{ when: { envelope: 2 }, answer: dropped }")
@@ -136,14 +135,14 @@ pub(super) static FAULT: &[Key] = &[
     Key::new("item_error", Shape::Line, "No route").doc("Messages are refused with this error."),
     Key::new("top_error", Shape::Line, "Access denied").doc("Envelopes are refused with this error."),
     Key::new("delay", TIME, "40s").doc("The answer comes so much later."),
-    Key::new("connection", Shape::OneOf { now: &["refused", "closed"], later: &[] }, "refused")
+    Key::new("connection", Shape::OneOf(&["refused", "closed"]), "refused")
         .doc("Nobody listens, or the connection is closed before anything is read."),
     Key::new("lasts", TIME, "3s").doc("How long connections are refused.").default("3s"),
-    Key::new("answer", Shape::OneOf { now: ANSWERS, later: &[] }, "dropped").doc("What is wrong with the answer."),
+    Key::new("answer", Shape::OneOf(ANSWERS), "dropped").doc("What is wrong with the answer."),
     Key::new("http", Shape::Integer { least: 300, most: 599 }, "502").doc("An HTML page with this HTTP status."),
     Key::new("retry_after", TIME, "5s").doc("The header `Retry-After` of the page."),
     Key::new("executed", Shape::Bool, "true").doc("Whether the envelope is executed nevertheless.").default("false"),
-    Key::new("webhook", Shape::OneOf { now: &["twice", "late", "lost"], later: &[] }, "lost")
+    Key::new("webhook", Shape::OneOf(&["twice", "late", "lost"]), "lost")
         .doc("What is wrong with the message's webhooks."),
     Key::new("by", TIME, "10m").doc("How late a webhook is.").default("10m"),
 ];
@@ -152,8 +151,7 @@ static ANSWERS: &[&str] = &["dropped", "truncated", "reordered", "missing", "for
 
 static STATUS: &[Key] = &[
     Key::new("lag", TIME, "30s").doc("How long it does not know a message that was taken.").default("0"),
-    Key::new("blind", Shape::OneOf { now: &["denies", "affirms"], later: &[] }, "denies")
-        .doc("It denies, or affirms, whatever is asked."),
+    Key::new("blind", Shape::OneOf(&["denies", "affirms"]), "denies").doc("It denies, or affirms, whatever is asked."),
 ];
 
 static WEBHOOKS: &[Key] = &[

@@ -197,6 +197,14 @@ fn every_channel_has_a_price_of_its_own() {
 }
 
 #[test]
+fn every_channel_has_the_usual_behaviour_of_its_own() {
+    let behaviours = Behaviours::default();
+    for channel in Channel::ALL {
+        assert_eq!(*behaviours.of(channel), Behaviour::usual(channel), "{channel}");
+    }
+}
+
+#[test]
 fn a_key_shows_in_no_log() {
     let account = Account { key: Some("s3cret".into()), ..Account::default() };
     let scenario = Scenario { accounts: vec![account], ..Scenario::default() };

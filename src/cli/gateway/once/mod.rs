@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::watch;
 
 use super::profile::only;
-use crate::audience::{PhoneProblem, Region, parse};
+use crate::audience::{PhoneProblem, parse};
 use crate::cli::args::OneOffArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
@@ -21,7 +21,7 @@ use crate::cli::run::{REHEARSAL_KEY, reach, rehearsal};
 use crate::cli::survey::profile;
 use crate::cli::{confirm, runs, signals};
 use crate::delivery::{Event, Interrupt, Observer, Once, OneOff, RunLock, Single, send_once};
-use crate::domain::{Endpoint, Phone};
+use crate::domain::{Endpoint, Phone, Region};
 use crate::gateway::Encoded;
 use crate::ledger::{Ledger, Owner, Run};
 use crate::manifest::{Profile, SANDBOX};

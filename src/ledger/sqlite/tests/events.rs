@@ -106,6 +106,7 @@ async fn questions_are_kept_by_row() {
     let at = Timestamp::from_second(1_000).unwrap();
     let question = |row, asked, negative_at| Question {
         row: Row::new(row),
+        envelope: 4,
         asked,
         negatives: 1,
         first_at: at,

@@ -2,6 +2,7 @@
 
 mod damage;
 mod events;
+mod stored;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,0 +1,199 @@
+//! Turns of events in which somebody could get a message twice, or doubt could be forgotten.
+
+use super::waiting::{asked, never_executed};
+use super::{SECOND, in_doubt, ledger_says, states, ten_people};
+use crate::support::{Answer, Folder, Gateway, Process, campaign, phone, rejected, telling, until};
+
+/// Adds one more person to the list.
+fn one_more(sale: &Folder) {
+    let list = std::fs::read_to_string(sale.path("sale.csv")).expect("the list");
+    sale.write("sale.csv", &format!("{list}{},Person 12\n", phone(12)));
+}
+
+fn everybody(rows: std::ops::Range<usize>) -> Vec<u64> {
+    rows.map(phone).collect()
+}
+
+/// The numbers that were sent to, in order.
+fn sorted(gateway: &Gateway) -> Vec<u64> {
+    let mut phones = gateway.phones();
+    phones.sort_unstable();
+    phones
+}
+
+#[test]
+fn beginning_anew_on_another_day_skips_whoever_got_a_message_on_the_day_before() {
+    let gateway = Gateway::accepting();
+    let edition = "edition: \"{{ today }}\"";
+    // Of these two zones one is always a day ahead.
+    let sale = campaign().to(10).top(edition).top("timezone: Pacific/Kiritimati").through(&gateway).write();
+    sale.run(&["--limit", "5"]).exits(5);
+    sale.replace("sale.yaml", "Pacific/Kiritimati", "Pacific/Pago_Pago");
+    sale.run(&[]).exits(2).says("`timezone`");
+    sale.run(&["--accept-changes"]).exits(0);
+    assert_eq!(sorted(&gateway), everybody(2..12));
+    sale.run(&[]).exits(0).says("10 accepted");
+}
+
+#[test]
+fn a_changed_edition_skips_whoever_has_a_message_of_the_run_that_it_ends() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).top("edition: spring").through(&gateway).write();
+    sale.run(&["--limit", "5"]).exits(5);
+    sale.replace("sale.yaml", "edition: spring", "edition: summer");
+    sale.run(&["--accept-changes"]).exits(0);
+    assert_eq!(sorted(&gateway), everybody(2..12));
+}
+
+#[test]
+fn a_message_in_doubt_that_is_refused_when_it_is_sent_again_stays_in_doubt() {
+    let refuse = || Answer::items(|operation| rejected(operation, "Duplicate id"));
+    let script = [Answer::Accept, Answer::CloseRead, Answer::Accept, Answer::Accept].into_iter();
+    let gateway = Gateway::answering(script.chain(std::iter::repeat_with(refuse).take(9)));
+    let sale = ten_people(&gateway).write();
+    sale.run(&[]).exits(4);
+    let again = ["resolve", "sale", "--all", "--as", "send-again", "--i-accept-duplicates", "4"];
+    sale.campaign(&again).exits(5);
+    sale.run(&["--keep-going"]).exits(4);
+    assert_eq!(states(&sale), "addddaaaaa");
+    assert!(sale.results().rows[1]["reason"].contains("Duplicate id"), "{:?}", sale.results().rows[1]);
+    sale.campaign(&["retry", "sale"]).exits(6).says("no rejected row");
+    sale.run(&[]).exits(6).says("campaign reconcile sale@1");
+    assert_eq!(gateway.phones().len(), 14, "ten, and the four that were ordered");
+}
+
+#[test]
+fn a_rule_orders_nothing_of_a_run_whose_list_has_changed() {
+    let (gateway, sale) = never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
+    assert_eq!(asked(&sale, 3, 61), 4);
+    one_more(&sale);
+    sale.run(&[]).exits(0).says("nobody knows what became of 4 rows of sale@1: campaign reconcile sale@1");
+    assert_eq!(gateway.phones()[10..], [phone(12)]);
+    sale.run(&["--accept-changes"]).exits(6);
+    assert_eq!(gateway.phones().len(), 11);
+}
+
+#[test]
+fn a_run_whose_copies_are_lost_can_be_ended_and_nobody_is_sent_to_again() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&["--limit", "5"]).exits(5);
+    std::fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy");
+    sale.run(&[]).exits(2).says("missing or damaged").says("--accept-changes");
+    sale.run(&["--accept-changes"]).exits(0);
+    assert_eq!(sorted(&gateway), everybody(2..12));
+}
+
+#[test]
+fn a_finished_run_with_doubt_whose_copies_are_lost_stands_in_nobodys_way() {
+    let (gateway, sale) = in_doubt();
+    std::fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy");
+    one_more(&sale);
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones()[10..], [phone(12)]);
+    sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent"]).exits(0).says("decided about 4 rows: sent");
+}
+
+#[test]
+fn a_request_to_stop_is_heard_while_an_envelope_waits_for_its_turn() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).delivery("rate: 1/min").through(&gateway).write();
+    let run = sale.start(&[]);
+    until("the run is being sent", || sale.campaign(&["status", "sale"]).code() == Some(6));
+    sale.campaign(&["stop", "sale@1"]).exits(0);
+    run.finish().exits(5).says("asked to stop");
+    assert!(gateway.requests().is_empty());
+}
+
+#[test]
+fn a_row_that_was_sent_again_waits_anew_although_the_clock_was_set_back() {
+    let (gateway, sale) = never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
+    assert_eq!(asked(&sale, 3, 61), 4);
+    let hour = 3_600_000_000_i64;
+    ledger_says(
+        &sale,
+        &[format!(
+            "UPDATE questions SET first_at = first_at + {hour}, last_at = last_at + {hour},
+             negative_at = negative_at + {hour}"
+        )],
+    );
+    drop(gateway);
+    let denied = |_: &serde_json::Value| serde_json::json!({ "success": false, "error": "no such message" });
+    let silent = Gateway::answering([Answer::CloseRead, Answer::CloseRead]).with_statuses(denied);
+    ten_people(&silent).delivery("on_in_doubt: resend_if_not_found").rewrite(&sale);
+    sale.run(&[]).exits(4);
+    let sent = silent.phones().len();
+    for _ in 0..2 {
+        sale.run(&[]).exits(6);
+    }
+    assert_eq!(silent.phones().len(), sent, "no denial of the second attempt counts yet");
+}
+
+#[test]
+fn questions_take_no_more_room_in_an_envelope_than_the_gateway_gives() {
+    for limit in [1, 2, 3, 5] {
+        let _case = telling(format!("case: {limit}"));
+        let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
+        let sale = campaign().to(10).one_at_a_time().through(&gateway).profile(&format!("batch_limit: {limit}"));
+        let sale = sale.batches_of(limit).write();
+        sale.run(&[]).exits(4);
+        let sizes: Vec<usize> = gateway.requests().iter().map(|request| request.operations().len()).collect();
+        assert!(sizes.iter().all(|size| *size <= limit), "{sizes:?}");
+        assert!(sizes.len() > 10 / limit, "it was asked too: {sizes:?}");
+    }
+}
+
+#[test]
+fn a_retry_of_an_older_round_leaves_out_whoever_got_a_message_in_a_later_one() {
+    let refuse = |operation: &serde_json::Value| rejected(operation, "No route");
+    let gateway = Gateway::answering([Answer::Accept, Answer::items(refuse)]);
+    let sale = campaign().to(3).batches_of(1).one_at_a_time().through(&gateway).write();
+    sale.run(&["--keep-going"]).exits(3);
+    sale.run(&["--again", "3"]).exits(0);
+    sale.campaign(&["retry", "sale@1"]).exits(6).says("by another run");
+    assert_eq!(gateway.phones().len(), 6);
+}
+
+#[test]
+fn a_signal_while_a_run_asks_at_its_end_ends_it_as_interrupted_and_its_rule_decides_nothing() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
+    let sale = ten_people(&gateway).delivery("on_in_doubt: assume_sent").write();
+    let mut run = Process::start(sale.command(&["run", "sale.yaml"]));
+    until("it asks", || run.stderr().contains("asking the gateway about 4 rows"));
+    run.signal("INT");
+    run.finish().exits(130);
+    assert_eq!(states(&sale), "addddaaaaa");
+    sale.run(&[]).exits(0);
+    assert_eq!(states(&sale), "assssaaaaa");
+    assert_eq!(gateway.phones().len(), 10);
+}
+
+#[test]
+fn deciding_about_an_older_run_leaves_the_results_of_a_newer_one_in_their_place() {
+    let (_gateway, sale) = in_doubt();
+    one_more(&sale);
+    sale.run(&[]).exits(0);
+    let newest = std::fs::read_to_string(sale.results_file()).expect("the results");
+    let decided = sale.campaign(&["resolve", "sale", "--all", "--as", "sent"]).exits(0);
+    decided.says("sale@1: decided about 4 rows").says("holds the results of sale@2");
+    sale.campaign(&["results", "sale@1"]).exits(2).says("--out FILE");
+    assert_eq!(std::fs::read_to_string(sale.results_file()).expect("the results"), newest);
+    sale.campaign(&["results", "sale@1", "--out", "first.csv"]).exits(0);
+    assert_eq!(
+        std::fs::read_to_string(sale.path("first.csv")).expect("the results").matches("assumed_sent").count(),
+        4
+    );
+}
+
+#[test]
+fn a_newer_run_does_not_hide_the_doubt_of_an_older_one() {
+    let (gateway, sale) = in_doubt();
+    sale.run(&[]).exits(6).says("nobody knows what became of 4 rows of sale@1").says("next: campaign reconcile sale@1");
+    one_more(&sale);
+    sale.run(&[]).exits(0).says("nobody knows what became of 4 rows of sale@1: campaign reconcile sale@1");
+    sale.campaign(&["reconcile", "sale"]).exits(4).says("sale@1: ");
+    sale.campaign(&["resolve", "sale", "--rows", "3-6", "--as", "sent"]).exits(0);
+    sale.campaign(&["resolve", "sale", "--all", "--as", "sent"]).exits(6).says("no row of sale@2");
+    assert_eq!(gateway.phones().len(), 11);
+    assert_eq!(SECOND.len(), 4);
+}
