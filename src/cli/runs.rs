@@ -42,7 +42,7 @@ pub(super) async fn find_doubtful(context: &Context, ledger: Option<&dyn Ledger>
         let counts = run.counts.as_ref().map(|(counts, _)| counts);
         run.campaign == found.campaign
             && run.live
-            && counts.is_some_and(|counts| next_about_doubt("", counts).is_some())
+            && counts.is_some_and(|counts| next_about_doubt(context, "", counts).is_some())
     };
     Ok(runs.iter().rfind(doubtful).cloned().unwrap_or(found))
 }
@@ -65,20 +65,21 @@ pub(super) fn is_owned(context: &Context, run: &Run) -> Result<bool, Failure> {
     Ok(held && run.owner.is_some() && run.progress == Progress::Open)
 }
 
-/// The arguments of a command that asks about the rows of a run that nobody knows the outcome of, or decides about them.
-pub(super) fn next_about_doubt(run: &str, counts: &StateCounts) -> Option<String> {
+/// A command that asks about the rows of a run that nobody knows the outcome of, or decides about them.
+pub(super) fn next_about_doubt(context: &Context, run: &str, counts: &StateCounts) -> Option<String> {
     if counts.get(State::InDoubt) > 0 {
-        return Some(format!("reconcile {run}"));
+        return Some(context.output.command(format!("reconcile {run}")));
     }
-    (counts.get(State::Unresolved) > 0).then(|| format!("resolve {run} --all --as DECISION"))
+    let resolve = || context.output.command(format!("resolve {run} --all --as DECISION"));
+    (counts.get(State::Unresolved) > 0).then(resolve)
 }
 
 /// The runs besides this one that have rows whose outcome nobody knows: how many, and the command about them.
-pub(super) fn doubts_elsewhere(output: &Output, runs: &[Run], than: Option<RunId>) -> Vec<(String, String)> {
+pub(super) fn doubts_elsewhere(context: &Context, runs: &[Run], than: Option<RunId>) -> Vec<(String, String)> {
     let others = runs.iter().filter(|run| Some(run.key) != than && run.live);
     let doubtful = others.filter_map(|run| {
         let (counts, _) = run.counts.as_ref()?;
-        let command = output.command(next_about_doubt(&run.name(), counts)?);
+        let command = next_about_doubt(context, &run.name(), counts)?;
         let rows = exit::DOUBTFUL.into_iter().map(|state| counts.get(state)).sum();
         Some((format!("nobody knows what became of {} of {}: {command}", plural(rows, "row"), run.name()), command))
     });

@@ -41,7 +41,7 @@ pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, 
              rehearsal:\n  base_url: {base_url}\n  async_url: {async_url}\n  api_key: {{ env: CAMPAIGN_SANDBOX_KEY }}\n\n\
              then, in another terminal: export CAMPAIGN_SANDBOX_KEY={}\n\
              and send campaigns with `--gateway rehearsal`; Ctrl-C ends the sandbox\n",
-            super::suggested::file(Path::new(&key))
+            super::suggested::quoted(&key)
         ));
     }
     let ended = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|ended| *ended);

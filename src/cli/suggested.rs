@@ -50,7 +50,7 @@ pub(super) fn file(path: &Path) -> String {
 }
 
 /// A word as it is typed in a shell.
-fn quoted(word: impl AsRef<OsStr>) -> String {
+pub(super) fn quoted(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref().to_string_lossy();
     let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
     if !word.is_empty() && word.chars().all(plain) {

@@ -45,10 +45,8 @@ fn status_lists_runs_and_tells_what_to_do_next() {
 
 #[test]
 fn what_comes_next_can_be_said_in_any_folder() {
-    let gateway = Gateway::always(Answer::items(|operation| match operation["phone"] == phone(3) {
-        true => rejected(operation, "No route"),
-        false => accepted(operation),
-    }));
+    let refused = Answer::items(|operation| rejected(operation, "No route"));
+    let gateway = Gateway::answering([Answer::Accept, Answer::Accept, refused]);
     let sale = campaign().through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(5);
     let elsewhere = |arguments: &[&str]| {
@@ -61,7 +59,7 @@ fn what_comes_next_can_be_said_in_any_folder() {
     let next = format!("next: campaign run {} --gateway local\n", path.display());
     elsewhere(&["status", "sale"]).exits(5).says(&next);
     elsewhere(&["run", path.to_str().expect("a path"), "--gateway", "local"]).exits(3);
-    elsewhere(&["retry", "sale"]).exits(3).says("next: campaign results sale@1");
+    elsewhere(&["retry", "sale"]).exits(0).says("next: campaign status sale@1");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn what_is_suggested_about_doubt_and_about_refusals_finds_its_rows() {
     let finished = pasted(&refused, &format!("campaign run sale.yaml --keep-going {OPTIONS}")).exits(3);
     let rows = pasted(&refused, &next(&finished)).exits(0);
     assert_eq!(crate::support::Results::parse(&rows.stdout).states(), ["rejected"; 3]);
-    let unknown = pasted(&refused, &format!("campaign status sales {OPTIONS}")).exits(2);
+    let unknown = pasted(&refused, &format!("campaign status nobody {OPTIONS}")).exits(2);
     unknown.says(&format!("`campaign status {OPTIONS}`"));
 }
 

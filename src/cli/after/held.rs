@@ -114,7 +114,7 @@ impl<'a> Held<'a> {
         let Some(path) = &self.run.results else { return Ok((None, false)) };
         let name = now.name();
         if let Some(later) = runs::later_at(runs, now, path) {
-            let elsewhere = format!("campaign results {name} --out FILE");
+            let elsewhere = self.context.output.command(format!("results {name} --out FILE"));
             return Ok((Some(format!("`{path}` holds the results of {later}; those of {name}: {elsewhere}")), false));
         }
         let source = Source { ledger: self.ledger.as_ref(), run: now, owned: false, states: &[] };

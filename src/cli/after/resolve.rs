@@ -115,13 +115,13 @@ fn change(args: &ResolveArgs) -> Change {
 
 fn report(context: &Context, (run, decision): (&Run, Decision), number: u64, given: &Given) {
     let (name, counts) = (run.name(), &given.standing.counts);
-    let next = match (decision, runs::next_about_doubt(&name, counts)) {
-        (Decision::Sent | Decision::NotSent, Some(command)) => command,
-        (Decision::NotSent, None) if run.progress == Progress::Finished => format!("retry {name}"),
-        _ if counts.get(State::Planned) > 0 => format!("run {}", campaign_file(context, run)),
-        _ => format!("status {name}"),
+    let command = |arguments: String| context.output.command(arguments);
+    let next = match (decision, runs::next_about_doubt(context, &name, counts)) {
+        (Decision::Sent | Decision::NotSent, Some(next)) => next,
+        (Decision::NotSent, None) if run.progress == Progress::Finished => command(format!("retry {name}")),
+        _ if counts.get(State::Planned) > 0 => command(format!("run {}", campaign_file(context, run))),
+        _ => command(format!("status {name}")),
     };
-    let next = context.output.command(next);
     let what = decision.name().replace('-', " ");
     if context.output.json {
         return context.output.object(&json!({

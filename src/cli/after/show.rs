@@ -46,7 +46,7 @@ pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8
     for envelope in &attempts {
         attempt(ledger.as_ref(), (&run, row), envelope, events, &mut history).await?;
     }
-    history.extend(question.as_ref().map(|question| asked(question, &attempts)));
+    history.extend(question.as_ref().map(|question| asked(question, attempts.len())));
     history.extend(events.of(row).iter().map(|event| Happening {
         at: event.at,
         text: decision(&event.change),
@@ -54,8 +54,7 @@ pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8
     }));
     history.sort_by_key(|happening| happening.at);
     let state = state(&run, &standing, row, owned);
-    let asked_about = question.as_ref().and_then(|question| meant(question, &attempts)).map(|attempt| attempt.envelope);
-    let told = Told { run: &run, row, state, phone: recipient.phone, question: question.as_ref(), asked_about };
+    let told = Told { run: &run, row, state, phone: recipient.phone, question: question.as_ref() };
     told.print(context, &history, standing.left_out.in_order().find(|(left, ..)| *left == row).map(|(_, _, why)| why));
     Ok(exit::FINE)
 }
@@ -161,17 +160,13 @@ fn decision(change: &Change) -> String {
     }
 }
 
-/// The attempt that was asked about last: no later one had begun.
-fn meant<'e>(question: &Question, attempts: &'e [EnvelopeRecord]) -> Option<&'e EnvelopeRecord> {
-    attempts.iter().rfind(|attempt| attempt.begun_at <= question.last_at)
-}
-
 /// The questions, at the time of the last one.
-fn asked(question: &Question, attempts: &[EnvelopeRecord]) -> Happening {
-    let Question { asked, negatives, last_at, answer, .. } = question;
-    let about = match meant(question, attempts) {
-        Some(attempt) if attempts.len() > 1 => format!(" about the attempt in envelope {}", attempt.envelope),
-        _ => String::new(),
+fn asked(question: &Question, attempts: usize) -> Happening {
+    let Question { envelope, asked, negatives, last_at, answer, .. } = question;
+    // Older ledgers do not say which attempt it was.
+    let about = match (attempts, envelope) {
+        (0 | 1, _) | (_, 0) => String::new(),
+        _ => format!(" about the attempt in envelope {envelope}"),
     };
     let denials = match negatives {
         0 => String::new(),
@@ -188,8 +183,6 @@ struct Told<'a> {
     state: State,
     phone: Option<Phone>,
     question: Option<&'a Question>,
-    /// The envelope of the attempt that was asked about.
-    asked_about: Option<u32>,
 }
 
 impl Told<'_> {
@@ -204,7 +197,7 @@ impl Told<'_> {
             };
             let asked = self.question.map(|question| {
                 json!({
-                    "envelope": self.asked_about, "asked": question.asked, "denials": question.negatives, "first_at": question.first_at.to_string(),
+                    "envelope": question.envelope, "asked": question.asked, "denials": question.negatives, "first_at": question.first_at.to_string(),
                     "last_at": question.last_at.to_string(), "answer": question.answer,
                 })
             });

@@ -10,11 +10,10 @@ use crate::manifest::{Profile, SANDBOX};
 /// The profile that was named, or the only one that there is.
 pub(super) fn chosen(context: &Context, through: &Through) -> Result<Profile, Failure> {
     match through.gateway.as_deref() {
-        Some(SANDBOX) => Err(Failure::wrong(format!(
-            "the built-in sandbox lives only as long as a run and has no account between runs; start one with `{}`, \
-             and name the profile that it prints with `--gateway NAME`",
-            context.output.command("sandbox")
-        ))),
+        Some(SANDBOX) => Err(Failure::wrong(
+            "the built-in sandbox lives only as long as a run and has no account between runs; start one with \
+             `campaign sandbox`, and name the profile that it prints with `--gateway NAME`",
+        )),
         Some(name) => survey::profile(context, name, None),
         None => only(context),
     }
@@ -26,10 +25,10 @@ pub(super) fn only(context: &Context) -> Result<Profile, Failure> {
     let names: Vec<&str> = gateways.names().collect();
     match names[..] {
         [one] => gateways.profile(one).cloned().map_err(Failure::findings),
-        [] => Err(Failure::wrong(format!(
-            "there is no gateway to ask; write its profile into gateways.yaml, or start `{}`, which prints one",
-            context.output.command("sandbox")
-        ))),
+        [] => Err(Failure::wrong(
+            "there is no gateway to ask; write its profile into gateways.yaml, or start `campaign sandbox`, which \
+             prints one",
+        )),
         _ => Err(Failure::wrong(format!(
             "there are several gateways; say which with `--gateway NAME`: {}",
             list(names.into_iter())

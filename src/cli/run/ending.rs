@@ -40,9 +40,7 @@ impl Start<'_> {
         let mut notes = played.map(played::lines).unwrap_or_default();
         notes.extend(self.notes(run, &ending));
         let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs.campaign).await?;
-        notes.extend(
-            runs::doubts_elsewhere(&self.context.output, &runs, Some(run.key)).into_iter().map(|(note, _)| note),
-        );
+        notes.extend(runs::doubts_elsewhere(self.context, &runs, Some(run.key)).into_iter().map(|(note, _)| note));
         let mut written = None;
         if kind != Some(StopKind::NotOwner) {
             let source = Source { ledger: self.ledger.as_ref(), run, owned: false, states: &[] };
@@ -99,14 +97,14 @@ impl Start<'_> {
     /// Says that nobody is left to be sent to.
     pub(super) async fn nothing_left(&self, looked: &Looked) -> Result<u8, Failure> {
         let campaign = &self.inputs.campaign;
+        let preview = self.context.output.command(format!("preview {}", file(&campaign.file)));
         // Who is in doubt is skipped too, and everybody once more is no answer to that.
         let runs = survey::runs_of(self.ledger.as_ref(), campaign).await?;
         let (mut notes, mut next) = (left_out(looked), None);
-        for (note, command) in runs::doubts_elsewhere(&self.context.output, &runs, None) {
+        for (note, command) in runs::doubts_elsewhere(self.context, &runs, None) {
             notes.push(note);
             next = Some(command);
         }
-        let preview = self.context.output.command(format!("preview {}", file(&campaign.file)));
         let summary = Summary {
             run: None,
             campaign: campaign.brief.name.clone(),
@@ -190,9 +188,8 @@ impl Start<'_> {
                 format!("{live}, with a profile in gateways.yaml, to send it for real")
             }
             exit::FINE => output.command(format!("status {name}")),
-            exit::DOUBT if run.gateway != SANDBOX => {
-                output.command(runs::next_about_doubt(&name, counts).unwrap_or_else(|| format!("status {name}")))
-            }
+            exit::DOUBT if run.gateway != SANDBOX => runs::next_about_doubt(self.context, &name, counts)
+                .unwrap_or_else(|| output.command(format!("status {name}"))),
             exit::REJECTIONS | exit::DOUBT => {
                 output.command(exit::look_at(&name, counts).unwrap_or_else(|| format!("results {name}")))
             }
