@@ -141,11 +141,11 @@ fn a_command_is_suggested_in_one_place_with_the_options_that_it_needs() {
         let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
         for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
             // With arguments behind it, it can be pasted; alone in backticks it is only named.
-            let typed = |command: &str| {
+            let pasted = |command: &&str| {
                 let words = format!("campaign {command} ");
                 line.split_once(&words).is_some_and(|(_, rest)| !rest.starts_with("--help"))
             };
-            if line.contains('"') && COMMANDS.iter().any(|command| typed(command)) {
+            if line.contains('"') && COMMANDS.iter().any(pasted) {
                 found.push(format!("{}: {}", file.display(), line.trim()));
             }
         }

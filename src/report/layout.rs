@@ -77,15 +77,9 @@ fn columns<'h>(own: impl IntoIterator<Item = &'h String>) -> Vec<String> {
     columns
 }
 
-/// A line of CSV, behind those that are written.
-pub(super) struct CsvLine {
-    csv: csv::Writer<Vec<u8>>,
-    record: csv::ByteRecord,
-}
-
 /// The row that is being written, behind those that are.
 pub(super) enum Line<'l> {
-    Csv(Box<CsvLine>),
+    Csv { csv: Box<csv::Writer<Vec<u8>>>, record: csv::ByteRecord },
     Json { text: Vec<u8>, keys: &'l [String], cells: usize },
 }
 
@@ -94,10 +88,7 @@ impl<'l> Line<'l> {
     pub(super) fn new(layout: &'l Layout, rows: usize) -> Self {
         let text = Vec::with_capacity(rows * 256);
         match layout {
-            Layout::Csv => {
-                let csv = csv::Writer::from_writer(text);
-                Self::Csv(Box::new(CsvLine { csv, record: csv::ByteRecord::new() }))
-            }
+            Layout::Csv => Self::Csv { csv: Box::new(csv::Writer::from_writer(text)), record: csv::ByteRecord::new() },
             Layout::Json(keys) => Self::Json { text, keys, cells: 0 },
         }
     }
@@ -105,7 +96,7 @@ impl<'l> Line<'l> {
     /// A cell with a text.
     pub(super) fn cell(&mut self, cell: &str) {
         match self {
-            Self::Csv(line) => line.record.push_field(harmless(cell).as_bytes()),
+            Self::Csv { record, .. } => record.push_field(harmless(cell).as_bytes()),
             Self::Json { .. } => {
                 // A text always has a JSON form.
                 let cell = serde_json::to_string(cell).unwrap_or_default();
@@ -119,7 +110,7 @@ impl<'l> Line<'l> {
         let mut buffer = itoa::Buffer::new();
         let digits = number.map(|number| buffer.format(number));
         match self {
-            Self::Csv(line) => line.record.push_field(digits.unwrap_or_default().as_bytes()),
+            Self::Csv { record, .. } => record.push_field(digits.unwrap_or_default().as_bytes()),
             Self::Json { .. } => self.value(digits.unwrap_or("null")),
         }
     }
@@ -127,7 +118,7 @@ impl<'l> Line<'l> {
     /// A cell with a text of digits only, or an empty one.
     pub(super) fn digits(&mut self, number: Option<u64>) {
         match (&self, number) {
-            (Self::Csv(_), number) => self.number(number),
+            (Self::Csv { .. }, number) => self.number(number),
             (Self::Json { .. }, Some(number)) => self.cell(itoa::Buffer::new().format(number)),
             (Self::Json { .. }, None) => self.cell(""),
         }
@@ -155,10 +146,9 @@ impl<'l> Line<'l> {
     /// After a row.
     pub(super) fn end(&mut self) {
         match self {
-            Self::Csv(line) => {
-                let written = line.csv.write_byte_record(&line.record);
-                written.expect("memory takes every line, and all lines have as many cells");
-                line.record.clear();
+            Self::Csv { csv, record } => {
+                csv.write_byte_record(record).expect("memory takes every line, and all lines have as many cells");
+                record.clear();
             }
             Self::Json { text, cells, .. } => {
                 text.push(b'}');
@@ -170,7 +160,7 @@ impl<'l> Line<'l> {
     /// All rows.
     pub(super) fn finish(self) -> Vec<u8> {
         match self {
-            Self::Csv(line) => line.csv.into_inner().expect("memory takes every line"),
+            Self::Csv { csv, .. } => csv.into_inner().expect("memory takes every line"),
             Self::Json { text, .. } => text,
         }
     }
