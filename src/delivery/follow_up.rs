@@ -11,7 +11,7 @@ use super::stop::{Interrupt, Stop, StopKind};
 use super::{backoff, canary};
 use crate::domain::MessageId;
 use crate::gateway::{Encoded, Envelope, Reply, Signal, Verdict};
-use crate::ledger::State;
+use crate::ledger::{Recorded, State};
 
 impl Conductor {
     /// Does what the answer asks of the run.
@@ -130,13 +130,16 @@ impl Conductor {
                 if let Some(stop) = self.breaker.observe_late(asked.rejected.len(), asked.of) {
                     self.halt(stop);
                 }
-                let recorded = self.route.settle_rejected(number, envelope, reply, &asked.rejected).await;
-                recorded.map(|()| asked.rejected.len() as u64)
+                let recorded = self.route.keep_rejected(number, envelope, &asked.rejected).await;
+                recorded.map(|recorded| (recorded, asked.rejected.len() as u64))
             }
             Err(error) => Err(error),
         };
         match recorded {
-            Ok(rejected) => self.counts.shift(State::Queued, State::Failed, rejected),
+            Ok((Recorded::Done, rejected)) => self.counts.shift(State::Queued, State::Failed, rejected),
+            Ok((Recorded::NotOwner, _)) => {
+                self.halt(Stop::new(StopKind::NotOwner, "another process took the run"));
+            }
             Err(error) => self.halt(Stop::new(StopKind::Ledger, error.to_string())),
         }
     }

@@ -12,7 +12,9 @@ use super::watchdog::{Step, Watchdog};
 use crate::domain::{MessageId, Status};
 use crate::failpoint;
 use crate::gateway::{Envelope, Gateway, Reply, Signal, Verdict};
-use crate::ledger::{Begun, Intent, Ledger, LedgerError, Outcome, Owner, RunId, SentRow, Settlement};
+use crate::ledger::{
+    Begun, Change, Intent, Ledger, LedgerError, NewEvent, Outcome, Owner, Recorded, RunId, SentRow, Settlement,
+};
 
 /// How much longer than the request's own time-out anybody waits for it.
 const GRACE: Duration = Duration::from_secs(5);
@@ -108,26 +110,21 @@ impl Route {
         Ok(())
     }
 
-    /// Records that queued messages of an envelope were refused after all.
+    /// Records that queued messages of an envelope were refused after all, as its status says.
     ///
     /// # Errors
     /// When it cannot be recorded; they stay queued then.
-    pub(super) async fn settle_rejected(
+    pub(super) async fn keep_rejected(
         &self,
         number: u32,
         envelope: &Envelope,
-        reply: &Reply,
         rejected: &[MessageId],
-    ) -> Result<(), LedgerError> {
-        let pairs = envelope.operations().iter().zip(&reply.verdicts);
-        let outcomes = pairs.map(|(operation, verdict)| match verdict {
-            Verdict::Queued { request_id } if rejected.contains(&operation.id) => {
-                Outcome::Failed { request_id: Arc::clone(request_id), status: Status::Rejected.name().to_owned() }
-            }
-            other => outcome(other),
-        });
-        let outcomes = outcomes.collect();
-        self.ledger.settle(Settlement { run: self.run, envelope: number, outcomes, evidence: None }).await
+    ) -> Result<Recorded, LedgerError> {
+        let change = Change::Found { status: Status::Rejected.name().to_owned(), msg_id: None };
+        let refused = envelope.operations().iter().filter(|operation| rejected.contains(&operation.id));
+        let event = |row| NewEvent { row, envelope: number, change: change.clone() };
+        let events = refused.map(|operation| event(operation.row)).collect();
+        self.ledger.record(self.run, self.owner, events).await
     }
 
     fn silence(&self, envelope: &Envelope) -> Reply {

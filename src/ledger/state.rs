@@ -173,13 +173,6 @@ pub enum Outcome {
         /// What was seen instead.
         reason: Arc<str>,
     },
-    /// The gateway queued it, and told later that it will not arrive.
-    Failed {
-        /// The identifier of the envelope.
-        request_id: Arc<str>,
-        /// The gateway's word for its status.
-        status: String,
-    },
 }
 
 impl Outcome {
@@ -192,7 +185,6 @@ impl Outcome {
             Outcome::Rejected { .. } => State::Rejected,
             Outcome::NotSent { .. } => State::Planned,
             Outcome::InDoubt { .. } => State::InDoubt,
-            Outcome::Failed { .. } => State::Failed,
         }
     }
 }

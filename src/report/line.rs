@@ -122,7 +122,6 @@ fn texts<'a>(outcome: Option<&'a Outcome>, left_out: Option<&'a (State, String)>
         Some(Outcome::Queued { request_id }) => Texts { request_id, ..none },
         Some(Outcome::Rejected { error }) => Texts { error, ..none },
         Some(Outcome::NotSent { reason } | Outcome::InDoubt { reason }) => Texts { reason, ..none },
-        Some(Outcome::Failed { request_id, status }) => Texts { request_id, gateway_status: status, ..none },
     }
 }
 

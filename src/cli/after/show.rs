@@ -140,7 +140,6 @@ fn outcome_text(outcome: &Outcome) -> String {
         Outcome::Rejected { error } => format!("the gateway refused it: {error}"),
         Outcome::NotSent { reason } => format!("not sent: {reason}"),
         Outcome::InDoubt { reason } => format!("in doubt: {reason}"),
-        Outcome::Failed { status, .. } => format!("the gateway had queued it and refused it: {status}"),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::cli::{confirm, runs};
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::domain::{Phone, Row};
 use crate::failpoint;
-use crate::ledger::{Author, Outcome, Owner, Progress, Recorded, RetryOrder, Run, RunId, State};
+use crate::ledger::{Author, Change, Outcome, Owner, Progress, Recorded, RetryOrder, Run, RunId, State};
 use crate::report::plural;
 
 /// Envelopes that are read at once.
@@ -31,6 +31,16 @@ fn nothing_to_retry(run: &Run, error: Option<&str>, guarded: u64) -> Failure {
         rows => format!("; {} got a message by another run meanwhile", plural(rows, "rejected row")),
     };
     Failure::new(exit::NOTHING, format!("{} has no rejected row{which} to send again{meanwhile}", run.name()))
+}
+
+/// The status with which the gateway refused what it had queued, or what was in doubt.
+fn told_by_status(standing: &Standing, row: Row, envelope: u32) -> String {
+    let about = standing.states.events().of(row).iter().rev().filter(|event| event.envelope == envelope);
+    let mut statuses = about.filter_map(|event| match &event.change {
+        Change::Found { status, .. } => Some(status.clone()),
+        _ => None,
+    });
+    statuses.next().unwrap_or_default()
 }
 
 impl Start<'_> {
@@ -118,8 +128,7 @@ impl Start<'_> {
                     let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
                     let error = match outcome {
                         Some(Outcome::Rejected { error }) => error.clone(),
-                        Some(Outcome::Failed { status, .. }) => status.clone(),
-                        _ => String::new(),
+                        _ => told_by_status(standing, sent.row, envelope.envelope),
                     };
                     let refused = Refused { row: sent.row, envelope: envelope.envelope, phone: sent.phone, error };
                     // A later attempt takes the place of the one before.

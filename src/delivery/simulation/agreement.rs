@@ -47,13 +47,12 @@ fn row(chance: &mut Chance) -> Row {
 
 fn outcome(chance: &mut Chance) -> Outcome {
     let reason = || "reason".into();
-    match chance.below(6) {
+    match chance.below(5) {
         0 => Outcome::Accepted { msg_id: Some(MsgId::Number(5)), parts: Some(1), answer: None },
         1 => Outcome::Queued { request_id: reason() },
         2 => Outcome::Rejected { error: "No route".into() },
         3 => Outcome::NotSent { reason: reason() },
-        4 => Outcome::InDoubt { reason: reason() },
-        _ => Outcome::Failed { request_id: reason(), status: "REJECTED".into() },
+        _ => Outcome::InDoubt { reason: reason() },
     }
 }
 

@@ -54,7 +54,6 @@ fn each_outcome_has_the_bytes_that_ledgers_hold() {
         (Outcome::Rejected { error: "No route".into() }, b"\x02\x08No route"),
         (Outcome::NotSent { reason: "refused".into() }, b"\x03\x07refused"),
         (Outcome::InDoubt { reason: "silence".into() }, b"\x04\x07silence"),
-        (Outcome::Failed { request_id: "req-1".into(), status: "Expired".into() }, b"\x05\x05req-1\x07Expired"),
     ]);
 }
 
