@@ -9,6 +9,7 @@ use super::exit::Failure;
 use super::run::left_out;
 use super::survey::{Inputs, Looked, blocking};
 use crate::delivery::Standing;
+use crate::finding::harmless;
 use crate::ledger::Run;
 use crate::manifest::Profile;
 use crate::report::{counts_line, duration, preview, thousands};
@@ -101,7 +102,7 @@ pub(super) async fn typed(prompt: String) -> Result<String, Failure> {
             // The lock ends before the wait: whoever interrupts it has something to say there too.
             let mut out = std::io::stderr().lock();
             // A terminal that cannot be written to cannot be read from either.
-            let _ = write!(out, "{prompt}");
+            let _ = write!(out, "{}", harmless(&prompt));
             let _ = out.flush();
         }
         let mut typed = String::new();

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::args::{ColorChoice, Global};
 use super::exit::Failure;
 use super::suggested::Options;
-use crate::finding::{Finding, findings_json, show};
+use crate::finding::{Finding, findings_json, harmless, show};
 
 /// How a command prints.
 #[derive(Clone, Debug)]
@@ -34,21 +34,25 @@ impl Output {
 
     /// The result of a command.
     pub(super) fn result(&self, text: &str) {
-        // Nobody may be reading any more; that ends nothing.
-        let mut out = io::stdout().lock();
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        self.print(&harmless(text));
     }
 
     /// The result of a command for a program: one JSON object on a line.
     pub(super) fn object(&self, object: &impl Serialize) {
         // What is printed has text keys and finite numbers alone, so that it always has a JSON form.
-        self.result(&format!("{}\n", serde_json::to_string(object).unwrap_or_default()));
+        self.print(&format!("{}\n", serde_json::to_string(object).unwrap_or_default()));
+    }
+
+    fn print(&self, text: &str) {
+        // Nobody may be reading any more; that ends nothing.
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 
     /// A note for a person.
     pub(super) fn note(&self, line: &str) {
         if !self.quiet && !self.json {
-            let _ = writeln!(io::stderr().lock(), "{line}");
+            let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
         }
     }
 
@@ -70,7 +74,7 @@ impl Output {
             return self.object(&object);
         }
         self.findings(&failure.findings);
-        let _ = writeln!(io::stderr().lock(), "campaign: {}", failure.message);
+        let _ = writeln!(io::stderr().lock(), "campaign: {}", harmless(&failure.message));
     }
 
     /// Whether progress can be drawn.

@@ -7,7 +7,7 @@ mod show;
 mod suggest;
 
 pub use place::{Place, Source};
-pub use show::{findings_json, show};
+pub use show::{findings_json, harmless, show};
 pub use suggest::{did_you_mean, list, list_all};
 
 /// How bad a finding is.

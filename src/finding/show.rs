@@ -81,9 +81,10 @@ fn first_line(place: &Place) -> (&str, Range<usize>) {
     (line, within(place.span.start)..within(place.span.end))
 }
 
-/// A text that may quote a file, without the control characters that could command a terminal.
-fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+/// A text that may quote a file or the gateway, without the control characters that could command a terminal.
+#[must_use]
+pub fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
 }
 
 fn severity(severity: Severity) -> &'static str {

@@ -202,3 +202,23 @@ fn the_list_of_processes_shows_no_key_and_a_run_starts_no_other() {
     gateway.release();
     run.finish().exits(0);
 }
+
+#[test]
+fn neither_the_gateways_words_nor_a_list_can_command_a_terminal() {
+    const COMMAND: char = '\u{1b}';
+    let gateway = Gateway::answering([
+        Answer::Accept,
+        Answer::items(|operation| rejected(operation, "No \u{1b}[2Jroute\u{9b}31m")),
+        Answer::refused("bad \u{1b}]0;title\u{7} day"),
+    ]);
+    let list = format!("phone,name\n{},A\n{},B\u{1b}[2J\n{},C\n", phone(2), phone(3), phone(4));
+    let sale = campaign().with_list(&list).batches_of(1).one_at_a_time().through(&gateway).write();
+    let told = |run: Finished| {
+        let text = format!("{}{}", run.stdout, run.stderr);
+        assert!(!text.contains([COMMAND, '\u{9b}', '\u{7}']), "{text:?}");
+    };
+    told(sale.run(&["--keep-going"]).exits(5).says("route"));
+    told(sale.campaign(&["status", "sale"]).says("bad"));
+    told(sale.campaign(&["show", "sale", "--row", "3"]).exits(0).says("route"));
+    told(sale.campaign(&["preview", "sale.yaml"]).exits(0).says("Hello, B"));
+}

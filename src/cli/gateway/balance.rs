@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::Account;
-use super::show::harmless;
 use crate::cli::args::Through;
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
@@ -27,7 +26,7 @@ pub(super) async fn balance(context: &Context, through: &Through) -> Result<u8, 
         let (amount, currency) = (balance.amount, balance.currency.as_str());
         context.output.object(&Told { gateway, amount, currency, exit: exit::FINE });
     } else {
-        let line = format!("{gateway}: {} {}", balance.amount, harmless(&balance.currency));
+        let line = format!("{gateway}: {} {}", balance.amount, balance.currency);
         context.output.result(&format!("{}\n", line.trim_end()));
     }
     Ok(exit::FINE)

@@ -1,7 +1,6 @@
 //! Asking for a yes before something changes on a live account.
 
 use super::Account;
-use super::show::harmless;
 use crate::cli::args::Agreed;
 use crate::cli::confirm::typed;
 use crate::cli::context::Context;
@@ -45,7 +44,7 @@ impl Consent {
             "{verb} through {} at {}:\n{}\ntype `{verb}` to {verb} it, anything else to leave: ",
             profile.name,
             profile.base_url.host(),
-            harmless(what)
+            what
         );
         if typed(text).await?.trim() == verb {
             Ok(())

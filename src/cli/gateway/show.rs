@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use crate::domain::MsgId;
+use crate::finding::harmless;
 
 /// The columns of a table that goes to no terminal.
 const PIPED: u16 = 120;
@@ -57,11 +58,6 @@ pub(super) fn id_json(id: Option<&MsgId>) -> Value {
         Some(MsgId::Text(text)) => text.as_str().into(),
         None => Value::Null,
     }
-}
-
-/// A text of the gateway without the control characters that could command a terminal.
-pub(super) fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

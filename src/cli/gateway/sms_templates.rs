@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Account;
 use super::consent::Consent;
 use super::deleted::told_deleted;
-use super::show::{harmless, id, id_json, moment, text_table};
+use super::show::{id, id_json, moment, text_table};
 use super::text;
 use crate::cli::args::{Agreed, SmsTemplatesCommand, Through};
 use crate::cli::context::Context;
@@ -63,7 +63,7 @@ async fn create(
     } else {
         let (id, count) = (id(created.id.as_ref()), created.count.unwrap_or_default());
         let count = if count.is_empty() { count } else { format!(", count {count}") };
-        context.output.result(&format!("created the SMS template `{}`: id {id}{count}\n", harmless(&template.name)));
+        context.output.result(&format!("created the SMS template `{}`: id {id}{count}\n", template.name));
     }
     Ok(exit::FINE)
 }

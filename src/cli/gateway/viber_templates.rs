@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Account;
 use super::consent::Consent;
 use super::deleted::told_deleted;
-use super::show::{harmless, id, id_json, text_table};
+use super::show::{id, id_json, text_table};
 use super::text;
 use crate::cli::args::{Agreed, Through, ViberTemplatesCommand};
 use crate::cli::context::Context;
@@ -61,7 +61,7 @@ async fn create(
         context.output.object(&object);
     } else {
         let (id, status) = (id(created.id.as_ref()), created.status.unwrap_or_default());
-        let status = if status.is_empty() { status } else { format!(", status {}", harmless(&status)) };
+        let status = if status.is_empty() { status } else { format!(", status {}", status) };
         context.output.result(&format!("created the Viber template for `{}`: id {id}{status}\n", template.signature));
     }
     Ok(exit::FINE)

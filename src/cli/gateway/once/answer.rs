@@ -33,12 +33,7 @@ pub(super) fn lines(answer: &str) -> Vec<String> {
         .map(|(path, value)| (known(path).map_or(path.as_str(), |index| KNOWN[index].1), value.as_str()))
         .collect();
     let width = members.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    members.into_iter().map(|(name, value)| harmless(&format!("{name:width$}  {value}"))).collect()
-}
-
-/// A text of the gateway's without the control characters that could command a terminal.
-pub(super) fn harmless(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
+    members.into_iter().map(|(name, value)| format!("{name:width$}  {}", value.replace('\n', " "))).collect()
 }
 
 /// Adds the values below `path`, each under its whole path; a list is one value. What is empty or null is left out.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Asking;
-use super::answer::{harmless, lines};
+use super::answer::lines;
 use crate::cli::exit::{self, Failure};
 use crate::delivery::{OneOff, Single, StopKind};
 use crate::domain::MessageId;
@@ -115,7 +115,7 @@ impl Asking<'_> {
             text += &format!("  {line}\n");
         }
         if let Some(line) = error {
-            text += &format!("  {}\n", harmless(line));
+            text += &format!("  {}\n", line);
         }
         let rehearsal = if rehearsal { " (this was a rehearsal: no gateway was asked)" } else { "" };
         text + &format!("next{rehearsal}: {next}\n")
