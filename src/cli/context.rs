@@ -58,7 +58,9 @@ impl Context {
         let state = self.state()?;
         match std::fs::metadata(state.join(LEDGER)) {
             Ok(_) => Ok(Some(self.ledger().await?)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                SqliteLedger::deleted(&state.join(LEDGER)).map_or(Ok(None), |error| Err(error.into()))
+            }
             Err(error) => {
                 Err(Failure::storage(format!("the state folder `{}` cannot be read: {error}", state.display())))
             }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use super::witness::{Tally, Witness};
-use crate::support::{Folder, Process, Results, campaign, phone, telling};
+use crate::support::{Folder, Gateway, Process, Results, campaign, phone, telling};
 
 /// How many people the campaigns here go to, in envelopes of 1, 4 and 4.
 const PEOPLE: usize = 9;
@@ -65,6 +65,17 @@ fn replace_by_folder(state: &Path) {
 fn cut_in_half(state: &Path) {
     let bytes = fs::read(state.join("ledger.sqlite")).expect("the ledger");
     write_instead(state, &bytes[..bytes.len() / 2]);
+}
+
+#[test]
+fn a_ledger_that_was_deleted_is_missed_by_whoever_looks_and_not_taken_for_nothing_sent() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    remove_ledger(&sale.path("state"));
+    for look in [&["status"][..], &["check", "sale.yaml"], &["run", "sale.yaml", "--dry-run"], &["results", "sale"]] {
+        sale.campaign(look).exits(74).says("it was deleted").says("ledger.mark");
+    }
 }
 
 #[test]

@@ -42,6 +42,17 @@ pub struct SqliteLedger {
 }
 
 impl SqliteLedger {
+    /// That the ledger at `path` was deleted, if its mark still knows of one; opening it would begin a new one.
+    #[must_use]
+    pub fn deleted(path: &Path) -> Option<LedgerError> {
+        let place = mark::place(path);
+        (!path.exists() && place.exists()).then(|| LedgerError::NotNewest {
+            path: path.display().to_string(),
+            reason: "it was deleted",
+            mark: place.display().to_string(),
+        })
+    }
+
     /// Opens the ledger at `path`, and creates it, readable by its owner alone, where there is none.
     ///
     /// # Errors
