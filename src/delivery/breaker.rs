@@ -78,7 +78,7 @@ impl Breaker {
         if rejected == asked {
             let messages = if asked == 1 { "a first message".to_owned() } else { format!("{asked} first messages") };
             let reason = format!("the gateway queued {messages}, then refused with `REJECTED`");
-            return Some(Stop::new(StopKind::Halted, reason));
+            return Some(too_many(&reason));
         }
         self.by_rate()
     }
@@ -132,7 +132,7 @@ impl Breaker {
                 1 => format!("a first single message was rejected with `{error}`"),
                 count => format!("a first small envelope of {count} messages was rejected as a whole with `{error}`"),
             };
-            return Some(Stop::new(StopKind::Halted, reason));
+            return Some(too_many(&reason));
         }
         self.by_rate()
     }
@@ -141,17 +141,22 @@ impl Breaker {
         let (error, in_a_row) = &self.same_error;
         if *in_a_row >= self.limits.same_error_in_a_row {
             let reason = format!("{in_a_row} messages in a row were rejected with `{error}`");
-            return Some(Stop::new(StopKind::Halted, reason));
+            return Some(too_many(&reason));
         }
         if self.answers >= ENOUGH_ANSWERS
             && self.rejected > 0
             && self.rejected as f64 >= self.limits.rejected * self.answers as f64
         {
             let reason = format!("{} of {} messages were rejected", self.rejected, self.answers);
-            return Some(Stop::new(StopKind::Halted, reason));
+            return Some(too_many(&reason));
         }
         None
     }
+}
+
+/// A stop that a person can overrule.
+fn too_many(rejections: &str) -> Stop {
+    Stop::new(StopKind::Halted, format!("{rejections}; `--keep-going` sends on in spite of rejections"))
 }
 
 /// The error with which every operation was rejected, if it is one.

@@ -54,6 +54,17 @@ fn where_nothing_was_refused_there_is_nothing_to_retry() {
 }
 
 #[test]
+fn a_retry_stops_at_a_first_rejection_unless_it_is_told_to_keep_going() {
+    let refuse_all = || Answer::items(|operation| rejected(operation, "No route"));
+    let (gateway, sale) = refused_then(vec![refuse_all(), refuse_all(), refuse_all()]);
+    sale.campaign(&["retry", "sale"]).exits(5).says("`--keep-going` sends on");
+    sale.run(&["--keep-going"]).exits(3);
+    sale.campaign(&["retry", "sale", "--keep-going"]).exits(3);
+    assert_eq!(gateway.phones().len(), 9);
+    assert_eq!(states(&sale), "araaa");
+}
+
+#[test]
 fn a_retry_whose_answer_is_lost_asks_once_where_nobody_wants_to_wait() {
     let (gateway, sale) = refused_then(vec![Answer::CloseRead]);
     sale.campaign(&["retry", "sale", "--no-wait"]).exits(4).says("1 in doubt");

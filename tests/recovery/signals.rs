@@ -59,7 +59,7 @@ fn a_second_signal_ends_at_once_and_what_was_in_flight_stays_in_doubt() {
     run.signal("TERM");
     until("it says that it stops", || run.stderr().contains("stopping"));
     run.signal("TERM");
-    run.finish_within(Duration::from_secs(1)).exits(143);
+    run.finish_within(Duration::from_secs(1)).exits(143).says("interrupted twice with 1 message on the way");
     sale.campaign(&["status", "sale"]).exits(5).says("1 in doubt");
     sale.run(&[]).exits(4);
     assert_eq!(gateway.phones(), (2..32).map(phone).collect::<Vec<_>>(), "the row in doubt is not sent again");

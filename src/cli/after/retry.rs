@@ -13,6 +13,7 @@ pub(in crate::cli) async fn retry(context: &Context, args: RetryArgs) -> Result<
     let frozen = runs::frozen(&folder)?;
     let file = frozen.campaign_file;
     let gateway = Some(found.gateway.clone());
-    let run_args = RunArgs { yes: args.yes, no_wait: args.no_wait, gateway, ..RunArgs::of(file) };
-    run::again(context, run_args, found.key, args.error).await
+    let RetryArgs { yes, keep_going, no_wait, error, .. } = args;
+    let run_args = RunArgs { yes, keep_going, no_wait, gateway, ..RunArgs::of(file) };
+    run::again(context, run_args, found.key, error).await
 }

@@ -63,6 +63,9 @@ pub(in crate::cli) struct RetryArgs {
     /// Send without asking
     #[arg(short, long)]
     pub(in crate::cli) yes: bool,
+    /// Do not stop because of rejected messages
+    #[arg(long)]
+    pub(in crate::cli) keep_going: bool,
     /// Ask about rows in doubt once at the end, and do not stay to ask again
     #[arg(long)]
     pub(in crate::cli) no_wait: bool,

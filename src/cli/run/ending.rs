@@ -15,7 +15,7 @@ use crate::delivery::{Ending, StopKind};
 use crate::failpoint;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
 use crate::manifest::SANDBOX;
-use crate::report::{Summary, duration, thousands};
+use crate::report::{Summary, duration, plural, thousands};
 use crate::sandbox::Counts;
 
 impl Start<'_> {
@@ -33,7 +33,12 @@ impl Start<'_> {
             && ending.counts.get(State::Sending) > 0
         {
             // A second signal: leave at once. What is in flight shows as doubt from the next look on.
-            return Err(Failure::new(exit::SIGNAL.saturating_add(signal), "interrupted twice; run it again to go on"));
+            let rows = plural(ending.counts.get(State::Sending), "message");
+            let message = format!(
+                "interrupted twice with {rows} on the way: in doubt from now on, and not sent again by itself; the results \
+                 were not written; run it again to go on"
+            );
+            return Err(Failure::new(exit::SIGNAL.saturating_add(signal), message));
         }
         let mut code = code(kind, &ending.counts);
         let results = &self.inputs.campaign.results;
@@ -157,6 +162,12 @@ impl Start<'_> {
             notes.push(format!("ask again: {}", output.command(format!("reconcile {name}"))));
             let resolve = output.command(format!("resolve {name} --all --as DECISION"));
             notes.push(format!("or decide: {resolve}, which is sent, not-sent or send-again"));
+        }
+        let unresolved = ending.counts.get(State::Unresolved);
+        if unresolved > 0 {
+            let rows = plural(unresolved, "row");
+            let resolve = output.command(format!("resolve {} --all --as DECISION", run.name()));
+            notes.push(format!("{rows} unresolved: everything that could be asked was asked. Decide: {resolve}"));
         }
         let before = ending.counts.get(State::Skipped);
         if before > 0 && run.number > 1 {
