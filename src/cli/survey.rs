@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use roaring::RoaringTreemap;
+use secrecy::SecretString;
 
 use super::context::Context;
 use super::exit::{self, Failure};
@@ -77,6 +78,11 @@ pub(super) fn profile(context: &Context, name: &str, campaign: Option<&Path>) ->
     let profile = gateways.profile(name).cloned().map_err(Failure::findings)?;
     context.output.findings(&gateways.warnings());
     Ok(profile)
+}
+
+/// The API key of a profile.
+pub(super) fn key_of(profile: &Profile) -> Result<SecretString, Failure> {
+    profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)
 }
 
 /// The profiles that are found from a campaign's file, or from the working folder.

@@ -63,8 +63,7 @@ impl<'a> Held<'a> {
         run: Run,
         lock: Option<RunLock>,
     ) -> Result<Self, Failure> {
-        let owner = Owner(rand::random::<i64>() | 1);
-        ledger.claim(run.key, owner).await?;
+        let (owner, _) = runs::claim(ledger.as_ref(), run.key).await?;
         Ok(Self { context, ledger, run, owner, _lock: lock })
     }
 

@@ -40,10 +40,8 @@ pub(in crate::cli) async fn reconcile(context: &Context, name: &str) -> Result<u
 async fn ask(context: &Context, held: &Held<'_>, doubts: &mut Doubts) -> Result<Learnt, Failure> {
     let run = &held.run;
     let profile = profile_of(context, run)?;
-    let key = profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?;
-    if !profile.is_loopback() {
-        runs::check_host(&context.output, held.ledger.as_ref(), &profile).await?;
-    }
+    let key = survey::key_of(&profile)?;
+    runs::check_host(&context.output, held.ledger.as_ref(), &profile).await?;
     let gateway = reach(Some(&profile), None, (run.endpoint, TIMEOUT), &key)?;
     let inquest = Inquest {
         ledger: held.ledger.as_ref(),

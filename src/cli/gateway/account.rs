@@ -8,7 +8,7 @@ use crate::cli::args::Through;
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
 use crate::cli::output::Output;
-use crate::cli::runs;
+use crate::cli::{runs, survey};
 use crate::domain::Endpoint;
 use crate::gateway::{Address, Inquiry, JsonApi, Rules, Unanswered, UnansweredCause};
 use crate::ledger::Ledger;
@@ -45,10 +45,8 @@ impl Account {
         ledger: Arc<dyn Ledger>,
         timeout: Duration,
     ) -> Result<Self, Failure> {
-        let key = profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?;
-        if !profile.is_loopback() {
-            runs::check_host(output, ledger.as_ref(), profile).await?;
-        }
+        let key = survey::key_of(profile)?;
+        runs::check_host(output, ledger.as_ref(), profile).await?;
         let address = Address {
             base_url: profile.base_url.as_str().to_owned(),
             async_url: String::new(),

@@ -9,7 +9,7 @@ use crate::cli::{confirm, runs};
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::domain::{Phone, Row};
 use crate::failpoint;
-use crate::ledger::{Author, Change, Outcome, Owner, Progress, Recorded, RetryOrder, Run, RunId, State};
+use crate::ledger::{Author, Change, Outcome, Progress, Recorded, RetryOrder, Run, RunId, State};
 use crate::report::plural;
 
 /// Envelopes that are read at once.
@@ -73,8 +73,7 @@ impl Start<'_> {
             runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
             confirm::resume(self.context, &self.args, profile, (&run, &standing), number).await?;
         }
-        let owner = Owner(rand::random::<i64>() | 1);
-        self.ledger.claim(run.key, owner).await?;
+        let (owner, _) = runs::claim(self.ledger.as_ref(), run.key).await?;
         let order = RetryOrder {
             run: run.key,
             rows: rows.iter().map(|refused| (refused.row, refused.envelope)).collect(),

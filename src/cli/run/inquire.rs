@@ -50,9 +50,7 @@ impl Start<'_> {
         let doubtful = |run: &&Run| run.counts.as_ref().is_some_and(|(counts, _)| counts.get(State::InDoubt) > 0);
         let Some(profile) = &self.inputs.profile else { return Ok(None) };
         let Some(run) = runs.last().filter(doubtful) else { return Ok(None) };
-        if !profile.is_loopback() {
-            runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
-        }
+        runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
         let gateway = reach(Some(profile), None, (run.endpoint, self.inputs.campaign.delivery.timeout), &self.key)?;
         let unchanged = self.changes(&RunFolder::of(&self.state, &run.name())).await?.is_empty();
         let held = Held::of(self.context, Arc::clone(&self.ledger), run.clone()).await?;

@@ -115,7 +115,7 @@ impl<'a> Start<'a> {
         scenario: Arc<Scenario>,
     ) -> Result<Self, Failure> {
         let key = match &inputs.profile {
-            Some(profile) => profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?,
+            Some(profile) => survey::key_of(profile)?,
             None => REHEARSAL_KEY.to_owned().into(),
         };
         // A run whose results have no place is found out before it is sent, not after.

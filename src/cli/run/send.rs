@@ -31,8 +31,7 @@ impl Start<'_> {
     pub(super) async fn send(&self, selected: Selected) -> Result<u8, Failure> {
         let began = Instant::now();
         let Selected { run, folder } = selected;
-        let owner = Owner(rand::random::<i64>() | 1);
-        let doubtful = self.ledger.claim(run.key, owner).await?;
+        let (owner, doubtful) = runs::claim(self.ledger.as_ref(), run.key).await?;
         failpoint::pass("run.claimed");
         if doubtful > 0 {
             let requests = if doubtful == 1 { "1 request".to_owned() } else { format!("{doubtful} requests") };

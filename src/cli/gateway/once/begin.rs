@@ -5,9 +5,10 @@ use jiff::{Timestamp, Zoned};
 use super::Asking;
 use crate::check::Tee;
 use crate::cli::exit::{self, Failure};
+use crate::cli::runs;
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::domain::Endpoint;
-use crate::ledger::{LeftOut, NewRun, Owner, Progress, Run, RunEnd, State};
+use crate::ledger::{LeftOut, NewRun, Progress, Run, RunEnd, State};
 use crate::manifest::SANDBOX;
 
 impl Asking<'_> {
@@ -56,8 +57,7 @@ impl Asking<'_> {
             mine && run.progress == Progress::Open
         });
         for run in runs {
-            let owner = Owner(rand::random::<i64>() | 1);
-            self.ledger.claim(run.key, owner).await?;
+            let (owner, _) = runs::claim(self.ledger.as_ref(), run.key).await?;
             let run = Run { progress: Progress::Finished, ..run };
             let Standing { counts, parts, .. } = Standing::read(self.ledger.as_ref(), &run, false).await?;
             let unsent = counts.get(State::NotSent) > 0;

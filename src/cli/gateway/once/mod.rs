@@ -18,7 +18,7 @@ use crate::cli::args::OneOffArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
 use crate::cli::run::{REHEARSAL_KEY, reach, rehearsal};
-use crate::cli::survey::profile;
+use crate::cli::survey::{self, profile};
 use crate::cli::{confirm, runs, signals};
 use crate::delivery::{Event, Interrupt, Observer, Once, OneOff, RunLock, Single, send_once};
 use crate::domain::{Endpoint, Phone, Region};
@@ -36,7 +36,7 @@ pub(super) async fn once(context: &Context, one_off: OneOff, args: OneOffArgs) -
     let phone = number(&args)?;
     let profile = choose(context, args.gateway.as_deref())?;
     let key = match &profile {
-        Some(profile) => profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)?,
+        Some(profile) => survey::key_of(profile)?,
         None => REHEARSAL_KEY.to_owned().into(),
     };
     let ledger = context.ledger().await?;
@@ -83,8 +83,7 @@ impl Asking<'_> {
     async fn ask(&self) -> Result<u8, Failure> {
         self.close_interrupted().await?;
         let run = self.begin().await?;
-        let owner = Owner(rand::random::<i64>() | 1);
-        self.ledger.claim(run.key, owner).await?;
+        let (owner, _) = runs::claim(self.ledger.as_ref(), run.key).await?;
         let sandbox = if self.profile.is_some() { None } else { Some(rehearsal(&self.key, Arc::default()).await?) };
         let way = (Endpoint::Sync, TIMEOUT);
         let gateway = reach(self.profile.as_ref(), sandbox.as_ref(), way, &self.key)?;
