@@ -104,7 +104,7 @@ killed! {
 }
 
 #[test]
-#[ignore = "takes half an hour"]
+#[ignore = "takes a quarter of an hour"]
 fn ten_thousand_kills_lose_nothing_and_send_nothing_twice() {
     const ALL: u64 = 10_000;
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) as u64;
