@@ -3,12 +3,13 @@
 //! A reader that closed its end is the end of the output, never of a run.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::args::{ColorChoice, Global};
-use super::exit::Failure;
+use super::exit::{self, Failure};
 use super::suggested::Options;
 use crate::finding::{Finding, findings_json, harmless, show};
 
@@ -20,6 +21,8 @@ pub(super) struct Output {
     color: bool,
     /// What every command that is suggested needs behind it.
     pub(super) options: Options,
+    /// Why what the ledger says is not to be believed.
+    distrusted: Arc<OnceLock<String>>,
 }
 
 impl Output {
@@ -29,7 +32,7 @@ impl Output {
             ColorChoice::Never => false,
             ColorChoice::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
         };
-        Self { json: global.json, quiet: global.quiet, color, options }
+        Self { json: global.json, quiet: global.quiet, color, options, distrusted: Arc::default() }
     }
 
     /// The result of a command.
@@ -40,7 +43,28 @@ impl Output {
     /// The result of a command for a program: one JSON object on a line.
     pub(super) fn object(&self, object: &impl Serialize) {
         // What is printed has text keys and finite numbers alone, so that it always has a JSON form.
-        self.print(&format!("{}\n", serde_json::to_string(object).unwrap_or_default()));
+        let text = match self.distrusted.get() {
+            None => serde_json::to_string(object).unwrap_or_default(),
+            Some(reason) => distrusted(serde_json::to_value(object).unwrap_or_default(), reason).to_string(),
+        };
+        self.print(&format!("{text}\n"));
+    }
+
+    /// Says why what the ledger says is not to be believed; whatever the command shows all the same ends with 74.
+    pub(super) fn distrust(&self, reason: &str) {
+        if self.distrusted.set(reason.to_owned()).is_ok() && !self.json {
+            let _ = writeln!(io::stderr().lock(), "campaign: what follows may be wrong: {}", harmless(reason));
+        }
+    }
+
+    /// Why what the ledger says is not to be believed; nothing if it is.
+    pub(super) fn distrusted(&self) -> Option<&str> {
+        self.distrusted.get().map(String::as_str)
+    }
+
+    /// The exit code of a command that came to `code`.
+    pub(super) fn code(&self, code: u8) -> u8 {
+        if self.distrusted.get().is_some() { exit::STORAGE } else { code }
     }
 
     fn print(&self, text: &str) {
@@ -91,4 +115,13 @@ impl Output {
     pub(super) fn can_ask(&self) -> bool {
         !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
+}
+
+/// An object that says that it is not to be believed; one without an exit code is a part of something else.
+fn distrusted(mut object: Value, reason: &str) -> Value {
+    if object.get("exit").is_some() {
+        object["exit"] = exit::STORAGE.into();
+        object["error"] = reason.into();
+    }
+    object
 }

@@ -8,16 +8,17 @@ use serde_json::json;
 use super::args::ResultsArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
+use super::output::Output;
 use super::runs;
-use crate::delivery::{OneOff, RunFolder};
+use crate::delivery::{Frozen, OneOff, RunFolder};
 use crate::ledger::{Ledger, LeftOut, Progress, Run, State};
-use crate::manifest::Brief;
-use crate::report::{Fates, Listing, ResultsError, Sweep, write_file, write_objects, write_results};
+use crate::report::{Fates, Listing, ResultsError, Sweep, unknown_results, write_file, write_objects, write_results};
 
 pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
     let run = runs::find(context, ledger.as_deref(), &args.run).await?;
     let Some(ledger) = ledger else { return Ok(exit::FINE) };
+    runs::judge(context, ledger.as_ref(), &run).await?;
     let owned = runs::is_owned(context, &run)?;
     let source = Source { ledger: ledger.as_ref(), run: &run, owned, states: &args.state };
     // Some rows only, or the one of a lookup or a code call, are for looking at; they take no file's place.
@@ -25,7 +26,7 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
     if some || args.out.as_deref() == Some(Path::new("-")) {
         let state = context.state()?;
         return match context.output.json {
-            true => source.print_json(&state).await,
+            true => source.print_json(&context.output, &state).await,
             false => source.write(&state, None).await.map(|()| exit::FINE),
         };
     }
@@ -67,13 +68,19 @@ pub(super) struct Source<'a> {
 struct Kept {
     name: String,
     recipients: PathBuf,
-    brief: Brief,
+    frozen: Frozen,
     left_out: LeftOut,
 }
 
 impl Source<'_> {
     /// Writes the results to a file, or to standard output, as CSV.
     pub(super) async fn write(&self, state: &Path, path: Option<&Path>) -> Result<(), Failure> {
+        if let Some(path) = path.filter(|_| self.run.live)
+            && let Some(sign) = unknown_results(Some(self.ledger), path).await?
+        {
+            let message = format!("nothing was written, because the ledger knows less than what is there: {sign}");
+            return Err(Failure::storage(format!("{message}; name another file with `results {} --out FILE`", self.run.name())));
+        }
         let kept = self.kept(state).await?;
         let (listing, fates) = (self.listing(&kept), self.fates().await?);
         let written = match path {
@@ -84,7 +91,7 @@ impl Source<'_> {
     }
 
     /// Prints one object with all rows, which are never in memory together.
-    async fn print_json(&self, state: &Path) -> Result<u8, Failure> {
+    async fn print_json(&self, output: &Output, state: &Path) -> Result<u8, Failure> {
         let kept = self.kept(state).await?;
         let (listing, fates) = (self.listing(&kept), self.fates().await?);
         let mut out = BufWriter::new(stdout());
@@ -96,7 +103,10 @@ impl Source<'_> {
         };
         // Whatever came of the rows, the object is whole and tells it.
         let (code, error) = match read_by_nobody(written) {
-            Ok(()) => (exit::FINE, String::new()),
+            Ok(()) => match output.distrusted() {
+                None => (exit::FINE, String::new()),
+                Some(reason) => (exit::STORAGE, format!(",\"error\":{}", json!(reason))),
+            },
             Err(error) => (exit::STORAGE, format!(",\"error\":{}", json!(error.to_string()))),
         };
         let ended = writeln!(out, "],\"exit\":{code}{error}}}").and_then(|()| out.flush()).map_err(unwritten);
@@ -107,15 +117,16 @@ impl Source<'_> {
     async fn kept(&self, state: &Path) -> Result<Kept, Failure> {
         let name = self.run.name();
         let folder = RunFolder::of(state, &name);
-        let brief = runs::frozen(&folder)?.brief;
+        let frozen = runs::frozen(&folder)?;
         let left_out = self.ledger.left_out(self.run.key).await?;
-        Ok(Kept { name, recipients: folder.recipients(), brief, left_out })
+        Ok(Kept { name, recipients: folder.recipients(), frozen, left_out })
     }
 
     fn listing<'k>(&'k self, kept: &'k Kept) -> Listing<'k> {
         Listing {
             recipients: &kept.recipients,
-            brief: &kept.brief,
+            recipients_sha256: &kept.frozen.recipients_sha256,
+            brief: &kept.frozen.brief,
             run: &kept.name,
             kind: self.run.kind,
             ids: Some(self.run.ids),

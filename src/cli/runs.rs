@@ -59,9 +59,17 @@ fn campaign_name(name: &str) -> String {
     }
 }
 
+/// Says whether the results of a live run know more than the ledger.
+pub(super) async fn judge(context: &Context, ledger: &dyn Ledger, run: &Run) -> Result<(), Failure> {
+    match run.results.as_ref().filter(|_| run.live) {
+        Some(results) => context.judge_results(Some(ledger), Path::new(results)).await,
+        None => Ok(()),
+    }
+}
+
 /// Whether a process is sending this run now.
 pub(super) fn is_owned(context: &Context, run: &Run) -> Result<bool, Failure> {
-    let held = RunLock::is_held(&context.state()?, &run.campaign, &run.gateway);
+    let held = RunLock::is_held(&context.state()?, &run.campaign, &run.account);
     Ok(held && run.owner.is_some() && run.progress == Progress::Open)
 }
 

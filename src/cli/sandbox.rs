@@ -10,7 +10,6 @@ use serde_json::json;
 use super::args::SandboxArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
-use super::signals;
 use crate::delivery::Interrupt;
 use crate::sandbox::{ASSUMPTIONS, Assumption, Hooks, Journal, Sandbox, Scenario, Settings, load_scenario};
 
@@ -23,7 +22,7 @@ pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, 
         return Ok(exit::FINE);
     }
     let scenario = scenario(context, args.scenario.as_deref())?;
-    let mut interrupt = signals::listen().map_err(|error| Failure::new(exit::BUG, error.to_string()))?;
+    let mut interrupt = context.interrupt()?;
     let journal = args.journal.map_or(Journal::Nowhere, Journal::File);
     let hooks = if args.any_hook { Hooks::Anywhere } else { Hooks::Loopback };
     let settings = Settings { listen: args.listen, key: args.key.clone().into(), journal, scenario, hooks };

@@ -28,6 +28,7 @@ pub(super) async fn status(context: &Context, name: Option<&str>) -> Result<u8, 
 
 async fn one(context: &Context, ledger: Option<&dyn Ledger>, run: &Run) -> Result<u8, Failure> {
     let Some(ledger) = ledger else { return Ok(exit::FINE) };
+    runs::judge(context, ledger, run).await?;
     let owned = runs::is_owned(context, run)?;
     let standing = runs::standing(ledger, run, owned).await?;
     let code = runs::code(run, &standing, owned);

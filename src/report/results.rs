@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,14 +11,17 @@ use tokio::task::JoinHandle;
 use super::layout::Layout;
 use super::line::{Form, Known};
 use super::sweep::Sweep;
-use crate::audience::{Chunk, Reader, open_list};
-use crate::check::{cores, settings};
+use crate::audience::{Chunk, Header, Reader};
+use crate::check::{Tee, cores, settings};
 use crate::domain::{IdRange, OperationKind};
 use crate::failpoint;
 use crate::finding::Finding;
 use crate::ledger::{LedgerError, LeftOut, State};
 use crate::manifest::Brief;
 use crate::private::{self, Existing};
+
+/// How much of the list is read at once.
+const BUFFER: usize = 1 << 16;
 
 /// Why results could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +32,12 @@ pub enum ResultsError {
     /// The frozen recipients could not be read, or are no list with the frozen campaign's columns.
     #[error("the copy of the recipients cannot be used: {0}")]
     Recipients(String),
+    /// The frozen recipients are not those that the run began with.
+    #[error(
+        "the copy of the recipients, `{0}`, is not what the run began with, so nobody can tell whose rows are whose; put it \
+         back, or begin anew with `run FILE --accept-changes`"
+    )]
+    Changed(PathBuf),
     /// The file could not be written.
     #[error("the results `{path}` cannot be written: {error}")]
     Write {
@@ -43,6 +52,8 @@ pub enum ResultsError {
 pub struct Listing<'a> {
     /// The recipients, frozen.
     pub recipients: &'a Path,
+    /// The SHA-256 that they had when they were frozen, in hexadecimal.
+    pub recipients_sha256: &'a str,
     /// The campaign, frozen.
     pub brief: &'a Brief,
     /// The run's name; empty for a dry run.
@@ -129,8 +140,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
 /// # Errors
 /// When the ledger or the recipients cannot be read, or `out` cannot be written.
 pub async fn write_results(out: impl Write, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
-    let reader = open_list(listing.recipients, &settings(listing.brief))?;
-    write_rows((out, Layout::Csv), reader, listing, fates).await
+    write_listing((out, |_: &Header| Layout::Csv), listing, fates).await
 }
 
 /// Writes the results as JSON objects by the columns of the CSV, with commas between them.
@@ -140,15 +150,29 @@ pub async fn write_results(out: impl Write, listing: &Listing<'_>, fates: Fates<
 /// # Errors
 /// When the ledger or the recipients cannot be read, or `out` cannot be written.
 pub async fn write_objects(out: impl Write, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
-    let reader = open_list(listing.recipients, &settings(listing.brief))?;
-    let layout = Layout::json(reader.header());
-    write_rows((out, layout), reader, listing, fates).await
+    write_listing((out, Layout::json), listing, fates).await
+}
+
+/// Writes all rows, and tells at the end whether the recipients were those that were frozen.
+async fn write_listing(
+    (out, layout): (impl Write, impl FnOnce(&Header) -> Layout),
+    listing: &Listing<'_>,
+    fates: Fates<'_>,
+) -> Result<(), ResultsError> {
+    let unreadable = |error: io::Error| ResultsError::Recipients(error.to_string());
+    let file = File::open(listing.recipients).map_err(unreadable)?;
+    let mut list = Tee::new(BufReader::with_capacity(BUFFER, file), None::<File>);
+    let reader = Reader::open(&mut list, listing.recipients, &settings(listing.brief))?;
+    let layout = layout(reader.header());
+    write_rows((out, layout), reader, listing, fates).await?;
+    let (_, sha256) = list.finish().map_err(unreadable)?;
+    if sha256 == listing.recipients_sha256 { Ok(()) } else { Err(ResultsError::Changed(listing.recipients.to_owned())) }
 }
 
 /// Rows are read and their fates found here, one group after another; they are formatted on all cores.
 async fn write_rows(
     (out, layout): (impl Write, Layout),
-    mut reader: Reader<BufReader<File>>,
+    mut reader: Reader<impl Read>,
     listing: &Listing<'_>,
     mut fates: Fates<'_>,
 ) -> Result<(), ResultsError> {

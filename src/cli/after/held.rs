@@ -42,7 +42,7 @@ impl<'a> Held<'a> {
         let ledger = context.existing_ledger().await?;
         let run = runs::find_doubtful(context, ledger.as_deref(), name).await?;
         let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
-        let lock = RunLock::take(&context.state()?, &run.campaign, &run.gateway)
+        let lock = RunLock::take(&context.state()?, &run.campaign, &run.account)
             .map_err(|error| Failure::storage(format!("the run cannot be locked: {error}")))?
             .ok_or_else(|| {
                 let (campaign, gateway) = (&run.campaign, &run.gateway);

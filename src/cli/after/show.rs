@@ -29,12 +29,13 @@ pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8
     let ledger = context.existing_ledger().await?;
     let run = runs::find(context, ledger.as_deref(), &args.run).await?;
     let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
+    runs::judge(context, ledger.as_ref(), &run).await?;
     let owned = runs::is_owned(context, &run)?;
     let standing = runs::standing(ledger.as_ref(), &run, owned).await?;
     let folder = RunFolder::of(&context.state()?, &run.name());
-    let brief = runs::frozen(&folder)?.brief;
-    let whom = whom(&run, &args, &brief)?;
-    let recipients = listed(&folder.recipients(), &brief, whom)?;
+    let frozen = runs::frozen(&folder)?;
+    let whom = whom(&run, &args, &frozen.brief)?;
+    let recipients = listed(&folder, &frozen, whom)?;
     // A number that is there more than once was sent to in one of its rows.
     let sent_to = recipients.iter().find(|one| standing.states.get(one.row).is_some());
     let recipient = *sent_to.or(recipients.first()).ok_or_else(|| nobody(&run, whom))?;

@@ -172,6 +172,9 @@ pub(super) struct RunArgs {
     /// In a rehearsal, play this scenario: prices, lags and faults
     #[arg(long, value_name = "FILE")]
     pub(super) scenario: Option<PathBuf>,
+    /// Go on with this ledger although messages went out that it does not know of
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(super) new_ledger: bool,
 }
 
 impl RunArgs {
@@ -192,6 +195,7 @@ impl RunArgs {
             no_wait: false,
             offline: false,
             scenario: None,
+            new_ledger: false,
         }
     }
 }

@@ -17,6 +17,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
     let results = campaign.results.with_extension("dry-run.csv");
     let listing = Listing {
         recipients: &campaign.recipients,
+        recipients_sha256: &looked.sha256,
         brief: &campaign.brief,
         run: "",
         kind: campaign.brief.content.kind,

@@ -44,7 +44,7 @@ impl Start<'_> {
         let results = &self.inputs.campaign.results;
         let mut notes = played.map(played::lines).unwrap_or_default();
         notes.extend(self.notes(run, &ending));
-        let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs.campaign).await?;
+        let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs).await?;
         notes.extend(runs::doubts_elsewhere(self.context, &runs, Some(run.key)).into_iter().map(|(note, _)| note));
         let mut written = None;
         if kind != Some(StopKind::NotOwner) {
@@ -104,7 +104,7 @@ impl Start<'_> {
         let campaign = &self.inputs.campaign;
         let preview = self.context.output.command(format!("preview {}", file(&campaign.file)));
         // Who is in doubt is skipped too, and everybody once more is no answer to that.
-        let runs = survey::runs_of(self.ledger.as_ref(), campaign).await?;
+        let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs).await?;
         let (mut notes, mut next) = (left_out(looked), None);
         for (note, command) in runs::doubts_elsewhere(self.context, &runs, None) {
             notes.push(note);
