@@ -24,6 +24,7 @@ mod status;
 mod stop;
 mod suggested;
 mod survey;
+mod target;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

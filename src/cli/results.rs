@@ -9,10 +9,11 @@ use super::args::ResultsArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
 use super::runs;
+use super::target;
 use crate::delivery::{OneOff, RunFolder};
 use crate::ledger::{Ledger, LeftOut, Progress, Run, State};
 use crate::manifest::Brief;
-use crate::report::{Fates, Listing, ResultsError, Sweep, write_file, write_objects, write_results};
+use crate::report::{Fates, Listing, ResultsError, Sweep, Target, write_file, write_objects, write_results};
 
 pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
@@ -43,8 +44,12 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
     let Some(path) = args.out.or_else(|| run.results.clone().map(PathBuf::from)) else {
         return Err(Failure::wrong(format!("{} has no results file yet; name one with `--out FILE`", run.name())));
     };
-    source.write(&context.state()?, Some(&path)).await?;
-    let path = path.display().to_string();
+    let state = context.state()?;
+    let frozen = runs::frozen(&RunFolder::of(&state, &run.name()))?;
+    let target = target::of_run(context, &frozen, path)?;
+    target.judge().map_err(|why| target::refuse(&why))?;
+    source.write(&state, Some(&target)).await?;
+    let path = target.path().display().to_string();
     if context.output.json {
         context.output.object(&json!({ "run": run.name(), "results": path, "exit": exit::FINE }));
     } else {
@@ -73,11 +78,11 @@ struct Kept {
 
 impl Source<'_> {
     /// Writes the results to a file, or to standard output, as CSV.
-    pub(super) async fn write(&self, state: &Path, path: Option<&Path>) -> Result<(), Failure> {
+    pub(super) async fn write(&self, state: &Path, target: Option<&Target>) -> Result<(), Failure> {
         let kept = self.kept(state).await?;
         let (listing, fates) = (self.listing(&kept), self.fates().await?);
-        let written = match path {
-            Some(path) => write_file(path, &listing, fates).await,
+        let written = match target {
+            Some(target) => write_file(target, &listing, fates).await,
             None => read_by_nobody(write_results(BufWriter::new(stdout()), &listing, fates).await),
         };
         written.map_err(Failure::storage)

@@ -11,6 +11,7 @@ use crate::cli::results::Source;
 use crate::cli::runs;
 use crate::cli::suggested::file;
 use crate::cli::survey::{self, Looked};
+use crate::cli::target;
 use crate::delivery::{Ending, StopKind};
 use crate::failpoint;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
@@ -41,7 +42,7 @@ impl Start<'_> {
             return Err(Failure::new(exit::SIGNAL.saturating_add(signal), message));
         }
         let mut code = code(kind, &ending.counts);
-        let results = &self.inputs.campaign.results;
+        let results = self.inputs.campaign.results_file();
         let mut notes = played.map(played::lines).unwrap_or_default();
         notes.extend(self.notes(run, &ending));
         let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs.campaign).await?;
@@ -49,7 +50,8 @@ impl Start<'_> {
         let mut written = None;
         if kind != Some(StopKind::NotOwner) {
             let source = Source { ledger: self.ledger.as_ref(), run, owned: false, states: &[] };
-            match source.write(&self.state, Some(results)).await {
+            let target = target::of_campaign(self.context, &self.inputs.campaign, results.clone())?;
+            match source.write(&self.state, Some(&target)).await {
                 Ok(()) => {
                     tracing::info!(run = run.name(), "results written");
                     written = Some(results.display().to_string());
@@ -71,7 +73,7 @@ impl Start<'_> {
                 exit: code,
                 counts: ending.counts.clone(),
                 parts,
-                results: Some(absolute(results)),
+                results: Some(absolute(&results)),
                 lag: ending.lag,
                 at: Timestamp::now(),
             };

@@ -26,6 +26,7 @@ use super::exit::{self, Failure};
 use super::sandbox;
 use super::signals;
 use super::survey::{self, Inputs, blocking};
+use super::target;
 use crate::delivery::{Interrupt, OneOff, RunFolder, RunLock};
 use crate::ledger::{Ledger, Progress, Run, RunId};
 use crate::report::check_place;
@@ -41,7 +42,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
             "a {name} is not a campaign and is never repeated by itself; `campaign gateway --help` tells how to ask anew"
         )));
     }
-    let inputs = Arc::new(survey::load(context, &args.file, args.gateway.as_deref())?);
+    let inputs = inputs(context, &args)?;
     if !context.output.json {
         context.output.findings(&inputs.warnings);
     }
@@ -62,9 +63,18 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
 
 /// Sends rejected rows of a run again, as new messages.
 pub(super) async fn again(context: &Context, args: RunArgs, run: RunId, error: Option<String>) -> Result<u8, Failure> {
-    let inputs = Arc::new(survey::load(context, &args.file, args.gateway.as_deref())?);
+    let inputs = inputs(context, &args)?;
     let start = Start::open(context, args, inputs, Arc::default()).await?;
     start.go(start.prepare_again(run, error.as_deref())).await
+}
+
+/// The campaign that is sent, whose results have a place.
+fn inputs(context: &Context, args: &RunArgs) -> Result<Arc<Inputs>, Failure> {
+    let inputs = survey::load(context, &args.file, args.gateway.as_deref())?;
+    match target::finding(context, &inputs)? {
+        Some(finding) => Err(Failure::findings(vec![finding])),
+        None => Ok(Arc::new(inputs)),
+    }
 }
 
 /// A moment after the second signal; its number.
@@ -119,7 +129,8 @@ impl<'a> Start<'a> {
             None => REHEARSAL_KEY.to_owned().into(),
         };
         // A run whose results have no place is found out before it is sent, not after.
-        check_place(&inputs.campaign.results).map_err(Failure::storage)?;
+        let target = target::of_campaign(context, &inputs.campaign, inputs.campaign.results_file())?;
+        check_place(&target).map_err(Failure::storage)?;
         let interrupt = signals::listen().map_err(|error| Failure::new(exit::BUG, error.to_string()))?;
         let ledger = context.ledger().await?;
         let state = context.state()?;
