@@ -14,6 +14,7 @@ use crate::cli::survey::{self, Looked};
 use crate::cli::target;
 use crate::delivery::{Ending, StopKind};
 use crate::failpoint;
+use crate::gateway::Oddity;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
 use crate::manifest::SANDBOX;
 use crate::report::{Summary, duration, plural, thousands};
@@ -153,6 +154,7 @@ impl Start<'_> {
         for (error, count) in ending.errors.commonest(5) {
             notes.push(format!("rejected {} ×: {error}", thousands(count)));
         }
+        notes.extend(ending.oddities.counts().map(|(oddity, count)| odd(oddity, count)));
         let doubt = ending.counts.get(State::InDoubt);
         if doubt > 0 {
             let rows = if doubt == 1 { "1 row is".to_owned() } else { format!("{} rows are", thousands(doubt)) };
@@ -212,6 +214,16 @@ impl Start<'_> {
             _ => again,
         }
     }
+}
+
+/// What was odd about answers that count all the same, in words.
+fn odd(oddity: Oddity, count: u64) -> String {
+    let what = match oddity {
+        Oddity::NumericRequestId => "a `request_id` that is a number and no text",
+        Oddity::NegativeMsgId => "a negative `msg_id`",
+        Oddity::RepeatedMsgId => "a `msg_id` that another message has already",
+    };
+    format!("warning: {} × the gateway gave {what}; it counts, but the provider should know", thousands(count))
 }
 
 /// Who is left out and why, a line per reason.
