@@ -147,3 +147,18 @@ fn the_state_folder_may_come_from_the_environment() {
     Process::start(command).finish().exits(0);
     assert!(sale.path("elsewhere/ledger.sqlite").exists());
 }
+
+#[test]
+fn a_sandbox_that_others_can_reach_wants_a_key_of_its_own() {
+    let folder = Folder::new(false);
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:8025"] {
+        let refused = folder.campaign(&["sandbox", "--listen", address]).exits(2).says("--key KEY");
+        assert!(refused.stdout.is_empty(), "{}", refused.told());
+    }
+    let mut sandbox = Process::start(folder.command(&["sandbox", "--listen", "127.0.0.1:0", "--json"]));
+    crate::support::until("it listens", || sandbox.stdout().ends_with('\n'));
+    sandbox.signal("TERM");
+    let listening = sandbox.finish().exits(143).json();
+    assert_eq!(listening["base_url"], format!("http://{}", listening["listen"].as_str().expect("an address")));
+    assert_eq!(listening["key"], "sandbox");
+}

@@ -368,9 +368,9 @@ pub(super) struct SandboxArgs {
     /// The address to listen on; port 0 picks a free one
     #[arg(long, default_value = "127.0.0.1:8025", value_name = "ADDRESS")]
     pub(super) listen: SocketAddr,
-    /// The API key that it accepts
-    #[arg(long, default_value = "sandbox")]
-    pub(super) key: String,
+    /// The API key that it accepts [default on this machine's own addresses: sandbox]
+    #[arg(long)]
+    pub(super) key: Option<String>,
     /// Play this scenario: accounts, prices, lags and faults
     #[arg(long, value_name = "FILE")]
     pub(super) scenario: Option<PathBuf>,
