@@ -58,7 +58,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(Failure::new(exit::BUG, message))
     });
     match result {
-        Ok(code) => code,
+        Ok(code) => output.code(code),
         Err(failure) => {
             output.failure(&failure);
             failure.exit

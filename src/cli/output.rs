@@ -1,14 +1,17 @@
 //! What is printed: results on standard output, everything else on standard error.
 //!
-//! A reader that closed its end is the end of the output, never of a run.
+//! A reader that closed its end is the end of the output, never of a run. Any other reason why a result cannot be
+//! written is a failure of the command that printed it.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use serde_json::json;
 
 use super::args::{ColorChoice, Global};
-use super::exit::Failure;
+use super::exit::{self, Failure};
 use super::suggested::Options;
 use crate::finding::{Finding, findings_json, harmless, show};
 
@@ -20,6 +23,26 @@ pub(super) struct Output {
     color: bool,
     /// What every command that is suggested needs behind it.
     pub(super) options: Options,
+    /// Whether a result could not be written.
+    unwritten: Arc<AtomicBool>,
+}
+
+/// The code of a command that would end with this one, and whose result could not be written.
+///
+/// A code that tells of something else stays: of a run it says what became of the messages.
+pub(super) fn code_unwritten(code: u8) -> u8 {
+    if code == exit::FINE { exit::STORAGE } else { code }
+}
+
+/// Whether the result was not written and somebody would have read it, which is told.
+pub(super) fn is_unwritten(written: io::Result<()>) -> bool {
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let _ = writeln!(io::stderr().lock(), "campaign: the result cannot be written to standard output: {error}");
+            true
+        }
+        _ => false,
+    }
 }
 
 impl Output {
@@ -29,7 +52,7 @@ impl Output {
             ColorChoice::Never => false,
             ColorChoice::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
         };
-        Self { json: global.json, quiet: global.quiet, color, options }
+        Self { json: global.json, quiet: global.quiet, color, options, unwritten: Arc::default() }
     }
 
     /// The result of a command.
@@ -44,9 +67,22 @@ impl Output {
     }
 
     fn print(&self, text: &str) {
-        // Nobody may be reading any more; that ends nothing.
+        if self.unwritten.load(Ordering::Relaxed) {
+            return;
+        }
         let mut out = io::stdout().lock();
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        self.unwritten.fetch_or(is_unwritten(written), Ordering::Relaxed);
+    }
+
+    /// The code of a command that would end with this one.
+    pub(super) fn code(&self, code: u8) -> u8 {
+        if self.unwritten.load(Ordering::Relaxed) { code_unwritten(code) } else { code }
+    }
+
+    /// A text of ours, printed as it is.
+    pub(super) fn verbatim(&self, text: &str) {
+        self.print(text);
     }
 
     /// A note for a person.

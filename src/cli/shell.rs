@@ -8,12 +8,12 @@ use tracing_subscriber::filter::LevelFilter;
 use super::args::{Arguments, Global};
 use super::context::Context;
 use super::exit;
+use super::output::is_unwritten;
 
 /// Says why the command line cannot be understood, or prints the help that was asked for.
 pub(super) fn refuse(error: &clap::Error, json: bool) -> u8 {
     if !error.use_stderr() {
-        let _ = error.print();
-        return exit::FINE;
+        return if is_unwritten(error.print()) { exit::STORAGE } else { exit::FINE };
     }
     if json {
         let message = error.render().to_string();
@@ -51,7 +51,7 @@ pub(super) fn start_log(global: &Global) {
 
 /// Prints the JSON Schema of campaign files.
 pub(super) fn schema(context: &Context) -> u8 {
-    context.output.result(&format!("{:#}\n", crate::manifest::schema()));
+    context.output.verbatim(&format!("{:#}\n", crate::manifest::schema()));
     exit::FINE
 }
 
@@ -59,6 +59,6 @@ pub(super) fn schema(context: &Context) -> u8 {
 pub(super) fn completions(context: &Context, shell: clap_complete::Shell) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "campaign", &mut script);
-    context.output.result(&String::from_utf8_lossy(&script));
+    context.output.verbatim(&String::from_utf8_lossy(&script));
     exit::FINE
 }
