@@ -15,7 +15,7 @@ use super::survey::{self, Inputs, Looked};
 use super::target;
 use crate::check::online::Cost;
 use crate::check::{Survey, invalid_rows};
-use crate::finding::{Finding, findings_json};
+use crate::finding::{Finding, findings_json, one_line};
 use crate::ledger::StateCounts;
 use crate::manifest::KeySource;
 use crate::report::{counts_json, counts_line, plural};
@@ -41,13 +41,13 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                 let (list, how) = (plural(survey.recipients, "row"), counts_line(&survey.counts()));
                 text += &format!("{name}: {verdict} · {list}: {how} · {}\n", plural(survey.parts, "part"));
                 if let Some(Told { money, figures }) = online {
-                    text += &money.map(|money| format!("  {money}\n")).unwrap_or_default();
+                    text += &money.map(|money| format!("  {}\n", one_line(&money))).unwrap_or_default();
                     told.push(figures);
                 }
                 findings.extend(found);
             }
             Err(failure) if failure.exit == exit::WRONG => {
-                text += &format!("{name}: {}\n", failure.message.replace("; nothing was sent", ""));
+                text += &format!("{name}: {}\n", one_line(&failure.message.replace("; nothing was sent", "")));
                 let alone = failure.findings.is_empty();
                 findings.extend(failure.findings);
                 if alone {

@@ -18,6 +18,7 @@ mod results;
 mod run;
 mod runs;
 mod sandbox;
+mod screen;
 mod shell;
 mod signals;
 mod status;

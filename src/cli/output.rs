@@ -13,7 +13,7 @@ use serde_json::json;
 use super::args::{ColorChoice, Global};
 use super::exit::{self, Failure};
 use super::suggested::Options;
-use crate::finding::{Finding, findings_json, harmless, show};
+use crate::finding::{Finding, findings_json, harmless, harmless_json, one_line, show};
 
 /// How a command prints.
 #[derive(Clone, Debug)]
@@ -63,7 +63,8 @@ impl Output {
     /// The result of a command for a program: one JSON object on a line.
     pub(super) fn object(&self, object: &impl Serialize) {
         // What is printed has text keys and finite numbers alone, so that it always has a JSON form.
-        self.print(&format!("{}\n", serde_json::to_string(object).unwrap_or_default()));
+        let json = serde_json::to_string(object).unwrap_or_default();
+        self.print(&format!("{}\n", harmless_json(&json)));
     }
 
     fn print(&self, text: &str) {
@@ -88,7 +89,7 @@ impl Output {
     /// A note for a person.
     pub(super) fn note(&self, line: &str) {
         if !self.quiet && !self.json {
-            let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
+            let _ = writeln!(io::stderr().lock(), "{}", one_line(line));
         }
     }
 
@@ -110,7 +111,7 @@ impl Output {
             return self.object(&object);
         }
         self.findings(&failure.findings);
-        let _ = writeln!(io::stderr().lock(), "campaign: {}", harmless(&failure.message));
+        let _ = writeln!(io::stderr().lock(), "campaign: {}", one_line(&failure.message));
     }
 
     /// Whether progress can be drawn.

@@ -1,6 +1,6 @@
 //! `campaign results`: the results of a run, at any time: as CSV, or printed as JSON.
 
-use std::io::{BufWriter, ErrorKind, Write as _, stdout};
+use std::io::{BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -9,6 +9,7 @@ use super::args::ResultsArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
 use super::runs;
+use super::screen::{Form, Screen};
 use super::target;
 use crate::delivery::{OneOff, RunFolder};
 use crate::ledger::{Ledger, LeftOut, Progress, Run, State};
@@ -83,7 +84,7 @@ impl Source<'_> {
         let (listing, fates) = (self.listing(&kept), self.fates().await?);
         let written = match target {
             Some(target) => write_file(target, &listing, fates).await,
-            None => read_by_nobody(write_results(BufWriter::new(stdout()), &listing, fates).await),
+            None => read_by_nobody(write_results(BufWriter::new(Screen::of(Form::Csv)), &listing, fates).await),
         };
         written.map_err(Failure::storage)
     }
@@ -92,7 +93,7 @@ impl Source<'_> {
     async fn print_json(&self, state: &Path) -> Result<u8, Failure> {
         let kept = self.kept(state).await?;
         let (listing, fates) = (self.listing(&kept), self.fates().await?);
-        let mut out = BufWriter::new(stdout());
+        let mut out = BufWriter::new(Screen::of(Form::Json));
         let unwritten = |error| ResultsError::Write { path: PathBuf::from("the output"), error };
         let begun = write!(out, "{{\"run\":{},\"rows\":[", json!(kept.name)).map_err(unwritten);
         let written = match begun {

@@ -17,8 +17,6 @@ use super::mistake::Mistake;
 use super::plan::{Fault, Oracle, Plan};
 use super::platform::Platform;
 use crate::delivery::engine::send;
-use crate::delivery::errors::Errors;
-use crate::delivery::oddities::Oddities;
 use crate::delivery::{Conditions, Ending, Event, Feed, Interrupt, Limits, Observer, Standing};
 use crate::domain::{Endpoint, IdRange, MessageId, Phone, Row};
 use crate::gateway::Encoded;
@@ -245,8 +243,8 @@ impl World {
             stopped: None,
             counts: standing.counts,
             parts: 0,
-            errors: Errors::default(),
-            oddities: Oddities::default(),
+            errors: <_>::default(),
+            oddities: <_>::default(),
             lag: None,
         };
         let _ = desk.end(RunId(1), owner, end(ending, run.progress)).await;
