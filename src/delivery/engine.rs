@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::breaker::Breaker;
 use super::conditions::{Conditions, Ending};
@@ -193,10 +194,12 @@ impl Conductor {
             self.counts.shift(State::Planned, State::Sending, envelope.operations().len() as u64);
             let mut recalls = route.recalls.clone();
             recalls.mark_unchanged();
-            self.flying.spawn(async move {
+            let span = tracing::info_span!("envelope", number = tracing::field::Empty);
+            let flight = async move {
                 let sent = route.send(&envelope, recalls).await;
                 Landed { envelope, piece, sent }
-            });
+            };
+            self.flying.spawn(flight.instrument(span));
         }
     }
 

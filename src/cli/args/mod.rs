@@ -39,7 +39,8 @@ pub(super) struct Global {
     /// Show no progress and no notes
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(super) quiet: bool,
-    /// Log what happens to standard error; twice for more
+    /// Log to standard error: the steps and each request; -vv also turns, intents and outcomes; -vvv also sizes. RUST_LOG
+    /// such as `campaign=debug` sets the same
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(super) verbose: u8,
     /// Whether to colour what is shown
