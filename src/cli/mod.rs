@@ -18,12 +18,14 @@ mod results;
 mod run;
 mod runs;
 mod sandbox;
+mod screen;
 mod shell;
 mod signals;
 mod status;
 mod stop;
 mod suggested;
 mod survey;
+mod target;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,6 +1,6 @@
 //! `campaign results`: the results of a run, at any time: as CSV, or printed as JSON.
 
-use std::io::{BufWriter, ErrorKind, Write as _, stdout};
+use std::io::{BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -10,9 +10,13 @@ use super::context::Context;
 use super::exit::{self, Failure};
 use super::output::Output;
 use super::runs;
+use super::screen::{Form, Screen};
+use super::target;
 use crate::delivery::{Frozen, OneOff, RunFolder};
 use crate::ledger::{Ledger, LeftOut, Progress, Run, State};
-use crate::report::{Fates, Listing, ResultsError, Sweep, unknown_results, write_file, write_objects, write_results};
+use crate::report::{
+    Fates, Listing, ResultsError, Sweep, Target, unknown_results, write_file, write_objects, write_results,
+};
 
 pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
@@ -44,8 +48,12 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
     let Some(path) = args.out.or_else(|| run.results.clone().map(PathBuf::from)) else {
         return Err(Failure::wrong(format!("{} has no results file yet; name one with `--out FILE`", run.name())));
     };
-    source.write(&context.state()?, Some(&path)).await?;
-    let path = path.display().to_string();
+    let state = context.state()?;
+    let frozen = runs::frozen(&RunFolder::of(&state, &run.name()))?;
+    let target = target::of_run(context, &frozen, path)?;
+    target.judge().map_err(|why| target::refuse(&why))?;
+    source.write(&state, Some(&target)).await?;
+    let path = target.path().display().to_string();
     if context.output.json {
         context.output.object(&json!({ "run": run.name(), "results": path, "exit": exit::FINE }));
     } else {
@@ -74,18 +82,21 @@ struct Kept {
 
 impl Source<'_> {
     /// Writes the results to a file, or to standard output, as CSV.
-    pub(super) async fn write(&self, state: &Path, path: Option<&Path>) -> Result<(), Failure> {
-        if let Some(path) = path.filter(|_| self.run.live)
-            && let Some(sign) = unknown_results(Some(self.ledger), path).await?
+    pub(super) async fn write(&self, state: &Path, target: Option<&Target>) -> Result<(), Failure> {
+        if let Some(target) = target.filter(|_| self.run.live)
+            && let Some(sign) = unknown_results(Some(self.ledger), target.path()).await?
         {
             let message = format!("nothing was written, because the ledger knows less than what is there: {sign}");
-            return Err(Failure::storage(format!("{message}; name another file with `results {} --out FILE`", self.run.name())));
+            return Err(Failure::storage(format!(
+                "{message}; name another file with `results {} --out FILE`",
+                self.run.name()
+            )));
         }
         let kept = self.kept(state).await?;
         let (listing, fates) = (self.listing(&kept), self.fates().await?);
-        let written = match path {
-            Some(path) => write_file(path, &listing, fates).await,
-            None => read_by_nobody(write_results(BufWriter::new(stdout()), &listing, fates).await),
+        let written = match target {
+            Some(target) => write_file(target, &listing, fates).await,
+            None => read_by_nobody(write_results(BufWriter::new(Screen::of(Form::Csv)), &listing, fates).await),
         };
         written.map_err(Failure::storage)
     }
@@ -94,7 +105,7 @@ impl Source<'_> {
     async fn print_json(&self, output: &Output, state: &Path) -> Result<u8, Failure> {
         let kept = self.kept(state).await?;
         let (listing, fates) = (self.listing(&kept), self.fates().await?);
-        let mut out = BufWriter::new(stdout());
+        let mut out = BufWriter::new(Screen::of(Form::Json));
         let unwritten = |error| ResultsError::Write { path: PathBuf::from("the output"), error };
         let begun = write!(out, "{{\"run\":{},\"rows\":[", json!(kept.name)).map_err(unwritten);
         let written = match begun {

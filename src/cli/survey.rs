@@ -202,7 +202,7 @@ pub(super) async fn look(context: &Context, inputs: Arc<Inputs>) -> Result<Looke
     let edition = blocking(move || Ok(opened.open()?.edition)).await?;
     let ledger = context.existing_ledger().await?;
     if inputs.profile.is_some() {
-        context.judge_results(ledger.as_deref(), &inputs.campaign.results).await?;
+        context.judge_results(ledger.as_deref(), &inputs.campaign.results_file()).await?;
     }
     let already = match ledger {
         Some(ledger) => already_sent(ledger.as_ref(), &inputs, &edition).await?.0,

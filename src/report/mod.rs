@@ -12,6 +12,7 @@ mod signs;
 mod speed;
 mod summary;
 mod sweep;
+mod target;
 
 pub use preview::{preview, preview_json};
 pub use progress::Progress;
@@ -19,3 +20,4 @@ pub use results::{Fates, Listing, ResultsError, check_place, write_file, write_o
 pub use signs::{Sign, unknown_copies, unknown_results};
 pub use summary::{Summary, counts_json, counts_line, duration, plural, thousands};
 pub use sweep::{Fate, Judged, Sweep};
+pub use target::{Kept, Target};

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use super::layout::Layout;
 use super::line::{Form, Known};
 use super::sweep::Sweep;
+use super::target::Target;
 use crate::audience::{Chunk, Header, Reader};
 use crate::check::{Tee, cores, settings};
 use crate::domain::{IdRange, OperationKind};
@@ -38,6 +39,9 @@ pub enum ResultsError {
          back, or begin anew with `run FILE --accept-changes`"
     )]
     Changed(PathBuf),
+    /// What stands at the place of the results is not theirs to replace.
+    #[error("the results cannot be written: {0}")]
+    InTheWay(String),
     /// The file could not be written.
     #[error("the results `{path}` cannot be written: {error}")]
     Write {
@@ -85,13 +89,14 @@ pub enum Fates<'a> {
     None,
 }
 
-/// Writes the results to a temporary file beside `path`, then puts it in place whole, readable by its owner alone.
+/// Writes the results to a temporary file beside their place, then puts it there whole, readable by its owner alone.
 ///
 /// # Errors
-/// When the ledger or the recipients cannot be read, or the file cannot be written.
-pub async fn write_file(path: &Path, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
-    let failed = |error| ResultsError::Write { path: path.to_owned(), error };
-    let (temporary, file) = create_beside(path).map_err(failed)?;
+/// When the ledger or the recipients cannot be read, or the file cannot be written, or what stands there is no results.
+pub async fn write_file(target: &Target, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
+    let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
+    let path = target.judge().map_err(ResultsError::InTheWay)?;
+    let (temporary, file) = create_beside(&path).map_err(failed)?;
     let written = async {
         let mut out = BufWriter::with_capacity(1 << 16, file);
         write_results(&mut out, listing, fates).await.map_err(|error| match error {
@@ -101,7 +106,7 @@ pub async fn write_file(path: &Path, listing: &Listing<'_>, fates: Fates<'_>) ->
         let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
         file.sync_all().map_err(failed)?;
         failpoint::pass("results.written");
-        fs::rename(&temporary, path).map_err(failed)?;
+        fs::rename(&temporary, &path).map_err(failed)?;
         failpoint::pass("results.renamed");
         Ok(())
     }
@@ -113,16 +118,14 @@ pub async fn write_file(path: &Path, listing: &Listing<'_>, fates: Fates<'_>) ->
     written
 }
 
-/// Makes sure that results can be written to `path`, without writing any.
+/// Makes sure that results can be written to their place, without writing any.
 ///
 /// # Errors
-/// When the folder or a file in it cannot be created.
-pub fn check_place(path: &Path) -> Result<(), ResultsError> {
-    let tried = match path.is_dir() {
-        true => Err(io::ErrorKind::IsADirectory.into()),
-        false => create_beside(path).and_then(|(temporary, _)| fs::remove_file(temporary)),
-    };
-    tried.map_err(|error| ResultsError::Write { path: path.to_owned(), error })
+/// When the folder or a file in it cannot be created, or what stands there is no results.
+pub fn check_place(target: &Target) -> Result<(), ResultsError> {
+    let path = target.judge().map_err(ResultsError::InTheWay)?;
+    let tried = create_beside(&path).and_then(|(temporary, _)| fs::remove_file(temporary));
+    tried.map_err(|error| ResultsError::Write { path: target.path().to_owned(), error })
 }
 
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use roaring::RoaringTreemap;
 
+use super::target::dialect;
 use crate::delivery::RunFolder;
 use crate::domain::IdRange;
 use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run};
@@ -139,9 +140,7 @@ async fn take_given(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap
 /// The identifiers that stand in results, as we or a spreadsheet wrote them; none where something else stands.
 fn identifiers(path: &Path) -> io::Result<RoaringTreemap> {
     let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
-    let begins = file.fill_buf()?;
-    let begins = begins.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begins);
-    let Some(delimiter) = delimiter(begins) else { return Ok(RoaringTreemap::new()) };
+    let Some(delimiter) = dialect(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
     let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());
     while results.read_byte_record(&mut record)? {
@@ -151,18 +150,9 @@ fn identifiers(path: &Path) -> io::Result<RoaringTreemap> {
     Ok(found)
 }
 
-/// What stands between the cells of results; nothing where there are no results.
-fn delimiter(begins: &[u8]) -> Option<u8> {
-    let plain: Vec<u8> = begins.iter().take(64).copied().filter(|byte| *byte != b'"').collect();
-    let header = |delimiter: &u8| {
-        let columns = ["row", "id", "to", "state", "operation"].map(str::as_bytes);
-        plain.starts_with(&columns.join(delimiter))
-    };
-    [b',', b';', b'\t'].into_iter().find(header)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::layout::COLUMNS;
     use super::*;
 
     #[test]
@@ -173,9 +163,13 @@ mod tests {
             fs::write(&path, text).unwrap();
             identifiers(&path).unwrap().into_iter().collect::<Vec<u64>>()
         };
-        assert_eq!(read("row,id,to,state,operation,msg_id\n2,17,380501234567,accepted,sms,5\n3,,1,skipped,,\n"), [17]);
-        assert_eq!(read("\u{feff}\"row\";\"id\";\"to\";\"state\";\"operation\"\r\n2;\"18\";1;accepted\r\n"), [18]);
-        assert_eq!(read("row;id;to;state;operation\n2;1,78378E+14;1;accepted;sms\n3;19;2;accepted;sms\n"), [19]);
+        let header = COLUMNS.join(",");
+        let rows = "2,17,380501234567,accepted,sms,5\n3,,1,skipped,,\n";
+        assert_eq!(read(&format!("{header},name\n{rows}")), [17]);
+        let quoted = format!("\u{feff}\"{}\"\r\n", COLUMNS.join("\";\""));
+        assert_eq!(read(&format!("{quoted}2;\"18\";1;accepted\r\n")), [18]);
+        let spoilt = "2;1,78378E+14;1;accepted;sms\n3;19;2;accepted;sms\n";
+        assert_eq!(read(&format!("{}\n{spoilt}", COLUMNS.join(";"))), [19]);
         assert!(read("id,phone\n17,380501234567\n").is_empty() && read("").is_empty());
         assert!(identifiers(&folder.path().join("none.csv")).is_err());
     }

@@ -10,6 +10,7 @@ use crate::cli::exit::{self, Failure};
 use crate::cli::runs;
 use crate::delivery::{RunFolder, Standing};
 use crate::domain::{Phone, Row};
+use crate::finding::one_line;
 use crate::ledger::{Change, EnvelopeRecord, Ledger, Outcome, Question, RowEvents, Run, State};
 use crate::manifest::Brief;
 use crate::report::plural;
@@ -209,10 +210,10 @@ impl Told<'_> {
         let to = phone.map(|phone| format!(" to {phone}")).unwrap_or_default();
         let mut text = format!("{name} · row {row}{to} · {}\n", state.name().replace('_', " "));
         if let Some(reason) = left_out {
-            text += &format!("  never sent: {reason}\n");
+            text += &format!("  never sent: {}\n", one_line(reason));
         }
         for happening in history {
-            text += &format!("  {:.3}  {}\n", happening.at, happening.text);
+            text += &format!("  {:.3}  {}\n", happening.at, one_line(&happening.text));
         }
         text += &format!("next: {}\n", self.next(context));
         context.output.result(&text);

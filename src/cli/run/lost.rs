@@ -14,7 +14,7 @@ impl Start<'_> {
         }
         let ledger = Some(self.ledger.as_ref());
         let mut signs = unknown_copies(ledger, &self.state).await?;
-        signs.extend(unknown_results(ledger, &self.inputs.campaign.results).await?);
+        signs.extend(unknown_results(ledger, &self.inputs.campaign.results_file()).await?);
         if !self.args.new_ledger {
             return if signs.is_empty() { Ok(()) } else { Err(self.unknown_to_ledger(&signs)) };
         }

@@ -26,6 +26,7 @@ use super::context::Context;
 use super::exit::{self, Failure};
 use super::sandbox;
 use super::survey::{self, Inputs, blocking};
+use super::target;
 use crate::delivery::{Interrupt, OneOff, RunFolder, RunLock};
 use crate::ledger::{Ledger, Progress, Run, RunId};
 use crate::manifest::Brief;
@@ -42,7 +43,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
             "a {name} is not a campaign and is never repeated by itself; `campaign gateway --help` tells how to ask anew"
         )));
     }
-    let inputs = Arc::new(survey::load(context, &args.file, args.gateway.as_deref())?);
+    let inputs = inputs(context, &args)?;
     if !context.output.json {
         context.output.findings(&inputs.warnings);
     }
@@ -63,9 +64,18 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
 
 /// Sends rejected rows of a run again, as new messages.
 pub(super) async fn again(context: &Context, args: RunArgs, run: RunId, error: Option<String>) -> Result<u8, Failure> {
-    let inputs = Arc::new(survey::load(context, &args.file, args.gateway.as_deref())?);
+    let inputs = inputs(context, &args)?;
     let start = Start::open(context, args, inputs, Arc::default()).await?;
     start.go(start.prepare_again(run, error.as_deref())).await
+}
+
+/// The campaign that is sent, whose results have a place.
+fn inputs(context: &Context, args: &RunArgs) -> Result<Arc<Inputs>, Failure> {
+    let inputs = survey::load(context, &args.file, args.gateway.as_deref())?;
+    match target::finding(context, &inputs)? {
+        Some(finding) => Err(Failure::findings(vec![finding])),
+        None => Ok(Arc::new(inputs)),
+    }
 }
 
 /// A moment after the second signal; its number.
@@ -141,7 +151,8 @@ impl<'a> Start<'a> {
             None => REHEARSAL_KEY.to_owned().into(),
         };
         // A run whose results have no place is found out before it is sent, not after.
-        check_place(&inputs.campaign.results).map_err(Failure::storage)?;
+        let target = target::of_campaign(context, &inputs.campaign, inputs.campaign.results_file())?;
+        check_place(&target).map_err(Failure::storage)?;
         let interrupt = context.interrupt()?;
         let state = context.state()?;
         let ledger = if args.new_ledger { accepted(context).await? } else { context.ledger().await? };

@@ -190,7 +190,6 @@ fn keys_and_values_that_do_not_fit_are_told_where_they_stand() {
         (format!("name: Autumn Sale\n{list}{rest}"), ("campaign-name", 1, 7)),
         (format!("timezone: Europe/Kiyv\n{list}{rest}"), ("unknown-timezone", 1, 11)),
         (format!("endpoint: asynch\n{list}{rest}"), ("unknown-value", 1, 11)),
-        (format!("results: a.csv\n{list}{rest}"), ("results-overwrite", 1, 10)),
         (format!("receipts: auto\n{list}{rest}"), ("not-supported", 1, 1)),
         (format!("schedule: {{ at: x }}\n{list}{rest}"), ("not-supported", 1, 1)),
         (format!("delivery: {{ window: x }}\n{list}{rest}"), ("not-supported", 1, 13)),

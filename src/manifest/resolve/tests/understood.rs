@@ -40,14 +40,15 @@ fn what_is_not_written_has_its_default() {
     let campaign = house.campaign(&with_message("Hello"));
     assert_eq!(campaign.brief.name, "autumn-sale");
     assert!(campaign.is_rehearsal());
-    assert_eq!(campaign.results, house.folder().join("results/autumn-sale.sandbox.csv"));
+    assert_eq!(campaign.results_file(), house.folder().join("results/autumn-sale.sandbox.csv"));
+    assert_eq!(campaign.dry_results_file(), house.folder().join("results/autumn-sale.sandbox.dry-run.csv"));
     let delivery = campaign.delivery;
     assert_eq!((delivery.rate, delivery.batch.get(), delivery.in_flight.get()), (Rate::PerSecond(10.0), 50, 2));
     assert_eq!((delivery.timeout, delivery.on_in_doubt), (Duration::from_secs(30), OnInDoubt::Hold));
     assert_eq!(campaign.brief.max_invalid.to_string(), "10%");
     assert_eq!(delivery.stop_after.rejected.to_string(), "20%");
     let real = campaign.sent_through("production");
-    assert_eq!(real.results, house.folder().join("results/autumn-sale.csv"));
+    assert_eq!(real.results_file(), house.folder().join("results/autumn-sale.csv"));
 }
 
 #[test]
