@@ -32,6 +32,7 @@ mod intake;
 mod journal;
 mod kind;
 mod life;
+mod limit;
 mod live;
 mod lookup;
 mod messages;

@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -14,12 +15,13 @@ use super::counts::{Counts, Funds};
 use super::envelope::{Envelope, Rejection};
 use super::events::Events;
 use super::journal::{ChargeLine, EnvelopeLine, FaultLine, Line, Lines, OperationLine, Reason};
+use super::limit::Limit;
 use super::messages::{Messages, msg_id};
 use super::moment::Moment;
 use super::money::Money;
 use super::operation::{Item, Operation};
 use super::plan::Plans;
-use super::reaction::{Reaction, Wire};
+use super::reaction::{Page, Reaction, Wire};
 use super::refusal::Refusal;
 use super::scenario::Scenario;
 use super::spoil;
@@ -39,6 +41,8 @@ pub(super) struct Arrival {
 pub(super) struct Platform {
     pub(super) scenario: Arc<Scenario>,
     pub(super) accounts: Vec<Account>,
+    /// What each account may still send; of none if that is any amount.
+    limits: Vec<Limit>,
     pub(super) plans: Plans,
     pub(super) messages: Messages,
     pub(super) events: Events,
@@ -106,9 +110,11 @@ impl Platform {
             funds.balance += account.balance();
         }
         funds.currency = scenario.accounts.first().map(|account| account.currency.clone()).unwrap_or_default();
+        let limits = scenario.limit.map_or_else(Vec::new, |limit| accounts.iter().map(|_| Limit::new(limit)).collect());
         Self {
             scenario,
             accounts,
+            limits,
             plans: Plans::default(),
             messages: Messages::default(),
             events: Events::default(),
@@ -137,6 +143,7 @@ impl Platform {
                 lines.push(&Line::Envelope(EnvelopeLine { operations, error: Some(error), ..line }));
                 Reaction { answer: Answer::refused(error), wire: Wire::default() }
             }
+            Ok(envelope) if let Err(wait) = self.admit(&envelope) => self.turn_away(&envelope, wait, line, lines),
             Ok(envelope) => {
                 let origin = self.origin(&envelope, arrival.endpoint);
                 self.play(envelope, origin, line, lines)
@@ -152,6 +159,23 @@ impl Platform {
     /// What was taken and refused so far, and what became of it.
     pub(super) fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// Takes an envelope from what its account may send.
+    fn admit(&mut self, envelope: &Envelope) -> Result<(), Duration> {
+        let limit = self.limits.get_mut(envelope.account as usize);
+        limit.map_or(Ok(()), |limit| limit.take(envelope.items.len(), self.now.timestamp()))
+    }
+
+    /// Answers an envelope that is above the limit of its account; nothing of it is executed.
+    fn turn_away(&mut self, envelope: &Envelope, wait: Duration, line: EnvelopeLine, lines: &mut Lines) -> Reaction {
+        const ERROR: &str = "Too many operations";
+        self.counts.refused_envelopes += 1;
+        lines.push(&Line::Envelope(EnvelopeLine { operations: envelope.items.len(), error: Some(ERROR), ..line }));
+        // The header has whole seconds, of real time.
+        let seconds = (wait / self.scenario.speed.max(1)).as_secs_f64().ceil().max(1.0);
+        let page = Page { status: 429, retry_after: Some(Duration::from_secs_f64(seconds)) };
+        Reaction { answer: Answer::refused(ERROR), wire: Wire { page: Some(page), ..Wire::default() } }
     }
 
     /// Numbers an envelope.

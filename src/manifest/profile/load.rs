@@ -89,7 +89,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         async_url,
         batch_limit: section.parsed("batch_limit")?,
         recipients_limit: section.section("limits").parsed("recipients"),
-        trust_status: section.items("trust_status").into_iter().filter_map(|text| text.parse().ok()).collect(),
+        trust_status: section.parsed_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
         prices: prices(section.section("prices")),
         sender_verified: texts("sender_verified"),
@@ -188,7 +188,7 @@ mod tests {
   api_key: { env: CAMPAIGN_API_KEY }
   rate: 100/s
   limits: { recipients: 50000 }
-  trust_status: [429, 503]
+  trust_status: [429, 0x1F7]
   proxy: http://proxy.example:3128
 local:
   base_url: http://127.0.0.1:8025

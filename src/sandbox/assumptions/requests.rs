@@ -41,6 +41,13 @@ pub(super) const ROWS: &[Assumption] = &[
         "no figure is shown",
     ),
     row(
+        "operations-rate",
+        "how many operations an account may send in a time",
+        "any number; where there is a limit, an envelope above it is not executed and gets HTTP 429 with `Retry-After`",
+        "no figure is shown",
+    )
+    .changed_by("limits"),
+    row(
         "no-endpoint",
         "a path that is no endpoint",
         "HTTP 404 and a JSON error",

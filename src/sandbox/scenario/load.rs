@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::keys::{ACCOUNT, SCENARIO};
-use super::{Account, Blindness, Prices, Scenario, SenderStatus, Webhooks, behaviour, fault};
+use super::{Account, Blindness, Limit, Prices, Scenario, SenderStatus, Webhooks, behaviour, fault};
 use crate::domain::Channel;
 use crate::finding::{Finding, did_you_mean};
+use crate::manifest::Rate;
 use crate::manifest::document::{self, FileKind, Loaded, Node, Report, Seconds, Section};
 use crate::sandbox::money::Money;
 use crate::sandbox::posting::is_loopback;
@@ -34,6 +35,7 @@ fn scenario(tree: &Node, report: &mut Report) -> Scenario {
         seed: root.parsed("seed").unwrap_or(usual.seed),
         speed: root.parsed("speed").unwrap_or(usual.speed),
         accounts: accounts(root, report),
+        limit: limit(root.section("limits")),
         prices: prices(root.section("prices"), report),
         charge_undelivered: root.parsed("charge_undelivered").unwrap_or(usual.charge_undelivered),
         exceptions: behaviour::exceptions(items(root, "exceptions"), &behaviours, report),
@@ -132,6 +134,12 @@ fn senders(section: Section<'_>, report: &mut Report) -> Option<Vec<(String, Sen
         senders.push((entry.key.clone(), status));
     }
     Some(senders)
+}
+
+/// What each account may send; `unlimited` is no limit.
+fn limit(section: Section<'_>) -> Option<Limit> {
+    let rate = section.parsed::<Rate>("rate")?.per_second()?;
+    Some(Limit { rate, burst: section.parsed("burst")? })
 }
 
 fn prices(section: Section<'_>, report: &mut Report) -> Prices {

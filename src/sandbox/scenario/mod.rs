@@ -17,6 +17,7 @@ pub use fault::{Blindness, Effect, Fault, WebhookFault, When};
 pub use load::load_scenario;
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::money::Money;
@@ -31,6 +32,8 @@ pub struct Scenario {
     pub speed: u32,
     /// The accounts, of which there is at least one; the first without a key has the server's.
     pub accounts: Vec<Account>,
+    /// What each account may send in a time; nothing if that is any amount.
+    pub limit: Option<Limit>,
     /// What a part costs, per channel.
     pub prices: Prices,
     /// Whether a message that no channel delivered is charged (the last channel that was tried).
@@ -90,6 +93,15 @@ impl SenderStatus {
     }
 }
 
+/// How many operations an account may send, in virtual time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// Operations per second; more than 0 and finite.
+    pub rate: f64,
+    /// How many at once after a rest.
+    pub burst: NonZeroU32,
+}
+
 /// What one part costs, per channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prices([Money; Channel::ALL.len()]);
@@ -123,6 +135,7 @@ impl Default for Scenario {
             seed: 0,
             speed: 1,
             accounts: vec![Account::default()],
+            limit: None,
             prices: Prices::default(),
             charge_undelivered: true,
             behaviours: Behaviours::default(),
