@@ -11,6 +11,7 @@ use super::records::Records;
 use super::trouble;
 use crate::domain::Row;
 use crate::finding::Finding;
+use crate::regular;
 
 /// How much of a file is read at once.
 const BUFFER: usize = 1 << 16;
@@ -21,7 +22,7 @@ const BUFFER: usize = 1 << 16;
 ///
 /// The file cannot be read, or is no list that fits the settings.
 pub fn open_list(path: &Path, settings: &Settings) -> Result<Reader<BufReader<File>>, Vec<Finding>> {
-    let file = File::open(path).map_err(|error| vec![trouble::unreadable(path, &error)])?;
+    let file = regular::open(path).map_err(|error| vec![trouble::unreadable(path, &error)])?;
     Reader::open(BufReader::with_capacity(BUFFER, file), path, settings)
 }
 

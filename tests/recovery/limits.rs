@@ -53,6 +53,15 @@ fn a_disk_that_is_full_at_any_size_stops_the_run_before_anything_is_sent_that_is
 }
 
 #[test]
+fn a_disk_that_is_full_while_the_list_is_copied_is_not_taken_for_a_list_that_cannot_be_read() {
+    let witness = Witness::start();
+    let sale = campaign().to(60_000).through(&witness).write();
+    let run = run_after(&sale, "trap '' XFSZ; ulimit -f 2048").exits(74);
+    run.says("the recipients cannot be copied to the state folder: File too large");
+    assert_eq!(witness.arrived(), 0);
+}
+
+#[test]
 fn too_few_open_files_end_a_run_with_a_reason_and_lose_nothing() {
     let mut refused = 0;
     for files in (4..44).step_by(3) {

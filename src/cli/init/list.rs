@@ -7,6 +7,7 @@ use crate::audience::{Reader, Settings, suggest};
 use crate::cli::exit::{Failure, WRONG};
 use crate::domain::Region;
 use crate::finding::Finding;
+use crate::regular;
 
 /// Columns by which people are greeted, the best first.
 const GREETED_BY: [&str; 7] = ["first_name", "name", "full_name", "client", "customer", "last_name", "company"];
@@ -81,7 +82,8 @@ impl List {
 }
 
 fn open(path: &Path) -> Result<File, Failure> {
-    File::open(path).map_err(|error| Failure::wrong(format!("the list `{}` cannot be opened: {error}", path.display())))
+    regular::open(path)
+        .map_err(|error| Failure::wrong(format!("the list `{}` cannot be opened: {error}", path.display())))
 }
 
 fn refused(findings: Vec<Finding>) -> Failure {
