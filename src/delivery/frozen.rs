@@ -126,7 +126,7 @@ impl RunFolder {
         let mut file = private::file(&self.0.join(Self::FROZEN), Existing::Emptied)?;
         file.write_all(&serde_json::to_vec_pretty(frozen)?)?;
         file.sync_all()?;
-        sync_folder(&self.0)?;
+        private::sync_folder(&self.0)?;
         failpoint::pass("run.frozen");
         Ok(())
     }
@@ -143,7 +143,7 @@ impl RunFolder {
             fs::rename(&named.0, aside.unwrap_or_default())?;
         }
         fs::rename(&self.0, &named.0)?;
-        sync_folder(&state.join("runs"))?;
+        private::sync_entry(&named.0)?;
         failpoint::pass("run.named");
         Ok(named)
     }
@@ -163,10 +163,6 @@ impl RunFolder {
     pub fn discard(self) -> io::Result<()> {
         fs::remove_dir_all(self.0)
     }
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
 }
 
 #[cfg(test)]

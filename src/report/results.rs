@@ -90,7 +90,7 @@ pub async fn write_file(path: &Path, listing: &Listing<'_>, fates: Fates<'_>) ->
         let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
         file.sync_all().map_err(failed)?;
         failpoint::pass("results.written");
-        fs::rename(&temporary, path).map_err(failed)?;
+        fs::rename(&temporary, path).and_then(|()| private::sync_entry(path)).map_err(failed)?;
         failpoint::pass("results.renamed");
         Ok(())
     }

@@ -98,6 +98,9 @@ fn replace(path: &Path, mark: Mark, durable: bool) -> io::Result<()> {
     }
     failpoint::pass("mark.written");
     fs::rename(&temporary, path)?;
+    if durable {
+        private::sync_entry(path)?;
+    }
     failpoint::pass("mark.renamed");
     Ok(())
 }
