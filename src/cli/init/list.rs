@@ -1,5 +1,6 @@
 //! A list that a campaign is written for: its numbers, and the columns that texts can use.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
 
@@ -40,14 +41,10 @@ impl List {
                  say `campaign init NAME` without `--from` and set `recipients` by hand",
             )]));
         };
-        let mut headers = vec![phone.clone()];
+        let mut headers = HashSet::from([phone.clone()]);
         let mut columns = suggestion.columns;
         // A header names its first column alone.
-        columns.retain(|(_, header)| {
-            let first = !headers.contains(header);
-            headers.push(header.clone());
-            first
-        });
+        columns.retain(|(_, header)| headers.insert(header.clone()));
         let list = Self { path: typed.to_owned(), phone, region: suggestion.region, columns };
         // What a campaign with these columns would be refused for is told now.
         let settings = Settings { columns: list.renamed(), region: list.region };
