@@ -14,6 +14,7 @@ mod listing;
 mod online;
 mod output;
 mod preview;
+mod process;
 mod results;
 mod run;
 mod runs;
@@ -47,6 +48,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return shell::refuse(&error, json),
     };
     shell::start_log(&parsed.global);
+    process::keep_memory_private();
     let output = Output::new(&parsed.global, Options::typed(&parsed.global, &matches));
     let context = Context::new(parsed.global, output.clone());
     // A panic is a bug, and an end like any other: with its code, and with the one object that `--json` promises.
@@ -77,6 +79,7 @@ fn on_runtime(context: &Context, command: Command) -> Result<u8, Failure> {
 }
 
 async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
+    process::outlive_full_files();
     match command {
         Command::Init(args) => init::init(context, &args),
         Command::Check(args) => check::check(context, args).await,
