@@ -7,6 +7,7 @@ use std::time::Duration;
 use roaring::RoaringBitmap;
 use tokio::sync::watch;
 
+use super::event::{Event, Observer};
 use super::gate::Gate;
 use super::watchdog::{Step, Watchdog};
 use crate::domain::{MessageId, Status};
@@ -18,6 +19,9 @@ use crate::ledger::{
 
 /// How much longer than the request's own time-out anybody waits for it.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// A longer wait for the account's slot is told.
+const TOLD: Duration = Duration::from_secs(2);
 
 /// What every envelope of a start shares.
 pub(super) struct Route {
@@ -34,6 +38,8 @@ pub(super) struct Route {
     /// Changes when the envelopes that wait at a gate are called back.
     pub(super) recalls: watch::Receiver<u64>,
     pub(super) watchdog: Watchdog,
+    /// Who is told of long waits.
+    pub(super) observer: Observer,
 }
 
 /// How an envelope's way to the gateway ended.
@@ -81,12 +87,15 @@ impl Route {
         if recalls.has_changed().unwrap_or(false) {
             return Ok(Sent::HeldBack(number, held_back(envelope)));
         }
-        if !wait.is_zero() {
+        if !wait.time.is_zero() {
             self.watchdog.enters(number, Step::Slot);
+            if wait.time > TOLD {
+                (self.observer)(Event::Waiting { reason: wait.reason.words().to_owned(), time: wait.time });
+            }
             tokio::select! {
                 biased;
                 _ = recalls.changed() => return Ok(Sent::HeldBack(number, held_back(envelope))),
-                () = tokio::time::sleep(wait) => {}
+                () = tokio::time::sleep(wait.time) => {}
             }
         }
         failpoint::pass("envelope.leaves");

@@ -15,7 +15,7 @@ use super::writer::{Writer, storage};
 use super::{envelopes, events, runs, schema};
 use crate::ledger::{
     Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut, NewEvent,
-    NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement,
+    NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
 };
 use crate::private::{self, Existing};
 
@@ -105,9 +105,10 @@ impl SqliteLedger {
             return Err(stale.clone());
         }
         let path = Arc::clone(&self.path);
-        let now = Now((self.clock)().as_microsecond());
+        let clock = self.clock;
         let written = self.writer.write(move |connection| {
-            let result = change(connection, now);
+            // Asked inside the transaction, so that the times of all processes follow one another.
+            let result = change(connection, Now(clock().as_microsecond()));
             Box::pin(async move { result.await.map_err(|failure| failure.at(&path)) })
         });
         // A disk that hangs is a failure too: what was asked may still be done, but nobody builds on it.
@@ -247,7 +248,7 @@ impl Ledger for SqliteLedger {
         Box::pin(self.write(move |connection, now| Box::pin(envelopes::slow_down(connection, now, account, wait))))
     }
 
-    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Duration> {
+    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Wait> {
         let account = account.to_owned();
         Box::pin(self.write(move |connection, now| {
             Box::pin(async move { envelopes::reserve(connection, now, &account, count, rate).await })

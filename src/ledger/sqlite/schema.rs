@@ -126,12 +126,21 @@ const SECOND: &str = "
 /// Questions know of which attempt they were; 0 is none.
 const THIRD: &str = "ALTER TABLE questions ADD COLUMN envelope INTEGER NOT NULL DEFAULT 0";
 
+/// An account's pace knows when it was written, so that a clock that was set back shows.
+///
+/// What was written before is taken as written when its last slot was free.
+const FOURTH: &str = "
+    ALTER TABLE accounts ADD COLUMN written_at INTEGER NOT NULL DEFAULT 0;
+    UPDATE accounts SET written_at = next_free;
+";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
     let steps = [
         ("runs, envelopes, accounts", FIRST),
         ("events, questions, orders, checksums", SECOND),
         ("questions about attempts", THIRD),
+        ("pace and clocks", FOURTH),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
