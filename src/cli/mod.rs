@@ -68,10 +68,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn on_runtime(context: &Context, command: Command) -> Result<u8, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(exit::BUG, format!("the runtime cannot be started: {error}")))?;
+    let runtime = process::runtime()?;
     let result = runtime.block_on(self::command(context, command));
     // A survey that was interrupted may still be reading; nobody waits for it.
     runtime.shutdown_background();

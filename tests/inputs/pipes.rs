@@ -15,10 +15,13 @@ fn sale(gateway: &Gateway) -> Folder {
     sale.write("hello.sms.txt", "Hello, {{ name }}");
     sale.write("gateway.key", KEY);
     sale.write("scenario.yaml", "");
-    let key = fs::Permissions::from(std::os::unix::fs::PermissionsExt::from_mode(0o600));
+    let key = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     fs::set_permissions(sale.path("gateway.key"), key).expect("a mode");
     sale
 }
+
+/// Something that is no regular file, and how a path becomes it.
+type Kind = (&'static str, fn(&Path));
 
 fn become_pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
@@ -34,7 +37,7 @@ fn become_folder(path: &Path) {
 
 #[test]
 fn what_is_no_regular_file_is_refused_with_a_word_wherever_a_file_is_named() {
-    let kinds: [(&str, fn(&Path)); 3] = [("pipe", become_pipe), ("device", become_device), ("folder", become_folder)];
+    let kinds: [Kind; 3] = [("pipe", become_pipe), ("device", become_device), ("folder", become_folder)];
     let check = ["check", "sale.yaml"];
     let run = ["run", "sale.yaml"];
     let scenario = ["sandbox", "--listen", "127.0.0.1:0", "--scenario", "scenario.yaml"];

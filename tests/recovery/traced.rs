@@ -197,7 +197,7 @@ fn every_name_that_a_run_needs_is_on_the_disk_before_its_first_request() {
         assert!(is_made(name), "{name}: {names:?}");
     }
     for (line, path) in
-        names.made.iter().filter(|(line, path)| *line < names.first_request && path.starts_with(&sale.path("deep")))
+        names.made.iter().filter(|(line, path)| *line < names.first_request && path.starts_with(sale.path("deep")))
     {
         // It has got its real name since.
         if !path.to_string_lossy().contains("/.new-") && !path.to_string_lossy().contains("ledger.mark") {
