@@ -159,7 +159,9 @@ impl Names {
             let call = call.split_once(' ').expect("a process and its call").1.trim_start();
             let quoted: Vec<&str> = call.split('"').skip(1).step_by(2).collect();
             let path = |name: &&str| (line, sale.path(name));
-            if (call.starts_with("mkdir") || call.starts_with("rename")) && call.ends_with(" = 0") {
+            // Another thread's call may stand between the beginning of a call and its end.
+            let did = call.ends_with(" = 0") || call.ends_with("<unfinished ...>");
+            if (call.starts_with("mkdir") || call.starts_with("rename")) && did {
                 names.made.extend(quoted.last().map(path));
             } else if call.starts_with("open") && call.contains("O_CREAT") && call.contains("ledger.sqlite") {
                 names.opened.extend(quoted.last().map(path));
