@@ -17,7 +17,7 @@
 //! | [`check`] | the survey of everything that can be known before sending |
 //! | [`manifest`] [`audience`] [`message`] [`gateway`] [`ledger`] | files, lists, texts, the platform's port, the durable truth |
 //! | [`domain`] [`finding`] | the vocabulary; problems told to a person |
-//! | `failpoint` `private` | places at which tests have the process die; what only its owner can read |
+//! | `failpoint` `private` `regular` | places at which tests have the process die; what only its owner can read; files that people name |
 
 pub mod audience;
 pub mod check;
@@ -31,5 +31,6 @@ pub mod ledger;
 pub mod manifest;
 pub mod message;
 mod private;
+mod regular;
 pub mod report;
 pub mod sandbox;

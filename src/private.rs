@@ -26,16 +26,52 @@ pub(crate) enum Existing {
     Continued,
 }
 
-/// Creates a folder and those above it that are missing; one that is there keeps its mode.
+/// Creates a folder and those above it that are missing, so that a power cut takes none of them away again; one that
+/// is there keeps its mode.
 ///
 /// # Errors
-/// When one of them cannot be created, or something else has its name.
+/// When one of them cannot be created or brought to the disk, or something else has its name.
 pub(crate) fn folder(path: &Path) -> io::Result<()> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    if let Some(above) = above.filter(|above| !above.is_dir()) {
+        folder(above)?;
+    }
     let mut builder = DirBuilder::new();
-    builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, FOLDER);
-    builder.create(path)
+    match builder.create(path) {
+        Err(error) if !path.is_dir() => Err(error),
+        // Also of one that is there: who made it may have been killed before the next line.
+        _ => sync_entry(path),
+    }
+}
+
+/// Brings the name of a file or folder to the disk, which is an entry of the folder that it stands in.
+///
+/// # Errors
+/// When the disk fails.
+pub(crate) fn sync_entry(path: &Path) -> io::Result<()> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    sync_folder(above.unwrap_or(Path::new(".")))
+}
+
+/// Brings the entries of a folder to the disk, where it can be opened and its file system knows how.
+///
+/// # Errors
+/// When the disk fails.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    let folder = match File::open(path) {
+        // Such as `/home`, which everybody may pass and nobody list: what stands there was not made by us.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+        opened => opened?,
+    };
+    match folder.sync_all() {
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+        synced => synced,
+    }
 }
 
 /// Opens a file to be written, and creates it where there is none; one that is there keeps its mode.
@@ -53,20 +89,6 @@ pub(crate) fn file(path: &Path, existing: Existing) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, FILE);
     options.open(path)
-}
-
-/// Makes sure that what was created or renamed in a folder is still there after a loss of power.
-///
-/// # Errors
-/// When the folder cannot be opened or synced.
-pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    // An empty path is the working folder.
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    #[cfg(unix)]
-    File::open(path)?.sync_all()?;
-    #[cfg(not(unix))]
-    let _ = path;
-    Ok(())
 }
 
 /// Closes a file to others that was there before and may be open to them; what is no regular file is left alone.
@@ -114,6 +136,10 @@ mod tests {
         folder(&inner).unwrap();
         folder(&inner).unwrap();
         assert_eq!((mode(&inner), mode(&temporary.path().join("outer"))), (0o700, 0o700));
+        fs::write(temporary.path().join("file"), "").unwrap();
+        assert!(
+            folder(&temporary.path().join("file")).is_err() && folder(&temporary.path().join("file/inner")).is_err()
+        );
         for (name, existing) in [("a", Existing::Kept), ("b", Existing::Emptied), ("c", Existing::Continued)] {
             let path = inner.join(name);
             file(&path, existing).unwrap();

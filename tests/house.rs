@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["delivery"],
     &["check"],
     &["manifest", "audience", "message", "gateway", "ledger"],
-    &["domain", "finding", "failpoint", "private"],
+    &["domain", "finding", "failpoint", "private", "regular"],
 ];
 
 /// What the sandbox may use: it shares no wire types with the client, so that no slip passes on both sides.

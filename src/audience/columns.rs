@@ -1,5 +1,7 @@
 //! The header becomes columns with names, one of which is `phone`.
 
+use std::collections::HashMap;
+
 use super::chunk::Chunk;
 use super::evidence::{self, Tally};
 use super::phones::resembles_number;
@@ -9,6 +11,8 @@ use crate::finding::{Finding, did_you_mean, list};
 
 /// The name of the column that holds the numbers.
 const PHONE: &str = "phone";
+/// The most columns with the name of an earlier one that are told one by one.
+const MOST_SHOWN: usize = 20;
 
 /// What a campaign says about its list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,12 +65,16 @@ pub(super) struct Names {
 pub(super) fn name(line: &HeaderLine, settings: &Settings) -> Names {
     let headers = &line.headers;
     let mut findings = Vec::new();
+    let mut firsts = HashMap::with_capacity(headers.len());
+    for (column, header) in headers.iter().enumerate() {
+        firsts.entry(header.as_str()).or_insert(column);
+    }
     let mut given: Vec<Option<&str>> = vec![None; headers.len()];
     for (name, header) in &settings.columns {
         let header = header.trim();
-        match headers.iter().position(|found| found == header) {
+        match firsts.get(header) {
             None => findings.push(unknown_header(line, name, header)),
-            Some(column) => match given[column].replace(name) {
+            Some(&column) => match given[column].replace(name) {
                 None => {}
                 Some(other) => findings.push(two_names(line, column, [other, name])),
             },
@@ -79,11 +87,7 @@ pub(super) fn name(line: &HeaderLine, settings: &Settings) -> Names {
             None => headers[column].clone(),
         })
         .collect();
-    for column in 1..names.len() {
-        if let Some(first) = names[..column].iter().position(|name| *name == names[column]) {
-            findings.push(same_name(line, &names[column], [first, column]));
-        }
-    }
+    findings.extend(same_names(line, &names));
     let phone = names.iter().position(|name| name == PHONE);
     let phone_was_named = settings.columns.iter().any(|(name, _)| name == PHONE);
     Names { names, phone, findings, phone_was_named }
@@ -136,6 +140,22 @@ fn two_names(line: &HeaderLine, column: usize, names: [&str; 2]) -> Finding {
     let [first, second] = names;
     let message = format!("`columns` calls `{}` both `{first}` and `{second}`", line.headers[column]);
     Finding::error("recipients-duplicate-column", message).at(line.place(column)).help("give it one name")
+}
+
+/// The columns that have the name of an earlier one; of very many the first ones.
+fn same_names(line: &HeaderLine, names: &[String]) -> Vec<Finding> {
+    let mut firsts = HashMap::with_capacity(names.len());
+    let repeated = names.iter().enumerate().filter_map(|(column, name)| {
+        let first = *firsts.entry(name.as_str()).or_insert(column);
+        (first != column).then_some([first, column])
+    });
+    let repeated: Vec<[usize; 2]> = repeated.collect();
+    let shown = repeated.iter().take(MOST_SHOWN).map(|columns| same_name(line, &names[columns[1]], *columns));
+    let mut findings: Vec<Finding> = shown.collect();
+    if let (Some(last), Some(more @ 1..)) = (findings.last_mut(), repeated.len().checked_sub(MOST_SHOWN)) {
+        last.message.push_str(&format!("; {more} more columns have the name of an earlier one"));
+    }
+    findings
 }
 
 fn same_name(line: &HeaderLine, name: &str, columns: [usize; 2]) -> Finding {

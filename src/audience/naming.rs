@@ -1,5 +1,7 @@
 //! Names that templates can use, and names made from headers of any language.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::domain::variable::is_variable;
 
 /// Headers of customer lists in Ukrainian, Russian and English, and what they are called in templates.
@@ -23,8 +25,33 @@ const KNOWN: [(&str, &[&str]); 17] = [
     ("note", &["примітка", "примечание", "коментар", "комментарий"]),
 ];
 
+/// Names that columns have already.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    names: HashSet<String>,
+    /// The number that was last put behind a name.
+    numbers: HashMap<String, u32>,
+}
+
+impl Taken {
+    /// Takes the name, or that name with the first number behind it that makes it free.
+    pub(super) fn take(&mut self, name: String) -> String {
+        if self.names.insert(name.clone()) {
+            return name;
+        }
+        let last = self.numbers.entry(name.clone()).or_insert(1);
+        loop {
+            *last += 1;
+            let numbered = format!("{name}_{last}");
+            if self.names.insert(numbered.clone()) {
+                return numbered;
+            }
+        }
+    }
+}
+
 /// A name for a column that is none of those taken: a known word, else the header in Latin letters.
-pub(super) fn suggest_name(header: &str, column: usize, taken: &[String]) -> String {
+pub(super) fn suggest_name(header: &str, column: usize, taken: &mut Taken) -> String {
     let lower = header.trim().to_lowercase();
     let known = KNOWN.iter().find(|(_, words)| words.contains(&lower.as_str()));
     let name = match known {
@@ -33,9 +60,7 @@ pub(super) fn suggest_name(header: &str, column: usize, taken: &[String]) -> Str
         None => latin(&lower),
     };
     let name = if is_variable(&name) { name } else { format!("column_{}", column + 1) };
-    let is_free = |name: &String| !taken.contains(name);
-    let numbered = (2..).map(|number| format!("{name}_{number}"));
-    std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name)
+    taken.take(name)
 }
 
 /// The letters and digits of a lower-case text in Latin script, words joined by `_`.
@@ -120,16 +145,23 @@ mod tests {
             ("__id", "id"),
             ("city", "city_2"),
         ] {
-            assert_eq!(suggest_name(header, 2, &["city".to_owned()]), name, "{header:?}");
+            let mut taken = Taken::default();
+            taken.take("city".to_owned());
+            assert_eq!(suggest_name(header, 2, &mut taken), name, "{header:?}");
         }
     }
 
     proptest! {
         #[test]
         fn a_suggested_name_can_always_be_used_and_is_free(header: String, taken in prop::collection::vec("[a-c]", 0..4)) {
-            let name = suggest_name(&header, 0, &taken);
-            prop_assert!(is_variable(&name), "{}", name);
-            prop_assert!(!taken.contains(&name));
+            let mut names = Taken::default();
+            let mut taken: Vec<String> = taken.into_iter().map(|name| names.take(name)).collect();
+            for _ in 0..3 {
+                let name = suggest_name(&header, 0, &mut names);
+                prop_assert!(is_variable(&name), "{}", name);
+                prop_assert!(!taken.contains(&name));
+                taken.push(name);
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use super::records::Records;
 use super::trouble;
 use crate::domain::Row;
 use crate::finding::Finding;
+use crate::regular;
 
 /// How much of a file is read at once.
 const BUFFER: usize = 1 << 16;
@@ -21,7 +22,7 @@ const BUFFER: usize = 1 << 16;
 ///
 /// The file cannot be read, or is no list that fits the settings.
 pub fn open_list(path: &Path, settings: &Settings) -> Result<Reader<BufReader<File>>, Vec<Finding>> {
-    let file = File::open(path).map_err(|error| vec![trouble::unreadable(path, &error)])?;
+    let file = regular::open(path).map_err(|error| vec![trouble::unreadable(path, &error)])?;
     Reader::open(BufReader::with_capacity(BUFFER, file), path, settings)
 }
 
@@ -185,6 +186,40 @@ mod tests {
         for text in ["phone\n+380501234567\nx\n", "phone,n\nx,1\n", "phone,n\n,1\n"] {
             assert!(open(text, &[], "").is_ok(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_list_may_have_as_many_columns_as_a_spreadsheet_and_no_more() {
+        let columns = |number: usize| {
+            let header: String = (1..number).map(|column| format!(",column {column}")).collect();
+            format!("phone{header}\n+380501234567{}\n", ",".repeat(number - 1))
+        };
+        assert_eq!(open(&columns(16_384), &[], "").unwrap().header().names().len(), 16_384);
+        let finding = refusals(&columns(16_385), &[], "").remove(0);
+        assert_eq!(finding.rule, "recipients-too-many-columns");
+        assert!(finding.message.contains("16385 columns"), "{}", finding.message);
+        let same = format!("phone{}\n+380501234567{}\n", ",a".repeat(99), ",".repeat(99));
+        let findings = refusals(&same, &[], "");
+        assert_eq!(findings.len(), 20);
+        assert!(findings[19].message.ends_with("; 78 more columns have the name of an earlier one"));
+    }
+
+    #[test]
+    fn four_times_the_columns_take_no_ten_times_the_time() {
+        let time = |number: usize| {
+            let header: String =
+                (1..number).map(|column| format!(",a column with a rather long name {column}")).collect();
+            let text = format!("phone{header}\n+380501234567{}\n", ",".repeat(number - 1));
+            let once = || {
+                let start = std::time::Instant::now();
+                assert!(open(&text, &[], "").is_ok());
+                crate::audience::suggest(text.as_bytes(), Path::new("list.csv")).unwrap();
+                start.elapsed()
+            };
+            (0..5).map(|_| once()).min().unwrap()
+        };
+        let (few, many) = (time(4_000), time(16_000));
+        assert!(many < few * 10, "{few:?}, and {many:?} with four times the columns");
     }
 
     #[test]

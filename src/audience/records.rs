@@ -16,6 +16,9 @@ use super::trouble::{self, Ragged, Spot};
 use crate::domain::Row;
 use crate::finding::{Finding, Place};
 
+/// The most columns of a list: as many as a spreadsheet has.
+const MOST_COLUMNS: usize = 16_384;
+
 /// The records behind the header.
 pub(super) struct Records<R> {
     csv: csv::Reader<Intake<R>>,
@@ -123,6 +126,10 @@ impl<R: Read> Records<R> {
         self.header.headers = self.record.iter().map(trimmed).collect();
         let (line, raw) = self.csv.get_ref().last();
         (self.header.line, self.header.raw) = (line, raw.to_owned());
+        if self.header.headers.len() > MOST_COLUMNS {
+            let place = self.header.place(MOST_COLUMNS);
+            return Err(trouble::too_many_columns(place, self.header.headers.len(), MOST_COLUMNS).into());
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::chunk::Chunk;
 use super::evidence;
-use super::naming::suggest_name;
+use super::naming::{Taken, suggest_name};
 use super::records::Records;
 use crate::domain::Region;
 use crate::finding::Finding;
@@ -32,15 +32,14 @@ pub fn suggest<R: Read>(input: R, file: &Path) -> Result<Suggestion, Box<Finding
     records.fill(&mut sample)?;
     let headers = &records.header().headers;
     let found = evidence::phone_column(&sample, headers, None);
-    let mut names = vec!["phone".to_owned()];
+    let mut names = Taken::default();
+    names.take("phone".to_owned());
     let mut columns = Vec::new();
     for (column, header) in headers.iter().enumerate() {
         if header.is_empty() || found.is_some_and(|found| found.column == column) {
             continue;
         }
-        let name = suggest_name(header, column, &names);
-        names.push(name.clone());
-        columns.push((name, header.clone()));
+        columns.push((suggest_name(header, column, &mut names), header.clone()));
     }
     let phone = found.map(|found| headers[found.column].clone());
     Ok(Suggestion { phone, region: found.and_then(|found| found.region), columns })

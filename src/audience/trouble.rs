@@ -201,6 +201,12 @@ pub(super) fn large_record(spot: Spot<'_>) -> Finding {
         .help("no recipient needs that much; look for a quote that is not closed, or for missing line ends")
 }
 
+pub(super) fn too_many_columns(place: Place, columns: usize, most: usize) -> Finding {
+    Finding::error("recipients-too-many-columns", format!("the header has {columns} columns, and may have {most}"))
+        .at(place)
+        .help("keep the numbers and what the texts name; or is it a list on its side, with a column per recipient?")
+}
+
 pub(super) fn too_many_rows(file: &Path) -> Finding {
     Finding::error("recipients-too-large", format!("`{}` has more rows than can be numbered", file.display()))
         .at(Spot::whole(file).place(0..0))

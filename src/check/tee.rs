@@ -5,26 +5,34 @@ use std::io::{self, Read, Write};
 use sha2::{Digest, Sha256};
 
 /// A reader that hashes what passes through it, and copies it where somebody wants a copy.
+///
+/// A copy that fails ends the reading as well; [`Tee::copy_failure`] then tells that the input is not to blame.
 pub struct Tee<R, W> {
     input: R,
     copy: Option<W>,
+    copy_failure: Option<io::Error>,
     hash: Sha256,
 }
 
 impl<R: Read, W: Write> Tee<R, W> {
     /// Reads from `input`, and writes everything to `copy` as well.
     pub fn new(input: R, copy: Option<W>) -> Self {
-        Self { input, copy, hash: Sha256::new() }
+        Self { input, copy, copy_failure: None, hash: Sha256::new() }
     }
 
-    /// Reads to the end; gives back the copy and the SHA-256 of everything, in hexadecimal.
+    /// Why the copy could not be written, if that is what ended the reading.
+    pub fn copy_failure(&mut self) -> Option<io::Error> {
+        self.copy_failure.take()
+    }
+
+    /// Reads to the end; gives back the copy and the SHA-256 of everything, in hexadecimal. Nothing is left behind it.
     ///
     /// # Errors
     /// When reading or copying fails.
-    pub fn finish(mut self) -> io::Result<(Option<W>, String)> {
-        io::copy(&mut self, &mut io::sink())?;
-        let hash = self.hash.finalize();
-        Ok((self.copy, hash.iter().map(|byte| format!("{byte:02x}")).collect()))
+    pub fn finish(&mut self) -> io::Result<(Option<W>, String)> {
+        io::copy(self, &mut io::sink())?;
+        let hash = std::mem::take(&mut self.hash).finalize();
+        Ok((self.copy.take(), hash.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 }
 
@@ -32,8 +40,12 @@ impl<R: Read, W: Write> Read for Tee<R, W> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         let read = &buffer[..count];
-        if let Some(copy) = &mut self.copy {
-            copy.write_all(read)?;
+        if let Some(copy) = &mut self.copy
+            && let Err(error) = copy.write_all(read)
+        {
+            let told = io::Error::new(error.kind(), "the copy cannot be written");
+            self.copy_failure = Some(error);
+            return Err(told);
         }
         self.hash.update(read);
         Ok(count)
@@ -52,5 +64,17 @@ mod tests {
         let (copy, hash) = tee.finish().unwrap();
         assert_eq!(copy.unwrap(), b"abc");
         assert_eq!(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+
+    #[test]
+    fn a_copy_that_fails_is_not_taken_for_a_list_that_cannot_be_read() {
+        let mut full = [0; 2];
+        let mut tee = Tee::new(&b"abc"[..], Some(&mut full[..]));
+        assert!(tee.read_to_end(&mut Vec::new()).is_err());
+        assert_eq!(tee.copy_failure().map(|error| error.kind()), Some(io::ErrorKind::WriteZero));
+        let folder = tempfile::tempdir().unwrap();
+        let mut tee = Tee::new(std::fs::File::open(folder.path()).unwrap(), Some(Vec::new()));
+        assert!(tee.finish().is_err());
+        assert!(tee.copy_failure().is_none(), "a folder cannot be read, and its copy is fine");
     }
 }

@@ -14,6 +14,7 @@ mod listing;
 mod online;
 mod output;
 mod preview;
+mod process;
 mod results;
 mod run;
 mod runs;
@@ -37,7 +38,6 @@ use context::Context;
 use exit::Failure;
 use output::Output;
 use suggested::Options;
-use tokio::runtime::Runtime;
 
 /// Runs one command line and returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -50,34 +50,26 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return shell::refuse(&error, json),
     };
     shell::start_log(&parsed.global);
+    process::keep_memory_private();
     let output = Output::new(&parsed.global, Options::typed(&parsed.global, &matches));
     let context = Context::new(parsed.global, output.clone());
-    // It panics for want of files and threads.
-    let runtime = catch_unwind(|| tokio::runtime::Builder::new_multi_thread().enable_all().build());
-    let result = match &runtime {
-        Ok(Ok(runtime)) => on_runtime(runtime, &context, parsed.command),
-        Ok(Err(error)) => Err(Failure::new(exit::BUG, format!("the runtime cannot be started: {error}"))),
-        Err(_) => Err(Failure::new(exit::BUG, "the runtime cannot be started; is there a limit on files or threads?")),
-    };
-    let code = match result {
+    match to_end(&context, parsed.command) {
         Ok(code) => output.code(code),
         Err(failure) => {
             output.failure(&failure);
-            failure.exit
+            output.code(failure.exit)
         }
-    };
-    // A survey that was interrupted may still be reading; nobody waits for it.
-    if let Ok(Ok(runtime)) = runtime {
-        runtime.shutdown_background();
     }
-    code
 }
 
 /// Runs a command to its end, and closes the ledger, however it ended.
-fn on_runtime(runtime: &Runtime, context: &Context, command: Command) -> Result<u8, Failure> {
+fn to_end(context: &Context, command: Command) -> Result<u8, Failure> {
+    let runtime = process::runtime()?;
     // A panic is a bug, and an end like any other: with its code, and with the one object that `--json` promises.
     let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(self::command(context, command))));
     runtime.block_on(context.close());
+    // A survey that was interrupted may still be reading; nobody waits for it.
+    runtime.shutdown_background();
     ended.unwrap_or_else(|_| {
         let message = "an internal error ended the command, which is a bug; what was sent is in the ledger, and the \
                        same command goes on from there";
@@ -86,6 +78,7 @@ fn on_runtime(runtime: &Runtime, context: &Context, command: Command) -> Result<
 }
 
 async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
+    process::outlive_full_files();
     match command {
         Command::Init(args) => init::init(context, &args),
         Command::Check(args) => check::check(context, args).await,

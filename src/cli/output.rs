@@ -156,7 +156,8 @@ impl Output {
 fn distrusted(mut object: Value, reason: &str) -> Value {
     if object.get("exit").is_some() {
         object["exit"] = exit::STORAGE.into();
-        object["error"] = reason.into();
+        let own = object["error"].as_str().map(|own| format!("{own}; ")).unwrap_or_default();
+        object["error"] = format!("{own}{reason}").into();
     }
     object
 }

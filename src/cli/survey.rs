@@ -1,7 +1,7 @@
 //! Loading what a command names, and looking at it: campaign, profile, texts, recipients.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use crate::ledger::{Ledger, Run, RunId};
 use crate::manifest::{
     Campaign, GatewaySearch, Gateways, Profile, SANDBOX, check_against_profile, load_campaign, load_gateways,
 };
+use crate::regular;
 
 /// How much of a list is read at once.
 const BUFFER: usize = 1 << 16;
@@ -32,10 +33,13 @@ pub(super) struct Inputs {
     pub(super) today: String,
 }
 
+/// The texts that others include or extend, by name.
+type Includes = Vec<(String, String)>;
+
 /// What a survey found, and what a run freezes.
 pub(super) struct Looked {
     pub(super) survey: Survey,
-    pub(super) includes: Vec<(String, String)>,
+    pub(super) includes: Includes,
     pub(super) sha256: String,
     /// The copy of the recipients.
     pub(super) copy: Option<File>,
@@ -130,37 +134,48 @@ impl Inputs {
     /// Looks at all recipients, and copies them where somebody wants a copy.
     pub(super) fn look(&self, already: &RoaringTreemap, copy: Option<File>) -> Result<Looked, Failure> {
         let mut tee = Tee::new(BufReader::with_capacity(BUFFER, self.list()?), copy);
-        let (survey, includes) = {
-            let mut prepared = self.prepare(&mut tee)?;
-            let terms = Terms { brief: &self.campaign.brief, already };
-            let survey = survey(&mut prepared, &terms).map_err(Failure::findings)?;
-            (survey, prepared.messages.includes().to_vec())
-        };
-        let (copy, sha256) = tee.finish().map_err(|error| {
-            Failure::storage(format!("the recipients cannot be copied to the state folder: {error}"))
-        })?;
+        let looked = self
+            .look_through(&mut tee, already)
+            .and_then(|looked| Ok((looked, tee.finish().map_err(|error| self.unreadable(&error))?)));
+        // A copy that fails ends the reading too, and the list is not to blame.
+        if let Some(error) = tee.copy_failure() {
+            let message = format!("the recipients cannot be copied to the state folder: {error}");
+            return Err(Failure::storage(message));
+        }
+        let ((survey, includes), (copy, sha256)) = looked?;
         Ok(Looked { survey, includes, sha256, copy })
     }
 
     /// The texts that others include, and the hash of the recipients: what tells a changed input.
-    pub(super) fn fingerprint(&self) -> Result<(Vec<(String, String)>, String), Failure> {
+    pub(super) fn fingerprint(&self) -> Result<(Includes, String), Failure> {
         let includes = self.open()?.messages.includes().to_vec();
-        let (_, sha256) = Tee::new(self.list()?, None::<File>)
-            .finish()
-            .map_err(|error| Failure::wrong(format!("the recipients cannot be read: {error}")))?;
+        let hashed = Tee::new(self.list()?, None::<File>).finish();
+        let (_, sha256) = hashed.map_err(|error| self.unreadable(&error))?;
         Ok((includes, sha256))
+    }
+
+    /// What the list says of everybody, and the texts that others include.
+    fn look_through(&self, list: impl Read + Send, already: &RoaringTreemap) -> Result<(Survey, Includes), Failure> {
+        let mut prepared = self.prepare(list)?;
+        let terms = Terms { brief: &self.campaign.brief, already };
+        let survey = survey(&mut prepared, &terms).map_err(Failure::findings)?;
+        Ok((survey, prepared.messages.includes().to_vec()))
+    }
+
+    fn unreadable(&self, error: &std::io::Error) -> Failure {
+        Failure::wrong(format!("the recipients `{}` cannot be read: {error}", self.campaign.recipients.display()))
     }
 
     fn list(&self) -> Result<File, Failure> {
         let path = &self.campaign.recipients;
-        File::open(path).map_err(|error| {
+        regular::open(path).map_err(|error| {
             let place = self.campaign.places.of_key("recipients.file");
             let message = format!("the recipients `{}` cannot be opened: {error}", path.display());
             Failure::findings(vec![Finding::error("recipients-missing", message).at(place)])
         })
     }
 
-    fn prepare<R: std::io::Read>(&self, input: R) -> Result<Prepared<R>, Failure> {
+    fn prepare<R: Read>(&self, input: R) -> Result<Prepared<R>, Failure> {
         let campaign = &self.campaign;
         let mut load = |name: &str| campaign.folders.read(name).map(|(_, text)| text);
         let texts = Texts { places: Some(&campaign.places), load: &mut load };

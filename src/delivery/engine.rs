@@ -45,6 +45,7 @@ pub async fn send(
         last_envelope: AtomicU32::new(conditions.last_envelope),
         timeout: conditions.timeout,
         watchdog: Watchdog::new(conditions.timeout),
+        observer: Arc::clone(&observer),
     };
     let conductor = Conductor {
         route: Arc::new(route),

@@ -157,7 +157,7 @@ impl RunFolder {
             fs::rename(&named.0, aside.unwrap_or_default())?;
         }
         fs::rename(&self.0, &named.0)?;
-        private::sync_folder(&state.join("runs"))?;
+        private::sync_entry(&named.0)?;
         failpoint::pass("run.named");
         Ok(named)
     }

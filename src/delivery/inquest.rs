@@ -179,7 +179,7 @@ impl Inquest<'_> {
         let mut answers = Vec::with_capacity(ids.len());
         for asked in ids.chunks(self.most.max(1)) {
             let count = u32::try_from(asked.len()).unwrap_or(u32::MAX);
-            let wait = self.ledger.reserve(account, count, *rate).await?;
+            let wait = self.ledger.reserve(account, count, *rate).await?.time;
             if Instant::now() + wait > deadline {
                 return Ok(None);
             }

@@ -72,6 +72,7 @@ pub async fn send_once(
         last_envelope: AtomicU32::new(0),
         timeout: once.timeout,
         watchdog: Watchdog::new(once.timeout),
+        observer: Arc::clone(&observer),
     };
     let envelope = Envelope::single(once.kind, operation);
     let attempts = Attempts { route, envelope, observer, recall, interrupt, stop: None };

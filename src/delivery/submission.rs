@@ -8,6 +8,7 @@ use roaring::RoaringBitmap;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::event::{Event, Observer};
 use super::gate::Gate;
 use super::watchdog::{Step, Watchdog};
 use crate::domain::{MessageId, Status};
@@ -19,6 +20,9 @@ use crate::ledger::{
 
 /// How much longer than the request's own time-out anybody waits for it.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// A longer wait for the account's slot is told.
+const TOLD: Duration = Duration::from_secs(2);
 
 /// What every envelope of a start shares.
 pub(super) struct Route {
@@ -35,6 +39,8 @@ pub(super) struct Route {
     /// Changes when the envelopes that wait at a gate are called back.
     pub(super) recalls: watch::Receiver<u64>,
     pub(super) watchdog: Watchdog,
+    /// Who is told of long waits.
+    pub(super) observer: Observer,
 }
 
 /// How an envelope's way to the gateway ended.
@@ -82,16 +88,19 @@ impl Route {
             return begun.map(Sent::Refused);
         };
         failpoint::pass("intent.kept");
-        tracing::debug!(slot_in_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX), "intent kept");
+        tracing::debug!(slot_in_ms = u64::try_from(wait.time.as_millis()).unwrap_or(u64::MAX), "intent kept");
         if recalls.has_changed().unwrap_or(false) {
             return Ok(Sent::HeldBack(number, held_back(envelope)));
         }
-        if !wait.is_zero() {
+        if !wait.time.is_zero() {
             self.watchdog.enters(number, Step::Slot);
+            if wait.time > TOLD {
+                (self.observer)(Event::Waiting { reason: wait.reason.words().to_owned(), time: wait.time });
+            }
             tokio::select! {
                 biased;
                 _ = recalls.changed() => return Ok(Sent::HeldBack(number, held_back(envelope))),
-                () = tokio::time::sleep(wait) => {}
+                () = tokio::time::sleep(wait.time) => {}
             }
         }
         failpoint::pass("envelope.leaves");

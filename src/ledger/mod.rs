@@ -16,7 +16,7 @@ mod state;
 pub use error::LedgerError;
 pub use event::{Author, Change, Event, NewEvent, Question, RetryOrder};
 pub use left_out::LeftOut;
-pub use pace::{AccountPace, Reservation, halved, recovered};
+pub use pace::{AccountPace, Reservation, Wait, WaitReason, halved, recovered};
 pub use record::{
     Begun, EnvelopeRecord, EnvelopeSummary, Intent, NewRun, Owner, Progress, Recorded, Run, RunEnd, RunId, SentRow,
     Settlement,
@@ -81,7 +81,7 @@ pub trait Ledger: Send + Sync {
     fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()>;
 
     /// Takes room for `count` questions from the account's pace, and tells how long to wait.
-    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Duration>;
+    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Wait>;
 
     /// The envelopes of a run without their rows, in the order of their numbers.
     fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>>;

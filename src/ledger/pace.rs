@@ -6,12 +6,16 @@ use std::time::Duration;
 
 /// Microseconds in a second.
 const SECOND: i64 = 1_000_000;
-/// A stored time further in the future than this is a clock that went back, not a queue.
-const LONGEST_QUEUE: i64 = 900 * SECOND;
+/// The longest that a gateway can have everybody wait; a longer wish stops the run.
+const LONGEST_ASKED: i64 = 600 * SECOND;
 /// The pace is never slowed to less than this share of the allowance.
 const SLOWEST: f64 = 1.0 / 64.0;
 
 /// What the ledger keeps of an account's pace.
+///
+/// What is booked ahead counts from `written_at` and not from the clock as it is now: it was booked honestly then, an
+/// envelope by each process that waits for its slot. So however far the clock is set back, nobody waits for longer than
+/// what was booked, or than the gateway asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AccountPace {
     /// The first instant at which the next operation may leave.
@@ -22,11 +26,52 @@ pub struct AccountPace {
     pub slowed_at: i64,
     /// Nothing leaves before this instant, whatever the rate.
     pub not_before: i64,
+    /// When all this was written, by the same clock.
+    pub written_at: i64,
 }
 
 impl Default for AccountPace {
     fn default() -> Self {
-        Self { next_free: 0, share: 1.0, slowed_at: 0, not_before: 0 }
+        Self { next_free: 0, share: 1.0, slowed_at: 0, not_before: 0, written_at: 0 }
+    }
+}
+
+/// How long an envelope waits for its slot, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// How long.
+    pub time: Duration,
+    /// Why; nothing is to be told of a wait of no time.
+    pub reason: WaitReason,
+}
+
+/// Why an envelope waits for its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitReason {
+    /// Others have booked what the rate has room for.
+    RateUsed,
+    /// The gateway asked for it.
+    Asked,
+    /// The clock was set back, so that nobody knows how much of an earlier wait is over.
+    ClockSetBack,
+}
+
+impl Wait {
+    /// No wait at all.
+    pub const NONE: Self = Self { time: Duration::ZERO, reason: WaitReason::RateUsed };
+}
+
+impl WaitReason {
+    /// The reason in words, behind "waiting 12 s: ".
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::RateUsed => "the account's rate is used by another process",
+            Self::Asked => "the gateway asked to wait",
+            Self::ClockSetBack => {
+                "the clock was set back while the account's rate was used up or the gateway asked to wait"
+            }
+        }
     }
 }
 
@@ -35,25 +80,32 @@ impl Default for AccountPace {
 pub struct Reservation {
     /// The pace after it.
     pub pace: AccountPace,
-    /// Microseconds until the operations may leave.
-    pub wait: i64,
+    /// How long until the operations may leave.
+    pub wait: Wait,
 }
 
 impl AccountPace {
     /// Takes room for `count` operations at `rate` per second (`None`: unlimited) at the instant `now`.
     #[must_use]
     pub fn reserve(self, now: i64, count: u32, rate: Option<f64>) -> Reservation {
-        let spacing = rate.map(|rate| spacing(count, rate * self.share_at(now)));
-        let mut pace = self.clamped(now, spacing.unwrap_or(0));
+        let set_back = now < self.written_at;
+        let mut pace = self.at(now);
+        let spacing = rate.map(|rate| spacing(count, rate * pace.share_at(now)));
         let leave = pace.next_free.max(pace.not_before).max(now);
+        let reason = match () {
+            () if set_back => WaitReason::ClockSetBack,
+            () if pace.not_before >= pace.next_free => WaitReason::Asked,
+            () => WaitReason::RateUsed,
+        };
         pace.next_free = spacing.map_or(pace.next_free, |spacing| leave + spacing);
-        Reservation { pace, wait: leave - now }
+        let time = Duration::from_micros(u64::try_from(leave - now).unwrap_or(0));
+        Reservation { pace, wait: if time.is_zero() { Wait::NONE } else { Wait { time, reason } } }
     }
 
     /// The pace after the gateway asked to slow down, and maybe to wait `wait` microseconds.
     #[must_use]
     pub fn slowed(self, now: i64, wait: Option<i64>) -> Self {
-        let pace = self.clamped(now, 0);
+        let pace = self.at(now);
         Self {
             share: halved(pace.share_at(now)),
             slowed_at: now,
@@ -68,12 +120,14 @@ impl AccountPace {
         recovered(self.share, Duration::from_micros(since))
     }
 
-    /// Undoes what a clock that went back left behind; a slow rate has a longer queue of its own.
-    fn clamped(self, now: i64, spacing: i64) -> Self {
+    /// The pace as it is written at `now`. A clock that was set back moves everything with it, as if no time had passed.
+    fn at(self, now: i64) -> Self {
+        let set_back = (self.written_at - now).max(0);
         Self {
-            next_free: self.next_free.min(now + LONGEST_QUEUE + 2 * spacing),
-            slowed_at: self.slowed_at.min(now),
-            not_before: self.not_before.min(now + LONGEST_QUEUE),
+            next_free: self.next_free - set_back,
+            slowed_at: self.slowed_at - set_back,
+            not_before: (self.not_before - set_back).min(now + LONGEST_ASKED),
+            written_at: now,
             ..self
         }
     }
@@ -116,7 +170,7 @@ mod tests {
                 let count = count.min(rate.max(1.0) as u32);
                 let reservation = pace.reserve(now, count, Some(rate));
                 pace = reservation.pace;
-                left.push((now + reservation.wait, count));
+                left.push((now + micros(reservation.wait), count));
             }
             for &(start, _) in &left {
                 let within: u32 = left.iter().filter(|(at, _)| (start..start + SECOND).contains(at)).map(|&(_, n)| n).sum();
@@ -125,17 +179,108 @@ mod tests {
         }
     }
 
+    fn micros(wait: Wait) -> i64 {
+        wait.time.as_micros() as i64
+    }
+
+    /// What happens in a world of several processes: time passes, the clock is set, somebody books or is asked to wait.
+    #[derive(Clone, Debug)]
+    enum Happening {
+        Passes(i64),
+        ClockSet(i64),
+        Books(usize),
+        Asked(i64),
+    }
+
+    fn happening() -> impl Strategy<Value = Happening> {
+        prop_oneof![
+            3 => (0..400_000_i64).prop_map(Happening::Passes),
+            1 => (-7_200..7_200_i64).prop_map(|seconds| Happening::ClockSet(seconds * SECOND)),
+            8 => (0..3_usize).prop_map(Happening::Books),
+            1 => (1..=600_i64).prop_map(|seconds| Happening::Asked(seconds * SECOND)),
+        ]
+    }
+
+    proptest! {
+        /// Each process books its next slot once it has used the one before, so at most two others are ahead of it.
+        #[test]
+        fn however_the_clock_is_set_nobody_waits_longer_than_for_an_envelope_of_each_or_what_the_gateway_asked(
+            rate in 1.0_f64..5_000.0,
+            count in 1_u32..100,
+            happenings in prop::collection::vec(happening(), 1..200),
+        ) {
+            let count = count.min(rate as u32).max(1);
+            let (mut pace, mut real, mut shift) = (AccountPace::default(), 1_800_000_000 * SECOND, 0);
+            let (mut free, mut asked_until, mut asked) = ([0_i64; 3], 0, false);
+            let (mut left, mut forward, mut back) = (Vec::<(i64, u32)>::new(), 0_u32, 0_i64);
+            for happening in happenings {
+                match happening {
+                    Happening::Passes(time) => real += time,
+                    Happening::ClockSet(by) => {
+                        shift += by;
+                        forward += u32::from(by > 0);
+                        back += i64::from(by < 0);
+                    }
+                    Happening::Asked(wait) => {
+                        (asked_until, asked) = (asked_until.max(real + wait), true);
+                        pace = pace.slowed(real + shift, Some(wait));
+                    }
+                    Happening::Books(process) => {
+                        if free[process] > real {
+                            continue;
+                        }
+                        let share = pace.at(real + shift).share_at(real + shift);
+                        let reservation = pace.reserve(real + shift, count, Some(rate));
+                        let wait = micros(reservation.wait);
+                        let each = spacing(count, rate * if asked { SLOWEST } else { share });
+                        // Each time that the clock is set back, what is over of the waits is not known.
+                        let most = 3 * (1 + back) * each + if asked { LONGEST_ASKED } else { 0 };
+                        prop_assert!(wait <= most, "waits {wait} of {most}");
+                        // What was asked for is waited for, unless somebody sets the clock forward.
+                        prop_assert!(forward > 0 || real + wait >= asked_until, "{wait} is too early");
+                        pace = reservation.pace;
+                        free[process] = real + wait;
+                        left.push((real + wait, count));
+                    }
+                }
+            }
+            for &(start, _) in &left {
+                let within: u32 = left.iter().filter(|(at, _)| (start..start + SECOND).contains(at)).map(|&(_, n)| n).sum();
+                // A clock set forward forgets what is booked, an envelope of each of the others.
+                let spare = f64::from(count * (3 + 2 * forward)) + 1.0;
+                prop_assert!(f64::from(within) <= rate + spare, "{within} at {rate}/s");
+            }
+        }
+    }
+
     #[test]
-    fn a_clock_that_went_back_does_not_stop_a_run_for_hours() {
-        let pace = AccountPace { next_free: 10_000 * SECOND, ..AccountPace::default() };
-        assert_eq!(pace.reserve(0, 1, Some(10.0)).wait, LONGEST_QUEUE + SECOND / 5);
+    fn a_clock_that_was_set_back_adds_nothing_to_what_was_booked_or_asked_for() {
+        let then = 1_800_000_000 * SECOND;
+        for back in [SECOND, 600 * SECOND, 86_400 * SECOND] {
+            let booked = AccountPace::default().reserve(then, 20, Some(10.0)).pace;
+            let wait = booked.reserve(then - back, 1, Some(10.0)).wait;
+            assert_eq!(wait, Wait { time: Duration::from_secs(2), reason: WaitReason::ClockSetBack });
+            let asked = AccountPace::default().slowed(then, Some(600 * SECOND));
+            assert_eq!(asked.reserve(then - back, 1, None).wait.time, Duration::from_secs(600));
+            let later = asked.reserve(then + 599 * SECOND, 1, Some(10.0)).pace;
+            assert_eq!(later.reserve(then + 599 * SECOND - back, 1, None).wait.time.as_secs(), 1);
+        }
+    }
+
+    #[test]
+    fn a_wait_has_its_reason() {
+        let then = 1_800_000_000 * SECOND;
+        let booked = AccountPace::default().reserve(then, 50, Some(10.0)).pace;
+        assert_eq!(booked.reserve(then, 1, Some(10.0)).wait.reason, WaitReason::RateUsed);
+        let asked = booked.slowed(then, Some(60 * SECOND));
+        assert_eq!(asked.reserve(then, 1, Some(10.0)).wait.reason, WaitReason::Asked);
     }
 
     #[test]
     fn slowing_halves_the_pace_and_a_tenth_comes_back_each_minute() {
         let now = 1_000 * SECOND;
         let slowed = AccountPace::default().slowed(now, Some(5 * SECOND));
-        assert_eq!(slowed.reserve(now, 1, Some(10.0)).wait, 5 * SECOND);
+        assert_eq!(slowed.reserve(now, 1, Some(10.0)).wait.time, Duration::from_secs(5));
         let later = now + 60 * SECOND;
         let spacing = |pace: AccountPace| pace.reserve(later, 6, Some(10.0)).pace.next_free - later;
         assert_eq!(spacing(slowed), SECOND);
@@ -145,7 +290,7 @@ mod tests {
     #[test]
     fn without_a_rate_nothing_waits() {
         let reservation = AccountPace::default().reserve(7, 1_000_000, None);
-        assert_eq!(reservation.wait, 0);
-        assert_eq!(reservation.pace.reserve(7, 1, None).wait, 0);
+        assert_eq!(reservation.wait, Wait::NONE);
+        assert_eq!(reservation.pace.reserve(7, 1, None).wait, Wait::NONE);
     }
 }

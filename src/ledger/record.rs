@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{LeftOut, Outcome, StateCounts};
+use super::{LeftOut, Outcome, StateCounts, Wait};
 use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Phone, Row};
 
 /// The ledger's own number of a run.
@@ -199,7 +199,7 @@ impl std::fmt::Debug for SentRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
     /// It was; the envelope may leave after this wait.
-    After(Duration),
+    After(Wait),
     /// It was not: somebody asked the run to stop.
     StopRequested,
     /// It was not: another process has the run.

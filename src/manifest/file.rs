@@ -1,10 +1,10 @@
 //! Reading a file that a person wrote, within bounds.
 
-use std::fs;
 use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
 use crate::finding::{Finding, Place, Source};
+use crate::regular;
 
 /// The most bytes that a campaign file or gateways.yaml may have.
 const LARGEST: u64 = 1024 * 1024;
@@ -20,14 +20,8 @@ pub(super) fn read_source(path: &Path, what: &str) -> Result<Source, Box<Finding
                 .help("check the file and its permissions"),
         })
     };
-    // Asked before opening: opening a pipe would wait for a writer.
-    let metadata = fs::metadata(path).map_err(unreadable)?;
-    if !metadata.is_file() {
-        let finding = Finding::error("file-unreadable", format!("`{name}` is not a file"));
-        return Err(Box::new(finding.help(format!("name {what} itself"))));
-    }
     let mut bytes = Vec::new();
-    fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    regular::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
         let finding = Finding::error("file-too-large", format!("{what} `{name}` is larger than 1 MiB"));
         return Err(Box::new(finding.help("is it the right file? recipients belong into a CSV file")));
@@ -56,6 +50,8 @@ fn decode(path: &Path, bytes: Vec<u8>) -> Result<Source, Box<Finding>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn refused(bytes: &[u8]) -> Finding {

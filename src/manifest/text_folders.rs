@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use crate::finding::{did_you_mean, list_all};
+use crate::regular;
 
 /// The most bytes that a text file may have.
 const LARGEST: u64 = 64 * 1024;
@@ -106,12 +107,8 @@ fn read_within(folder: &Path, path: PathBuf) -> Result<TextFile, NoText> {
         let help = "copy the file into the folder; links out of it are not followed";
         return Err(problem(format!("`{name}` leads out of its folder"), help));
     }
-    // Checked before opening: opening a pipe would wait for a writer.
-    if !real.metadata().map_err(unreadable)?.is_file() {
-        return Err(problem(format!("`{name}` is not a file"), "name a text file"));
-    }
     let mut bytes = Vec::new();
-    fs::File::open(&real).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    regular::open(&real).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
         return Err(problem(format!("`{name}` is larger than 64 KiB"), "a message is short; is it the right file?"));
     }
@@ -176,7 +173,7 @@ mod tests {
             ("nothing-alike", "it was looked for in"),
             ("latin.txt", "not in UTF-8"),
             ("large.txt", "larger than 64 KiB"),
-            ("templates", "is not a file"),
+            ("templates", "it is a folder"),
         ];
         for (name, words) in cases {
             let error = folders.read(name).unwrap_err();

@@ -2,6 +2,8 @@
 //!
 //! It knows cells and no meaning; what stands in them is the form's business.
 
+use std::collections::HashSet;
+
 use super::cell::harmless;
 use crate::audience::Header;
 
@@ -67,9 +69,10 @@ impl Layout {
 /// Our columns, then the recipient's own; one with a name that is taken gets a suffix.
 fn columns<'h>(own: impl IntoIterator<Item = &'h String>) -> Vec<String> {
     let mut columns = COLUMNS.map(str::to_owned).to_vec();
+    let mut taken: HashSet<String> = columns.iter().cloned().collect();
     for header in own {
         let mut column = header.clone();
-        while !column.is_empty() && columns.contains(&column) {
+        while !column.is_empty() && !taken.insert(column.clone()) {
             column.push_str("_in");
         }
         columns.push(column);

@@ -20,6 +20,7 @@ use crate::finding::Finding;
 use crate::ledger::{LedgerError, LeftOut, State};
 use crate::manifest::Brief;
 use crate::private::{self, Existing};
+use crate::regular;
 
 /// How much of the list is read at once.
 const BUFFER: usize = 1 << 16;
@@ -106,7 +107,7 @@ pub async fn write_file(target: &Target, listing: &Listing<'_>, fates: Fates<'_>
         let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
         file.sync_all().map_err(failed)?;
         failpoint::pass("results.written");
-        fs::rename(&temporary, &path).map_err(failed)?;
+        fs::rename(&temporary, &path).and_then(|()| private::sync_entry(&path)).map_err(failed)?;
         failpoint::pass("results.renamed");
         Ok(())
     }
@@ -163,7 +164,7 @@ async fn write_listing(
     fates: Fates<'_>,
 ) -> Result<(), ResultsError> {
     let unreadable = |error: io::Error| ResultsError::Recipients(error.to_string());
-    let file = File::open(listing.recipients).map_err(unreadable)?;
+    let file = regular::open(listing.recipients).map_err(unreadable)?;
     let mut list = Tee::new(BufReader::with_capacity(BUFFER, file), None::<File>);
     let reader = Reader::open(&mut list, listing.recipients, &settings(listing.brief))?;
     let layout = layout(reader.header());

@@ -5,7 +5,7 @@
 //! from. What contradicts a ledger is never replaced; a person can have it put aside.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,7 @@ use crate::delivery::RunFolder;
 use crate::domain::IdRange;
 use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run};
 use crate::manifest::SANDBOX;
+use crate::regular;
 
 /// Envelopes that are read at once.
 const BLOCK: u32 = 256;
@@ -139,7 +140,7 @@ async fn take_given(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap
 
 /// The identifiers that stand in results, as we or a spreadsheet wrote them; none where something else stands.
 fn identifiers(path: &Path) -> io::Result<RoaringTreemap> {
-    let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
+    let mut file = BufReader::with_capacity(1 << 16, regular::open(path)?);
     let Some(delimiter) = dialect(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
     let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());

@@ -46,7 +46,7 @@ pub struct Judged {
     pub state: State,
     /// The last event about the attempt that counts, and when it was recorded.
     pub last: Option<(Arc<str>, Change)>,
-    /// The order whose identifiers it has, or will have when it goes out again.
+    /// The order whose identifiers that attempt had; nothing for the run's own.
     pub order: Option<u32>,
     /// Whether an earlier attempt under the same identifier went out after all.
     pub duplicate: bool,
@@ -140,13 +140,12 @@ impl<'a> Sweep<'a> {
 fn judged(events: &RowEvents, row: Row, fate: &Fate) -> Judged {
     let state = fate.settled.as_ref().map_or(State::InDoubt, |(_, outcome)| outcome.state());
     let (state, last) = events.judge(row, fate.envelope, state);
-    let again = state == State::Planned;
     // A message with an identifier of its own doubles nothing.
     let same = |earlier| events.order(row, earlier) == events.order(row, fate.envelope);
     Judged {
         state,
         last: last.map(|event| (instant(event.at), event.change.clone())),
-        order: if again { events.next_order(row) } else { events.order(row, fate.envelope) },
+        order: events.order(row, fate.envelope),
         duplicate: fate.taken_before.is_some_and(same) || events.duplicate(row, fate.envelope).is_some(),
     }
 }

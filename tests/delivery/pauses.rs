@@ -1,8 +1,21 @@
 //! Stopping on purpose and going on.
 
 use serde_json::json;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 
-use crate::support::{Gateway, SandboxProcess, campaign, phone, until};
+use crate::support::{Folder, Gateway, SandboxProcess, campaign, phone, until};
+
+/// Changes the file of a ledger behind the program's back.
+fn change_ledger(sale: &Folder, statement: &'static str) {
+    let options = SqliteConnectOptions::new().filename(sale.path("state/ledger.sqlite"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut connection = SqliteConnection::connect_with(&options).await.expect("the ledger");
+        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await.expect("a statement");
+        connection.close().await.expect("the end");
+    });
+}
 
 #[test]
 fn a_limit_pauses_and_the_next_run_sends_the_rest() {
@@ -48,16 +61,20 @@ fn an_unfinished_run_keeps_its_edition_and_is_gone_on_with_whatever_the_day() {
 }
 
 #[test]
-fn a_frozen_list_that_was_changed_is_not_sent_to() {
+fn a_frozen_list_that_was_changed_is_not_sent_to_nor_believed_and_can_be_left_behind() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "5"]).exits(5);
     let frozen = sale.path("state/runs/sale@1/recipients.csv");
     let list = std::fs::read_to_string(&frozen).expect("the copy");
     std::fs::write(&frozen, list.replace("Person 8", "Nobody")).expect("the copy");
-    sale.run(&[]).exits(74).says("not the one that the run began with");
-    std::fs::write(&frozen, list).expect("the copy");
-    sale.run(&[]).exits(0);
+    sale.run(&[]).exits(74).says("missing or damaged").says("--accept-changes");
+    let results = std::fs::read(sale.results_file()).expect("results");
+    for look in [&["results", "sale"][..], &["results", "sale", "--out", "-"], &["show", "sale", "--row", "3"]] {
+        sale.campaign(look).exits(74).says("not what the run began with");
+    }
+    assert_eq!(std::fs::read(sale.results_file()).expect("results"), results);
+    sale.run(&["--accept-changes"]).exits(0);
     assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
 }
 
@@ -123,4 +140,16 @@ fn a_run_that_was_paused_may_go_on_at_another_pace() {
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), 10);
     assert!(sale.path("elsewhere.csv").exists());
+}
+
+#[test]
+fn a_clock_that_was_set_back_holds_nobody_up_and_a_long_wait_has_its_reason() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(30).delivery("rate: 100/s").through(&gateway).profile("rate: 100/s").write();
+    sale.run(&["--limit", "7"]).exits(5);
+    // What was booked before the clock was set back by an hour: 3 seconds.
+    let ahead = "UPDATE accounts SET written_at = written_at + 3600000000, next_free = written_at + 3603000000";
+    change_ledger(&sale, ahead);
+    sale.run(&[]).exits(0).says("waiting 3.0 s: the clock was set back");
+    assert_eq!(gateway.phones().len(), 30);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::witness::{Tally, Witness};
@@ -26,7 +27,12 @@ fn sale(witness: &Witness) -> Folder {
 
 /// The run under `strace` with these options, its trace in `trace`.
 fn traced(sale: &Folder, options: &[&str]) -> Finished {
-    let run = sale.command(&["run", "sale.yaml", "--no-wait"]);
+    traced_with(sale, &[], options)
+}
+
+/// The run with these further arguments, under `strace` with these options.
+fn traced_with(sale: &Folder, arguments: &[&str], options: &[&str]) -> Finished {
+    let run = sale.command(&[&["run", "sale.yaml", "--no-wait"], arguments].concat());
     let mut strace = Command::new("strace");
     strace.args(["-f", "-y", "-s", "65536", "-o", "trace"]).args(options).arg(run.get_program()).args(run.get_args());
     strace.current_dir(run.get_current_dir().expect("the folder")).env_clear().env("PATH", "/usr/bin:/bin");
@@ -132,4 +138,78 @@ fn an_fsync_that_fails_stops_the_run_and_loses_nothing() {
         }
     }
     assert!(stopped > 12, "only {stopped} failures stopped a run; codes {codes:?}");
+}
+
+/// The names that a trace shows: what was made or moved, what was brought to the disk, and where the first request is.
+#[derive(Debug, Default)]
+struct Names {
+    /// Folders that were made and files that got their name by a rename: the line, and the path.
+    made: Vec<(usize, PathBuf)>,
+    /// Files that SQLite opened.
+    opened: Vec<(usize, PathBuf)>,
+    /// Folders that were synced.
+    synced: Vec<(usize, PathBuf)>,
+    first_request: usize,
+}
+
+impl Names {
+    fn of(trace: &str, sale: &Folder) -> Self {
+        let mut names = Self { first_request: usize::MAX, ..Self::default() };
+        for (line, call) in trace.lines().enumerate() {
+            let call = call.split_once(' ').expect("a process and its call").1.trim_start();
+            let quoted: Vec<&str> = call.split('"').skip(1).step_by(2).collect();
+            let path = |name: &&str| (line, sale.path(name));
+            // Another thread's call may stand between the beginning of a call and its end.
+            let did = call.ends_with(" = 0") || call.ends_with("<unfinished ...>");
+            if (call.starts_with("mkdir") || call.starts_with("rename")) && did {
+                names.made.extend(quoted.last().map(path));
+            } else if call.starts_with("open") && call.contains("O_CREAT") && call.contains("ledger.sqlite") {
+                names.opened.extend(quoted.last().map(path));
+            } else if call.starts_with("fsync") || call.starts_with("fdatasync") {
+                let synced = call.split(['<', '>']).nth(1).expect("a path");
+                names.synced.push((line, PathBuf::from(synced)));
+            } else if call.contains(r#"\"sms_message\""#) {
+                names.first_request = names.first_request.min(line);
+            }
+        }
+        names
+    }
+
+    /// Whether the folder that holds the path was synced between these lines.
+    fn is_kept(&self, path: &Path, lines: std::ops::Range<usize>) -> bool {
+        let above = path.parent().expect("a folder").canonicalize().expect("a folder");
+        self.synced.iter().any(|(line, synced)| lines.contains(line) && *synced == above)
+    }
+}
+
+#[test]
+#[ignore = "needs strace"]
+fn every_name_that_a_run_needs_is_on_the_disk_before_its_first_request() {
+    if !can_trace() {
+        return;
+    }
+    let witness = Witness::start();
+    let sale = sale(&witness);
+    let state = sale.path("deep/er/state");
+    let trace = "trace=mkdir,mkdirat,rename,renameat,renameat2,open,openat,fsync,fdatasync,write,writev,sendto,sendmsg";
+    traced_with(&sale, &["--state-dir", state.to_str().expect("UTF-8")], &["-e", trace]).exits(0);
+    let names = Names::of(&std::fs::read_to_string(sale.path("trace")).expect("a trace"), &sale);
+    let is_made = |name: &str| names.made.iter().any(|(_, path)| path.ends_with(name));
+    for name in ["deep", "deep/er", "deep/er/state", "state/runs", "runs/sale@1", "state/locks", "state/ledger.mark"] {
+        assert!(is_made(name), "{name}: {names:?}");
+    }
+    for (line, path) in
+        names.made.iter().filter(|(line, path)| *line < names.first_request && path.starts_with(sale.path("deep")))
+    {
+        // It has got its real name since.
+        if !path.to_string_lossy().contains("/.new-") && !path.to_string_lossy().contains("ledger.mark") {
+            assert!(names.is_kept(path, *line..names.first_request), "{}: {names:?}", path.display());
+        }
+    }
+    assert!(names.opened.iter().any(|(_, path)| path.ends_with("ledger.sqlite-wal")), "{names:?}");
+    for (line, path) in &names.opened[..1] {
+        assert!(names.is_kept(path, *line..names.first_request), "{}: {names:?}", path.display());
+    }
+    let (line, results) = names.made.iter().rfind(|(_, path)| path.ends_with("sale.csv")).expect("results");
+    assert!(names.is_kept(results, *line..usize::MAX), "{names:?}");
 }

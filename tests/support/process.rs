@@ -72,6 +72,13 @@ impl Process {
         String::from_utf8_lossy(&told.expect("a running process")).into_owned()
     }
 
+    /// Who owns its memory, as the system tells: the superuser if other processes of its user are kept from it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn owner_of_its_memory(&self) -> u32 {
+        let memory = std::fs::metadata(format!("/proc/{}/mem", self.child.id()));
+        std::os::unix::fs::MetadataExt::uid(&memory.expect("a running process"))
+    }
+
     /// Whether it has not ended yet.
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("a child can be asked").is_none()

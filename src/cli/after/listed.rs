@@ -10,6 +10,7 @@ use crate::delivery::{Frozen, RunFolder};
 use crate::domain::{Phone, Row};
 use crate::finding::Finding;
 use crate::manifest::Brief;
+use crate::regular;
 use crate::report::ResultsError;
 
 /// Whom a person asks about.
@@ -34,7 +35,7 @@ pub(super) fn listed(folder: &RunFolder, frozen: &Frozen, whom: Whom) -> Result<
     let (path, brief) = (folder.recipients(), &frozen.brief);
     let unusable = |findings: Vec<Finding>| Failure::storage(ResultsError::from(findings));
     let unreadable = |error: io::Error| Failure::storage(ResultsError::Recipients(error.to_string()));
-    let mut list = Tee::new(BufReader::new(File::open(&path).map_err(unreadable)?), None::<File>);
+    let mut list = Tee::new(BufReader::new(regular::open(&path).map_err(unreadable)?), None::<File>);
     let mut reader = Reader::open(&mut list, &path, &settings(brief)).map_err(unusable)?;
     let (column, region) = (reader.header().phone(), brief.region);
     let (mut found, mut chunk) = (Vec::new(), Chunk::new());

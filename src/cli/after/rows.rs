@@ -1,6 +1,5 @@
 //! Which rows a decision is about.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use crate::cli::exit::Failure;
 use crate::cli::output::Output;
 use crate::domain::{MessageId, Row, RowSet};
 use crate::ledger::Run;
+use crate::regular;
 
 /// The rows of a CSV file with a column `id`, as the results have it, however a spreadsheet has saved it.
 ///
@@ -18,7 +18,7 @@ use crate::ledger::Run;
 /// When the file cannot be read, has no such column, or names a message that is not the run's.
 pub(super) fn of_file(path: &Path, run: &Run, output: &Output) -> Result<RoaringBitmap, Failure> {
     let name = path.display();
-    let file = File::open(path).map_err(|error| Failure::wrong(format!("`{name}` cannot be read: {error}")))?;
+    let file = regular::open(path).map_err(|error| Failure::wrong(format!("`{name}` cannot be read: {error}")))?;
     let (mut rows, mut stranger) = (RoaringBitmap::new(), None);
     let found = read_column(BufReader::new(file), path, "id", |line, text| {
         match text.parse().ok().and_then(MessageId::new).and_then(|id| row_of(run, id)) {

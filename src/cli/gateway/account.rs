@@ -123,10 +123,10 @@ impl Account {
     ) -> Result<Result<T, Unanswered>, Failure> {
         let (account, rate) = (&self.profile.account, self.profile.rate.per_second());
         let wait = self.ledger.reserve(account, count, rate).await?;
-        if wait > Duration::from_secs(1) {
-            self.output.note(&format!("waiting {} for room at the account's pace", duration(wait)));
+        if wait.time > Duration::from_secs(1) {
+            self.output.note(&format!("waiting {}: {}", duration(wait.time), wait.reason.words()));
         }
-        tokio::time::sleep(wait).await;
+        tokio::time::sleep(wait.time).await;
         let mut answer = ask().await;
         if reads_only && answer.as_ref().is_err_and(|failed| failed.cause == UnansweredCause::NotConnected) {
             tokio::time::sleep(PAUSE).await;
@@ -229,7 +229,7 @@ mod tests {
         let slow = || failed(UnansweredCause::SlowDown(Some(Duration::from_secs(60))));
         let answer = account.paced((1, true), || std::future::ready(Err::<(), _>(slow()))).await;
         assert!(answer.unwrap().is_err());
-        let wait = account.ledger.reserve(&account.profile.account, 1, None).await.unwrap();
+        let wait = account.ledger.reserve(&account.profile.account, 1, None).await.unwrap().time;
         assert!(wait > Duration::from_secs(50), "{wait:?}");
     }
 

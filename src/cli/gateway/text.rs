@@ -1,11 +1,11 @@
 //! The text of a template: typed, or in a file.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
 use crate::cli::args::TextArgs;
 use crate::cli::exit::Failure;
+use crate::regular;
 
 /// The most bytes that a file with a text may have.
 const LARGEST: u64 = 64 * 1024;
@@ -24,7 +24,7 @@ pub(super) fn text(args: &TextArgs) -> Result<String, Failure> {
 fn read(file: &Path) -> Result<String, Failure> {
     let name = file.display();
     let mut bytes = Vec::new();
-    File::open(file)
+    regular::open(file)
         .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
         .map_err(|error| Failure::wrong(format!("the text file `{name}` cannot be read: {error}; check its name")))?;
     if bytes.len() as u64 > LARGEST {

@@ -1,5 +1,6 @@
 //! A list that a campaign is written for: its numbers, and the columns that texts can use.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
 
@@ -7,6 +8,7 @@ use crate::audience::{Reader, Settings, suggest};
 use crate::cli::exit::{Failure, WRONG};
 use crate::domain::Region;
 use crate::finding::Finding;
+use crate::regular;
 
 /// Columns by which people are greeted, the best first.
 const GREETED_BY: [&str; 7] = ["first_name", "name", "full_name", "client", "customer", "last_name", "company"];
@@ -39,14 +41,10 @@ impl List {
                  say `campaign init NAME` without `--from` and set `recipients` by hand",
             )]));
         };
-        let mut headers = vec![phone.clone()];
+        let mut headers = HashSet::from([phone.clone()]);
         let mut columns = suggestion.columns;
         // A header names its first column alone.
-        columns.retain(|(_, header)| {
-            let first = !headers.contains(header);
-            headers.push(header.clone());
-            first
-        });
+        columns.retain(|(_, header)| headers.insert(header.clone()));
         let list = Self { path: typed.to_owned(), phone, region: suggestion.region, columns };
         // What a campaign with these columns would be refused for is told now.
         let settings = Settings { columns: list.renamed(), region: list.region };
@@ -81,7 +79,8 @@ impl List {
 }
 
 fn open(path: &Path) -> Result<File, Failure> {
-    File::open(path).map_err(|error| Failure::wrong(format!("the list `{}` cannot be opened: {error}", path.display())))
+    regular::open(path)
+        .map_err(|error| Failure::wrong(format!("the list `{}` cannot be opened: {error}", path.display())))
 }
 
 fn refused(findings: Vec<Finding>) -> Failure {

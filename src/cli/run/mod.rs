@@ -221,11 +221,13 @@ impl<'a> Start<'a> {
         if self.args.accept_changes || self.inputs.campaign.is_rehearsal() {
             return self.begin(&edition, Some(open)).await;
         }
-        Err(Failure::wrong(format!(
+        let refused = Failure::wrong(format!(
             "{} is unfinished, and since it began these changed: {}; put them back to go on, or end it and begin anew \
              with `--accept-changes` (whoever has a message is skipped)",
             open.name(),
             changes.join(", ")
-        )))
+        ));
+        let damaged = folder.frozen().is_ok_and(|frozen| !resume::is_whole(&folder, &frozen));
+        Err(if damaged { Failure { exit: exit::STORAGE, ..refused } } else { refused })
     }
 }

@@ -13,6 +13,7 @@ use crate::cli::{confirm, runs};
 use crate::delivery::{Frozen, RunFolder, RunLock, Standing};
 use crate::domain::Row;
 use crate::ledger::{Run, State};
+use crate::regular;
 
 impl Start<'_> {
     /// What changed since the run in `folder` began, in words.
@@ -34,12 +35,7 @@ impl Start<'_> {
     }
 
     /// Asks for a yes to go on, and gives back the run.
-    pub(super) async fn resume(
-        &self,
-        run: Run,
-        folder: RunFolder,
-        lock: Option<RunLock>,
-    ) -> Result<Ready, Failure> {
+    pub(super) async fn resume(&self, run: Run, folder: RunFolder, lock: Option<RunLock>) -> Result<Ready, Failure> {
         let standing = runs::standing(self.ledger.as_ref(), &run, false).await?;
         let left = standing.counts.get(State::Planned);
         let open = open_rows(&run, &standing);
@@ -57,8 +53,8 @@ impl Start<'_> {
 }
 
 /// Whether the copy of the recipients is what was frozen.
-fn is_whole(folder: &RunFolder, frozen: &Frozen) -> bool {
-    let hashed = File::open(folder.recipients()).and_then(|list| Tee::new(list, None::<File>).finish());
+pub(super) fn is_whole(folder: &RunFolder, frozen: &Frozen) -> bool {
+    let hashed = regular::open(&folder.recipients()).and_then(|list| Tee::new(list, None::<File>).finish());
     hashed.is_ok_and(|(_, sha256)| sha256 == frozen.recipients_sha256)
 }
 

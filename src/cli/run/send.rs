@@ -20,6 +20,7 @@ use crate::failpoint;
 use crate::gateway::{Address, Gateway, JsonApi, Rules};
 use crate::ledger::{Owner, Run, State};
 use crate::manifest::{Delivery, Profile, Rate};
+use crate::regular;
 use crate::report::Progress;
 use crate::sandbox::{Counts, Sandbox, Scenario, Settings};
 
@@ -196,7 +197,7 @@ async fn thaw(folder: RunFolder) -> Result<(Frozen, Prepared<BufReader<File>>), 
         };
         let frozen = folder.frozen().map_err(|error| damaged(error.to_string()))?;
         let path = folder.recipients();
-        let file = File::open(&path).map_err(|error| damaged(error.to_string()))?;
+        let file = regular::open(&path).map_err(|error| damaged(error.to_string()))?;
         let mut load = |name: &str| {
             let found = frozen.includes.iter().find(|(include, _)| include == name);
             found.map(|(_, source)| source.clone()).ok_or_else(|| format!("the text `{name}` is not among the copies"))

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::domain::{IdRange, Row};
 use crate::ledger::{
     AccountPace, Begun, Change, ENDED_EARLY, EnvelopeRecord, Event, Intent, LeftOut, NewEvent, Outcome, Owner,
-    Progress, Question, Recorded, RetryOrder, RowStates, Run, RunEnd, Settlement, State, StateCounts,
+    Progress, Question, Recorded, RetryOrder, RowStates, Run, RunEnd, Settlement, State, StateCounts, Wait,
 };
 
 /// The wall clock in microseconds.
@@ -73,7 +73,7 @@ impl Disk {
         let (account, rate) = &intent.account;
         let held = self.paces.get(&**account).is_some_and(|pace| pace.not_before > now);
         if rate.is_none() && !held {
-            return Begun::After(Duration::ZERO);
+            return Begun::After(Wait::NONE);
         }
         let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
         Begun::After(self.reserve(now, account, count, *rate))
@@ -88,11 +88,11 @@ impl Disk {
         self.envelopes.insert(intent.envelope, record);
     }
 
-    pub(super) fn reserve(&mut self, now: Now, account: &str, count: u32, rate: Option<f64>) -> Duration {
+    pub(super) fn reserve(&mut self, now: Now, account: &str, count: u32, rate: Option<f64>) -> Wait {
         let pace = self.paces.entry(account.to_owned()).or_default();
         let reservation = pace.reserve(now, count, rate);
         *pace = reservation.pace;
-        Duration::from_micros(u64::try_from(reservation.wait).unwrap_or(0))
+        reservation.wait
     }
 
     pub(super) fn slow_down(&mut self, now: Now, account: &str, wait: Option<Duration>) {

@@ -12,7 +12,7 @@ use super::life::{Life, wall};
 use super::mistake::Mistake;
 use crate::ledger::{
     Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut, NewEvent,
-    NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement,
+    NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -63,10 +63,10 @@ impl Desk {
 
     async fn begin_as_planned(&self, intent: Intent) -> Result<Begun, LedgerError> {
         match self.mistake {
-            Some(Mistake::NoIntent) => Ok(Begun::After(Duration::ZERO)),
+            Some(Mistake::NoIntent) => Ok(Begun::After(Wait::NONE)),
             Some(Mistake::IntentAfterTheSend) => {
                 let change = move |disk: &mut Disk, now| disk.insert(now, &intent);
-                self.tell_before(Begun::After(Duration::ZERO), change).await
+                self.tell_before(Begun::After(Wait::NONE), change).await
             }
             Some(Mistake::NoOwnerCheck) => {
                 let change = |disk: &mut Disk, now| {
@@ -159,7 +159,7 @@ impl Ledger for Desk {
         Box::pin(async move { self.write(|disk, now| disk.slow_down(now, account, wait)).await })
     }
 
-    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Duration> {
+    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Wait> {
         Box::pin(async move { self.write(|disk, now| disk.reserve(now, account, count, rate)).await })
     }
 

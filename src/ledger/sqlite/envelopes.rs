@@ -19,7 +19,7 @@ use super::runs::instant;
 use crate::domain::{Phone, Row};
 use crate::ledger::{
     AccountPace, Begun, ENDED_EARLY, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, Outcome, Owner, RowEvents,
-    RunId, SentRow, Settlement, State,
+    RunId, SentRow, Settlement, State, Wait,
 };
 
 /// Takes ownership; what the owner before had begun is in doubt from here on.
@@ -83,7 +83,7 @@ pub(super) async fn begin(connection: &mut SqliteConnection, now: Now, intent: I
     };
     let not_before: Option<i64> = inserted.try_get(0)?;
     if rate.is_none() && not_before.is_none_or(|instant| instant <= now.0) {
-        return Ok(Begun::After(Duration::ZERO));
+        return Ok(Begun::After(Wait::NONE));
     }
     let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
     Ok(Begun::After(reserve(connection, now, &account, count, rate).await?))
@@ -96,13 +96,13 @@ pub(super) async fn reserve(
     account: &str,
     count: u32,
     rate: Option<f64>,
-) -> Result<Duration, Failure> {
+) -> Result<Wait, Failure> {
     let before = pace(connection, account).await?;
     let reservation = before.reserve(now.0, count, rate);
     if reservation.pace != before {
         store(connection, account, reservation.pace).await?;
     }
-    Ok(Duration::from_micros(u64::try_from(reservation.wait).unwrap_or(0)))
+    Ok(reservation.wait)
 }
 
 pub(super) async fn slow_down(
@@ -117,7 +117,7 @@ pub(super) async fn slow_down(
 }
 
 async fn pace(connection: &mut SqliteConnection, account: &str) -> Result<AccountPace, Failure> {
-    let row = sqlx::query("SELECT next_free, share, slowed_at, not_before FROM accounts WHERE name = ?")
+    let row = sqlx::query("SELECT next_free, share, slowed_at, not_before, written_at FROM accounts WHERE name = ?")
         .bind(account)
         .fetch_optional(connection)
         .await?;
@@ -127,18 +127,21 @@ async fn pace(connection: &mut SqliteConnection, account: &str) -> Result<Accoun
         share: row.try_get(1)?,
         slowed_at: row.try_get(2)?,
         not_before: row.try_get(3)?,
+        written_at: row.try_get(4)?,
     })
 }
 
 async fn store(connection: &mut SqliteConnection, account: &str, pace: AccountPace) -> Result<(), Failure> {
     sqlx::query(
-        "INSERT OR REPLACE INTO accounts (name, next_free, share, slowed_at, not_before) VALUES (?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO accounts (name, next_free, share, slowed_at, not_before, written_at)
+         VALUES (?, ?, ?, ?, ?, ?)",
     )
     .bind(account)
     .bind(pace.next_free)
     .bind(pace.share)
     .bind(pace.slowed_at)
     .bind(pace.not_before)
+    .bind(pace.written_at)
     .execute(connection)
     .await?;
     Ok(())

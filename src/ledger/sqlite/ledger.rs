@@ -15,7 +15,7 @@ use super::writer::{Writer, storage};
 use super::{adoption, envelopes, events, opening, runs, soundness, turn};
 use crate::ledger::{
     Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut, NewEvent,
-    NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement,
+    NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
 };
 
 /// How long a change may take, with the wait for another process.
@@ -118,9 +118,10 @@ impl SqliteLedger {
         let open = async || Ok::<_, LedgerError>(Writer::start(opening::pen(&self.path, self.patience).await?));
         let writer = self.writer.get_or_try_init(open).await?;
         let path = Arc::clone(&self.path);
-        let now = Now((self.clock)().as_microsecond());
+        let clock = self.clock;
         let written = writer.write(move |connection| {
-            let result = change(connection, now);
+            // Asked inside the transaction, so that the times of all processes follow one another.
+            let result = change(connection, Now(clock().as_microsecond()));
             Box::pin(async move { result.await.map_err(|failure| failure.at(&path)) })
         });
         // A disk that hangs is a failure too: what was asked may still be done, but nobody builds on it.
@@ -251,7 +252,7 @@ impl Ledger for SqliteLedger {
         Box::pin(self.write(move |connection, now| Box::pin(envelopes::slow_down(connection, now, account, wait))))
     }
 
-    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Duration> {
+    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Wait> {
         let account = account.to_owned();
         Box::pin(self.write(move |connection, now| {
             Box::pin(async move { envelopes::reserve(connection, now, &account, count, rate).await })

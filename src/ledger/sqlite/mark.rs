@@ -15,6 +15,7 @@ use serde::Deserialize;
 use super::checksum::Checksum;
 use crate::failpoint;
 use crate::private::{self, Existing};
+use crate::regular;
 
 /// Where the two slots are: in blocks of their own, so that a write that is cut off spoils one of them.
 const SLOTS: [u64; 2] = [0, 4096];
@@ -106,7 +107,7 @@ pub(super) fn place(ledger: &Path) -> PathBuf {
 
 /// What is known of the mark in a file.
 pub(super) fn read(path: &Path) -> Known {
-    let opened = match File::open(path) {
+    let opened = match regular::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Known::Nothing,
         Err(error) => return Known::Unreadable(error.to_string()),
@@ -227,7 +228,7 @@ fn create(path: &Path, mark: Mark) -> io::Result<()> {
     MarkFile { file, written: 0 }.write_both(mark)?;
     std::fs::rename(&temporary, path)?;
     failpoint::pass("mark.created");
-    private::sync_folder(path.parent().unwrap_or(Path::new("")))
+    private::sync_entry(path)
 }
 
 /// Removes what earlier versions left beside the mark: a file for each process.

@@ -128,12 +128,21 @@ const SECOND: &str = "
 /// Questions know of which attempt they were; 0 is none.
 const THIRD: &str = "ALTER TABLE questions ADD COLUMN envelope INTEGER NOT NULL DEFAULT 0";
 
+/// An account's pace knows when it was written, so that a clock that was set back shows.
+///
+/// What was written before is taken as written when its last slot was free.
+const FOURTH: &str = "
+    ALTER TABLE accounts ADD COLUMN written_at INTEGER NOT NULL DEFAULT 0;
+    UPDATE accounts SET written_at = next_free;
+";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
     let steps = [
         ("runs, envelopes, accounts", FIRST),
         ("events, questions, orders, checksums", SECOND),
         ("questions about attempts", THIRD),
+        ("pace and clocks", FOURTH),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
@@ -160,7 +169,8 @@ pub(super) async fn age(connection: &mut SqliteConnection) -> sqlx::Result<Age> 
     if kept == 0 {
         return Ok(Age::Older);
     }
-    let last: Option<i64> = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(connection).await?;
+    let last: Option<i64> =
+        sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(connection).await?;
     let newest = i64::try_from(migrations().len()).unwrap_or(i64::MAX);
     Ok(match last.unwrap_or(0).cmp(&newest) {
         Ordering::Less => Age::Older,

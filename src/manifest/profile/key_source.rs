@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 
+use crate::regular;
+
 /// The most bytes that a key may have.
 const LONGEST: u64 = 4096;
 
@@ -47,15 +49,12 @@ fn read_file(path: &Path) -> Result<String, String> {
     let unreadable = |error: std::io::Error| {
         format!("the API key's file `{name}` cannot be read: {error}; check the path in gateways.yaml")
     };
-    let metadata = fs::metadata(path).map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err(format!("the API key's file `{name}` is not a file; name the file that holds the key"));
-    }
-    if is_open_to_others(&metadata) {
+    let file = regular::open(path).map_err(unreadable)?;
+    if is_open_to_others(&file.metadata().map_err(unreadable)?) {
         return Err(format!("the API key's file `{name}` can be read by others; run `chmod 600 {name}`"));
     }
     let mut text = String::new();
-    fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text)).map_err(unreadable)?;
+    file.take(LONGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > LONGEST {
         return Err(format!("the API key's file `{name}` is larger than {LONGEST} bytes; put only the key there"));
     }

@@ -13,7 +13,7 @@ use sqlx::{ConnectOptions, Connection};
 use crate::domain::{Endpoint, MsgId, OperationKind, Phone, Row};
 use crate::ledger::{
     Begun, Intent, Ledger, LedgerError, LeftOut, NewRun, Outcome, Owner, Progress, Run, RunEnd, SentRow, Settlement,
-    SqliteLedger, State, StateCounts,
+    SqliteLedger, State, StateCounts, Wait,
 };
 
 const ME: Owner = Owner(7);
@@ -122,7 +122,7 @@ async fn a_commit_waits_for_the_disk() {
 #[tokio::test]
 async fn an_intent_needs_the_owner_and_no_request_to_stop() {
     let scene = Scene::new().await;
-    assert_eq!(scene.begin(1, ME).await, Begun::After(Duration::ZERO));
+    assert_eq!(scene.begin(1, ME).await, Begun::After(Wait::NONE));
     assert_eq!(scene.begin(2, Owner(8)).await, Begun::NotOwner);
     scene.ledger.request_stop(scene.run.key, true).await.unwrap();
     assert_eq!(scene.begin(2, ME).await, Begun::StopRequested);
@@ -137,7 +137,7 @@ async fn a_request_to_stop_outlives_the_taking_of_a_run_until_it_is_taken_back()
     assert!(scene.ledger.stop_requested(scene.run.key).await.unwrap());
     assert_eq!(scene.begin(1, ME).await, Begun::StopRequested);
     scene.ledger.request_stop(scene.run.key, false).await.unwrap();
-    assert_eq!(scene.begin(1, ME).await, Begun::After(Duration::ZERO));
+    assert_eq!(scene.begin(1, ME).await, Begun::After(Wait::NONE));
 }
 
 #[tokio::test]
@@ -214,12 +214,12 @@ async fn a_rated_account_makes_the_next_envelope_wait_whoever_sends_it() {
     let scene = Scene::new().await;
     let mut intent = scene.intent(1, ME);
     intent.account = ("account".into(), Some(0.5));
-    assert_eq!(scene.ledger.begin(intent.clone()).await.unwrap(), Begun::After(Duration::ZERO));
+    assert_eq!(scene.ledger.begin(intent.clone()).await.unwrap(), Begun::After(Wait::NONE));
     intent.envelope = 2;
-    let Begun::After(wait) = scene.ledger.begin(intent).await.unwrap() else { panic!("refused") };
+    let Begun::After(Wait { time: wait, .. }) = scene.ledger.begin(intent).await.unwrap() else { panic!("refused") };
     assert!(wait > Duration::from_secs(3) && wait <= Duration::from_secs(4), "two operations at 0.5/s: {wait:?}");
     scene.ledger.slow_down("other", Some(Duration::from_secs(60))).await.unwrap();
-    assert!(scene.ledger.reserve("other", 1, None).await.unwrap() > Duration::from_secs(59));
+    assert!(scene.ledger.reserve("other", 1, None).await.unwrap().time > Duration::from_secs(59));
 }
 
 #[tokio::test]
@@ -243,7 +243,7 @@ async fn changes_that_wait_together_are_all_written() {
         tokio::spawn(async move { scene.begin(envelope, ME).await })
     });
     for begun in futures_util::future::join_all(begun).await {
-        assert_eq!(begun.unwrap(), Begun::After(Duration::ZERO));
+        assert_eq!(begun.unwrap(), Begun::After(Wait::NONE));
     }
     let summaries = scene.ledger.envelope_summaries(scene.run.key).await.unwrap();
     assert_eq!(summaries.len(), 200);

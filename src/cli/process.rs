@@ -1,0 +1,61 @@
+//! What the process arranges with the system before it does anything.
+//!
+//! A system that knows no core files, memory closed to others or limits on files goes without them; only one that has no
+//! threads or files left to begin with fails a command.
+
+use std::panic::{catch_unwind, set_hook, take_hook};
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::exit::Failure;
+
+/// Lets no core file, and no other process of the same user, get at the memory: the key and people's numbers are in it.
+pub(super) fn keep_memory_private() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+        let none = Rlimit { current: Some(0), maximum: getrlimit(Resource::Core).maximum };
+        if let Err(error) = setrlimit(Resource::Core, none) {
+            tracing::debug!("core files cannot be switched off: {error}");
+        }
+    }
+    // A program that takes core files through a pipe is given them whatever the limit.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable) {
+        tracing::debug!("the memory cannot be closed to others: {error}");
+    }
+}
+
+/// Has a write beyond the limit on the size of files fail, as on a full disk, instead of ending the process.
+///
+/// The handler stays for the rest of the process, whoever listens. It needs the runtime.
+pub(super) fn outlive_full_files() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        if let Err(error) = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())) {
+            tracing::debug!("SIGXFSZ is left as it is: {error}");
+        }
+    }
+}
+
+/// The threads that a command runs on.
+///
+/// # Errors
+/// When the system has too few open files, threads or memory for them. The library tells of some of that by a panic,
+/// which is no bug here, and is told as what it is.
+pub(super) fn runtime() -> Result<Runtime, Failure> {
+    let hook = take_hook();
+    set_hook(Box::new(|_| {}));
+    let built = catch_unwind(|| Builder::new_multi_thread().enable_all().build());
+    set_hook(hook);
+    let reason = match built {
+        Ok(Ok(runtime)) => return Ok(runtime),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "too few open files, threads or too little memory".to_owned(),
+    };
+    let advice = "see `ulimit -a`; nothing was sent, and the same command goes on once there is more";
+    Err(Failure::storage(format!("the system does not let the program start: {reason}; {advice}")))
+}

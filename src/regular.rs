@@ -1,0 +1,90 @@
+//! Opening the files that people name, which have to be regular ones.
+//!
+//! A pipe would be waited for, a device has no end, and a folder has nothing to read. What a file holds, and how much
+//! of it may be read, is for those to say who open it.
+
+use std::fs::{File, FileType, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+/// Opens the regular file at `path` to be read; never waits for somebody who writes to it.
+///
+/// # Errors
+/// When it cannot be opened, or is no regular file; the error says what it is instead.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, waits_for_nobody());
+    let file = options.open(path)?;
+    // Asked of what was opened, so that nothing can take its place in between.
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() {
+        return Ok(file);
+    }
+    let what = named(kind);
+    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, and has to be a regular file")))
+}
+
+/// A pipe is opened although nobody writes to it; to a regular file this means nothing.
+#[cfg(unix)]
+fn waits_for_nobody() -> i32 {
+    rustix::fs::OFlags::NONBLOCK.bits().cast_signed()
+}
+
+fn named(kind: FileType) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        if kind.is_fifo() {
+            return "a pipe";
+        }
+        if kind.is_char_device() || kind.is_block_device() {
+            return "a device";
+        }
+    }
+    if kind.is_dir() { "a folder" } else { "something else" }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    #[test]
+    fn a_regular_file_is_read_and_also_through_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.csv");
+        std::fs::write(&path, "phone\n").unwrap();
+        let read = |path: &Path| {
+            let mut text = String::new();
+            open(path).unwrap().read_to_string(&mut text).unwrap();
+            text
+        };
+        assert_eq!(read(&path), "phone\n");
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link.csv");
+            std::os::unix::fs::symlink(&path, &link).unwrap();
+            assert_eq!(read(&link), "phone\n");
+        }
+        let missing = open(&folder.path().join("no.csv")).unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        for (path, what) in
+            [(pipe.as_path(), "a pipe"), (Path::new("/dev/zero"), "a device"), (folder.path(), "a folder")]
+        {
+            let refusal = open(path).unwrap_err();
+            assert_eq!(refusal.to_string(), format!("it is {what}, and has to be a regular file"));
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What is named as a file and is none: a pipe that nobody writes to, a device without an end, a folder.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, campaign, telling};
+
+/// A campaign of which every part is a file of its own.
+fn sale(gateway: &Gateway) -> Folder {
+    let sms = "  - sms: { signature: OlenaCo, message: { file: hello.sms.txt } }";
+    let sale = campaign().channels(sms).through(gateway).write();
+    sale.replace("gateways.yaml", &format!("{{ env: {KEY_VARIABLE} }}"), "{ file: gateway.key }");
+    sale.write("hello.sms.txt", "Hello, {{ name }}");
+    sale.write("gateway.key", KEY);
+    sale.write("scenario.yaml", "");
+    let key = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    fs::set_permissions(sale.path("gateway.key"), key).expect("a mode");
+    sale
+}
+
+/// Something that is no regular file, and how a path becomes it.
+type Kind = (&'static str, fn(&Path));
+
+fn become_pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+}
+
+fn become_device(path: &Path) {
+    symlink("/dev/zero", path).expect("a link");
+}
+
+fn become_folder(path: &Path) {
+    fs::create_dir(path).expect("a folder");
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_with_a_word_wherever_a_file_is_named() {
+    let kinds: [Kind; 3] = [("pipe", become_pipe), ("device", become_device), ("folder", become_folder)];
+    let check = ["check", "sale.yaml"];
+    let run = ["run", "sale.yaml"];
+    let scenario = ["sandbox", "--listen", "127.0.0.1:0", "--scenario", "scenario.yaml"];
+    let template = ["gateway", "templates", "create", "hello", "--file", "hello.sms.txt", "--gateway", "local"];
+    let places: [(&str, &[&str]); 9] = [
+        ("sale.csv", &check),
+        ("sale.csv", &run),
+        ("sale.yaml", &check),
+        ("gateways.yaml", &check),
+        ("hello.sms.txt", &check),
+        ("gateway.key", &run),
+        ("scenario.yaml", &scenario),
+        ("sale.csv", &["init", "spring", "--from", "sale.csv"]),
+        ("hello.sms.txt", &template),
+    ];
+    for (kind, become_it) in kinds {
+        for (name, arguments) in places {
+            let _case = telling(format!("case: {name} is a {kind}; {arguments:?}"));
+            let gateway = Gateway::accepting();
+            let sale = sale(&gateway);
+            fs::remove_file(sale.path(name)).expect("a file");
+            become_it(&sale.path(name));
+            // Only a device that is reached through a link out of its folder is refused for that already.
+            let word =
+                if (kind, name) == ("device", "hello.sms.txt") && arguments == check { "leads out" } else { kind };
+            sale.campaign(arguments).exits(2).says(name).says(word);
+            assert!(gateway.phones().is_empty());
+        }
+    }
+}
