@@ -17,7 +17,8 @@ mod armed {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// The environment variable that arms one: `name:count`, or `name:count:panic` to panic there instead of dying.
+    /// The environment variable that arms one: `name:count`; behind another colon what is done instead of dying:
+    /// `panic`, or `stay`, which is to stand there for ever.
     const VARIABLE: &str = "CAMPAIGN_FAILPOINT";
 
     /// The failpoint of this process, if it has one.
@@ -28,7 +29,7 @@ mod armed {
         /// The pass at which it goes off; the first is 1.
         at: u32,
         passes: AtomicU32,
-        panics: bool,
+        otherwise: Option<String>,
     }
 
     impl Armed {
@@ -36,7 +37,7 @@ mod armed {
             let mut parts = text.split(':');
             let name = parts.next()?.to_owned();
             let at = parts.next()?.parse().ok()?;
-            Some(Self { name, at, passes: AtomicU32::new(0), panics: parts.next() == Some("panic") })
+            Some(Self { name, at, passes: AtomicU32::new(0), otherwise: parts.next().map(str::to_owned) })
         }
     }
 
@@ -50,9 +51,12 @@ mod armed {
         }
         // A test tells by this line that it died here; a reader that is gone changes nothing.
         let _ = writeln!(std::io::stderr(), "failpoint {name} went off");
-        if armed.panics {
-            panic!("failpoint {name}");
+        match armed.otherwise.as_deref() {
+            Some("panic") => panic!("failpoint {name}"),
+            Some("stay") => loop {
+                std::thread::park();
+            },
+            _ => std::process::abort(),
         }
-        std::process::abort();
     }
 }

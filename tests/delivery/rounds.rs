@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Gateway, accepted, campaign, phone, rejected};
+use crate::support::{Answer, Gateway, Reachable, accepted, campaign, phone, rejected};
 
 #[test]
 fn a_second_run_sends_nothing() {
@@ -16,6 +16,29 @@ fn a_second_run_sends_nothing() {
     }
     assert_eq!(gateway.requests().len(), sent);
     assert_eq!(std::fs::read(sale.results_file()).expect("results"), before, "the results stay as they are");
+}
+
+#[test]
+fn a_profile_with_another_name_on_the_same_host_or_another_host_under_the_same_name_guards_all_the_same() {
+    let (gateway, moved) = (Gateway::accepting(), Gateway::accepting());
+    let sale = campaign().to(5).through(&gateway).write();
+    sale.run(&["--limit", "2"]).exits(5);
+    let local = std::fs::read_to_string(sale.path("gateways.yaml")).expect("the profiles");
+    // Renamed in the middle: the same run goes on.
+    sale.write("gateways.yaml", &local.replace("local:", "renamed:"));
+    sale.run(&["--gateway", "renamed", "--limit", "2"]).exits(5).says("sale@1");
+    // A second profile on the same host.
+    sale.write("gateways.yaml", &format!("{local}{}", local.replace("local:", "second:")));
+    sale.run(&["--gateway", "second"]).exits(0);
+    sale.run(&["--gateway", "second"]).exits(6);
+    assert_eq!(gateway.phones(), (2..7).map(phone).collect::<Vec<_>>());
+    // The host has another address by now.
+    sale.write("gateways.yaml", &local.replace(&gateway.base_url(), &moved.base_url()));
+    sale.run(&[]).exits(6);
+    // Another account is another matter, and one that a person names.
+    sale.write("gateways.yaml", &format!("{}  account: other\n", local.replace("local:", "other:")));
+    sale.run(&["--gateway", "other"]).exits(0);
+    assert_eq!((gateway.phones().len(), moved.phones().len()), (10, 0));
 }
 
 #[test]

@@ -54,6 +54,37 @@ fn a_state_folder_that_was_put_back_whole_sends_nothing_from_any_moment() {
 }
 
 #[test]
+fn whoever_only_looks_at_a_ledger_that_was_put_back_is_told_so() {
+    let (_, sale) = sent_with_moments();
+    // The ledger alone is put back: its mark is what tells.
+    fs::copy(sale.path("moments/4/ledger.sqlite"), sale.path("state/ledger.sqlite")).expect("a copy");
+    fs::copy(sale.path("moments/4/ledger.sqlite-wal"), sale.path("state/ledger.sqlite-wal")).expect("a copy");
+    fs::remove_dir_all(sale.path("results")).expect("the results");
+    for look in [
+        &["status"][..],
+        &["status", "sale"],
+        &["results", "sale", "--out", "-"],
+        &["show", "sale", "--row", "2"],
+        &["check", "sale.yaml"],
+        &["preview", "sale.yaml"],
+        &["run", "sale.yaml", "--dry-run"],
+    ] {
+        let _case = telling(format!("case: {look:?}"));
+        sale.campaign(look).exits(74).says("older copy");
+        let object = sale.campaign(&[look, &["--json"]].concat()).exits(74);
+        let line = object.stdout.lines().last().expect("an object");
+        if look[0] != "preview" {
+            let object: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            assert!(
+                object["exit"] == 74 && object["error"].as_str().is_some_and(|why| why.contains("older")),
+                "{line}"
+            );
+        }
+    }
+    sale.campaign(&["stop", "sale"]).exits(74);
+}
+
+#[test]
 fn a_copy_of_the_state_that_is_used_elsewhere_sends_nothing_from_any_moment() {
     let (witness, sale) = sent_with_moments();
     for moment in 0..PEOPLE - 1 {
@@ -182,4 +213,33 @@ fn a_killed_run_leaves_a_mark_that_is_as_far_as_its_ledger() {
         let (ledger, mark) = commits(&sale.path("state"));
         assert_eq!(mark, ledger, "a commit that somebody heard of is not marked");
     }
+}
+
+/// A process that stands still in the middle of a commit: it has the ledger, and is suspended.
+#[cfg(unix)]
+#[test]
+fn a_process_that_is_suspended_inside_a_commit_is_in_the_way_of_nobody_who_looks_and_is_named_to_others() {
+    let witness = Witness::start();
+    let sale = sale(&witness);
+    let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
+    command.env("CAMPAIGN_FAILPOINT", "commit.before:6:stay");
+    let mut run = Process::start(command);
+    until("it is inside a commit", || run.stderr().contains("went off"));
+    run.signal("STOP");
+    let soon = std::time::Duration::from_secs(20);
+    let look = |arguments: &[&str]| Process::start(sale.command(arguments)).finish_within(soon);
+    look(&["status", "sale"]).exits(6).says("it is being sent");
+    look(&["results", "sale", "--out", "-"]).exits(0).says("accepted");
+    look(&["show", "sale", "--row", "2"]).exits(0);
+    look(&["check", "sale.yaml"]).exits(0);
+    let refused = look(&["stop", "sale"]).exits(74);
+    if cfg!(target_os = "linux") {
+        let process = run.told_by_the_system("stat");
+        let process = process.split(' ').next().expect("its number");
+        refused.says(&format!("process {process} has the ledger and is stopped"));
+    }
+    run.kill();
+    sale.run(&[]);
+    assert_eq!(witness.messages().len(), PEOPLE);
+    assert!(witness.messages().values().all(|times| *times == 1));
 }

@@ -205,13 +205,14 @@ fn when_a_request_arrives_its_intents_are_in_the_files_of_the_ledger() {
         sale.run(&[]).exits(0);
         let moments = moments.lock().expect("the moments");
         assert_eq!(moments.len(), 11);
+        // The results that came later know more than what is looked at here.
+        fs::remove_dir_all(sale.path("results")).expect("the results");
         for (state, phones) in moments.iter() {
-            // What a process would find that starts after a loss of power at that moment. It says besides that the
-            // results which came later know more.
+            // What a process would find that starts after a loss of power at that moment.
             let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
             command.env_clear().env("HOME", sale.path("home")).arg("--state-dir").arg(state);
             command.args(["results", "sale@1", "--out", "-"]);
-            let results = Results::parse(&Process::start(command).finish().exits(74).stdout);
+            let results = Results::parse(&Process::start(command).finish().exits(0).stdout);
             for phone in phones {
                 let row = results.rows.iter().find(|row| row["to"] == phone.to_string()).expect("a row");
                 assert_eq!(row["state"], "in_doubt", "{} was not recorded before it left", row["row"]);

@@ -64,6 +64,38 @@ async fn a_damaged_record_of_rows_of_events_of_the_run_or_of_who_is_left_out_sto
 }
 
 #[tokio::test]
+async fn a_table_that_lost_records_is_told_to_whoever_only_looks_and_is_looked_at_once_per_state_of_the_file() {
+    let Scene { ledger, folder, .. } = Scene::new().await;
+    assert!(ledger.unsound().await.is_none());
+    ledger.close().await;
+    let path = folder.path().join("ledger");
+    let mut other = connect(&path).await;
+    let page: i64 = sqlx::query_scalar("SELECT rootpage FROM sqlite_schema WHERE name = 'runs'")
+        .fetch_one(&mut other)
+        .await
+        .unwrap();
+    let size: i64 = sqlx::query("PRAGMA page_size").fetch_one(&mut other).await.unwrap().get(0);
+    other.close().await.unwrap();
+    let sound = std::fs::read(&path).unwrap();
+    // The leaf says that it has no entry.
+    let mut lossy = sound.clone();
+    lossy[usize::try_from((page - 1) * size + 4).unwrap()] = 0;
+    let judge = async || {
+        let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+        let judged = ledger.unsound().await;
+        ledger.close().await;
+        judged
+    };
+    std::fs::write(&path, &lossy).unwrap();
+    assert!(matches!(judge().await, Some(LedgerError::Damaged { .. })));
+    std::fs::write(&path, &sound).unwrap();
+    assert!(judge().await.is_none());
+    let checked = std::fs::read(path.with_extension("checked")).unwrap();
+    assert!(judge().await.is_none());
+    assert_eq!(std::fs::read(path.with_extension("checked")).unwrap(), checked, "the state of the file is the same");
+}
+
+#[tokio::test]
 async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
     let Scene { ledger, run, folder } = Scene::new().await;
     for envelope in 1..=3 {
@@ -127,7 +159,9 @@ async fn a_ledger_that_was_deleted_or_put_back_from_an_older_copy_sends_nothing(
     }
     for mark in [None, Some("half a mark")] {
         std::fs::remove_file(folder.path().join("ledger.mark")).unwrap();
-        mark.map(|mark| std::fs::write(folder.path().join("ledger.mark"), mark).unwrap());
+        if let Some(mark) = mark {
+            std::fs::write(folder.path().join("ledger.mark"), mark).unwrap();
+        }
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
         let refused = ledger.create_run(&new_run(9)).await;
         assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{mark:?}: {refused:?}");

@@ -283,3 +283,17 @@ async fn a_profile_keeps_the_host_of_its_first_use_until_another_is_trusted() {
     scene.ledger.trust_host("main", "b.example").await.unwrap();
     assert_eq!(scene.ledger.remember_host("main", "b.example").await.unwrap(), "b.example");
 }
+
+#[tokio::test]
+async fn an_account_that_had_its_profiles_name_before_it_is_the_host_alone() {
+    for (account, known_as) in [("main@gateway.example", "gateway.example"), ("main", "main"), ("a@b", "a@b")] {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.unwrap();
+        let run = ledger.create_run(&NewRun { account: account.into(), ..new_run(1) }).await.unwrap();
+        ledger.open_run(run.key, None).await.unwrap();
+        let run = ledger.runs().await.unwrap().remove(0);
+        assert_eq!(run.account, known_as);
+        assert!(run.went_through("renamed", known_as) && run.went_through("main", "moved.example"));
+        assert!(!run.went_through("renamed", "elsewhere.example"));
+    }
+}
