@@ -69,11 +69,20 @@ impl Context {
         Ok(self.interrupt.get_or_init(|| listening).clone())
     }
 
+    /// Whether there is a ledger.
+    ///
+    /// # Errors
+    /// When there was one, and it was deleted.
+    pub(super) fn has_ledger(&self) -> Result<bool, Failure> {
+        let path = self.state()?.join(LEDGER);
+        // None is begun in its place: a ledger that is put back later would find another one there.
+        SqliteLedger::deleted(&path).map_or(Ok(path.exists()), |deleted| Err(deleted.into()))
+    }
+
     /// The ledger, for commands that write; created where there is none.
     pub(super) async fn ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
+        self.has_ledger()?;
         let path = self.new_state()?.join(LEDGER);
-        // Not begun anew in its place: a ledger that is put back later would find another one there.
-        SqliteLedger::deleted(&path).map_or(Ok(()), Err)?;
         let ledger = SqliteLedger::open(&path, Timestamp::now).await?;
         ledger.newest()?;
         Ok(self.keep(ledger))

@@ -115,7 +115,7 @@ fn a_ledger_that_was_deleted_with_its_mark_sends_nothing_at_any_moment() {
         sale.run(&[]).exits(74).says("results/sale.csv");
         sale.campaign(&["check", "sale.yaml"]).exits(74).says("results/sale.csv");
         assert_eq!(witness.arrived(), moment);
-        put_back(&sale.path("kept"), &sale.path("state"));
+        copy_folder(&sale.path("kept"), &sale.path("state"));
     }
 }
 
@@ -130,6 +130,7 @@ fn another_ledger_does_not_send_again_what_this_one_sent_unless_a_person_says_so
         Process::start(command).finish()
     };
     elsewhere(&["run", "sale.yaml"]).exits(74).says("11 messages").says("another user");
+    assert!(!sale.path("of-root").exists(), "a ledger was begun where the right one may be put back");
     assert_eq!(witness.arrived(), PEOPLE);
     // A rehearsal asks nobody, and replaces nothing of a live run.
     elsewhere(&["run", "sale.yaml", "--gateway", "sandbox"]).exits(0);

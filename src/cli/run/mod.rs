@@ -155,11 +155,19 @@ impl<'a> Start<'a> {
         check_place(&target).map_err(Failure::storage)?;
         let interrupt = context.interrupt()?;
         let state = context.state()?;
+        if !args.new_ledger && !context.has_ledger()? {
+            // Before one is begun: the right one may be put back where it would stand.
+            lost::refuse(&lost::signs(None, &state, &inputs).await?, &state)?;
+        }
         let ledger = if args.new_ledger { accepted(context).await? } else { context.ledger().await? };
         let lock = lock(&state, &inputs.campaign.brief, inputs.account())?;
-        let start = Self { context, args, inputs, key, ledger, state, interrupt, scenario, _lock: lock };
-        start.settle_signs().await?;
-        Ok(start)
+        // With the lock, so that nobody writes those results meanwhile.
+        let signs = lost::signs(Some(ledger.as_ref()), &state, &inputs).await?;
+        match args.new_ledger {
+            true => lost::put_aside(&signs, &context.output)?,
+            false => lost::refuse(&signs, &state)?,
+        }
+        Ok(Self { context, args, inputs, key, ledger, state, interrupt, scenario, _lock: lock })
     }
 
     /// The lock of a run that was begun when the profile's account was another one; nothing if it is the one that is held.
