@@ -32,12 +32,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-use super::client_id::ClientId;
-use super::moment::Moment;
-use super::money::Money;
-use super::reaction::Posted;
 use crate::domain::Phone;
 use crate::private::{self, Existing};
+use crate::sandbox::faults::wire::Posted;
+use crate::sandbox::platform::moment::Moment;
+use crate::sandbox::platform::money::Money;
+use crate::sandbox::request::client_id::ClientId;
 
 /// Where the journal goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

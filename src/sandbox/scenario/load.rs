@@ -8,8 +8,8 @@ use super::{Account, Blindness, Prices, Scenario, SenderStatus, Webhooks, behavi
 use crate::domain::Channel;
 use crate::finding::{Finding, did_you_mean};
 use crate::manifest::document::{self, FileKind, Loaded, Node, Report, Seconds, Section};
-use crate::sandbox::money::Money;
-use crate::sandbox::posting::is_loopback;
+use crate::sandbox::doors::posting::is_loopback;
+use crate::sandbox::platform::money::Money;
 
 const SCENARIO_FILE: FileKind = FileKind { file: "the scenario file", owner: "the scenario", keys: SCENARIO };
 

@@ -9,9 +9,6 @@ mod fault;
 mod keys;
 mod load;
 
-#[cfg(test)]
-mod tests;
-
 pub use behaviour::{Behaviour, Behaviours, Exception, Read, Reply};
 pub use fault::{Blindness, Effect, Fault, WebhookFault, When};
 pub use load::load_scenario;
@@ -19,8 +16,8 @@ pub use load::load_scenario;
 use std::fmt;
 use std::time::Duration;
 
-use super::money::Money;
 use crate::domain::Channel;
+use crate::sandbox::platform::money::Money;
 
 /// What a sandbox plays.
 #[derive(Clone, Debug, PartialEq)]

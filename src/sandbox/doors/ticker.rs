@@ -1,0 +1,43 @@
+//! The passing of time: what is due happens and webhooks leave, whether or not anybody asks.
+//!
+//! It decides nothing; `live` says what is due and when to look again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use super::live::Live;
+use super::posting::{AT_A_TIME, Courier};
+use crate::sandbox::faults::wire::Post;
+
+/// The least time between two looks at the clock.
+const APART: Duration = Duration::from_millis(20);
+
+/// Keeps a platform up to date for as long as this is waited for; webhooks on their way end with it.
+pub(super) async fn keep_time(live: Arc<Live>, courier: Courier) {
+    let mut under_way = JoinSet::new();
+    loop {
+        let due = live.keep_up(AT_A_TIME - under_way.len());
+        for post in due.posts {
+            under_way.spawn(bring(Arc::clone(&live), courier.clone(), post));
+        }
+        if due.more {
+            tokio::task::yield_now().await;
+            while under_way.try_join_next().is_some() {}
+            continue;
+        }
+        tokio::select! {
+            () = live.stirred() => {}
+            () = tokio::time::sleep(due.next.unwrap_or(Duration::MAX).max(APART)) => {}
+            Some(_) = under_way.join_next() => {}
+        }
+    }
+}
+
+/// Brings one webhook and tells what became of it.
+async fn bring(live: Arc<Live>, courier: Courier, post: Post) {
+    let webhook = post.webhook;
+    let outcome = courier.bring(post).await;
+    live.posted(webhook, outcome).await;
+}

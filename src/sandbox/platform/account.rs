@@ -1,0 +1,163 @@
+//! What an account has: its money, its sender names, its templates.
+//!
+//! What never changes stands in the scenario; here is the rest, and the questions about both.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::answer::{Balance, Sender};
+use super::money::Money;
+use super::refusal::Refusal;
+use super::templates::Templates;
+use crate::domain::Channel;
+use crate::sandbox::request::stages::Load;
+use crate::sandbox::scenario::{self, SenderStatus};
+
+/// How many names are listed of an account to which every name is known.
+const MOST_NAMES: usize = 1_000;
+/// The longest name that is listed of such an account, in bytes.
+const LONGEST_NAME: usize = 200;
+
+/// An account as it is now.
+#[derive(Debug)]
+pub(crate) struct Account {
+    settings: scenario::Account,
+    balance: Money,
+    /// Where statuses go that no `hook` keeps.
+    pub notify: Option<Arc<str>>,
+    pub templates: Templates,
+    /// The names of messages that were taken, if every name is known.
+    used: BTreeSet<Box<str>>,
+}
+
+impl Account {
+    /// An account at its beginning.
+    pub(crate) fn new(settings: scenario::Account) -> Self {
+        let notify = settings.notify.as_deref().map(Arc::from);
+        Self { balance: settings.balance, notify, templates: Templates::default(), used: BTreeSet::new(), settings }
+    }
+
+    /// What it has left.
+    pub(crate) fn balance(&self) -> Money {
+        self.balance
+    }
+
+    /// The answer to `balance`.
+    pub(crate) fn balance_record(&self) -> Balance {
+        Balance { amount: self.balance, currency: self.settings.currency.clone() }
+    }
+
+    /// The answer to `sender`.
+    pub(crate) fn senders(&self) -> Vec<Sender> {
+        let sender = |name: &str, status: SenderStatus| Sender { name: name.to_owned(), status: status.name() };
+        match &self.settings.senders {
+            Some(senders) => senders.iter().map(|(name, status)| sender(name, *status)).collect(),
+            None => self.used.iter().map(|name| sender(name, SenderStatus::Checked)).collect(),
+        }
+    }
+
+    /// Remembers the names of a message that was taken, if they are not on a list anyway.
+    pub(crate) fn used(&mut self, signatures: &[Box<str>]) {
+        if self.settings.senders.is_some() {
+            return;
+        }
+        for name in signatures.iter().filter(|name| name.len() <= LONGEST_NAME) {
+            if self.used.len() < MOST_NAMES && !self.used.contains(name) {
+                self.used.insert(name.clone());
+            }
+        }
+    }
+
+    /// Whether it may send this: with its own verified names, and on its routes.
+    ///
+    /// # Errors
+    /// The error of the operation (contract 7).
+    pub(crate) fn allows(&self, load: &Load) -> Result<(), Refusal> {
+        if !load.signatures.iter().all(|signature| self.knows_sender(signature)) {
+            return Err(Refusal::ALPHA_NAME);
+        }
+        let routed = self.settings.whatsapp || load.stages.iter().all(|stage| stage.channel != Channel::Whatsapp);
+        if routed { Ok(()) } else { Err(Refusal::NO_ROUTE) }
+    }
+
+    /// Takes an amount out of the balance.
+    ///
+    /// # Errors
+    /// If there is less; then nothing is taken.
+    pub(crate) fn take(&mut self, amount: Money) -> Result<(), Refusal> {
+        if self.balance < amount {
+            return Err(Refusal::NO_MONEY);
+        }
+        self.balance -= amount;
+        Ok(())
+    }
+
+    /// Puts an amount back.
+    pub(crate) fn give_back(&mut self, amount: Money) {
+        self.balance += amount;
+    }
+
+    fn knows_sender(&self, signature: &str) -> bool {
+        self.settings.senders.as_ref().is_none_or(|senders| {
+            senders.iter().any(|(name, status)| name == signature && *status == SenderStatus::Checked)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::Stage;
+    use super::*;
+
+    fn load(signature: &str, channel: Channel) -> Load {
+        Load { stages: vec![Stage::new(channel, 1, None)], signatures: vec![signature.into()] }
+    }
+
+    #[test]
+    fn an_account_with_a_list_sends_only_under_its_verified_names() {
+        let senders =
+            Some(vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)]);
+        let listed = Account::new(scenario::Account { senders, ..scenario::Account::default() });
+        let open = Account::new(scenario::Account::default());
+        for (name, known) in [("OlenaCo", true), ("Fresh", false), ("olenaco", false), ("Other", false)] {
+            let expected = if known { Ok(()) } else { Err(Refusal::ALPHA_NAME) };
+            assert_eq!(listed.allows(&load(name, Channel::Sms)), expected, "{name}");
+            assert_eq!(open.allows(&load(name, Channel::Sms)), Ok(()), "{name}");
+        }
+        let told = |account: &Account| {
+            account.senders().into_iter().map(|sender| (sender.name, sender.status)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&listed), [("OlenaCo".to_owned(), "Checked"), ("Fresh".to_owned(), "New")]);
+        assert_eq!(told(&open), []);
+    }
+
+    #[test]
+    fn an_account_without_a_list_tells_the_names_that_were_used_and_no_more_than_it_may() {
+        let mut open = Account::new(scenario::Account::default());
+        let names: Vec<Box<str>> = (0..2 * MOST_NAMES).map(|number| format!("Shop {number}").into()).collect();
+        open.used(&["x".repeat(LONGEST_NAME + 1).into(), "OlenaCo".into(), "OlenaCo".into()]);
+        let told: Vec<_> = open.senders().into_iter().map(|sender| (sender.name, sender.status)).collect();
+        assert_eq!(told, [("OlenaCo".to_owned(), "Checked")]);
+        open.used(&names);
+        assert_eq!(open.senders().len(), MOST_NAMES);
+    }
+
+    #[test]
+    fn whatsapp_needs_a_route() {
+        let without = Account::new(scenario::Account { whatsapp: false, ..scenario::Account::default() });
+        assert_eq!(without.allows(&load("OlenaCo", Channel::Whatsapp)), Err(Refusal::NO_ROUTE));
+        assert_eq!(without.allows(&load("OlenaCo", Channel::Sms)), Ok(()));
+        assert_eq!(Account::new(scenario::Account::default()).allows(&load("OlenaCo", Channel::Whatsapp)), Ok(()));
+    }
+
+    #[test]
+    fn a_balance_is_taken_to_the_last_millionth_and_never_overdrawn() {
+        let balance = Money::from_micros(1_000_001);
+        let mut account = Account::new(scenario::Account { balance, ..scenario::Account::default() });
+        assert_eq!(account.take(Money::from_micros(1_000_002)), Err(Refusal::NO_MONEY));
+        assert_eq!(account.take(balance), Ok(()));
+        assert_eq!(account.take(Money::from_micros(1)), Err(Refusal::NO_MONEY));
+        account.give_back(Money::from_micros(1));
+        assert_eq!(account.balance(), Money::from_micros(1));
+    }
+}

@@ -1,0 +1,180 @@
+//! The shapes of the gateway's answers (contract 2.2, 2.3 and 4.3).
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
+
+use super::lookup::NumberRecord;
+use super::moment::Moment;
+use super::money::Money;
+use super::refusal::Refusal;
+use crate::sandbox::request::client_id::ClientId;
+
+/// The answer to a whole request, of either endpoint.
+#[derive(Serialize)]
+pub(crate) struct Answer {
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Cow<'static, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Vec<ResultItem>>,
+}
+
+impl Answer {
+    /// Nothing of the request was executed.
+    pub(crate) fn refused(error: impl Into<Cow<'static, str>>) -> Self {
+        Self { success: false, error: Some(error.into()), request_id: None, data: None }
+    }
+
+    /// The operations were executed; each answers for itself.
+    pub(crate) fn results(data: Vec<ResultItem>) -> Self {
+        Self { success: true, error: None, request_id: None, data: Some(data) }
+    }
+
+    /// The operations were taken into the queue.
+    pub(crate) fn queued(request_id: String) -> Self {
+        Self { success: true, error: None, request_id: Some(request_id), data: None }
+    }
+
+    /// The answer as JSON.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        // It consists of strings, numbers and arrays; none of them can fail to be written.
+        serde_json::to_vec(self).expect("an answer without maps is always JSON")
+    }
+}
+
+/// The result of one operation.
+#[derive(Serialize)]
+pub(crate) struct ResultItem {
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Cow<'static, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Payload>,
+}
+
+impl ResultItem {
+    /// The result of the operation with that identifier; a refusal repeats it (contract 7).
+    pub(crate) fn new(id: Option<ClientId>, result: Result<Payload, Refusal>) -> Self {
+        match result {
+            Ok(payload) => Self { success: true, error: None, data: Some(payload) },
+            Err(refusal) => {
+                let data = id.map(|id| Payload::Refused { id });
+                Self { success: false, error: Some(refusal.into_text()), data }
+            }
+        }
+    }
+}
+
+/// What a result tells; its form follows from the operation, so on the wire it carries no tag.
+pub(crate) enum Payload {
+    Sent(SendResult),
+    Refused { id: ClientId },
+    Status(StatusRecord),
+    Balance(Balance),
+    Senders(Vec<Sender>),
+    Number(NumberRecord),
+    CodeCall(CodeCall),
+    Template(TemplateRecord),
+    Templates(Vec<TemplateRecord>),
+    ViberTemplate(ViberTemplateRecord),
+    ViberTemplates(Vec<ViberTemplateRecord>),
+    Deleted(Deletion),
+}
+
+impl Serialize for Payload {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Payload::Sent(result) => result.serialize(serializer),
+            Payload::Refused { id } => Echo { id }.serialize(serializer),
+            Payload::Status(record) => record.serialize(serializer),
+            Payload::Balance(balance) => balance.serialize(serializer),
+            Payload::Senders(senders) => senders.serialize(serializer),
+            Payload::Number(record) => record.serialize(serializer),
+            Payload::CodeCall(call) => call.serialize(serializer),
+            Payload::Template(record) => record.serialize(serializer),
+            Payload::Templates(records) => records.serialize(serializer),
+            Payload::ViberTemplate(record) => record.serialize(serializer),
+            Payload::ViberTemplates(records) => records.serialize(serializer),
+            Payload::Deleted(deletion) => deletion.serialize(serializer),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Echo<'a> {
+    id: &'a ClientId,
+}
+
+/// A message was taken.
+#[derive(Serialize)]
+pub(crate) struct SendResult {
+    pub id: ClientId,
+    pub msg_id: u64,
+    /// Always 1, the platform's code for "received".
+    pub data: u8,
+    pub parts: u64,
+}
+
+/// What became of a message (contract 2.5); its identifiers are strings.
+#[derive(Serialize)]
+pub(crate) struct StatusRecord {
+    pub id: String,
+    pub msg_id: String,
+    #[serde(rename = "type")]
+    pub channel: &'static str,
+    pub status: String,
+    pub updated: Moment,
+}
+
+/// The account's balance (contract 2.5).
+#[derive(Serialize)]
+pub(crate) struct Balance {
+    pub amount: Money,
+    pub currency: String,
+}
+
+/// A sender name of the account (contract 2.5).
+#[derive(Clone, Serialize)]
+pub(crate) struct Sender {
+    pub name: String,
+    pub status: &'static str,
+}
+
+/// A code call was made (contract 4.3 `call/otp`).
+#[derive(Serialize)]
+pub(crate) struct CodeCall {
+    /// Four digits.
+    pub code: String,
+    /// The fee in the account's currency.
+    pub price: Money,
+}
+
+/// An SMS template (contract 2.5).
+#[derive(Serialize)]
+pub(crate) struct TemplateRecord {
+    pub id: u64,
+    pub name: Box<str>,
+    pub template: Box<str>,
+    /// Signs and messages, as in `8 / 1`.
+    pub count: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datetime: Option<Moment>,
+}
+
+/// A Viber template (contract 2.5).
+#[derive(Serialize)]
+pub(crate) struct ViberTemplateRecord {
+    pub id: u64,
+    pub template: Box<str>,
+    pub signature: Box<str>,
+    pub status: &'static str,
+}
+
+/// How many templates were deleted (contract 2.5).
+#[derive(Serialize)]
+pub(crate) struct Deletion {
+    pub deleted: u64,
+}

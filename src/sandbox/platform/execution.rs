@@ -1,0 +1,271 @@
+//! The emulated platform: a state machine that executes operations. No I/O, no clock of its own.
+//!
+//! This file takes envelopes apart and keeps the order; what one operation does stands in `intake`
+//! and `inquiries`, what happens later in `events` and `webhooks`, what goes wrong in `spoil`.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::account::Account;
+use super::answer::{Answer, Payload, ResultItem};
+use super::counts::{Counts, Funds};
+use super::events::Events;
+use super::messages::{Messages, msg_id};
+use super::moment::Moment;
+use super::money::Money;
+use super::plan::Plans;
+use super::refusal::Refusal;
+use crate::domain::Endpoint;
+use crate::sandbox::faults::spoil;
+use crate::sandbox::faults::wire::{Reaction, Wire};
+use crate::sandbox::journal::{ChargeLine, EnvelopeLine, FaultLine, Line, Lines, OperationLine, Reason};
+use crate::sandbox::request::envelope::{Envelope, Rejection};
+use crate::sandbox::request::operation::{Item, Operation};
+use crate::sandbox::scenario::Scenario;
+use crate::sandbox::webhooks::outbox::Outbox;
+
+/// When and whence an envelope came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub endpoint: Endpoint,
+    pub remote: SocketAddr,
+    /// In virtual time; what is before the last arrival counts as at it.
+    pub at: Timestamp,
+}
+
+/// Everything that the gateway knows.
+pub(crate) struct Platform {
+    pub(crate) scenario: Arc<Scenario>,
+    pub(crate) accounts: Vec<Account>,
+    pub(crate) plans: Plans,
+    pub(crate) messages: Messages,
+    pub(crate) events: Events,
+    pub(crate) outbox: Outbox,
+    pub(crate) counts: Counts,
+    /// How far virtual time has come.
+    pub(crate) now: Moment,
+    envelopes: u64,
+    /// The envelopes that held sends.
+    sends: u32,
+    requests: u32,
+}
+
+/// In whose name and in which envelope an operation came.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin {
+    /// The index of the account.
+    pub account: u32,
+    pub at: Moment,
+    /// The number of the asynchronous request; nothing on the synchronous endpoint.
+    pub request: Option<u32>,
+    /// The envelope's number among those that hold sends.
+    pub envelope: u32,
+}
+
+impl Origin {
+    /// The endpoint that the envelope came to.
+    pub(crate) fn endpoint(self) -> Endpoint {
+        if self.request.is_some() { Endpoint::Async } else { Endpoint::Sync }
+    }
+}
+
+/// What an operation did.
+pub(crate) struct Outcome {
+    pub result: Result<Payload, Refusal>,
+    /// The index of the first of the messages that it left behind, one for each recipient.
+    pub first: Option<u32>,
+    /// The parts of each of them.
+    pub parts: Option<u32>,
+    pub charge: Option<Charge>,
+}
+
+/// What an operation cost at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Charge {
+    pub reason: Reason,
+    /// For each recipient.
+    pub each: Money,
+    /// The account's balance before.
+    pub before: Money,
+}
+
+impl From<Result<Payload, Refusal>> for Outcome {
+    fn from(result: Result<Payload, Refusal>) -> Self {
+        Self { result, first: None, parts: None, charge: None }
+    }
+}
+
+impl Platform {
+    /// The gateway of a scenario at its beginning.
+    pub(crate) fn new(scenario: Arc<Scenario>) -> Self {
+        let accounts: Vec<_> = scenario.accounts.iter().cloned().map(Account::new).collect();
+        let mut funds = Funds::default();
+        for account in &accounts {
+            funds.balance += account.balance();
+        }
+        funds.currency = scenario.accounts.first().map(|account| account.currency.clone()).unwrap_or_default();
+        Self {
+            scenario,
+            accounts,
+            plans: Plans::default(),
+            messages: Messages::default(),
+            events: Events::default(),
+            outbox: Outbox::default(),
+            counts: Counts { funds, ..Counts::default() },
+            now: Moment::BEGINNING,
+            envelopes: 0,
+            sends: 0,
+            requests: 0,
+        }
+    }
+
+    /// Lets time pass until an envelope arrives, executes it, and writes what happened to `lines`.
+    pub(crate) fn handle(
+        &mut self,
+        arrival: Arrival,
+        envelope: Result<Envelope, Rejection>,
+        lines: &mut Lines,
+    ) -> Reaction {
+        self.advance(arrival.at, usize::MAX, lines);
+        self.envelopes += 1;
+        let line = EnvelopeLine::received(self.now, self.envelopes, arrival.endpoint.name(), arrival.remote);
+        match envelope {
+            Err(Rejection { error, operations }) => {
+                self.counts.refused_envelopes += 1;
+                lines.push(&Line::Envelope(EnvelopeLine { operations, error: Some(error), ..line }));
+                Reaction { answer: Answer::refused(error), wire: Wire::default() }
+            }
+            Ok(envelope) => {
+                let origin = self.origin(&envelope, arrival.endpoint);
+                self.play(envelope, origin, line, lines)
+            }
+        }
+    }
+
+    /// Writes the name of a fault that is there before the first envelope.
+    pub(crate) fn open_with(&mut self, fault: &'static str, at: Timestamp, lines: &mut Lines) {
+        lines.push(&Line::Fault(FaultLine { at: Moment::of(at), envelope: self.envelopes, fault }));
+    }
+
+    /// What was taken and refused so far, and what became of it.
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Numbers an envelope.
+    fn origin(&mut self, envelope: &Envelope, endpoint: Endpoint) -> Origin {
+        self.sends = self.sends.saturating_add(envelope.holds_sends().into());
+        let request = match endpoint {
+            Endpoint::Sync => None,
+            Endpoint::Async => {
+                self.requests = self.requests.saturating_add(1);
+                Some(self.requests)
+            }
+        };
+        Origin { account: envelope.account, at: self.now, request, envelope: self.sends }
+    }
+
+    /// Executes an envelope and spoils its answer, as far as the scenario says so.
+    fn play(&mut self, envelope: Envelope, origin: Origin, line: EnvelopeLine, lines: &mut Lines) -> Reaction {
+        let scenario = Arc::clone(&self.scenario);
+        let faults = spoil::faults_of(&scenario, &envelope, origin);
+        let answer = if faults.executed {
+            let (results, request_id) = self.accept(envelope, origin, line, lines);
+            // The asynchronous endpoint tells nothing of the operations (contract 4.2).
+            request_id.map_or_else(|| Answer::results(spoil::spoilt(results, &faults.items)), Answer::queued)
+        } else {
+            self.counts.refused_envelopes += 1;
+            // A page stands in the answer's place; this is for the journal.
+            let error = faults.refusal.unwrap_or("Not executed");
+            let line = EnvelopeLine { operations: envelope.items.len(), error: Some(error), ..line };
+            lines.push(&Line::Envelope(line));
+            Answer::refused(error.to_owned())
+        };
+        for fault in faults.fired {
+            lines.push(&Line::Fault(FaultLine { at: origin.at, envelope: self.envelopes, fault }));
+        }
+        Reaction { answer, wire: faults.wire }
+    }
+
+    fn accept(
+        &mut self,
+        envelope: Envelope,
+        origin: Origin,
+        line: EnvelopeLine,
+        lines: &mut Lines,
+    ) -> (Vec<ResultItem>, Option<String>) {
+        self.counts.envelopes += 1;
+        let request_id = origin.request.map(request_id);
+        let operations = envelope.items.len();
+        let line = EnvelopeLine { operations, accepted: true, request_id: request_id.as_deref(), ..line };
+        lines.push(&Line::Envelope(line));
+        (self.execute_all(envelope.items, origin, lines), request_id)
+    }
+
+    /// Executes each item for itself and in order.
+    fn execute_all(&mut self, items: Vec<Item>, origin: Origin, lines: &mut Lines) -> Vec<ResultItem> {
+        let mut results = Vec::with_capacity(items.len());
+        for (index, item) in items.into_iter().enumerate() {
+            let outcome = self.execute(&item, origin);
+            self.counts.operation(item.kind, outcome.result.is_ok());
+            write(lines, Position { at: origin.at, envelope: self.envelopes, index }, &item, &outcome);
+            results.push(ResultItem::new(item.id, outcome.result));
+        }
+        results
+    }
+
+    fn execute(&mut self, item: &Item, origin: Origin) -> Outcome {
+        let operation = item.operation.as_ref().map_err(Refusal::clone);
+        let done = match operation.and_then(|operation| self.let_through(item, origin).map(|()| operation)) {
+            Err(refusal) => Err(refusal),
+            Ok(Operation::Balance) => Ok(self.balance(origin).into()),
+            Ok(Operation::Senders) => Ok(self.senders(origin).into()),
+            Ok(Operation::Status(question)) => Ok(self.status(question, origin).into()),
+            Ok(Operation::Template(call)) => Ok(self.template(call, origin).into()),
+            Ok(Operation::Send(load)) => self.send(item, load, origin),
+            Ok(Operation::Lookup(phone)) => self.look_up(item, *phone, origin),
+            Ok(Operation::CodeCall) => self.call(item, origin),
+        };
+        done.unwrap_or_else(|refusal| self.refuse(item, refusal, origin))
+    }
+}
+
+/// The identifier of an asynchronous request (contract 2.3).
+pub(crate) fn request_id(number: u32) -> String {
+    format!("sandbox-{number:010}")
+}
+
+/// Where an operation stands in the journal.
+#[derive(Clone, Copy)]
+struct Position {
+    at: Moment,
+    envelope: u64,
+    index: usize,
+}
+
+/// Writes a line for each recipient, or one if there is none, and below it what it cost.
+fn write(lines: &mut Lines, position: Position, item: &Item, outcome: &Outcome) {
+    let Position { at, envelope, index } = position;
+    let error = outcome.result.as_ref().err().map(Refusal::text);
+    for recipient in 0..item.phones.len().max(1) {
+        let msg_id = outcome.first.map(|first| msg_id(first) + recipient as u64);
+        lines.push(&Line::Operation(OperationLine {
+            at,
+            envelope,
+            index,
+            kind: item.kind.name(),
+            id: item.id.as_ref(),
+            phone: item.phones.get(recipient).copied(),
+            msg_id,
+            parts: outcome.parts,
+            success: error.is_none(),
+            error,
+        }));
+        if let (Some(msg_id), Some(Charge { reason, each, before })) = (msg_id, outcome.charge) {
+            let taken = each * u32::try_from(recipient + 1).unwrap_or(u32::MAX);
+            lines.push(&Line::Charge(ChargeLine { at, msg_id, reason, amount: each, balance: before - taken }));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What an account asks about itself and its messages, and what it does with its templates.
+
+use super::answer::{Deletion, Payload, StatusRecord};
+use super::chance::Chance;
+use super::execution::{Origin, Platform};
+use super::life::Standing;
+use super::messages::{Message, msg_id};
+use super::refusal::Refusal;
+use crate::sandbox::request::client_id::ClientId;
+use crate::sandbox::request::operation::{Question, TemplateCall};
+use crate::sandbox::scenario::Blindness;
+
+/// The decision that made-up identifiers are drawn for.
+const MADE_UP: u64 = 9 << 48;
+
+impl Platform {
+    /// The account's balance.
+    pub(crate) fn balance(&self, origin: Origin) -> Result<Payload, Refusal> {
+        Ok(Payload::Balance(self.accounts[origin.account as usize].balance_record()))
+    }
+
+    /// The account's sender names.
+    pub(crate) fn senders(&self, origin: Origin) -> Result<Payload, Refusal> {
+        Ok(Payload::Senders(self.accounts[origin.account as usize].senders()))
+    }
+
+    /// The status of a message, as far as the scenario lets it be seen.
+    pub(crate) fn status(&self, question: &Question, origin: Origin) -> Result<Payload, Refusal> {
+        match self.scenario.status_blind {
+            Some(Blindness::Denies) => return Err(Refusal::NOT_FOUND),
+            Some(Blindness::Affirms) => return Ok(Payload::Status(self.affirmed(question))),
+            None => {}
+        }
+        let (index, message) = self.messages.find(origin.account, question).ok_or(Refusal::NOT_FOUND)?;
+        if message.at.after(self.scenario.status_lag) > self.now {
+            return Err(Refusal::NOT_FOUND);
+        }
+        let msg_id = msg_id(index).to_string();
+        Ok(Payload::Status(StatusRecord {
+            id: message.id.as_ref().map_or_else(|| msg_id.clone(), ClientId::to_string),
+            msg_id,
+            channel: self.label(message),
+            status: message.state.standing.word(&self.scenario).to_owned(),
+            updated: message.state.since,
+        }))
+    }
+
+    /// The `type` that a message's status tells: the channel that is tried, or the operation's if none was.
+    pub(crate) fn label(&self, message: &Message) -> &'static str {
+        let stage = self.plans.stages(message.plan).get(usize::from(message.state.stage));
+        stage.map_or(message.kind.name(), |stage| stage.channel.name())
+    }
+
+    /// What a gateway says that takes every question for a message.
+    fn affirmed(&self, question: &Question) -> StatusRecord {
+        let chance = Chance { seed: self.scenario.seed, decision: MADE_UP };
+        let made_up = |asked: &ClientId| {
+            let subject = asked.to_string().bytes().fold(0, |sum, byte| chance.draw(sum ^ u64::from(byte)));
+            (900_000_000 + subject % 100_000_000).to_string()
+        };
+        let (id, msg_id) = match question {
+            Question::Id(id) => (id.to_string(), made_up(id)),
+            Question::MsgId(msg_id) => (made_up(msg_id), msg_id.to_string()),
+        };
+        let status = Standing::Queued.word(&self.scenario).to_owned();
+        StatusRecord { id, msg_id, channel: "sms", status, updated: self.now }
+    }
+
+    /// Does something with the account's templates.
+    pub(crate) fn template(&mut self, call: &TemplateCall, origin: Origin) -> Result<Payload, Refusal> {
+        let now = origin.at;
+        let templates = &mut self.accounts[origin.account as usize].templates;
+        let deleted = |deleted| Ok(Payload::Deleted(Deletion { deleted }));
+        match call {
+            TemplateCall::Create { name, text } => templates.create(name, text, now).map(Payload::Template),
+            TemplateCall::List => Ok(Payload::Templates(templates.list())),
+            TemplateCall::Delete(id) => deleted(templates.delete(*id)),
+            TemplateCall::CreateViber { signature, text } => {
+                templates.create_viber(signature, text, now).map(Payload::ViberTemplate)
+            }
+            TemplateCall::ListViber => Ok(Payload::ViberTemplates(templates.list_viber(&self.scenario, now))),
+            TemplateCall::DeleteViber { id, text } => deleted(templates.delete_viber(*id, text.as_deref())),
+        }
+    }
+}

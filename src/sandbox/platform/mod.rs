@@ -1,0 +1,27 @@
+//! The emulated platform: a state machine that executes operations. No I/O, no clock of its own.
+//!
+//! - `execution`: an envelope is taken apart, executed in order, and answered; `answer`, `refusal`: in what words;
+//! - `intake`: a message is checked against the `account`, paid for and kept (`messages`, `plan`), or refused;
+//! - `life`: what becomes of a message, from one state to the next; `events`: it happens when it is due; `chance`: to whom;
+//! - `inquiries`: balance, sender names, statuses, `templates`; `lookup`: the record of a number;
+//! - `counts`: what a rehearsal's summary shows; `money`, `moment`: amounts and times.
+
+pub(crate) mod account;
+pub(crate) mod answer;
+pub(crate) mod chance;
+pub(crate) mod counts;
+pub(crate) mod events;
+pub(crate) mod execution;
+pub(crate) mod inquiries;
+pub(crate) mod intake;
+pub(crate) mod life;
+pub(crate) mod lookup;
+pub(crate) mod messages;
+pub(crate) mod moment;
+pub(crate) mod money;
+pub(crate) mod plan;
+pub(crate) mod refusal;
+pub(crate) mod templates;
+
+pub use counts::{ChannelTally, Counts, Funds, Tally};
+pub use money::{Money, NoAmount};
