@@ -12,7 +12,7 @@ use super::context::Context;
 use super::exit::{self, Failure};
 use super::signals;
 use crate::delivery::Interrupt;
-use crate::sandbox::{ASSUMPTIONS, Assumption, Hooks, Journal, Sandbox, Scenario, Settings, load_scenario};
+use crate::sandbox::{Assumption, Hooks, Journal, Sandbox, Scenario, Settings, load_scenario};
 
 /// The columns of a table that goes to no terminal.
 const PIPED: u16 = 120;
@@ -65,8 +65,7 @@ pub(super) fn scenario(context: &Context, file: Option<&Path>) -> Result<Arc<Sce
 
 fn assumptions(context: &Context) {
     if context.output.json {
-        let rows: Vec<_> = ASSUMPTIONS
-            .iter()
+        let rows: Vec<_> = crate::sandbox::assumptions()
             .map(|row| {
                 let Assumption { id, what, choice, reason, change } = row;
                 json!({ "id": id, "what": what, "choice": choice, "reason": reason, "scenario": change })
@@ -84,7 +83,7 @@ fn assumptions(context: &Context) {
     if table.width().is_none() {
         table.set_width(PIPED);
     }
-    for row in ASSUMPTIONS {
+    for row in crate::sandbox::assumptions() {
         table.add_row([row.what, row.choice, row.reason, row.change]);
     }
     context.output.result(&format!("{table}\n"));

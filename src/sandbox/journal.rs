@@ -32,12 +32,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-use crate::domain::Phone;
+use crate::domain::{Amount, Phone};
 use crate::private::{self, Existing};
-use crate::sandbox::faults::wire::Posted;
 use crate::sandbox::platform::moment::Moment;
-use crate::sandbox::platform::money::Money;
 use crate::sandbox::request::client_id::ClientId;
+use crate::sandbox::webhooks::outbox::Posted;
 
 /// Where the journal goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -120,8 +119,15 @@ pub(super) struct ChargeLine {
     pub at: Moment,
     pub msg_id: u64,
     pub reason: Reason,
-    pub amount: Money,
-    pub balance: Money,
+    pub amount: Amount,
+    pub balance: Amount,
+}
+
+impl ChargeLine {
+    /// A change by `amount`, after which the account has `balance`.
+    pub(super) fn new(at: Moment, msg_id: u64, reason: Reason, amount: Amount, balance: Amount) -> Self {
+        Self { at, msg_id, reason, amount: amount.shortest(), balance: balance.shortest() }
+    }
 }
 
 /// Why a balance changed.

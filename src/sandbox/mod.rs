@@ -1,7 +1,7 @@
 //! The emulated gateway that a campaign is rehearsed against, over real HTTP.
 //!
 //! It answers both endpoints as the contract says, keeps what it took, and writes a journal that
-//! shows a message sent twice. What the contract leaves open is decided once, in [`ASSUMPTIONS`].
+//! shows a message sent twice. What the contract leaves open is decided once, in [`assumptions`].
 //!
 //! It must not use `gateway`, not even for a field's name: a name misspelt there has to fail here.
 //! Nor does it protect its client: it repeats whatever it is told to repeat.
@@ -33,10 +33,10 @@ mod webhooks;
 #[cfg(test)]
 mod tests;
 
-pub use assumptions::{ASSUMPTIONS, Assumption};
+pub use assumptions::{Assumption, assumptions};
 pub use doors::{Hooks, Sandbox, Settings};
 pub use journal::Journal;
-pub use platform::{ChannelTally, Counts, Funds, Money, NoAmount, Tally};
+pub use platform::{ChannelTally, Counts, Funds, Tally};
 pub use scenario::{
     Account, Behaviour, Behaviours, Blindness, Effect, Exception, Fault, Prices, Read, Reply, Scenario, SenderStatus,
     WebhookFault, Webhooks, When, load_scenario,

@@ -1,5 +1,12 @@
 //! What the sandbox decides where the contract shows nothing.
 
+/// A table of assumptions, a row each: what is open, what the sandbox does, why, and what in a scenario changes it.
+macro_rules! rows {
+    ($($id:literal: $what:literal => $choice:literal because $reason:literal $(changed by $change:literal)?;)*) => {
+        &[$(Assumption { id: $id, what: $what, choice: $choice, reason: $reason, change: concat!($($change)?) },)*]
+    };
+}
+
 mod answers;
 mod outcomes;
 mod requests;
@@ -20,36 +27,8 @@ pub struct Assumption {
 }
 
 /// Every decision of the sandbox where the contract shows nothing.
-pub const ASSUMPTIONS: &[Assumption] = &joined::<{ count() }>();
-
-const TABLES: [&[Assumption]; 3] = [requests::ROWS, answers::ROWS, outcomes::ROWS];
-
-const fn row(id: &'static str, what: &'static str, choice: &'static str, reason: &'static str) -> Assumption {
-    Assumption { id, what, choice, reason, change: "" }
-}
-
-impl Assumption {
-    const fn changed_by(self, change: &'static str) -> Self {
-        Self { change, ..self }
-    }
-}
-
-const fn count() -> usize {
-    TABLES[0].len() + TABLES[1].len() + TABLES[2].len()
-}
-
-const fn joined<const COUNT: usize>() -> [Assumption; COUNT] {
-    let mut all = [TABLES[0][0]; COUNT];
-    let (mut place, mut table, mut row) = (0, 0, 0);
-    while place < COUNT {
-        if row == TABLES[table].len() {
-            (table, row) = (table + 1, 0);
-        } else {
-            all[place] = TABLES[table][row];
-            (place, row) = (place + 1, row + 1);
-        }
-    }
-    all
+pub fn assumptions() -> impl Iterator<Item = &'static Assumption> {
+    [requests::ROWS, answers::ROWS, outcomes::ROWS].into_iter().flatten()
 }
 
 #[cfg(test)]
@@ -75,10 +54,9 @@ mod tests {
 
     #[test]
     fn every_assumption_has_a_name_of_its_own_and_says_something() {
-        let ids: BTreeSet<_> = ASSUMPTIONS.iter().map(|assumption| assumption.id).collect();
-        assert_eq!(ids.len(), ASSUMPTIONS.len());
-        assert_eq!(ASSUMPTIONS.len(), TABLES.iter().map(|table| table.len()).sum::<usize>());
-        for Assumption { id, what, choice, reason, .. } in ASSUMPTIONS {
+        let ids: BTreeSet<_> = assumptions().map(|assumption| assumption.id).collect();
+        assert_eq!(ids.len(), assumptions().count());
+        for Assumption { id, what, choice, reason, .. } in assumptions() {
             assert!([id, what, choice, reason].iter().all(|text| !text.trim().is_empty()), "{id}");
             assert!(id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{id}");
         }
@@ -86,7 +64,7 @@ mod tests {
 
     #[test]
     fn every_key_of_a_scenario_changes_an_assumption_and_no_other_does() {
-        let changes = ASSUMPTIONS.iter().filter(|assumption| !assumption.change.is_empty());
+        let changes = assumptions().filter(|assumption| !assumption.change.is_empty());
         let keys: BTreeSet<_> = changes
             .flat_map(|assumption| assumption.change.split(", "))
             .map(|key| key.split(['.', '[']).next().unwrap_or_default())

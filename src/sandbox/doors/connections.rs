@@ -1,15 +1,12 @@
 //! The connections of the sandbox: accepting them, bounding them, ending them.
 //!
-//! It must not look into a request: whether an answer is lost is written on the answer, and what
-//! the door does is told to it.
+//! It must not look into a request: an answer that is lost ends its connection by itself, and what the door does is
+//! told to it.
 
-use std::io;
 use std::time::Duration;
 
 use axum::{Extension, Router};
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
@@ -38,10 +35,6 @@ impl Default for Timeouts {
         Self { head: client, body: client, stop: end, receivers: end }
     }
 }
-
-/// On an answer: it is never given, and the connection ends.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NeverGiven;
 
 /// What the door has to do from now on.
 pub(super) struct DoorOrder {
@@ -92,20 +85,10 @@ pub(super) async fn serve(mut doorway: Doorway, app: Router, timeouts: Timeouts,
 async fn connection(stream: TcpStream, app: Router, head: Duration, mut leave: watch::Receiver<()>) {
     // Answers are small and wanted at once; a socket that refuses the option only is slower.
     let _ = stream.set_nodelay(true);
-    let app = TowerToHyperService::new(app);
-    let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let answered = hyper::service::Service::call(&app, request);
-        async move {
-            let response = answered.await.unwrap_or_else(|never| match never {});
-            // An error here ends the connection without a byte.
-            let given = response.extensions().get::<NeverGiven>().is_none();
-            if given { Ok(response) } else { Err(io::Error::from(io::ErrorKind::ConnectionAborted)) }
-        }
-    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(head)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
     let mut connection = std::pin::pin!(connection);
     // How a connection ends is the client's affair, or was ordered.
     tokio::select! {

@@ -12,7 +12,6 @@ mod clock;
 pub(crate) mod connections;
 mod doorway;
 mod live;
-mod plain_http;
 pub(crate) mod posting;
 pub(crate) mod server;
 mod shell;

@@ -2,17 +2,21 @@
 //!
 //! It decides nothing about another try; the platform does (contract 6).
 
-use std::collections::HashSet;
-use std::error::Error as _;
+use std::collections::{HashMap, HashSet};
+use std::error::Error;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use axum::body::Body;
+use axum::http::Uri;
+use hyper_util::client::legacy::Client as PlainClient;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use reqwest::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::{Client, Url};
 
-use super::plain_http::{NoAnswer, Target};
-use crate::sandbox::faults::wire::{Post, Posted};
+use crate::sandbox::webhooks::outbox::{Post, Posted};
 
 /// How many webhooks are on their way at a time.
 pub(super) const AT_A_TIME: usize = 64;
@@ -20,6 +24,8 @@ pub(super) const AT_A_TIME: usize = 64;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Of how many reasons not to send a webhook a person is told.
 const MOST_WARNINGS: usize = 100;
+/// Of how many names it is kept whether they mean this machine.
+const MOST_NAMES: usize = 1_000;
 /// What the sandbox calls itself.
 const AGENT: &str = concat!("campaign-sandbox/", env!("CARGO_PKG_VERSION"));
 
@@ -36,10 +42,14 @@ pub enum Hooks {
 /// Who brings webhooks to their receivers.
 #[derive(Clone, Debug)]
 pub(super) struct Courier {
+    /// For plain HTTP, to the letter.
+    plain: PlainClient<HttpConnector, Body>,
     /// For what cannot be sent as it was written; it writes some characters otherwise, as browsers do.
     client: Client,
     hooks: Hooks,
     timeout: Duration,
+    /// Whether a name means this machine, as far as it was asked.
+    names: Arc<Mutex<HashMap<String, bool>>>,
     /// The reasons for which webhooks were not sent, as far as they were told of.
     warned: Arc<Mutex<HashSet<String>>>,
 }
@@ -54,53 +64,47 @@ impl Courier {
     }
 
     fn patient(hooks: Hooks, timeout: Duration) -> Result<Self, reqwest::Error> {
-        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         let client = Client::builder()
-            .user_agent(AGENT)
-            .default_headers(headers)
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .no_proxy()
             .referer(false)
             .http1_only()
-            .timeout(timeout)
-            .pool_max_idle_per_host(AT_A_TIME)
-            .tcp_nodelay(true)
+            .pool_max_idle_per_host(0)
             .build()?;
-        Ok(Self { client, hooks, timeout, warned: Arc::default() })
+        // A connection for each: one that its receiver just closed would lose a try.
+        let plain = PlainClient::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
+        Ok(Self { plain, client, hooks, timeout, names: Arc::default(), warned: Arc::default() })
     }
 
     /// Tries to send a webhook once and tells what became of it.
     pub(super) async fn bring(&self, post: Post) -> Posted {
-        let url = match self.receiver(&post.url) {
+        let url = match self.receiver(&post.url).await {
             Ok(url) => url,
             Err(reason) => {
                 self.warn_once(&reason);
                 return Posted::Refused(reason);
             }
         };
-        let answered = match Target::of(&url, &post.url) {
-            Some(target) => self.post_plain(&target, &post.body).await,
-            None => self.post_normalised(url, post.body).await,
+        match tokio::time::timeout(self.timeout, self.post(url, post)).await {
+            Ok(answered) => answered.map_or_else(Posted::Failed, Posted::Answered),
+            Err(_) => Posted::Failed(format!("no answer within {} s", self.timeout.as_secs_f32())),
+        }
+    }
+
+    async fn post(&self, url: Url, Post { url: written, body, .. }: Post) -> Result<u16, String> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        let Some((uri, host)) = as_written(&url, &written) else {
+            let answer = self.client.post(url).headers(headers).body(body).send().await;
+            return answer.map(|answer| answer.status().as_u16()).map_err(|error| failed(&error, error.is_connect()));
         };
-        answered.map_or_else(Posted::Failed, Posted::Answered)
-    }
-
-    async fn post_plain(&self, target: &Target<'_>, body: &[u8]) -> Result<u16, String> {
-        match tokio::time::timeout(self.timeout, target.post(AGENT, body)).await {
-            Ok(Ok(status)) => Ok(status),
-            Ok(Err(NoAnswer::NoConnection(error))) => Err(format!("no connection: {error}")),
-            Ok(Err(NoAnswer::Broken(error))) => Err(format!("the connection broke: {error}")),
-            Err(_) => Err(self.silent()),
-        }
-    }
-
-    async fn post_normalised(&self, url: Url, body: Vec<u8>) -> Result<u16, String> {
-        match self.client.post(url).body(body).send().await {
-            Ok(response) => Ok(response.status().as_u16()),
-            Err(error) if error.is_timeout() => Err(self.silent()),
-            Err(error) => Err(failed(&error)),
-        }
+        headers.insert(HOST, host);
+        let mut request = axum::http::Request::post(uri).body(Body::from(body)).map_err(|error| error.to_string())?;
+        *request.headers_mut() = headers;
+        let answer = self.plain.request(request).await;
+        answer.map(|answer| answer.status().as_u16()).map_err(|error| failed(&error, error.is_connect()))
     }
 
     /// Tells of a webhook that is not sent; once for each reason, which names the host.
@@ -111,38 +115,71 @@ impl Courier {
         }
     }
 
-    fn receiver(&self, url: &str) -> Result<Url, String> {
+    /// The address, if webhooks may go there.
+    async fn receiver(&self, url: &str) -> Result<Url, String> {
         let url = Url::parse(url).map_err(|error| format!("not an address that can be posted to: {error}"))?;
         let host = url.host_str().unwrap_or_default();
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!("`{}` is not http or https", url.scheme()));
         }
-        if self.hooks == Hooks::Loopback && !is_loopback(host) {
+        if self.hooks == Hooks::Loopback && !is_loopback(host) && !self.means_loopback(host).await {
             return Err(format!(
-                "`{host}` is not on this machine; the sandbox sends webhooks to 127.0.0.1, ::1 and \
-                                localhost only, unless it is told `--any-hook`"
+                "`{host}` is not on this machine; the sandbox sends webhooks to this machine only, unless it is told \
+                 `--any-hook`"
             ));
         }
         Ok(url)
     }
 
-    fn silent(&self) -> String {
-        format!("no answer within {} s", self.timeout.as_secs_f32())
+    /// Whether a name stands for addresses of this machine alone; each name is asked for once.
+    async fn means_loopback(&self, host: &str) -> bool {
+        let names = || self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = names().get(host).copied();
+        if let Some(known) = known {
+            return known;
+        }
+        let asked = tokio::time::timeout(self.timeout, tokio::net::lookup_host((host, 0))).await;
+        let mut found = asked.ok().and_then(Result::ok).into_iter().flatten().peekable();
+        let local = found.peek().is_some() && found.all(|address| address.ip().is_loopback());
+        let mut names = names();
+        if names.len() < MOST_NAMES {
+            names.insert(host.to_owned(), local);
+        }
+        local
     }
 }
 
+/// The address to the letter with its `Host`, where it can be sent so: over plain HTTP, without a password, and with
+/// no character that an HTTP library refuses. Host and port are those that were judged.
+fn as_written(url: &Url, written: &str) -> Option<(Uri, HeaderValue)> {
+    if url.scheme() != "http" || !url.username().is_empty() || url.password().is_some() {
+        return None;
+    }
+    let (_, address) = written.split_once("://")?;
+    let path = address.find(['/', '?', '#', '\\']).map_or("", |start| &address[start..]);
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    let host = HeaderValue::from_str(url.authority()).ok()?;
+    // Names below `localhost` are this machine, whether or not they can be looked up (RFC 6761, 6.3).
+    let judged = url.host_str()?;
+    let reached = if judged.ends_with(".localhost") { "localhost" } else { judged };
+    let authority = url.port().map_or_else(|| reached.to_owned(), |port| format!("{reached}:{port}"));
+    let uri = Uri::builder().scheme("http").authority(authority).path_and_query(path).build().ok()?;
+    Some((uri, host))
+}
+
 /// Why there was no answer; never with the address, which may hold a secret of its owner.
-fn failed(error: &reqwest::Error) -> String {
+fn failed(error: &dyn Error, connecting: bool) -> String {
     let innermost = std::iter::successors(error.source(), |cause| (*cause).source()).last();
     let cause = innermost.map_or_else(|| "the request failed".to_owned(), ToString::to_string);
-    let what = if error.is_connect() { "no connection" } else { "the connection broke" };
+    let what = if connecting { "no connection" } else { "the connection broke" };
     format!("{what}: {cause}")
 }
 
-/// Whether a host is this machine.
+/// Whether a host is this machine by what it is called, without asking anybody.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    address == "localhost" || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+    let named = address == "localhost" || address.ends_with(".localhost");
+    named || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -163,7 +200,7 @@ mod tests {
         let receiver = Receiver::answering([200, 500]).await;
         for (status, target) in [
             (200, "/hook;v=1/%7Ba?token=s%2Fe+cret&x=[1]&empty=&msg=%D0%9F"),
-            (500, "/a/../b/./%2e%2E/{tok}|^`?q='a'|b\"c<d>&r={tok}&s=\\п"),
+            (500, "/a/../b/./%2e%2E/{tok}|^\"?q='a'|bc&r={tok}&s=\\п"),
         ] {
             let hook = receiver.url(target);
             assert_eq!(courier(Hooks::Loopback).bring(post(&hook)).await, Posted::Answered(status));
@@ -197,17 +234,60 @@ mod tests {
         assert!(reason.starts_with("no connection: ") && !reason.contains("secret"), "{reason}");
     }
 
+    #[tokio::test]
+    async fn a_name_below_localhost_is_reached_and_told_its_whole_name() {
+        let receiver = Receiver::answering([]).await;
+        let hook = receiver.url("/a").replace("127.0.0.1", "Shop.localhost");
+        assert_eq!(courier(Hooks::Loopback).bring(post(&hook)).await, Posted::Answered(200));
+        let host = receiver.next().await.header("host").map(str::to_owned);
+        assert_eq!(
+            host,
+            hook.to_lowercase().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/a")).map(str::to_owned)
+        );
+    }
+
     #[test]
-    fn only_this_machine_gets_webhooks_unless_told_otherwise() {
-        let may = |hooks, url| courier(hooks).receiver(url).is_ok();
+    fn an_address_goes_to_the_host_that_was_judged_with_its_own_path() {
+        let sent = |written: &str| {
+            let url = Url::parse(written).expect("an address");
+            as_written(&url, written).map(|(uri, _)| uri.to_string())
+        };
+        for (written, uri) in [
+            ("HTTP://Localhost:80?a=1#b", Some("http://localhost/?a=1")),
+            ("http://127.1:9", Some("http://127.0.0.1:9/")),
+            ("http://[::1]:8080/a//b", Some("http://[::1]:8080/a//b")),
+            ("http://127.0.0.1/@hooks.example/", Some("http://127.0.0.1/@hooks.example/")),
+            ("http://127.0.0.1\\@hooks.example/", Some("http://127.0.0.1/\\@hooks.example/")),
+            ("http://127.0.0.1/\u{43f}", Some("http://127.0.0.1/\u{43f}")),
+            ("http://user:word@127.0.0.1/", None),
+            ("http://127.0.0.1/a b", None),
+            ("http://127.0.0.1/a\r\nX: y", None),
+            ("https://127.0.0.1/", None),
+        ] {
+            assert_eq!(sent(written).as_deref(), uri, "{written}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_looked_up_counts_as_what_it_means() {
+        let courier = courier(Hooks::Loopback);
+        for (name, local) in [("localhost", true), ("hooks.invalid", false), ("localhost", true)] {
+            assert_eq!(courier.means_loopback(name).await, local, "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_this_machine_gets_webhooks_unless_told_otherwise() {
+        let may = async |hooks, url| courier(hooks).receiver(url).await.is_ok();
         for url in [
             "http://127.0.0.1:9/a",
             "http://127.9.9.9/",
             "http://[::1]:8080/?a",
             "https://localhost/x",
+            "https://shop.localhost/x",
             "http://127.1/",
         ] {
-            assert!(may(Hooks::Loopback, url) && may(Hooks::Anywhere, url), "{url}");
+            assert!(may(Hooks::Loopback, url).await && may(Hooks::Anywhere, url).await, "{url}");
         }
         for url in [
             "https://hooks.example/a",
@@ -218,12 +298,13 @@ mod tests {
             "http://user@hooks.example/@localhost",
             "http://0.0.0.0/",
         ] {
-            assert!(!may(Hooks::Loopback, url) && may(Hooks::Anywhere, url), "{url}");
+            assert!(!may(Hooks::Loopback, url).await && may(Hooks::Anywhere, url).await, "{url}");
         }
         for url in ["", "localhost", "ftp://127.0.0.1/", "file:///etc/passwd", "http://", "http://[::1"] {
-            assert!(!may(Hooks::Loopback, url) && !may(Hooks::Anywhere, url), "{url}");
+            assert!(!may(Hooks::Loopback, url).await && !may(Hooks::Anywhere, url).await, "{url}");
         }
-        let reason = courier(Hooks::Loopback).receiver("https://hooks.example/?token=secret").expect_err("refused");
+        let reason =
+            courier(Hooks::Loopback).receiver("https://hooks.example/?token=secret").await.expect_err("refused");
         assert!(reason.starts_with("`hooks.example` is not on this machine; ") && !reason.contains("secret"));
     }
 }

@@ -12,12 +12,11 @@ use axum::body::Body;
 use axum::extract::{Extension, Request as HttpRequest, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, StatusCode};
-use axum::response::{IntoResponse, Response};
-use axum::routing::any;
+use axum::response::Response;
 use futures_util::{StreamExt, stream};
 use tokio::sync::{mpsc, oneshot};
 
-use super::connections::{DoorOrder, NeverGiven};
+use super::connections::DoorOrder;
 use super::live::Live;
 use crate::domain::Endpoint;
 use crate::sandbox::faults::wire::{Door, Loss, Page, Reaction, Wire};
@@ -40,23 +39,35 @@ enum Arrived {
     TooLate,
 }
 
-/// Both endpoints on one port (contract 4.1 and 4.2).
+/// An answer whose body is whole yet.
+type Told = Response<Vec<u8>>;
+
+/// Both endpoints on one port.
 pub(super) fn router(shell: Arc<Shell>) -> Router {
-    Router::new()
-        .route("/api/json.php", any(|state, remote, request| answer(Endpoint::Sync, state, remote, request)))
-        .route("/v1/json", any(|state, remote, request| answer(Endpoint::Async, state, remote, request)))
-        .fallback(no_endpoint)
-        .with_state(shell)
+    Router::new().fallback(serve).with_state(shell)
 }
 
-async fn answer(
-    endpoint: Endpoint,
+/// The endpoint at a path (contract 4.1 and 4.2); a base address may end with the slash that the path begins with.
+fn endpoint(path: &str) -> Option<Endpoint> {
+    match path.trim_start_matches('/') {
+        "api/json.php" => Some(Endpoint::Sync),
+        "v1/json" => Some(Endpoint::Async),
+        _ => None,
+    }
+}
+
+async fn serve(
     State(shell): State<Arc<Shell>>,
     Extension(remote): Extension<SocketAddr>,
     request: HttpRequest,
 ) -> Response {
+    let Some(endpoint) = endpoint(request.uri().path()) else {
+        let told = Answer::refused("No such endpoint; there are /api/json.php and /v1/json");
+        return json(StatusCode::NOT_FOUND, &told).map(Body::from);
+    };
+    let refused = |error: &'static str| json(StatusCode::OK, &Answer::refused(error)).map(Body::from);
     if request.method() != Method::POST {
-        return json(StatusCode::OK, &Answer::refused("Send a POST request"));
+        return refused("Send a POST request");
     }
     let (head, body) = request.into_parts();
     let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -64,14 +75,14 @@ async fn answer(
     let body = match &arrived {
         Arrived::Whole(body) => Some(body.as_slice()),
         Arrived::TooLarge => None,
-        Arrived::TooLate => return json(StatusCode::OK, &Answer::refused("The request did not arrive in time")),
+        Arrived::TooLate => return refused("The request did not arrive in time"),
     };
     match shell.live.execute(endpoint, remote, Request { content_type, body }).await {
         Some(reaction) => shell.give(reaction).await,
         // Not the contract's status 200: whether it was executed is unknown, and the client has to see that.
         None => {
             let broken = Answer::refused("The journal of the sandbox cannot be written");
-            json(StatusCode::INTERNAL_SERVER_ERROR, &broken)
+            json(StatusCode::INTERNAL_SERVER_ERROR, &broken).map(Body::from)
         }
     }
 }
@@ -79,23 +90,24 @@ async fn answer(
 impl Shell {
     /// The answer as the wire lets it through.
     async fn give(self: Arc<Self>, reaction: Reaction) -> Response {
-        let Reaction { answer, wire } = reaction;
-        if wire == Wire::default() {
-            return json(StatusCode::OK, &answer);
+        let Reaction { answer, wire: Wire { delay, page, loss, door } } = reaction;
+        let told = page.map_or_else(|| json(StatusCode::OK, &answer), |page| html(&page));
+        if !delay.is_zero() || door != Door::Open {
+            // On its own: a client that hangs up does not change what happens at the door.
+            let passed = tokio::spawn(async move {
+                tokio::time::sleep(delay).await;
+                self.hold_door(door).await;
+            });
+            // It neither panics nor is it ended before the connection is.
+            let _ = passed.await;
         }
-        let loss = wire.loss;
-        let whole = wire.page.as_ref().map_or_else(|| Told::answer(&answer), Told::page);
-        // On its own: a client that hangs up does not change what happens at the door.
-        let passed = tokio::spawn(async move {
-            tokio::time::sleep(wire.delay).await;
-            self.hold_door(wire.door).await;
-        });
-        // It neither panics nor is it ended before the connection is.
-        let _ = passed.await;
         match loss {
-            None => whole.whole(),
-            Some(Loss::Truncated) => whole.half(),
-            Some(Loss::Dropped) => (Extension(NeverGiven), StatusCode::OK).into_response(),
+            None => told.map(Body::from),
+            Some(Loss::Truncated) => {
+                let half = told.body().len() / 2;
+                cut(told, half)
+            }
+            Some(Loss::Dropped) => cut(told, 0),
         }
     }
 
@@ -110,55 +122,45 @@ impl Shell {
     }
 }
 
-/// An answer in bytes.
-struct Told {
-    status: StatusCode,
-    content_type: &'static str,
-    retry_after: Option<Duration>,
-    body: Vec<u8>,
-}
-
-impl Told {
-    fn answer(answer: &Answer) -> Self {
-        Self { status: StatusCode::OK, content_type: "application/json", retry_after: None, body: answer.to_json() }
-    }
-
-    fn page(page: &Page) -> Self {
-        let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let title = format!("{} {}", status.as_u16(), status.canonical_reason().unwrap_or("Error"));
-        let body = format!(
-            "<!DOCTYPE html>\n<html>\n<head><title>{title}</title></head>\n<body><h1>{title}</h1></body>\n</html>\n"
-        );
-        Self { status, content_type: "text/html; charset=utf-8", retry_after: page.retry_after, body: body.into() }
-    }
-
-    fn whole(self) -> Response {
-        let mut response = (self.status, [(CONTENT_TYPE, self.content_type)], self.body).into_response();
-        if let Some(wait) = self.retry_after {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait.as_secs()));
-        }
-        response
-    }
-
-    /// All of its head, half of its body, and the end of the connection.
-    fn half(mut self) -> Response {
-        let length = self.body.len();
-        self.body.truncate(length / 2);
-        let half = std::mem::take(&mut self.body);
-        let mut response = self.whole();
-        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
-        let broken = async {
+/// So much of an answer's body behind a head that promises all of it, and the end of the connection; of nothing
+/// of the body not even the head leaves.
+fn cut(told: Told, kept: usize) -> Response {
+    let (mut head, mut body) = told.into_parts();
+    head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    body.truncate(kept);
+    let broken = async move {
+        if kept > 0 {
             // What came before leaves while this is not ready.
             tokio::task::yield_now().await;
-            Err(io::Error::from(io::ErrorKind::ConnectionAborted))
-        };
-        *response.body_mut() = Body::from_stream(stream::iter([Ok(half)]).chain(stream::once(broken)));
-        response
-    }
+        }
+        Err(io::Error::from(io::ErrorKind::ConnectionAborted))
+    };
+    let kept = Some(body).filter(|body| !body.is_empty()).map(Ok);
+    Response::from_parts(head, Body::from_stream(stream::iter(kept).chain(stream::once(broken))))
 }
 
-async fn no_endpoint() -> Response {
-    json(StatusCode::NOT_FOUND, &Answer::refused("No such endpoint; there are /api/json.php and /v1/json"))
+fn json(status: StatusCode, answer: &Answer) -> Told {
+    told(status, "application/json", answer.to_json())
+}
+
+fn html(page: &Page) -> Told {
+    let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let title = format!("{} {}", status.as_u16(), status.canonical_reason().unwrap_or("Error"));
+    let body = format!(
+        "<!DOCTYPE html>\n<html>\n<head><title>{title}</title></head>\n<body><h1>{title}</h1></body>\n</html>\n"
+    );
+    let mut told = told(status, "text/html; charset=utf-8", body.into());
+    if let Some(wait) = page.retry_after {
+        told.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait.as_secs()));
+    }
+    told
+}
+
+fn told(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Told {
+    let mut told = Response::new(body);
+    *told.status_mut() = status;
+    told.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    told
 }
 
 /// Reads a body to its end.
@@ -179,8 +181,4 @@ async fn read_body(body: Body) -> Arrived {
         }
     }
     if too_large { Arrived::TooLarge } else { Arrived::Whole(whole) }
-}
-
-fn json(status: StatusCode, answer: &Answer) -> Response {
-    Told { status, ..Told::answer(answer) }.whole()
 }

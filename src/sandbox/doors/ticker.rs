@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::live::Live;
 use super::posting::{AT_A_TIME, Courier};
-use crate::sandbox::faults::wire::Post;
+use crate::sandbox::webhooks::outbox::Post;
 
 /// The least time between two looks at the clock.
 const APART: Duration = Duration::from_millis(20);

@@ -1,6 +1,5 @@
-//! What the core hands to the shell: an answer with what happens to it on its way, and webhooks to send.
+//! What the platform hands to the doors: an answer, and what happens to it on its way.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::sandbox::platform::answer::Answer;
@@ -50,26 +49,4 @@ pub(crate) enum Door {
     Refuse(Duration),
     /// Somebody who closes it at once; connections that are kept alive are closed.
     Close,
-}
-
-/// A webhook that is to be sent now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Post {
-    /// Its number; tries of the same webhook share it.
-    pub webhook: u64,
-    /// The address, to the letter as the client gave it.
-    pub url: Arc<str>,
-    /// The payload (contract 2.4).
-    pub body: Vec<u8>,
-}
-
-/// What became of a try to send a webhook.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Posted {
-    /// The receiver answered with this HTTP status; 200 acknowledges it (contract 6.1).
-    Answered(u16),
-    /// There was no answer, for this reason.
-    Failed(String),
-    /// It was not tried and never will be, for this reason.
-    Refused(String),
 }

@@ -6,10 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::answer::{Balance, Sender};
-use super::money::Money;
 use super::refusal::Refusal;
 use super::templates::Templates;
-use crate::domain::Channel;
+use crate::domain::{Amount, Channel};
 use crate::sandbox::request::stages::Load;
 use crate::sandbox::scenario::{self, SenderStatus};
 
@@ -22,7 +21,7 @@ const LONGEST_NAME: usize = 200;
 #[derive(Debug)]
 pub(crate) struct Account {
     settings: scenario::Account,
-    balance: Money,
+    balance: Amount,
     /// Where statuses go that no `hook` keeps.
     pub notify: Option<Arc<str>>,
     pub templates: Templates,
@@ -38,13 +37,13 @@ impl Account {
     }
 
     /// What it has left.
-    pub(crate) fn balance(&self) -> Money {
+    pub(crate) fn balance(&self) -> Amount {
         self.balance
     }
 
     /// The answer to `balance`.
     pub(crate) fn balance_record(&self) -> Balance {
-        Balance { amount: self.balance, currency: self.settings.currency.clone() }
+        Balance { amount: self.balance.shortest(), currency: self.settings.currency.clone() }
     }
 
     /// The answer to `sender`.
@@ -84,17 +83,17 @@ impl Account {
     ///
     /// # Errors
     /// If there is less; then nothing is taken.
-    pub(crate) fn take(&mut self, amount: Money) -> Result<(), Refusal> {
+    pub(crate) fn take(&mut self, amount: Amount) -> Result<(), Refusal> {
         if self.balance < amount {
             return Err(Refusal::NO_MONEY);
         }
-        self.balance -= amount;
+        self.balance = self.balance.minus(amount);
         Ok(())
     }
 
     /// Puts an amount back.
-    pub(crate) fn give_back(&mut self, amount: Money) {
-        self.balance += amount;
+    pub(crate) fn give_back(&mut self, amount: Amount) {
+        self.balance = self.balance.plus(amount);
     }
 
     fn knows_sender(&self, signature: &str) -> bool {
@@ -152,12 +151,13 @@ mod tests {
 
     #[test]
     fn a_balance_is_taken_to_the_last_millionth_and_never_overdrawn() {
-        let balance = Money::from_micros(1_000_001);
+        let amount = |text: &str| text.parse::<Amount>().expect("an amount");
+        let balance = amount("1.000001");
         let mut account = Account::new(scenario::Account { balance, ..scenario::Account::default() });
-        assert_eq!(account.take(Money::from_micros(1_000_002)), Err(Refusal::NO_MONEY));
+        assert_eq!(account.take(amount("1.000002")), Err(Refusal::NO_MONEY));
         assert_eq!(account.take(balance), Ok(()));
-        assert_eq!(account.take(Money::from_micros(1)), Err(Refusal::NO_MONEY));
-        account.give_back(Money::from_micros(1));
-        assert_eq!(account.balance(), Money::from_micros(1));
+        assert_eq!(account.take(amount("0.000001")), Err(Refusal::NO_MONEY));
+        account.give_back(amount("0.000001"));
+        assert_eq!(account.balance(), amount("0.000001"));
     }
 }

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::lookup::NumberRecord;
 use super::moment::Moment;
-use super::money::Money;
 use super::refusal::Refusal;
+use crate::domain::Amount;
 use crate::sandbox::request::client_id::ClientId;
 
 /// The answer to a whole request, of either endpoint.
@@ -69,6 +69,8 @@ impl ResultItem {
 }
 
 /// What a result tells; its form follows from the operation, so on the wire it carries no tag.
+#[derive(Serialize)]
+#[serde(untagged)]
 pub(crate) enum Payload {
     Sent(SendResult),
     Refused { id: ClientId },
@@ -82,30 +84,6 @@ pub(crate) enum Payload {
     ViberTemplate(ViberTemplateRecord),
     ViberTemplates(Vec<ViberTemplateRecord>),
     Deleted(Deletion),
-}
-
-impl Serialize for Payload {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Payload::Sent(result) => result.serialize(serializer),
-            Payload::Refused { id } => Echo { id }.serialize(serializer),
-            Payload::Status(record) => record.serialize(serializer),
-            Payload::Balance(balance) => balance.serialize(serializer),
-            Payload::Senders(senders) => senders.serialize(serializer),
-            Payload::Number(record) => record.serialize(serializer),
-            Payload::CodeCall(call) => call.serialize(serializer),
-            Payload::Template(record) => record.serialize(serializer),
-            Payload::Templates(records) => records.serialize(serializer),
-            Payload::ViberTemplate(record) => record.serialize(serializer),
-            Payload::ViberTemplates(records) => records.serialize(serializer),
-            Payload::Deleted(deletion) => deletion.serialize(serializer),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Echo<'a> {
-    id: &'a ClientId,
 }
 
 /// A message was taken.
@@ -132,7 +110,7 @@ pub(crate) struct StatusRecord {
 /// The account's balance (contract 2.5).
 #[derive(Serialize)]
 pub(crate) struct Balance {
-    pub amount: Money,
+    pub amount: Amount,
     pub currency: String,
 }
 
@@ -149,7 +127,7 @@ pub(crate) struct CodeCall {
     /// Four digits.
     pub code: String,
     /// The fee in the account's currency.
-    pub price: Money,
+    pub price: Amount,
 }
 
 /// An SMS template (contract 2.5).

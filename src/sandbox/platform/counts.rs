@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::life::Standing;
-use super::money::Money;
-use crate::domain::Channel;
+use crate::domain::{Amount, Channel};
 use crate::sandbox::request::kind::Kind;
 
 /// What the sandbox took and refused since it started, and what became of it.
@@ -49,18 +48,18 @@ pub struct ChannelTally {
     /// Those that it failed to deliver as the last channel that was tried.
     pub failed: u64,
     /// What they cost.
-    pub spent: Money,
+    pub spent: Amount,
 }
 
 /// Where the accounts' money is; the three amounts add up to what the accounts began with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Funds {
     /// What was charged for good.
-    pub spent: Money,
+    pub spent: Amount,
     /// What is reserved for messages on their way.
-    pub reserved: Money,
+    pub reserved: Amount,
     /// What is left.
-    pub balance: Money,
+    pub balance: Amount,
     /// The currency of the first account; amounts in another are added as they are.
     pub currency: String,
 }
@@ -107,16 +106,18 @@ impl Counts {
     }
 
     /// Takes money out of a balance until it is known what it is spent on.
-    pub(crate) fn reserve(&mut self, amount: Money) {
-        self.funds.balance -= amount;
-        self.funds.reserved += amount;
+    pub(crate) fn reserve(&mut self, amount: Amount) {
+        self.funds.balance = self.funds.balance.minus(amount);
+        self.funds.reserved = self.funds.reserved.plus(amount);
     }
 
     /// Spends some of what was reserved on a channel and gives back the rest.
-    pub(crate) fn settle(&mut self, channel: Channel, reserved: Money, spent: Money) {
-        self.funds.reserved -= reserved;
-        self.funds.spent += spent;
-        self.funds.balance += reserved - spent;
-        self.channels.entry(channel).or_default().spent += spent;
+    pub(crate) fn settle(&mut self, channel: Channel, reserved: Amount, spent: Amount) {
+        let Funds { spent: all, reserved: held, balance, .. } = &mut self.funds;
+        *held = held.minus(reserved);
+        *all = all.plus(spent);
+        *balance = balance.plus(reserved).minus(spent);
+        let tally = self.channels.entry(channel).or_default();
+        tally.spent = tally.spent.plus(spent);
     }
 }

@@ -9,9 +9,8 @@ use super::execution::Platform;
 use super::life::{Life, Standing, State};
 use super::messages::{Message, msg_id};
 use super::moment::Moment;
-use super::money::Money;
 use super::plan;
-use crate::domain::Channel;
+use crate::domain::{Amount, Channel};
 use crate::sandbox::journal::{ChargeLine, Line, Lines, Reason, StatusLine};
 
 /// When which message moves on; a message waits for one moment at a time.
@@ -152,15 +151,14 @@ impl Platform {
         let stages = self.plans.stages(message.plan);
         let Some(stage) = stages.get(usize::from(state.stage)) else { return };
         let reserved = plan::dearest(stages, &self.scenario.prices);
-        let spent = if charged { stage.price(&self.scenario.prices) } else { Money::ZERO };
+        let spent = if charged { stage.price(&self.scenario.prices) } else { Amount::default() };
         self.counts.settle(stage.channel, reserved, spent);
-        let returned = reserved - spent;
-        if returned > Money::ZERO {
+        let returned = reserved.minus(spent);
+        if returned > Amount::default() {
             let account = &mut self.accounts[message.account as usize];
             account.give_back(returned);
-            let amount = Money::ZERO - returned;
-            let (msg_id, balance) = (msg_id(index), account.balance());
-            let line = ChargeLine { at: state.since, msg_id, reason: Reason::Returned, amount, balance };
+            let amount = Amount::default().minus(returned);
+            let line = ChargeLine::new(state.since, msg_id(index), Reason::Returned, amount, account.balance());
             lines.push(&Line::Charge(line));
         }
     }

@@ -14,10 +14,9 @@ use super::counts::{Counts, Funds};
 use super::events::Events;
 use super::messages::{Messages, msg_id};
 use super::moment::Moment;
-use super::money::Money;
 use super::plan::Plans;
 use super::refusal::Refusal;
-use crate::domain::Endpoint;
+use crate::domain::{Amount, Endpoint};
 use crate::sandbox::faults::spoil;
 use crate::sandbox::faults::wire::{Reaction, Wire};
 use crate::sandbox::journal::{ChargeLine, EnvelopeLine, FaultLine, Line, Lines, OperationLine, Reason};
@@ -86,9 +85,9 @@ pub(crate) struct Outcome {
 pub(crate) struct Charge {
     pub reason: Reason,
     /// For each recipient.
-    pub each: Money,
+    pub each: Amount,
     /// The account's balance before.
-    pub before: Money,
+    pub before: Amount,
 }
 
 impl From<Result<Payload, Refusal>> for Outcome {
@@ -103,7 +102,7 @@ impl Platform {
         let accounts: Vec<_> = scenario.accounts.iter().cloned().map(Account::new).collect();
         let mut funds = Funds::default();
         for account in &accounts {
-            funds.balance += account.balance();
+            funds.balance = funds.balance.plus(account.balance());
         }
         funds.currency = scenario.accounts.first().map(|account| account.currency.clone()).unwrap_or_default();
         Self {
@@ -264,8 +263,8 @@ fn write(lines: &mut Lines, position: Position, item: &Item, outcome: &Outcome) 
             error,
         }));
         if let (Some(msg_id), Some(Charge { reason, each, before })) = (msg_id, outcome.charge) {
-            let taken = each * u32::try_from(recipient + 1).unwrap_or(u32::MAX);
-            lines.push(&Line::Charge(ChargeLine { at, msg_id, reason, amount: each, balance: before - taken }));
+            let balance = before.minus(each.times(recipient as u64 + 1));
+            lines.push(&Line::Charge(ChargeLine::new(at, msg_id, reason, each, balance)));
         }
     }
 }

@@ -55,8 +55,8 @@ impl Platform {
     fn affirmed(&self, question: &Question) -> StatusRecord {
         let chance = Chance { seed: self.scenario.seed, decision: MADE_UP };
         let made_up = |asked: &ClientId| {
-            let subject = asked.to_string().bytes().fold(0, |sum, byte| chance.draw(sum ^ u64::from(byte)));
-            (900_000_000 + subject % 100_000_000).to_string()
+            let drawn = asked.to_string().bytes().fold(0, |sum, byte| chance.draw(sum ^ u64::from(byte)));
+            (900_000_000 + drawn % 100_000_000).to_string()
         };
         let (id, msg_id) = match question {
             Question::Id(id) => (id.to_string(), made_up(id)),

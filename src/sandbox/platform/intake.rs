@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use super::answer::{CodeCall, Payload, SendResult};
-use super::chance::MessageFacts;
+use super::chance::{Chance, MessageFacts};
 use super::execution::{Charge, Origin, Outcome, Platform};
 use super::life::{Life, Standing, State};
 use super::lookup::NumberRecord;
 use super::messages::{Message, msg_id};
-use super::money::Money;
 use super::plan::{self, Stage};
 use super::refusal::Refusal;
-use crate::domain::{Channel, Phone};
+use crate::domain::{Amount, Channel, Phone};
 use crate::sandbox::journal::Reason;
 use crate::sandbox::request::client_id::ClientId;
 use crate::sandbox::request::kind::Kind;
 use crate::sandbox::request::operation::Item;
 use crate::sandbox::request::stages::Load;
+
+/// The decision that the digits of code calls are drawn for.
+const CODE: u64 = 10 << 48;
 
 /// What a message begins with.
 struct Beginning<'a> {
@@ -34,9 +36,10 @@ impl Platform {
         let account = &mut self.accounts[origin.account as usize];
         account.allows(load)?;
         let before = account.balance();
-        account.take(each * recipients)?;
+        let all = each.times(recipients.into());
+        account.take(all)?;
         account.used(&load.signatures);
-        self.counts.reserve(each * recipients);
+        self.counts.reserve(all);
         let hook = self.hook(item, origin);
         let first = self.keep(item, origin, &Beginning { standing: Standing::Queued, stages: &load.stages, hook });
         let parts = plan::longest(&load.stages);
@@ -70,8 +73,9 @@ impl Platform {
 
     /// Calls a number from one whose last four digits are the code.
     pub(crate) fn call(&mut self, item: &Item, origin: Origin) -> Result<Outcome, Refusal> {
+        let chance = Chance { seed: self.scenario.seed, decision: CODE };
         self.answer_at_once(item, Channel::CallOtp, origin, |first, price| {
-            Payload::CodeCall(CodeCall { code: code(msg_id(first)), price })
+            Payload::CodeCall(CodeCall { code: code(chance, msg_id(first)), price: price.shortest() })
         })
     }
 
@@ -95,7 +99,7 @@ impl Platform {
         item: &Item,
         channel: Channel,
         origin: Origin,
-        answer: impl FnOnce(u32, Money) -> Payload,
+        answer: impl FnOnce(u32, Amount) -> Payload,
     ) -> Result<Outcome, Refusal> {
         let stages = [Stage::new(channel, 1, None)];
         let each = stages[0].price(&self.scenario.prices);
@@ -149,9 +153,9 @@ fn recipients(item: &Item) -> u32 {
     u32::try_from(item.phones.len().max(1)).unwrap_or(u32::MAX)
 }
 
-/// The four digits of a code call: they look random and are the same in every run.
-fn code(msg_id: u64) -> String {
-    format!("{:04}", msg_id * 7_919 % 10_000)
+/// The four digits of a code call.
+fn code(chance: Chance, msg_id: u64) -> String {
+    format!("{:04}", chance.draw(msg_id) % 10_000)
 }
 
 #[cfg(test)]
@@ -162,7 +166,7 @@ mod tests {
     #[test]
     fn a_code_has_four_digits() {
         for msg_id in FIRST_MSG_ID..FIRST_MSG_ID + 20_000 {
-            assert_eq!(code(msg_id).len(), 4);
+            assert_eq!(code(Chance { seed: 0, decision: CODE }, msg_id).len(), 4);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! - `intake`: a message is checked against the `account`, paid for and kept (`messages`, `plan`), or refused;
 //! - `life`: what becomes of a message, from one state to the next; `events`: it happens when it is due; `chance`: to whom;
 //! - `inquiries`: balance, sender names, statuses, `templates`; `lookup`: the record of a number;
-//! - `counts`: what a rehearsal's summary shows; `money`, `moment`: amounts and times.
+//! - `counts`: what a rehearsal's summary shows; `moment`: times.
 
 pub(crate) mod account;
 pub(crate) mod answer;
@@ -18,10 +18,8 @@ pub(crate) mod life;
 pub(crate) mod lookup;
 pub(crate) mod messages;
 pub(crate) mod moment;
-pub(crate) mod money;
 pub(crate) mod plan;
 pub(crate) mod refusal;
 pub(crate) mod templates;
 
 pub use counts::{ChannelTally, Counts, Funds, Tally};
-pub use money::{Money, NoAmount};

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::money::Money;
-use crate::domain::Channel;
+use crate::domain::{Amount, Channel};
 use crate::sandbox::scenario::Prices;
 
 /// The lifetime of a message that names none, in seconds (contract 8).
@@ -41,13 +40,13 @@ impl Stage {
     }
 
     /// What the stage costs.
-    pub(crate) fn price(&self, prices: &Prices) -> Money {
-        prices.of(self.channel) * self.parts
+    pub(crate) fn price(&self, prices: &Prices) -> Amount {
+        prices.of(self.channel).times(self.parts.into())
     }
 }
 
 /// What the dearest of the stages costs, which is what the gateway reserves (contract 4.3 `pipeline`).
-pub(crate) fn dearest(stages: &[Stage], prices: &Prices) -> Money {
+pub(crate) fn dearest(stages: &[Stage], prices: &Prices) -> Amount {
     stages.iter().map(|stage| stage.price(prices)).max().unwrap_or_default()
 }
 
@@ -99,7 +98,7 @@ mod tests {
         assert_eq!([&stages[..], &stages[..1], &stages[..]].map(|stages| plans.number(stages)), [0, 1, 0]);
         assert_eq!((plans.stages(0), plans.len()), (&stages[..], 2));
         let prices = Prices::default();
-        assert_eq!(dearest(&stages, &prices), prices.of(Channel::Sms) * 3);
+        assert_eq!(dearest(&stages, &prices), prices.of(Channel::Sms).times(3));
         assert_eq!(longest(&stages), 3);
         assert_eq!(stages[0].lifetime(), Duration::from_secs(172_800));
         assert!(stages[1].lifetime() > Duration::from_secs(100 * 365 * 86_400));

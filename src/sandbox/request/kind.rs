@@ -25,60 +25,39 @@ pub(crate) enum Kind {
     Voice,
 }
 
-impl Kind {
-    /// Every type, in the contract's order, which is also the order of the discriminants.
-    pub(crate) const ALL: [Kind; 20] = [
-        Kind::Balance,
-        Kind::CallOtp,
-        Kind::Hlr,
-        Kind::Pipeline,
-        Kind::Rcs,
-        Kind::RcsSms,
-        Kind::RcsViberSms,
-        Kind::Sender,
-        Kind::Sms,
-        Kind::Status,
-        Kind::Telegram,
-        Kind::TemplateCreate,
-        Kind::TemplateDelete,
-        Kind::TemplateList,
-        Kind::ViberTemplateCreate,
-        Kind::ViberTemplateDelete,
-        Kind::ViberTemplateList,
-        Kind::Viber,
-        Kind::ViberSms,
-        Kind::Voice,
-    ];
+/// Every type with its word on the wire, in the order of the discriminants.
+pub(crate) const KINDS: [(Kind, &str); 20] = [
+    (Kind::Balance, "balance"),
+    (Kind::CallOtp, "call/otp"),
+    (Kind::Hlr, "hlr"),
+    (Kind::Pipeline, "pipeline"),
+    (Kind::Rcs, "rcs"),
+    (Kind::RcsSms, "rcs+sms"),
+    (Kind::RcsViberSms, "rcs+viber+sms"),
+    (Kind::Sender, "sender"),
+    (Kind::Sms, "sms"),
+    (Kind::Status, "status"),
+    (Kind::Telegram, "telegram"),
+    (Kind::TemplateCreate, "template/create"),
+    (Kind::TemplateDelete, "template/delete"),
+    (Kind::TemplateList, "template/list"),
+    (Kind::ViberTemplateCreate, "template/viber/create"),
+    (Kind::ViberTemplateDelete, "template/viber/delete"),
+    (Kind::ViberTemplateList, "template/viber/list"),
+    (Kind::Viber, "viber"),
+    (Kind::ViberSms, "viber+sms"),
+    (Kind::Voice, "voice"),
+];
 
+impl Kind {
     /// The word on the wire.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Kind::Balance => "balance",
-            Kind::CallOtp => "call/otp",
-            Kind::Hlr => "hlr",
-            Kind::Pipeline => "pipeline",
-            Kind::Rcs => "rcs",
-            Kind::RcsSms => "rcs+sms",
-            Kind::RcsViberSms => "rcs+viber+sms",
-            Kind::Sender => "sender",
-            Kind::Sms => "sms",
-            Kind::Status => "status",
-            Kind::Telegram => "telegram",
-            Kind::TemplateCreate => "template/create",
-            Kind::TemplateDelete => "template/delete",
-            Kind::TemplateList => "template/list",
-            Kind::ViberTemplateCreate => "template/viber/create",
-            Kind::ViberTemplateDelete => "template/viber/delete",
-            Kind::ViberTemplateList => "template/viber/list",
-            Kind::Viber => "viber",
-            Kind::ViberSms => "viber+sms",
-            Kind::Voice => "voice",
-        }
+        KINDS[self as usize].1
     }
 
     /// The type of that name; nothing for `whatsapp`, which is none (contract 2.1).
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+        KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
 
     /// Whether the operation is a message, so that it may have a `hook` (contract 6.3).
@@ -89,26 +68,11 @@ impl Kind {
     /// Whether the operation reaches for a phone, so that it leaves a message with a status behind.
     pub(crate) fn reaches_a_phone(self) -> bool {
         match self {
-            Kind::CallOtp
-            | Kind::Hlr
-            | Kind::Pipeline
-            | Kind::Rcs
-            | Kind::RcsSms
-            | Kind::RcsViberSms
-            | Kind::Sms
-            | Kind::Telegram
-            | Kind::Viber
-            | Kind::ViberSms
-            | Kind::Voice => true,
-            Kind::Balance
-            | Kind::Sender
-            | Kind::Status
-            | Kind::TemplateCreate
-            | Kind::TemplateDelete
-            | Kind::TemplateList
-            | Kind::ViberTemplateCreate
-            | Kind::ViberTemplateDelete
-            | Kind::ViberTemplateList => false,
+            Kind::Balance | Kind::Sender | Kind::Status => false,
+            Kind::TemplateCreate | Kind::TemplateDelete | Kind::TemplateList => false,
+            Kind::ViberTemplateCreate | Kind::ViberTemplateDelete | Kind::ViberTemplateList => false,
+            Kind::CallOtp | Kind::Hlr | Kind::Pipeline | Kind::Rcs | Kind::RcsSms | Kind::RcsViberSms => true,
+            Kind::Sms | Kind::Telegram | Kind::Viber | Kind::ViberSms | Kind::Voice => true,
         }
     }
 }
@@ -119,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_type_of_the_contract_is_known_and_whatsapp_is_none() {
-        for (place, kind) in Kind::ALL.into_iter().enumerate() {
+        for (place, (kind, _)) in KINDS.into_iter().enumerate() {
             assert_eq!(Kind::from_name(kind.name()), Some(kind));
             assert_eq!(kind as usize, place);
         }

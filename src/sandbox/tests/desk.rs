@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::domain::Endpoint;
-use crate::sandbox::faults::wire::Posted;
 use crate::sandbox::journal::{Journal, Sink};
 use crate::sandbox::platform::execution::{Arrival, Platform};
 use crate::sandbox::request::envelope::{self, Keys, Request};
 use crate::sandbox::scenario::Scenario;
+use crate::sandbox::webhooks::outbox::Posted;
 
 /// A platform without HTTP around it; its key is `sandbox`.
 pub(crate) struct Desk {

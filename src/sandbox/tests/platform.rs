@@ -6,9 +6,8 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::desk::Desk;
-use crate::domain::Endpoint;
+use crate::domain::{Amount, Endpoint};
 use crate::sandbox::platform::messages::FIRST_MSG_ID;
-use crate::sandbox::platform::money::Money;
 use crate::sandbox::scenario::Scenario;
 use crate::sandbox::scenario::{self, Blindness, SenderStatus};
 
@@ -142,7 +141,7 @@ fn the_counts_add_up() {
     assert_eq!((tally.accepted, tally.rejected, counts.messages, counts.parts), (1, 1, 1, 1));
 }
 
-fn money(text: &str) -> Money {
+fn money(text: &str) -> Amount {
     text.parse().expect("an amount")
 }
 

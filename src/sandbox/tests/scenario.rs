@@ -3,10 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::domain::Channel;
+use crate::domain::{Amount, Channel};
 use crate::domain::{Endpoint, Status};
 use crate::manifest::Loaded;
-use crate::sandbox::platform::money::Money;
 use crate::sandbox::scenario::{
     Account, Behaviour, Behaviours, Blindness, Effect, Fault, Prices, Scenario, SenderStatus, WebhookFault, When,
     load_scenario,
@@ -23,6 +22,10 @@ fn scenario(yaml: &str) -> Scenario {
     let loaded = load(yaml);
     assert_eq!(loaded.findings, [], "{yaml}");
     loaded.value.expect("a scenario")
+}
+
+fn amount(text: &str) -> Amount {
+    text.parse().expect("an amount")
 }
 
 /// Rule, line and column of each finding.
@@ -58,15 +61,12 @@ templates: { review: 1h, approved: false }
     );
     assert_eq!((scenario.seed, scenario.speed, scenario.charge_undelivered), (7, 60, false));
     let [first, second] = scenario.accounts.as_slice() else { panic!("two accounts") };
-    assert_eq!(
-        (first.balance, first.currency.as_str(), first.whatsapp),
-        (Money::from_micros(12_500_000), "EUR", false)
-    );
+    assert_eq!((first.balance, first.currency.as_str(), first.whatsapp), (amount("12.5"), "EUR", false));
     assert_eq!((first.key.as_deref(), first.notify.as_deref()), (None, Some("http://127.0.0.1:9/s?x=1")));
     let senders = [("OlenaCo".to_owned(), SenderStatus::Checked), ("Spring".to_owned(), SenderStatus::New)];
     assert_eq!((second.key.as_deref(), second.senders.as_deref()), (Some("second"), Some(&senders[..])));
-    assert_eq!(scenario.prices.of(Channel::Sms), Money::from_micros(550_000));
-    assert_eq!(scenario.prices.of(Channel::CallOtp), Money::from_micros(1_000_000));
+    assert_eq!(scenario.prices.of(Channel::Sms), amount("0.55"));
+    assert_eq!(scenario.prices.of(Channel::CallOtp), amount("1"));
     assert_eq!((scenario.status_lag, scenario.status_blind), (Duration::from_secs(30), Some(Blindness::Affirms)));
     assert_eq!(scenario.webhooks.retry, [Duration::from_secs(1), Duration::from_secs(120)]);
     assert!(scenario.webhooks.async_pipeline);
@@ -153,7 +153,7 @@ fn what_a_scenario_may_not_say_is_told_where_it_stands() {
     for (yaml, found) in [
         ("sed: 1", ("unknown-key", 1, 1)),
         ("speed: 0", ("out-of-range", 1, 8)),
-        ("prices: { sms: -1 }", ("wrong-type", 1, 16)),
+        ("prices: { sms: -1 }", ("out-of-range", 1, 16)),
         ("prices: { pigeon: 1 }", ("unknown-key", 1, 11)),
         ("accounts: []", ("out-of-range", 1, 1)),
         ("accounts: [{ balance: lots }]", ("wrong-type", 1, 23)),
@@ -195,7 +195,7 @@ fn a_key_of_a_campaign_is_not_advised_in_a_scenario() {
 fn every_channel_has_a_price_of_its_own() {
     let prices = Prices::default();
     for channel in Channel::ALL {
-        assert!(prices.of(channel) > Money::ZERO, "{channel}");
+        assert!(prices.of(channel) > Amount::default(), "{channel}");
         let same = Channel::ALL.into_iter().filter(|other| prices.of(*other) == prices.of(channel)).count();
         assert_eq!(same, 1, "{channel}");
     }

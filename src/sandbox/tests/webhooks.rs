@@ -8,10 +8,10 @@ use super::desk::Desk;
 use crate::domain::Channel;
 use crate::domain::{Endpoint, Status};
 use crate::manifest::Share;
-use crate::sandbox::faults::wire::Posted;
 use crate::sandbox::platform::messages::FIRST_MSG_ID;
 use crate::sandbox::scenario::Behaviour;
 use crate::sandbox::scenario::{self, Reply, Scenario, Webhooks};
+use crate::sandbox::webhooks::outbox::Posted;
 use crate::sandbox::webhooks::outbox::Waiting;
 
 const HOOK: &str = "https://hooks.example.com/Receipts?token=a%2Fb&run=1";

@@ -6,13 +6,13 @@
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::domain::Channel;
 use crate::sandbox::faults::decision;
-use crate::sandbox::faults::wire::{Post, Posted};
 use crate::sandbox::journal::{Line, Lines, WebhookLine};
 use crate::sandbox::platform::execution::{Platform, request_id};
 use crate::sandbox::platform::life::{Failure, Standing, State};
@@ -21,6 +21,28 @@ use crate::sandbox::platform::moment::Moment;
 use crate::sandbox::platform::refusal::Refusal;
 use crate::sandbox::request::client_id::ClientId;
 use crate::sandbox::scenario::{Behaviour, WebhookFault};
+
+/// A webhook that is to be sent now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Post {
+    /// Its number; tries of the same webhook share it.
+    pub webhook: u64,
+    /// The address, to the letter as the client gave it.
+    pub url: Arc<str>,
+    /// The payload (contract 2.4).
+    pub body: Vec<u8>,
+}
+
+/// What became of a try to send a webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Posted {
+    /// The receiver answered with this HTTP status; 200 acknowledges it (contract 6.1).
+    Answered(u16),
+    /// There was no answer, for this reason.
+    Failed(String),
+    /// It was not tried and never will be, for this reason.
+    Refused(String),
+}
 
 /// What a webhook is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
