@@ -22,10 +22,14 @@ pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, 
         assumptions(context);
         return Ok(exit::FINE);
     }
-    let scenario = scenario(context, args.scenario.as_deref())?;
+    let hooks = if args.any_hook { Hooks::Anywhere } else { Hooks::Loopback };
+    let mut scenario = scenario(context, args.scenario.as_deref())?;
+    if let Some(address) = args.notify {
+        let told = Arc::make_mut(&mut scenario).notify(address);
+        told.map_err(|finding| Failure::wrong(format!("`--notify`: {}", finding.message)))?;
+    }
     let mut interrupt = signals::listen().map_err(|error| Failure::new(exit::BUG, error.to_string()))?;
     let journal = args.journal.map_or(Journal::Nowhere, Journal::File);
-    let hooks = if args.any_hook { Hooks::Anywhere } else { Hooks::Loopback };
     let settings = Settings { listen: args.listen, key: args.key.clone().into(), journal, scenario, hooks };
     let sandbox = Sandbox::start(settings)
         .await

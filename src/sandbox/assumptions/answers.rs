@@ -17,8 +17,8 @@ pub(super) const ROWS: &[Assumption] = rows! {
         => "it has one for every number; without it the item error is `No route`"
         because "without it no such campaign could be rehearsed" changed by "accounts[].whatsapp";
     "senders": "the account's sender names"
-        => "those of the messages that it took so far, at most 1000, all `Checked`, unless a list is given"
-        because "every well-formed name is accepted anyway, and none is better than any other" changed by "accounts[].senders";
+        => "every well-formed name is accepted and none is listed, unless a list is given"
+        because "a list that is not complete would deny the names that it lacks" changed by "accounts[].senders";
     "code-call": "the result of `call/otp`"
         => "`code` of four digits made from the `msg_id`, and `price`"
         because "the platform's public documentation; the same in every run" changed by "prices.call/otp";

@@ -57,11 +57,11 @@ pub(super) const ROWS: &[Assumption] = rows! {
         => "it does"
         because "nothing says that it does not" changed by "status.blind";
     "async-refusal": "an operation that the asynchronous endpoint refuses"
-        => "is a message with status REJECTED and the operation's type, and a webhook to its `hook` if that is usable; on the synchronous endpoint the item tells, and no message is left"
+        => "is a message with status REJECTED, and a webhook to its `hook` if that is usable; on the synchronous endpoint the item tells, and no message is left"
         because "contract 4.2, 6.5 and 7";
     "time-zone": "the offset of times"
-        => "+00:00, with milliseconds"
-        because "the contract says ISO 8601 with offset";
+        => "+00:00, in whole seconds"
+        because "contract 2.5 says ISO 8601 with offset; the platform's language writes no fraction";
     // Webhooks.
     "webhook-hooks": "which operations keep a `hook`"
         => "every message: besides those of contract 6.3 also `sms`, `telegram`, `viber+sms` and `voice`"
@@ -78,9 +78,9 @@ pub(super) const ROWS: &[Assumption] = rows! {
     "webhook-ids": "the identifiers of a webhook"
         => "strings; without an `id` the `msg_id` stands for it"
         because "contract 2.4";
-    "webhook-type": "the `type` of a webhook"
-        => "the channel that is tried, `telegram` and `whatsapp` too; of a refused message the operation's type"
-        because "a webhook about nothing would help nobody";
+    "webhook-type": "the `type` of a webhook about something else than SMS, Viber, voice and RCS"
+        => "is left out: of Telegram and WhatsApp, and of a refused message of any other type"
+        because "contract 2.4 names four values";
     "webhook-error": "the `error` of a webhook"
         => "`Not delivered`, `Lifetime ended before delivery`, or the item's error for a refusal"
         because "contract 2.4 says only that it is the reason";
@@ -97,6 +97,6 @@ pub(super) const ROWS: &[Assumption] = rows! {
         => "at most 64 at a time, each waiting 10 s for its answer and following no redirect; to this machine only (by address, by a name below `localhost`, or by a name that means nothing else), unless the sandbox may send them anywhere; over http path and query are sent to the letter; over https, with a password in the address or with a character that no address has, as browsers write them"
         because "a rehearsal bothers nobody else's receiver";
     "webhook-retry": "what follows a webhook that is not answered with 200"
-        => "it is tried again after 1, 3, 5, 10, 15, 20, 30, 60 and 120 minutes, then given up"
+        => "it is tried again after 1, 3, 5, 10, 15, 20, 30, 60 and 120 minutes, then given up; sooner if the message has a newer status by then"
         because "the habit of similar gateways" changed by "webhooks.retry";
 };

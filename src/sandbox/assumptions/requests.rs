@@ -22,7 +22,7 @@ pub(super) const ROWS: &[Assumption] = rows! {
     "operations-limit": "how many operations a request may hold"
         => "as many as fit into the body"
         because "no figure is shown";
-    "no-endpoint": "a path that is no endpoint"
+    "no-endpoint": "a path that is no endpoint, whatever slashes it begins with"
         => "HTTP 404 and a JSON error"
         because "it is outside the contract, and a wrong address should show";
     "get": "a request that is no POST"
@@ -36,7 +36,7 @@ pub(super) const ROWS: &[Assumption] = rows! {
         because "the contract knows one key at a time" changed by "accounts[].key";
     // Identifiers.
     "ids-repeat": "whether an `id` may be used twice"
-        => "it may; both messages are taken, and a status by that `id` tells of the later"
+        => "it may; both messages are taken, and a status by that `id` tells of the later; lookups and code calls take no message's `id`"
         because "a message sent twice has to show, and clients reuse identifiers";
     "id-missing": "an operation without `id`"
         => "it is served; where an `id` is told, the gateway's `msg_id` stands for it"
@@ -52,7 +52,7 @@ pub(super) const ROWS: &[Assumption] = rows! {
         because "the contract says only that it is a string";
     // Fields.
     "phone": "which numbers are valid"
-        => "5 to 15 digits, the first not 0, as a number or in a string; a plus sign is not"
+        => "5 to 15 digits, the first not 0, as a number (`380501112233.0` is one) or in a string; a plus sign is not"
         because "contract 4.3 shows digits only; no plan of numbers is shown";
     "phones-joined": "several numbers in one `phone`, joined by commas"
         => "one message for each; the result tells the first `msg_id` and all parts; one bad number, or more than 1000, refuses all; a comma behind the last does not; not for `hlr` and `call/otp`"

@@ -232,8 +232,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_path_that_is_no_endpoint_is_not_found() {
+    async fn an_endpoint_is_found_behind_any_slashes_and_no_other_path_is() {
         let sandbox = sandbox(Journal::Nowhere).await;
+        for path in ["//api/json.php", "///v1/json"] {
+            let (status, answer) = post(format!("{}{path}", sandbox.base_url()), one_sms()).await;
+            assert_eq!((status, &answer["success"]), (StatusCode::OK, &json!(true)), "{path}");
+        }
         for (method, path) in [(Method::POST, "/api/json"), (Method::GET, "/"), (Method::PUT, "/v1/json/")] {
             let response =
                 client().request(method, format!("{}{path}", sandbox.base_url())).send().await.expect("an answer");

@@ -2,7 +2,6 @@
 //!
 //! What never changes stands in the scenario; here is the rest, and the questions about both.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::answer::{Balance, Sender};
@@ -12,11 +11,6 @@ use crate::domain::{Amount, Channel};
 use crate::sandbox::request::stages::Load;
 use crate::sandbox::scenario::{self, SenderStatus};
 
-/// How many names are listed of an account to which every name is known.
-const MOST_NAMES: usize = 1_000;
-/// The longest name that is listed of such an account, in bytes.
-const LONGEST_NAME: usize = 200;
-
 /// An account as it is now.
 #[derive(Debug)]
 pub(crate) struct Account {
@@ -25,15 +19,13 @@ pub(crate) struct Account {
     /// Where statuses go that no `hook` keeps.
     pub notify: Option<Arc<str>>,
     pub templates: Templates,
-    /// The names of messages that were taken, if every name is known.
-    used: BTreeSet<Box<str>>,
 }
 
 impl Account {
     /// An account at its beginning.
     pub(crate) fn new(settings: scenario::Account) -> Self {
         let notify = settings.notify.as_deref().map(Arc::from);
-        Self { balance: settings.balance, notify, templates: Templates::default(), used: BTreeSet::new(), settings }
+        Self { balance: settings.balance, notify, templates: Templates::default(), settings }
     }
 
     /// What it has left.
@@ -46,25 +38,10 @@ impl Account {
         Balance { amount: self.balance.shortest(), currency: self.settings.currency.clone() }
     }
 
-    /// The answer to `sender`.
+    /// The answer to `sender`; nothing of an account that knows every name: a list would deny the others.
     pub(crate) fn senders(&self) -> Vec<Sender> {
-        let sender = |name: &str, status: SenderStatus| Sender { name: name.to_owned(), status: status.name() };
-        match &self.settings.senders {
-            Some(senders) => senders.iter().map(|(name, status)| sender(name, *status)).collect(),
-            None => self.used.iter().map(|name| sender(name, SenderStatus::Checked)).collect(),
-        }
-    }
-
-    /// Remembers the names of a message that was taken, if they are not on a list anyway.
-    pub(crate) fn used(&mut self, signatures: &[Box<str>]) {
-        if self.settings.senders.is_some() {
-            return;
-        }
-        for name in signatures.iter().filter(|name| name.len() <= LONGEST_NAME) {
-            if self.used.len() < MOST_NAMES && !self.used.contains(name) {
-                self.used.insert(name.clone());
-            }
-        }
+        let senders = self.settings.senders.iter().flatten();
+        senders.map(|(name, status)| Sender { name: name.clone(), status: status.name() }).collect()
     }
 
     /// Whether it may send this: with its own verified names, and on its routes.
@@ -128,17 +105,6 @@ mod tests {
         };
         assert_eq!(told(&listed), [("OlenaCo".to_owned(), "Checked"), ("Fresh".to_owned(), "New")]);
         assert_eq!(told(&open), []);
-    }
-
-    #[test]
-    fn an_account_without_a_list_tells_the_names_that_were_used_and_no_more_than_it_may() {
-        let mut open = Account::new(scenario::Account::default());
-        let names: Vec<Box<str>> = (0..2 * MOST_NAMES).map(|number| format!("Shop {number}").into()).collect();
-        open.used(&["x".repeat(LONGEST_NAME + 1).into(), "OlenaCo".into(), "OlenaCo".into()]);
-        let told: Vec<_> = open.senders().into_iter().map(|sender| (sender.name, sender.status)).collect();
-        assert_eq!(told, [("OlenaCo".to_owned(), "Checked")]);
-        open.used(&names);
-        assert_eq!(open.senders().len(), MOST_NAMES);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::lookup::NumberRecord;
-use super::moment::Moment;
+use super::moment::Told;
 use super::refusal::Refusal;
 use crate::domain::Amount;
 use crate::sandbox::request::client_id::ClientId;
@@ -104,7 +104,16 @@ pub(crate) struct StatusRecord {
     #[serde(rename = "type")]
     pub channel: &'static str,
     pub status: String,
-    pub updated: Moment,
+    pub updated: Told,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replies: Option<[ReplyRecord; 1]>,
+}
+
+/// A reply to a message (contract 2.4); nobody replies with media here.
+#[derive(Serialize)]
+pub(crate) struct ReplyRecord {
+    pub datetime: Told,
+    pub message: String,
 }
 
 /// The account's balance (contract 2.5).
@@ -139,7 +148,7 @@ pub(crate) struct TemplateRecord {
     /// Signs and messages, as in `8 / 1`.
     pub count: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub datetime: Option<Moment>,
+    pub datetime: Option<Told>,
 }
 
 /// A Viber template (contract 2.5).

@@ -1,10 +1,11 @@
 //! What an account asks about itself and its messages, and what it does with its templates.
 
-use super::answer::{Deletion, Payload, StatusRecord};
+use super::answer::{Deletion, Payload, ReplyRecord, StatusRecord};
 use super::chance::Chance;
 use super::execution::{Origin, Platform};
-use super::life::Standing;
+use super::life::{Standing, State};
 use super::messages::{Message, msg_id};
+use super::moment::Told;
 use super::refusal::Refusal;
 use crate::sandbox::request::client_id::ClientId;
 use crate::sandbox::request::operation::{Question, TemplateCall};
@@ -41,8 +42,17 @@ impl Platform {
             msg_id,
             channel: self.label(message),
             status: message.state.standing.word(&self.scenario).to_owned(),
-            updated: message.state.since,
+            updated: Told(message.state.since),
+            replies: self.replies(message, message.state),
         }))
+    }
+
+    /// The reply to a message that has one in this state.
+    pub(crate) fn replies(&self, message: &Message, state: State) -> Option<[ReplyRecord; 1]> {
+        let life = self.life(message).filter(|_| state.standing == Standing::Replied)?;
+        let stage = life.stages.get(usize::from(state.stage))?;
+        let reply = life.rule(stage.channel).behaviour(&self.scenario).reply.as_ref()?;
+        Some([ReplyRecord { datetime: Told(state.since), message: reply.message.clone() }])
     }
 
     /// The `type` that a message's status tells: the channel that is tried, or the operation's if none was.
@@ -63,7 +73,7 @@ impl Platform {
             Question::MsgId(msg_id) => (made_up(msg_id), msg_id.to_string()),
         };
         let status = Standing::Queued.word(&self.scenario).to_owned();
-        StatusRecord { id, msg_id, channel: "sms", status, updated: self.now }
+        StatusRecord { id, msg_id, channel: "sms", status, updated: Told(self.now), replies: None }
     }
 
     /// Does something with the account's templates.

@@ -38,7 +38,6 @@ impl Platform {
         let before = account.balance();
         let all = each.times(recipients.into());
         account.take(all)?;
-        account.used(&load.signatures);
         self.counts.reserve(all);
         let hook = self.hook(item, origin);
         let first = self.keep(item, origin, &Beginning { standing: Standing::Queued, stages: &load.stages, hook });

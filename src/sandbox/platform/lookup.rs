@@ -24,14 +24,14 @@ struct Networks {
 #[derive(Serialize)]
 struct Network {
     name: &'static str,
-    prefix: &'static str,
+    prefix: u32,
     country: Country,
 }
 
 #[derive(Serialize)]
 struct Country {
     name: &'static str,
-    prefix: &'static str,
+    prefix: u32,
 }
 
 impl NumberRecord {
@@ -39,14 +39,14 @@ impl NumberRecord {
     pub(crate) fn of(phone: Phone, status: String) -> Self {
         const OPERATOR: u32 = 25_501;
         const SUBSCRIBERS: u64 = 10_000_000_000;
-        let country = Country { name: "Ukraine", prefix: "380" };
+        let country = Country { name: "Ukraine", prefix: 380 };
         Self {
             phone: phone.get(),
             status,
             imsi: u64::from(OPERATOR) * SUBSCRIBERS + phone.get() % SUBSCRIBERS,
             mccmnc: OPERATOR,
             ported: false,
-            network: Networks { origin: Network { name: "Sandbox Mobile", prefix: "50", country } },
+            network: Networks { origin: Network { name: "Sandbox Mobile", prefix: 50, country } },
         }
     }
 }

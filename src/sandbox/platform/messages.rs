@@ -54,18 +54,20 @@ pub(crate) fn msg_id(index: u32) -> u64 {
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     all: Vec<Message>,
-    /// The latest message of an account and a client's identifier; numbers apart, because they are small.
-    by_number: HashMap<(u32, u64), u32>,
-    by_text: HashMap<(u32, Box<str>), u32>,
+    /// The latest of an account and a client's identifier; numbers apart, because they are small, and lookups and code
+    /// calls (`false`) apart from messages: clients give them all the same one.
+    by_number: HashMap<(u32, bool, u64), u32>,
+    by_text: HashMap<(u32, bool, Box<str>), u32>,
 }
 
 impl Messages {
     /// Keeps a message and gives its index; the client's identifier now means this message.
     pub(crate) fn add(&mut self, mut message: Message) -> u32 {
         let index = self.count();
+        let (account, is_message) = (message.account, message.kind.is_message());
         match message.id.as_ref().map(ClientId::key) {
-            Some(Key::Number(number)) => drop(self.by_number.insert((message.account, number), index)),
-            Some(Key::Text(text)) => drop(self.by_text.insert((message.account, text), index)),
+            Some(Key::Number(number)) => drop(self.by_number.insert((account, is_message, number), index)),
+            Some(Key::Text(text)) => drop(self.by_text.insert((account, is_message, text), index)),
             None => {}
         }
         // A campaign's messages share their hook.
@@ -102,14 +104,16 @@ impl Messages {
     }
 
     fn by_client_id(&self, account: u32, key: Key) -> Option<u32> {
-        match key {
-            Key::Number(number) => self.by_number.get(&(account, number)).copied().or_else(|| {
-                // The gateway's identifier stands for the one that the client left out.
-                let index = self.by_msg_id(&Key::Number(number))?;
-                self.all.get(index as usize)?.id.is_none().then_some(index)
-            }),
-            Key::Text(text) => self.by_text.get(&(account, text)).copied(),
-        }
+        // Of what has the same identifier a message is meant.
+        let found = [true, false].into_iter().find_map(|is_message| match &key {
+            Key::Number(number) => self.by_number.get(&(account, is_message, *number)).copied(),
+            Key::Text(text) => self.by_text.get(&(account, is_message, text.clone())).copied(),
+        });
+        found.or_else(|| {
+            // The gateway's identifier stands for the one that the client left out.
+            let index = self.by_msg_id(&key)?;
+            self.all.get(index as usize)?.id.is_none().then_some(index)
+        })
     }
 
     fn by_msg_id(&self, key: &Key) -> Option<u32> {
@@ -175,6 +179,17 @@ mod tests {
         assert_ne!(first, second);
         assert_eq!(found(&messages, Question::Id, json!(7)), Some(second));
         assert_eq!(found(&messages, Question::MsgId, json!(msg_id(first))), Some(first));
+    }
+
+    #[test]
+    fn a_lookup_does_not_take_the_identifier_of_a_message() {
+        let mut messages = Messages::default();
+        let sent = messages.add(message(0, Some(1)));
+        for id in [1, 2] {
+            messages.add(Message { kind: Kind::Hlr, ..message(0, Some(id)) });
+        }
+        assert_eq!(found(&messages, Question::Id, json!(1)), Some(sent));
+        assert_eq!(found(&messages, Question::Id, json!(2)), Some(2), "nothing else has it");
     }
 
     #[test]

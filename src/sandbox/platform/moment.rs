@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 /// A point in time, in microseconds since 1970 in UTC.
 ///
-/// It is written in ISO 8601 with an offset (contract 2.5) and milliseconds.
+/// In the journal it is written in ISO 8601 with an offset and milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(i64);
 
@@ -42,6 +42,16 @@ impl fmt::Display for Moment {
     }
 }
 
+/// A moment as the gateway tells it: whole seconds with an offset, PHP's `DATE_ATOM` (contract 2.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told(pub Moment);
+
+impl Serialize for Told {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:.0}", self.0.timestamp().display_with_offset(Offset::UTC)))
+    }
+}
+
 impl Serialize for Moment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -57,6 +67,7 @@ mod tests {
         let at = Moment::of(Timestamp::UNIX_EPOCH).after(Duration::from_millis(1_500));
         assert_eq!(at.to_string(), "1970-01-01T00:00:01.500+00:00");
         assert_eq!(at.timestamp().as_millisecond(), 1_500);
+        assert_eq!(serde_json::to_value(Told(at)).expect("JSON"), "1970-01-01T00:00:01+00:00");
         for wait in [Duration::MAX, Duration::from_secs(u64::from(u32::MAX) * 1_000)] {
             let end = at.after(wait).after(wait);
             assert_eq!(end.timestamp().as_second(), Timestamp::MAX.as_second());

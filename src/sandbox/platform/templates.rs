@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::answer::{TemplateRecord, ViberTemplateRecord};
-use super::moment::Moment;
+use super::moment::{Moment, Told};
 use super::refusal::Refusal;
 use crate::domain::sms_text;
 use crate::sandbox::scenario::Scenario;
@@ -130,7 +130,7 @@ fn record(id: u64, template: &Template) -> TemplateRecord {
         name: template.title.clone(),
         template: template.text.clone(),
         count: format!("{} / {}", size.units, size.parts),
-        datetime: Some(template.created),
+        datetime: Some(Told(template.created)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::client_id::ClientId;
 use crate::domain::Phone;
@@ -89,7 +89,7 @@ impl<'a> Fields<'a> {
     /// A required text of digits alone, which may be sent as a number.
     pub(crate) fn digits(&self, key: &str) -> Result<String, Refusal> {
         let digits = match self.get(key) {
-            Some(Value::Number(number)) => number.to_string(),
+            Some(Value::Number(number)) => whole(number).ok_or_else(|| self.wrong(key))?.to_string(),
             _ => self.text(key)?.to_owned(),
         };
         if digits.bytes().all(|byte| byte.is_ascii_digit()) { Ok(digits) } else { Err(self.wrong(key)) }
@@ -133,7 +133,7 @@ impl<'a> Fields<'a> {
     /// A lifetime in whole seconds that may be absent.
     pub(crate) fn optional_lifetime(&self, range: RangeInclusive<u64>) -> Result<Option<u64>, Refusal> {
         let Some(value) = self.get("lifetime") else { return Ok(None) };
-        let seconds = value.as_u64().filter(|seconds| range.contains(seconds));
+        let seconds = value.as_number().and_then(whole).filter(|seconds| range.contains(seconds));
         seconds.map(Some).ok_or_else(|| self.wrong("lifetime"))
     }
 
@@ -145,7 +145,7 @@ impl<'a> Fields<'a> {
     /// The recipients: a number, digits in a string, or several of those joined by commas.
     pub(crate) fn phones(&self) -> Result<Vec<Phone>, Refusal> {
         let phones = match self.get("phone") {
-            Some(Value::Number(number)) => number.as_u64().and_then(Phone::new).map(|phone| vec![phone]),
+            Some(Value::Number(number)) => whole(number).and_then(Phone::new).map(|phone| vec![phone]),
             Some(Value::String(text)) => phones_from_text(text),
             _ => None,
         };
@@ -174,6 +174,14 @@ impl<'a> Fields<'a> {
     fn path(&self, key: &str) -> String {
         [&self.place, self.prefix, key].concat()
     }
+}
+
+/// A number that is whole, in whatever form: clients that calculate send `86400.0`.
+fn whole(number: &Number) -> Option<u64> {
+    // Above that a float stands for several whole numbers.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let float = || number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..EXACT).contains(float));
+    number.as_u64().or_else(|| float().map(|float| float as u64))
 }
 
 /// Numbers joined by commas, of which the last may have one behind it.
@@ -219,6 +227,7 @@ mod tests {
     #[test]
     fn a_phone_is_served_in_every_form_that_clients_send_and_in_no_other() {
         assert_eq!(phones(json!(380_501_234_567_u64)), Some(vec![380_501_234_567]));
+        assert_eq!(phones(json!(380_501_234_567.0)), Some(vec![380_501_234_567]));
         assert_eq!(phones(json!("380501234567")), Some(vec![380_501_234_567]));
         assert_eq!(phones(json!("380501234567, 380671234567")), Some(vec![380_501_234_567, 380_671_234_567]));
         assert_eq!(phones(json!("380501234567, ")), Some(vec![380_501_234_567]));

@@ -244,6 +244,7 @@ mod tests {
         for (kind, changes, channels) in [
             (Kind::Sms, json!({"sms_lifetime": 3_600}), vec![(Channel::Sms, 3_600)]),
             (Kind::Viber, json!({"viber_lifetime": 60}), vec![(Channel::Viber, 60)]),
+            (Kind::Sms, json!({"sms_lifetime": 86_400.0}), vec![(Channel::Sms, 86_400)]),
             (Kind::Telegram, json!({"telegram_lifetime": 61}), vec![(Channel::Telegram, 61)]),
             (Kind::RcsSms, json!({"rcs_lifetime": 62}), vec![(Channel::Rcs, 62), (Channel::Sms, 172_800)]),
             (Kind::ViberSms, json!({"sms_lifetime": 4_000}), vec![(Channel::Viber, 172_800), (Channel::Sms, 4_000)]),
@@ -339,6 +340,7 @@ mod tests {
             (Kind::Sms, json!({"hook": ""})),
             (Kind::Pipeline, json!({"hook": ""})),
             (Kind::Telegram, json!({"message": 12_345})),
+            (Kind::Telegram, json!({"message": 12_345.0})),
             (Kind::Viber, carousel),
         ] {
             assert!(read_with(kind, changes.clone()).is_ok(), "{} {changes}", kind.name());

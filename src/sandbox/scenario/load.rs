@@ -119,6 +119,22 @@ fn account(section: Section<'_>) -> Account {
     }
 }
 
+impl Scenario {
+    /// Has the first account tell this address of statuses that no `hook` keeps (contract 6.4).
+    ///
+    /// # Errors
+    /// If it is no web address.
+    pub fn notify(&mut self, address: String) -> Result<(), Finding> {
+        if let Some(finding) = against_notify(&address).filter(Finding::is_error) {
+            return Err(finding);
+        }
+        if let Some(first) = self.accounts.first_mut() {
+            first.notify = Some(address);
+        }
+        Ok(())
+    }
+}
+
 /// What speaks against an address for statuses.
 fn against_notify(address: &str) -> Option<Finding> {
     let url = reqwest::Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));

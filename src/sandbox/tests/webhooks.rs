@@ -126,9 +126,12 @@ fn a_refusal_on_the_asynchronous_endpoint_is_told_at_once() {
         desk.ask(Endpoint::Async, &json!([operation]));
         let [(_, url, body)] = &desk.webhooks()[..] else { panic!("one webhook for {operation}") };
         assert_eq!(url, HOOK);
-        let expected = json!({"success": false, "id": "7", "msg_id": FIRST_MSG_ID.to_string(), "type": operation["type"],
-            "status": "REJECTED", "error": error, "updated": "1970-01-01T00:00:00.000+00:00",
+        let mut expected = json!({"success": false, "id": "7", "msg_id": FIRST_MSG_ID.to_string(),
+            "status": "REJECTED", "error": error, "updated": "1970-01-01T00:00:00+00:00",
             "request_id": "sandbox-0000000001"});
+        if operation["type"] != "pipeline" {
+            expected["type"] = operation["type"].clone();
+        }
         assert_eq!(body, &expected);
     }
 }
@@ -152,25 +155,70 @@ fn a_payload_has_what_the_contract_shows_and_nothing_that_does_not_apply() {
     );
     desk.ask(Endpoint::Async, &json!([good("sms")]));
     desk.wait(60_000);
+    let replied = desk.one(&json!({"type": "status", "msg_id": FIRST_MSG_ID}))["data"]["replies"].clone();
+    assert_eq!(replied, json!([{"datetime": "1970-01-01T00:00:12+00:00", "message": "Так"}]));
     let bodies: Vec<_> = desk.received().into_iter().map(|(_, body)| body).collect();
     let viber = |status: &str, updated: &str| {
         json!({"success": true, "id": "007", "msg_id": FIRST_MSG_ID.to_string(), "type": "viber", "status": status,
             "updated": updated})
     };
-    let mut replied = viber("REPLIED", "1970-01-01T00:00:12.000+00:00");
-    replied["replies"] = json!([{"datetime": "1970-01-01T00:00:12.000+00:00", "message": "Так"}]);
+    let mut replied = viber("REPLIED", "1970-01-01T00:00:12+00:00");
+    replied["replies"] = json!([{"datetime": "1970-01-01T00:00:12+00:00", "message": "Так"}]);
     let voice = (FIRST_MSG_ID + 1).to_string();
-    let delivered = "1970-01-01T00:00:02.000+00:00";
+    let delivered = "1970-01-01T00:00:02+00:00";
     let expected = [
         viber("DELIVERED", delivered),
         json!({"success": true, "id": voice, "msg_id": voice, "type": "voice", "status": "DELIVERED",
             "updated": delivered, "reply": "5", "duration": 12}),
         json!({"success": false, "id": "7", "msg_id": (FIRST_MSG_ID + 2).to_string(), "type": "sms", "status": "SIM FULL",
             "error": "Not delivered", "updated": delivered, "request_id": "sandbox-0000000001"}),
-        viber("READ", "1970-01-01T00:00:05.000+00:00"),
+        viber("READ", "1970-01-01T00:00:05+00:00"),
         replied,
     ];
     assert_eq!(bodies, expected);
+}
+
+#[test]
+fn the_type_of_a_webhook_is_one_of_four_or_left_out() {
+    let refused = |kind: &str| with(good(kind), "phone", json!("nobody"));
+    let whatsapp = with(good("pipeline"), "pipeline", json!(["whatsapp"]));
+    for (operation, expected) in [
+        (good("sms"), json!("sms")),
+        (good("rcs+viber+sms"), json!("rcs")),
+        (good("voice"), json!("voice")),
+        (good("telegram"), Value::Null),
+        (whatsapp, Value::Null),
+        (refused("viber"), json!("viber")),
+        (refused("viber+sms"), Value::Null),
+        (refused("rcs+sms"), Value::Null),
+        (refused("pipeline"), Value::Null),
+        (refused("telegram"), Value::Null),
+    ] {
+        let webhooks = Webhooks { async_pipeline: true, ..Webhooks::default() };
+        let mut desk = Desk::playing(Scenario { webhooks, ..Scenario::default() });
+        desk.ask(Endpoint::Async, &json!([operation]));
+        desk.wait(60_000);
+        let told = desk.received();
+        assert!(!told.is_empty() && told.iter().all(|(_, body)| body["type"] == expected), "{operation}\n{told:?}");
+        assert!(told.iter().all(|(_, body)| expected != Value::Null || body.get("type").is_none()), "{told:?}");
+    }
+}
+
+#[test]
+fn a_webhook_that_is_tried_again_never_comes_after_a_newer_status() {
+    let webhooks = Webhooks { retry: vec![Duration::from_secs(60)], ..Webhooks::default() };
+    let mut desk = Desk::playing(Scenario { webhooks, ..Scenario::default() });
+    desk.one(&good("viber"));
+    desk.wait(2_000);
+    let [(delivered, _, body)] = desk.webhooks().try_into().expect("one");
+    assert_eq!(body["status"], "DELIVERED");
+    desk.posted(delivered, Posted::Answered(500));
+    desk.wait(3_000);
+    let [(read, _, body)] = desk.webhooks().try_into().expect("one");
+    assert_eq!(body["status"], "READ");
+    desk.posted(read, Posted::Answered(200));
+    desk.wait(10_000_000);
+    assert_eq!((desk.webhooks(), desk.platform.next_due()), (vec![], None));
 }
 
 #[test]

@@ -14,13 +14,14 @@ use serde::Serialize;
 use crate::domain::Channel;
 use crate::sandbox::faults::decision;
 use crate::sandbox::journal::{Line, Lines, WebhookLine};
+use crate::sandbox::platform::answer::ReplyRecord;
 use crate::sandbox::platform::execution::{Platform, request_id};
 use crate::sandbox::platform::life::{Failure, Standing, State};
 use crate::sandbox::platform::messages::{Message, msg_id};
-use crate::sandbox::platform::moment::Moment;
+use crate::sandbox::platform::moment::{Moment, Told};
 use crate::sandbox::platform::refusal::Refusal;
 use crate::sandbox::request::client_id::ClientId;
-use crate::sandbox::scenario::{Behaviour, WebhookFault};
+use crate::sandbox::scenario::WebhookFault;
 
 /// A webhook that is to be sent now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,18 +110,21 @@ impl Outbox {
     }
 }
 
+/// The values of `type` in a payload; of anything else it has none (contract 2.4).
+const TYPES: [&str; 4] = ["sms", "viber", "voice", "rcs"];
+
 /// The payload (contract 2.4).
 #[derive(Serialize)]
 struct Payload<'a> {
     success: bool,
     id: String,
     msg_id: String,
-    #[serde(rename = "type")]
-    channel: &'static str,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    channel: Option<&'static str>,
     status: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    updated: Moment,
+    updated: Told,
     /// The digit that the recipient pressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<char>,
@@ -130,13 +134,7 @@ struct Payload<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    replies: Option<[ReplyRecord<'a>; 1]>,
-}
-
-#[derive(Serialize)]
-struct ReplyRecord<'a> {
-    datetime: Moment,
-    message: &'a str,
+    replies: Option<[ReplyRecord; 1]>,
 }
 
 impl Platform {
@@ -148,6 +146,11 @@ impl Platform {
         while posts.len() < room {
             let Some(Waiting { number, news, .. }) = self.outbox.take_due(self.now) else { break };
             let message = self.messages.at(news.message);
+            // What is newer says more, and nobody may hear of the older after it.
+            if news.tries > 0 && message.state != news.state {
+                self.outbox.ended(number);
+                continue;
+            }
             // Only a message with an address has news.
             let url = message.hook.clone().unwrap_or_default();
             posts.push(Post { webhook: number, url, body: self.body(message, news) });
@@ -227,14 +230,15 @@ impl Platform {
             success: state.standing.is_good(),
             id: message.id.as_ref().map_or_else(|| msg_id.clone(), ClientId::to_string),
             msg_id,
-            channel: stage.map_or(message.kind.name(), |stage| stage.channel.name()),
+            channel: Some(stage.map_or(message.kind.name(), |stage| stage.channel.name()))
+                .filter(|it| TYPES.contains(it)),
             status: state.standing.word(&self.scenario),
             error: self.error(news),
-            updated: state.since,
+            updated: Told(state.since),
             reply: called.filter(|_| stage.is_some_and(|stage| stage.dtmf)).and_then(|behaviour| behaviour.digit),
             duration: called.and_then(|behaviour| behaviour.duration).map(|duration| duration.as_secs()),
             request_id: message.request.map(request_id),
-            replies: behaviour.and_then(|behaviour| replies(behaviour, state)),
+            replies: self.replies(message, state),
         };
         // It consists of strings, numbers and truth values; none of them can fail to be written.
         serde_json::to_vec(&payload).expect("a payload without maps is always JSON")
@@ -249,9 +253,4 @@ impl Platform {
             Standing::Queued | Standing::Accepted | Standing::Delivered | Standing::Read | Standing::Replied => None,
         }
     }
-}
-
-fn replies(behaviour: &Behaviour, state: State) -> Option<[ReplyRecord<'_>; 1]> {
-    let reply = behaviour.reply.as_ref().filter(|_| state.standing == Standing::Replied)?;
-    Some([ReplyRecord { datetime: state.since, message: &reply.message }])
 }
