@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::doorway::Doorway;
-use crate::sandbox::faults::wire::Door;
+use crate::sandbox::faults::Door;
 
 /// How long the sandbox waits for others.
 #[derive(Clone, Copy, Debug)]
@@ -43,15 +43,12 @@ pub(super) struct DoorOrder {
     pub done: oneshot::Sender<()>,
 }
 
-/// Who may tell the server what to do.
-pub(super) struct Orders {
-    pub doors: mpsc::UnboundedReceiver<DoorOrder>,
-    /// Told or dropped, the server ends.
-    pub stop: oneshot::Receiver<()>,
-}
+/// What tells the server what to do: orders to the door, and, told or dropped, that it ends.
+pub(super) type Orders = (mpsc::UnboundedReceiver<DoorOrder>, oneshot::Receiver<()>);
 
 /// Serves every connection until it is told to stop, then lets the requests under way end.
-pub(super) async fn serve(mut doorway: Doorway, app: Router, timeouts: Timeouts, mut orders: Orders) {
+pub(super) async fn serve(mut doorway: Doorway, app: Router, timeouts: Timeouts, orders: Orders) {
+    let (mut orders, mut stop) = orders;
     // Each change of it ends the connections that wait for another request, and the others after their answer.
     let leave = watch::Sender::new(());
     let mut connections = JoinSet::new();
@@ -59,8 +56,8 @@ pub(super) async fn serve(mut doorway: Doorway, app: Router, timeouts: Timeouts,
         tokio::select! {
             // First the orders: what comes to a door that is to be closed finds it closed.
             biased;
-            _ = &mut orders.stop => break,
-            Some(DoorOrder { door, done }) = orders.doors.recv() => {
+            _ = &mut stop => break,
+            Some(DoorOrder { door, done }) = orders.recv() => {
                 if door != Door::Open {
                     leave.send_replace(());
                     doorway.act(door);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Instant;
 
-use crate::sandbox::faults::wire::Door;
+use crate::sandbox::faults::Door;
 
 /// How many connections may wait to be accepted.
 const BACKLOG: u32 = 1024;

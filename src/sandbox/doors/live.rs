@@ -13,13 +13,13 @@ use tokio::sync::Notify;
 
 use super::clock::Clock;
 use crate::domain::Endpoint;
-use crate::sandbox::faults::wire::Reaction;
+use crate::sandbox::faults::Reaction;
 use crate::sandbox::journal::{Lines, Sink};
-use crate::sandbox::platform::counts::Counts;
-use crate::sandbox::platform::execution::{Arrival, Platform};
-use crate::sandbox::request::envelope::{self, Keys, Request};
+use crate::sandbox::platform::{Arrival, Counts, Platform};
+use crate::sandbox::request::envelope;
+use crate::sandbox::request::{Keys, Request};
 use crate::sandbox::scenario::Scenario;
-use crate::sandbox::webhooks::outbox::{Post, Posted};
+use crate::sandbox::webhooks::{Post, Posted};
 
 /// How many messages move on before the lock is let go, so that a million that are due at once keep
 /// nobody waiting for long.

@@ -16,12 +16,12 @@ use hyper_util::rt::TokioExecutor;
 use reqwest::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::{Client, Url};
 
-use crate::sandbox::webhooks::outbox::{Post, Posted};
+use crate::sandbox::webhooks::{Post, Posted};
 
 /// How many webhooks are on their way at a time.
 pub(super) const AT_A_TIME: usize = 64;
 /// How long a receiver may take to answer.
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Of how many reasons not to send a webhook a person is told.
 const MOST_WARNINGS: usize = 100;
 /// Of how many names it is kept whether they mean this machine.
@@ -55,15 +55,8 @@ pub(super) struct Courier {
 }
 
 impl Courier {
-    /// A courier who goes where he may.
-    ///
-    /// # Errors
-    /// If the HTTP client cannot be set up.
-    pub(super) fn new(hooks: Hooks) -> Result<Self, reqwest::Error> {
-        Self::patient(hooks, TIMEOUT)
-    }
-
-    fn patient(hooks: Hooks, timeout: Duration) -> Result<Self, reqwest::Error> {
+    /// A courier who goes where he may, and waits so long for an answer.
+    pub(super) fn new(hooks: Hooks, timeout: Duration) -> Result<Self, reqwest::Error> {
         let client = Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
@@ -192,7 +185,7 @@ mod tests {
     }
 
     fn courier(hooks: Hooks) -> Courier {
-        Courier::new(hooks).expect("a client")
+        Courier::new(hooks, TIMEOUT).expect("a client")
     }
 
     #[tokio::test]
@@ -224,7 +217,7 @@ mod tests {
     async fn a_receiver_that_is_not_there_or_never_answers_is_told_without_its_address() {
         let deaf = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let deaf_hook = format!("http://{}/?token=secret", deaf.local_addr().expect("an address"));
-        let hasty = Courier::patient(Hooks::Loopback, Duration::from_millis(50)).expect("a client");
+        let hasty = Courier::new(Hooks::Loopback, Duration::from_millis(50)).expect("a client");
         let outcome = hasty.bring(post(&deaf_hook)).await;
         assert_eq!(outcome, Posted::Failed("no answer within 0.05 s".into()));
         drop(deaf);

@@ -8,16 +8,16 @@ use secrecy::SecretString;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::connections::{self, Orders, Timeouts};
+use super::connections::{self, Timeouts};
 use super::doorway::Doorway;
 use super::live::Live;
-use super::posting::{Courier, Hooks};
+use super::posting::{Courier, Hooks, TIMEOUT};
 use super::shell::{self, Shell};
 use super::ticker;
 use crate::sandbox::faults::decision;
 use crate::sandbox::journal::{Journal, Sink};
-use crate::sandbox::platform::counts::Counts;
-use crate::sandbox::request::envelope::Keys;
+use crate::sandbox::platform::Counts;
+use crate::sandbox::request::Keys;
 use crate::sandbox::scenario::Scenario;
 
 /// How a sandbox is started.
@@ -76,12 +76,12 @@ impl Sandbox {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, same));
         }
         let sink = Sink::open(&journal)?;
-        let courier = Courier::new(hooks).map_err(io::Error::other)?;
+        let courier = Courier::new(hooks, TIMEOUT).map_err(io::Error::other)?;
         let mut doorway = Doorway::open(listen)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on `{listen}`: {error}")))?;
         let address = doorway.address();
         let live = Arc::new(Live::new(Arc::clone(&scenario), &key, sink));
-        let (door, fault) = decision::first_door(&scenario);
+        let (door, fault) = decision::door_before(&scenario, 1);
         if let Some(fault) = fault {
             doorway.act(door);
             live.open_with(fault);
@@ -94,7 +94,7 @@ impl Sandbox {
             // Time stands still, and webhooks end, once nobody is served any more.
             let mut ticking = JoinSet::new();
             ticking.spawn(time);
-            connections::serve(doorway, app, timeouts, Orders { doors: orders, stop: stopped }).await;
+            connections::serve(doorway, app, timeouts, (orders, stopped)).await;
         });
         let first = scenario.accounts.first().and_then(|account| account.key.as_deref());
         let key = first.map_or(key, SecretString::from);
@@ -169,7 +169,7 @@ mod tests {
     use tokio::net::TcpStream;
 
     use super::*;
-    use crate::sandbox::request::envelope::BODY_LIMIT;
+    use crate::sandbox::request::BODY_LIMIT;
     use crate::sandbox::scenario::Account;
 
     async fn sandbox(journal: Journal) -> Sandbox {

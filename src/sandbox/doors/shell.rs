@@ -19,9 +19,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::connections::DoorOrder;
 use super::live::Live;
 use crate::domain::Endpoint;
-use crate::sandbox::faults::wire::{Door, Loss, Page, Reaction, Wire};
-use crate::sandbox::platform::answer::Answer;
-use crate::sandbox::request::envelope::{BODY_LIMIT, Request};
+use crate::sandbox::faults::{Door, Loss, Page, Reaction, Wire};
+use crate::sandbox::platform::Answer;
+use crate::sandbox::request::{BODY_LIMIT, Request};
 
 /// What all requests share.
 pub(super) struct Shell {
@@ -92,10 +92,10 @@ impl Shell {
     async fn give(self: Arc<Self>, reaction: Reaction) -> Response {
         let Reaction { answer, wire: Wire { delay, page, loss, door } } = reaction;
         let told = page.map_or_else(|| json(StatusCode::OK, &answer), |page| html(&page));
-        if !delay.is_zero() || door != Door::Open {
+        if delay.is_some() || door != Door::Open {
             // On its own: a client that hangs up does not change what happens at the door.
             let passed = tokio::spawn(async move {
-                tokio::time::sleep(delay).await;
+                tokio::time::sleep(delay.unwrap_or_default()).await;
                 self.hold_door(door).await;
             });
             // It neither panics nor is it ended before the connection is.

@@ -9,7 +9,6 @@ use tokio::task::JoinSet;
 
 use super::live::Live;
 use super::posting::{AT_A_TIME, Courier};
-use crate::sandbox::webhooks::outbox::Post;
 
 /// The least time between two looks at the clock.
 const APART: Duration = Duration::from_millis(20);
@@ -20,7 +19,8 @@ pub(super) async fn keep_time(live: Arc<Live>, courier: Courier) {
     loop {
         let due = live.keep_up(AT_A_TIME - under_way.len());
         for post in due.posts {
-            under_way.spawn(bring(Arc::clone(&live), courier.clone(), post));
+            let (live, courier, webhook) = (Arc::clone(&live), courier.clone(), post.webhook);
+            under_way.spawn(async move { live.posted(webhook, courier.bring(post).await).await });
         }
         if due.more {
             tokio::task::yield_now().await;
@@ -33,11 +33,4 @@ pub(super) async fn keep_time(live: Arc<Live>, courier: Courier) {
             Some(_) = under_way.join_next() => {}
         }
     }
-}
-
-/// Brings one webhook and tells what became of it.
-async fn bring(live: Arc<Live>, courier: Courier, post: Post) {
-    let webhook = post.webhook;
-    let outcome = courier.bring(post).await;
-    live.posted(webhook, outcome).await;
 }

@@ -4,40 +4,27 @@
 //! and cuts. What is left to chance is a draw of its own for each fault, by its place in the
 //! scenario. Where two faults would set the same thing, the one that was written first does.
 
-use std::time::Duration;
-
-use super::wire::{Door, Loss, Page, Wire};
+use super::{Door, Loss, Page, Wire};
 use crate::domain::Endpoint;
-use crate::sandbox::platform::chance::{Chance, EnvelopeFacts, MessageFacts};
+use crate::sandbox::platform::{Chance, EnvelopeFacts, MessageFacts};
 use crate::sandbox::scenario::{Effect, Fault, Scenario, WebhookFault};
 
 /// The decisions of faults begin here, far from those that are taken about a message's life.
 const FIRST_DECISION: u64 = 1 << 32;
 
 /// What goes wrong with an envelope that holds sends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EnvelopeFaults<'a> {
     /// The error with which all of it is refused.
     pub refusal: Option<&'a str>,
     /// Whether it is executed.
     pub executed: bool,
     /// What goes wrong with the items of its answer, in this order.
-    pub items: Vec<ItemFault>,
+    pub items: Vec<&'a Effect>,
     /// What happens to its answer, and at the door after it.
     pub wire: Wire,
     /// The names of the faults that set any of this, as the journal tells them.
     pub fired: Vec<&'static str>,
-}
-
-/// What goes wrong with the items of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ItemFault {
-    /// The last comes first.
-    Reordered,
-    /// The last is missing.
-    Missing,
-    /// The first is about a message that nobody sent.
-    Foreign,
 }
 
 impl Default for EnvelopeFaults<'_> {
@@ -52,7 +39,8 @@ pub(crate) fn of_envelope<'a>(scenario: &'a Scenario, facts: EnvelopeFacts) -> E
     let mut faults = EnvelopeFaults::default();
     for (chance, fault) in drawn(scenario) {
         // The asynchronous answer has no items (contract 4.2) that could go wrong.
-        let heard = facts.endpoint == Endpoint::Sync || !fault.effect.is_about_items();
+        let about_items = matches!(fault.effect, Effect::Reordered | Effect::Missing | Effect::Foreign);
+        let heard = facts.endpoint == Endpoint::Sync || !about_items;
         if heard && fault.when.holds_for_envelope(chance, facts) && faults.add(&fault.effect) {
             faults.fired.push(name(&fault.effect));
         }
@@ -61,11 +49,6 @@ pub(crate) fn of_envelope<'a>(scenario: &'a Scenario, facts: EnvelopeFacts) -> E
     faults.wire.door = door;
     faults.fired.extend(fault);
     faults
-}
-
-/// What the door does before the first envelope, with the name of the fault.
-pub(crate) fn first_door(scenario: &Scenario) -> (Door, Option<&'static str>) {
-    door_before(scenario, 1)
 }
 
 /// The error with which a message is refused.
@@ -99,7 +82,7 @@ fn about_message<'a, T>(
 /// What the door does before an envelope of which nothing is known yet but its number.
 ///
 /// Neither its recipients nor its endpoint are known: a fault that asks for one does not apply.
-fn door_before(scenario: &Scenario, envelope: u64) -> (Door, Option<&'static str>) {
+pub(crate) fn door_before(scenario: &Scenario, envelope: u64) -> (Door, Option<&'static str>) {
     let facts = EnvelopeFacts { phones: &[], envelope, endpoint: Endpoint::Sync };
     let found = drawn(scenario).find_map(|(chance, fault)| {
         let door = match fault.effect {
@@ -118,13 +101,6 @@ fn drawn(scenario: &Scenario) -> impl Iterator<Item = (Chance, &Fault)> {
     (FIRST_DECISION..).zip(&scenario.faults).map(|(decision, fault)| (Chance { seed: scenario.seed, decision }, fault))
 }
 
-impl Effect {
-    /// Whether it changes the items of an answer.
-    fn is_about_items(&self) -> bool {
-        matches!(self, Effect::Reordered | Effect::Missing | Effect::Foreign)
-    }
-}
-
 impl<'a> EnvelopeFaults<'a> {
     /// Adds an effect; tells whether it is one on an envelope and set anything.
     fn add(&mut self, effect: &'a Effect) -> bool {
@@ -134,35 +110,20 @@ impl<'a> EnvelopeFaults<'a> {
                 set(&mut self.refusal, error)
             }
             Effect::Http { status, retry_after, executed } => {
-                let page = Page { status: *status, retry_after: *retry_after };
-                let added = set(&mut self.wire.page, page);
+                let added = set(&mut self.wire.page, Page { status: *status, retry_after: *retry_after });
                 self.executed &= *executed || !added;
                 added
             }
-            Effect::Delay(delay) => self.delay(*delay),
+            Effect::Delay(delay) => set(&mut self.wire.delay, *delay),
             Effect::Dropped => set(&mut self.wire.loss, Loss::Dropped),
             Effect::Truncated => set(&mut self.wire.loss, Loss::Truncated),
-            Effect::Reordered => self.item(ItemFault::Reordered),
-            Effect::Missing => self.item(ItemFault::Missing),
-            Effect::Foreign => self.item(ItemFault::Foreign),
+            Effect::Reordered | Effect::Missing | Effect::Foreign => {
+                let free = !self.items.contains(&effect);
+                self.items.extend(Some(effect).filter(|_| free));
+                free
+            }
             Effect::ItemError(_) | Effect::Webhook(_) | Effect::Refused(_) | Effect::Closed => false,
         }
-    }
-
-    fn delay(&mut self, delay: Duration) -> bool {
-        let free = self.wire.delay.is_zero();
-        if free {
-            self.wire.delay = delay;
-        }
-        free
-    }
-
-    fn item(&mut self, fault: ItemFault) -> bool {
-        let free = !self.items.contains(&fault);
-        if free {
-            self.items.push(fault);
-        }
-        free
     }
 }
 
@@ -193,6 +154,8 @@ fn name(effect: &Effect) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -239,8 +202,8 @@ mod tests {
         let expected = EnvelopeFaults {
             refusal: Some("Access denied"),
             executed: false,
-            items: vec![ItemFault::Missing, ItemFault::Reordered],
-            wire: Wire { delay: SECOND, page, loss, door: Door::Close },
+            items: vec![&Effect::Missing, &Effect::Reordered],
+            wire: Wire { delay: Some(SECOND), page, loss, door: Door::Close },
             fired: vec!["top_error", "delay", "http", "truncated", "missing", "reordered", "closed"],
         };
         assert_eq!(of_envelope(&scenario, facts(2)), expected);
@@ -282,13 +245,13 @@ mod tests {
     #[test]
     fn the_door_acts_before_its_envelope_and_asks_for_nothing_that_cannot_be_known() {
         let scenario = playing([(envelope(1), Effect::Refused(SECOND)), (envelope(3), Effect::Closed)]);
-        assert_eq!(first_door(&scenario), (Door::Refuse(SECOND), Some("refused")));
+        assert_eq!(door_before(&scenario, 1), (Door::Refuse(SECOND), Some("refused")));
         let doors: Vec<_> = (1..=3).map(|number| of_envelope(&scenario, facts(number)).wire.door).collect();
         assert_eq!(doors, [Door::Open, Door::Close, Door::Open]);
         let suffix = When { suffix: Some("67".into()), ..When::default() };
         let endpoint = When { endpoint: Some(Endpoint::Sync), ..When::default() };
         for when in [suffix, endpoint] {
-            assert_eq!(first_door(&playing([(when, Effect::Closed)])), (Door::Open, None));
+            assert_eq!(door_before(&playing([(when, Effect::Closed)]), 1), (Door::Open, None));
         }
     }
 
@@ -298,7 +261,7 @@ mod tests {
         // The same fault drawn for the same envelope: once as a door before it, once as a loss after it.
         let (doors, losses) = (playing([(half.clone(), Effect::Closed)]), playing([(half, Effect::Dropped)]));
         let lost = |number| of_envelope(&losses, facts(number)).wire.loss.is_some();
-        assert_eq!(first_door(&doors).0 == Door::Close, lost(1));
+        assert_eq!(door_before(&doors, 1).0 == Door::Close, lost(1));
         for number in 1..1_000 {
             let closed = of_envelope(&doors, facts(number)).wire.door == Door::Close;
             assert_eq!(closed, lost(number + 1), "before envelope {}", number + 1);
@@ -345,7 +308,7 @@ mod tests {
             let fired = |name| found.fired.contains(&name);
             prop_assert_eq!(found.refusal.is_some(), fired("top_error"));
             prop_assert_eq!(found.wire.page.is_some(), fired("http"));
-            prop_assert_eq!(!found.wire.delay.is_zero(), fired("delay"));
+            prop_assert_eq!(found.wire.delay.is_some(), fired("delay"));
             prop_assert_eq!(found.wire.loss.is_some(), fired("dropped") || fired("truncated"));
             prop_assert_eq!(found.wire.door != Door::Open, fired("refused") || fired("closed"));
             prop_assert!(found.executed || fired("top_error") || fired("http"));

@@ -7,3 +7,6 @@
 pub(crate) mod decision;
 pub(crate) mod spoil;
 pub(crate) mod wire;
+
+pub(crate) use decision::EnvelopeFaults;
+pub(crate) use wire::{Door, Loss, Page, Reaction, Wire};

@@ -2,24 +2,19 @@
 //!
 //! Which of them apply is decided in `faults`; what happens on the wire is the shell's.
 
-use super::decision::{self, EnvelopeFaults, ItemFault};
-use crate::sandbox::platform::answer::{Payload, ResultItem, SendResult};
-use crate::sandbox::platform::chance::{EnvelopeFacts, MessageFacts};
-use crate::sandbox::platform::execution::{Origin, Platform};
-use crate::sandbox::platform::refusal::Refusal;
-use crate::sandbox::request::client_id::ClientId;
-use crate::sandbox::request::envelope::Envelope;
-use crate::sandbox::request::operation::Item;
-use crate::sandbox::scenario::Scenario;
+use super::EnvelopeFaults;
+use super::decision;
+use crate::sandbox::platform::{
+    EnvelopeFacts, MessageFacts, Origin, Payload, Platform, Refusal, ResultItem, SendResult,
+};
+use crate::sandbox::request::{ClientId, Envelope, Item};
+use crate::sandbox::scenario::{Effect, Scenario};
 
 /// The identifiers of the message that nobody sent: the largest that a client can use, and one that no message has.
 const FOREIGN: (u64, u64) = (9_007_199_254_740_991, 1);
 
 impl Platform {
     /// Lets a well-formed operation through, unless the scenario refuses one of its recipients.
-    ///
-    /// # Errors
-    /// The error of the scenario.
     pub(crate) fn let_through(&self, item: &Item, origin: Origin) -> Result<(), Refusal> {
         let (envelope, endpoint) = (origin.envelope.into(), origin.endpoint());
         let facts = item.phones.iter().map(|phone| MessageFacts { phone: *phone, envelope, endpoint });
@@ -39,12 +34,13 @@ pub(crate) fn faults_of<'a>(scenario: &'a Scenario, envelope: &Envelope, origin:
 }
 
 /// The items of an answer with what goes wrong with them.
-pub(crate) fn spoilt(mut items: Vec<ResultItem>, faults: &[ItemFault]) -> Vec<ResultItem> {
+pub(crate) fn spoilt(mut items: Vec<ResultItem>, faults: &[&Effect]) -> Vec<ResultItem> {
     for fault in faults {
         match fault {
-            ItemFault::Reordered => items.reverse(),
-            ItemFault::Missing => drop(items.pop()),
-            ItemFault::Foreign => items.splice(..items.len().min(1), [foreign()]).for_each(drop),
+            Effect::Reordered => items.reverse(),
+            Effect::Missing => drop(items.pop()),
+            Effect::Foreign => items.splice(..items.len().min(1), [foreign()]).for_each(drop),
+            _ => {}
         }
     }
     items

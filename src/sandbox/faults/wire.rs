@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sandbox::platform::answer::Answer;
+use crate::sandbox::platform::Answer;
 
 /// The answer to a request, and what happens to it on the wire.
 pub(crate) struct Reaction {
@@ -14,7 +14,7 @@ pub(crate) struct Reaction {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wire {
     /// How much later than now the answer leaves.
-    pub delay: Duration,
+    pub delay: Option<Duration>,
     /// A page in the answer's place.
     pub page: Option<Page>,
     /// How the answer is lost.

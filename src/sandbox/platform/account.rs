@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use super::answer::{Balance, Sender};
-use super::refusal::Refusal;
-use super::templates::Templates;
+use serde_json::{Value, json};
+
+use super::{Balance, Refusal, Templates};
 use crate::domain::{Amount, Channel};
-use crate::sandbox::request::stages::Load;
+use crate::sandbox::request::Load;
 use crate::sandbox::scenario::{self, SenderStatus};
 
 /// An account as it is now.
@@ -39,15 +39,12 @@ impl Account {
     }
 
     /// The answer to `sender`; nothing of an account that knows every name: a list would deny the others.
-    pub(crate) fn senders(&self) -> Vec<Sender> {
+    pub(crate) fn senders(&self) -> Value {
         let senders = self.settings.senders.iter().flatten();
-        senders.map(|(name, status)| Sender { name: name.clone(), status: status.name() }).collect()
+        senders.map(|(name, status)| json!({ "name": name, "status": status.name() })).collect()
     }
 
     /// Whether it may send this: with its own verified names, and on its routes.
-    ///
-    /// # Errors
-    /// The error of the operation (contract 7).
     pub(crate) fn allows(&self, load: &Load) -> Result<(), Refusal> {
         if !load.signatures.iter().all(|signature| self.knows_sender(signature)) {
             return Err(Refusal::ALPHA_NAME);
@@ -57,9 +54,6 @@ impl Account {
     }
 
     /// Takes an amount out of the balance.
-    ///
-    /// # Errors
-    /// If there is less; then nothing is taken.
     pub(crate) fn take(&mut self, amount: Amount) -> Result<(), Refusal> {
         if self.balance < amount {
             return Err(Refusal::NO_MONEY);
@@ -82,7 +76,7 @@ impl Account {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Stage;
+    use super::super::Stage;
     use super::*;
 
     fn load(signature: &str, channel: Channel) -> Load {
@@ -100,11 +94,8 @@ mod tests {
             assert_eq!(listed.allows(&load(name, Channel::Sms)), expected, "{name}");
             assert_eq!(open.allows(&load(name, Channel::Sms)), Ok(()), "{name}");
         }
-        let told = |account: &Account| {
-            account.senders().into_iter().map(|sender| (sender.name, sender.status)).collect::<Vec<_>>()
-        };
-        assert_eq!(told(&listed), [("OlenaCo".to_owned(), "Checked"), ("Fresh".to_owned(), "New")]);
-        assert_eq!(told(&open), []);
+        let told = json!([{"name": "OlenaCo", "status": "Checked"}, {"name": "Fresh", "status": "New"}]);
+        assert_eq!((listed.senders(), open.senders()), (told, json!([])));
     }
 
     #[test]

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use serde_json::Value;
 
-use super::lookup::NumberRecord;
-use super::moment::Told;
-use super::refusal::Refusal;
+use super::{Refusal, Told};
 use crate::domain::Amount;
-use crate::sandbox::request::client_id::ClientId;
+use crate::sandbox::request::ClientId;
 
 /// The answer to a whole request, of either endpoint.
 #[derive(Serialize)]
@@ -73,17 +72,14 @@ impl ResultItem {
 #[serde(untagged)]
 pub(crate) enum Payload {
     Sent(SendResult),
-    Refused { id: ClientId },
+    Refused {
+        id: ClientId,
+    },
     Status(StatusRecord),
     Balance(Balance),
-    Senders(Vec<Sender>),
-    Number(NumberRecord),
     CodeCall(CodeCall),
-    Template(TemplateRecord),
-    Templates(Vec<TemplateRecord>),
-    ViberTemplate(ViberTemplateRecord),
-    ViberTemplates(Vec<ViberTemplateRecord>),
-    Deleted(Deletion),
+    /// Whatever holds no amount and is not asked for a million times.
+    Record(Value),
 }
 
 /// A message was taken.
@@ -123,13 +119,6 @@ pub(crate) struct Balance {
     pub currency: String,
 }
 
-/// A sender name of the account (contract 2.5).
-#[derive(Clone, Serialize)]
-pub(crate) struct Sender {
-    pub name: String,
-    pub status: &'static str,
-}
-
 /// A code call was made (contract 4.3 `call/otp`).
 #[derive(Serialize)]
 pub(crate) struct CodeCall {
@@ -137,31 +126,4 @@ pub(crate) struct CodeCall {
     pub code: String,
     /// The fee in the account's currency.
     pub price: Amount,
-}
-
-/// An SMS template (contract 2.5).
-#[derive(Serialize)]
-pub(crate) struct TemplateRecord {
-    pub id: u64,
-    pub name: Box<str>,
-    pub template: Box<str>,
-    /// Signs and messages, as in `8 / 1`.
-    pub count: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub datetime: Option<Told>,
-}
-
-/// A Viber template (contract 2.5).
-#[derive(Serialize)]
-pub(crate) struct ViberTemplateRecord {
-    pub id: u64,
-    pub template: Box<str>,
-    pub signature: Box<str>,
-    pub status: &'static str,
-}
-
-/// How many templates were deleted (contract 2.5).
-#[derive(Serialize)]
-pub(crate) struct Deletion {
-    pub deleted: u64,
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::life::Standing;
+use super::Standing;
 use crate::domain::{Amount, Channel};
-use crate::sandbox::request::kind::Kind;
+use crate::sandbox::request::Kind;
 
 /// What the sandbox took and refused since it started, and what became of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

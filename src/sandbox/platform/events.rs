@@ -5,13 +5,10 @@ use std::collections::BinaryHeap;
 
 use jiff::Timestamp;
 
-use super::execution::Platform;
-use super::life::{Life, Standing, State};
-use super::messages::{Message, msg_id};
-use super::moment::Moment;
 use super::plan;
-use crate::domain::{Amount, Channel};
-use crate::sandbox::journal::{ChargeLine, Line, Lines, Reason, StatusLine};
+use super::{Life, Message, Moment, Platform, Stage, Standing, State, msg_id};
+use crate::domain::Amount;
+use crate::sandbox::journal::{Line, Lines, Reason};
 
 /// When which message moves on; a message waits for one moment at a time.
 #[derive(Debug, Default)]
@@ -89,9 +86,12 @@ impl Platform {
     fn step(&mut self, index: u32, lines: &mut Lines) {
         let message = self.messages.at(index);
         let before = message.state;
-        let Some(state) = self.life(message).and_then(|life| life.next(before)) else { return };
-        if state.stage > before.stage {
-            self.write_failed_stage(index, state.since, lines);
+        let Some(life) = self.life(message) else { return };
+        let Some(state) = life.next(before) else { return };
+        // No status ever tells how a channel failed before another: the next one is tried at the same moment.
+        if let Some(stage) = self.stage(message, before).filter(|_| state.stage > before.stage) {
+            let standing = Standing::Failed(life.failure(stage));
+            self.write_status(index, State { since: state.since, standing, ..before }, lines);
         }
         self.messages.set_state(index, state);
         self.write_status(index, state, lines);
@@ -103,29 +103,16 @@ impl Platform {
         self.schedule(index);
     }
 
-    /// Writes how the channel failed that a message tried so far. No status ever tells of it: the next one is tried
-    /// at the same moment.
-    fn write_failed_stage(&self, index: u32, since: Moment, lines: &mut Lines) {
-        let message = self.messages.at(index);
-        let Some(life) = self.life(message) else { return };
-        let Some(stage) = life.stages.get(usize::from(message.state.stage)) else { return };
-        self.write_status(
-            index,
-            State { since, standing: Standing::Failed(life.failure(stage)), ..message.state },
-            lines,
-        );
-    }
-
     /// Writes a state that a message is in or was in.
     fn write_status(&self, index: u32, state: State, lines: &mut Lines) {
         let message = self.messages.at(index);
-        lines.push(&Line::Status(StatusLine {
+        lines.push(&Line::Status {
             at: state.since,
             msg_id: msg_id(index),
             id: message.id.as_ref(),
-            channel: self.channel(index, state).map_or(message.kind.name(), Channel::name),
+            channel: self.label(message, state),
             status: state.standing.word(&self.scenario),
-        }));
+        });
     }
 
     fn count(&mut self, index: u32, before: Standing, state: State) {
@@ -133,7 +120,7 @@ impl Platform {
             self.counts.left(before.word(&self.scenario));
         }
         self.counts.ended(state.standing.word(&self.scenario));
-        if let Some(channel) = self.channel(index, state) {
+        if let Some(channel) = self.stage(self.messages.at(index), state).map(|stage| stage.channel) {
             self.counts.moved(channel, state.standing);
         }
     }
@@ -158,14 +145,18 @@ impl Platform {
             let account = &mut self.accounts[message.account as usize];
             account.give_back(returned);
             let amount = Amount::default().minus(returned);
-            let line = ChargeLine::new(state.since, msg_id(index), Reason::Returned, amount, account.balance());
-            lines.push(&Line::Charge(line));
+            let line = Line::charge(state.since, msg_id(index), Reason::Returned, amount, account.balance());
+            lines.push(&line);
         }
     }
 
-    /// The channel of the stage that a state belongs to.
-    fn channel(&self, index: u32, state: State) -> Option<Channel> {
-        let stages = self.plans.stages(self.messages.at(index).plan);
-        stages.get(usize::from(state.stage)).map(|stage| stage.channel)
+    /// The stage that a state belongs to.
+    pub(crate) fn stage(&self, message: &Message, state: State) -> Option<&Stage> {
+        self.plans.stages(message.plan).get(usize::from(state.stage))
+    }
+
+    /// The `type` that a state tells: the channel that is tried, or the operation's if none was.
+    pub(crate) fn label(&self, message: &Message, state: State) -> &'static str {
+        self.stage(message, state).map_or(message.kind.name(), |stage| stage.channel.name())
     }
 }

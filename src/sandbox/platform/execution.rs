@@ -1,29 +1,18 @@
-//! The emulated platform: a state machine that executes operations. No I/O, no clock of its own.
-//!
-//! This file takes envelopes apart and keeps the order; what one operation does stands in `intake`
-//! and `inquiries`, what happens later in `events` and `webhooks`, what goes wrong in `spoil`.
+//! Envelopes are taken apart and executed in order; what one operation does stands in `intake` and `inquiries`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::account::Account;
-use super::answer::{Answer, Payload, ResultItem};
-use super::counts::{Counts, Funds};
-use super::events::Events;
-use super::messages::{Messages, msg_id};
-use super::moment::Moment;
-use super::plan::Plans;
-use super::refusal::Refusal;
+use super::{Account, Answer, Counts, Events, Funds, Messages, Moment, Payload, Plans, Refusal, ResultItem, msg_id};
 use crate::domain::{Amount, Endpoint};
 use crate::sandbox::faults::spoil;
-use crate::sandbox::faults::wire::{Reaction, Wire};
-use crate::sandbox::journal::{ChargeLine, EnvelopeLine, FaultLine, Line, Lines, OperationLine, Reason};
-use crate::sandbox::request::envelope::{Envelope, Rejection};
-use crate::sandbox::request::operation::{Item, Operation};
+use crate::sandbox::faults::{Reaction, Wire};
+use crate::sandbox::journal::{EnvelopeLine, Line, Lines, Reason};
+use crate::sandbox::request::{Envelope, Item, Operation, Rejection};
 use crate::sandbox::scenario::Scenario;
-use crate::sandbox::webhooks::outbox::Outbox;
+use crate::sandbox::webhooks::Outbox;
 
 /// When and whence an envelope came.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +118,17 @@ impl Platform {
     ) -> Reaction {
         self.advance(arrival.at, usize::MAX, lines);
         self.envelopes += 1;
-        let line = EnvelopeLine::received(self.now, self.envelopes, arrival.endpoint.name(), arrival.remote);
+        let (at, envelope_number, Arrival { endpoint, remote, .. }) = (self.now, self.envelopes, arrival);
+        let line = EnvelopeLine {
+            at,
+            envelope: envelope_number,
+            endpoint: endpoint.name(),
+            remote,
+            operations: 0,
+            accepted: false,
+            error: None,
+            request_id: None,
+        };
         match envelope {
             Err(Rejection { error, operations }) => {
                 self.counts.refused_envelopes += 1;
@@ -137,7 +136,7 @@ impl Platform {
                 Reaction { answer: Answer::refused(error), wire: Wire::default() }
             }
             Ok(envelope) => {
-                let origin = self.origin(&envelope, arrival.endpoint);
+                let origin = self.origin(&envelope, endpoint);
                 self.play(envelope, origin, line, lines)
             }
         }
@@ -145,7 +144,7 @@ impl Platform {
 
     /// Writes the name of a fault that is there before the first envelope.
     pub(crate) fn open_with(&mut self, fault: &'static str, at: Timestamp, lines: &mut Lines) {
-        lines.push(&Line::Fault(FaultLine { at: Moment::of(at), envelope: self.envelopes, fault }));
+        lines.push(&Line::Fault { at: Moment::of(at), envelope: self.envelopes, fault });
     }
 
     /// What was taken and refused so far, and what became of it.
@@ -171,9 +170,10 @@ impl Platform {
         let scenario = Arc::clone(&self.scenario);
         let faults = spoil::faults_of(&scenario, &envelope, origin);
         let answer = if faults.executed {
-            let (results, request_id) = self.accept(envelope, origin, line, lines);
+            let results = self.accept(envelope.items, origin, line, lines);
             // The asynchronous endpoint tells nothing of the operations (contract 4.2).
-            request_id.map_or_else(|| Answer::results(spoil::spoilt(results, &faults.items)), Answer::queued)
+            let told = || Answer::results(spoil::spoilt(results, &faults.items));
+            origin.request.map(request_id).map_or_else(told, Answer::queued)
         } else {
             self.counts.refused_envelopes += 1;
             // A page stands in the answer's place; this is for the journal.
@@ -183,44 +183,34 @@ impl Platform {
             Answer::refused(error.to_owned())
         };
         for fault in faults.fired {
-            lines.push(&Line::Fault(FaultLine { at: origin.at, envelope: self.envelopes, fault }));
+            lines.push(&Line::Fault { at: origin.at, envelope: self.envelopes, fault });
         }
         Reaction { answer, wire: faults.wire }
     }
 
-    fn accept(
-        &mut self,
-        envelope: Envelope,
-        origin: Origin,
-        line: EnvelopeLine,
-        lines: &mut Lines,
-    ) -> (Vec<ResultItem>, Option<String>) {
+    /// Executes each item for itself and in order.
+    fn accept(&mut self, items: Vec<Item>, origin: Origin, line: EnvelopeLine, lines: &mut Lines) -> Vec<ResultItem> {
         self.counts.envelopes += 1;
         let request_id = origin.request.map(request_id);
-        let operations = envelope.items.len();
-        let line = EnvelopeLine { operations, accepted: true, request_id: request_id.as_deref(), ..line };
+        let line = EnvelopeLine { operations: items.len(), accepted: true, request_id: request_id.as_deref(), ..line };
         lines.push(&Line::Envelope(line));
-        (self.execute_all(envelope.items, origin, lines), request_id)
-    }
-
-    /// Executes each item for itself and in order.
-    fn execute_all(&mut self, items: Vec<Item>, origin: Origin, lines: &mut Lines) -> Vec<ResultItem> {
         let mut results = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
             let outcome = self.execute(&item, origin);
             self.counts.operation(item.kind, outcome.result.is_ok());
-            write(lines, Position { at: origin.at, envelope: self.envelopes, index }, &item, &outcome);
+            write(lines, (origin.at, self.envelopes, index), &item, &outcome);
             results.push(ResultItem::new(item.id, outcome.result));
         }
         results
     }
 
     fn execute(&mut self, item: &Item, origin: Origin) -> Outcome {
+        let account = &self.accounts[origin.account as usize];
         let operation = item.operation.as_ref().map_err(Refusal::clone);
         let done = match operation.and_then(|operation| self.let_through(item, origin).map(|()| operation)) {
             Err(refusal) => Err(refusal),
-            Ok(Operation::Balance) => Ok(self.balance(origin).into()),
-            Ok(Operation::Senders) => Ok(self.senders(origin).into()),
+            Ok(Operation::Balance) => Ok(Ok(Payload::Balance(account.balance_record())).into()),
+            Ok(Operation::Senders) => Ok(Ok(Payload::Record(account.senders())).into()),
             Ok(Operation::Status(question)) => Ok(self.status(question, origin).into()),
             Ok(Operation::Template(call)) => Ok(self.template(call, origin).into()),
             Ok(Operation::Send(load)) => self.send(item, load, origin),
@@ -236,21 +226,12 @@ pub(crate) fn request_id(number: u32) -> String {
     format!("sandbox-{number:010}")
 }
 
-/// Where an operation stands in the journal.
-#[derive(Clone, Copy)]
-struct Position {
-    at: Moment,
-    envelope: u64,
-    index: usize,
-}
-
 /// Writes a line for each recipient, or one if there is none, and below it what it cost.
-fn write(lines: &mut Lines, position: Position, item: &Item, outcome: &Outcome) {
-    let Position { at, envelope, index } = position;
+fn write(lines: &mut Lines, (at, envelope, index): (Moment, u64, usize), item: &Item, outcome: &Outcome) {
     let error = outcome.result.as_ref().err().map(Refusal::text);
     for recipient in 0..item.phones.len().max(1) {
         let msg_id = outcome.first.map(|first| msg_id(first) + recipient as u64);
-        lines.push(&Line::Operation(OperationLine {
+        lines.push(&Line::Operation {
             at,
             envelope,
             index,
@@ -261,10 +242,10 @@ fn write(lines: &mut Lines, position: Position, item: &Item, outcome: &Outcome) 
             parts: outcome.parts,
             success: error.is_none(),
             error,
-        }));
+        });
         if let (Some(msg_id), Some(Charge { reason, each, before })) = (msg_id, outcome.charge) {
             let balance = before.minus(each.times(recipient as u64 + 1));
-            lines.push(&Line::Charge(ChargeLine::new(at, msg_id, reason, each, balance)));
+            lines.push(&Line::charge(at, msg_id, reason, each, balance));
         }
     }
 }

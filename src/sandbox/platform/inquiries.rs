@@ -1,30 +1,17 @@
 //! What an account asks about itself and its messages, and what it does with its templates.
 
-use super::answer::{Deletion, Payload, ReplyRecord, StatusRecord};
-use super::chance::Chance;
-use super::execution::{Origin, Platform};
-use super::life::{Standing, State};
-use super::messages::{Message, msg_id};
-use super::moment::Told;
-use super::refusal::Refusal;
-use crate::sandbox::request::client_id::ClientId;
-use crate::sandbox::request::operation::{Question, TemplateCall};
+use serde_json::json;
+
+use super::{
+    Chance, Message, Origin, Payload, Platform, Refusal, ReplyRecord, Standing, State, StatusRecord, Told, msg_id,
+};
+use crate::sandbox::request::{ClientId, Question, TemplateCall};
 use crate::sandbox::scenario::Blindness;
 
 /// The decision that made-up identifiers are drawn for.
 const MADE_UP: u64 = 9 << 48;
 
 impl Platform {
-    /// The account's balance.
-    pub(crate) fn balance(&self, origin: Origin) -> Result<Payload, Refusal> {
-        Ok(Payload::Balance(self.accounts[origin.account as usize].balance_record()))
-    }
-
-    /// The account's sender names.
-    pub(crate) fn senders(&self, origin: Origin) -> Result<Payload, Refusal> {
-        Ok(Payload::Senders(self.accounts[origin.account as usize].senders()))
-    }
-
     /// The status of a message, as far as the scenario lets it be seen.
     pub(crate) fn status(&self, question: &Question, origin: Origin) -> Result<Payload, Refusal> {
         match self.scenario.status_blind {
@@ -40,7 +27,7 @@ impl Platform {
         Ok(Payload::Status(StatusRecord {
             id: message.id.as_ref().map_or_else(|| msg_id.clone(), ClientId::to_string),
             msg_id,
-            channel: self.label(message),
+            channel: self.label(message, message.state),
             status: message.state.standing.word(&self.scenario).to_owned(),
             updated: Told(message.state.since),
             replies: self.replies(message, message.state),
@@ -50,15 +37,9 @@ impl Platform {
     /// The reply to a message that has one in this state.
     pub(crate) fn replies(&self, message: &Message, state: State) -> Option<[ReplyRecord; 1]> {
         let life = self.life(message).filter(|_| state.standing == Standing::Replied)?;
-        let stage = life.stages.get(usize::from(state.stage))?;
+        let stage = self.stage(message, state)?;
         let reply = life.rule(stage.channel).behaviour(&self.scenario).reply.as_ref()?;
         Some([ReplyRecord { datetime: Told(state.since), message: reply.message.clone() }])
-    }
-
-    /// The `type` that a message's status tells: the channel that is tried, or the operation's if none was.
-    pub(crate) fn label(&self, message: &Message) -> &'static str {
-        let stage = self.plans.stages(message.plan).get(usize::from(message.state.stage));
-        stage.map_or(message.kind.name(), |stage| stage.channel.name())
     }
 
     /// What a gateway says that takes every question for a message.
@@ -80,16 +61,15 @@ impl Platform {
     pub(crate) fn template(&mut self, call: &TemplateCall, origin: Origin) -> Result<Payload, Refusal> {
         let now = origin.at;
         let templates = &mut self.accounts[origin.account as usize].templates;
-        let deleted = |deleted| Ok(Payload::Deleted(Deletion { deleted }));
-        match call {
-            TemplateCall::Create { name, text } => templates.create(name, text, now).map(Payload::Template),
-            TemplateCall::List => Ok(Payload::Templates(templates.list())),
-            TemplateCall::Delete(id) => deleted(templates.delete(*id)),
-            TemplateCall::CreateViber { signature, text } => {
-                templates.create_viber(signature, text, now).map(Payload::ViberTemplate)
-            }
-            TemplateCall::ListViber => Ok(Payload::ViberTemplates(templates.list_viber(&self.scenario, now))),
-            TemplateCall::DeleteViber { id, text } => deleted(templates.delete_viber(*id, text.as_deref())),
-        }
+        let deleted = |deleted: u64| json!({ "deleted": deleted });
+        let told = match call {
+            TemplateCall::Create { name, text } => templates.create(name, text, now)?,
+            TemplateCall::List => templates.list(),
+            TemplateCall::Delete(id) => deleted(templates.sms.delete(*id, None)),
+            TemplateCall::CreateViber { signature, text } => templates.create_viber(signature, text, now)?,
+            TemplateCall::ListViber => templates.list_viber(&self.scenario, now),
+            TemplateCall::DeleteViber { id, text } => deleted(templates.viber.delete(*id, text.as_deref())),
+        };
+        Ok(Payload::Record(told))
     }
 }

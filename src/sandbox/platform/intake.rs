@@ -2,20 +2,14 @@
 
 use std::sync::Arc;
 
-use super::answer::{CodeCall, Payload, SendResult};
-use super::chance::{Chance, MessageFacts};
-use super::execution::{Charge, Origin, Outcome, Platform};
-use super::life::{Life, Standing, State};
-use super::lookup::NumberRecord;
-use super::messages::{Message, msg_id};
-use super::plan::{self, Stage};
-use super::refusal::Refusal;
+use super::plan;
+use super::{
+    Chance, Charge, CodeCall, Life, Message, MessageFacts, Origin, Outcome, Payload, Platform, Refusal, SendResult,
+    Stage, Standing, State, msg_id, number_record,
+};
 use crate::domain::{Amount, Channel, Phone};
 use crate::sandbox::journal::Reason;
-use crate::sandbox::request::client_id::ClientId;
-use crate::sandbox::request::kind::Kind;
-use crate::sandbox::request::operation::Item;
-use crate::sandbox::request::stages::Load;
+use crate::sandbox::request::{ClientId, Item, Kind, Load};
 
 /// The decision that the digits of code calls are drawn for.
 const CODE: u64 = 10 << 48;
@@ -55,7 +49,7 @@ impl Platform {
     /// Looks a number up.
     pub(crate) fn look_up(&mut self, item: &Item, phone: Phone, origin: Origin) -> Result<Outcome, Refusal> {
         let status = self.lookup_status(phone, origin);
-        self.answer_at_once(item, Channel::Hlr, origin, |_, _| Payload::Number(NumberRecord::of(phone, status)))
+        self.answer_at_once(item, Channel::Hlr, origin, |_, _| Payload::Record(number_record(phone, &status)))
     }
 
     /// How a lookup ends, known at once: its answer tells what becomes of the message that it leaves.

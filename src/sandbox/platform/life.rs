@@ -3,9 +3,7 @@
 //! It must not know money, webhooks or who asks. Chance is drawn by number, so that neither order
 //! nor concurrency changes what becomes of anybody.
 
-use super::chance::{Chance, MessageFacts};
-use super::moment::Moment;
-use super::plan::Stage;
+use super::{Chance, MessageFacts, Moment, Stage};
 use crate::domain::Channel;
 use crate::sandbox::scenario::{Behaviour, Scenario};
 
@@ -67,10 +65,7 @@ impl Standing {
 
     /// Whether a webhook tells of it (contract 6.2).
     pub(crate) fn is_final(self) -> bool {
-        match self {
-            Standing::Queued | Standing::Accepted => false,
-            Standing::Delivered | Standing::Read | Standing::Replied | Standing::Failed(_) | Standing::Rejected => true,
-        }
+        !matches!(self, Standing::Queued | Standing::Accepted)
     }
 
     /// Whether the message reached its recipient.

@@ -3,13 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::chance::MessageFacts;
-use super::life::State;
-use super::moment::Moment;
+use super::{MessageFacts, Moment, State};
 use crate::domain::{Endpoint, Phone};
-use crate::sandbox::request::client_id::{ClientId, Key};
-use crate::sandbox::request::kind::Kind;
-use crate::sandbox::request::operation::Question;
+use crate::sandbox::request::{ClientId, Key, Kind, Question};
 
 /// The gateway's identifier of the first message; the others follow one by one.
 pub(crate) const FIRST_MSG_ID: u64 = 700_000_001;
@@ -129,7 +125,7 @@ mod tests {
     use jiff::Timestamp;
     use serde_json::json;
 
-    use super::super::life::Standing;
+    use super::super::Standing;
     use super::*;
 
     fn message(account: u32, id: Option<u64>) -> Message {

@@ -22,4 +22,16 @@ pub(crate) mod plan;
 pub(crate) mod refusal;
 pub(crate) mod templates;
 
+pub(crate) use account::Account;
+pub(crate) use answer::{Answer, Balance, CodeCall, Payload, ReplyRecord, ResultItem, SendResult, StatusRecord};
+pub(crate) use chance::{Chance, EnvelopeFacts, MessageFacts};
 pub use counts::{ChannelTally, Counts, Funds, Tally};
+pub(crate) use events::Events;
+pub(crate) use execution::{Arrival, Charge, Origin, Outcome, Platform, request_id};
+pub(crate) use life::{Failure, Life, Standing, State};
+pub(crate) use lookup::number_record;
+pub(crate) use messages::{Message, Messages, msg_id};
+pub(crate) use moment::{Moment, Told};
+pub(crate) use plan::{Plans, Stage};
+pub(crate) use refusal::Refusal;
+pub(crate) use templates::Templates;

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use super::answer::{TemplateRecord, ViberTemplateRecord};
-use super::moment::{Moment, Told};
-use super::refusal::Refusal;
+use serde_json::{Value, json};
+
+use super::{Moment, Refusal, Told};
 use crate::domain::sms_text;
 use crate::sandbox::scenario::Scenario;
 
@@ -18,13 +18,13 @@ const MOST_BYTES: usize = 16 << 20;
 /// The templates of one account.
 #[derive(Debug, Default)]
 pub(crate) struct Templates {
-    sms: Shelf,
-    viber: Shelf,
+    pub sms: Shelf,
+    pub viber: Shelf,
 }
 
 /// Templates of one sort under their numbers.
 #[derive(Debug, Default)]
-struct Shelf {
+pub(crate) struct Shelf {
     all: BTreeMap<u64, Template>,
     /// The number of the last that was made: a deleted one's is not used again.
     last: u64,
@@ -57,7 +57,7 @@ impl Shelf {
     }
 
     /// Deletes a template, if its text is this one where one is given; tells how many it deleted.
-    fn delete(&mut self, id: u64, text: Option<&str>) -> u64 {
+    pub(crate) fn delete(&mut self, id: u64, text: Option<&str>) -> u64 {
         let meant = |template: &&Template| text.is_none_or(|text| *text == *template.text);
         if self.all.get(&id).filter(meant).is_none() {
             return 0;
@@ -69,42 +69,30 @@ impl Shelf {
 
 impl Templates {
     /// Keeps an SMS template (contract 4.3 `template/create`).
-    pub(crate) fn create(&mut self, name: &str, text: &str, now: Moment) -> Result<TemplateRecord, Refusal> {
-        let (id, template) = self.sms.add(name, text, now)?;
-        // Its time is told by the list alone (contract 2.5).
-        Ok(TemplateRecord { datetime: None, ..record(id, template) })
+    pub(crate) fn create(&mut self, name: &str, text: &str, now: Moment) -> Result<Value, Refusal> {
+        self.sms.add(name, text, now).map(|(id, template)| record(id, template))
     }
 
     /// All SMS templates, the oldest first.
-    pub(crate) fn list(&self) -> Vec<TemplateRecord> {
-        self.sms.all.iter().map(|(id, template)| record(*id, template)).collect()
-    }
-
-    /// Deletes an SMS template and tells how many it deleted.
-    pub(crate) fn delete(&mut self, id: u64) -> u64 {
-        self.sms.delete(id, None)
+    pub(crate) fn list(&self) -> Value {
+        let dated = |(id, template): (&u64, &Template)| {
+            let mut record = record(*id, template);
+            // Its time is told by the list alone (contract 2.5).
+            record["datetime"] = json!(Told(template.created));
+            record
+        };
+        self.sms.all.iter().map(dated).collect()
     }
 
     /// Keeps a Viber template; its status is `new`.
-    pub(crate) fn create_viber(
-        &mut self,
-        signature: &str,
-        text: &str,
-        now: Moment,
-    ) -> Result<ViberTemplateRecord, Refusal> {
-        let (id, template) = self.viber.add(signature, text, now)?;
-        Ok(viber_record(id, template, "new"))
+    pub(crate) fn create_viber(&mut self, signature: &str, text: &str, now: Moment) -> Result<Value, Refusal> {
+        self.viber.add(signature, text, now).map(|(id, template)| viber_record(id, template, "new"))
     }
 
     /// All Viber templates with their statuses at `now`, the oldest first.
-    pub(crate) fn list_viber(&self, scenario: &Scenario, now: Moment) -> Vec<ViberTemplateRecord> {
+    pub(crate) fn list_viber(&self, scenario: &Scenario, now: Moment) -> Value {
         let all = self.viber.all.iter();
         all.map(|(id, template)| viber_record(*id, template, review(scenario, template.created, now))).collect()
-    }
-
-    /// Deletes a Viber template, if its text is this one where one is given; tells how many it deleted.
-    pub(crate) fn delete_viber(&mut self, id: u64, text: Option<&str>) -> u64 {
-        self.viber.delete(id, text)
     }
 }
 
@@ -123,19 +111,15 @@ fn review(scenario: &Scenario, created: Moment, now: Moment) -> &'static str {
     }
 }
 
-fn record(id: u64, template: &Template) -> TemplateRecord {
-    let size = sms_text(&template.text);
-    TemplateRecord {
-        id,
-        name: template.title.clone(),
-        template: template.text.clone(),
-        count: format!("{} / {}", size.units, size.parts),
-        datetime: Some(Told(template.created)),
-    }
+/// An SMS template (contract 2.5); its `count` is signs and messages, as in `8 / 1`.
+fn record(id: u64, template: &Template) -> Value {
+    let (size, Template { title, text, .. }) = (sms_text(&template.text), template);
+    json!({ "id": id, "name": title, "template": text, "count": format!("{} / {}", size.units, size.parts) })
 }
 
-fn viber_record(id: u64, template: &Template, status: &'static str) -> ViberTemplateRecord {
-    ViberTemplateRecord { id, template: template.text.clone(), signature: template.title.clone(), status }
+/// A Viber template (contract 2.5).
+fn viber_record(id: u64, Template { title, text, .. }: &Template, status: &str) -> Value {
+    json!({ "id": id, "template": text, "signature": title, "status": status })
 }
 
 #[cfg(test)]
@@ -156,7 +140,7 @@ mod tests {
         for (text, count) in
             [("Hi there", "8 / 1"), (&*"я".repeat(71), "71 / 2"), ("€", "2 / 1"), (&*"a".repeat(161), "161 / 2")]
         {
-            assert_eq!(templates.create("name", text, now()).expect("kept").count, count);
+            assert_eq!(templates.create("name", text, now()).expect("kept")["count"], count);
         }
     }
 
@@ -164,7 +148,7 @@ mod tests {
     fn a_viber_template_is_reviewed_in_time() {
         let mut scenario = Scenario { template_review: Duration::from_secs(10), ..Scenario::default() };
         let mut templates = Templates::default();
-        assert_eq!(templates.create_viber("OlenaCo", "Hi", now()).expect("kept").status, "new");
+        assert_eq!(templates.create_viber("OlenaCo", "Hi", now()).expect("kept")["status"], "new");
         for (seconds, approved, status) in [
             (9, true, "new"),
             (10, true, "submitted"),
@@ -175,19 +159,22 @@ mod tests {
         ] {
             scenario.templates_approved = approved;
             let list = templates.list_viber(&scenario, now().after(Duration::from_secs(seconds)));
-            assert_eq!(list[0].status, status, "after {seconds} s");
+            assert_eq!(list[0]["status"], status, "after {seconds} s");
         }
     }
 
     #[test]
     fn a_template_is_deleted_once_and_its_number_never_comes_back() {
         let mut templates = Templates::default();
-        let first = templates.create("a", "text", now()).expect("kept").id;
-        assert_eq!((templates.delete(first), templates.delete(first), templates.delete(9)), (1, 0, 0));
-        assert!(templates.create("b", "text", now()).expect("kept").id > first);
-        let viber = templates.create_viber("OlenaCo", "text", now()).expect("kept").id;
-        assert_eq!([Some("another"), Some("text")].map(|text| templates.delete_viber(viber, text)), [0, 1]);
-        assert!(templates.list_viber(&Scenario::default(), now()).is_empty());
+        let first = templates.create("a", "text", now()).expect("kept")["id"].as_u64().expect("a number");
+        assert_eq!(
+            (templates.sms.delete(first, None), templates.sms.delete(first, None), templates.sms.delete(9, None)),
+            (1, 0, 0)
+        );
+        assert!(templates.create("b", "text", now()).expect("kept")["id"].as_u64().expect("a number") > first);
+        let viber = templates.create_viber("OlenaCo", "text", now()).expect("kept")["id"].as_u64().expect("a number");
+        assert_eq!([Some("another"), Some("text")].map(|text| templates.viber.delete(viber, text)), [0, 1]);
+        assert!(templates.list_viber(&Scenario::default(), now()) == json!([]));
     }
 
     #[test]
@@ -197,12 +184,12 @@ mod tests {
             templates.create("a", "b", now()).expect("kept");
         }
         assert_eq!(templates.create("a", "b", now()).err(), Some(Refusal::TOO_MANY_TEMPLATES));
-        assert_eq!(templates.delete(1), 1);
+        assert_eq!(templates.sms.delete(1, None), 1);
         templates.create("a", "b", now()).expect("kept");
         let whole = "b".repeat(MOST_BYTES);
-        let kept = templates.create_viber("", &whole, now()).expect("kept").id;
+        let kept = templates.create_viber("", &whole, now()).expect("kept")["id"].as_u64().expect("a number");
         assert_eq!(templates.create_viber("", "b", now()).err(), Some(Refusal::TOO_MANY_TEMPLATES));
-        assert_eq!(templates.delete_viber(kept, None), 1);
+        assert_eq!(templates.viber.delete(kept, None), 1);
         templates.create_viber("", "b", now()).expect("kept");
     }
 }

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Number, Value};
 
 /// An identifier as a client sent it, a number or a string; it goes back in the same form (contract 2.2).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub(crate) enum ClientId {
     /// A whole number that is not negative.
     Whole(u64),
@@ -65,16 +66,6 @@ impl fmt::Display for ClientId {
             ClientId::Whole(number) => number.fmt(f),
             ClientId::Odd(number) => number.fmt(f),
             ClientId::Text(text) => f.write_str(text),
-        }
-    }
-}
-
-impl Serialize for ClientId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            ClientId::Whole(number) => serializer.serialize_u64(*number),
-            ClientId::Odd(number) => number.serialize(serializer),
-            ClientId::Text(text) => serializer.serialize_str(text),
         }
     }
 }

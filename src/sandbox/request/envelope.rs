@@ -3,8 +3,7 @@
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 
-use super::kind::Kind;
-use super::operation::Item;
+use super::{Item, Kind};
 use crate::sandbox::scenario::Scenario;
 
 /// The largest body that is read, in bytes.

@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Map, Number, Value};
 
-use super::client_id::ClientId;
+use super::ClientId;
 use crate::domain::Phone;
-use crate::sandbox::platform::refusal::Refusal;
+use crate::sandbox::platform::Refusal;
 
 /// The most numbers in one `phone`.
 const MOST_PHONES: usize = 1_000;

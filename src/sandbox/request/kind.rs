@@ -1,53 +1,39 @@
 //! The types of an operation.
 
-/// The `type` of an operation (contract 2.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Balance,
-    CallOtp,
-    Hlr,
-    Pipeline,
-    Rcs,
-    RcsSms,
-    RcsViberSms,
-    Sender,
-    Sms,
-    Status,
-    Telegram,
-    TemplateCreate,
-    TemplateDelete,
-    TemplateList,
-    ViberTemplateCreate,
-    ViberTemplateDelete,
-    ViberTemplateList,
-    Viber,
-    ViberSms,
-    Voice,
+/// The types with their words on the wire.
+macro_rules! kinds {
+    ($($kind:ident = $word:literal;)*) => {
+        /// The `type` of an operation (contract 2.1).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Kind { $($kind),* }
+
+        /// Every type with its word, in the order of the discriminants.
+        pub(crate) const KINDS: &[(Kind, &str)] = &[$((Kind::$kind, $word)),*];
+    };
 }
 
-/// Every type with its word on the wire, in the order of the discriminants.
-pub(crate) const KINDS: [(Kind, &str); 20] = [
-    (Kind::Balance, "balance"),
-    (Kind::CallOtp, "call/otp"),
-    (Kind::Hlr, "hlr"),
-    (Kind::Pipeline, "pipeline"),
-    (Kind::Rcs, "rcs"),
-    (Kind::RcsSms, "rcs+sms"),
-    (Kind::RcsViberSms, "rcs+viber+sms"),
-    (Kind::Sender, "sender"),
-    (Kind::Sms, "sms"),
-    (Kind::Status, "status"),
-    (Kind::Telegram, "telegram"),
-    (Kind::TemplateCreate, "template/create"),
-    (Kind::TemplateDelete, "template/delete"),
-    (Kind::TemplateList, "template/list"),
-    (Kind::ViberTemplateCreate, "template/viber/create"),
-    (Kind::ViberTemplateDelete, "template/viber/delete"),
-    (Kind::ViberTemplateList, "template/viber/list"),
-    (Kind::Viber, "viber"),
-    (Kind::ViberSms, "viber+sms"),
-    (Kind::Voice, "voice"),
-];
+kinds! {
+    Balance = "balance";
+    CallOtp = "call/otp";
+    Hlr = "hlr";
+    Pipeline = "pipeline";
+    Rcs = "rcs";
+    RcsSms = "rcs+sms";
+    RcsViberSms = "rcs+viber+sms";
+    Sender = "sender";
+    Sms = "sms";
+    Status = "status";
+    Telegram = "telegram";
+    TemplateCreate = "template/create";
+    TemplateDelete = "template/delete";
+    TemplateList = "template/list";
+    ViberTemplateCreate = "template/viber/create";
+    ViberTemplateDelete = "template/viber/delete";
+    ViberTemplateList = "template/viber/list";
+    Viber = "viber";
+    ViberSms = "viber+sms";
+    Voice = "voice";
+}
 
 impl Kind {
     /// The word on the wire.
@@ -83,9 +69,9 @@ mod tests {
 
     #[test]
     fn every_type_of_the_contract_is_known_and_whatsapp_is_none() {
-        for (place, (kind, _)) in KINDS.into_iter().enumerate() {
-            assert_eq!(Kind::from_name(kind.name()), Some(kind));
-            assert_eq!(kind as usize, place);
+        for (place, (kind, _)) in KINDS.iter().enumerate() {
+            assert_eq!(Kind::from_name(kind.name()), Some(*kind));
+            assert_eq!(*kind as usize, place);
         }
         assert_eq!(Kind::from_name("whatsapp"), None);
         assert_eq!(Kind::from_name("SMS"), None);

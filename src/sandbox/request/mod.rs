@@ -10,3 +10,10 @@ pub(crate) mod fields;
 pub(crate) mod kind;
 pub(crate) mod operation;
 pub(crate) mod stages;
+
+pub(crate) use client_id::{ClientId, Key};
+pub(crate) use envelope::{BODY_LIMIT, Envelope, Keys, Rejection, Request};
+pub(crate) use fields::Fields;
+pub(crate) use kind::Kind;
+pub(crate) use operation::{Item, Operation, Question, TemplateCall};
+pub(crate) use stages::Load;

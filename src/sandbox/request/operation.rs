@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::client_id::{ClientId, Key};
-use super::fields::Fields;
-use super::kind::Kind;
-use super::stages::{self, Load};
+use super::stages;
+use super::{ClientId, Fields, Key, Kind, Load};
 use crate::domain::{Channel, Phone};
-use crate::sandbox::platform::refusal::Refusal;
+use crate::sandbox::platform::Refusal;
 
 /// An item of an envelope: what is asked, or why it cannot be.
 #[derive(Clone, Debug)]
@@ -165,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_phone_is_needed_by_what_reaches_one_and_by_nothing_else() {
-        for (kind, _) in KINDS {
+        for (kind, _) in KINDS.iter().copied() {
             let item = Item::read(kind, json!({"id": 1}).as_object().expect("an object"));
             let refused_for_phone = matches!(&item.operation, Err(refusal) if *refusal == Refusal::PHONE);
             assert_eq!(refused_for_phone, kind.reaches_a_phone(), "{}", kind.name());
@@ -210,7 +208,7 @@ mod tests {
         };
         let letter = "https://A.example:8443/Hook?token=a%2Fb&run=1&&#x";
         assert_eq!(hook(Kind::Sms, letter).as_deref(), Some(letter));
-        for (kind, _) in KINDS {
+        for (kind, _) in KINDS.iter().copied() {
             assert_eq!(hook(kind, letter).is_some(), kind.is_message(), "{}", kind.name());
         }
         assert_eq!(hook(Kind::Sms, "not an address"), None);

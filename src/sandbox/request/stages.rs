@@ -1,9 +1,8 @@
 //! What each kind of message requires of its fields (contract 4.3), both as an operation and as a stage of a pipeline.
 
-use super::fields::Fields;
+use super::Fields;
 use crate::domain::{Channel, sms_text};
-use crate::sandbox::platform::plan::Stage;
-use crate::sandbox::platform::refusal::Refusal;
+use crate::sandbox::platform::{Refusal, Stage};
 
 /// What a message is: its stages in the order in which they are tried, and the sender names that it uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,26 +13,13 @@ pub(crate) struct Load {
     pub signatures: Vec<Box<str>>,
 }
 
-/// What was read of one stage.
-struct Leg<'a> {
-    parts: u32,
-    lifetime: Option<u64>,
-    signature: Option<&'a str>,
-    /// Whether a digit is waited for (DTMF).
-    dtmf: bool,
-}
-
-impl<'a> Leg<'a> {
-    /// A stage of one part.
-    fn new(signature: Option<&'a str>, lifetime: Option<u64>) -> Self {
-        Self { parts: 1, lifetime, signature, dtmf: false }
-    }
-}
+/// What was read of one stage, and the sender name that it uses.
+type Leg<'a> = (Stage, Option<&'a str>);
 
 impl Load {
-    fn add(&mut self, channel: Channel, leg: Leg) {
-        self.stages.push(Stage::new(channel, leg.parts, leg.lifetime).waiting_for_a_digit(leg.dtmf));
-        self.signatures.extend(leg.signature.map(Box::from));
+    fn add(&mut self, (stage, signature): Leg) {
+        self.stages.push(stage);
+        self.signatures.extend(signature.map(Box::from));
     }
 }
 
@@ -41,7 +27,7 @@ impl Load {
 pub(crate) fn combined(channels: &[Channel], fields: &Fields) -> Result<Load, Refusal> {
     let mut load = Load::default();
     for name in channels {
-        load.add(*name, channel(*name, fields)?);
+        load.add(channel(*name, fields)?);
     }
     fields.optional_url("hook")?;
     Ok(load)
@@ -54,7 +40,7 @@ pub(crate) fn pipeline(fields: &Fields) -> Result<Load, Refusal> {
         let new = |channel: &Channel| load.stages.iter().all(|stage| stage.channel != *channel);
         let channel = name.as_str().and_then(Channel::from_name).filter(new);
         let channel = channel.ok_or_else(|| fields.wrong("pipeline"))?;
-        load.add(channel, stage(channel, fields)?);
+        load.add(stage(channel, fields)?);
     }
     fields.optional_url("hook")?;
     if load.stages.is_empty() { Err(fields.missing("pipeline")) } else { Ok(load) }
@@ -68,7 +54,7 @@ fn channel<'a>(channel: Channel, fields: &Fields<'a>) -> Result<Leg<'a>, Refusal
         Channel::Rcs => fields.optional_flag("short_link").and_then(|_| rcs(&fields.prefixed("rcs_"))),
         Channel::Telegram => {
             let lifetime = fields.prefixed("telegram_").optional_lifetime(60..=u64::MAX)?;
-            telegram(fields).map(|()| Leg::new(None, lifetime))
+            telegram(fields, lifetime)
         }
         Channel::Voice => fields.text("message").and_then(|_| voice(fields)),
         // No operation carries these in this way (contract 2.1).
@@ -84,10 +70,10 @@ fn stage<'a>(channel: Channel, fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> 
         Channel::Sms => sms(&stage()?),
         Channel::Viber => viber_stage(&stage()?),
         Channel::Rcs => rcs_stage(&stage()?),
-        Channel::Telegram => telegram(&stage()?).map(|()| Leg::new(None, None)),
+        Channel::Telegram => telegram(&stage()?, None),
         Channel::Voice => voice(&stage()?),
         // Nothing of it is checked: it is taken and charged even when it is empty (contract 4.3).
-        Channel::Whatsapp => Ok(Leg::new(None, None)),
+        Channel::Whatsapp => Ok((Stage::new(channel, 1, None), None)),
         Channel::Hlr | Channel::CallOtp => Err(fields.wrong("pipeline")),
     }
 }
@@ -97,7 +83,7 @@ fn sms<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
     let text = fields.text("message").map_err(|_| Refusal::SMS_TEXT)?;
     let lifetime = fields.optional_lifetime(3_600..=259_200)?;
     let parts = u32::try_from(sms_text(text).parts).unwrap_or(u32::MAX);
-    Ok(Leg { parts, ..Leg::new(Some(signature), lifetime) })
+    Ok((Stage::new(Channel::Sms, parts, lifetime), Some(signature)))
 }
 
 fn viber<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
@@ -114,7 +100,7 @@ fn viber<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
         "carousel" => fields.free_text("message").and_then(|()| carousel(fields)),
         _ => Err(fields.wrong("type")),
     }?;
-    Ok(Leg::new(Some(signature), lifetime))
+    Ok((Stage::new(Channel::Viber, 1, lifetime), Some(signature)))
 }
 
 fn carousel(fields: &Fields) -> Result<(), Refusal> {
@@ -132,22 +118,23 @@ fn carousel(fields: &Fields) -> Result<(), Refusal> {
 }
 
 fn rcs<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
-    let leg = rcs_stage(fields)?;
+    let (_, signature) = rcs_stage(fields)?;
     fields.url("image")?;
     fields.text("button")?;
     fields.url("link")?;
-    Ok(Leg { lifetime: fields.optional_lifetime(60..=u64::MAX)?, ..leg })
+    Ok((Stage::new(Channel::Rcs, 1, fields.optional_lifetime(60..=u64::MAX)?), signature))
 }
 
 fn rcs_stage<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
     let signature = fields.signature()?;
-    fields.text("message").map(|_| Leg::new(Some(signature), None))
+    fields.text("message").map(|_| (Stage::new(Channel::Rcs, 1, None), Some(signature)))
 }
 
 /// A code of 4 to 8 digits: Telegram carries nothing else.
-fn telegram(fields: &Fields) -> Result<(), Refusal> {
-    let code = fields.digits("message")?;
-    if (4..=8).contains(&code.len()) { Ok(()) } else { Err(fields.wrong("message")) }
+fn telegram<'a>(fields: &Fields<'a>, lifetime: Option<u64>) -> Result<Leg<'a>, Refusal> {
+    let code = fields.digits("message")?.len();
+    let leg = (Stage::new(Channel::Telegram, 1, lifetime), None);
+    if (4..=8).contains(&code) { Ok(leg) } else { Err(fields.wrong("message")) }
 }
 
 /// A spoken message. A stage is shown without the text, so here it may be absent.
@@ -161,21 +148,20 @@ fn voice<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
         Some(_) => return Err(voice.wrong("gender")),
     }
     voice.optional_text("language")?;
-    voice.optional_text("name").map(|_| Leg { dtmf, ..Leg::new(None, None) })
+    voice.optional_text("name").map(|_| (Stage::new(Channel::Voice, 1, None).waiting_for_a_digit(dtmf), None))
 }
 
 fn viber_stage<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
     let signature = fields.signature()?;
     fields.text("message")?;
-    fields.text("type").map(|_| Leg::new(Some(signature), None))
+    fields.text("type").map(|_| (Stage::new(Channel::Viber, 1, None), Some(signature)))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::kind::Kind;
-    use super::super::operation::{Item, Operation};
+    use super::super::{Item, Kind, Operation};
     use super::*;
     use crate::sandbox::platform::plan::longest;
 

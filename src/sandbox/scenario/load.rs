@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::keys::{ACCOUNT, PRICES, SCENARIO, WEBHOOKS};
 use super::{Account, Blindness, Prices, Scenario, SenderStatus, Webhooks, behaviour, fault};
 use crate::domain::{Amount, Channel};
-use crate::finding::{Finding, Source, did_you_mean};
+use crate::finding::{Finding, Source};
 use crate::manifest::document::{self, FileKind, Loaded, Node, Report, Seconds, Section};
 use crate::sandbox::doors::posting::is_loopback;
 
@@ -160,11 +160,7 @@ fn senders(section: Section<'_>, report: &mut Report) -> Option<Vec<(String, Sen
             "New" => SenderStatus::New,
             other => {
                 let finding = Finding::error("unknown-value", format!("`{other}` is not the status of a sender name"));
-                let help = match did_you_mean(other, ["Checked", "New"]) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
-                    None => "write `Checked` or `New`".to_owned(),
-                };
-                report.at(&entry.value.span, finding.help(help));
+                report.at(&entry.value.span, finding.help("write `Checked` or `New`"));
                 continue;
             }
         };

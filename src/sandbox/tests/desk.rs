@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use crate::domain::Endpoint;
 use crate::sandbox::journal::{Journal, Sink};
-use crate::sandbox::platform::execution::{Arrival, Platform};
-use crate::sandbox::request::envelope::{self, Keys, Request};
+use crate::sandbox::platform::{Arrival, Platform};
+use crate::sandbox::request::envelope;
+use crate::sandbox::request::{Keys, Request};
 use crate::sandbox::scenario::Scenario;
-use crate::sandbox::webhooks::outbox::Posted;
+use crate::sandbox::webhooks::Posted;
 
 /// A platform without HTTP around it; its key is `sandbox`.
 pub(crate) struct Desk {

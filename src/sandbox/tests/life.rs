@@ -8,10 +8,7 @@ use proptest::prelude::*;
 use crate::domain::Channel;
 use crate::domain::{Endpoint, Phone, Status};
 use crate::manifest::Share;
-use crate::sandbox::platform::chance::MessageFacts;
-use crate::sandbox::platform::life::{Life, Standing, State};
-use crate::sandbox::platform::moment::Moment;
-use crate::sandbox::platform::plan::Stage;
+use crate::sandbox::platform::{Life, MessageFacts, Moment, Stage, Standing, State};
 use crate::sandbox::scenario::{Behaviour, Scenario};
 use crate::sandbox::scenario::{Behaviours, Exception, Read, Reply, When};
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::desk::Desk;
 use crate::domain::{Amount, Channel, Endpoint, Status};
 use crate::sandbox::journal::Lines;
-use crate::sandbox::platform::messages::Message;
+use crate::sandbox::platform::Message;
 use crate::sandbox::scenario::{self, Behaviour, Effect, Exception, Fault, Scenario, When};
 
 fn sms(id: u64, phone: impl Into<Value>) -> Value {

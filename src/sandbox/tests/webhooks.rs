@@ -11,7 +11,7 @@ use crate::manifest::Share;
 use crate::sandbox::platform::messages::FIRST_MSG_ID;
 use crate::sandbox::scenario::Behaviour;
 use crate::sandbox::scenario::{self, Reply, Scenario, Webhooks};
-use crate::sandbox::webhooks::outbox::Posted;
+use crate::sandbox::webhooks::Posted;
 use crate::sandbox::webhooks::outbox::Waiting;
 
 const HOOK: &str = "https://hooks.example.com/Receipts?token=a%2Fb&run=1";

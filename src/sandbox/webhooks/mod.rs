@@ -3,3 +3,5 @@
 //! Nothing here sends; `doors/posting.rs` does.
 
 pub(crate) mod outbox;
+
+pub(crate) use outbox::{Outbox, Post, Posted};

@@ -13,14 +13,11 @@ use serde::Serialize;
 
 use crate::domain::Channel;
 use crate::sandbox::faults::decision;
-use crate::sandbox::journal::{Line, Lines, WebhookLine};
-use crate::sandbox::platform::answer::ReplyRecord;
-use crate::sandbox::platform::execution::{Platform, request_id};
-use crate::sandbox::platform::life::{Failure, Standing, State};
-use crate::sandbox::platform::messages::{Message, msg_id};
-use crate::sandbox::platform::moment::{Moment, Told};
-use crate::sandbox::platform::refusal::Refusal;
-use crate::sandbox::request::client_id::ClientId;
+use crate::sandbox::journal::{Line, Lines};
+use crate::sandbox::platform::{
+    Failure, Message, Moment, Platform, Refusal, ReplyRecord, Standing, State, Told, msg_id, request_id,
+};
+use crate::sandbox::request::ClientId;
 use crate::sandbox::scenario::WebhookFault;
 
 /// A webhook that is to be sent now.
@@ -163,14 +160,14 @@ impl Platform {
         let Some(news) = self.outbox.ended(webhook) else { return };
         self.now = self.now.max(Moment::of(now));
         let attempt = news.tries as usize + 1;
-        lines.push(&Line::Webhook(WebhookLine {
+        lines.push(&Line::Webhook {
             at: self.now,
             msg_id: msg_id(news.message),
             url: self.messages.at(news.message).hook.as_deref().unwrap_or_default(),
             status: news.state.standing.word(&self.scenario),
             attempt,
             result: &outcome,
-        }));
+        });
         let wait = match outcome {
             Posted::Answered(200) | Posted::Refused(_) => None,
             Posted::Answered(_) | Posted::Failed(_) => self.scenario.webhooks.retry.get(news.tries as usize),
@@ -219,7 +216,7 @@ impl Platform {
     fn body(&self, message: &Message, news: News) -> Vec<u8> {
         let News { state, .. } = news;
         let msg_id = msg_id(news.message).to_string();
-        let stage = self.plans.stages(message.plan).get(usize::from(state.stage));
+        let stage = self.stage(message, state);
         let behaviour = stage.and_then(|stage| {
             let rule = self.life(message)?.rule(stage.channel);
             Some(rule.behaviour(&self.scenario))
@@ -230,8 +227,7 @@ impl Platform {
             success: state.standing.is_good(),
             id: message.id.as_ref().map_or_else(|| msg_id.clone(), ClientId::to_string),
             msg_id,
-            channel: Some(stage.map_or(message.kind.name(), |stage| stage.channel.name()))
-                .filter(|it| TYPES.contains(it)),
+            channel: Some(self.label(message, state)).filter(|label| TYPES.contains(label)),
             status: state.standing.word(&self.scenario),
             error: self.error(news),
             updated: Told(state.since),
