@@ -16,8 +16,7 @@ use crate::domain::Endpoint;
 use crate::sandbox::faults::Reaction;
 use crate::sandbox::journal::{Lines, Sink};
 use crate::sandbox::platform::{Arrival, Counts, Platform};
-use crate::sandbox::request::envelope;
-use crate::sandbox::request::{Keys, Request};
+use crate::sandbox::request::{Keys, Request, envelope};
 use crate::sandbox::scenario::Scenario;
 use crate::sandbox::webhooks::{Post, Posted};
 
@@ -187,7 +186,7 @@ impl Core {
     /// Lets a slice of what will be due happen now.
     fn run_out(&mut self) -> RunOut {
         let Some(more) = self.record(|platform, _, lines| platform.run_out(SLICE, lines)) else { return RunOut::Done };
-        self.clock.put_forward(self.platform.now(), Instant::now());
+        self.clock.put_forward(self.platform.now.timestamp(), Instant::now());
         if more {
             return RunOut::Going;
         }

@@ -2,8 +2,7 @@
 //!
 //! Which of them apply is decided in `faults`; what happens on the wire is the shell's.
 
-use super::EnvelopeFaults;
-use super::decision;
+use super::{EnvelopeFaults, decision};
 use crate::sandbox::platform::{
     EnvelopeFacts, MessageFacts, Origin, Payload, Platform, Refusal, ResultItem, SendResult,
 };

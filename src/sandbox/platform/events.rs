@@ -5,8 +5,7 @@ use std::collections::BinaryHeap;
 
 use jiff::Timestamp;
 
-use super::plan;
-use super::{Life, Message, Moment, Platform, Stage, Standing, State, msg_id};
+use super::{Life, Message, Moment, Platform, Stage, Standing, State, msg_id, plan};
 use crate::domain::Amount;
 use crate::sandbox::journal::{Line, Lines, Reason};
 
@@ -60,11 +59,6 @@ impl Platform {
             self.step(index, lines);
         }
         true
-    }
-
-    /// How far virtual time has come.
-    pub(crate) fn now(&self) -> Timestamp {
-        self.now.timestamp()
     }
 
     /// What a message's life depends on; nothing if it has no recipient and was refused for that.

@@ -7,8 +7,7 @@ use jiff::Timestamp;
 
 use super::{Account, Answer, Counts, Events, Funds, Messages, Moment, Payload, Plans, Refusal, ResultItem, msg_id};
 use crate::domain::{Amount, Endpoint};
-use crate::sandbox::faults::spoil;
-use crate::sandbox::faults::{Reaction, Wire};
+use crate::sandbox::faults::{Reaction, Wire, spoil};
 use crate::sandbox::journal::{EnvelopeLine, Line, Lines, Reason};
 use crate::sandbox::request::{Envelope, Item, Operation, Rejection};
 use crate::sandbox::scenario::Scenario;
@@ -118,10 +117,10 @@ impl Platform {
     ) -> Reaction {
         self.advance(arrival.at, usize::MAX, lines);
         self.envelopes += 1;
-        let (at, envelope_number, Arrival { endpoint, remote, .. }) = (self.now, self.envelopes, arrival);
+        let Arrival { endpoint, remote, .. } = arrival;
         let line = EnvelopeLine {
-            at,
-            envelope: envelope_number,
+            at: self.now,
+            envelope: self.envelopes,
             endpoint: endpoint.name(),
             remote,
             operations: 0,

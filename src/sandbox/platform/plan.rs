@@ -58,7 +58,7 @@ pub(crate) fn longest(stages: &[Stage]) -> u32 {
 /// Every plan, once.
 #[derive(Debug, Default)]
 pub(crate) struct Plans {
-    all: Vec<Arc<[Stage]>>,
+    pub all: Vec<Arc<[Stage]>>,
     numbers: HashMap<Arc<[Stage]>, u32>,
 }
 
@@ -79,12 +79,6 @@ impl Plans {
     pub(crate) fn stages(&self, number: u32) -> &[Stage] {
         &self.all[number as usize]
     }
-
-    /// How many there are.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.all.len()
-    }
 }
 
 #[cfg(test)]
@@ -96,7 +90,7 @@ mod tests {
         let stages = [Stage::new(Channel::Viber, 1, None), Stage::new(Channel::Sms, 3, Some(u64::MAX))];
         let mut plans = Plans::default();
         assert_eq!([&stages[..], &stages[..1], &stages[..]].map(|stages| plans.number(stages)), [0, 1, 0]);
-        assert_eq!((plans.stages(0), plans.len()), (&stages[..], 2));
+        assert_eq!((plans.stages(0), plans.all.len()), (&stages[..], 2));
         let prices = Prices::default();
         assert_eq!(dearest(&stages, &prices), prices.of(Channel::Sms).times(3));
         assert_eq!(longest(&stages), 3);

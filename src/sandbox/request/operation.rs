@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::stages;
-use super::{ClientId, Fields, Key, Kind, Load};
+use super::{ClientId, Fields, Key, Kind, Load, stages};
 use crate::domain::{Channel, Phone};
 use crate::sandbox::platform::Refusal;
 

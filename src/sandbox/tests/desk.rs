@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use crate::domain::Endpoint;
 use crate::sandbox::journal::{Journal, Sink};
 use crate::sandbox::platform::{Arrival, Platform};
-use crate::sandbox::request::envelope;
-use crate::sandbox::request::{Keys, Request};
+use crate::sandbox::request::{Keys, Request, envelope};
 use crate::sandbox::scenario::Scenario;
 use crate::sandbox::webhooks::Posted;
 

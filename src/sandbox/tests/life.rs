@@ -9,8 +9,7 @@ use crate::domain::Channel;
 use crate::domain::{Endpoint, Phone, Status};
 use crate::manifest::Share;
 use crate::sandbox::platform::{Life, MessageFacts, Moment, Stage, Standing, State};
-use crate::sandbox::scenario::{Behaviour, Scenario};
-use crate::sandbox::scenario::{Behaviours, Exception, Read, Reply, When};
+use crate::sandbox::scenario::{Behaviour, Behaviours, Exception, Read, Reply, Scenario, When};
 
 const INTAKE: Timestamp = Timestamp::UNIX_EPOCH;
 

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use super::desk::Desk;
 use crate::domain::{Amount, Endpoint};
 use crate::sandbox::platform::messages::FIRST_MSG_ID;
-use crate::sandbox::scenario::Scenario;
-use crate::sandbox::scenario::{self, Blindness, SenderStatus};
+use crate::sandbox::scenario::{self, Blindness, Scenario, SenderStatus};
 
 fn status(desk: &mut Desk, id: Value) -> Value {
     desk.ask(Endpoint::Sync, &json!([{"type": "status", "id": id}]))["data"][0].clone()

@@ -192,7 +192,7 @@ proptest! {
             most += most_messages(&body);
         }
         let begun = desk.platform.messages.count();
-        prop_assert!(begun as usize <= most && desk.platform.plans.len() <= most + 1);
+        prop_assert!(begun as usize <= most && desk.platform.plans.all.len() <= most + 1);
         // Whatever was taken comes to rest, and each webhook that it leaves is JSON with a status.
         desk.wait(1_000_000_000);
         prop_assert!(desk.webhooks().iter().all(|(_, _, body)| body["status"].is_string()));

@@ -9,8 +9,7 @@ use crate::domain::Channel;
 use crate::domain::{Endpoint, Status};
 use crate::manifest::Share;
 use crate::sandbox::platform::messages::FIRST_MSG_ID;
-use crate::sandbox::scenario::Behaviour;
-use crate::sandbox::scenario::{self, Reply, Scenario, Webhooks};
+use crate::sandbox::scenario::{self, Behaviour, Reply, Scenario, Webhooks};
 use crate::sandbox::webhooks::Posted;
 use crate::sandbox::webhooks::outbox::Waiting;
 
