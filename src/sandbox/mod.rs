@@ -1,7 +1,7 @@
 //! The emulated gateway that a campaign is rehearsed against, over real HTTP.
 //!
 //! It answers both endpoints as the contract says, keeps what it took, and writes a journal that
-//! shows a message sent twice. What the contract leaves open is decided once, in [`assumptions`].
+//! shows a message sent twice. What the contract leaves open is decided once, in [`assumptions()`].
 //!
 //! It must not use `gateway`, not even for a field's name: a name misspelt there has to fail here.
 //! Nor does it protect its client: it repeats whatever it is told to repeat.
