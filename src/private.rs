@@ -55,6 +55,20 @@ pub(crate) fn file(path: &Path, existing: Existing) -> io::Result<File> {
     options.open(path)
 }
 
+/// Makes sure that what was created or renamed in a folder is still there after a loss of power.
+///
+/// # Errors
+/// When the folder cannot be opened or synced.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    // An empty path is the working folder.
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    #[cfg(unix)]
+    File::open(path)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
 /// Closes a file to others that was there before and may be open to them; what is no regular file is left alone.
 ///
 /// # Errors

@@ -12,9 +12,10 @@ use super::exit::{self, Failure};
 use super::online::{self, Figures, Online};
 use super::suggested;
 use super::survey::{self, Inputs, Looked};
+use super::target;
 use crate::check::online::Cost;
 use crate::check::{Survey, invalid_rows};
-use crate::finding::{Finding, findings_json};
+use crate::finding::{Finding, findings_json, one_line};
 use crate::ledger::StateCounts;
 use crate::manifest::KeySource;
 use crate::report::{counts_json, counts_line, plural};
@@ -31,17 +32,22 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                 rows += survey.recipients;
                 parts += survey.parts;
                 survey.counts().iter().for_each(|(state, count)| counts.add(state, count));
-                let verdict = if found.iter().any(Finding::is_error) { "the gateway says no" } else { "fine" };
+                let in_the_way = found.iter().any(|finding| finding.rule == target::RULE);
+                let verdict = match found.iter().any(Finding::is_error) {
+                    true if in_the_way => "its results have no place",
+                    true => "the gateway says no",
+                    false => "fine",
+                };
                 let (list, how) = (plural(survey.recipients, "row"), counts_line(&survey.counts()));
                 text += &format!("{name}: {verdict} · {list}: {how} · {}\n", plural(survey.parts, "part"));
                 if let Some(Told { money, figures }) = online {
-                    text += &money.map(|money| format!("  {money}\n")).unwrap_or_default();
+                    text += &money.map(|money| format!("  {}\n", one_line(&money))).unwrap_or_default();
                     told.push(figures);
                 }
                 findings.extend(found);
             }
             Err(failure) if failure.exit == exit::WRONG => {
-                text += &format!("{name}: {}\n", failure.message.replace("; nothing was sent", ""));
+                text += &format!("{name}: {}\n", one_line(&failure.message.replace("; nothing was sent", "")));
                 let alone = failure.findings.is_empty();
                 findings.extend(failure.findings);
                 if alone {
@@ -103,6 +109,7 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<Checked
     if let Some(why) = inputs.profile.as_ref().and_then(|profile| missing_key(&profile.api_key)) {
         findings.push(Finding::warning("api-key", why));
     }
+    findings.extend(target::finding(context, &inputs)?);
     findings.extend(invalid_rows(&looked.survey.left_out));
     let mut told = None;
     if args.online {

@@ -9,7 +9,7 @@ use super::exit::Failure;
 use super::run::left_out;
 use super::survey::{Inputs, Looked, blocking};
 use crate::delivery::Standing;
-use crate::finding::harmless;
+use crate::finding::{harmless, one_line};
 use crate::ledger::Run;
 use crate::manifest::Profile;
 use crate::report::{counts_line, duration, preview, thousands};
@@ -30,7 +30,7 @@ pub(super) async fn begin(
     text += &format!("  list: {} ({} rows)\n", campaign.recipients.display(), thousands(survey.recipients));
     text += &format!("  {}\n", counts_line(&survey.counts()));
     for line in left_out(looked) {
-        text += &format!("    {line}\n");
+        text += &format!("    {}\n", one_line(&line));
     }
     text += &format!("  about {} parts", thousands(survey.parts));
     if let Some(rate) = campaign.delivery.within(profile).rate.per_second() {

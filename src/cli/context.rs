@@ -1,29 +1,45 @@
 //! What commands share: options, output, the state folder and the ledger in it.
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::sync::watch;
 
 use super::args::Global;
-use super::exit::Failure;
+use super::exit::{self, Failure};
 use super::output::Output;
-use crate::ledger::{Ledger, SqliteLedger};
+use super::signals;
+use crate::delivery::Interrupt;
+use crate::ledger::{Ledger, LedgerError, SqliteLedger};
 use crate::private;
+use crate::report::{Sign, unknown_copies, unknown_results};
 
 /// The file of the ledger in the state folder.
 const LEDGER: &str = "ledger.sqlite";
+
+/// How long a command that sends nothing waits for a process that has the ledger and is stopped.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the end of a command waits for the ledger to be closed.
+const CLOSING: Duration = Duration::from_secs(10);
+/// The same after a second signal: whoever gave it does not want to wait.
+const HURRIED: Duration = Duration::from_millis(200);
 
 /// What commands share.
 pub(super) struct Context {
     pub(super) global: Global,
     pub(super) output: Output,
+    /// The ledgers that were opened.
+    ledgers: Mutex<Vec<Arc<SqliteLedger>>>,
+    /// What signals ask for, once somebody listens to them.
+    interrupt: OnceLock<watch::Receiver<Interrupt>>,
 }
 
 impl Context {
     pub(super) fn new(global: Global, output: Output) -> Self {
-        Self { global, output }
+        Self { global, output, ledgers: Mutex::default(), interrupt: OnceLock::new() }
     }
 
     /// The state folder, whether it exists or not.
@@ -41,29 +57,116 @@ impl Context {
         dirs::config_dir().map(|folder| folder.join("campaign"))
     }
 
-    /// The ledger; created where there is none.
+    /// What signals ask for, from the first call to the end of the process.
+    ///
+    /// # Errors
+    /// When the system does not let the process listen.
+    pub(super) fn interrupt(&self) -> Result<watch::Receiver<Interrupt>, Failure> {
+        let listening = match self.interrupt.get() {
+            Some(listening) => listening.clone(),
+            None => signals::listen().map_err(|error| Failure::new(exit::BUG, error.to_string()))?,
+        };
+        Ok(self.interrupt.get_or_init(|| listening).clone())
+    }
+
+    /// The ledger, for commands that write; created where there is none.
     pub(super) async fn ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
-        let state = self.state()?;
-        private::folder(&state).map_err(|error| {
-            Failure::storage(format!("the state folder `{}` cannot be created: {error}", state.display()))
-        })?;
-        Ok(Arc::new(SqliteLedger::open(&state.join(LEDGER), Timestamp::now).await?))
+        let path = self.new_state()?.join(LEDGER);
+        // Not begun anew in its place: a ledger that is put back later would find another one there.
+        SqliteLedger::deleted(&path).map_or(Ok(()), Err)?;
+        let ledger = SqliteLedger::open(&path, Timestamp::now).await?;
+        ledger.newest()?;
+        Ok(self.keep(ledger))
+    }
+
+    /// The ledger, which counts from now on whatever contradicts it; and why it would have been refused.
+    pub(super) async fn accepted_ledger(&self) -> Result<(Arc<dyn Ledger>, Option<LedgerError>), Failure> {
+        let path = self.new_state()?.join(LEDGER);
+        let (ledger, refused) = SqliteLedger::accept(&path, Timestamp::now).await?;
+        Ok((self.keep(ledger), refused))
     }
 
     /// The ledger, for commands that only read; nothing where there is none.
+    ///
+    /// Whatever speaks against believing it is said, and ends the command with 74.
     ///
     /// # Errors
     /// When nobody can tell whether there is one: who reads "nothing was sent" there may send it again.
     pub(super) async fn existing_ledger(&self) -> Result<Option<Arc<dyn Ledger>>, Failure> {
         let state = self.state()?;
-        match std::fs::metadata(state.join(LEDGER)) {
-            Ok(_) => Ok(Some(self.ledger().await?)),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                SqliteLedger::deleted(&state.join(LEDGER)).map_or(Ok(None), |error| Err(error.into()))
+        let path = state.join(LEDGER);
+        let ledger = match std::fs::metadata(&path) {
+            Ok(_) => {
+                let ledger = SqliteLedger::open(&path, Timestamp::now).await?.with_patience(PATIENCE);
+                if let Some(reason) = ledger.unsound().await {
+                    self.output.distrust(&reason.to_string());
+                }
+                Some(self.keep(ledger))
             }
+            Err(error) if error.kind() == ErrorKind::NotFound => match SqliteLedger::deleted(&path) {
+                Some(deleted) => return Err(deleted.into()),
+                None => None,
+            },
             Err(error) => {
-                Err(Failure::storage(format!("the state folder `{}` cannot be read: {error}", state.display())))
+                let message = format!("the state folder `{}` cannot be read: {error}", state.display());
+                return Err(Failure::storage(message));
+            }
+        };
+        self.distrust(unknown_copies(ledger.as_deref(), &state).await?.first());
+        Ok(ledger)
+    }
+
+    /// Says whether the results at `path` hold messages that the ledger does not know of; that ends the command with 74.
+    pub(super) async fn judge_results(&self, ledger: Option<&dyn Ledger>, path: &Path) -> Result<(), Failure> {
+        self.distrust(unknown_results(ledger, path).await?.as_ref());
+        Ok(())
+    }
+
+    fn distrust(&self, sign: Option<&Sign>) {
+        if let Some(sign) = sign {
+            self.output.distrust(&format!("messages went out that the ledger does not know of: {sign}"));
+        }
+    }
+
+    /// Closes what was opened: everything that was acknowledged is marked then, and in the ledger's file.
+    pub(super) async fn close(&self) {
+        let ledgers = std::mem::take(&mut *self.ledgers.lock().unwrap_or_else(PoisonError::into_inner));
+        let closing = async {
+            for ledger in ledgers {
+                ledger.close().await;
+            }
+        };
+        tokio::select! {
+            () = closing => {}
+            () = self.hurried() => {}
+            () = tokio::time::sleep(CLOSING) => {
+                tracing::warn!("the ledger could not be closed within {} s; nothing of it is lost", CLOSING.as_secs());
             }
         }
+    }
+
+    /// A moment after a second signal.
+    async fn hurried(&self) {
+        if let Some(mut interrupt) = self.interrupt.get().cloned()
+            && interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))).await.is_ok()
+        {
+            return tokio::time::sleep(HURRIED).await;
+        }
+        std::future::pending().await
+    }
+
+    /// The state folder, created where there is none.
+    fn new_state(&self) -> Result<PathBuf, Failure> {
+        let state = self.state()?;
+        private::folder(&state).map_err(|error| {
+            Failure::storage(format!("the state folder `{}` cannot be created: {error}", state.display()))
+        })?;
+        Ok(state)
+    }
+
+    fn keep(&self, ledger: SqliteLedger) -> Arc<dyn Ledger> {
+        let ledger = Arc::new(ledger);
+        self.ledgers.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&ledger));
+        ledger
     }
 }

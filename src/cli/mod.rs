@@ -18,12 +18,14 @@ mod results;
 mod run;
 mod runs;
 mod sandbox;
+mod screen;
 mod shell;
 mod signals;
 mod status;
 mod stop;
 mod suggested;
 mod survey;
+mod target;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,6 +37,7 @@ use context::Context;
 use exit::Failure;
 use output::Output;
 use suggested::Options;
+use tokio::runtime::Runtime;
 
 /// Runs one command line and returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -49,31 +52,37 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     shell::start_log(&parsed.global);
     let output = Output::new(&parsed.global, Options::typed(&parsed.global, &matches));
     let context = Context::new(parsed.global, output.clone());
-    // A panic is a bug, and an end like any other: with its code, and with the one object that `--json` promises.
-    let ended = catch_unwind(AssertUnwindSafe(|| on_runtime(&context, parsed.command)));
-    let result = ended.unwrap_or_else(|_| {
-        let message = "an internal error ended the command, which is a bug; what was sent is in the ledger, and the \
-                       same command goes on from there";
-        Err(Failure::new(exit::BUG, message))
-    });
-    match result {
-        Ok(code) => code,
+    // It panics for want of files and threads.
+    let runtime = catch_unwind(|| tokio::runtime::Builder::new_multi_thread().enable_all().build());
+    let result = match &runtime {
+        Ok(Ok(runtime)) => on_runtime(runtime, &context, parsed.command),
+        Ok(Err(error)) => Err(Failure::new(exit::BUG, format!("the runtime cannot be started: {error}"))),
+        Err(_) => Err(Failure::new(exit::BUG, "the runtime cannot be started; is there a limit on files or threads?")),
+    };
+    let code = match result {
+        Ok(code) => output.code(code),
         Err(failure) => {
             output.failure(&failure);
             failure.exit
         }
+    };
+    // A survey that was interrupted may still be reading; nobody waits for it.
+    if let Ok(Ok(runtime)) = runtime {
+        runtime.shutdown_background();
     }
+    code
 }
 
-fn on_runtime(context: &Context, command: Command) -> Result<u8, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(exit::BUG, format!("the runtime cannot be started: {error}")))?;
-    let result = runtime.block_on(self::command(context, command));
-    // A survey that was interrupted may still be reading; nobody waits for it.
-    runtime.shutdown_background();
-    result
+/// Runs a command to its end, and closes the ledger, however it ended.
+fn on_runtime(runtime: &Runtime, context: &Context, command: Command) -> Result<u8, Failure> {
+    // A panic is a bug, and an end like any other: with its code, and with the one object that `--json` promises.
+    let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(self::command(context, command))));
+    runtime.block_on(context.close());
+    ended.unwrap_or_else(|_| {
+        let message = "an internal error ended the command, which is a bug; what was sent is in the ledger, and the \
+                       same command goes on from there";
+        Err(Failure::new(exit::BUG, message))
+    })
 }
 
 async fn command(context: &Context, command: Command) -> Result<u8, Failure> {

@@ -1,16 +1,19 @@
 //! What is printed: results on standard output, everything else on standard error.
 //!
-//! A reader that closed its end is the end of the output, never of a run.
+//! A reader that closed its end is the end of the output, never of a run. Any other reason why a result cannot be
+//! written is a failure of the command that printed it.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::args::{ColorChoice, Global};
-use super::exit::Failure;
+use super::exit::{self, Failure};
 use super::suggested::Options;
-use crate::finding::{Finding, findings_json, harmless, show};
+use crate::finding::{Finding, findings_json, harmless, harmless_json, one_line, show};
 
 /// How a command prints.
 #[derive(Clone, Debug)]
@@ -20,6 +23,28 @@ pub(super) struct Output {
     color: bool,
     /// What every command that is suggested needs behind it.
     pub(super) options: Options,
+    /// Why what the ledger says is not to be believed.
+    distrusted: Arc<OnceLock<String>>,
+    /// Whether a result could not be written.
+    unwritten: Arc<AtomicBool>,
+}
+
+/// The code of a command that would end with this one, and whose result could not be written.
+///
+/// A code that tells of something else stays: of a run it says what became of the messages.
+pub(super) fn code_unwritten(code: u8) -> u8 {
+    if code == exit::FINE { exit::STORAGE } else { code }
+}
+
+/// Whether the result was not written and somebody would have read it, which is told.
+pub(super) fn is_unwritten(written: io::Result<()>) -> bool {
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let _ = writeln!(io::stderr().lock(), "campaign: the result cannot be written to standard output: {error}");
+            true
+        }
+        _ => false,
+    }
 }
 
 impl Output {
@@ -29,7 +54,8 @@ impl Output {
             ColorChoice::Never => false,
             ColorChoice::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
         };
-        Self { json: global.json, quiet: global.quiet, color, options }
+        let (distrusted, unwritten) = (Arc::default(), Arc::default());
+        Self { json: global.json, quiet: global.quiet, color, options, distrusted, unwritten }
     }
 
     /// The result of a command.
@@ -40,19 +66,52 @@ impl Output {
     /// The result of a command for a program: one JSON object on a line.
     pub(super) fn object(&self, object: &impl Serialize) {
         // What is printed has text keys and finite numbers alone, so that it always has a JSON form.
-        self.print(&format!("{}\n", serde_json::to_string(object).unwrap_or_default()));
+        let json = match self.distrusted.get() {
+            None => serde_json::to_string(object).unwrap_or_default(),
+            Some(reason) => distrusted(serde_json::to_value(object).unwrap_or_default(), reason).to_string(),
+        };
+        self.print(&format!("{}\n", harmless_json(&json)));
+    }
+
+    /// Says why what the ledger says is not to be believed; whatever the command shows all the same ends with 74.
+    pub(super) fn distrust(&self, reason: &str) {
+        if self.distrusted.set(reason.to_owned()).is_ok() && !self.json {
+            let _ = writeln!(io::stderr().lock(), "campaign: what follows may be wrong: {}", one_line(reason));
+        }
+    }
+
+    /// Why what the ledger says is not to be believed; nothing if it is.
+    pub(super) fn distrusted(&self) -> Option<&str> {
+        self.distrusted.get().map(String::as_str)
     }
 
     fn print(&self, text: &str) {
-        // Nobody may be reading any more; that ends nothing.
+        if self.unwritten.load(Ordering::Relaxed) {
+            return;
+        }
         let mut out = io::stdout().lock();
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        self.unwritten.fetch_or(is_unwritten(written), Ordering::Relaxed);
+    }
+
+    /// The code of a command that would end with this one.
+    pub(super) fn code(&self, code: u8) -> u8 {
+        match (self.distrusted.get(), self.unwritten.load(Ordering::Relaxed)) {
+            (Some(_), _) => exit::STORAGE,
+            (None, true) => code_unwritten(code),
+            (None, false) => code,
+        }
+    }
+
+    /// A text of ours, printed as it is.
+    pub(super) fn verbatim(&self, text: &str) {
+        self.print(text);
     }
 
     /// A note for a person.
     pub(super) fn note(&self, line: &str) {
         if !self.quiet && !self.json {
-            let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
+            let _ = writeln!(io::stderr().lock(), "{}", one_line(line));
         }
     }
 
@@ -74,7 +133,7 @@ impl Output {
             return self.object(&object);
         }
         self.findings(&failure.findings);
-        let _ = writeln!(io::stderr().lock(), "campaign: {}", harmless(&failure.message));
+        let _ = writeln!(io::stderr().lock(), "campaign: {}", one_line(&failure.message));
     }
 
     /// Whether progress can be drawn.
@@ -91,4 +150,13 @@ impl Output {
     pub(super) fn can_ask(&self) -> bool {
         !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
+}
+
+/// An object that says that it is not to be believed; one without an exit code is a part of something else.
+fn distrusted(mut object: Value, reason: &str) -> Value {
+    if object.get("exit").is_some() {
+        object["exit"] = exit::STORAGE.into();
+        object["error"] = reason.into();
+    }
+    object
 }

@@ -14,6 +14,7 @@ use super::survey::{self, Inputs, Looked, blocking};
 use crate::audience::Chunk;
 use crate::check::row_of;
 use crate::domain::{MessageId, Operation, Row, RowSet};
+use crate::finding::one_line;
 use crate::ledger::State;
 use crate::report;
 
@@ -83,6 +84,6 @@ fn left_out_row(output: &Output, row: Row, state: State, reason: &str) {
     if output.json {
         output.object(&json!({ "row": row.get(), "state": state.name(), "reason": reason }));
     } else {
-        output.result(&format!("row {row} · {state}: {reason}\n\n"));
+        output.result(&format!("row {row} · {state}: {}\n\n", one_line(reason)));
     }
 }

@@ -1,6 +1,6 @@
 //! Finding the run that a user names, and reading where it stands.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::context::Context;
 use super::exit::{self, Failure};
@@ -59,9 +59,27 @@ fn campaign_name(name: &str) -> String {
     }
 }
 
+/// Says whether the results of a live run know more than the ledger.
+pub(super) async fn judge(context: &Context, ledger: &dyn Ledger, run: &Run) -> Result<(), Failure> {
+    if !run.live {
+        return Ok(());
+    }
+    match run.results.as_ref().map(PathBuf::from).or_else(|| planned_results(context, run)) {
+        Some(results) => context.judge_results(Some(ledger), &results).await,
+        None => Ok(()),
+    }
+}
+
+/// Where a run that did not end yet is going to write its results, as its campaign file says now.
+fn planned_results(context: &Context, run: &Run) -> Option<PathBuf> {
+    let frozen = RunFolder::of(&context.state().ok()?, &run.name()).frozen().ok()?;
+    let campaign = load_campaign(&frozen.campaign_file).value?;
+    Some(campaign.sent_through(&run.gateway).results_file())
+}
+
 /// Whether a process is sending this run now.
 pub(super) fn is_owned(context: &Context, run: &Run) -> Result<bool, Failure> {
-    let held = RunLock::is_held(&context.state()?, &run.campaign, &run.gateway);
+    let held = RunLock::is_held(&context.state()?, &run.campaign, &run.account);
     Ok(held && run.owner.is_some() && run.progress == Progress::Open)
 }
 

@@ -3,17 +3,17 @@
 use std::io::IsTerminal as _;
 
 use clap::CommandFactory as _;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use super::args::{Arguments, Global};
 use super::context::Context;
 use super::exit;
+use super::output::is_unwritten;
 
 /// Says why the command line cannot be understood, or prints the help that was asked for.
 pub(super) fn refuse(error: &clap::Error, json: bool) -> u8 {
     if !error.use_stderr() {
-        let _ = error.print();
-        return exit::FINE;
+        return if is_unwritten(error.print()) { exit::STORAGE } else { exit::FINE };
     }
     if json {
         let message = error.render().to_string();
@@ -26,23 +26,43 @@ pub(super) fn refuse(error: &clap::Error, json: bool) -> u8 {
     exit::WRONG
 }
 
-/// Logs to standard error as much as was asked for; what a person has to know is told without being asked for.
-pub(super) fn start_log(global: &Global) {
-    let level = match global.verbose {
+/// The filter of the log: what `RUST_LOG` says of this program, else as much as `-v` was said.
+///
+/// Only our own events: libraries may log what they send.
+fn filter(global: &Global, variable: Option<&str>) -> Targets {
+    const OURS: &str = "campaign";
+    let named: Targets = variable.and_then(|directives| directives.parse().ok()).unwrap_or_default();
+    let within = |target: &str| target == OURS || target.starts_with("campaign::");
+    let whole = named.default_level().map(|level| (OURS.to_owned(), level));
+    let ours = named.iter().filter(|(target, _)| within(target)).map(|(target, level)| (target.to_owned(), level));
+    let ours: Vec<(String, LevelFilter)> = whole.into_iter().chain(ours).collect();
+    if !ours.is_empty() {
+        return Targets::new().with_targets(ours);
+    }
+    Targets::new().with_target(OURS, level(global))
+}
+
+fn level(global: &Global) -> LevelFilter {
+    match global.verbose {
         0 if global.quiet => LevelFilter::ERROR,
         0 => LevelFilter::WARN,
         1 => LevelFilter::INFO,
         2 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
-    };
-    // Only our own events: libraries may log what they send.
-    let filter = tracing_subscriber::filter::Targets::new().with_target("campaign", level);
+    }
+}
+
+/// Logs to standard error as much as was asked for; what a person has to know is told without being asked for.
+pub(super) fn start_log(global: &Global) {
+    let variable = std::env::var("RUST_LOG").ok();
+    let filter = filter(global, variable.as_deref());
+    let detailed = global.verbose > 0 || variable.is_some();
     use tracing_subscriber::layer::SubscriberExt as _;
     use tracing_subscriber::util::SubscriberInitExt as _;
     let format =
         tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
     let registry = tracing_subscriber::registry().with(filter);
-    let _ = if global.verbose == 0 {
+    let _ = if !detailed {
         registry.with(format.without_time().with_target(false)).try_init()
     } else {
         registry.with(format).try_init()
@@ -51,7 +71,7 @@ pub(super) fn start_log(global: &Global) {
 
 /// Prints the JSON Schema of campaign files.
 pub(super) fn schema(context: &Context) -> u8 {
-    context.output.result(&format!("{:#}\n", crate::manifest::schema()));
+    context.output.verbatim(&format!("{:#}\n", crate::manifest::schema()));
     exit::FINE
 }
 
@@ -59,6 +79,6 @@ pub(super) fn schema(context: &Context) -> u8 {
 pub(super) fn completions(context: &Context, shell: clap_complete::Shell) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "campaign", &mut script);
-    context.output.result(&String::from_utf8_lossy(&script));
+    context.output.verbatim(&String::from_utf8_lossy(&script));
     exit::FINE
 }

@@ -8,6 +8,7 @@ use super::listing::listing;
 use super::runs;
 use super::suggested::file;
 use crate::delivery::{OneOff, RunFolder, Standing};
+use crate::finding::one_line;
 use crate::ledger::{Ledger, Progress, Run, State};
 use crate::manifest::SANDBOX;
 use crate::report::{counts_json, counts_line, plural, thousands};
@@ -28,6 +29,7 @@ pub(super) async fn status(context: &Context, name: Option<&str>) -> Result<u8, 
 
 async fn one(context: &Context, ledger: Option<&dyn Ledger>, run: &Run) -> Result<u8, Failure> {
     let Some(ledger) = ledger else { return Ok(exit::FINE) };
+    runs::judge(context, ledger, run).await?;
     let owned = runs::is_owned(context, run)?;
     let standing = runs::standing(ledger, run, owned).await?;
     let code = runs::code(run, &standing, owned);
@@ -37,7 +39,8 @@ async fn one(context: &Context, ledger: Option<&dyn Ledger>, run: &Run) -> Resul
         context.output.object(&object);
         return Ok(code);
     }
-    let mut text = format!("{} · {} · {} · {}\n", run.name(), run.gateway, run.endpoint, runs::progress(run, owned));
+    let mut text =
+        format!("{} · {} · {} · {}\n", run.name(), run.gateway, run.endpoint, one_line(&runs::progress(run, owned)));
     text += &format!("  {}: {}\n", plural(run.recipients, "row"), counts_line(&standing.counts));
     text += &format!("  began {:.0}", run.began_at);
     if let Some(ended) = run.ended_at {
@@ -88,7 +91,7 @@ async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failu
             run.gateway.clone(),
             format!("{:.0}", run.began_at),
             thousands(run.recipients),
-            runs::progress(run, owned),
+            one_line(&runs::progress(run, owned)),
             counts_line(&standing),
         ]);
     }

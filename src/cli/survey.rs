@@ -15,7 +15,7 @@ use crate::check::{Prepared, Survey, Tee, Terms, Texts, prepare, survey};
 use crate::finding::Finding;
 use crate::ledger::{Ledger, Run, RunId};
 use crate::manifest::{
-    Campaign, GatewaySearch, Gateways, Profile, check_against_profile, load_campaign, load_gateways,
+    Campaign, GatewaySearch, Gateways, Profile, SANDBOX, check_against_profile, load_campaign, load_gateways,
 };
 
 /// How much of a list is read at once.
@@ -80,6 +80,16 @@ pub(super) fn profile(context: &Context, name: &str, campaign: Option<&Path>) ->
     Ok(profile)
 }
 
+/// The profile of the account that a run went through: by the name that it had, else under whatever name it has now.
+pub(super) fn profile_of_account(context: &Context, run: &Run, campaign: Option<&Path>) -> Result<Profile, Failure> {
+    let gateways = gateways(context, campaign)?;
+    let renamed = gateways.profiles().iter().find(|profile| profile.account == run.account);
+    match renamed.filter(|_| !gateways.names().any(|name| name == run.gateway)) {
+        Some(renamed) => Ok(renamed.clone()),
+        None => profile(context, &run.gateway, campaign),
+    }
+}
+
 /// The API key of a profile.
 pub(super) fn key_of(profile: &Profile) -> Result<SecretString, Failure> {
     profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Failure::wrong)
@@ -106,6 +116,11 @@ fn today(campaign: &Campaign) -> Result<String, Failure> {
 }
 
 impl Inputs {
+    /// The account that it goes through; the built-in sandbox is one.
+    pub(super) fn account(&self) -> &str {
+        self.profile.as_ref().map_or(SANDBOX, |profile| &profile.account)
+    }
+
     /// Opens the recipients and compiles the texts.
     pub(super) fn open(&self) -> Result<Prepared<BufReader<File>>, Failure> {
         let input = self.list()?;
@@ -153,29 +168,31 @@ impl Inputs {
     }
 }
 
-/// The numbers that have a message of this campaign and edition through this gateway, and the round they are of.
+/// The numbers that have a message of this campaign and edition through this account, and the round they are of.
 ///
 /// The built-in sandbox forgets between runs, so a rehearsal is never guarded.
 pub(super) async fn already_sent(
     ledger: &dyn Ledger,
-    campaign: &Campaign,
+    inputs: &Inputs,
     edition: &str,
 ) -> Result<(RoaringTreemap, u32), Failure> {
-    let mut runs = runs_of(ledger, campaign).await?;
+    let mut runs = runs_of(ledger, inputs).await?;
     runs.retain(|run| run.edition == edition);
     let round = runs.iter().map(|run| run.round).max().unwrap_or(1);
-    if campaign.is_rehearsal() {
+    if inputs.campaign.is_rehearsal() {
         return Ok((RoaringTreemap::new(), round));
     }
     let keys: Vec<RunId> = runs.iter().filter(|run| run.round == round).map(|run| run.key).collect();
     Ok((ledger.numbers_sent_to(&keys).await?, round))
 }
 
-/// The runs of this campaign through this gateway, whatever their edition, oldest first.
-pub(super) async fn runs_of(ledger: &dyn Ledger, campaign: &Campaign) -> Result<Vec<Run>, Failure> {
-    let brief = &campaign.brief;
+/// The runs of this campaign through this account, whatever their edition, oldest first.
+pub(super) async fn runs_of(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Vec<Run>, Failure> {
+    let (brief, live) = (&inputs.campaign.brief, inputs.profile.is_some());
     let mut runs = ledger.runs().await?;
-    runs.retain(|run| run.campaign == brief.name && run.gateway == brief.gateway);
+    runs.retain(|run| {
+        run.campaign == brief.name && run.live == live && run.went_through(&brief.gateway, inputs.account())
+    });
     Ok(runs)
 }
 
@@ -183,8 +200,12 @@ pub(super) async fn runs_of(ledger: &dyn Ledger, campaign: &Campaign) -> Result<
 pub(super) async fn look(context: &Context, inputs: Arc<Inputs>) -> Result<Looked, Failure> {
     let opened = Arc::clone(&inputs);
     let edition = blocking(move || Ok(opened.open()?.edition)).await?;
-    let already = match context.existing_ledger().await? {
-        Some(ledger) => already_sent(ledger.as_ref(), &inputs.campaign, &edition).await?.0,
+    let ledger = context.existing_ledger().await?;
+    if inputs.profile.is_some() {
+        context.judge_results(ledger.as_deref(), &inputs.campaign.results_file()).await?;
+    }
+    let already = match ledger {
+        Some(ledger) => already_sent(ledger.as_ref(), &inputs, &edition).await?.0,
         None => RoaringTreemap::new(),
     };
     blocking(move || inputs.look(&already, None)).await

@@ -7,6 +7,7 @@ use roaring::RoaringBitmap;
 
 use super::breaker::Limits;
 use super::errors::Errors;
+use super::oddities::Oddities;
 use super::stop::Stop;
 use crate::domain::{Endpoint, OperationKind};
 use crate::ledger::{Owner, RunId, StateCounts};
@@ -53,6 +54,8 @@ pub struct Ending {
     pub parts: u64,
     /// The errors of this start.
     pub errors: Errors,
+    /// What was odd about the answers of this start.
+    pub oddities: Oddities,
     /// How late the gateway was seen to know a message.
     pub lag: Option<Duration>,
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::breaker::Breaker;
 use super::conditions::{Conditions, Ending};
@@ -15,6 +16,7 @@ use super::errors::{Errors, without_numbers};
 use super::event::{Event, Observer};
 use super::feed::Feed;
 use super::gate::Gate;
+use super::oddities::Oddities;
 use super::ramp::Ramp;
 use super::stop::{Interrupt, Stop, StopKind};
 use super::submission::{Route, Sent, keep_doubt};
@@ -61,6 +63,7 @@ pub async fn send(
         counts,
         parts: 0,
         errors: Errors::default(),
+        oddities: Oddities::default(),
         lag: None,
         feed: Some(feed),
         conditions,
@@ -132,6 +135,7 @@ pub(super) struct Conductor {
     pub(super) counts: StateCounts,
     pub(super) parts: u64,
     pub(super) errors: Errors,
+    oddities: Oddities,
     /// How late the gateway was seen to know a message.
     pub(super) lag: Option<Duration>,
 }
@@ -172,7 +176,8 @@ impl Conductor {
                 }
             }
         }
-        Ending { stopped: self.stop, counts: self.counts, parts: self.parts, errors: self.errors, lag: self.lag }
+        let Self { stop: stopped, counts, parts, errors, oddities, lag, .. } = self;
+        Ending { stopped, counts, parts, errors, oddities, lag }
     }
 
     /// Whether every operation that was to be sent is through.
@@ -189,10 +194,12 @@ impl Conductor {
             self.counts.shift(State::Planned, State::Sending, envelope.operations().len() as u64);
             let mut recalls = route.recalls.clone();
             recalls.mark_unchanged();
-            self.flying.spawn(async move {
+            let span = tracing::info_span!("envelope", number = tracing::field::Empty);
+            let flight = async move {
                 let sent = route.send(&envelope, recalls).await;
                 Landed { envelope, piece, sent }
-            });
+            };
+            self.flying.spawn(flight.instrument(span));
         }
     }
 
@@ -326,6 +333,7 @@ impl Conductor {
             };
             self.counts.shift(State::Sending, state, 1);
         }
+        self.oddities.observe(reply);
     }
 
     /// Begins nothing any more, and calls back what still waits at a gate.

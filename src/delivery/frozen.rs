@@ -80,16 +80,30 @@ impl RunFolder {
         Self(state.join("runs").join(run))
     }
 
+    /// The folders of all runs in a state folder, with the names of the runs; what is being prepared or put aside is none.
+    #[must_use]
+    pub fn all(state: &Path) -> Vec<(String, Self)> {
+        let entries = fs::read_dir(state.join("runs")).into_iter().flatten().flatten();
+        let named = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, Self(entry.path()))));
+        let is_run = |name: &str| {
+            let number = name.rsplit_once('@').map(|(_, number)| number);
+            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let mut folders: Vec<(String, Self)> = named.filter(|(name, _)| is_run(name)).collect();
+        folders.sort_by(|(one, _), (other, _)| one.cmp(other));
+        folders
+    }
+
     /// A new folder for a run that has no name yet, readable by its owner alone.
     ///
-    /// The caller has the lock of the campaign on the gateway, so what an interrupted start left there is nobody's.
+    /// The caller has the lock of the campaign on the account, so what an interrupted start left there is nobody's.
     ///
     /// # Errors
     /// When it cannot be created.
-    pub fn prepare(state: &Path, campaign: &str, gateway: &str) -> io::Result<Self> {
+    pub fn prepare(state: &Path, campaign: &str, account: &str) -> io::Result<Self> {
         let runs = state.join("runs");
         private::folder(&runs)?;
-        let folder = runs.join(format!(".new-{}", RunLock::name(campaign, gateway)));
+        let folder = runs.join(format!(".new-{}", RunLock::name(campaign, account)));
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => private::folder(&folder)?,
@@ -126,7 +140,7 @@ impl RunFolder {
         let mut file = private::file(&self.0.join(Self::FROZEN), Existing::Emptied)?;
         file.write_all(&serde_json::to_vec_pretty(frozen)?)?;
         file.sync_all()?;
-        sync_folder(&self.0)?;
+        private::sync_folder(&self.0)?;
         failpoint::pass("run.frozen");
         Ok(())
     }
@@ -143,7 +157,7 @@ impl RunFolder {
             fs::rename(&named.0, aside.unwrap_or_default())?;
         }
         fs::rename(&self.0, &named.0)?;
-        sync_folder(&state.join("runs"))?;
+        private::sync_folder(&state.join("runs"))?;
         failpoint::pass("run.named");
         Ok(named)
     }
@@ -163,10 +177,6 @@ impl RunFolder {
     pub fn discard(self) -> io::Result<()> {
         fs::remove_dir_all(self.0)
     }
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
 }
 
 #[cfg(test)]

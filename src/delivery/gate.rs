@@ -3,29 +3,50 @@
 //! An envelope has its turn from before its intent until its first byte goes to the socket. So a process never holds
 //! more than one slot of the account's pace that it has not used, and an envelope that waits here has no intent yet: a
 //! crash leaves no doubt about it. Nothing is saved up but the room for one envelope, and that only after the start.
+//!
+//! The limiter is governor's GCRA, and its cell is a microsecond: an envelope has a price in time, so a slow-down
+//! changes prices and never the limiter. But a limiter counts from when it was asked, and what follows an envelope that
+//! left late would leave too soon after it; therefore what it holds is cut down whenever an envelope leaves.
 
+use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use governor::clock::Clock;
+use governor::middleware::NoOpMiddleware;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
 use tokio::sync::MutexGuard;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep};
 
 use crate::ledger::{halved, recovered};
 
-/// The lateness that the next envelopes make up for: timers tick in milliseconds, and a commit takes some.
-const CATCH_UP: Duration = Duration::from_millis(20);
+/// The lateness in microseconds that the next envelopes make up for: timers tick in milliseconds, a commit takes some.
+const CATCH_UP: u32 = 20_000;
 /// The share of the rate that is aimed at. In every window of at least a second what is made up for fits into the
 /// rest, because `AIM * (1 s + CATCH_UP)` is less than a second.
 const AIM: f64 = 0.98;
+/// The most microseconds that are paid at once, so that a long turn looks at the share of the rate each minute.
+const MINUTE: u32 = 60_000_000;
 
 /// A gate that lets envelopes through at a rate, spread out evenly.
 pub(super) struct Gate {
     /// Operations per second; `None` is always open.
     rate: Option<f64>,
-    /// Up to when the rate is used. Whoever holds it has the turn.
-    used: tokio::sync::Mutex<Instant>,
+    /// What envelopes pay from. Whoever holds it has the turn.
+    purse: tokio::sync::Mutex<Purse>,
     slowed: Mutex<Slowed>,
 }
+
+/// The time that has passed and was not used.
+struct Purse {
+    limiter: RateLimiter<NotKeyed, InMemoryState, Since, NoOpMiddleware<Duration>>,
+    /// Microseconds that were taken from the limiter for an envelope that has not left.
+    paid: u64,
+}
+
+/// The clock of the runtime, which tests pause, read from an instant on.
+struct Since(Instant);
 
 /// The share of the rate that was left when the gateway last asked to slow down.
 #[derive(Clone, Copy)]
@@ -34,27 +55,24 @@ struct Slowed {
     since: Instant,
 }
 
-/// The turn of one envelope. Dropped before it leaves, it takes nothing from the rate.
-pub(super) struct Turn<'a>(Option<(MutexGuard<'a, Instant>, Duration)>);
+/// The turn of one envelope, and its price. Dropped before it leaves, it leaves what was paid to the next.
+pub(super) struct Turn<'a>(Option<(MutexGuard<'a, Purse>, u64)>);
 
 impl Gate {
     /// A gate for `rate` operations per second; `None` is always open.
     pub(super) fn new(rate: Option<f64>) -> Self {
-        let now = Instant::now();
-        Self { rate, used: tokio::sync::Mutex::new(now), slowed: Mutex::new(Slowed { share: 1.0, since: now }) }
+        let slowed = Slowed { share: 1.0, since: Instant::now() };
+        Self { rate, purse: tokio::sync::Mutex::new(Purse::holding(0)), slowed: Mutex::new(slowed) }
     }
 
     /// Waits for the turn of an envelope of `count` operations; those behind it wait until it has left.
     pub(super) async fn turn(&self, count: usize) -> Turn<'_> {
         let Some(rate) = self.rate else { return Turn(None) };
-        let used = self.used.lock().await;
+        let mut purse = self.purse.lock().await;
         loop {
-            let room = Duration::from_secs_f64(count as f64 / (AIM * rate * self.share()));
-            let open = *used + room;
-            if open <= Instant::now() {
-                return Turn(Some((used, room)));
-            }
-            sleep_until(open).await;
+            let price = (count as f64 * 1e6 / (AIM * rate * self.share())).ceil() as u64;
+            let Some(wait) = purse.pay(price) else { return Turn(Some((purse, price))) };
+            sleep(wait).await;
         }
     }
 
@@ -73,11 +91,55 @@ impl Gate {
 impl Turn<'_> {
     /// The first byte goes out now.
     pub(super) fn leaves(self) {
-        if let Some((mut used, room)) = self.0 {
-            let now = Instant::now();
-            *used = (*used + room).max(now.checked_sub(CATCH_UP).unwrap_or(now));
+        if let Some((mut purse, price)) = self.0 {
+            purse.use_up(price);
         }
     }
+}
+
+impl Purse {
+    /// A purse with so many microseconds in it, and room for more than an hour.
+    fn holding(micros: u32) -> Self {
+        let quota = Quota::with_period(Duration::from_micros(1)).expect("not nothing").allow_burst(NonZeroU32::MAX);
+        // A limiter begins full.
+        let limiter = RateLimiter::direct_with_clock(quota, Since(Instant::now()));
+        let taken = NonZeroU32::new(u32::MAX - micros).map(|used| limiter.check_n(used));
+        debug_assert!(matches!(taken, Some(Ok(Ok(())))), "a full limiter gives all that it has");
+        Self { limiter, paid: 0 }
+    }
+
+    /// Pays what there is, up to the price; gives the time until the next payment, at most a minute.
+    fn pay(&mut self, price: u64) -> Option<Duration> {
+        while let Some(part) = cells(price.saturating_sub(self.paid)) {
+            match self.limiter.check_n(part).expect("the limiter has room for a minute") {
+                Ok(()) => self.paid += u64::from(part.get()),
+                Err(later) => return Some(later.wait_time_from(self.limiter.clock().now())),
+            }
+        }
+        None
+    }
+
+    /// An envelope of this price left. Of what is in the purse, no more stays than may be made up for.
+    fn use_up(&mut self, price: u64) {
+        self.paid = self.paid.saturating_sub(price);
+        let more = cells(u64::from(CATCH_UP).saturating_sub(self.paid));
+        if more.is_none_or(|more| self.limiter.check_n(more) == Ok(Ok(()))) {
+            *self = Self::holding(CATCH_UP);
+        }
+    }
+}
+
+impl Clock for Since {
+    type Instant = Duration;
+
+    fn now(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// Microseconds as cells of the limiter, at most a minute of them; `None` is nothing.
+fn cells(micros: u64) -> Option<NonZeroU32> {
+    NonZeroU32::new(u32::try_from(micros).unwrap_or(MINUTE).min(MINUTE))
 }
 
 #[cfg(test)]
@@ -132,5 +194,35 @@ mod tests {
         let gate = Gate::new(Some(10.0));
         drop(gate.turn(10).await);
         assert!(seconds_for(&gate, 10, 10).await < 0.001);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_that_is_given_up_half_way_keeps_its_place_in_time() {
+        let gate = Gate::new(Some(1.0 / 60.0));
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        assert!(tokio::time::timeout(minutes(60), gate.turn(100)).await.is_err(), "it takes 102 minutes");
+        assert!(tokio::time::timeout(minutes(43), gate.turn(100)).await.is_ok(), "an hour of them had passed");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_that_waits_through_a_slow_down_is_not_longer_than_the_slow_down() {
+        let gate = Gate::new(Some(1.0 / 60.0));
+        (0..6).for_each(|_| gate.slow());
+        let seconds = seconds_for(&gate, 10, 10).await;
+        // At the share with which it begins, a 64th, it would be eleven hours.
+        assert!((600.0..700.0).contains(&seconds), "{seconds} s: the whole rate was back after ten minutes");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_down_counts_for_the_turn_that_already_waits() {
+        let gate = Gate::new(Some(1.0));
+        let start = Instant::now();
+        let (turn, ()) = tokio::join!(gate.turn(50), async {
+            sleep(Duration::from_secs(1)).await;
+            (0..6).for_each(|_| gate.slow());
+        });
+        turn.leaves();
+        let seconds = start.elapsed().as_secs_f64();
+        assert!((100.0..200.0).contains(&seconds), "{seconds} s for what would have taken 51");
     }
 }

@@ -1,4 +1,4 @@
-//! The lock of a campaign on a gateway: one process sends it at a time.
+//! The lock of a campaign on an account: one process sends it at a time.
 //!
 //! It is taken before the guard is computed and held to the end, so that two processes that start
 //! the same campaign can never both find that nothing was sent yet.
@@ -19,12 +19,12 @@ const LOOKS: u32 = 10;
 pub struct RunLock(#[expect(dead_code, reason = "holding the file open is what holds the lock")] File);
 
 impl RunLock {
-    /// Takes the lock of the campaign on the gateway; nothing when another process has it.
+    /// Takes the lock of the campaign on the account; nothing when another process has it.
     ///
     /// # Errors
     /// When the lock file cannot be created or locked.
-    pub fn take(state: &Path, campaign: &str, gateway: &str) -> io::Result<Option<Self>> {
-        let path = path(state, campaign, gateway);
+    pub fn take(state: &Path, campaign: &str, account: &str) -> io::Result<Option<Self>> {
+        let path = path(state, campaign, account);
         if let Some(folder) = path.parent() {
             private::folder(folder)?;
         }
@@ -41,23 +41,23 @@ impl RunLock {
     }
 
     /// The name of the lock, which is a file's name on every system.
-    pub(super) fn name(campaign: &str, gateway: &str) -> String {
+    pub(super) fn name(campaign: &str, account: &str) -> String {
         let safe =
             |character: char| if character.is_alphanumeric() || "-_".contains(character) { character } else { '_' };
-        let gateway: String = gateway.chars().map(safe).collect();
-        format!("{campaign}.{gateway}")
+        let account: String = account.chars().map(safe).collect();
+        format!("{campaign}.{account}")
     }
 
-    /// Whether some process sends the campaign on the gateway now. Looking disturbs nobody for longer than a moment.
+    /// Whether some process sends the campaign on the account now. Looking disturbs nobody for longer than a moment.
     #[must_use]
-    pub fn is_held(state: &Path, campaign: &str, gateway: &str) -> bool {
-        let Ok(file) = File::open(path(state, campaign, gateway)) else { return false };
+    pub fn is_held(state: &Path, campaign: &str, account: &str) -> bool {
+        let Ok(file) = File::open(path(state, campaign, account)) else { return false };
         matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
     }
 }
 
-fn path(state: &Path, campaign: &str, gateway: &str) -> PathBuf {
-    state.join("locks").join(RunLock::name(campaign, gateway))
+fn path(state: &Path, campaign: &str, account: &str) -> PathBuf {
+    state.join("locks").join(RunLock::name(campaign, account))
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
         assert!(!held());
         let lock = take();
         assert!(lock.is_some() && held() && take().is_none());
-        assert!(RunLock::take(state.path(), "sale", "sandbox").unwrap().is_some(), "another gateway is another lock");
+        assert!(RunLock::take(state.path(), "sale", "sandbox").unwrap().is_some(), "another account is another lock");
         drop(lock);
         assert!(!held() && take().is_some());
     }

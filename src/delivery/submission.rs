@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use roaring::RoaringBitmap;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::gate::Gate;
 use super::watchdog::{Step, Watchdog};
@@ -58,6 +59,7 @@ impl Route {
         envelope: &Envelope,
         mut recalls: watch::Receiver<u64>,
     ) -> Result<Sent, LedgerError> {
+        let began = Instant::now();
         let turn = tokio::select! {
             biased;
             _ = recalls.changed() => return Ok(Sent::Recalled),
@@ -69,6 +71,8 @@ impl Route {
             .iter()
             .map(|operation| SentRow { row: operation.row, phone: operation.phone, digest: operation.digest })
             .collect();
+        tracing::Span::current().record("number", number);
+        tracing::debug!(waited_ms = millis(began), "has its turn");
         let account = self.account.clone();
         let intent = Intent { run: self.run, envelope: number, owner: self.owner, account, rows };
         self.watchdog.enters(number, Step::Intent);
@@ -78,6 +82,7 @@ impl Route {
             return begun.map(Sent::Refused);
         };
         failpoint::pass("intent.kept");
+        tracing::debug!(slot_in_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX), "intent kept");
         if recalls.has_changed().unwrap_or(false) {
             return Ok(Sent::HeldBack(number, held_back(envelope)));
         }
@@ -94,7 +99,9 @@ impl Route {
         turn.leaves();
         let reply = tokio::time::timeout(self.timeout + GRACE, self.gateway.submit(envelope)).await;
         failpoint::pass("answer.came");
-        Ok(Sent::Replied(number, reply.unwrap_or_else(|_| self.silence(envelope))))
+        let reply = reply.unwrap_or_else(|_| self.silence(envelope));
+        told(&reply, began);
+        Ok(Sent::Replied(number, reply))
     }
 
     /// Records what became of the envelope.
@@ -107,6 +114,7 @@ impl Route {
         let evidence = reply.evidence.clone();
         self.ledger.settle(Settlement { run: self.run, envelope: number, outcomes, evidence }).await?;
         failpoint::pass("outcome.kept");
+        tracing::debug!(envelope = number, "outcome kept");
         Ok(())
     }
 
@@ -147,6 +155,24 @@ pub(super) fn keep_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply: &
             *verdict = Verdict::InDoubt { reason: reason.into() };
         }
     }
+}
+
+/// Logs what came of an envelope, in figures alone: texts, numbers and keys stay out of the log.
+fn told(reply: &Reply, began: Instant) {
+    let count = |is: fn(&Verdict) -> bool| reply.verdicts.iter().filter(|verdict| is(verdict)).count();
+    tracing::info!(
+        operations = reply.verdicts.len(),
+        taken = count(|verdict| matches!(verdict, Verdict::Accepted { .. } | Verdict::Queued { .. })),
+        rejected = count(|verdict| matches!(verdict, Verdict::Rejected { .. })),
+        not_sent = count(|verdict| matches!(verdict, Verdict::NotSent { .. })),
+        in_doubt = count(|verdict| matches!(verdict, Verdict::InDoubt { .. })),
+        ms = millis(began),
+        "answered"
+    );
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The reply to an envelope that never left.

@@ -2,12 +2,14 @@
 //!
 //! A finding is data. It is shown only at the edge: underlined on a terminal, or as JSON.
 
+mod harmless;
 mod place;
 mod show;
 mod suggest;
 
+pub use harmless::{harmless, harmless_json, one_line};
 pub use place::{Place, Source};
-pub use show::{findings_json, harmless, show};
+pub use show::{findings_json, show};
 pub use suggest::{did_you_mean, list, list_all};
 
 /// How bad a finding is.

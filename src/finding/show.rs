@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::{Finding, Place, Severity};
+use super::{Finding, Place, Severity, harmless, one_line};
 
 /// The longest part of a line, in characters, that is shown around a place.
 const WIDTH: usize = 140;
@@ -54,7 +54,7 @@ fn show_one(finding: &Finding, renderer: &Renderer) -> String {
         Severity::Error => Level::ERROR,
     };
     let path = finding.place.as_ref().map(|place| place.source.path().display().to_string());
-    let title = level.primary_title(harmless(&finding.message)).id(finding.rule);
+    let title = level.primary_title(one_line(&finding.message)).id(finding.rule);
     let mut group = Group::with_title(title);
     if let Some((place, path)) = finding.place.as_ref().zip(path) {
         let (line, span) = first_line(place);
@@ -79,12 +79,6 @@ fn first_line(place: &Place) -> (&str, Range<usize>) {
     let line = text.get(begin..).unwrap_or("").lines().next().unwrap_or("");
     let within = |at: usize| at.saturating_sub(begin).min(line.len());
     (line, within(place.span.start)..within(place.span.end))
-}
-
-/// A text that may quote a file or the gateway, without the control characters that could command a terminal.
-#[must_use]
-pub fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
 }
 
 fn severity(severity: Severity) -> &'static str {

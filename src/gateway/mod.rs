@@ -15,7 +15,7 @@ pub use json_api::{
 };
 #[cfg(test)]
 pub(crate) use json_api::{Exchange, answers, read};
-pub use reply::{Reply, Signal, StatusAnswer, StopCause, Verdict};
+pub use reply::{Oddity, Reply, Signal, StatusAnswer, StopCause, Verdict};
 
 use std::future::Future;
 use std::pin::Pin;

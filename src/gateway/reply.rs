@@ -80,6 +80,17 @@ pub enum Signal {
     Stop(StopCause, String),
 }
 
+/// What an answer does otherwise than the contract says, and proves no less for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Oddity {
+    /// A `request_id` that is a number (contract 2.3: a string).
+    NumericRequestId,
+    /// A `msg_id` that is a negative number (contract 2.2: a string or a number).
+    NegativeMsgId,
+    /// A `msg_id` that another message has as well.
+    RepeatedMsgId,
+}
+
 /// The verdicts on an envelope's operations, in their order, and what they mean for the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
@@ -89,13 +100,21 @@ pub struct Reply {
     pub signal: Signal,
     /// The answer's body, where a person will have to look at it.
     pub evidence: Option<String>,
+    /// What is odd about it, as often as it occurs.
+    pub oddities: Vec<Oddity>,
 }
 
 impl Reply {
+    /// A reply whose answer needs no second look.
+    #[must_use]
+    pub fn new(verdicts: Vec<Verdict>, signal: Signal) -> Self {
+        Self { verdicts, signal, evidence: None, oddities: Vec::new() }
+    }
+
     /// A reply with the same verdict on all `count` operations.
     #[must_use]
     pub fn all(count: usize, verdict: &Verdict, signal: Signal) -> Self {
-        Self { verdicts: vec![verdict.clone(); count], signal, evidence: None }
+        Self::new(vec![verdict.clone(); count], signal)
     }
 
     /// Whether the gateway is known to have taken or refused at least one operation.

@@ -29,15 +29,25 @@ pub enum LedgerError {
     },
     /// The ledger is not the one that was written last.
     #[error(
-        "nothing was sent, because the ledger `{path}` does not know who has a message by now: {reason}; put the newest one back, or, if it is lost for good, delete `{mark}` and take those who have a message off your list"
+        "nothing was sent, because the ledger `{path}` does not know who has a message by now, as `{mark}` tells: {reason}; \
+         put the newest one back, with its mark; if it is lost for good, take those who have a message off your list and \
+         say `campaign run FILE --new-ledger`"
     )]
     NotNewest {
         /// The ledger's file.
         path: String,
         /// How that is known.
-        reason: &'static str,
+        reason: String,
         /// The mark that knows it.
         mark: String,
+    },
+    /// Another process has the turn to write and does not give it up.
+    #[error("nothing was written to the ledger `{path}`: {who}; then run the same command again")]
+    Busy {
+        /// The ledger's file.
+        path: String,
+        /// Who has it, and what to do.
+        who: String,
     },
     /// The ledger belongs to a newer version.
     #[error("the ledger `{path}` was written by a newer version of campaign; use that version")]
@@ -45,4 +55,15 @@ pub enum LedgerError {
         /// The ledger's file.
         path: String,
     },
+}
+
+impl LedgerError {
+    /// What happened, without what to do about it.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::NotNewest { reason, .. } | Self::Storage { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
 }

@@ -54,6 +54,9 @@ pub trait Ledger: Send + Sync {
     /// All runs that were opened, oldest first.
     fn runs(&self) -> LedgerFuture<'_, Vec<Run>>;
 
+    /// The names of all runs, also of those that were never opened.
+    fn run_names(&self) -> LedgerFuture<'_, Vec<String>>;
+
     /// Takes a run: writes the owner and turns the intents of the owner before into doubt.
     ///
     /// The caller holds the run's lock. Tells how many envelopes fell into doubt.

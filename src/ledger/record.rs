@@ -72,7 +72,7 @@ pub struct Run {
     pub edition: String,
     /// The gateway's profile.
     pub gateway: String,
-    /// The account.
+    /// The account, whose rate and guard are the run's, whatever its profile is called.
     pub account: String,
     /// The endpoint.
     pub endpoint: Endpoint,
@@ -125,6 +125,14 @@ impl Run {
             None => self.ids.id(row),
             Some(order) => self.orders.get(usize::try_from(order).ok()?.checked_sub(1)?)?.id(row),
         }
+    }
+
+    /// Whether its messages went where those through this profile of this account go.
+    ///
+    /// A profile may have got another name since, or its account another host; whoever has a message has it all the same.
+    #[must_use]
+    pub fn went_through(&self, gateway: &str, account: &str) -> bool {
+        self.account == account || self.gateway == gateway
     }
 
     /// The name by which commands call it.

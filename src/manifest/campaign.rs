@@ -22,7 +22,7 @@ pub struct Campaign {
     pub recipients: PathBuf,
     /// How it is sent; may change between two starts of a run.
     pub delivery: Delivery,
-    /// Where the results go.
+    /// Where the results of a live run go.
     pub results: PathBuf,
     /// The campaign file, as it was named.
     pub file: PathBuf,
@@ -133,14 +133,23 @@ impl Campaign {
         self.brief.gateway == SANDBOX
     }
 
-    /// The same campaign through another gateway; results that the file does not name follow it.
+    /// The same campaign through another gateway.
     #[must_use]
     pub fn sent_through(mut self, gateway: &str) -> Self {
         gateway.clone_into(&mut self.brief.gateway);
-        if self.places.of_key("results").is_none() {
-            self.results = default_results(&self.file, &self.brief.name, gateway);
-        }
         self
+    }
+
+    /// The file that a run's results go to; those of a rehearsal stand beside those of a live run, never in their place.
+    #[must_use]
+    pub fn results_file(&self) -> PathBuf {
+        if self.is_rehearsal() { with_word(&self.results, "sandbox") } else { self.results.clone() }
+    }
+
+    /// The file that the results of a dry run go to.
+    #[must_use]
+    pub fn dry_results_file(&self) -> PathBuf {
+        with_word(&self.results_file(), "dry-run")
     }
 }
 
@@ -153,7 +162,14 @@ impl Delivery {
 }
 
 /// Where the results of a campaign go that does not name a place.
-pub(super) fn default_results(file: &Path, name: &str, gateway: &str) -> PathBuf {
-    let suffix = if gateway == SANDBOX { ".sandbox.csv" } else { ".csv" };
-    file.parent().unwrap_or(Path::new("")).join("results").join(format!("{name}{suffix}"))
+pub(super) fn default_results(file: &Path, name: &str) -> PathBuf {
+    file.parent().unwrap_or(Path::new("")).join("results").join(format!("{name}.csv"))
+}
+
+/// The path with a word before its `.csv`; another ending stays, so that no two paths become one.
+fn with_word(path: &Path, word: &str) -> PathBuf {
+    let csv = path.extension().is_some_and(|extension| extension == "csv");
+    let mut name = if csv { path.file_stem() } else { path.file_name() }.unwrap_or_default().to_owned();
+    name.push(format!(".{word}.csv"));
+    path.with_file_name(name)
 }

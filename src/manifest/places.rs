@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 use super::align::align;
 use super::yaml::{Content, Node};
@@ -28,6 +29,11 @@ impl Places {
         let (key_span, node) = find(&self.root, path)?;
         let span = if node.scalar().is_some() && !node.is_null() { &node.span } else { key_span };
         Some(Place::new(&self.source, trimmed(&self.source, span)))
+    }
+
+    /// The text files that were read.
+    pub fn text_files(&self) -> impl Iterator<Item = &Path> {
+        self.files.values().map(Source::path)
     }
 
     /// The place of a part of a text: `line` and `column` from 1, `column` and `length` in characters.

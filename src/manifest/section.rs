@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use crate::manifest::keys::{Key, Shape, find};
-use crate::manifest::yaml::{Entry, Node};
+use crate::manifest::yaml::{Entry, Node, Scalar, core_scalar};
 
 /// A map with the table of its keys; a map that is not there has every default.
 ///
@@ -54,9 +54,12 @@ impl<'n> Section<'n> {
         }
     }
 
-    /// What the text of a key means, or its default.
+    /// What a key means, or its default.
     pub(crate) fn parsed<T: FromStr>(&self, key: &str) -> Option<T> {
-        self.text(key)?.parse().ok()
+        match self.value(key) {
+            Some(node) => meaning(node.scalar()?),
+            None => self.text(key)?.parse().ok(),
+        }
     }
 
     /// The texts of the list under a key, or of its default.
@@ -68,6 +71,14 @@ impl<'n> Section<'n> {
         }
     }
 
+    /// What the items of the list under a key mean, or those of its default.
+    pub(crate) fn parsed_items<T: FromStr>(&self, key: &str) -> Vec<T> {
+        match self.value(key).and_then(Node::items) {
+            Some(items) => items.iter().filter_map(|item| meaning(item.scalar()?)).collect(),
+            None => self.items(key).into_iter().filter_map(|text| text.parse().ok()).collect(),
+        }
+    }
+
     /// The map under a key.
     pub(crate) fn section(&self, key: &str) -> Section<'n> {
         let keys: &'static [Key] = match find(self.keys, key).map(|key| key.shape) {
@@ -76,6 +87,11 @@ impl<'n> Section<'n> {
         };
         Section { node: self.value(key), keys }
     }
+}
+
+/// What a value means: as it was typed, or as YAML's core schema reads it (`True`, `0x1F`).
+fn meaning<T: FromStr>(scalar: &Scalar) -> Option<T> {
+    scalar.text.trim().parse().ok().or_else(|| core_scalar(scalar).to_string().parse().ok())
 }
 
 /// The items of a default list: plain words between brackets, as in `[Not enough money, No route]`.

@@ -6,7 +6,7 @@ use super::cell::harmless;
 use crate::audience::Header;
 
 /// The columns that stand before the recipient's own.
-const COLUMNS: [&str; 17] = [
+pub(super) const COLUMNS: [&str; 17] = [
     "row",
     "id",
     "to",

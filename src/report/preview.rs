@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::domain::{Content, Encoding, Operation, OperationKind, Phone, Rcs, Row, Sms, Stage, Viber, sms_text};
+use crate::finding::one_line;
 use crate::gateway::encode;
 
 /// The message as a person reads it.
@@ -82,28 +83,28 @@ fn viber_lines(text: &mut String, channel: &str, viber: &Viber<Cow<'_, str>>) {
 }
 
 fn heading(text: &mut String, channel: &str, from: &str, more: &str) {
-    let _ = writeln!(text, "  {channel:<9}{from}{more}");
+    let _ = writeln!(text, "  {channel:<9}{}{more}", one_line(from));
 }
 
 fn body(text: &mut String, message: &str) {
     for line in message.split('\n') {
-        let _ = writeln!(text, "    │ {line}");
+        let _ = writeln!(text, "    │ {}", one_line(line));
     }
 }
 
 fn picture(text: &mut String, image: Option<&str>) {
     if let Some(image) = image {
-        let _ = writeln!(text, "    image {image}");
+        let _ = writeln!(text, "    image {}", one_line(image));
     }
 }
 
 fn press(text: &mut String, button: Option<&str>, link: Option<&str>) {
     match (button, link) {
         (Some(button), Some(link)) => {
-            let _ = writeln!(text, "    [{button}] → {link}");
+            let _ = writeln!(text, "    [{}] → {}", one_line(button), one_line(link));
         }
         (Some(one), None) | (None, Some(one)) => {
-            let _ = writeln!(text, "    [{one}]");
+            let _ = writeln!(text, "    [{}]", one_line(one));
         }
         (None, None) => {}
     }

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::speed::{Estimate, Speed};
 use super::summary::{counts_line, duration, thousands};
 use crate::delivery::Event;
-use crate::finding::harmless;
+use crate::finding::one_line;
 use crate::ledger::{State, StateCounts};
 
 /// How often a line is written where there is no terminal.
@@ -152,5 +152,5 @@ fn bar(total: u64) -> ProgressBar {
 
 /// A closed standard error ends no run.
 fn error_line(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", harmless(line));
+    let _ = writeln!(std::io::stderr().lock(), "{}", one_line(line));
 }

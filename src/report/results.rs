@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,14 +11,18 @@ use tokio::task::JoinHandle;
 use super::layout::Layout;
 use super::line::{Form, Known};
 use super::sweep::Sweep;
-use crate::audience::{Chunk, Reader, open_list};
-use crate::check::{cores, settings};
+use super::target::Target;
+use crate::audience::{Chunk, Header, Reader};
+use crate::check::{Tee, cores, settings};
 use crate::domain::{IdRange, OperationKind};
 use crate::failpoint;
 use crate::finding::Finding;
 use crate::ledger::{LedgerError, LeftOut, State};
 use crate::manifest::Brief;
 use crate::private::{self, Existing};
+
+/// How much of the list is read at once.
+const BUFFER: usize = 1 << 16;
 
 /// Why results could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +33,15 @@ pub enum ResultsError {
     /// The frozen recipients could not be read, or are no list with the frozen campaign's columns.
     #[error("the copy of the recipients cannot be used: {0}")]
     Recipients(String),
+    /// The frozen recipients are not those that the run began with.
+    #[error(
+        "the copy of the recipients, `{0}`, is not what the run began with, so nobody can tell whose rows are whose; put it \
+         back, or begin anew with `run FILE --accept-changes`"
+    )]
+    Changed(PathBuf),
+    /// What stands at the place of the results is not theirs to replace.
+    #[error("the results cannot be written: {0}")]
+    InTheWay(String),
     /// The file could not be written.
     #[error("the results `{path}` cannot be written: {error}")]
     Write {
@@ -43,6 +56,8 @@ pub enum ResultsError {
 pub struct Listing<'a> {
     /// The recipients, frozen.
     pub recipients: &'a Path,
+    /// The SHA-256 that they had when they were frozen, in hexadecimal.
+    pub recipients_sha256: &'a str,
     /// The campaign, frozen.
     pub brief: &'a Brief,
     /// The run's name; empty for a dry run.
@@ -74,13 +89,14 @@ pub enum Fates<'a> {
     None,
 }
 
-/// Writes the results to a temporary file beside `path`, then puts it in place whole, readable by its owner alone.
+/// Writes the results to a temporary file beside their place, then puts it there whole, readable by its owner alone.
 ///
 /// # Errors
-/// When the ledger or the recipients cannot be read, or the file cannot be written.
-pub async fn write_file(path: &Path, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
-    let failed = |error| ResultsError::Write { path: path.to_owned(), error };
-    let (temporary, file) = create_beside(path).map_err(failed)?;
+/// When the ledger or the recipients cannot be read, or the file cannot be written, or what stands there is no results.
+pub async fn write_file(target: &Target, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
+    let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
+    let path = target.judge().map_err(ResultsError::InTheWay)?;
+    let (temporary, file) = create_beside(&path).map_err(failed)?;
     let written = async {
         let mut out = BufWriter::with_capacity(1 << 16, file);
         write_results(&mut out, listing, fates).await.map_err(|error| match error {
@@ -90,7 +106,7 @@ pub async fn write_file(path: &Path, listing: &Listing<'_>, fates: Fates<'_>) ->
         let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
         file.sync_all().map_err(failed)?;
         failpoint::pass("results.written");
-        fs::rename(&temporary, path).map_err(failed)?;
+        fs::rename(&temporary, &path).map_err(failed)?;
         failpoint::pass("results.renamed");
         Ok(())
     }
@@ -102,16 +118,14 @@ pub async fn write_file(path: &Path, listing: &Listing<'_>, fates: Fates<'_>) ->
     written
 }
 
-/// Makes sure that results can be written to `path`, without writing any.
+/// Makes sure that results can be written to their place, without writing any.
 ///
 /// # Errors
-/// When the folder or a file in it cannot be created.
-pub fn check_place(path: &Path) -> Result<(), ResultsError> {
-    let tried = match path.is_dir() {
-        true => Err(io::ErrorKind::IsADirectory.into()),
-        false => create_beside(path).and_then(|(temporary, _)| fs::remove_file(temporary)),
-    };
-    tried.map_err(|error| ResultsError::Write { path: path.to_owned(), error })
+/// When the folder or a file in it cannot be created, or what stands there is no results.
+pub fn check_place(target: &Target) -> Result<(), ResultsError> {
+    let path = target.judge().map_err(ResultsError::InTheWay)?;
+    let tried = create_beside(&path).and_then(|(temporary, _)| fs::remove_file(temporary));
+    tried.map_err(|error| ResultsError::Write { path: target.path().to_owned(), error })
 }
 
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
@@ -129,8 +143,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
 /// # Errors
 /// When the ledger or the recipients cannot be read, or `out` cannot be written.
 pub async fn write_results(out: impl Write, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
-    let reader = open_list(listing.recipients, &settings(listing.brief))?;
-    write_rows((out, Layout::Csv), reader, listing, fates).await
+    write_listing((out, |_: &Header| Layout::Csv), listing, fates).await
 }
 
 /// Writes the results as JSON objects by the columns of the CSV, with commas between them.
@@ -140,15 +153,29 @@ pub async fn write_results(out: impl Write, listing: &Listing<'_>, fates: Fates<
 /// # Errors
 /// When the ledger or the recipients cannot be read, or `out` cannot be written.
 pub async fn write_objects(out: impl Write, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
-    let reader = open_list(listing.recipients, &settings(listing.brief))?;
-    let layout = Layout::json(reader.header());
-    write_rows((out, layout), reader, listing, fates).await
+    write_listing((out, Layout::json), listing, fates).await
+}
+
+/// Writes all rows, and tells at the end whether the recipients were those that were frozen.
+async fn write_listing(
+    (out, layout): (impl Write, impl FnOnce(&Header) -> Layout),
+    listing: &Listing<'_>,
+    fates: Fates<'_>,
+) -> Result<(), ResultsError> {
+    let unreadable = |error: io::Error| ResultsError::Recipients(error.to_string());
+    let file = File::open(listing.recipients).map_err(unreadable)?;
+    let mut list = Tee::new(BufReader::with_capacity(BUFFER, file), None::<File>);
+    let reader = Reader::open(&mut list, listing.recipients, &settings(listing.brief))?;
+    let layout = layout(reader.header());
+    write_rows((out, layout), reader, listing, fates).await?;
+    let (_, sha256) = list.finish().map_err(unreadable)?;
+    if sha256 == listing.recipients_sha256 { Ok(()) } else { Err(ResultsError::Changed(listing.recipients.to_owned())) }
 }
 
 /// Rows are read and their fates found here, one group after another; they are formatted on all cores.
 async fn write_rows(
     (out, layout): (impl Write, Layout),
-    mut reader: Reader<BufReader<File>>,
+    mut reader: Reader<impl Read>,
     listing: &Listing<'_>,
     mut fates: Fates<'_>,
 ) -> Result<(), ResultsError> {

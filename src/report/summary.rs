@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::finding::one_line;
 use crate::ledger::{State, StateCounts};
 
 /// What a call to `run` has to tell at its end.
@@ -68,12 +69,12 @@ impl Summary {
     pub fn text(&self) -> String {
         let mut text = String::new();
         let name = self.run.as_deref().unwrap_or(&self.campaign);
-        let how = match (&self.run, &self.stopped) {
+        let how = one_line(&match (&self.run, &self.stopped) {
             (None, None) => "dry run: nothing was sent".to_owned(),
             (None, Some(reason)) => reason.clone(),
             (Some(_), None) => "finished".to_owned(),
             (Some(_), Some(reason)) => format!("stopped: {reason}"),
-        };
+        });
         let place = if self.rehearsal { "rehearsal on the built-in sandbox" } else { &self.gateway };
         // Writing into a string cannot fail.
         let _ = writeln!(text, "{name} · {place} · {} · {how}", self.endpoint);
@@ -82,10 +83,10 @@ impl Summary {
         let parts = if self.parts > 0 { format!("{} · ", plural(self.parts, "part")) } else { String::new() };
         let _ = writeln!(text, "  {parts}{}", duration(self.time));
         if let Some(results) = &self.results {
-            let _ = writeln!(text, "  results: {results}");
+            let _ = writeln!(text, "  results: {}", one_line(results));
         }
         for note in &self.notes {
-            let _ = writeln!(text, "  {note}");
+            let _ = writeln!(text, "  {}", one_line(note));
         }
         let rehearsal = if self.rehearsal { " (this was a rehearsal: nobody got a message)" } else { "" };
         let _ = writeln!(text, "next{rehearsal}: {}", self.next);

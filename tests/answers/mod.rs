@@ -5,6 +5,7 @@ mod connections;
 mod envelopes;
 mod items;
 mod line;
+mod odd;
 mod sockets;
 mod statuses;
 mod unreachable;

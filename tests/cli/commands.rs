@@ -130,6 +130,36 @@ fn quiet_shows_the_result_alone_and_verbose_the_rest_apart() {
 }
 
 #[test]
+fn each_v_logs_more_and_rust_log_the_same_without_key_text_or_number() {
+    let logged = |arguments: &[&str], variable: Option<&str>| {
+        let gateway = Gateway::accepting();
+        let sale = campaign().through(&gateway).write();
+        let mut command = sale.command(&[&["run", "sale.yaml"], arguments].concat());
+        command.envs(variable.map(|filter| ("RUST_LOG", filter)));
+        let log = Process::start(command).finish().exits(0).stderr;
+        let number = phone(2).to_string();
+        assert!(![crate::support::KEY, "Hello", &number].iter().any(|secret| log.contains(secret)), "{log}");
+        log
+    };
+    let words = ["http=200", "taken=", "intent kept", "outcome kept", "bytes"];
+    let known = |log: &str| words.iter().filter(|word| log.contains(*word)).count();
+    let levels: [&[&str]; 4] = [&[], &["-v"], &["-vv"], &["-vvv"]];
+    assert_eq!(levels.map(|level| known(&logged(level, None))), [0, 2, 4, 5]);
+    assert!(logged(&["-v"], None).contains("number=1"), "the envelope is named");
+    for (filter, expected) in [
+        ("campaign=info", 2),
+        ("debug", 4),
+        ("trace,hyper=off", 5),
+        ("hyper=trace", 0),
+        ("campaign::gateway=info", 1),
+        ("no such level=", 0),
+    ] {
+        assert_eq!(known(&logged(&[], Some(filter))), expected, "{filter}");
+    }
+    assert!(!logged(&["-vvv"], Some("trace")).contains("hyper"), "of this program alone");
+}
+
+#[test]
 fn colours_are_shown_where_they_are_asked_for() {
     let sale = campaign().write();
     sale.replace("sale.yaml", "name: sale", "nmae: sale");
@@ -146,4 +176,19 @@ fn the_state_folder_may_come_from_the_environment() {
     command.args(["run", "sale.yaml"]);
     Process::start(command).finish().exits(0);
     assert!(sale.path("elsewhere/ledger.sqlite").exists());
+}
+
+#[test]
+fn a_sandbox_that_others_can_reach_wants_a_key_of_its_own() {
+    let folder = Folder::new(false);
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:8025"] {
+        let refused = folder.campaign(&["sandbox", "--listen", address]).exits(2).says("--key KEY");
+        assert!(refused.stdout.is_empty(), "{}", refused.told());
+    }
+    let mut sandbox = Process::start(folder.command(&["sandbox", "--listen", "127.0.0.1:0", "--json"]));
+    crate::support::until("it listens", || sandbox.stdout().ends_with('\n'));
+    sandbox.signal("TERM");
+    let listening = sandbox.finish().exits(143).json();
+    assert_eq!(listening["base_url"], format!("http://{}", listening["listen"].as_str().expect("an address")));
+    assert_eq!(listening["key"], "sandbox");
 }

@@ -5,3 +5,4 @@ mod commands;
 mod json;
 mod pasted;
 mod terminal;
+mod unwritten;

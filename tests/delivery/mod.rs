@@ -1,6 +1,7 @@
 //! Sending: what goes over the wire, what the results say of it, and that nobody gets it twice.
 
 mod batches;
+mod limits;
 mod operations;
 mod outcome;
 mod pauses;

@@ -4,6 +4,7 @@ mod campaigns;
 mod changes;
 mod lists;
 mod profiles;
+mod replaced;
 mod secrecy;
 
 use crate::support::{Folder, Gateway};

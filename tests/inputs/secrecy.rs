@@ -222,3 +222,46 @@ fn neither_the_gateways_words_nor_a_list_can_command_a_terminal() {
     told(sale.campaign(&["show", "sale", "--row", "3"]).exits(0).says("route"));
     told(sale.campaign(&["preview", "sale.yaml"]).exits(0).says("Hello, B"));
 }
+
+#[test]
+fn no_words_of_others_make_a_line_of_their_own_or_reorder_what_is_shown() {
+    const FAKE: &str = "x\nINFO fake\r\nnext: campaign run other.yaml\u{202e}\u{2028}y";
+    const SHOWN: &str = "x⏎INFO fake⏎next: campaign run other.yaml\\u{202e}\\u{2028}y";
+    let list = format!("phone,name\n{},\"A\nrow 9 · to 380\u{202e}\"\n{},B\n", phone(2), phone(3));
+    let harmless = |told: &str| {
+        let line = |line: &str| {
+            line.starts_with("INFO") || line.starts_with("next: campaign run other") || line.starts_with("row 9")
+        };
+        assert!(!told.lines().any(line) && !told.contains(['\u{202e}', '\u{2028}', '\r']), "{told}");
+    };
+    for answer in [Answer::items(|operation| rejected(operation, FAKE)), Answer::refused(FAKE)] {
+        let gateway = Gateway::always(answer);
+        let sale = campaign().with_list(&list).through(&gateway).write();
+        let run = sale.run(&[]);
+        let shown = run.says(SHOWN);
+        harmless(&shown.stdout);
+        harmless(&shown.stderr);
+        for arguments in
+            [&["status"][..], &["status", "sale"], &["show", "sale", "--row", "2"], &["preview", "sale.yaml"]]
+        {
+            harmless(&sale.campaign(arguments).stdout);
+        }
+        sale.campaign(&["preview", "sale.yaml"]).exits(0).says("    │ row 9 · to 380\\u{202e}\n");
+        let json = sale.campaign(&["status", "--json"]);
+        assert!(!json.stdout.contains('\u{202e}') && json.json()["runs"].is_array());
+    }
+}
+
+#[test]
+fn results_on_a_terminal_are_a_line_per_row_and_elsewhere_every_byte() {
+    let gateway = Gateway::always(Answer::items(|operation| rejected(operation, "x\nINFO fake \u{1b}[2J")));
+    let sale = campaign().through(&gateway).write();
+    sale.run(&["--keep-going"]).exits(3);
+    let piped = sale.campaign(&["results", "sale", "--out", "-"]).exits(0);
+    assert!(piped.stdout.contains("\"x\nINFO fake \u{1b}[2J\""), "{}", piped.told());
+    let screen = crate::support::Terminal::start_on(400, sale.command(&["results", "sale", "--out", "-"]));
+    screen.shows("x⏎INFO fake \\u{1b}[2J");
+    let shown = screen.shown();
+    screen.finish().exits(0);
+    assert!(!shown.contains('\u{1b}') && !shown.contains("\nINFO"), "{shown}");
+}

@@ -1,10 +1,13 @@
 //! Interruptions of every kind: nobody gets a message twice, and no row is lost.
 
 mod failpoints;
+mod flips;
 mod kills;
 mod limits;
+mod lost;
 mod rivals;
 mod signals;
+mod state;
 mod storage;
 mod traced;
 mod witness;

@@ -106,15 +106,17 @@ fn a_ledger_that_is_lost_old_or_no_ledger_sends_nothing_and_the_right_one_goes_o
 }
 
 #[test]
-fn without_its_mark_a_deleted_ledger_is_a_new_one_as_the_refusal_says() {
+fn a_ledger_that_is_lost_for_good_is_begun_anew_when_a_person_says_so_and_that_is_remembered() {
     let witness = Witness::start();
     let sale = sale(&witness);
     sale.run(&["--limit", "1"]).exits(5);
     remove_ledger(&sale.path("state"));
-    sale.run(&[]).exits(74).says("delete");
-    fs::remove_file(sale.path("state").join("ledger.mark")).expect("the mark");
+    sale.run(&[]).exits(74).says("--new-ledger");
+    sale.run(&["--limit", "2", "--new-ledger"]).exits(5).says("it was deleted");
     sale.run(&[]).exits(0);
     assert_eq!(witness.arrived(), 1 + PEOPLE, "the user was told who would get it again");
+    // What the old ledger knew is still there.
+    assert!(sale.path("results/sale.old-1.csv").exists() && sale.path("state/runs/sale@1.old-1").exists());
 }
 
 #[cfg(unix)]

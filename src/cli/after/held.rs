@@ -9,8 +9,8 @@ use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
 use crate::cli::output::Output;
 use crate::cli::results::Source;
-use crate::cli::runs;
-use crate::delivery::{RunLock, Standing};
+use crate::cli::{runs, target};
+use crate::delivery::{RunFolder, RunLock, Standing};
 use crate::ledger::{Ledger, NewEvent, Owner, Progress, Recorded, Run, RunEnd, State};
 
 /// A run that this process has.
@@ -42,7 +42,7 @@ impl<'a> Held<'a> {
         let ledger = context.existing_ledger().await?;
         let run = runs::find_doubtful(context, ledger.as_deref(), name).await?;
         let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
-        let lock = RunLock::take(&context.state()?, &run.campaign, &run.gateway)
+        let lock = RunLock::take(&context.state()?, &run.campaign, &run.account)
             .map_err(|error| Failure::storage(format!("the run cannot be locked: {error}")))?
             .ok_or_else(|| {
                 let (campaign, gateway) = (&run.campaign, &run.gateway);
@@ -117,7 +117,13 @@ impl<'a> Held<'a> {
             return Ok((Some(format!("`{path}` holds the results of {later}; those of {name}: {elsewhere}")), false));
         }
         let source = Source { ledger: self.ledger.as_ref(), run: now, owned: false, states: &[] };
-        let written = source.write(&self.context.state()?, Some(&PathBuf::from(path))).await;
+        let state = self.context.state()?;
+        let target = runs::frozen(&RunFolder::of(&state, &name))
+            .and_then(|frozen| target::of_run(self.context, &frozen, PathBuf::from(path)));
+        let written = match target {
+            Ok(target) => source.write(&state, Some(&target)).await,
+            Err(failure) => Err(failure),
+        };
         let failed = written.is_err();
         Ok((written.err().map(|failure| format!("the results were not written anew: {}", failure.message)), failed))
     }

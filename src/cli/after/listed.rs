@@ -1,10 +1,12 @@
 //! The recipients of a run's frozen list by row or by number.
 
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, BufReader};
 
-use crate::audience::{Chunk, open_list, parse};
-use crate::check::settings;
+use crate::audience::{Chunk, Reader, parse};
+use crate::check::{Tee, settings};
 use crate::cli::exit::Failure;
+use crate::delivery::{Frozen, RunFolder};
 use crate::domain::{Phone, Row};
 use crate::finding::Finding;
 use crate::manifest::Brief;
@@ -27,10 +29,13 @@ pub(super) struct Listed {
 /// Everybody in the list who is meant, in its order; a number may be there more than once.
 ///
 /// # Errors
-/// When the list cannot be read.
-pub(super) fn listed(list: &Path, brief: &Brief, whom: Whom) -> Result<Vec<Listed>, Failure> {
+/// When the list cannot be read, or is not what the run began with.
+pub(super) fn listed(folder: &RunFolder, frozen: &Frozen, whom: Whom) -> Result<Vec<Listed>, Failure> {
+    let (path, brief) = (folder.recipients(), &frozen.brief);
     let unusable = |findings: Vec<Finding>| Failure::storage(ResultsError::from(findings));
-    let mut reader = open_list(list, &settings(brief)).map_err(unusable)?;
+    let unreadable = |error: io::Error| Failure::storage(ResultsError::Recipients(error.to_string()));
+    let mut list = Tee::new(BufReader::new(File::open(&path).map_err(unreadable)?), None::<File>);
+    let mut reader = Reader::open(&mut list, &path, &settings(brief)).map_err(unusable)?;
     let (column, region) = (reader.header().phone(), brief.region);
     let (mut found, mut chunk) = (Vec::new(), Chunk::new());
     while reader.read_chunk(&mut chunk).map_err(|finding| unusable(vec![*finding]))? {
@@ -45,7 +50,8 @@ pub(super) fn listed(list: &Path, brief: &Brief, whom: Whom) -> Result<Vec<Liste
             }
         }
     }
-    Ok(found)
+    let (_, sha256) = list.finish().map_err(unreadable)?;
+    if sha256 == frozen.recipients_sha256 { Ok(found) } else { Err(Failure::storage(ResultsError::Changed(path))) }
 }
 
 /// The number that a person names, as the list would understand it.

@@ -64,7 +64,7 @@ fn profile_of(context: &Context, run: &Run) -> Result<Profile, Failure> {
         )));
     }
     let frozen = crate::delivery::RunFolder::of(&context.state()?, &run.name()).frozen();
-    survey::profile(context, &run.gateway, frozen.ok().map(|frozen| frozen.campaign_file).as_deref())
+    survey::profile_of_account(context, run, frozen.ok().map(|frozen| frozen.campaign_file).as_deref())
 }
 
 /// What was learnt, in a line.

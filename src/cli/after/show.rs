@@ -10,6 +10,7 @@ use crate::cli::exit::{self, Failure};
 use crate::cli::runs;
 use crate::delivery::{RunFolder, Standing};
 use crate::domain::{Phone, Row};
+use crate::finding::one_line;
 use crate::ledger::{Change, EnvelopeRecord, Ledger, Outcome, Question, RowEvents, Run, State};
 use crate::manifest::Brief;
 use crate::report::plural;
@@ -29,12 +30,13 @@ pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8
     let ledger = context.existing_ledger().await?;
     let run = runs::find(context, ledger.as_deref(), &args.run).await?;
     let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
+    runs::judge(context, ledger.as_ref(), &run).await?;
     let owned = runs::is_owned(context, &run)?;
     let standing = runs::standing(ledger.as_ref(), &run, owned).await?;
     let folder = RunFolder::of(&context.state()?, &run.name());
-    let brief = runs::frozen(&folder)?.brief;
-    let whom = whom(&run, &args, &brief)?;
-    let recipients = listed(&folder.recipients(), &brief, whom)?;
+    let frozen = runs::frozen(&folder)?;
+    let whom = whom(&run, &args, &frozen.brief)?;
+    let recipients = listed(&folder, &frozen, whom)?;
     // A number that is there more than once was sent to in one of its rows.
     let sent_to = recipients.iter().find(|one| standing.states.get(one.row).is_some());
     let recipient = *sent_to.or(recipients.first()).ok_or_else(|| nobody(&run, whom))?;
@@ -208,10 +210,10 @@ impl Told<'_> {
         let to = phone.map(|phone| format!(" to {phone}")).unwrap_or_default();
         let mut text = format!("{name} · row {row}{to} · {}\n", state.name().replace('_', " "));
         if let Some(reason) = left_out {
-            text += &format!("  never sent: {reason}\n");
+            text += &format!("  never sent: {}\n", one_line(reason));
         }
         for happening in history {
-            text += &format!("  {:.3}  {}\n", happening.at, happening.text);
+            text += &format!("  {:.3}  {}\n", happening.at, one_line(&happening.text));
         }
         text += &format!("next: {}\n", self.next(context));
         context.output.result(&text);

@@ -39,7 +39,8 @@ pub(super) struct Global {
     /// Show no progress and no notes
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(super) quiet: bool,
-    /// Log what happens to standard error; twice for more
+    /// Log to standard error: the steps and each request; -vv also turns, intents and outcomes; -vvv also sizes. RUST_LOG
+    /// such as `campaign=debug` sets the same
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(super) verbose: u8,
     /// Whether to colour what is shown
@@ -172,6 +173,9 @@ pub(super) struct RunArgs {
     /// In a rehearsal, play this scenario: prices, lags and faults
     #[arg(long, value_name = "FILE")]
     pub(super) scenario: Option<PathBuf>,
+    /// Go on with this ledger although messages went out that it does not know of
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(super) new_ledger: bool,
 }
 
 impl RunArgs {
@@ -192,6 +196,7 @@ impl RunArgs {
             no_wait: false,
             offline: false,
             scenario: None,
+            new_ledger: false,
         }
     }
 }
@@ -368,9 +373,9 @@ pub(super) struct SandboxArgs {
     /// The address to listen on; port 0 picks a free one
     #[arg(long, default_value = "127.0.0.1:8025", value_name = "ADDRESS")]
     pub(super) listen: SocketAddr,
-    /// The API key that it accepts
-    #[arg(long, default_value = "sandbox")]
-    pub(super) key: String,
+    /// The API key that it accepts [default on this machine's own addresses: sandbox]
+    #[arg(long)]
+    pub(super) key: Option<String>,
     /// Play this scenario: accounts, prices, lags and faults
     #[arg(long, value_name = "FILE")]
     pub(super) scenario: Option<PathBuf>,

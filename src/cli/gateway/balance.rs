@@ -7,6 +7,7 @@ use crate::cli::args::Through;
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
 use crate::domain::Amount;
+use crate::finding::one_line;
 use crate::gateway::AskBalance;
 
 /// What `--json` prints; the amount keeps the gateway's digits.
@@ -27,7 +28,7 @@ pub(super) async fn balance(context: &Context, through: &Through) -> Result<u8, 
         context.output.object(&Told { gateway, amount, currency, exit: exit::FINE });
     } else {
         let line = format!("{gateway}: {} {}", balance.amount, balance.currency);
-        context.output.result(&format!("{}\n", line.trim_end()));
+        context.output.result(&format!("{}\n", one_line(line.trim_end())));
     }
     Ok(exit::FINE)
 }

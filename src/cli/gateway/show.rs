@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use crate::domain::MsgId;
-use crate::finding::harmless;
+use crate::finding::{harmless, one_line};
 
 /// The columns of a table that goes to no terminal.
 const PIPED: u16 = 120;
@@ -16,7 +16,7 @@ pub(super) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<I
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header);
     rows.into_iter().for_each(|row| {
-        table.add_row(row.iter().map(|cell| harmless(cell)));
+        table.add_row(row.iter().map(|cell| one_line(cell)));
     });
     format!("{}\n", table.trim_fmt())
 }

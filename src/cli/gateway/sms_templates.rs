@@ -10,6 +10,7 @@ use super::text;
 use crate::cli::args::{Agreed, SmsTemplatesCommand, Through};
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
+use crate::finding::one_line;
 use crate::gateway::{CreateSmsTemplate, DeleteSmsTemplate, ListSmsTemplates, SmsTemplate};
 
 /// The command that shows whether a change was made.
@@ -63,7 +64,8 @@ async fn create(
     } else {
         let (id, count) = (id(created.id.as_ref()), created.count.unwrap_or_default());
         let count = if count.is_empty() { count } else { format!(", count {count}") };
-        context.output.result(&format!("created the SMS template `{}`: id {id}{count}\n", template.name));
+        let line = format!("created the SMS template `{}`: id {id}{count}", template.name);
+        context.output.result(&format!("{}\n", one_line(&line)));
     }
     Ok(exit::FINE)
 }

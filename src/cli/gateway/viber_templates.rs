@@ -10,6 +10,7 @@ use super::text;
 use crate::cli::args::{Agreed, Through, ViberTemplatesCommand};
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
+use crate::finding::one_line;
 use crate::gateway::{CreateViberTemplate, DeleteViberTemplate, ListViberTemplates, ViberTemplate};
 
 /// The command that shows whether a change was made.
@@ -62,7 +63,8 @@ async fn create(
     } else {
         let (id, status) = (id(created.id.as_ref()), created.status.unwrap_or_default());
         let status = if status.is_empty() { status } else { format!(", status {}", status) };
-        context.output.result(&format!("created the Viber template for `{}`: id {id}{status}\n", template.signature));
+        let line = format!("created the Viber template for `{}`: id {id}{status}", template.signature);
+        context.output.result(&format!("{}\n", one_line(&line)));
     }
     Ok(exit::FINE)
 }

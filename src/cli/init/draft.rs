@@ -1,5 +1,7 @@
 //! The texts of the files that `init` writes.
 
+use serde::Serialize;
+
 use super::list::List;
 
 const CAMPAIGN: &str = include_str!("campaign.yaml");
@@ -39,24 +41,46 @@ fn starter(name: &str) -> String {
     format!("recipients:\n{file}{region}\n")
 }
 
-/// The recipients of a campaign as its list is.
+/// The recipients of a campaign as its list is. YAML is written by serde_yaml, which knows what needs quotes; it knows
+/// no comments.
 fn described(list: &List) -> String {
-    let mut yaml = format!("recipients:\n  file: {}\n", quoted(&list.path));
-    if let Some(region) = list.region {
-        yaml += &comment(&format!("  region: {region}"), "numbers without a country's code are of this country");
-    }
-    let renamed = list.renamed();
-    if !renamed.is_empty() {
-        yaml += &comment("  columns:", "a name that texts use, then the header in the list");
-        for (name, header) in renamed {
-            yaml += &format!("    {name}: {}\n", quoted(&header));
-        }
+    let renamed = list.renamed().into_iter();
+    let recipients = Recipients {
+        file: &list.path,
+        region: list.region.map(|region| region.to_string()),
+        columns: renamed.map(|(name, header)| (name.into(), header.into())).collect(),
+    };
+    let written = serde_yaml::to_string(&Described { recipients }).expect("texts and maps of texts are always YAML");
+    let mut yaml = String::new();
+    for line in written.split_inclusive('\n') {
+        yaml += &match line.trim_end() {
+            "  columns:" => comment("  columns:", "a name that texts use, then the header in the list"),
+            region if region.starts_with("  region: ") => {
+                comment(region, "numbers without a country's code are of this country")
+            }
+            _ => line.to_owned(),
+        };
     }
     let kept = list.kept();
     if !kept.is_empty() {
         yaml += &format!("  # texts also use, by their headers: {}\n", kept.join(", "));
     }
     yaml + "\n"
+}
+
+#[derive(Serialize)]
+struct Described<'l> {
+    recipients: Recipients<'l>,
+}
+
+/// Whose list it is, under the keys of a campaign file.
+#[derive(Serialize)]
+struct Recipients<'l> {
+    file: &'l str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<String>,
+    #[serde(skip_serializing_if = "serde_yaml::Mapping::is_empty")]
+    columns: serde_yaml::Mapping,
 }
 
 /// An SMS that greets by a column, and does without where its cell is empty.
@@ -69,7 +93,29 @@ fn comment(line: &str, text: &str) -> String {
     format!("{line:<33} # {text}\n")
 }
 
-/// A text in double quotes: every string of JSON is one of YAML.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::Region;
+
+    fn text() -> impl Strategy<Value = String> {
+        prop_oneof!["\\PC{1,20}", "[-:#'\"|>&*!%@`{}\\[\\],~ \nа-яa-z0-9.]{1,12}", "true|no|~|0x1F|\\+?[0-9]{1,12}|1e3"]
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_list_and_its_headers_are_called_the_draft_says_it(path in text(), phone in text(), region: bool) {
+            let region = region.then(|| "UA".parse::<Region>().unwrap());
+            let columns = vec![("plan".to_owned(), "plan".to_owned())];
+            let list = List { path: path.clone(), phone: phone.clone(), region, columns };
+            let yaml = described(&list);
+            let read: serde_json::Value = serde_yaml::from_str(&yaml).unwrap();
+            let recipients = &read["recipients"];
+            prop_assert_eq!(&recipients["file"], &path, "{}", yaml);
+            prop_assert_eq!(recipients["region"].as_str(), region.map(|_| "UA"), "{}", yaml);
+            prop_assert!(phone == "phone" || recipients["columns"]["phone"] == phone, "{}", yaml);
+        }
+    }
 }

@@ -50,6 +50,7 @@ impl Start<'_> {
         let run = runs.iter().find(|run| run.key == key).cloned();
         let run = run.ok_or_else(|| Failure::new(exit::BUG, "the run is gone from the ledger"))?;
         self.refuse_again(&run, &runs)?;
+        let lock = self.lock_of(&run)?;
         let folder = RunFolder::of(&self.state, &run.name());
         let changes = self.changes(&folder).await?;
         if !changes.is_empty() {
@@ -88,7 +89,7 @@ impl Start<'_> {
         // With the identifiers that the order reserved.
         let run = self.ledger.runs().await?.into_iter().find(|run| run.key == key);
         let run = run.ok_or_else(|| Failure::new(exit::BUG, "the run is gone from the ledger"))?;
-        Ok(Ready::Run(Box::new(Selected { run, folder })))
+        Ok(Ready::Run(Box::new(Selected { run, folder, lock })))
     }
 
     /// Why nothing of a run can be sent again now.
@@ -100,7 +101,7 @@ impl Start<'_> {
         if run.progress == Progress::Replaced {
             return Err(Failure::wrong(format!("a newer run took the place of {name}; retry that one")));
         }
-        let same = |other: &&Run| other.campaign == run.campaign && other.gateway == run.gateway;
+        let same = |other: &&Run| other.campaign == run.campaign && other.live == run.live && other.went_through(&run.gateway, &run.account);
         let open = runs.iter().filter(same).find(|other| other.progress == Progress::Open);
         match open {
             Some(open) => {
@@ -147,7 +148,9 @@ impl Start<'_> {
     /// Whoever got a message of the same campaign and edition by another run meanwhile.
     async fn has_message_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<RoaringTreemap, Failure> {
         let same = |other: &&Run| {
-            (&other.campaign, &other.gateway, &other.edition) == (&run.campaign, &run.gateway, &run.edition)
+            (&other.campaign, &other.edition) == (&run.campaign, &run.edition)
+                && other.live == run.live
+                && other.went_through(&run.gateway, &run.account)
                 && other.round >= run.round
                 && other.key != run.key
         };

@@ -13,7 +13,6 @@ use crate::delivery::{Frozen, RunFolder};
 use crate::domain::Row;
 use crate::failpoint;
 use crate::ledger::{NewRun, Run};
-use crate::manifest::SANDBOX;
 
 /// The folder of a run that has not begun; dropped, it is removed.
 struct NewFolder(Option<RunFolder>);
@@ -31,7 +30,7 @@ impl Start<'_> {
     /// Looks at everything, asks for a yes, and creates the run; `replaced` ends as it is.
     pub(super) async fn begin(&self, edition: &str, replaced: Option<Run>) -> Result<Ready, Failure> {
         let edition = self.edition(edition, replaced.as_ref());
-        let (mut already, mut round) = already_sent(self.ledger.as_ref(), &self.inputs.campaign, edition).await?;
+        let (mut already, mut round) = already_sent(self.ledger.as_ref(), &self.inputs, edition).await?;
         if self.args.again.is_some() {
             (already, round) = (RoaringTreemap::new(), round + 1);
         }
@@ -40,9 +39,8 @@ impl Start<'_> {
             already |= self.ledger.numbers_sent_to(&[replaced.key]).await?;
         }
         let random = rand::random();
-        let folder =
-            RunFolder::prepare(&self.state, &self.inputs.campaign.brief.name, &self.inputs.campaign.brief.gateway)
-                .map_err(copying)?;
+        let folder = RunFolder::prepare(&self.state, &self.inputs.campaign.brief.name, self.inputs.account());
+        let folder = folder.map_err(copying)?;
         let mut folder = NewFolder(Some(folder));
         let copy = folder.0.as_ref().map(RunFolder::create_recipients).transpose().map_err(copying)?;
         let inputs = Arc::clone(&self.inputs);
@@ -73,7 +71,7 @@ impl Start<'_> {
         tracing::info!(run = run.name(), "frozen");
         self.ledger.open_run(run.key, replaced.map(|run| run.key)).await?;
         failpoint::pass("run.opened");
-        Ok(Ready::Run(Box::new(Selected { run, folder })))
+        Ok(Ready::Run(Box::new(Selected { run, folder, lock: None })))
     }
 
     /// The edition of a run that begins: one that takes the place of another keeps its edition, which may have been
@@ -89,15 +87,14 @@ impl Start<'_> {
 
     fn new_run(&self, looked: &Looked, edition: &str, round: u32, random: u64) -> NewRun {
         let campaign = &self.inputs.campaign;
-        let profile = self.inputs.profile.as_ref();
         NewRun {
             campaign: campaign.brief.name.clone(),
             edition: edition.to_owned(),
             gateway: campaign.brief.gateway.clone(),
-            account: profile.map_or_else(|| SANDBOX.to_owned(), |profile| profile.account.clone()),
+            account: self.inputs.account().to_owned(),
             endpoint: campaign.brief.endpoint,
             kind: campaign.brief.content.kind,
-            live: profile.is_some(),
+            live: self.inputs.profile.is_some(),
             round,
             recipients: looked.survey.recipients,
             last_row: looked.survey.last_row,

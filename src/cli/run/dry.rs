@@ -7,6 +7,7 @@ use super::ending::{left_out, run_again};
 use crate::cli::context::Context;
 use crate::cli::exit::{FINE, Failure, REJECTIONS};
 use crate::cli::survey::{self, Inputs};
+use crate::cli::target;
 use crate::ledger::State;
 use crate::report::{Fates, Listing, Summary, write_file};
 
@@ -14,9 +15,11 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
     let began = Instant::now();
     let looked = survey::look(context, Arc::clone(&inputs)).await?;
     let campaign = &inputs.campaign;
-    let results = campaign.results.with_extension("dry-run.csv");
+    let results = target::of_campaign(context, campaign, campaign.dry_results_file())?;
+    results.judge().map_err(|why| target::refuse(&why))?;
     let listing = Listing {
         recipients: &campaign.recipients,
+        recipients_sha256: &looked.sha256,
         brief: &campaign.brief,
         run: "",
         kind: campaign.brief.content.kind,
@@ -39,7 +42,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
         parts: looked.survey.parts,
         time: began.elapsed(),
         stopped: None,
-        results: Some(results.display().to_string()),
+        results: Some(results.path().display().to_string()),
         exit,
         sandbox: serde_json::Value::Null,
         rehearsal: false,

@@ -11,8 +11,10 @@ use crate::cli::results::Source;
 use crate::cli::runs;
 use crate::cli::suggested::file;
 use crate::cli::survey::{self, Looked};
+use crate::cli::target;
 use crate::delivery::{Ending, StopKind};
 use crate::failpoint;
+use crate::gateway::Oddity;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
 use crate::manifest::SANDBOX;
 use crate::report::{Summary, duration, plural, thousands};
@@ -41,15 +43,16 @@ impl Start<'_> {
             return Err(Failure::new(exit::SIGNAL.saturating_add(signal), message));
         }
         let mut code = code(kind, &ending.counts);
-        let results = &self.inputs.campaign.results;
+        let results = self.inputs.campaign.results_file();
         let mut notes = played.map(played::lines).unwrap_or_default();
         notes.extend(self.notes(run, &ending));
-        let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs.campaign).await?;
+        let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs).await?;
         notes.extend(runs::doubts_elsewhere(self.context, &runs, Some(run.key)).into_iter().map(|(note, _)| note));
         let mut written = None;
         if kind != Some(StopKind::NotOwner) {
             let source = Source { ledger: self.ledger.as_ref(), run, owned: false, states: &[] };
-            match source.write(&self.state, Some(results)).await {
+            let target = target::of_campaign(self.context, &self.inputs.campaign, results.clone())?;
+            match source.write(&self.state, Some(&target)).await {
                 Ok(()) => {
                     tracing::info!(run = run.name(), "results written");
                     written = Some(results.display().to_string());
@@ -71,7 +74,7 @@ impl Start<'_> {
                 exit: code,
                 counts: ending.counts.clone(),
                 parts,
-                results: Some(absolute(results)),
+                results: Some(absolute(&results)),
                 lag: ending.lag,
                 at: Timestamp::now(),
             };
@@ -104,7 +107,7 @@ impl Start<'_> {
         let campaign = &self.inputs.campaign;
         let preview = self.context.output.command(format!("preview {}", file(&campaign.file)));
         // Who is in doubt is skipped too, and everybody once more is no answer to that.
-        let runs = survey::runs_of(self.ledger.as_ref(), campaign).await?;
+        let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs).await?;
         let (mut notes, mut next) = (left_out(looked), None);
         for (note, command) in runs::doubts_elsewhere(self.context, &runs, None) {
             notes.push(note);
@@ -151,6 +154,7 @@ impl Start<'_> {
         for (error, count) in ending.errors.commonest(5) {
             notes.push(format!("rejected {} ×: {error}", thousands(count)));
         }
+        notes.extend(ending.oddities.counts().map(|(oddity, count)| odd(oddity, count)));
         let doubt = ending.counts.get(State::InDoubt);
         if doubt > 0 {
             let rows = if doubt == 1 { "1 row is".to_owned() } else { format!("{} rows are", thousands(doubt)) };
@@ -210,6 +214,16 @@ impl Start<'_> {
             _ => again,
         }
     }
+}
+
+/// What was odd about answers that count all the same, in words.
+fn odd(oddity: Oddity, count: u64) -> String {
+    let what = match oddity {
+        Oddity::NumericRequestId => "a `request_id` that is a number and no text",
+        Oddity::NegativeMsgId => "a negative `msg_id`",
+        Oddity::RepeatedMsgId => "a `msg_id` that another message has already",
+    };
+    format!("warning: {} × the gateway gave {what}; it counts, but the provider should know", thousands(count))
 }
 
 /// Who is left out and why, a line per reason.

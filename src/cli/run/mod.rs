@@ -5,6 +5,7 @@ mod begin;
 mod dry;
 mod ending;
 mod inquire;
+mod lost;
 mod online;
 mod played;
 mod resume;
@@ -13,7 +14,7 @@ mod send;
 pub(super) use ending::left_out;
 pub(super) use send::{reach, rehearsal};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,10 +25,11 @@ use super::args::RunArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
 use super::sandbox;
-use super::signals;
 use super::survey::{self, Inputs, blocking};
+use super::target;
 use crate::delivery::{Interrupt, OneOff, RunFolder, RunLock};
 use crate::ledger::{Ledger, Progress, Run, RunId};
+use crate::manifest::Brief;
 use crate::report::check_place;
 use crate::sandbox::Scenario;
 
@@ -41,7 +43,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
             "a {name} is not a campaign and is never repeated by itself; `campaign gateway --help` tells how to ask anew"
         )));
     }
-    let inputs = Arc::new(survey::load(context, &args.file, args.gateway.as_deref())?);
+    let inputs = inputs(context, &args)?;
     if !context.output.json {
         context.output.findings(&inputs.warnings);
     }
@@ -62,9 +64,18 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
 
 /// Sends rejected rows of a run again, as new messages.
 pub(super) async fn again(context: &Context, args: RunArgs, run: RunId, error: Option<String>) -> Result<u8, Failure> {
-    let inputs = Arc::new(survey::load(context, &args.file, args.gateway.as_deref())?);
+    let inputs = inputs(context, &args)?;
     let start = Start::open(context, args, inputs, Arc::default()).await?;
     start.go(start.prepare_again(run, error.as_deref())).await
+}
+
+/// The campaign that is sent, whose results have a place.
+fn inputs(context: &Context, args: &RunArgs) -> Result<Arc<Inputs>, Failure> {
+    let inputs = survey::load(context, &args.file, args.gateway.as_deref())?;
+    match target::finding(context, &inputs)? {
+        Some(finding) => Err(Failure::findings(vec![finding])),
+        None => Ok(Arc::new(inputs)),
+    }
 }
 
 /// A moment after the second signal; its number.
@@ -93,6 +104,25 @@ struct Start<'a> {
     _lock: RunLock,
 }
 
+/// The ledger, whatever its mark says of it, since a person wants it to count.
+async fn accepted(context: &Context) -> Result<Arc<dyn Ledger>, Failure> {
+    let (ledger, refused) = context.accepted_ledger().await?;
+    if let Some(refused) = refused {
+        context.output.note(&format!("this ledger counts from now on, as you say: {}", refused.reason()));
+    }
+    Ok(ledger)
+}
+
+/// Takes the lock of a campaign on an account.
+fn lock(state: &Path, brief: &Brief, account: &str) -> Result<RunLock, Failure> {
+    RunLock::take(state, &brief.name, account)
+        .map_err(|error| Failure::storage(format!("the run cannot be locked: {error}")))?
+        .ok_or_else(|| {
+            let message = format!("another process is sending `{}` through `{}`", brief.name, brief.gateway);
+            Failure::new(exit::NOTHING, message)
+        })
+}
+
 /// What the preparation of a call came to.
 enum Ready {
     /// This run is to be sent.
@@ -105,6 +135,8 @@ enum Ready {
 struct Selected {
     run: Run,
     folder: RunFolder,
+    /// The lock of the account that it was begun on, if the profile has another one by now.
+    lock: Option<RunLock>,
 }
 
 impl<'a> Start<'a> {
@@ -119,18 +151,21 @@ impl<'a> Start<'a> {
             None => REHEARSAL_KEY.to_owned().into(),
         };
         // A run whose results have no place is found out before it is sent, not after.
-        check_place(&inputs.campaign.results).map_err(Failure::storage)?;
-        let interrupt = signals::listen().map_err(|error| Failure::new(exit::BUG, error.to_string()))?;
-        let ledger = context.ledger().await?;
+        let target = target::of_campaign(context, &inputs.campaign, inputs.campaign.results_file())?;
+        check_place(&target).map_err(Failure::storage)?;
+        let interrupt = context.interrupt()?;
         let state = context.state()?;
-        let brief = &inputs.campaign.brief;
-        let lock = RunLock::take(&state, &brief.name, &brief.gateway)
-            .map_err(|error| Failure::storage(format!("the run cannot be locked: {error}")))?
-            .ok_or_else(|| {
-                let message = format!("another process is sending `{}` through `{}`", brief.name, brief.gateway);
-                Failure::new(exit::NOTHING, message)
-            })?;
-        Ok(Self { context, args, inputs, key, ledger, state, interrupt, scenario, _lock: lock })
+        let ledger = if args.new_ledger { accepted(context).await? } else { context.ledger().await? };
+        let lock = lock(&state, &inputs.campaign.brief, inputs.account())?;
+        let start = Self { context, args, inputs, key, ledger, state, interrupt, scenario, _lock: lock };
+        start.settle_signs().await?;
+        Ok(start)
+    }
+
+    /// The lock of a run that was begun when the profile's account was another one; nothing if it is the one that is held.
+    fn lock_of(&self, run: &Run) -> Result<Option<RunLock>, Failure> {
+        let other = run.account != self.inputs.account();
+        other.then(|| lock(&self.state, &self.inputs.campaign.brief, &run.account)).transpose()
     }
 
     /// Sends what the preparation selects; a signal before that leaves without sending.
@@ -162,7 +197,7 @@ impl<'a> Start<'a> {
     async fn prepare(&self) -> Result<Ready, Failure> {
         let inputs = Arc::clone(&self.inputs);
         let edition = blocking(move || Ok(inputs.open()?.edition)).await?;
-        let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs.campaign).await?;
+        let runs = survey::runs_of(self.ledger.as_ref(), &self.inputs).await?;
         // Of any edition: one that was begun yesterday keeps yesterday's edition until it is through.
         let open = match runs.iter().rfind(|run| run.progress == Progress::Open) {
             Some(open) => Some(open.clone()),
@@ -176,10 +211,11 @@ impl<'a> Start<'a> {
                 format!("{} is unfinished; run it to its end before you send to everybody again", open.name());
             return Err(Failure::wrong(message));
         }
+        let lock = self.lock_of(&open)?;
         let folder = RunFolder::of(&self.state, &open.name());
         let changes = self.changes(&folder).await?;
         if changes.is_empty() {
-            return self.resume(open, folder).await;
+            return self.resume(open, folder, lock).await;
         }
         // A rehearsal protects nobody, so it may begin anew without asking.
         if self.args.accept_changes || self.inputs.campaign.is_rehearsal() {

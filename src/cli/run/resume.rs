@@ -1,14 +1,16 @@
 //! Going on with an unfinished run.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
 use super::{Ready, Selected, Start};
+use crate::check::Tee;
 use crate::cli::exit::Failure;
 use crate::cli::survey::blocking;
 use crate::cli::{confirm, runs};
-use crate::delivery::{RunFolder, Standing};
+use crate::delivery::{Frozen, RunFolder, RunLock, Standing};
 use crate::domain::Row;
 use crate::ledger::{Run, State};
 
@@ -19,7 +21,7 @@ impl Start<'_> {
         let folder = folder.clone();
         blocking(move || {
             // A run whose copies are lost cannot go on; it can be ended, and then whoever has a message is skipped.
-            let Ok(frozen) = folder.frozen() else {
+            let Some(frozen) = folder.frozen().ok().filter(|frozen| is_whole(&folder, frozen)) else {
                 return Ok(vec![format!(
                     "the copies it is sent from, in `{}`, are missing or damaged",
                     folder.path().display()
@@ -32,7 +34,12 @@ impl Start<'_> {
     }
 
     /// Asks for a yes to go on, and gives back the run.
-    pub(super) async fn resume(&self, run: Run, folder: RunFolder) -> Result<Ready, Failure> {
+    pub(super) async fn resume(
+        &self,
+        run: Run,
+        folder: RunFolder,
+        lock: Option<RunLock>,
+    ) -> Result<Ready, Failure> {
         let standing = runs::standing(self.ledger.as_ref(), &run, false).await?;
         let left = standing.counts.get(State::Planned);
         let open = open_rows(&run, &standing);
@@ -45,8 +52,14 @@ impl Start<'_> {
             confirm::resume(self.context, &self.args, profile, (&run, &standing), number.min(left)).await?;
         }
         self.context.output.note(&format!("going on with {}", run.name()));
-        Ok(Ready::Run(Box::new(Selected { run, folder })))
+        Ok(Ready::Run(Box::new(Selected { run, folder, lock })))
     }
+}
+
+/// Whether the copy of the recipients is what was frozen.
+fn is_whole(folder: &RunFolder, frozen: &Frozen) -> bool {
+    let hashed = File::open(folder.recipients()).and_then(|list| Tee::new(list, None::<File>).finish());
+    hashed.is_ok_and(|(_, sha256)| sha256 == frozen.recipients_sha256)
 }
 
 /// The rows of an unfinished run that may still be sent; blank rows of the list are among them.

@@ -19,6 +19,7 @@ mod pace;
 mod plan;
 mod platform;
 mod story;
+mod turns;
 mod wire;
 
 use std::collections::BTreeMap;

@@ -83,31 +83,30 @@ impl Street {
         }
     }
 
-    /// The most by which a window of at least a second exceeds the rate, in operations.
-    fn excess(&self) -> f64 {
-        let log = self.log.lock().unwrap();
-        // How far the operations before each envelope are ahead of the rate, and after all.
-        let (mut before, mut sum) = (Vec::new(), 0.0);
-        for (at, size) in log.iter() {
-            before.push((at.as_secs_f64(), sum));
-            sum += *size as f64;
-        }
-        let (mut most, mut first, mut least) = (f64::MIN, 0, f64::MAX);
-        for (last, (at, size)) in log.iter().enumerate() {
-            let (at, after) = (at.as_secs_f64(), before[last].1 + *size as f64);
-            while at - before[first].0 >= 1.0 {
-                least = least.min(before[first].1 - self.rate * before[first].0);
-                first += 1;
-            }
-            most = most.max(after - before[first].1 - self.rate).max(after - self.rate * at - least);
-        }
-        most
-    }
-
     /// The operations per second over the time measured.
     fn mean(&self) -> f64 {
         self.log.lock().unwrap().iter().map(|(_, size)| size).sum::<usize>() as f64 / elapsed().as_secs_f64()
     }
+}
+
+/// The most by which a window of at least a second exceeds the rate, in operations.
+pub(super) fn excess(log: &[(Duration, usize)], rate: f64) -> f64 {
+    // How far the operations before each envelope are ahead of the rate, and after all.
+    let (mut before, mut sum) = (Vec::new(), 0.0);
+    for (at, size) in log {
+        before.push((at.as_secs_f64(), sum));
+        sum += *size as f64;
+    }
+    let (mut most, mut first, mut least) = (f64::MIN, 0, f64::MAX);
+    for (last, (at, size)) in log.iter().enumerate() {
+        let (at, after) = (at.as_secs_f64(), before[last].1 + *size as f64);
+        while at - before[first].0 >= 1.0 {
+            least = least.min(before[first].1 - rate * before[first].0);
+            first += 1;
+        }
+        most = most.max(after - before[first].1 - rate).max(after - rate * at - least);
+    }
+    most
 }
 
 /// Lets the processes send, with this trouble.
@@ -151,7 +150,8 @@ fn holds(trouble: Trouble, full: bool) {
             let suspended = usize::from(trouble.suspension.is_some());
             let envelopes = trouble.processes + usize::from(trouble.restarts) + suspended;
             let spare = (street.size * envelopes) as f64;
-            let (excess, mean) = (street.excess(), street.mean());
+            let excess = excess(&street.log.lock().unwrap(), rate);
+            let mean = street.mean();
             assert!(excess <= spare + 0.001, "{excess} more than {rate}/s in a window, {spare} to spare; seed {seed}");
             // What the last slot of a process that was killed had room for was not used.
             let least = 0.95 * rate - street.size as f64 / MEASURED.as_secs_f64();

@@ -17,7 +17,6 @@ use super::mistake::Mistake;
 use super::plan::{Fault, Oracle, Plan};
 use super::platform::Platform;
 use crate::delivery::engine::send;
-use crate::delivery::errors::Errors;
 use crate::delivery::{Conditions, Ending, Event, Feed, Interrupt, Limits, Observer, Standing};
 use crate::domain::{Endpoint, IdRange, MessageId, Phone, Row};
 use crate::gateway::Encoded;
@@ -240,7 +239,14 @@ impl World {
         }
         self.inquire(desk.as_ref(), &line, owner, &[State::InDoubt, State::Unresolved]).await;
         let Some((run, standing)) = look(desk.as_ref(), false).await else { return };
-        let ending = Ending { stopped: None, counts: standing.counts, parts: 0, errors: Errors::default(), lag: None };
+        let ending = Ending {
+            stopped: None,
+            counts: standing.counts,
+            parts: 0,
+            errors: <_>::default(),
+            oddities: <_>::default(),
+            lag: None,
+        };
         let _ = desk.end(RunId(1), owner, end(ending, run.progress)).await;
     }
 

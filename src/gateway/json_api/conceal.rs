@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::cut::end_of_kept;
 use crate::gateway::{Envelope, Reply, Signal, Verdict};
 
 /// What stands where the key stood.
@@ -58,10 +59,14 @@ fn words(signal: &mut Signal) -> Option<&mut String> {
 fn conceal_spelling(reply: &mut Reply, key: &str) {
     reply.verdicts.iter_mut().for_each(|verdict| match verdict {
         Verdict::Accepted { answer: Some(text), .. } | Verdict::Rejected { error: text } => replace(text, key),
-        Verdict::NotSent { reason } | Verdict::InDoubt { reason } if reason.contains(key) => {
-            *reason = Arc::from(reason.replace(key, CONCEALED));
+        Verdict::NotSent { reason } | Verdict::InDoubt { reason } => {
+            let mut text = reason.to_string();
+            replace(&mut text, key);
+            if *text != **reason {
+                *reason = Arc::from(text);
+            }
         }
-        Verdict::Accepted { .. } | Verdict::Queued { .. } | Verdict::NotSent { .. } | Verdict::InDoubt { .. } => {}
+        Verdict::Accepted { .. } | Verdict::Queued { .. } => {}
     });
     if let Some(text) = words(&mut reply.signal) {
         replace(text, key);
@@ -69,29 +74,50 @@ fn conceal_spelling(reply: &mut Reply, key: &str) {
     if let Some(evidence) = &mut reply.evidence {
         replace(evidence, key);
         // A long body was cut somewhere, and maybe within the key.
-        let begun = key.char_indices().rev().map(|(at, _)| &key[..at]).find(|begun| evidence.ends_with(begun));
-        evidence.truncate(evidence.len() - begun.map_or(0, str::len));
+        evidence.truncate(evidence.len() - begun(evidence, key));
     }
+}
+
+/// How many bytes at the end of a text begin the key.
+fn begun(text: &str, key: &str) -> usize {
+    key.char_indices().rev().map(|(at, _)| at).find(|at| text.ends_with(&key[..*at])).unwrap_or(0)
 }
 
 fn replace(text: &mut String, key: &str) {
     if text.contains(key) {
         *text = text.replace(key, CONCEALED);
     }
+    if let Some(end) = end_of_kept(text) {
+        text.replace_range(end - begun(&text[..end], key)..end, "");
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::cut::cut;
     use super::*;
     use crate::gateway::StopCause;
 
     #[test]
     fn a_body_that_was_cut_within_the_key_keeps_nothing_of_it() {
         for (body, kept) in [("x s3cr", "x "), ("x s", "x "), ("x s3cret/key", "x [key]"), ("x y", "x y")] {
-            let mut reply = Reply { verdicts: Vec::new(), signal: Signal::Go, evidence: Some(body.to_owned()) };
+            let mut reply = Reply {
+                verdicts: Vec::new(),
+                signal: Signal::Go,
+                evidence: Some(body.to_owned()),
+                oddities: Vec::new(),
+            };
             conceal(&mut reply, "s3cret/key");
             assert_eq!(reply.evidence.as_deref(), Some(kept));
         }
+    }
+
+    #[test]
+    fn a_text_that_was_cut_within_the_key_keeps_nothing_of_it() {
+        let mut text = cut(format!("{} s3cret/key", "x".repeat(494)));
+        assert!(text.contains("s3cre"), "{text}");
+        conceal_text(&mut text, "s3cret/key");
+        assert_eq!(text, format!("{} … (cut, 505 characters)", "x".repeat(494)));
     }
 
     #[test]
@@ -108,7 +134,8 @@ mod tests {
             Signal::Slow { reason: quoting(), retry_after: None },
             Signal::Stop(StopCause::EnvelopeRefused, quoting()),
         ] {
-            let mut reply = Reply { verdicts: verdicts.clone(), signal, evidence: Some(quoting()) };
+            let mut reply =
+                Reply { verdicts: verdicts.clone(), signal, evidence: Some(quoting()), oddities: Vec::new() };
             conceal(&mut reply, "s3cret/key");
             let told = format!("{reply:?}");
             assert!(!told.contains("s3cret/key"), "{told}");

@@ -3,7 +3,7 @@
 //! Nothing here repeats a request, follows a redirect, or takes a proxy from the environment.
 
 use std::error::Error as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
@@ -89,11 +89,15 @@ impl JsonApi {
     }
 
     pub(super) async fn post<'a>(&self, url: &str, operations: impl Iterator<Item = &'a [u8]> + Clone) -> Exchange {
+        let count = operations.clone().count();
         let body = encode::body(self.key.expose_secret(), operations);
-        match self.client.post(url).body(body).send().await {
+        let (began, bytes) = (Instant::now(), body.len());
+        let exchange = match self.client.post(url).body(body).send().await {
             Ok(response) => self.receive(response).await,
             Err(error) => self.failed(&error),
-        }
+        };
+        told(&exchange, bytes, count, began);
+        exchange
     }
 
     async fn receive(&self, mut response: reqwest::Response) -> Exchange {
@@ -154,6 +158,21 @@ impl Gateway for JsonApi {
             let exchange = self.post(&self.sync_url, questions.iter().map(Vec::as_slice)).await;
             status::answers(ids, &exchange, &Words::new(self.key.expose_secret()))
         })
+    }
+}
+
+/// Logs a request in figures alone: what was sent and answered stays out of the log.
+fn told(exchange: &Exchange, bytes: usize, operations: usize, began: Instant) {
+    let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    match exchange {
+        Exchange::Answer { status, body, .. } => {
+            tracing::info!(operations, http = status, ms, "request");
+            tracing::trace!(sent = bytes, received = body.len(), "bytes");
+        }
+        Exchange::TooLong { status } => tracing::info!(operations, http = status, ms, "request, answer too long"),
+        Exchange::NotConnected(_) | Exchange::Handshake(_) => tracing::info!(operations, ms, "request, not connected"),
+        Exchange::TimedOut(_) => tracing::info!(operations, ms, "request, no answer in time"),
+        Exchange::Broken(_) => tracing::info!(operations, ms, "request, connection broken"),
     }
 }
 

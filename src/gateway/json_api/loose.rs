@@ -2,6 +2,7 @@
 
 use serde_json::value::RawValue;
 
+use super::cut::cut;
 use crate::domain::MsgId;
 
 /// The `success` member, which has to be a boolean (contract 2.2).
@@ -47,16 +48,22 @@ pub(super) fn msg_id(raw: Option<&RawValue>) -> Option<MsgId> {
     let raw = present(raw)?;
     if raw.get().starts_with('"') {
         let text: String = serde_json::from_str(raw.get()).ok()?;
-        return (!text.trim().is_empty()).then_some(MsgId::Text(text));
+        return (!text.trim().is_empty()).then(|| MsgId::Text(cut(text)));
     }
     if !raw.get().starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
         return None;
     }
-    Some(whole(raw).map_or_else(|| MsgId::Text(raw.get().to_owned()), MsgId::Number))
+    Some(whole(raw).map_or_else(|| MsgId::Text(cut(raw.get().to_owned())), MsgId::Number))
 }
 
-/// A text; nothing when the member is absent or blank. A value that is no string is kept as JSON.
+/// A text, cut where it is too long to be kept; nothing when the member is absent or blank. A value that is no string is
+/// kept as JSON.
 pub(super) fn text(raw: Option<&RawValue>) -> Option<String> {
+    whole_text(raw).map(cut)
+}
+
+/// The same, however long it is.
+pub(super) fn whole_text(raw: Option<&RawValue>) -> Option<String> {
     let raw = present(raw)?;
     let text = serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned());
     (!text.trim().is_empty()).then_some(text)

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod answer_tests;
 mod conceal;
+mod cut;
 mod encode;
 mod exchange;
 mod http;

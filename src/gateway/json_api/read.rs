@@ -13,7 +13,7 @@ use super::members::Top;
 use super::read_items::read_items;
 use super::search::has_key;
 use crate::domain::{Endpoint, OperationKind};
-use crate::gateway::{Envelope, Reply, Signal, StopCause, Verdict};
+use crate::gateway::{Envelope, Oddity, Reply, Signal, StopCause, Verdict};
 
 /// What a profile says about the meaning of answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,7 +133,12 @@ fn read_queued(count: usize, request_id: Option<&RawValue>) -> Reply {
     // A string by the contract; a number names a request as well, anything else names nothing.
     let named = request_id.filter(|raw| raw.get().starts_with(|first: char| first == '"' || first.is_ascii_digit()));
     match text(named) {
-        Some(request_id) => Reply::all(count, &Verdict::Queued { request_id: request_id.into() }, Signal::Go),
+        Some(request_id) => {
+            let mut reply = Reply::all(count, &Verdict::Queued { request_id: request_id.into() }, Signal::Go);
+            let is_text = named.is_some_and(|raw| raw.get().starts_with('"'));
+            reply.oddities.extend((!is_text).then_some(Oddity::NumericRequestId));
+            reply
+        }
         None => {
             let why = "an answer without a `request_id`";
             doubt(count, why, Signal::Warn(why.to_owned()))

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::cut::answer;
 use super::loose::{Success, msg_id, present, text, whole};
 use super::members::Item;
 use super::read::{Rules, doubt};
 use crate::domain::MsgId;
-use crate::gateway::{Encoded, Envelope, Reply, Signal, StopCause, Verdict};
+use crate::gateway::{Encoded, Envelope, Oddity, Reply, Signal, StopCause, Verdict};
 
 /// The members of a payload that are looked at.
 #[derive(Default, Deserialize)]
@@ -32,6 +33,8 @@ struct Result<'a> {
     /// The identifier in the payload; `Some(None)` for one that is no whole number.
     id: Option<Option<u64>>,
     msg_id: Option<MsgId>,
+    /// Whether the `msg_id` is a negative number.
+    negative: bool,
     parts: Option<u32>,
     phone: Option<Option<u64>>,
     /// The payload, when it is an object.
@@ -48,6 +51,7 @@ impl<'a> Result<'a> {
             error: text(item.error),
             id: present(payload.id).map(whole),
             msg_id: msg_id(payload.msg_id),
+            negative: payload.msg_id.is_some_and(|raw| raw.get().starts_with('-')),
             parts: payload.parts.and_then(whole).and_then(|parts| u32::try_from(parts).ok()),
             phone: present(payload.phone).map(whole),
             object,
@@ -106,6 +110,7 @@ impl PlainItem {
             error: None,
             id: Some(Some(id)),
             msg_id: Some(MsgId::Number(msg_id)),
+            negative: false,
             parts: Some(parts),
             phone: None,
             object: None,
@@ -133,7 +138,7 @@ pub(super) fn read_items(rules: &Rules, envelope: &Envelope, data: Option<&RawVa
     if results.len() != count {
         return miscounted(envelope, &results);
     }
-    match belonging(envelope, &results) {
+    let mut reply = match belonging(envelope, &results) {
         Match::Positions => {
             let verdicts = results.iter().map(|result| verdict(envelope, result)).collect();
             judged(rules, verdicts)
@@ -148,9 +153,11 @@ pub(super) fn read_items(rules: &Rules, envelope: &Envelope, data: Option<&RawVa
         Match::Foreign(items) => {
             let why = "the answer names an `id` that was not sent, or one twice";
             let verdicts = by_id(envelope, &results, &items);
-            Reply { verdicts, signal: Signal::Stop(StopCause::OffContract, why.to_owned()), evidence: None }
+            Reply::new(verdicts, Signal::Stop(StopCause::OffContract, why.to_owned()))
         }
-    }
+    };
+    reply.oddities = results.iter().filter(|result| result.negative).map(|_| Oddity::NegativeMsgId).collect();
+    reply
 }
 
 /// Finds out how the items, as many as the operations, belong to them.
@@ -218,7 +225,7 @@ fn miscounted(envelope: &Envelope, results: &[Result<'_>]) -> Reply {
         })
         .collect();
     let why = format!("the answer has {} items for {} operations", results.len(), envelope.operations().len());
-    Reply { verdicts, signal: Signal::Stop(StopCause::OffContract, why), evidence: None }
+    Reply::new(verdicts, Signal::Stop(StopCause::OffContract, why))
 }
 
 /// What one item proves of the operation that it belongs to.
@@ -226,11 +233,9 @@ fn verdict(envelope: &Envelope, result: &Result<'_>) -> Verdict {
     let doubt = |reason: &str| Verdict::InDoubt { reason: Arc::from(reason) };
     match result.success {
         Success::True if envelope.kind().is_inquiry() => match result.object {
-            Some(object) => Verdict::Accepted {
-                msg_id: result.msg_id.clone(),
-                parts: result.parts,
-                answer: Some(object.get().to_owned()),
-            },
+            Some(object) => {
+                Verdict::Accepted { msg_id: result.msg_id.clone(), parts: result.parts, answer: Some(answer(object)) }
+            }
             None => doubt("an item that says it succeeded, without an answer"),
         },
         Success::True => match &result.msg_id {
@@ -262,5 +267,5 @@ fn judged(rules: &Rules, verdicts: Vec<Verdict>) -> Reply {
         (None, Some(reason)) => Signal::Warn(reason.to_string()),
         (None, None) => Signal::Go,
     };
-    Reply { verdicts, signal, evidence: None }
+    Reply::new(verdicts, signal)
 }

@@ -18,9 +18,16 @@ impl<'k> Words<'k> {
         Self { key }
     }
 
-    /// A text; nothing when the member is absent or blank. A value that is no string is kept as JSON.
+    /// A text, cut where it is too long; nothing when the member is absent or blank. A value that is no string is kept as JSON.
     pub(super) fn text(&self, raw: Option<&RawValue>) -> Option<String> {
         let mut text = loose::text(raw)?;
+        conceal_text(&mut text, self.key);
+        Some(text)
+    }
+
+    /// The same, however long it is: for texts that are the user's own, and are never stored.
+    pub(super) fn whole(&self, raw: Option<&RawValue>) -> Option<String> {
+        let mut text = loose::whole_text(raw)?;
         conceal_text(&mut text, self.key);
         Some(text)
     }

@@ -1,42 +1,37 @@
-//! The adapter: opens the file and maps each call of the port to the queries beside it.
+//! The adapter: maps each call of the port to the queries beside it.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use roaring::RoaringTreemap;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, Row as _, SqliteConnection, SqlitePool};
+use sqlx::{SqliteConnection, SqlitePool};
+use tokio::sync::OnceCell;
 
-use super::mark::{self, Mark, MarkFile};
+use super::mark::{self, Known};
 use super::writer::{Writer, storage};
-use super::{envelopes, events, runs, schema};
+use super::{adoption, envelopes, events, opening, runs, soundness, turn};
 use crate::ledger::{
     Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut, NewEvent,
     NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement,
 };
-use crate::private::{self, Existing};
-
-/// How long another process may hold the file before that counts as a failure.
-const LONGEST_BUSY: Duration = Duration::from_secs(60);
 
 /// How long a change may take, with the wait for another process.
 const LONGEST_WRITE: Duration = Duration::from_secs(120);
-
-/// How long the pause before another attempt to connect is.
-const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
 /// The wall clock.
 pub(super) type Clock = fn() -> Timestamp;
 
 /// The ledger in a SQLite file.
 pub struct SqliteLedger {
-    writer: Writer,
+    /// Opened when something is first written.
+    writer: OnceCell<Writer>,
     readers: SqlitePool,
-    path: Arc<str>,
+    path: Arc<Path>,
     clock: Clock,
+    patience: Duration,
     /// Why nothing may be sent with this ledger, nor anything be written to it.
     stale: Option<LedgerError>,
 }
@@ -46,11 +41,7 @@ impl SqliteLedger {
     #[must_use]
     pub fn deleted(path: &Path) -> Option<LedgerError> {
         let place = mark::place(path);
-        (!path.exists() && place.exists()).then(|| LedgerError::NotNewest {
-            path: path.display().to_string(),
-            reason: "it was deleted",
-            mark: place.display().to_string(),
-        })
+        (!path.exists() && place.exists()).then(|| not_newest(path, "it was deleted".to_owned()))
     }
 
     /// Opens the ledger at `path`, and creates it, readable by its owner alone, where there is none.
@@ -58,38 +49,60 @@ impl SqliteLedger {
     /// # Errors
     /// When the file cannot be created, read or written, or belongs to a newer version.
     pub async fn open(path: &Path, clock: Clock) -> Result<Self, LedgerError> {
-        let shown: Arc<str> = path.display().to_string().into();
         // Before the ledger, so that another process that writes both meanwhile does not make it look old.
-        let place = mark::place(path);
-        let known = mark::read(&place);
-        // SQLite gives its companions the mode of the file.
-        private::file(path, Existing::Kept)
-            .map_err(|error| LedgerError::Storage { path: shown.to_string(), reason: error.to_string() })?;
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .busy_timeout(LONGEST_BUSY)
-            .disable_statement_logging();
-        let mut connection = connect(&options).await.map_err(|error| storage(&shown, &error))?;
-        schema::migrate(&mut connection).await.map_err(|error| match error {
-            sqlx::migrate::MigrateError::VersionMissing(_) => LedgerError::TooNew { path: shown.to_string() },
-            other => LedgerError::Storage { path: shown.to_string(), reason: other.to_string() },
-        })?;
-        let here = current_mark(&mut connection).await.map_err(|error| storage(&shown, &error))?;
-        let stale = known.and_then(|known| here.against(known)).map(|reason| LedgerError::NotNewest {
-            path: shown.to_string(),
-            reason,
-            mark: place.display().to_string(),
-        });
-        let readers = SqlitePoolOptions::new()
-            .max_connections(2)
-            .connect_with(options.read_only(true))
-            .await
-            .map_err(|error| storage(&shown, &error))?;
-        let mark = MarkFile::new(place, stale.is_some());
-        let writer = Writer::start(connection, shown.to_string(), mark);
-        Ok(Self { writer, readers, path: shown, clock, stale })
+        let known = mark::read(&mark::place(path));
+        opening::prepare(path, turn::LONGEST_BUSY).await?;
+        let readers = opening::readers(path).await?;
+        let stale = judge(&readers, path, known).await?;
+        let (path, writer, patience) = (Arc::from(path), OnceCell::new(), turn::LONGEST_BUSY);
+        Ok(Self { writer, readers, path, clock, patience, stale })
+    }
+
+    /// The same for a command that does not wait longer than this for a process that has the ledger and is stopped.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Opens the ledger at `path` as the one that counts from now on, whatever its mark says, because a person says so.
+    ///
+    /// Runs that it knows as unfinished end as they are: nobody can tell what was sent of them meanwhile. Tells why it
+    /// would have been refused; nothing if it would not have been.
+    ///
+    /// # Errors
+    /// As for [`SqliteLedger::open`], and when it is damaged.
+    pub async fn accept(path: &Path, clock: Clock) -> Result<(Self, Option<LedgerError>), LedgerError> {
+        let (known, deleted) = (mark::read(&mark::place(path)), Self::deleted(path));
+        let refused = Self::open(path, clock).await?;
+        let Some(reason) = deleted.or_else(|| refused.stale.clone()) else { return Ok((refused, None)) };
+        soundness::check(&refused.readers, path).await?;
+        refused.close().await;
+        adoption::adopt(path, &known, clock()).await?;
+        Ok((Self::open(path, clock).await?, Some(reason)))
+    }
+
+    /// Refuses a ledger that is not the one that was written last.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn newest(&self) -> Result<(), LedgerError> {
+        self.stale.clone().map_or(Ok(()), Err)
+    }
+
+    /// Why what this ledger says is not to be believed, as far as a quick look tells; nothing if it is.
+    pub async fn unsound(&self) -> Option<LedgerError> {
+        match self.newest() {
+            Ok(()) => soundness::quick_check(&self.readers, &self.path).await.err(),
+            Err(stale) => Some(stale),
+        }
+    }
+
+    /// Takes no more changes and waits until what was acknowledged is marked and the file is closed.
+    pub async fn close(&self) {
+        self.readers.close().await;
+        if let Some(writer) = self.writer.get() {
+            writer.close().await;
+        }
     }
 
     /// Runs a change in the writer's next transaction.
@@ -101,33 +114,26 @@ impl SqliteLedger {
             + 'static,
     {
         // Each commit would bring it nearer to the mark, until it passes for the newest.
-        if let Some(stale) = &self.stale {
-            return Err(stale.clone());
-        }
+        self.newest()?;
+        let open = async || Ok::<_, LedgerError>(Writer::start(opening::pen(&self.path, self.patience).await?));
+        let writer = self.writer.get_or_try_init(open).await?;
         let path = Arc::clone(&self.path);
         let now = Now((self.clock)().as_microsecond());
-        let written = self.writer.write(move |connection| {
+        let written = writer.write(move |connection| {
             let result = change(connection, now);
             Box::pin(async move { result.await.map_err(|failure| failure.at(&path)) })
         });
         // A disk that hangs is a failure too: what was asked may still be done, but nobody builds on it.
         tokio::time::timeout(LONGEST_WRITE, written).await.unwrap_or_else(|_| {
             let reason = format!("nothing was written for {} s", LONGEST_WRITE.as_secs());
-            Err(LedgerError::Storage { path: self.path.to_string(), reason })
+            Err(LedgerError::Storage { path: self.path.display().to_string(), reason })
         })
     }
 
     /// Refuses what leads to sending, unless this is the ledger that was written last and its file is sound.
     async fn fit_for_sending(&self) -> Result<(), LedgerError> {
-        if let Some(stale) = &self.stale {
-            return Err(stale.clone());
-        }
-        // An index that misses an envelope would have its rows sent again; no checksum of a record shows that.
-        let told: String = sqlx::query_scalar("PRAGMA integrity_check(1)")
-            .fetch_one(&self.readers)
-            .await
-            .map_err(|error| storage(&self.path, &error))?;
-        if told == "ok" { Ok(()) } else { Err(LedgerError::Damaged { what: format!("its file ({told})") }) }
+        self.newest()?;
+        soundness::check(&self.readers, &self.path).await
     }
 
     fn read_error(&self, failure: Failure) -> LedgerError {
@@ -146,7 +152,7 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    fn at(self, path: &str) -> LedgerError {
+    fn at(self, path: &Path) -> LedgerError {
         match self {
             Failure::Sql(error) => storage(path, &error),
             Failure::Ledger(error) => error,
@@ -166,30 +172,24 @@ impl From<LedgerError> for Failure {
     }
 }
 
-/// Which ledger this is, and how far it has come.
-async fn current_mark(connection: &mut SqliteConnection) -> sqlx::Result<Mark> {
-    let row = sqlx::query("SELECT id, generation FROM meta").fetch_one(connection).await?;
-    Ok(Mark { id: row.try_get(0)?, generation: row.try_get(1)? })
-}
-
-/// Connects, and waits for another process that makes the same new file a ledger.
-///
-/// Two that change the mode of a file at once could wait for each other for ever, so SQLite tells one of them
-/// at once that it is busy, whatever its time-out.
-async fn connect(options: &SqliteConnectOptions) -> sqlx::Result<SqliteConnection> {
-    let deadline = Instant::now() + LONGEST_BUSY;
-    loop {
-        match options.connect().await {
-            Err(error) if is_busy(&error) && Instant::now() < deadline => tokio::time::sleep(BUSY_PAUSE).await,
-            connected => return connected,
-        }
+/// Why a ledger is not the one that was written last, by what is known of its mark.
+async fn judge(readers: &SqlitePool, path: &Path, mut known: Known) -> Result<Option<LedgerError>, LedgerError> {
+    let current = async || {
+        let mut reader = readers.acquire().await?;
+        opening::current_mark(&mut reader).await
+    };
+    let mut now = current().await.map_err(|error| storage(path, &error))?;
+    if known == Known::Nothing && now.against(&known).is_some() {
+        // Another process may have begun the ledger meanwhile; then its mark is there by now.
+        known = mark::read(&mark::place(path));
+        now = current().await.map_err(|error| storage(path, &error))?;
     }
+    Ok(now.against(&known).map(|reason| not_newest(path, reason)))
 }
 
-/// Whether SQLite said that another process holds the file: the low byte of its code is 5.
-fn is_busy(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
-    code.is_some_and(|code| code & 0xff == 5)
+fn not_newest(path: &Path, reason: String) -> LedgerError {
+    let mark = mark::place(path).display().to_string();
+    LedgerError::NotNewest { path: path.display().to_string(), reason, mark }
 }
 
 impl Ledger for SqliteLedger {
@@ -207,6 +207,10 @@ impl Ledger for SqliteLedger {
 
     fn runs(&self) -> LedgerFuture<'_, Vec<Run>> {
         Box::pin(async { runs::all(&self.readers).await.map_err(|failure| self.read_error(failure)) })
+    }
+
+    fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {
+        Box::pin(async { runs::names(&self.readers).await.map_err(|failure| self.read_error(failure)) })
     }
 
     fn claim(&self, run: RunId, owner: Owner) -> LedgerFuture<'_, usize> {

@@ -1,46 +1,101 @@
-//! The mark beside the ledger: how far it had come when it was last written.
+//! The mark beside the ledger: how far it has come.
 //!
-//! A ledger that was deleted, or put back from an older copy, does not know who has a message by
-//! now. The mark is what tells: it is never ahead of what the ledger's file has on the disk.
+//! A ledger that was deleted, damaged at the end of its log, or put back from an older copy, does not know who has a
+//! message by now. The mark is what tells. It follows each commit in place, before anybody hears of that commit, and
+//! has no fsync of its own: after a process was killed it is as far as the ledger, after a loss of power it may be
+//! behind, and it is never ahead of what the ledger's file has on the disk.
 
-use std::fs;
-use std::io::{self, Write as _};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use super::checksum::Checksum;
 use crate::failpoint;
 use crate::private::{self, Existing};
 
-/// How long a mark may lag behind while commits follow one another.
-const LAG: Duration = Duration::from_secs(1);
+/// Where the two slots are: in blocks of their own, so that a write that is cut off spoils one of them.
+const SLOTS: [u64; 2] = [0, 4096];
+/// The bytes of a slot: a line that a person can read.
+const SLOT: usize = 96;
+
+/// How long another process may be in the middle of its write; that takes microseconds, unless it is suspended there.
+const LONGEST_LOCK: Duration = Duration::from_secs(60);
+/// How long the pause before another look at the lock is.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Which ledger it is, and how many commits it had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Mark {
     pub(super) id: i64,
     pub(super) generation: i64,
 }
 
-/// The file of the mark, and when it was written.
+/// What is known of the mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// There is no mark.
+    Nothing,
+    /// The marks that its slots hold; they name one ledger, unless somebody was interrupted while accepting another.
+    Marks(Vec<Mark>),
+    /// There is a mark that cannot be read, for this reason.
+    Unreadable(String),
+}
+
+/// The file of the mark, open to be written.
 pub(super) struct MarkFile {
-    path: PathBuf,
-    written: Option<(Mark, Instant)>,
-    /// Whether the ledger is not the one that the mark knows: then the mark is the truth and stays.
-    stale: bool,
+    file: File,
+    /// The furthest that this process has written.
+    written: i64,
 }
 
 impl Mark {
-    /// Why the ledger with this mark is not the one that `known` was written for; nothing if it is.
-    pub(super) fn against(self, known: Mark) -> Option<&'static str> {
-        if self.id != known.id {
-            Some("it is another ledger than the one that was written here last")
-        } else if self.generation < known.generation {
-            Some("it is an older copy of the ledger that was written here last")
-        } else {
-            None
+    /// Why the ledger with this mark is not the one that was written here last; nothing if it is.
+    pub(super) fn against(self, known: &Known) -> Option<String> {
+        match known {
+            // A ledger that nothing was ever written to has no mark yet.
+            Known::Nothing if self.generation == 0 => None,
+            Known::Nothing => Some("its mark is missing, which tells how far it had come".to_owned()),
+            Known::Unreadable(reason) => Some(format!("its mark cannot be read: {reason}")),
+            Known::Marks(marks) if marks.iter().any(|known| known.id != self.id) => {
+                Some("it is another ledger than the one that was written here last".to_owned())
+            }
+            Known::Marks(marks) => {
+                let furthest = marks.iter().map(|known| known.generation).max().unwrap_or(0);
+                (self.generation < furthest).then(|| {
+                    format!(
+                        "it was written {furthest} times and holds only the first {} of them: it is an older copy, or the \
+                         end of its log is damaged",
+                        self.generation
+                    )
+                })
+            }
         }
+    }
+
+    fn sum(self) -> u64 {
+        Checksum::of("mark").number(self.id).number(self.generation).finish().cast_unsigned()
+    }
+
+    fn slot(self) -> [u8; SLOT] {
+        let line = format!("ledger {:020} commit {:020} sum {:016x}", self.id, self.generation, self.sum());
+        let mut slot = [b' '; SLOT];
+        slot[..line.len()].copy_from_slice(line.as_bytes());
+        slot[SLOT - 1] = b'\n';
+        slot
+    }
+
+    /// The mark of a slot; nothing if it is not as it was written.
+    fn of_slot(slot: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(slot).ok()?;
+        let mut words = text.split_ascii_whitespace().skip(1).step_by(2);
+        let id = words.next()?.parse().ok()?;
+        let generation = words.next()?.parse().ok()?;
+        let mark = Self { id, generation };
+        // Whatever differs from what this mark is written as was changed by somebody else.
+        (slot == mark.slot()).then_some(mark)
     }
 }
 
@@ -49,84 +104,238 @@ pub(super) fn place(ledger: &Path) -> PathBuf {
     ledger.with_extension("mark")
 }
 
-/// The mark in a file, if there is one that can be read.
-pub(super) fn read(path: &Path) -> Option<Mark> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+/// What is known of the mark in a file.
+pub(super) fn read(path: &Path) -> Known {
+    let opened = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Known::Nothing,
+        Err(error) => return Known::Unreadable(error.to_string()),
+    };
+    match slots(&opened) {
+        Ok(slots) => known(slots),
+        Err(error) => Known::Unreadable(error.to_string()),
+    }
+}
+
+fn known(slots: [Option<Mark>; 2]) -> Known {
+    let marks: Vec<Mark> = slots.into_iter().flatten().collect();
+    if marks.is_empty() { Known::Unreadable("it is not as it was written".to_owned()) } else { Known::Marks(marks) }
+}
+
+/// The marks of both slots; one of the form of earlier versions counts as the first.
+fn slots(mut file: &File) -> io::Result<[Option<Mark>; 2]> {
+    let mut slots = [None; 2];
+    for (slot, place) in slots.iter_mut().zip(SLOTS) {
+        let mut bytes = Vec::with_capacity(SLOT);
+        file.seek(SeekFrom::Start(place))?;
+        file.take(SLOT as u64).read_to_end(&mut bytes)?;
+        *slot = Mark::of_slot(&bytes);
+        if place == 0 && slot.is_none() {
+            // What was written behind it leaves nothing but zeros between.
+            let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+            *slot = serde_json::from_slice(text).ok();
+        }
+    }
+    Ok(slots)
 }
 
 impl MarkFile {
-    /// The mark at that path.
-    pub(super) fn new(path: PathBuf, stale: bool) -> Self {
-        Self { path, written: None, stale }
+    /// Opens the mark of a ledger to be written, and makes one where there is none.
+    ///
+    /// The caller has the ledger's write lock, so no other process makes one at the same time.
+    ///
+    /// # Errors
+    /// When it cannot be created, opened or read.
+    pub(super) fn open(path: &Path, current: Mark) -> io::Result<Self> {
+        if !path.exists() {
+            create(path, current)?;
+        }
+        remove_leftovers(path);
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        Ok(Self { file, written: 0 })
     }
 
-    /// Notes a commit; the file follows at once the first time, then at most every second.
-    pub(super) fn note(&mut self, mark: Mark) {
-        let due = self.written.is_none_or(|(_, at)| at.elapsed() >= LAG);
-        if due {
-            // The first one reaches the disk: from it on a ledger put back is recognised.
-            self.write(mark, self.written.is_none());
-        }
+    /// Follows a commit.
+    ///
+    /// # Errors
+    /// When it cannot be written, or is another ledger's by now.
+    pub(super) fn follow(&mut self, mark: Mark) -> io::Result<()> {
+        lock(&self.file)?;
+        let written = self.advance(mark);
+        failpoint::pass("mark.written");
+        self.file.unlock()?;
+        written
     }
 
-    /// Writes the last mark, on the disk.
-    pub(super) fn finish(&mut self, last: Option<Mark>) {
-        if let Some(mark) = last.filter(|mark| self.written.is_none_or(|(written, _)| written != *mark)) {
-            self.write(mark, true);
+    fn advance(&mut self, mark: Mark) -> io::Result<()> {
+        let slots = slots(&self.file)?;
+        if slots.iter().flatten().any(|known| known.id != mark.id) {
+            return Err(io::Error::other("it is the mark of another ledger"));
         }
+        let furthest = |slot: usize| slots[slot].map_or(-1, |known| known.generation);
+        self.written = self.written.max(mark.generation);
+        // Another process may have come further; the mark never falls behind what it holds.
+        if furthest(0).max(furthest(1)) >= mark.generation {
+            return Ok(());
+        }
+        self.write(if furthest(0) < furthest(1) { 0 } else { 1 }, mark)
     }
 
-    fn write(&mut self, mark: Mark, durable: bool) {
-        if self.stale {
-            return;
+    fn write(&mut self, slot: usize, mark: Mark) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(SLOTS[slot]))?;
+        self.file.write_all(&mark.slot())
+    }
+
+    /// Has both slots hold the furthest mark, on the disk.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        if self.written == 0 {
+            return Ok(());
         }
-        match replace(&self.path, mark, durable) {
-            Ok(()) => self.written = Some((mark, Instant::now())),
-            // It protects against mistakes with copies; a run is not stopped for want of it.
-            Err(error) => tracing::warn!("cannot write `{}`: {error}", self.path.display()),
+        lock(&self.file)?;
+        let furthest = slots(&self.file)?.into_iter().flatten().max_by_key(|mark| mark.generation);
+        let written = furthest.map_or(Ok(()), |mark| self.write_both(mark));
+        self.file.unlock()?;
+        written
+    }
+
+    /// Has both slots hold this mark, on the disk, whatever they held: a person accepted the ledger.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn accept(&mut self, mark: Mark) -> io::Result<()> {
+        lock(&self.file)?;
+        self.file.set_len(SLOTS[1] + SLOT as u64)?;
+        let written = self.write_both(mark);
+        self.file.unlock()?;
+        written
+    }
+
+    fn write_both(&mut self, mark: Mark) -> io::Result<()> {
+        self.write(0, mark)?;
+        self.write(1, mark)?;
+        self.file.sync_all()
+    }
+}
+
+/// Makes the mark of a ledger: whole, or not at all.
+fn create(path: &Path, mark: Mark) -> io::Result<()> {
+    let temporary = path.with_extension("mark-new");
+    let file = private::file(&temporary, Existing::Emptied)?;
+    MarkFile { file, written: 0 }.write_both(mark)?;
+    std::fs::rename(&temporary, path)?;
+    failpoint::pass("mark.created");
+    private::sync_folder(path.parent().unwrap_or(Path::new("")))
+}
+
+/// Removes what earlier versions left beside the mark: a file for each process.
+fn remove_leftovers(path: &Path) {
+    let of_process = |name: &str| {
+        let process = name.strip_prefix(path.file_name()?.to_str()?)?.strip_prefix('-')?;
+        process.bytes().all(|byte| byte.is_ascii_digit()).then_some(())
+    };
+    let entries = path.parent().and_then(|folder| std::fs::read_dir(folder).ok());
+    for entry in entries.into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(|name| of_process(name).is_some()) {
+            // They harm nobody; whoever may not remove them leaves them.
+            let _ = std::fs::remove_file(entry.path());
         }
     }
 }
 
-fn replace(path: &Path, mark: Mark, durable: bool) -> io::Result<()> {
-    // Several processes may write it: each has a file of its own to rename.
-    let temporary = path.with_extension(format!("mark-{}", std::process::id()));
-    let mut file = private::file(&temporary, Existing::Emptied)?;
-    file.write_all(&serde_json::to_vec(&mark)?)?;
-    if durable {
-        file.sync_all()?;
+/// Takes the lock that the processes of a ledger write its mark under.
+fn lock(file: &File) -> io::Result<()> {
+    let deadline = Instant::now() + LONGEST_LOCK;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => return Err(io::Error::other("another process keeps it locked")),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
     }
-    failpoint::pass("mark.written");
-    fs::rename(&temporary, path)?;
-    failpoint::pass("mark.renamed");
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn an_older_or_another_ledger_is_recognised() {
-        let known = Mark { id: 7, generation: 100 };
-        for (mark, fine) in [(100, true), (101, true), (99, false), (0, false)] {
-            assert_eq!(Mark { generation: mark, ..known }.against(known).is_none(), fine, "{mark}");
-        }
-        assert!(Mark { id: 8, generation: 200 }.against(known).is_some());
+    fn mark(generation: i64) -> Mark {
+        Mark { id: 7, generation }
+    }
+
+    fn marks(generations: &[i64]) -> Known {
+        Known::Marks(generations.iter().map(|generation| mark(*generation)).collect())
     }
 
     #[test]
-    fn a_mark_is_read_as_it_was_written_and_a_stale_ledger_does_not_move_it() {
+    fn a_ledger_that_is_behind_its_mark_by_anything_or_another_one_is_recognised() {
+        for (generation, fine) in [(100, true), (101, true), (99, false), (0, false)] {
+            assert_eq!(mark(generation).against(&marks(&[98, 100])).is_none(), fine, "{generation}");
+        }
+        assert!(Mark { id: 8, generation: 200 }.against(&marks(&[100])).is_some());
+        assert!(mark(200).against(&Known::Unreadable("torn".into())).is_some(), "a mark that says nothing is no mark");
+        assert!(mark(1).against(&Known::Nothing).is_some(), "whoever was written to had a mark");
+        assert!(mark(0).against(&Known::Nothing).is_none());
+    }
+
+    #[test]
+    fn the_mark_follows_each_commit_and_never_falls_behind_what_it_holds() {
         let folder = tempfile::tempdir().unwrap();
         let path = place(&folder.path().join("ledger.sqlite"));
-        assert_eq!(read(&path), None);
-        let (first, last) = (Mark { id: 7, generation: 1 }, Mark { id: 7, generation: 9 });
-        let mut file = MarkFile::new(path.clone(), false);
-        file.note(first);
-        assert_eq!(read(&path), Some(first));
-        file.finish(Some(last));
-        assert_eq!(read(&path), Some(last));
-        MarkFile::new(path.clone(), true).finish(Some(first));
-        assert_eq!(read(&path), Some(last));
+        assert_eq!(read(&path), Known::Nothing);
+        let mut file = MarkFile::open(&path, mark(0)).unwrap();
+        let mut other = MarkFile::open(&path, mark(0)).unwrap();
+        file.follow(mark(1)).unwrap();
+        assert_eq!(read(&path), marks(&[0, 1]));
+        other.follow(mark(5)).unwrap();
+        file.follow(mark(4)).unwrap();
+        assert_eq!(read(&path), marks(&[5, 1]), "another process was further");
+        file.finish().unwrap();
+        assert_eq!(read(&path), marks(&[5, 5]));
+        assert!(file.follow(Mark { id: 8, generation: 9 }).is_err());
+        file.accept(Mark { id: 8, generation: 2 }).unwrap();
+        assert_eq!(read(&path), Known::Marks(vec![Mark { id: 8, generation: 2 }; 2]));
+    }
+
+    #[test]
+    fn a_mark_of_an_earlier_version_is_read_and_followed_and_its_leftovers_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = place(&folder.path().join("ledger.sqlite"));
+        std::fs::write(&path, r#"{"id":7,"generation":41}"#).unwrap();
+        for name in ["ledger.mark-17", "ledger.mark-of-mine"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        assert_eq!(read(&path), marks(&[41]));
+        let mut file = MarkFile::open(&path, mark(41)).unwrap();
+        for generation in [42, 43] {
+            file.follow(mark(generation)).unwrap();
+            assert_eq!(read(&path), marks(if generation == 42 { &[41, 42] } else { &[43, 42] }));
+        }
+        assert!(!folder.path().join("ledger.mark-17").exists() && folder.path().join("ledger.mark-of-mine").exists());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_becomes_of_one_slot_the_other_is_still_known(
+            generation in 1_i64..1_000_000, slot in 0_usize..2, byte in 0..SLOT, bit in 0_u8..8,
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = place(&folder.path().join("ledger.sqlite"));
+            let mut file = MarkFile::open(&path, mark(0)).unwrap();
+            file.follow(mark(generation)).unwrap();
+            file.finish().unwrap();
+            let mut bytes = std::fs::read(&path).unwrap();
+            bytes[usize::try_from(SLOTS[slot]).unwrap() + byte] ^= 1 << bit;
+            std::fs::write(&path, &bytes).unwrap();
+            prop_assert_eq!(read(&path), marks(&[generation]));
+            bytes[usize::try_from(SLOTS[1 - slot]).unwrap() + byte] ^= 1 << bit;
+            std::fs::write(&path, &bytes).unwrap();
+            prop_assert!(matches!(read(&path), Known::Unreadable(_)));
+        }
     }
 }

@@ -3,16 +3,21 @@
 //! One connection writes, owned by one task that gathers waiting changes into one commit;
 //! a small pool reads.
 
+mod adoption;
 mod checksum;
 mod envelopes;
 mod events;
+mod holder;
 mod ledger;
 mod mark;
+mod opening;
 mod pack;
 mod runs;
 mod schema;
+mod soundness;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod writer;
 
 pub use ledger::SqliteLedger;

@@ -207,6 +207,11 @@ pub(super) async fn all(readers: &SqlitePool) -> Result<Vec<Run>, Failure> {
     Ok(runs)
 }
 
+/// The names of all runs, whatever became of them.
+pub(super) async fn names(readers: &SqlitePool) -> Result<Vec<String>, Failure> {
+    Ok(sqlx::query_scalar("SELECT campaign || '@' || number FROM runs").fetch_all(readers).await?)
+}
+
 pub(super) async fn left_out(readers: &SqlitePool, run: RunId) -> Result<LeftOut, Failure> {
     let rows = sqlx::query("SELECT state, reason, rows, sum FROM left_out WHERE run = ? ORDER BY rowid")
         .bind(run.0)
@@ -266,7 +271,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         campaign: row.try_get("campaign")?,
         edition: row.try_get("edition")?,
         gateway: row.try_get("gateway")?,
-        account: row.try_get("account")?,
+        account: account(row.try_get("account")?, row.try_get("gateway")?).to_owned(),
         endpoint: parse(row.try_get("endpoint")?)?,
         kind: parse(row.try_get("kind")?)?,
         live: row.try_get("live")?,
@@ -285,6 +290,12 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         lag: lag.map(|lag| Duration::from_micros(unsigned(lag))),
         orders: Vec::new(),
     })
+}
+
+/// The account of a run: earlier versions put the profile's name before a host, so that a profile with a new name
+/// would have been another account.
+fn account<'a>(stored: &'a str, gateway: &str) -> &'a str {
+    stored.strip_prefix(gateway).and_then(|rest| rest.strip_prefix('@')).unwrap_or(stored)
 }
 
 /// The name of a value of one of our own enums, as it is stored.

@@ -1,7 +1,9 @@
 //! The schema, one migration after another; a released one is never changed.
 
+use std::cmp::Ordering;
+
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use sqlx::{Connection as _, SqlSafeStr, SqliteConnection};
+use sqlx::{SqlSafeStr, SqliteConnection};
 
 /// The first schema.
 ///
@@ -139,12 +141,38 @@ pub(super) fn migrations() -> Vec<Migration> {
     (1..).zip(steps).map(migration).collect()
 }
 
-/// Brings the database to the newest schema.
+/// How the schema of a database stands to the newest one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Age {
+    /// There is nothing to do.
+    Newest,
+    /// It has to be brought to it first; a database without tables is the oldest.
+    Older,
+    /// It belongs to a newer version.
+    Newer,
+}
+
+/// How old the schema of a database is; takes no turn to write.
+pub(super) async fn age(connection: &mut SqliteConnection) -> sqlx::Result<Age> {
+    let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
+        .fetch_one(&mut *connection)
+        .await?;
+    if kept == 0 {
+        return Ok(Age::Older);
+    }
+    let last: Option<i64> = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(connection).await?;
+    let newest = i64::try_from(migrations().len()).unwrap_or(i64::MAX);
+    Ok(match last.unwrap_or(0).cmp(&newest) {
+        Ordering::Less => Age::Older,
+        Ordering::Equal => Age::Newest,
+        Ordering::Greater => Age::Newer,
+    })
+}
+
+/// Brings the database to the newest schema, in the transaction that the caller began.
 ///
-/// The write lock is taken before anything is looked at: of two processes that open a new ledger at once
+/// The turn to write is taken before anything is looked at: of two processes that open a new ledger at once
 /// the second waits, and finds the first one's tables.
 pub(super) async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    Migrator::with_migrations(migrations()).run(&mut *transaction).await?;
-    Ok(transaction.commit().await?)
+    Migrator::with_migrations(migrations()).run(connection).await
 }

@@ -3,11 +3,17 @@
 //! After the first failure it writes nothing any more: what an fsync that failed left behind
 //! is unknown, and asking again on the same handle would hide it.
 
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
 use sqlx::{Connection, Row as _, SqliteConnection};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 use super::mark::{Mark, MarkFile};
+use super::turn;
 use crate::failpoint;
 use crate::ledger::LedgerError;
 
@@ -22,14 +28,29 @@ type Change = Box<dyn for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, 
 type Applied = (Acknowledge, Result<(), LedgerError>);
 
 /// A handle to the writing task.
-pub(super) struct Writer(mpsc::Sender<Change>);
+pub(super) struct Writer(Mutex<Option<Task>>);
+
+/// The writing task and the way to it.
+struct Task {
+    changes: mpsc::Sender<Change>,
+    ended: JoinHandle<()>,
+}
+
+/// What the task writes with.
+pub(super) struct Pen {
+    pub(super) connection: SqliteConnection,
+    pub(super) mark: MarkFile,
+    pub(super) path: Arc<Path>,
+    /// How long a process that is stopped may have the ledger.
+    pub(super) patience: Duration,
+}
 
 impl Writer {
-    /// Starts the task that owns `connection`; it ends when the handle is dropped.
-    pub(super) fn start(connection: SqliteConnection, path: String, mark: MarkFile) -> Self {
-        let (sender, receiver) = mpsc::channel(LARGEST_COMMIT);
-        tokio::spawn(write_all(connection, receiver, path, mark));
-        Self(sender)
+    /// Starts the task that owns the pen; it ends when the handle is closed or dropped.
+    pub(super) fn start(pen: Pen) -> Self {
+        let (changes, receiver) = mpsc::channel(LARGEST_COMMIT);
+        let ended = tokio::spawn(pen.write_all(receiver));
+        Self(Mutex::new(Some(Task { changes, ended })))
     }
 
     /// Applies a change in a transaction and returns its value once the commit is on the disk.
@@ -50,87 +71,100 @@ impl Writer {
                 (acknowledge, failure)
             })
         });
-        self.0.send(change).await.map_err(|_| LedgerError::Closed)?;
+        let changes = self.0.lock().await.as_ref().map(|task| task.changes.clone());
+        changes.ok_or(LedgerError::Closed)?.send(change).await.map_err(|_| LedgerError::Closed)?;
         receiver.await.map_err(|_| LedgerError::Closed)?
     }
-}
 
-async fn write_all(
-    mut connection: SqliteConnection,
-    mut receiver: mpsc::Receiver<Change>,
-    path: String,
-    mut file: MarkFile,
-) {
-    let mut last = None;
-    let mut waiting = Vec::with_capacity(LARGEST_COMMIT);
-    while receiver.recv_many(&mut waiting, LARGEST_COMMIT).await > 0 {
-        let (acknowledgements, result) = commit(&mut connection, waiting.drain(..), &path).await;
-        let told = result.as_ref().map(|_| ()).map_err(Clone::clone);
-        if let Ok(mark) = &result {
-            last = Some(*mark);
-            file.note(*mark);
-        }
-        for acknowledge in acknowledgements {
-            acknowledge(told.clone());
-        }
-        if told.is_err() {
-            break;
+    /// Takes no more changes, and waits until what was taken is committed, marked and closed.
+    pub(super) async fn close(&self) {
+        let task = self.0.lock().await.take();
+        if let Some(Task { changes, ended }) = task {
+            drop(changes);
+            // It does not panic; if it did, everything that it acknowledged is on the disk.
+            let _ = ended.await;
         }
     }
-    file.finish(last);
-    // The answer to a failed close would reach nobody; everything that was acknowledged is on the disk.
-    let _ = connection.close().await;
 }
 
-/// Applies changes in one transaction and counts the commit. On a failure all of them fail, those applied before too.
-async fn commit(
-    connection: &mut SqliteConnection,
-    changes: impl Iterator<Item = Change>,
-    path: &str,
-) -> (Vec<Acknowledge>, Result<Mark, LedgerError>) {
-    let mut acknowledgements = Vec::new();
-    let mut result = execute(connection, "BEGIN IMMEDIATE", path).await;
-    for change in changes {
-        if result.is_err() {
-            // It is dropped without being run, and whoever asked for it is told that the ledger is closed.
-            continue;
+impl Pen {
+    async fn write_all(mut self, mut receiver: mpsc::Receiver<Change>) {
+        let mut waiting = Vec::with_capacity(LARGEST_COMMIT);
+        while receiver.recv_many(&mut waiting, LARGEST_COMMIT).await > 0 {
+            let (acknowledgements, committed) = self.commit(waiting.drain(..)).await;
+            // Whoever hears of a commit may build on it, so the mark knows of it first.
+            let followed = committed.and_then(|mark| self.mark.follow(mark).map_err(|error| self.unmarked(&error)));
+            for acknowledge in acknowledgements {
+                acknowledge(followed.clone());
+            }
+            if followed.is_err() {
+                break;
+            }
         }
-        let (acknowledge, applied) = change(connection).await;
-        acknowledgements.push(acknowledge);
-        result = applied;
+        if let Err(error) = self.mark.finish() {
+            tracing::warn!("cannot write the mark of the ledger `{}`: {error}", self.path.display());
+        }
+        // What is in the log is on the disk; in the file itself a damaged page is noticed, at the end of a log it is not.
+        // Another process that reads may be in the way; it or the next one empties the log then.
+        let _ = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut self.connection).await;
+        let _ = self.connection.close().await;
     }
-    let committed = match result {
-        Ok(()) => finish(connection, path).await,
-        Err(error) => Err(error),
-    };
-    if committed.is_err() {
-        let _ = execute(connection, "ROLLBACK", path).await;
+
+    /// Applies changes in one transaction and counts the commit. On a failure all of them fail, those applied before too.
+    async fn commit(
+        &mut self,
+        changes: impl Iterator<Item = Change>,
+    ) -> (Vec<Acknowledge>, Result<Mark, LedgerError>) {
+        let mut acknowledgements = Vec::new();
+        let mut result = turn::begin(&mut self.connection, &self.path, self.patience).await;
+        for change in changes {
+            if result.is_err() {
+                // It is dropped without being run, and whoever asked for it is told that the ledger is closed.
+                continue;
+            }
+            let (acknowledge, applied) = change(&mut self.connection).await;
+            acknowledgements.push(acknowledge);
+            result = applied;
+        }
+        let committed = match result {
+            Ok(()) => self.finish().await,
+            Err(error) => Err(error),
+        };
+        if committed.is_err() {
+            // A transaction that never began, or that the storage ended by itself, cannot be taken back.
+            let _ = sqlx::query("ROLLBACK").execute(&mut self.connection).await;
+        }
+        (acknowledgements, committed)
     }
-    (acknowledgements, committed)
+
+    /// Counts the commit and makes it.
+    async fn finish(&mut self) -> Result<Mark, LedgerError> {
+        let counted = count(&mut self.connection).await.map_err(|error| storage(&self.path, &error))?;
+        failpoint::pass("commit.before");
+        let committed = sqlx::query("COMMIT").execute(&mut self.connection).await;
+        committed.map_err(|error| storage(&self.path, &error))?;
+        failpoint::pass("commit.after");
+        Ok(counted)
+    }
+
+    fn unmarked(&self, error: &std::io::Error) -> LedgerError {
+        let reason = format!("its mark cannot be written: {error}");
+        LedgerError::Storage { path: self.path.display().to_string(), reason }
+    }
 }
 
-/// Counts the commit and makes it.
-async fn finish(connection: &mut SqliteConnection, path: &str) -> Result<Mark, LedgerError> {
-    let counted = sqlx::query("UPDATE meta SET generation = generation + 1 RETURNING id, generation")
-        .fetch_one(&mut *connection)
-        .await
-        .and_then(|row| Ok(Mark { id: row.try_get(0)?, generation: row.try_get(1)? }))
-        .map_err(|error| storage(path, &error))?;
-    failpoint::pass("commit.before");
-    execute(connection, "COMMIT", path).await?;
-    failpoint::pass("commit.after");
-    Ok(counted)
-}
-
-async fn execute(connection: &mut SqliteConnection, sql: &'static str, path: &str) -> Result<(), LedgerError> {
-    sqlx::query(sql).execute(connection).await.map(|_| ()).map_err(|error| storage(path, &error))
+/// Counts a commit, inside its transaction.
+async fn count(connection: &mut SqliteConnection) -> sqlx::Result<Mark> {
+    let row =
+        sqlx::query("UPDATE meta SET generation = generation + 1 RETURNING id, generation").fetch_one(connection).await?;
+    Ok(Mark { id: row.try_get(0)?, generation: row.try_get(1)? })
 }
 
 /// A failure of the storage, in its own words.
-pub(super) fn storage(path: &str, error: &sqlx::Error) -> LedgerError {
+pub(super) fn storage(path: &Path, error: &sqlx::Error) -> LedgerError {
     let reason = match error {
         sqlx::Error::Database(error) => error.message().to_owned(),
         other => other.to_string(),
     };
-    LedgerError::Storage { path: path.to_owned(), reason }
+    LedgerError::Storage { path: path.display().to_string(), reason }
 }

@@ -34,7 +34,7 @@ pub(crate) static CAMPAIGN: &[Key] = &[
     Key::new("receipts", Shape::Line, "auto").doc("How delivery receipts are learned.").later(),
     Key::new("schedule", Shape::Line, "{ at: 2026-12-01 10:00 }").doc("When the campaign runs by itself.").later(),
     Key::new("results", Shape::Line, "results/autumn-sale.csv")
-        .doc("Where the results go; without it results/<name>.csv, for a rehearsal <name>.sandbox.csv."),
+        .doc("Where the results go; without it results/<name>.csv. Those of a rehearsal stand beside it, as <name>.sandbox.csv."),
 ];
 
 static RECIPIENTS: &[Key] = &[

@@ -6,7 +6,7 @@ use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, did_you_mean, list};
 use crate::manifest::report::Report;
 use crate::manifest::value::{Rate, Seconds, Share};
-use crate::manifest::yaml::{Content, Entry, Node, Scalar};
+use crate::manifest::yaml::{Content, Entry, Node, Scalar, core_scalar};
 
 /// Checks the map `node`, called `owner` in findings, against its keys.
 pub(crate) fn check(node: &Node, owner: &str, keys: &'static [Key], report: &mut Report) {
@@ -119,12 +119,10 @@ fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
     let problem = match key.shape {
         Shape::Line if text.trim().is_empty() => Some("empty-value"),
         Shape::Line if text.trim_end().contains('\n') => Some("wrong-type"),
-        Shape::Integer { least, most } if scalar.is_plain() && digits(text) => {
-            text.parse().map_or(Some("out-of-range"), |number| within(number, least, most))
-        }
-        Shape::Integer { .. } => Some("wrong-type"),
-        Shape::Bool if scalar.is_plain() && matches!(text, "true" | "false") => None,
-        Shape::Bool => Some("wrong-type"),
+        Shape::Integer { least, most } => integer(scalar).map_or(Some("wrong-type"), |number| {
+            number.map_or(Some("out-of-range"), |number| within(number, least, most))
+        }),
+        Shape::Bool => (!core_scalar(scalar).is_boolean()).then_some("wrong-type"),
         Shape::Seconds { least, most } => {
             text.parse().map_or(Some("wrong-type"), |Seconds(number)| within(number, least, most))
         }
@@ -141,6 +139,14 @@ fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
         let message = format!("`{}` is `{text}`, but must be {}", key.name, expected(key.shape));
         report.at(&entry.value.span, Finding::error(rule, message).help(advice(key, scalar)));
     }
+}
+
+/// The whole number that a value is, if it is one from 0 on; `Some(None)` if it is a larger one than any key takes.
+fn integer(scalar: &Scalar) -> Option<Option<u32>> {
+    if scalar.is_plain() && digits(&scalar.text) {
+        return Some(scalar.text.parse().ok());
+    }
+    core_scalar(scalar).as_u64().map(|number| number.try_into().ok())
 }
 
 fn digits(text: &str) -> bool {

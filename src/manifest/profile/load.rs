@@ -80,7 +80,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
     let api_key = key_source(section, file, report);
     let base_url = base_url?;
     let loopback = base_url.is_loopback() && async_url.as_ref().is_none_or(Address::is_loopback);
-    let account = section.text("account").map_or_else(|| format!("{}@{}", entry.key, base_url.host()), str::to_owned);
+    let account = section.text("account").map_or_else(|| base_url.host(), str::to_owned);
     let texts = |key| section.items(key).into_iter().map(str::to_owned).collect();
     Some(Profile {
         name: entry.key.clone(),
@@ -89,7 +89,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         async_url,
         batch_limit: section.parsed("batch_limit")?,
         recipients_limit: section.section("limits").parsed("recipients"),
-        trust_status: section.items("trust_status").into_iter().filter_map(|text| text.parse().ok()).collect(),
+        trust_status: section.parsed_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
         prices: prices(section.section("prices")),
         sender_verified: texts("sender_verified"),
@@ -188,7 +188,7 @@ mod tests {
   api_key: { env: CAMPAIGN_API_KEY }
   rate: 100/s
   limits: { recipients: 50000 }
-  trust_status: [429, 503]
+  trust_status: [429, 0x1F7]
   proxy: http://proxy.example:3128
 local:
   base_url: http://127.0.0.1:8025
@@ -238,7 +238,7 @@ local:
         assert_eq!(production.recipients_limit, Some(50_000));
         assert_eq!(production.trust_status, [429, 503]);
         assert_eq!(production.fatal_errors, ["Not enough money"]);
-        assert_eq!(production.account, "production@gateway.example");
+        assert_eq!(production.account, "gateway.example");
         assert!(!production.is_loopback());
         let local = gateways.profile("local").unwrap();
         assert_eq!((local.rate, local.account.as_str(), local.is_loopback()), (Rate::Unlimited, "shared", true));

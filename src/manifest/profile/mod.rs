@@ -46,7 +46,7 @@ pub struct Profile {
     pub fatal_errors: Vec<String>,
     /// The proxy that requests go through.
     pub proxy: Option<String>,
-    /// The account that the rate belongs to.
+    /// The account that rate and guard belong to: the host, unless the profile says otherwise.
     pub account: String,
     /// What a message of a channel costs, an SMS per part, in the account's currency.
     pub prices: Vec<(Channel, Amount)>,

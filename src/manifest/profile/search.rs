@@ -18,6 +18,12 @@ pub struct GatewaySearch {
 }
 
 impl GatewaySearch {
+    /// Every file that may hold the profiles.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.explicit.iter().cloned().chain(self.candidates()).collect()
+    }
+
     /// The files that may exist, in the order in which they are tried.
     pub(super) fn candidates(&self) -> Vec<PathBuf> {
         let folder = self.campaign.as_deref().map(|file| file.parent().unwrap_or(Path::new("")).to_owned());

@@ -100,9 +100,12 @@ impl Resolver<'_> {
 
     /// In a combined operation one `short_link` serves all channels.
     fn refuse_two_short_links(&mut self, slots: &[Slot<'_>]) {
-        let mut given = slots.iter().filter_map(|slot| slot.section.typed("short_link"));
+        let mut given = slots.iter().filter_map(|slot| {
+            let (_, span) = slot.section.typed("short_link")?;
+            Some((slot.section.parsed::<bool>("short_link")?, span))
+        });
         let Some((first, _)) = given.next() else { return };
-        for (_, span) in given.filter(|(value, _)| *value != first) {
+        for (_, span) in given.filter(|&(value, _)| value != first) {
             let finding = Finding::error("short-link", format!("another channel says `short_link: {first}`"));
             self.report
                 .at(span, finding.help("one `short_link` serves all channels of the operation; make them agree"));

@@ -63,15 +63,10 @@ impl Resolver<'_> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let list = recipients.text("file").map(|file| folder.join(file));
         let results = root.text("results").map(|file| folder.join(file));
-        let overwrites = results.is_some() && (results == list || results.as_deref() == Some(path));
-        if let Some((_, span)) = root.typed("results").filter(|_| overwrites) {
-            let finding = Finding::error("results-overwrite", "the results would overwrite a file of the campaign");
-            self.report.at(span, finding.help("name another file, or remove `results`"));
-        }
         self.refuse_resending(root, content.as_ref());
         let (name, gateway) = (name?, root.text("gateway")?.to_owned());
         Some(Campaign {
-            results: results.unwrap_or_else(|| default_results(path, &name, &gateway)),
+            results: results.unwrap_or_else(|| default_results(path, &name)),
             brief: Brief {
                 name,
                 edition,

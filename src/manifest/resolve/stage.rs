@@ -107,5 +107,5 @@ pub(super) fn lifetime(slot: &Slot<'_>) -> Option<u32> {
 
 /// The value of a key without a default.
 pub(super) fn typed<T: FromStr>(slot: &Slot<'_>, key: &str) -> Option<T> {
-    slot.section.typed(key)?.0.parse().ok()
+    slot.section.value(key).and_then(|_| slot.section.parsed(key))
 }

@@ -13,7 +13,7 @@ const LARGEST: u64 = (1 << 53) - 1;
 /// sign (phone numbers, codes), more digits than a reader of JSON keeps, no finite value.
 pub(crate) fn core_json(node: &Node) -> Value {
     match &node.content {
-        Content::Scalar(scalar) => scalar_json(scalar),
+        Content::Scalar(scalar) => core_scalar(scalar),
         Content::List(items) => items.iter().map(core_json).collect(),
         Content::Map(entries) => Value::Object(
             entries.iter().map(|entry| (entry.key.clone(), core_json(&entry.value))).collect::<Map<_, _>>(),
@@ -21,7 +21,8 @@ pub(crate) fn core_json(node: &Node) -> Value {
     }
 }
 
-fn scalar_json(scalar: &Scalar) -> Value {
+/// One value as JSON.
+pub(crate) fn core_scalar(scalar: &Scalar) -> Value {
     if !scalar.is_plain() {
         return Value::String(scalar.text.clone());
     }
@@ -89,9 +90,9 @@ mod tests {
         ];
         for (typed, json) in cases {
             let scalar = Scalar { text: typed.into(), style: Style::Plain };
-            assert_eq!(scalar_json(&scalar).to_string(), json, "{typed}");
+            assert_eq!(core_scalar(&scalar).to_string(), json, "{typed}");
         }
         let quoted = Scalar { text: "12".into(), style: Style::DoubleQuoted };
-        assert_eq!(scalar_json(&quoted).to_string(), "\"12\"");
+        assert_eq!(core_scalar(&quoted).to_string(), "\"12\"");
     }
 }

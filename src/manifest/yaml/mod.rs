@@ -8,6 +8,9 @@ mod explain;
 mod node;
 mod read;
 
-pub(crate) use core::core_json;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use core::{core_json, core_scalar};
 pub(crate) use node::{Content, Entry, Node, Scalar, Style};
 pub(crate) use read::read;

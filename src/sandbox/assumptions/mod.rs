@@ -38,12 +38,13 @@ mod tests {
     use super::*;
 
     /// The keys at the top of a scenario file.
-    const KEYS: [&str; 11] = [
+    const KEYS: [&str; 12] = [
         "accounts",
         "channels",
         "charge_undelivered",
         "exceptions",
         "faults",
+        "limits",
         "prices",
         "seed",
         "speed",

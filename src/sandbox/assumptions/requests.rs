@@ -22,6 +22,9 @@ pub(super) const ROWS: &[Assumption] = rows! {
     "operations-limit": "how many operations a request may hold"
         => "as many as fit into the body"
         because "no figure is shown";
+    "operations-rate": "how many operations an account may send in a time"
+        => "any number; where there is a limit, an envelope above it is not executed and gets HTTP 429 with `Retry-After`"
+        because "no figure is shown" changed by "limits";
     "no-endpoint": "a path that is no endpoint, whatever slashes it begins with"
         => "HTTP 404 and a JSON error"
         because "it is outside the contract, and a wrong address should show";

@@ -101,6 +101,12 @@ impl Sandbox {
         Ok(Self { address, key, live, timeouts, stop, serving })
     }
 
+    /// The address that it listens on.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The synchronous API's base address: its path is `{base_url}/api/json.php` (contract 4.1).
     #[must_use]
     pub fn base_url(&self) -> String {

@@ -2,12 +2,14 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::limit::Limit;
 use super::{Account, Answer, Counts, Events, Funds, Messages, Moment, Payload, Plans, Refusal, ResultItem, msg_id};
 use crate::domain::{Amount, Endpoint};
-use crate::sandbox::faults::{Reaction, Wire, spoil};
+use crate::sandbox::faults::{Page, Reaction, Wire, spoil};
 use crate::sandbox::journal::{EnvelopeLine, Line, Lines, Reason};
 use crate::sandbox::request::{Envelope, Item, Operation, Rejection};
 use crate::sandbox::scenario::Scenario;
@@ -26,6 +28,8 @@ pub(crate) struct Arrival {
 pub(crate) struct Platform {
     pub(crate) scenario: Arc<Scenario>,
     pub(crate) accounts: Vec<Account>,
+    /// What each account may still send; of none if that is any amount.
+    limits: Vec<Limit>,
     pub(crate) plans: Plans,
     pub(crate) messages: Messages,
     pub(crate) events: Events,
@@ -93,9 +97,11 @@ impl Platform {
             funds.balance = funds.balance.plus(account.balance());
         }
         funds.currency = scenario.accounts.first().map(|account| account.currency.clone()).unwrap_or_default();
+        let limits = scenario.limit.map_or_else(Vec::new, |limit| accounts.iter().map(|_| Limit::new(limit)).collect());
         Self {
             scenario,
             accounts,
+            limits,
             plans: Plans::default(),
             messages: Messages::default(),
             events: Events::default(),
@@ -134,6 +140,7 @@ impl Platform {
                 lines.push(&Line::Envelope(EnvelopeLine { operations, error: Some(error), ..line }));
                 Reaction { answer: Answer::refused(error), wire: Wire::default() }
             }
+            Ok(envelope) if let Err(wait) = self.admit(&envelope) => self.turn_away(&envelope, wait, line, lines),
             Ok(envelope) => {
                 let origin = self.origin(&envelope, endpoint);
                 self.play(envelope, origin, line, lines)
@@ -149,6 +156,23 @@ impl Platform {
     /// What was taken and refused so far, and what became of it.
     pub(crate) fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// Takes an envelope from what its account may send.
+    fn admit(&mut self, envelope: &Envelope) -> Result<(), Duration> {
+        let limit = self.limits.get_mut(envelope.account as usize);
+        limit.map_or(Ok(()), |limit| limit.take(envelope.items.len(), self.now.timestamp()))
+    }
+
+    /// Answers an envelope that is above the limit of its account; nothing of it is executed.
+    fn turn_away(&mut self, envelope: &Envelope, wait: Duration, line: EnvelopeLine, lines: &mut Lines) -> Reaction {
+        const ERROR: &str = "Too many operations";
+        self.counts.refused_envelopes += 1;
+        lines.push(&Line::Envelope(EnvelopeLine { operations: envelope.items.len(), error: Some(ERROR), ..line }));
+        // The header has whole seconds, of real time.
+        let seconds = (wait / self.scenario.speed.max(1)).as_secs_f64().ceil().max(1.0);
+        let page = Page { status: 429, retry_after: Some(Duration::from_secs_f64(seconds)) };
+        Reaction { answer: Answer::refused(ERROR), wire: Wire { page: Some(page), ..Wire::default() } }
     }
 
     /// Numbers an envelope.

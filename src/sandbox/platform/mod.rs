@@ -1,6 +1,7 @@
 //! The emulated platform: a state machine that executes operations. No I/O, no clock of its own.
 //!
 //! - `execution`: an envelope is taken apart, executed in order, and answered; `answer`, `refusal`: in what words;
+//! - `limit`: an envelope is turned away that is more than its account may send in a time;
 //! - `intake`: a message is checked against the `account`, paid for and kept (`messages`, `plan`), or refused;
 //! - `life`: what becomes of a message, from one state to the next; `events`: it happens when it is due; `chance`: to whom;
 //! - `inquiries`: balance, sender names, statuses, `templates`; `lookup`: the record of a number;
@@ -15,6 +16,7 @@ pub(crate) mod execution;
 pub(crate) mod inquiries;
 pub(crate) mod intake;
 pub(crate) mod life;
+mod limit;
 pub(crate) mod lookup;
 pub(crate) mod messages;
 pub(crate) mod moment;

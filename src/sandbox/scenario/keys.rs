@@ -17,6 +17,8 @@ pub(super) static SCENARIO: &[Key] = &[
         .default("1"),
     Key::new("accounts", Shape::List { of: &ACCOUNT_ITEM, least: 1, most: 100 }, "[{ balance: 100 }]")
         .doc("The accounts of the gateway."),
+    Key::new("limits", Shape::Map(LIMITS), "{ rate: 50/s, burst: 50 }")
+        .doc("How many operations each account may send; what is above it is answered with HTTP 429."),
     Key::new("prices", Shape::Map(PRICES), "{ sms: 0.80, viber: 0.50 }")
         .doc("What a part costs in each channel, in the account's currency."),
     Key::new("charge_undelivered", Shape::Bool, "false")
@@ -48,6 +50,14 @@ pub(super) static ACCOUNT: &[Key] = &[
     Key::new("whatsapp", Shape::Bool, "false").doc("Whether it has a WhatsApp route.").default("true"),
     Key::new("senders", Shape::Texts, "{ OlenaCo: Checked, Spring: New }")
         .doc("Its sender names, `Checked` or `New`; without this key every well-formed name is known."),
+];
+
+/// The keys of what each account may send.
+static LIMITS: &[Key] = &[
+    Key::new("rate", Shape::Rate, "50/s").doc("How many operations, in the long run.").required(),
+    Key::new("burst", Shape::Integer { least: 1, most: 1_000_000 }, "50")
+        .doc("How many at once after a rest; an envelope of more is never taken.")
+        .required(),
 ];
 
 /// The keys of the prices.

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::keys::{ACCOUNT, PRICES, SCENARIO, WEBHOOKS};
-use super::{Account, Blindness, Prices, Scenario, SenderStatus, Webhooks, behaviour, fault};
+use super::{Account, Blindness, Limit, Prices, Scenario, SenderStatus, Webhooks, behaviour, fault};
 use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, Source};
+use crate::manifest::Rate;
 use crate::manifest::document::{self, FileKind, Loaded, Node, Report, Seconds, Section};
 use crate::sandbox::doors::posting::is_loopback;
 
@@ -57,6 +58,7 @@ fn scenario(root: Section<'_>, report: &mut Report) -> Scenario {
         seed: root.parsed("seed").unwrap_or_default(),
         speed: root.parsed("speed").unwrap_or(1),
         accounts: accounts(root, report),
+        limit: limit(root.section("limits")),
         prices: prices(root.section("prices")),
         charge_undelivered: root.parsed("charge_undelivered").unwrap_or_default(),
         exceptions: behaviour::exceptions(items(root, "exceptions"), &behaviours, report),
@@ -167,6 +169,12 @@ fn senders(section: Section<'_>, report: &mut Report) -> Option<Vec<(String, Sen
         senders.push((entry.key.clone(), status));
     }
     Some(senders)
+}
+
+/// What each account may send; `unlimited` is no limit.
+fn limit(section: Section<'_>) -> Option<Limit> {
+    let rate = section.parsed::<Rate>("rate")?.per_second()?;
+    Some(Limit { rate, burst: section.parsed("burst")? })
 }
 
 fn prices(section: Section<'_>) -> Prices {

@@ -14,6 +14,7 @@ pub use fault::{Blindness, Effect, Fault, WebhookFault, When};
 pub use load::load_scenario;
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::domain::{Amount, Channel};
@@ -27,6 +28,8 @@ pub struct Scenario {
     pub speed: u32,
     /// The accounts, of which there is at least one; the first without a key has the server's.
     pub accounts: Vec<Account>,
+    /// What each account may send in a time; nothing if that is any amount.
+    pub limit: Option<Limit>,
     /// What a part costs, per channel.
     pub prices: Prices,
     /// Whether a message that no channel delivered is charged (the last channel that was tried).
@@ -84,6 +87,15 @@ impl SenderStatus {
             SenderStatus::Checked => "Checked",
         }
     }
+}
+
+/// How many operations an account may send, in virtual time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// Operations per second; more than 0 and finite.
+    pub rate: f64,
+    /// How many at once after a rest.
+    pub burst: NonZeroU32,
 }
 
 /// What one part costs, per channel.

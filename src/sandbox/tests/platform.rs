@@ -246,3 +246,23 @@ fn templates_are_kept_listed_and_deleted() {
         assert_eq!(answer, json!({"success": true, "data": {"deleted": deleted}}), "{kind} {id}");
     }
 }
+
+#[test]
+fn each_account_may_send_a_burst_and_then_its_rate_and_what_is_above_is_not_executed() {
+    let second = scenario::Account { key: Some("second".into()), ..scenario::Account::default() };
+    let limit = scenario::Limit { rate: 10.0, burst: std::num::NonZeroU32::new(2).expect("two") };
+    let accounts = vec![scenario::Account::default(), second];
+    let mut desk = Desk::playing(Scenario { accounts, limit: Some(limit), ..Scenario::default() });
+    let two = json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("380501234568"))]);
+    assert_eq!(desk.ask(Endpoint::Sync, &two)["success"], true);
+    let refused = json!({"success": false, "error": "Too many operations"});
+    assert_eq!(desk.ask(Endpoint::Async, &two), refused, "both endpoints count");
+    assert_eq!(desk.ask_as("second", Endpoint::Sync, &two)["success"], true, "each account has its own");
+    desk.wait(199);
+    assert_eq!(desk.ask(Endpoint::Sync, &two), refused);
+    desk.wait(1);
+    assert_eq!(desk.ask(Endpoint::Sync, &two)["success"], true);
+    assert_eq!(desk.platform.counts().messages, 6);
+    let errors: Vec<_> = desk.events("envelope").iter().map(|line| line["error"].as_str().is_some()).collect();
+    assert_eq!(errors, [false, true, false, true, false]);
+}

@@ -1,14 +1,15 @@
 //! What scenario files say, and what they may not.
 
 use std::fs;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::domain::{Amount, Channel};
 use crate::domain::{Endpoint, Status};
 use crate::manifest::Loaded;
 use crate::sandbox::scenario::{
-    Account, Behaviour, Behaviours, Blindness, Effect, Fault, Prices, Scenario, SenderStatus, WebhookFault, When,
-    load_scenario,
+    Account, Behaviour, Behaviours, Blindness, Effect, Fault, Limit, Prices, Scenario, SenderStatus, WebhookFault,
+    When, load_scenario,
 };
 
 fn load(yaml: &str) -> Loaded<Scenario> {
@@ -52,6 +53,7 @@ speed: 60
 accounts:
   - { balance: 12.5, currency: EUR, notify: \"http://127.0.0.1:9/s?x=1\", whatsapp: false }
   - { key: second, senders: { OlenaCo: Checked, Spring: New } }
+limits: { rate: 600/min, burst: 0x32 }
 prices: { sms: 0.55, call/otp: 1 }
 charge_undelivered: false
 status: { lag: 30s, blind: affirms }
@@ -65,6 +67,7 @@ templates: { review: 1h, approved: false }
     assert_eq!((first.key.as_deref(), first.notify.as_deref()), (None, Some("http://127.0.0.1:9/s?x=1")));
     let senders = [("OlenaCo".to_owned(), SenderStatus::Checked), ("Spring".to_owned(), SenderStatus::New)];
     assert_eq!((second.key.as_deref(), second.senders.as_deref()), (Some("second"), Some(&senders[..])));
+    assert_eq!(scenario.limit, Some(Limit { rate: 10.0, burst: NonZeroU32::new(50).expect("fifty") }));
     assert_eq!(scenario.prices.of(Channel::Sms), amount("0.55"));
     assert_eq!(scenario.prices.of(Channel::CallOtp), amount("1"));
     assert_eq!((scenario.status_lag, scenario.status_blind), (Duration::from_secs(30), Some(Blindness::Affirms)));
@@ -186,7 +189,7 @@ fn what_a_scenario_may_not_say_is_told_where_it_stands() {
 
 #[test]
 fn a_key_of_a_campaign_is_not_advised_in_a_scenario() {
-    let loaded = load("rate: 10/s");
+    let loaded = load("batch: 10");
     let help = loaded.findings[0].help.as_deref().expect("help");
     assert!(help.contains("`seed`") && !help.contains("delivery"), "{help}");
 }
@@ -214,4 +217,15 @@ fn a_key_shows_in_no_log() {
     let account = Account { key: Some("s3cret".into()), ..Account::default() };
     let scenario = Scenario { accounts: vec![account], ..Scenario::default() };
     assert!(!format!("{scenario:?}").contains("s3cret"));
+}
+
+#[test]
+fn limits_are_a_rate_and_a_burst_and_unlimited_is_none() {
+    assert_eq!(scenario("limits: { rate: unlimited, burst: 1 }"), Scenario::default());
+    assert_eq!(refused("limits: { rate: 50/s }"), [("missing-key", 1, 1)]);
+    assert_eq!(refused("limits: { rate: 50, burst: 0 }"), [("wrong-type", 1, 17), ("out-of-range", 1, 28)]);
+    assert_eq!(
+        refused("limits: { rates: 50/s, burst: many }"),
+        [("missing-key", 1, 1), ("unknown-key", 1, 11), ("wrong-type", 1, 31),]
+    );
 }

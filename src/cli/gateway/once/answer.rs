@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use crate::finding::harmless;
+use crate::finding::one_line;
 
 /// Members that platforms are known to send, and what they are called here.
 const KNOWN: [(&str, &str); 11] = [
@@ -35,7 +35,7 @@ pub(super) fn lines(answer: &str) -> Vec<String> {
         .map(|(path, value)| (known(path).map_or(path.as_str(), |index| KNOWN[index].1), value.as_str()))
         .collect();
     let width = members.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    members.into_iter().map(|(name, value)| harmless(&format!("{name:width$}  {value}")).replace('\n', " ")).collect()
+    members.into_iter().map(|(name, value)| one_line(&format!("{name:width$}  {value}"))).collect()
 }
 
 /// Adds the values below `path`, each under its whole path; a list is one value. What is empty or null is left out.

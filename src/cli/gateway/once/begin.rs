@@ -9,13 +9,12 @@ use crate::cli::runs;
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::domain::Endpoint;
 use crate::ledger::{LeftOut, NewRun, Progress, Run, RunEnd, State};
-use crate::manifest::SANDBOX;
 
 impl Asking<'_> {
     /// Creates the run and freezes the number, as for a campaign.
     pub(super) async fn begin(&self) -> Result<Run, Failure> {
         let state = self.context.state()?;
-        let folder = RunFolder::prepare(&state, self.one_off.campaign(), self.gateway()).map_err(copying)?;
+        let folder = RunFolder::prepare(&state, self.one_off.campaign(), self.account()).map_err(copying)?;
         let list = format!("phone\n{}\n", self.phone);
         let copy = folder.create_recipients().map_err(copying)?;
         let (copy, sha256) = Tee::new(list.as_bytes(), Some(copy)).finish().map_err(copying)?;
@@ -29,12 +28,11 @@ impl Asking<'_> {
     }
 
     fn new_run(&self) -> NewRun {
-        let account = self.profile.as_ref().map_or_else(|| SANDBOX.to_owned(), |profile| profile.account.clone());
         NewRun {
             campaign: self.one_off.campaign().to_owned(),
             edition: String::new(),
             gateway: self.gateway().to_owned(),
-            account,
+            account: self.account().to_owned(),
             endpoint: Endpoint::Sync,
             kind: self.one_off.kind(),
             live: self.profile.is_some(),
@@ -53,7 +51,7 @@ impl Asking<'_> {
     pub(super) async fn close_interrupted(&self) -> Result<(), Failure> {
         let mut runs = self.ledger.runs().await?;
         runs.retain(|run| {
-            let mine = run.campaign == self.one_off.campaign() && run.gateway == self.gateway();
+            let mine = run.campaign == self.one_off.campaign() && run.account == self.account();
             mine && run.progress == Progress::Open
         });
         for run in runs {

@@ -8,6 +8,7 @@ use super::answer::lines;
 use crate::cli::exit::{self, Failure};
 use crate::delivery::{OneOff, Single, StopKind};
 use crate::domain::MessageId;
+use crate::finding::one_line;
 use crate::gateway::Verdict;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
 
@@ -115,7 +116,7 @@ impl Asking<'_> {
             text += &format!("  {line}\n");
         }
         if let Some(line) = error {
-            text += &format!("  {}\n", line);
+            text += &format!("  {}\n", one_line(line));
         }
         let rehearsal = if rehearsal { " (this was a rehearsal: no gateway was asked)" } else { "" };
         text + &format!("next{rehearsal}: {next}\n")

@@ -19,7 +19,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
 use crate::cli::run::{REHEARSAL_KEY, reach, rehearsal};
 use crate::cli::survey::{self, profile};
-use crate::cli::{confirm, runs, signals};
+use crate::cli::{confirm, runs};
 use crate::delivery::{Event, Interrupt, Observer, Once, OneOff, RunLock, Single, send_once};
 use crate::domain::{Endpoint, Phone, Region};
 use crate::gateway::Encoded;
@@ -44,7 +44,7 @@ pub(super) async fn once(context: &Context, one_off: OneOff, args: OneOffArgs) -
         runs::check_host(&context.output, ledger.as_ref(), profile).await?;
         confirm::one_off(context, args.yes, question(context, one_off, phone, profile)?).await?;
     }
-    let interrupt = signals::listen().map_err(|error| Failure::new(exit::BUG, error.to_string()))?;
+    let interrupt = context.interrupt()?;
     let asking = Asking { context, one_off, phone, profile, key, ledger, interrupt };
     let _lock = asking.lock()?;
     asking.ask().await
@@ -68,9 +68,14 @@ impl Asking<'_> {
         self.profile.as_ref().map_or(SANDBOX, |profile| &profile.name)
     }
 
+    /// The account that it goes through.
+    fn account(&self) -> &str {
+        self.profile.as_ref().map_or(SANDBOX, |profile| &profile.account)
+    }
+
     fn lock(&self) -> Result<RunLock, Failure> {
         let (name, gateway) = (self.one_off.name(), self.gateway());
-        RunLock::take(&self.context.state()?, self.one_off.campaign(), gateway)
+        RunLock::take(&self.context.state()?, self.one_off.campaign(), self.account())
             .map_err(|error| Failure::storage(format!("the {name} cannot be locked: {error}")))?
             .ok_or_else(|| {
                 let message =

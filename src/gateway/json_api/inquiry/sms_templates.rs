@@ -76,7 +76,7 @@ fn template(record: &Record<'_>, words: &Words<'_>) -> SmsTemplate {
     SmsTemplate {
         id: words.id(record.id),
         name: words.text(record.name),
-        text: words.text(record.template),
+        text: words.whole(record.template),
         count: words.text(record.count),
         created: words.text(record.datetime),
     }

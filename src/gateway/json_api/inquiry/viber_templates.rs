@@ -60,7 +60,7 @@ fn template(record: &Record<'_>, words: &Words<'_>) -> ViberTemplate {
     ViberTemplate {
         id: words.id(record.id),
         signature: words.text(record.signature),
-        text: words.text(record.template),
+        text: words.whole(record.template),
         status: words.text(record.status),
     }
 }

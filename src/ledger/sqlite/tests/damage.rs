@@ -72,7 +72,7 @@ async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
         let intent = Intent { run: run.key, envelope, owner: ME, account, rows: vec![row] };
         ledger.begin(intent).await.unwrap();
     }
-    drop(ledger);
+    ledger.close().await;
     let path = folder.path().join("ledger");
     let mut other = connect(&path).await;
     let page: i64 = sqlx::query_scalar("SELECT rootpage FROM sqlite_schema WHERE name = 'envelopes_by_run'")
@@ -103,7 +103,7 @@ async fn a_ledger_that_was_deleted_or_put_back_from_an_older_copy_sends_nothing(
     other.close().await.unwrap();
     ledger.request_stop(run.key, false).await.unwrap();
     ledger.end(run.key, ME, run_end()).await.unwrap();
-    closed(ledger, &path).await;
+    ledger.close().await;
     for put_back in [None, Some(&copy)] {
         for name in ["ledger", "ledger-wal", "ledger-shm"] {
             // Whatever is not there need not be removed.
@@ -118,30 +118,29 @@ async fn a_ledger_that_was_deleted_or_put_back_from_an_older_copy_sends_nothing(
             let refused = ledger.request_stop(run.key, false).await;
             assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{refused:?}");
         }
-        drop(ledger);
+        ledger.close().await;
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
         let refused = ledger.create_run(&new_run(9)).await;
         assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{refused:?}");
         let refused = ledger.claim(run.key, ME).await;
         assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{refused:?}");
     }
-    std::fs::remove_file(folder.path().join("ledger.mark")).unwrap();
-    let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-    assert!(ledger.create_run(&new_run(9)).await.is_ok(), "without the mark it is a ledger like any other");
-}
-
-/// Waits until a ledger that was dropped has written its last mark.
-async fn closed(ledger: SqliteLedger, path: &Path) {
-    drop(ledger);
-    let mut other = connect(path).await;
-    let generation: i64 = sqlx::query_scalar("SELECT generation FROM meta").fetch_one(&mut other).await.unwrap();
-    other.close().await.unwrap();
-    let written = async {
-        while !std::fs::read_to_string(path.with_extension("mark")).unwrap().contains(&generation.to_string()) {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), written).await.expect("the last mark is written");
+    for mark in [None, Some("half a mark")] {
+        std::fs::remove_file(folder.path().join("ledger.mark")).unwrap();
+        mark.map(|mark| std::fs::write(folder.path().join("ledger.mark"), mark).unwrap());
+        let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+        let refused = ledger.create_run(&new_run(9)).await;
+        assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{mark:?}: {refused:?}");
+        std::fs::write(folder.path().join("ledger.mark"), "").unwrap();
+    }
+    let (ledger, refused) = SqliteLedger::accept(&path, Timestamp::now).await.unwrap();
+    assert!(matches!(refused, Some(LedgerError::NotNewest { .. })), "{refused:?}");
+    let progress = ledger.runs().await.unwrap()[0].progress;
+    assert_eq!(progress, Progress::Replaced, "nobody knows what was sent of it meanwhile");
+    assert!(ledger.create_run(&new_run(9)).await.is_ok());
+    ledger.close().await;
+    let (_, refused) = SqliteLedger::accept(&path, Timestamp::now).await.unwrap();
+    assert!(refused.is_none(), "it is remembered: {refused:?}");
 }
 
 /// What the first version wrote of three envelopes: their rows, and what became of them.

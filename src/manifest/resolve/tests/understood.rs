@@ -35,19 +35,34 @@ fn a_full_campaign_is_understood() {
 }
 
 #[test]
+fn every_word_of_yaml_for_a_truth_and_a_number_is_understood() {
+    let house = House::new();
+    for (word, truth) in [("true", true), ("True", true), ("TRUE", true), ("false", false), ("FALSE", false)] {
+        let (viber, sms) =
+            (format!("lifetime: 1h\n      short_link: {word}"), format!("max_parts: 0x3\n      short_link: {truth}"));
+        let yaml = FULL.replace("lifetime: 1h", &viber).replace("fields: { unsubscribe_link: true, note: 007 }", &sms);
+        let campaign = house.campaign(&yaml.replace("batch: 20", "batch: 0o24"));
+        let [Stage::Viber(viber), Stage::Sms(sms)] = campaign.brief.content.stages.as_slice() else { panic!() };
+        assert_eq!((viber.short_link, sms.short_link, sms.max_parts), (Some(truth), Some(truth), 3), "{word}");
+        assert_eq!(campaign.delivery.batch.get(), 20);
+    }
+}
+
+#[test]
 fn what_is_not_written_has_its_default() {
     let house = House::new();
     let campaign = house.campaign(&with_message("Hello"));
     assert_eq!(campaign.brief.name, "autumn-sale");
     assert!(campaign.is_rehearsal());
-    assert_eq!(campaign.results, house.folder().join("results/autumn-sale.sandbox.csv"));
+    assert_eq!(campaign.results_file(), house.folder().join("results/autumn-sale.sandbox.csv"));
+    assert_eq!(campaign.dry_results_file(), house.folder().join("results/autumn-sale.sandbox.dry-run.csv"));
     let delivery = campaign.delivery;
     assert_eq!((delivery.rate, delivery.batch.get(), delivery.in_flight.get()), (Rate::PerSecond(10.0), 50, 2));
     assert_eq!((delivery.timeout, delivery.on_in_doubt), (Duration::from_secs(30), OnInDoubt::Hold));
     assert_eq!(campaign.brief.max_invalid.to_string(), "10%");
     assert_eq!(delivery.stop_after.rejected.to_string(), "20%");
     let real = campaign.sent_through("production");
-    assert_eq!(real.results, house.folder().join("results/autumn-sale.csv"));
+    assert_eq!(real.results_file(), house.folder().join("results/autumn-sale.csv"));
 }
 
 #[test]

@@ -1,0 +1,99 @@
+//! The process's own gate alone, where the account's pace cannot hide what it does wrong: envelopes that leave late,
+//! slow-downs, turns that are given up.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use super::chance::Chance;
+use super::life::{begin_world, elapsed};
+use super::pace::excess;
+use crate::delivery::gate::Gate;
+
+/// Operations per second.
+const RATES: [f64; 6] = [0.1, 1.0, 10.0, 50.0, 200.0, 5_000.0];
+/// How long a world lasts.
+const LASTS: Duration = Duration::from_secs(600);
+/// The most that the commit takes for which an envelope has its turn.
+const COMMIT: Duration = Duration::from_millis(15);
+/// Worlds per rate.
+const WORLDS: u64 = 4;
+
+/// What happens besides sending.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trouble {
+    /// An envelope in ten leaves up to two seconds late.
+    late: bool,
+    /// Envelopes are of one to three times the least size.
+    mixed: bool,
+    /// The gateway asks to slow down now and then.
+    slowed: bool,
+    /// A turn in twenty is given up, before it comes or after.
+    given_up: bool,
+}
+
+/// Takes turns until the world ends, and notes when which envelope left.
+async fn sender(
+    gate: Arc<Gate>,
+    mut size: impl FnMut() -> usize,
+    trouble: Trouble,
+    mut chance: Chance,
+    log: Arc<Mutex<Vec<(Duration, usize)>>>,
+) {
+    loop {
+        let size = size();
+        if trouble.given_up && chance.once_in(20) {
+            let patience = Duration::from_millis(chance.below(3_000));
+            drop(timeout(patience, gate.turn(size)).await);
+        }
+        let turn = gate.turn(size).await;
+        let late = if trouble.late && chance.once_in(10) { Duration::from_secs(2) } else { COMMIT };
+        sleep(Duration::from_micros(chance.below(late.as_micros() as u64))).await;
+        turn.leaves();
+        log.lock().unwrap().push((elapsed(), size));
+    }
+}
+
+/// Plays a world: in any window of a second or more no more leaves than the rate and one envelope; and at least 95 % of
+/// the rate are used, unless there is a reason for less.
+async fn world(rate: f64, seed: u64, trouble: Trouble) {
+    begin_world();
+    let mut chance = Chance::new(seed);
+    // The share of the pace of an envelope is longer than a commit.
+    let least = (rate * 2.0 * COMMIT.as_secs_f64()) as u64 + 1;
+    let even = least + chance.below(least);
+    let (gate, log) = (Arc::new(Gate::new(Some(rate))), Arc::default());
+    for _ in 0..1 + chance.below(4) {
+        let mut sizes = Chance::new(chance.bits());
+        let size = move || if trouble.mixed { least + sizes.below(2 * least + 1) } else { even } as usize;
+        tokio::spawn(sender(Arc::clone(&gate), size, trouble, Chance::new(chance.bits()), Arc::clone(&log)));
+    }
+    while elapsed() < LASTS {
+        sleep(Duration::from_millis(1 + chance.below(120_000)).min(LASTS - elapsed())).await;
+        if trouble.slowed {
+            (0..=chance.below(3)).for_each(|_| gate.slow());
+        }
+    }
+    let log = log.lock().unwrap();
+    let largest = log.iter().map(|(_, size)| *size).max().expect("something left");
+    let excess = excess(&log, rate);
+    let told = format!("at {rate}/s, seed {seed}, {trouble:?}");
+    assert!(excess <= largest as f64 + 0.001, "{excess} above the rate in a window, {largest} allowed {told}");
+    let sent = log.iter().map(|(_, size)| size).sum::<usize>() + largest;
+    let least = 0.95 * rate * LASTS.as_secs_f64();
+    assert!(trouble.late || trouble.slowed || sent as f64 >= least, "{sent} of {least} {told}");
+}
+
+#[test]
+fn whatever_happens_to_envelopes_the_gate_alone_keeps_the_rate_and_uses_it() {
+    for kind in 0..16_u8 {
+        let has = |bit: u8| kind & (1 << bit) != 0;
+        let trouble = Trouble { late: has(0), mixed: has(1), slowed: has(2), given_up: has(3) };
+        for (rate, seed) in RATES.into_iter().flat_map(|rate| (0..WORLDS).map(move |seed| (rate, seed))) {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+            runtime.block_on(world(rate, seed, trouble));
+        }
+    }
+}

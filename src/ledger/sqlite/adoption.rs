@@ -1,0 +1,45 @@
+//! Making a ledger the one that counts although its mark says otherwise, because a person decided so.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sqlx::Connection as _;
+
+use super::mark::{Known, Mark};
+use super::opening::{self, current_mark};
+use super::turn;
+use super::writer::storage;
+use crate::ledger::LedgerError;
+
+/// Ends the unfinished runs, brings the ledger past its mark, and has the mark follow it.
+///
+/// In this order: if it is interrupted, the ledger is refused as before, and the person says it again.
+pub(super) async fn adopt(path: &Path, known: &Known, now: Timestamp) -> Result<(), LedgerError> {
+    let path: Arc<Path> = path.into();
+    let mut pen = opening::pen(&path, turn::LONGEST_BUSY).await?;
+    let failed = |error: sqlx::Error| storage(&path, &error);
+    turn::begin(&mut pen.connection, &path, turn::LONGEST_BUSY).await?;
+    sqlx::query("UPDATE runs SET progress = 'replaced', owner = NULL, ended_at = ? WHERE live AND progress = 'open'")
+        .bind(now.as_microsecond())
+        .execute(&mut pen.connection)
+        .await
+        .map_err(failed)?;
+    let furthest = match known {
+        Known::Marks(marks) => marks.iter().map(|mark| mark.generation).max().unwrap_or(0),
+        Known::Nothing | Known::Unreadable(_) => 0,
+    };
+    let current = current_mark(&mut pen.connection).await.map_err(failed)?;
+    let accepted = Mark { id: current.id, generation: furthest.max(current.generation) + 1 };
+    sqlx::query("UPDATE meta SET generation = ?")
+        .bind(accepted.generation)
+        .execute(&mut pen.connection)
+        .await
+        .map_err(failed)?;
+    sqlx::query("COMMIT").execute(&mut pen.connection).await.map_err(failed)?;
+    pen.mark.accept(accepted).map_err(|error| LedgerError::Storage {
+        path: path.display().to_string(),
+        reason: format!("its mark cannot be written: {error}"),
+    })?;
+    pen.connection.close().await.map_err(failed)
+}

@@ -1,0 +1,128 @@
+//! Opening the ledger's file: to read, and, when something is to be written, to write.
+//!
+//! Reading takes no turn to write, so a process that stands still in the middle of a commit is in nobody's way who
+//! only looks. Only a schema of an earlier version has to be changed first.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::migrate::MigrateError;
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _};
+
+use super::mark::{self, Mark, MarkFile};
+use super::schema::{self, Age};
+use super::turn::{self, Wait, is_busy};
+use super::writer::{Pen, storage};
+use crate::ledger::LedgerError;
+use crate::private::{self, Existing};
+
+/// How many pages the log may have before a commit empties it into the file.
+const LOG_PAGES: &str = "1000";
+/// The most bytes of the log that stay on the disk after it was emptied, however long a reader was in the way.
+const LOG_BYTES: &str = "8388608";
+
+/// How long the pause before another attempt to connect is.
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new().filename(path).busy_timeout(turn::ATTEMPT).disable_statement_logging()
+}
+
+/// Connections that read.
+pub(super) async fn readers(path: &Path) -> Result<SqlitePool, LedgerError> {
+    let pool = SqlitePoolOptions::new().max_connections(2).connect_with(options(path).read_only(true)).await;
+    pool.map_err(|error| storage(path, &error))
+}
+
+/// Makes sure that there is a ledger of the newest schema.
+pub(super) async fn prepare(path: &Path, patience: Duration) -> Result<(), LedgerError> {
+    if path.exists() {
+        let opened = options(path).read_only(true).connect().await;
+        let mut connection = opened.map_err(|error| storage(path, &error))?;
+        let age = schema::age(&mut connection).await;
+        // Nothing was written, so nothing can be lost by closing.
+        let _ = connection.close().await;
+        match age.map_err(|error| storage(path, &error))? {
+            Age::Newest => return Ok(()),
+            Age::Newer => return Err(LedgerError::TooNew { path: path.display().to_string() }),
+            Age::Older => {}
+        }
+    }
+    let mut connection = connect(path, patience).await?;
+    let migrated = migrate(&mut connection, path, patience).await;
+    connection.close().await.map_err(|error| storage(path, &error))?;
+    migrated
+}
+
+async fn migrate(connection: &mut SqliteConnection, path: &Path, patience: Duration) -> Result<(), LedgerError> {
+    let mut wait = Wait::new(path, patience);
+    let mut transaction = loop {
+        match connection.begin_with("BEGIN IMMEDIATE").await {
+            Ok(transaction) => break transaction,
+            Err(error) if is_busy(&error) => wait.go_on()?,
+            Err(error) => return Err(storage(path, &error)),
+        }
+    };
+    schema::migrate(&mut transaction).await.map_err(|error| match error {
+        MigrateError::VersionMissing(_) => LedgerError::TooNew { path: path.display().to_string() },
+        other => LedgerError::Storage { path: path.display().to_string(), reason: other.to_string() },
+    })?;
+    transaction.commit().await.map_err(|error| storage(path, &error))
+}
+
+/// The connection that writes, and the mark that follows it.
+pub(super) async fn pen(path: &Arc<Path>, patience: Duration) -> Result<Pen, LedgerError> {
+    let mut connection = connect(path, patience).await?;
+    let place = mark::place(path);
+    let unmarked = |error: std::io::Error| LedgerError::Storage {
+        path: path.display().to_string(),
+        reason: format!("its mark `{}` cannot be opened: {error}", place.display()),
+    };
+    // Who has the turn makes the mark: two processes that make the same ledger would make two.
+    let first = !place.exists();
+    if first {
+        turn::begin(&mut connection, path, patience).await?;
+    }
+    let current = current_mark(&mut connection).await.map_err(|error| storage(path, &error))?;
+    let mark = MarkFile::open(&place, current).map_err(unmarked)?;
+    if first {
+        sqlx::query("COMMIT").execute(&mut connection).await.map_err(|error| storage(path, &error))?;
+    }
+    Ok(Pen { connection, mark, path: Arc::clone(path), patience })
+}
+
+/// Connects to write, creates the file where there is none, and waits for another process that does the same.
+///
+/// Two that change the mode of a file at once could wait for each other for ever, so SQLite tells one of them
+/// at once that it is busy, whatever its time-out.
+async fn connect(path: &Path, patience: Duration) -> Result<SqliteConnection, LedgerError> {
+    // SQLite gives its companions the mode of the file.
+    private::file(path, Existing::Kept)
+        .map_err(|error| LedgerError::Storage { path: path.display().to_string(), reason: error.to_string() })?;
+    let options = options(path)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .pragma("wal_autocheckpoint", LOG_PAGES)
+        .pragma("journal_size_limit", LOG_BYTES);
+    let mut wait = Wait::new(path, patience);
+    loop {
+        match options.connect().await {
+            Ok(connection) => return Ok(connection),
+            Err(error) if is_busy(&error) => {
+                wait.go_on()?;
+                tokio::time::sleep(BUSY_PAUSE).await;
+            }
+            Err(error) => return Err(storage(path, &error)),
+        }
+    }
+}
+
+/// Which ledger this is, and how far it has come.
+pub(super) async fn current_mark(connection: &mut SqliteConnection) -> sqlx::Result<Mark> {
+    let row = sqlx::query("SELECT id, generation FROM meta").fetch_one(connection).await?;
+    Ok(Mark { id: row.try_get(0)?, generation: row.try_get(1)? })
+}

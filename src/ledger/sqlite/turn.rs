@@ -1,0 +1,86 @@
+//! The turn to write: one process at a time has it, and the others wait, and can tell for whom.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use sqlx::SqliteConnection;
+
+use super::holder::{self, Holder};
+use super::writer::storage;
+use crate::ledger::LedgerError;
+
+/// How long SQLite itself waits before it says that another process has the turn.
+pub(super) const ATTEMPT: Duration = Duration::from_millis(200);
+/// How long another process may have the turn before that counts as a failure.
+pub(super) const LONGEST_BUSY: Duration = Duration::from_secs(60);
+/// After what time a person is told that the process waits.
+const WORTH_TELLING: Duration = Duration::from_secs(2);
+
+/// Begins a transaction that writes; a process that is stopped is waited for no longer than `patience`.
+pub(super) async fn begin(
+    connection: &mut SqliteConnection,
+    path: &Path,
+    patience: Duration,
+) -> Result<(), LedgerError> {
+    let mut wait = Wait::new(path, patience);
+    loop {
+        match sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await {
+            Ok(_) => return Ok(()),
+            Err(error) if is_busy(&error) => wait.go_on()?,
+            Err(error) => return Err(storage(path, &error)),
+        }
+    }
+}
+
+/// A wait for the process that has the turn.
+pub(super) struct Wait<'a> {
+    path: &'a Path,
+    patience: Duration,
+    since: Instant,
+    told: bool,
+}
+
+impl<'a> Wait<'a> {
+    /// A wait that begins now.
+    pub(super) fn new(path: &'a Path, patience: Duration) -> Self {
+        Self { path, patience, since: Instant::now(), told: false }
+    }
+
+    /// Whether to try again.
+    ///
+    /// # Errors
+    /// When it has taken too long, with the process that has the turn.
+    pub(super) fn go_on(&mut self) -> Result<(), LedgerError> {
+        let waited = self.since.elapsed();
+        if waited < WORTH_TELLING.min(self.patience) {
+            return Ok(());
+        }
+        let holder = holder::of(self.path);
+        let stopped = holder.is_some_and(|holder| holder.stopped);
+        if waited >= LONGEST_BUSY || stopped && waited >= self.patience {
+            return Err(LedgerError::Busy { path: self.path.display().to_string(), who: who(holder) });
+        }
+        if !std::mem::replace(&mut self.told, true) {
+            tracing::warn!("waiting: {}", who(holder));
+        }
+        Ok(())
+    }
+}
+
+/// Who has the turn, in words.
+fn who(holder: Option<Holder>) -> String {
+    match holder {
+        Some(Holder { process, stopped: true }) => format!(
+            "process {process} has the ledger and is stopped; let it go on (`kill -CONT {process}`, or `fg` in its \
+             terminal), or end it"
+        ),
+        Some(Holder { process, stopped: false }) => format!("process {process} has the ledger"),
+        None => "another process has the ledger".to_owned(),
+    }
+}
+
+/// Whether SQLite said that another process holds the file: the low byte of its code is 5.
+pub(super) fn is_busy(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
+    code.is_some_and(|code| code & 0xff == 5)
+}

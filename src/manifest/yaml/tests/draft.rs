@@ -1,0 +1,230 @@
+//! YAML files that somebody might write, from a seed: every style of scalar, nested, commented, oddly indented.
+
+use std::fmt::Write as _;
+
+use super::chance::Chance;
+
+/// Values of one word, among them everything that YAML takes for something else than a text.
+const WORDS: [&str; 48] = [
+    "sale",
+    "Olena & Co",
+    "знижки",
+    "ціна 100%",
+    "a-b_c",
+    "https://shop.example/?c=1#top",
+    "it's",
+    "say \"hi\"",
+    "100%",
+    "10/s",
+    "50 123 45 67",
+    "true",
+    "True",
+    "TRUE",
+    "false",
+    "False",
+    "FALSE",
+    "null",
+    "Null",
+    "~",
+    "yes",
+    "No",
+    "on",
+    "y",
+    "0",
+    "12",
+    "-3",
+    "-0",
+    "007",
+    "+380501234567",
+    "380501234567",
+    "0x1F",
+    "0o17",
+    "0o8",
+    "0b101",
+    "1e3",
+    "1.50",
+    ".5",
+    "5.",
+    "-1.5e-3",
+    ".inf",
+    ".nan",
+    "1_000",
+    "12:30:45",
+    "2026-11-01",
+    "=",
+    "a,b",
+    "😀 ok",
+];
+
+/// What a text in quotes or in a block is made of.
+const PIECES: [&str; 16] =
+    ["a", "ї", "😀", " ", "word", ": ", " #", "'", "{{ name }}", "%", "- ", "[x]", "&a", "*b", "!c", "0"];
+
+/// A file.
+pub(super) struct Draft {
+    chance: Chance,
+    text: String,
+    anchors: usize,
+}
+
+impl Draft {
+    /// The text of the file of a seed.
+    pub(super) fn of(seed: u64) -> String {
+        let mut draft = Self { chance: Chance(seed), text: String::new(), anchors: 0 };
+        if draft.chance.once_in(10) {
+            draft.text += draft.chance.of(&["---\n", "# a file\n---\n", "\n\n", "%YAML 1.1\n---\n"]);
+        }
+        draft.map(0, 0);
+        if draft.chance.once_in(20) {
+            draft.text += "...\n";
+        }
+        draft.text
+    }
+
+    /// A map in lines of its own.
+    fn map(&mut self, indent: usize, depth: usize) {
+        for number in 0..=self.chance.below(4) {
+            self.between(indent);
+            let key = match self.chance.below(6) {
+                0 => format!("\"ключ {number}\""),
+                1 => format!("'it''s {number}'"),
+                2 => format!("{number}"),
+                _ => format!("{}_{number}", self.chance.of(&["name", "ім'я", "a-b", "c d", "true"])),
+            };
+            let _ = write!(self.text, "{:indent$}{key}{}:", "", self.chance.of(&["", "", " "]));
+            self.value(indent, depth);
+        }
+    }
+
+    fn list(&mut self, indent: usize, depth: usize) {
+        for _ in 0..=self.chance.below(3) {
+            self.between(indent);
+            let _ = write!(self.text, "{:indent$}-", "");
+            self.value(indent, depth);
+        }
+    }
+
+    /// Empty lines and comments between two entries.
+    fn between(&mut self, indent: usize) {
+        match self.chance.below(12) {
+            0 => self.text.push('\n'),
+            1 => {
+                let _ = writeln!(self.text, "{:indent$}# a comment: with \"things\" in it", "");
+            }
+            2 => self.text += "# at the margin\n",
+            _ => {}
+        }
+    }
+
+    /// What stands behind a key or a dash, to the end of its lines.
+    fn value(&mut self, indent: usize, depth: usize) {
+        let inner = indent + 1 + self.chance.below(4);
+        let nested = depth < 4;
+        match self.chance.below(12) {
+            0 | 1 if nested => {
+                self.end();
+                self.map(inner, depth + 1);
+            }
+            2 if nested => {
+                self.end();
+                self.list(inner, depth + 1);
+            }
+            3 => {
+                self.text.push(' ');
+                self.flow(depth);
+                self.end();
+            }
+            4 => self.block(inner),
+            5 => self.end(),
+            6 => {
+                self.anchors += 1;
+                let _ = write!(self.text, " [ &n{0} ", self.anchors);
+                self.inline();
+                let _ = write!(self.text, ", *n{0} ]", self.anchors);
+                self.end();
+            }
+            7 => {
+                let _ = write!(self.text, " first line\n{:inner$}and a second", "");
+                self.end();
+            }
+            8 => {
+                let _ = write!(
+                    self.text,
+                    " \"first\\\n{:inner$}  {}\n\n{:inner$}last\"",
+                    "",
+                    self.chance.of(&PIECES[..4]),
+                    ""
+                );
+                self.end();
+            }
+            9 => {
+                self.text.push(' ');
+                self.text += self.chance.of(&WORDS);
+                self.end();
+            }
+            _ => {
+                self.text.push(' ');
+                self.inline();
+                self.end();
+            }
+        }
+    }
+
+    /// The end of a line, maybe with a comment.
+    fn end(&mut self) {
+        self.text += self.chance.of(&["\n", "\n", "\n", "\n", "  \n", " # why\n", "\r\n"]);
+    }
+
+    /// A scalar that may stand in brackets.
+    fn inline(&mut self) {
+        match self.chance.below(3) {
+            0 => {
+                let text = self.pieces().replace('\'', "''");
+                let _ = write!(self.text, "'{text}'");
+            }
+            1 => {
+                let text = self.pieces().replace('"', "\\\"");
+                let escape =
+                    self.chance.of(&["", "\\n", "\\t", "\\u0456", "\\x41", "\\U0001F600", "\\\\", "\\/", "\\e", "\\_"]);
+                let _ = write!(self.text, "\"{text}{escape}\"");
+            }
+            _ => self.text += self.chance.of(&["sale", "true", "12", "0x1F", "знижки", "~", "-1.5", "007"]),
+        }
+    }
+
+    fn pieces(&mut self) -> String {
+        (0..self.chance.below(6)).map(|_| self.chance.of(&PIECES)).collect()
+    }
+
+    fn flow(&mut self, depth: usize) {
+        let list = self.chance.once_in(2);
+        self.text += if list { "[" } else { "{" };
+        for number in 0..self.chance.below(4) {
+            if number > 0 {
+                self.text += self.chance.of(&[", ", " , "]);
+            }
+            if !list {
+                let _ = write!(self.text, "k{number}: ");
+            }
+            if depth < 4 && self.chance.once_in(4) { self.flow(depth + 1) } else { self.inline() }
+        }
+        self.text += if list { "]" } else { "}" };
+    }
+
+    /// A text in lines of its own, literal or folded, with any of the ways to end.
+    fn block(&mut self, inner: usize) {
+        let kind = self.chance.of(&["|", ">", "|-", ">-", "|+", ">+"]);
+        let _ = writeln!(self.text, " {kind}{}", self.chance.of(&["", " # why"]));
+        for line in 0..=self.chance.below(4) {
+            if line > 0 && self.chance.once_in(4) {
+                self.text.push('\n');
+            }
+            let deeper = if line > 0 && self.chance.once_in(4) { 2 } else { 0 };
+            let (pieces, indent) = (self.pieces(), inner + deeper);
+            let _ = writeln!(self.text, "{:indent$}x{pieces}", "");
+        }
+        if self.chance.once_in(4) {
+            self.text.push('\n');
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Files that were mangled: whatever stands in them, reading comes to an end and panics at nothing.
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::chance::Chance;
+use super::*;
+use crate::finding::show;
+
+/// Longer than any reading may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What YAML gives a meaning to, and what breaks it.
+const PIECES: [&str; 40] = [
+    ":",
+    ": ",
+    "- ",
+    "? ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "\"",
+    "'",
+    "|",
+    ">",
+    "|-",
+    ">2",
+    "&a ",
+    "*a",
+    "!t ",
+    "!!str ",
+    "#",
+    " #",
+    "%YAML 1.2\n",
+    "---\n",
+    "...\n",
+    "\t",
+    "\n",
+    "\r\n",
+    "\r",
+    "  ",
+    "\\",
+    "\\u12",
+    "\\x",
+    "~",
+    "<<: ",
+    "\u{feff}",
+    "\u{85}",
+    "\u{2028}",
+    "\0",
+    "ї",
+    "😀",
+];
+
+/// A text, mangled in up to a dozen places.
+fn mangled(text: &str, others: &[String], chance: &mut Chance) -> String {
+    let mut text: Vec<char> = text.chars().collect();
+    for _ in 0..=chance.below(12) {
+        let at = chance.below(text.len() + 1);
+        let end = (at + chance.below(12)).min(text.len());
+        match chance.below(5) {
+            0 => drop(text.drain(at..end)),
+            1 => drop(text.splice(at..at, chance.of(&PIECES).chars())),
+            2 => drop(text.splice(at..end, chance.of(&PIECES).repeat(1 + chance.below(40)).chars())),
+            3 => {
+                let other: Vec<char> = others[chance.below(others.len())].chars().collect();
+                let from = chance.below(other.len() + 1);
+                let to = (from + chance.below(200)).min(other.len());
+                drop(text.splice(at..at, other[from..to].iter().copied()));
+            }
+            _ => text.truncate(at.max(1)),
+        }
+    }
+    text.into_iter().collect()
+}
+
+/// Reads mangled files from a seed on, until there is no more of them to be read.
+fn fuzz(mut goes_on: impl FnMut(u64) -> bool + Send + 'static) -> u64 {
+    let (told, tells) = mpsc::channel();
+    let now = Arc::new(Mutex::new(String::new()));
+    let reads = Arc::clone(&now);
+    let worker = thread::spawn(move || {
+        let files: Vec<String> = files().into_iter().map(|(_, text)| text).collect();
+        let mut seed = 0;
+        while goes_on(seed) {
+            let mut chance = Chance(seed);
+            let text = mangled(&files[chance.below(files.len())], &files, &mut chance);
+            reads.lock().unwrap().clone_from(&text);
+            let (node, findings) = understood(&text);
+            assert!(node.is_some() || !findings.is_empty(), "refused without a word: {text:?}");
+            assert!(findings.is_empty() || !show(&findings, false).is_empty());
+            node.as_ref().map(core_json);
+            seed += 1;
+            told.send(seed).unwrap();
+        }
+    });
+    let mut last = 0;
+    loop {
+        match tells.recv_timeout(PATIENCE) {
+            Ok(seed) => last = seed,
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("it does not end: {:?}", now.lock().unwrap()),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    assert!(worker.join().is_ok(), "it panicked at {:?}", now.lock());
+    last
+}
+
+#[test]
+fn a_mangled_file_is_read_to_its_end_or_told_what_is_wrong() {
+    assert_eq!(fuzz(|seed| seed < 2_000), 2_000);
+}
+
+#[test]
+#[ignore = "FUZZ_SECONDS=600 cargo test --lib yaml_fuzz -- --ignored"]
+fn yaml_fuzz_for_as_long_as_asked() {
+    let seconds = env::var("FUZZ_SECONDS").map_or(60, |seconds| seconds.parse().expect("FUZZ_SECONDS is a number"));
+    let until = Instant::now() + Duration::from_secs(seconds);
+    assert!(fuzz(move |_| Instant::now() < until) > 0, "nothing was read");
+}

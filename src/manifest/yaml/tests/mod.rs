@@ -1,0 +1,41 @@
+//! The reader of YAML beside another one, and against files that nobody meant to write.
+
+mod chance;
+mod draft;
+mod fuzz;
+mod referee;
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use super::*;
+use crate::finding::{Finding, Source};
+use crate::manifest::report::Report;
+
+/// What the reader makes of a text: its tree unless something is wrong with it, and what is.
+fn understood(text: &str) -> (Option<Node>, Vec<Finding>) {
+    let mut report = Report::new(&Source::new("a.yaml", text));
+    let node = read(&mut report);
+    let findings = report.into_findings();
+    (node.filter(|_| !findings.iter().any(Finding::is_error)), findings)
+}
+
+/// The YAML files of the repository.
+fn files() -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    collect(Path::new(env!("CARGO_MANIFEST_DIR")), &mut files);
+    assert!(files.len() >= 12, "{} files", files.len());
+    files
+}
+
+fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            collect(&path, files);
+        } else if name.ends_with(".yaml") {
+            let text = fs::read_to_string(&path).unwrap();
+            files.push((path, text));
+        }
+    }
+}

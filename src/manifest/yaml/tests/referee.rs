@@ -1,0 +1,129 @@
+//! Another reader of YAML (libyaml's, by serde_yaml) as the referee: the same files give the same values.
+
+use std::thread;
+
+use serde_yaml::Value;
+
+use super::draft::Draft;
+use super::*;
+
+/// Where the two differ, and why ours does what it does: the text, what we make of it, what the referee does.
+const DIFFERENCES: [(&str, &str, &str, &str); 17] = [
+    ("a: +380501234567", r#"{"a":"+380501234567"}"#, r#"{"a":380501234567}"#, "the plus belongs to a phone number"),
+    (
+        "a: 9007199254740993",
+        r#"{"a":"9007199254740993"}"#,
+        r#"{"a":9007199254740993}"#,
+        "not every JSON reader keeps it",
+    ),
+    ("a: 00.5", r#"{"a":"00.5"}"#, r#"{"a":0.5}"#, "a leading zero belongs to a code"),
+    ("a: 0b101", r#"{"a":"0b101"}"#, r#"{"a":5}"#, "no number in YAML 1.2"),
+    ("a: -0x1F", r#"{"a":"-0x1F"}"#, r#"{"a":-31}"#, "no number in YAML 1.2"),
+    ("a: .inf", r#"{"a":".inf"}"#, r#"{"a":null}"#, "JSON has no such number"),
+    ("a: .nan", r#"{"a":".nan"}"#, r#"{"a":null}"#, "JSON has no such number"),
+    ("12: a", r#"{"12":"a"}"#, r#"{"12":"a"}"#, "keys are texts; here JSON makes one of the number"),
+    ("~: a", "yaml-key", "refused", "a key has a name"),
+    ("? [a]\n: b", "yaml-key", "refused", "a key is a text"),
+    ("a: 1\na: 2", "yaml-duplicate-key", "refused", "YAML forbids it as well"),
+    ("<<: { a: 1 }", "yaml-merge", r#"{"<<":{"a":1}}"#, "YAML 1.2 has no merging"),
+    ("a: !!str 12", "yaml-tag", r#"{"a":"12"}"#, "a tag is far more often the beginning of a text"),
+    ("a: !sale now", "yaml-tag", r#"{"a":{"!sale":"now"}}"#, "a tag is far more often the beginning of a text"),
+    ("a: &b c", "yaml-anchor", r#"{"a":"c"}"#, "an anchor that nothing repeats is the beginning of a text"),
+    ("a: b\u{2028}  c", "{\"a\":\"b\u{2028}  c\"}", "{\"a\":\"b\u{2028}c\"}", "it breaks a line in YAML 1.1 alone"),
+    ("", "file-empty", "null", "nothing is no campaign"),
+];
+
+/// What we make of a text: its JSON, or the rules that it breaks.
+fn ours(text: &str) -> String {
+    let (node, findings) = understood(text);
+    node.map_or_else(
+        || findings.iter().map(|finding| finding.rule).collect::<Vec<_>>().join(" "),
+        |node| core_json(&node).to_string(),
+    )
+}
+
+#[test]
+fn where_the_readers_differ_there_is_a_reason() {
+    let mut wrong = Vec::new();
+    for (text, expected, referee, why) in DIFFERENCES {
+        let value = serde_yaml::from_str::<Value>(text).ok().and_then(|value| serde_json::to_value(value).ok());
+        let found = (ours(text), value.map_or("refused".to_owned(), |value| value.to_string()));
+        if found != (expected.to_owned(), referee.to_owned()) {
+            wrong.push(format!("{text:?} ({why}): {found:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Whether a value that we keep as text may be a number to the referee: see the table.
+fn kept_as_text(scalar: &Scalar) -> bool {
+    let text = scalar.text.as_str();
+    scalar.is_plain()
+        && (["+", "0", "-0", ".inf", ".nan"].iter().any(|begin| text.starts_with(begin)) || text.len() > 15)
+}
+
+/// Whether both readers made the same of a value.
+fn same(ours: &Node, theirs: &Value) -> bool {
+    match (&ours.content, theirs) {
+        (Content::List(ours), Value::Sequence(theirs)) => {
+            ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(ours, theirs)| same(ours, theirs))
+        }
+        (Content::Map(ours), Value::Mapping(theirs)) => {
+            let key = |text: &str, key: &Value| match key {
+                Value::String(key) => key == text,
+                Value::Number(number) => number.to_string() == text,
+                _ => false,
+            };
+            ours.len() == theirs.len()
+                && ours.iter().zip(theirs).all(|(ours, (name, value))| key(&ours.key, name) && same(&ours.value, value))
+        }
+        (Content::Scalar(scalar), theirs) => match (core_scalar(scalar), theirs) {
+            (serde_json::Value::Null, Value::Null) => true,
+            (serde_json::Value::Bool(ours), Value::Bool(theirs)) => ours == *theirs,
+            (serde_json::Value::Number(ours), Value::Number(theirs)) => {
+                (ours.as_i64(), ours.as_f64()) == (theirs.as_i64(), theirs.as_f64())
+            }
+            (serde_json::Value::String(ours), Value::String(theirs)) => ours == *theirs,
+            (serde_json::Value::String(_), Value::Number(_)) => kept_as_text(scalar),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether both readers take a text, after seeing that they made the same of it.
+fn agreed(text: &str, told: &str) -> bool {
+    let ((ours, findings), theirs) = (understood(text), serde_yaml::from_str::<Value>(text));
+    match (ours, theirs) {
+        (Some(ours), Ok(theirs)) => {
+            assert!(same(&ours, &theirs), "{told}:\n{text}\nours: {}\nthe referee's: {theirs:?}", core_json(&ours));
+            true
+        }
+        (None, Err(_)) => false,
+        (Some(_), Err(error)) => panic!("{told}: the referee refuses it: {error}\n{text}"),
+        (None, Ok(_)) => panic!("{told}: only we refuse it: {findings:?}\n{text}"),
+    }
+}
+
+#[test]
+fn the_files_of_the_repository_are_read_as_the_referee_reads_them() {
+    for (path, text) in files() {
+        // The draft of a campaign has a word where its recipients will stand, and is no map yet.
+        let draft = path.ends_with("init/campaign.yaml");
+        assert_eq!(agreed(&text, &path.display().to_string()), !draft, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_hundred_thousand_files_are_read_as_the_referee_reads_them() {
+    const FILES: u64 = 100_000;
+    let half = |odd: u64| {
+        let seeds = (0..FILES).filter(move |seed| seed % 2 == odd);
+        move || seeds.filter(|&seed| agreed(&Draft::of(seed), &format!("seed {seed}"))).count() as u64
+    };
+    let taken = thread::scope(|scope| {
+        let other = scope.spawn(half(1));
+        half(0)() + other.join().expect("the other half")
+    });
+    assert!(taken * 100 >= FILES * 99, "only {taken} of {FILES} were taken by both");
+}

@@ -1,0 +1,188 @@
+//! Signs that messages went out which the ledger does not know of: it was deleted, put back, or is not the one they
+//! were sent with.
+//!
+//! What still knows are the results that stand where this campaign's results go, and the copies that runs were sent
+//! from. What contradicts a ledger is never replaced; a person can have it put aside.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+
+use roaring::RoaringTreemap;
+
+use super::target::dialect;
+use crate::delivery::RunFolder;
+use crate::domain::IdRange;
+use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run};
+use crate::manifest::SANDBOX;
+
+/// Envelopes that are read at once.
+const BLOCK: u32 = 256;
+
+/// Something in place that this ledger does not account for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// The copies of a run that the ledger does not have.
+    Copies(PathBuf),
+    /// Results with identifiers that the ledger never gave.
+    Results {
+        /// The file.
+        path: PathBuf,
+        /// How many of its identifiers.
+        identifiers: u64,
+    },
+}
+
+impl fmt::Display for Sign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Copies(folder) => {
+                write!(f, "`{}` holds the copies of a run that it does not have", folder.display())
+            }
+            Self::Results { path, identifiers: 1 } => {
+                write!(f, "`{}` holds the identifier of a message that it never sent", path.display())
+            }
+            Self::Results { path, identifiers } => {
+                write!(f, "`{}` holds the identifiers of {identifiers} messages that it never sent", path.display())
+            }
+        }
+    }
+}
+
+impl Sign {
+    /// Gives what contradicts the ledger another name beside its own, and tells that name.
+    ///
+    /// # Errors
+    /// When it cannot be renamed.
+    pub fn put_aside(&self) -> io::Result<PathBuf> {
+        let (Self::Copies(path) | Self::Results { path, .. }) = self;
+        let (stem, extension) = match self {
+            Self::Copies(_) => (path.file_name(), None),
+            Self::Results { .. } => (path.file_stem(), path.extension()),
+        };
+        let stem = stem.unwrap_or_default().to_string_lossy();
+        let extension = extension.map(|extension| format!(".{}", extension.to_string_lossy())).unwrap_or_default();
+        let named = |number: u32| path.with_file_name(format!("{stem}.old-{number}{extension}"));
+        let aside = (1..).map(named).find(|aside| !aside.exists()).unwrap_or_default();
+        fs::rename(path, &aside)?;
+        Ok(aside)
+    }
+}
+
+/// The copies of runs in a state folder that the ledger does not have; those of rehearsals are no sign.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub async fn unknown_copies(ledger: Option<&dyn Ledger>, state: &Path) -> Result<Vec<Sign>, LedgerError> {
+    let folders = RunFolder::all(state);
+    if folders.is_empty() {
+        return Ok(Vec::new());
+    }
+    let known = match ledger {
+        Some(ledger) => ledger.run_names().await?,
+        None => Vec::new(),
+    };
+    let rehearsed = |folder: &RunFolder| folder.frozen().is_ok_and(|frozen| frozen.brief.gateway == SANDBOX);
+    let unknown = folders.into_iter().filter(|(name, folder)| !known.contains(name) && !rehearsed(folder));
+    Ok(unknown.map(|(_, folder)| Sign::Copies(folder.path().to_owned())).collect())
+}
+
+/// The results at `path`, if they hold identifiers that the ledger never gave.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub async fn unknown_results(ledger: Option<&dyn Ledger>, path: &Path) -> Result<Option<Sign>, LedgerError> {
+    let file = path.to_owned();
+    let read = tokio::task::spawn_blocking(move || identifiers(&file)).await;
+    // What cannot be read holds no readable identifier; whether it may be replaced is another question.
+    let mut unknown = read.ok().and_then(Result::ok).unwrap_or_default();
+    let runs = match ledger {
+        Some(ledger) if !unknown.is_empty() => ledger.runs().await?,
+        _ => Vec::new(),
+    };
+    for (run, ledger) in runs.iter().zip(ledger.into_iter().cycle()) {
+        take_given(ledger, run, &mut unknown).await?;
+    }
+    let identifiers = unknown.len();
+    Ok((identifiers > 0).then(|| Sign::Results { path: path.to_owned(), identifiers }))
+}
+
+/// Takes the identifiers that a run gave to messages out of a set.
+async fn take_given(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap) -> Result<(), LedgerError> {
+    let ranges: Vec<IdRange> = std::iter::once(run.ids).chain(run.orders.iter().copied()).collect();
+    let range = |ids: &IdRange| ids.first..ids.first + ids.len;
+    if ranges.iter().all(|ids| unknown.range_cardinality(range(ids)) == 0) {
+        return Ok(());
+    }
+    if run.progress != Progress::Open {
+        // Each of its messages has its end.
+        ranges.iter().for_each(|ids| _ = unknown.remove_range(range(ids)));
+        return Ok(());
+    }
+    let events = RowEvents::from(ledger.events(run.key).await?);
+    let mut next = 1;
+    loop {
+        let envelopes = ledger.envelopes(run.key, next..=next.saturating_add(BLOCK - 1)).await?;
+        for envelope in &envelopes {
+            for sent in &envelope.rows {
+                let id = run.id(sent.row, events.order(sent.row, envelope.envelope));
+                id.map(|id| unknown.remove(id.get()));
+            }
+        }
+        match envelopes.last() {
+            Some(last) => next = last.envelope + 1,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// The identifiers that stand in results, as we or a spreadsheet wrote them; none where something else stands.
+fn identifiers(path: &Path) -> io::Result<RoaringTreemap> {
+    let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
+    let Some(delimiter) = dialect(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
+    let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
+    let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());
+    while results.read_byte_record(&mut record)? {
+        let id = record.get(1).and_then(|id| std::str::from_utf8(id).ok()?.trim().parse().ok());
+        id.map(|id: u64| found.insert(id));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::COLUMNS;
+    use super::*;
+
+    #[test]
+    fn identifiers_are_read_as_they_were_written_and_as_a_spreadsheet_saved_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results.csv");
+        let read = |text: &str| {
+            fs::write(&path, text).unwrap();
+            identifiers(&path).unwrap().into_iter().collect::<Vec<u64>>()
+        };
+        let header = COLUMNS.join(",");
+        let rows = "2,17,380501234567,accepted,sms,5\n3,,1,skipped,,\n";
+        assert_eq!(read(&format!("{header},name\n{rows}")), [17]);
+        let quoted = format!("\u{feff}\"{}\"\r\n", COLUMNS.join("\";\""));
+        assert_eq!(read(&format!("{quoted}2;\"18\";1;accepted\r\n")), [18]);
+        let spoilt = "2;1,78378E+14;1;accepted;sms\n3;19;2;accepted;sms\n";
+        assert_eq!(read(&format!("{}\n{spoilt}", COLUMNS.join(";"))), [19]);
+        assert!(read("id,phone\n17,380501234567\n").is_empty() && read("").is_empty());
+        assert!(identifiers(&folder.path().join("none.csv")).is_err());
+    }
+
+    #[test]
+    fn what_is_put_aside_keeps_its_kind_and_replaces_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sale.csv");
+        for (text, name) in [("first", "sale.old-1.csv"), ("second", "sale.old-2.csv")] {
+            fs::write(&path, text).unwrap();
+            let aside = Sign::Results { path: path.clone(), identifiers: 1 }.put_aside().unwrap();
+            assert_eq!((aside.file_name().unwrap().to_str().unwrap(), path.exists()), (name, false));
+            assert_eq!(fs::read_to_string(aside).unwrap(), text);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The file that results are written to: what they may replace, and what they never do.
+//!
+//! Only results give way to results: a file that begins with their header, an empty one, or none. Everything is judged
+//! as the file that it is, whatever its path looks like. Nothing is written or created here.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
+
+use super::layout::COLUMNS;
+
+/// How much of a file is read to find its header; quoted and in any dialect it takes a fifth of that.
+const HEAD: u64 = 1024;
+
+/// Where results go, and the files beside it that they never replace.
+#[derive(Clone, Debug)]
+pub struct Target {
+    path: PathBuf,
+    kept: Vec<Kept>,
+}
+
+/// A file, or a folder with all that is in it, that results never replace.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// Its path, whether there is something or not.
+    pub path: PathBuf,
+    /// What it is, as it reads after "`x` is ".
+    pub what: &'static str,
+}
+
+impl Target {
+    /// The results at `path`, as the user named it.
+    #[must_use]
+    pub fn new(path: PathBuf, kept: Vec<Kept>) -> Self {
+        Self { path, kept }
+    }
+
+    /// The path as the user named it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file that is written: behind a link the one that it leads to, so that the link stays.
+    ///
+    /// # Errors
+    /// Why nothing may be written there, in words.
+    pub fn judge(&self) -> Result<PathBuf, String> {
+        let path = self.path.display();
+        let real = real(&self.path);
+        let found = match fs::metadata(&real) {
+            Ok(found) => Some(found),
+            Err(_) if real.symlink_metadata().is_ok() => {
+                return Err(format!("`{path}` is a link that leads to nothing"));
+            }
+            // Whether it can be created there is found out when it is.
+            Err(_) => None,
+        };
+        if let Some(kept) = self.kept.iter().find(|kept| kept.holds(&real, found.as_ref())) {
+            return Err(format!("`{path}` is {}", kept.what));
+        }
+        match found {
+            None if ends_in_separator(&self.path) => Err(format!("`{path}` names a folder")),
+            None => Ok(real),
+            Some(found) if found.is_dir() => Err(format!("`{path}` is a folder")),
+            Some(found) if !found.is_file() => Err(format!("`{path}` is a pipe or a device")),
+            Some(_) => match head(&real) {
+                Err(error) => Err(format!("`{path}` cannot be read: {error}")),
+                Ok(head) if head.is_empty() || dialect(&head).is_some() => Ok(real),
+                Ok(_) => Err(format!("`{path}` holds something that is no results of this program")),
+            },
+        }
+    }
+}
+
+impl Kept {
+    /// Whether that file is this one, or stands in it.
+    fn holds(&self, real_target: &Path, found: Option<&Metadata>) -> bool {
+        let itself = fs::metadata(&self.path).ok();
+        let identity = |file: Option<&Metadata>| file.and_then(identity);
+        if identity(found).is_some_and(|found| identity(itself.as_ref()) == Some(found)) {
+            return true;
+        }
+        let real = real(&self.path);
+        let within = !itself.is_some_and(|itself| itself.is_file()) && real_target.starts_with(&real);
+        within || *real_target == *real
+    }
+}
+
+/// The path from the root without links, as far as there is something; what is missing is appended.
+fn real(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut real = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                real.pop();
+            }
+            part => {
+                real.push(part);
+                real = real.canonicalize().unwrap_or(real);
+            }
+        }
+    }
+    real
+}
+
+/// What tells one file from every other, whatever its names.
+#[cfg(unix)]
+fn identity(file: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    Some((file.dev(), file.ino()))
+}
+
+/// Nothing: this system tells a file by its path alone.
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+fn ends_in_separator(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().last().is_some_and(|&byte| std::path::is_separator(byte.into()))
+}
+
+fn head(path: &Path) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// What stands between the cells of results that begin like this, also after a spreadsheet saved them; nothing where
+/// something else stands.
+pub(super) fn dialect(head: &[u8]) -> Option<u8> {
+    let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
+    [b',', b';', b'\t'].into_iter().find(|delimiter| {
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).delimiter(*delimiter).from_reader(head);
+        let mut record = csv::ByteRecord::new();
+        // Of an order of columns that an earlier version had, its own list would have to be asked here too.
+        let ours = reader.read_byte_record(&mut record).is_ok() && record.len() >= COLUMNS.len();
+        ours && record.iter().zip(COLUMNS).all(|(cell, column)| cell == column.as_bytes())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The header as version 0.1 writes it; it stays in this test whatever becomes of the columns.
+    const FIRST: &str = "row,id,to,state,operation,msg_id,request_id,parts,gateway_status,reason,error,submitted_at,\
+                         updated_at,delivered_by,delivered_at,answer,run";
+
+    fn judged(path: &Path, kept: &[(&Path, &'static str)]) -> Result<PathBuf, String> {
+        let kept = kept.iter().map(|(path, what)| Kept { path: (*path).to_owned(), what }).collect();
+        Target::new(path.to_owned(), kept).judge()
+    }
+
+    #[test]
+    fn results_of_every_version_are_known_as_a_spreadsheet_saves_them_too() {
+        let quoted = FIRST.split(',').map(|column| format!("\"{column}\"")).collect::<Vec<_>>();
+        for ours in [
+            format!("{FIRST}\n"),
+            FIRST.to_owned(),
+            format!("{FIRST},phone,name\r\n2,1,380501234567\r\n"),
+            format!("\u{feff}{};phone\r\n", FIRST.replace(',', ";")),
+            format!("\u{feff}{}\r\n", quoted.join(";")),
+            format!("{}\n", quoted.join(",")),
+            format!("{}\n", FIRST.replace(',', "\t")),
+        ] {
+            assert!(dialect(ours.as_bytes()).is_some(), "{ours}");
+        }
+        for other in [
+            "phone,name\n380501234567,Olena\n".to_owned(),
+            "row,id,to,state\n".to_owned(),
+            FIRST.replace("state", "State"),
+            FIRST.replacen("row,", "x,row,", 1),
+            format!("\n\nx\n{FIRST}\n"),
+            "name: sale\n".to_owned(),
+            "\"row".to_owned(),
+            "\u{0}\u{1}".to_owned(),
+        ] {
+            assert!(dialect(other.as_bytes()).is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn only_results_an_empty_file_or_none_give_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.csv");
+        assert!(judged(&path, &[]).is_ok(), "none");
+        assert!(judged(&folder.path().join("new/r.csv"), &[]).is_ok(), "none, in a folder that is none yet");
+        for (text, replaced) in [("", true), (&format!("{FIRST}\n"), true), ("my work\n", false)] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(judged(&path, &[]).is_ok(), replaced, "{text}");
+        }
+        for path in [folder.path().to_owned(), folder.path().join("new/"), folder.path().join("r.csv/..")] {
+            assert!(judged(&path, &[]).unwrap_err().contains("folder"), "{}", path.display());
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_the_same_by_whatever_name() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let (list, state) = (at("list.csv"), at("state"));
+        fs::write(&list, FIRST).unwrap();
+        fs::create_dir_all(at("sub")).unwrap();
+        symlink(&list, at("link.csv")).unwrap();
+        symlink(folder.path(), at("here")).unwrap();
+        fs::hard_link(&list, at("twin.csv")).unwrap();
+        let kept = [(list.as_path(), "the list"), (state.as_path(), "in the state folder")];
+        let names = ["list.csv", "./list.csv", "sub/../list.csv", "none/../list.csv", "link.csv", "here/list.csv"];
+        for name in names.into_iter().chain(["twin.csv", "here/state/x.csv", "state", "sub/../state/runs/a/b.csv"]) {
+            let why = judged(&at(name), &kept).unwrap_err();
+            assert!(why.ends_with("the list") || why.ends_with("in the state folder"), "{why}");
+        }
+        assert!(judged(&at("state.csv"), &kept).is_ok(), "beside the folder, not in it");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn behind_a_link_the_file_is_replaced_and_pipes_and_devices_never_are() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("old.csv"), FIRST).unwrap();
+        symlink("old.csv", at("latest.csv")).unwrap();
+        assert_eq!(judged(&at("latest.csv"), &[]).unwrap(), at("old.csv").canonicalize().unwrap());
+        symlink("nowhere.csv", at("broken.csv")).unwrap();
+        assert!(judged(&at("broken.csv"), &[]).unwrap_err().contains("leads to nothing"));
+        symlink("/dev/null", at("device.csv")).unwrap();
+        assert!(judged(&at("device.csv"), &[]).unwrap_err().contains("a pipe or a device"));
+    }
+}

@@ -1,0 +1,63 @@
+//! Answers that count although something is odd about them: their words are kept short, and a person is warned once.
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Gateway, accepted, campaign, rejected};
+
+#[test]
+fn words_of_any_length_are_kept_to_their_beginning_and_say_so() {
+    let long = |operation: &Value| rejected(operation, &format!("No route {}", "ї".repeat(150_000)));
+    let gateway = Gateway::always(Answer::items(long));
+    let sale = campaign().to(60).batches_of(20).through(&gateway).write();
+    let run = sale.run(&["--keep-going"]).exits(3);
+    assert!(run.stdout.contains("… (cut, 150009 characters)") && run.stdout.len() < 4_000, "{}", run.told());
+    for error in sale.results().column("error") {
+        assert!(error.starts_with("No route їїї") && error.ends_with("… (cut, 150009 characters)"), "{error}");
+        assert!(error.chars().count() < 550);
+    }
+    let kept = std::fs::metadata(sale.path("state/ledger.sqlite")).expect("a ledger").len();
+    assert!(kept < 1 << 20, "{kept} bytes in the ledger");
+}
+
+#[test]
+fn a_refusal_of_a_whole_envelope_and_identifiers_are_kept_short_too() {
+    let refusing = Gateway::always(Answer::refused(&"no ".repeat(1_000_000)));
+    let sale = campaign().through(&refusing).write();
+    let run = sale.run(&[]).exits(5).says("(cut, 3000000 characters)");
+    assert!(run.stdout.len() < 4_000, "{}", run.stdout.len());
+    let gateway = Gateway::always(Answer::json(json!({ "success": true, "request_id": "r".repeat(2_000_000) })));
+    let sale = campaign().asynchronous().through(&gateway).write();
+    sale.run(&[]).exits(0);
+    assert!(sale.results().column("request_id").iter().all(|id| id.ends_with("… (cut, 2000000 characters)")));
+}
+
+#[test]
+fn identifiers_that_are_odd_count_and_are_warned_of_once_with_their_number() {
+    let numeric = Gateway::always(Answer::json(json!({ "success": true, "request_id": 17 })));
+    let with_msg_id = |msg_id: Value| {
+        Gateway::always(Answer::items(move |operation| {
+            let mut item = accepted(operation);
+            item["data"]["msg_id"] = msg_id.clone();
+            item
+        }))
+    };
+    let same = with_msg_id(json!(7));
+    let negative = with_msg_id(json!(-5));
+    for (draft, warnings) in [
+        (campaign().asynchronous().through(&numeric), &["3 × the gateway gave a `request_id` that is a number"][..]),
+        (campaign().through(&same), &["2 × the gateway gave a `msg_id` that another message has already"]),
+        (
+            campaign().through(&negative),
+            &["3 × the gateway gave a negative `msg_id`", "2 × the gateway gave a `msg_id`"],
+        ),
+    ] {
+        let sale = draft.batches_of(1).write();
+        let run = sale.run(&[]).exits(0);
+        for warning in warnings {
+            assert_eq!(run.stdout.matches(warning).count(), 1, "{warning}\n{}", run.told());
+        }
+    }
+    let plain = Gateway::accepting();
+    let run = campaign().through(&plain).write().run(&[]).exits(0);
+    assert!(!run.stdout.contains("warning"), "{}", run.told());
+}

@@ -1,0 +1,55 @@
+//! What cannot be written to standard output is an error; a reader that has seen enough is none.
+
+use std::fs::OpenOptions;
+use std::process::Stdio;
+
+use crate::support::{Answer, Gateway, Process, campaign, rejected, telling};
+
+#[test]
+fn a_result_that_cannot_be_written_is_74_for_every_command() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    sale.run(&[]).exits(0);
+    for arguments in [
+        &["status"][..],
+        &["status", "sale"],
+        &["status", "--json"],
+        &["check", "sale.yaml"],
+        &["check", "sale.yaml", "--json"],
+        &["preview", "sale.yaml"],
+        &["show", "sale", "--row", "2"],
+        &["results", "sale"],
+        &["results", "sale", "--out", "-"],
+        &["results", "sale", "--out", "-", "--json"],
+        &["run", "sale.yaml", "--dry-run"],
+        &["sandbox", "--assumptions"],
+        &["schema"],
+        &["completions", "bash"],
+        &["--help"],
+        &["run", "--help"],
+        &["--version"],
+    ] {
+        let _case = telling(format!("case: {arguments:?}"));
+        let full = OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
+        let output = sale.command(arguments).stdin(Stdio::null()).stdout(full).output().expect("an end");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(74), "{told}");
+        assert_eq!(told.matches("No space left").count(), 1, "{told}");
+        Process::start_unread(sale.command(arguments)).finish().exits(0);
+    }
+}
+
+#[test]
+fn a_run_whose_summary_cannot_be_written_has_its_results_and_says_what_became_of_it() {
+    let rejecting = || Answer::items(|operation| rejected(operation, "No route"));
+    for (answer, code) in [(Answer::Accept, 74), (rejecting(), 3)] {
+        let gateway = Gateway::always(answer);
+        let sale = campaign().through(&gateway).write();
+        let full = OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
+        let mut command = sale.command(&["run", "sale.yaml", "--keep-going"]);
+        let output = command.stdin(Stdio::null()).stdout(full).output().expect("an end");
+        assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(sale.results().rows.len(), 3);
+        sale.campaign(&["status", "sale"]).exits(if code == 74 { 0 } else { 3 }).says("finished");
+    }
+}

@@ -1,0 +1,160 @@
+//! Results replace results, and nothing else that a user or the program has.
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use crate::support::{Draft, Folder, Gateway, Results, campaign, telling};
+
+/// A campaign whose results go to `place`.
+fn with_results(place: &str) -> Draft {
+    campaign().top(&format!("results: \"{place}\""))
+}
+
+/// Every file of the folder, with its bytes, besides what the ledger keeps for itself.
+fn files(folder: &Folder) -> Vec<(String, Vec<u8>)> {
+    let listed = std::fs::read_dir(folder.path(".")).expect("a folder").map(|entry| entry.expect("an entry"));
+    let files = listed.filter(|entry| entry.metadata().is_ok_and(|entry| entry.is_file()));
+    let name = |entry: &std::fs::DirEntry| entry.file_name().into_string().expect("a name");
+    let mut files: Vec<_> =
+        files.map(|entry| (name(&entry), std::fs::read(entry.path()).expect("its bytes"))).collect();
+    files.sort();
+    files
+}
+
+/// Fails unless `check`, `run` and `run --dry-run` refuse the results, and nothing is sent or changed.
+#[track_caller]
+fn refused(sale: &Folder, gateway: &Gateway, why: &str) {
+    let before = files(sale);
+    for arguments in [&["check", "sale.yaml"][..], &["run", "sale.yaml"], &["run", "sale.yaml", "--dry-run"]] {
+        let refused = sale.campaign(arguments).exits(2).says(why);
+        assert!(refused.stderr.contains("results-overwrite") && refused.stderr.contains("sale.yaml:2:"), "{refused:?}");
+    }
+    assert!(gateway.requests().is_empty(), "nothing is sent");
+    assert_eq!(files(sale), before, "nothing is written");
+}
+
+#[test]
+fn results_that_would_replace_a_file_of_the_user_refuse_the_run_before_anything_is_sent() {
+    for (place, why) in [
+        ("sale.csv", "the list of recipients"),
+        ("./sale.csv", "the list of recipients"),
+        ("sub/../sale.csv", "the list of recipients"),
+        ("link.csv", "the list of recipients"),
+        ("twin.csv", "the list of recipients"),
+        ("sale.yaml", "the campaign file"),
+        ("hello.txt", "a text of the campaign"),
+        ("gateways.yaml", "the gateways' profiles"),
+        ("state/ledger.sqlite", "in the state folder"),
+        ("./state/new.csv", "in the state folder"),
+        ("notes.txt", "no results of this program"),
+        ("other.csv", "no results of this program"),
+        ("sub", "is a folder"),
+        ("sub/", "is a folder"),
+        ("pipe", "a pipe or a device"),
+        ("/dev/null", "a pipe or a device"),
+        ("broken.csv", "a link that leads to nothing"),
+    ] {
+        let _case = telling(format!("case: {place}"));
+        let gateway = Gateway::accepting();
+        let sale = with_results(place)
+            .channels("  - sms: { signature: OlenaCo, message: { file: hello.txt } }")
+            .through(&gateway)
+            .write();
+        for (name, text) in [("hello.txt", "Hello"), ("notes.txt", "dear diary"), ("other.csv", "phone,row\n1,2\n")] {
+            sale.write(name, text);
+        }
+        sale.write("sub/mine.txt", "x");
+        symlink("sale.csv", sale.path("link.csv")).expect("a link");
+        symlink("nowhere.csv", sale.path("broken.csv")).expect("a link");
+        std::fs::hard_link(sale.path("sale.csv"), sale.path("twin.csv")).expect("a second name");
+        assert!(Command::new("mkfifo").arg(sale.path("pipe")).status().is_ok_and(|status| status.success()));
+        refused(&sale, &gateway, why);
+    }
+}
+
+#[test]
+fn a_list_that_is_results_itself_is_still_not_replaced() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let gateway = Gateway::accepting();
+    let again = with_results("sub/../again.csv").through(&gateway).write();
+    again.write("again.csv", &std::fs::read_to_string(sale.results_file()).expect("results"));
+    again.replace("sale.yaml", "file: sale.csv", "file: again.csv");
+    refused(&again, &gateway, "the list of recipients");
+}
+
+#[test]
+fn results_empty_files_and_results_that_a_spreadsheet_saved_are_replaced() {
+    let sale = campaign().write();
+    sale.run(&[]).exits(0);
+    let ours = std::fs::read_to_string(sale.results_file()).expect("results");
+    let saved = format!("\u{feff}{}", ours.replace(',', ";").replace('\n', "\r\n"));
+    for before in [ours.as_str(), &saved, ""] {
+        std::fs::write(sale.results_file(), before).expect("a file");
+        sale.run(&[]).exits(0);
+        assert_eq!(sale.results().states(), ["accepted"; 3]);
+    }
+}
+
+#[test]
+fn behind_a_link_the_results_are_replaced_and_the_link_stays() {
+    let gateway = Gateway::accepting();
+    let sale = with_results("latest.csv").through(&gateway).write();
+    sale.write("kept/sale.csv", "");
+    symlink("kept/sale.csv", sale.path("latest.csv")).expect("a link");
+    sale.run(&["--limit", "1"]).exits(5);
+    assert!(sale.path("latest.csv").symlink_metadata().expect("a link").is_symlink());
+    assert_eq!(Results::read(&sale.path("kept/sale.csv")).rows.len(), 3);
+}
+
+#[test]
+fn what_comes_in_the_way_while_a_run_sends_stays_and_the_run_can_write_elsewhere() {
+    let gateway = Gateway::answering([crate::support::Answer::Held]);
+    let sale = with_results("r.csv").through(&gateway).write();
+    let run = sale.start(&[]);
+    crate::support::until("the first envelope is on its way", || !gateway.requests().is_empty());
+    sale.write("r.csv", "my own work");
+    gateway.release();
+    run.finish().exits(74).says("no results of this program");
+    assert_eq!(std::fs::read_to_string(sale.path("r.csv")).expect("a file"), "my own work");
+    sale.campaign(&["results", "sale"]).exits(2);
+    sale.campaign(&["results", "sale", "--out", "elsewhere.csv"]).exits(0);
+    assert_eq!(Results::read(&sale.path("elsewhere.csv")).states(), ["accepted"; 3]);
+}
+
+#[test]
+fn results_are_written_over_no_file_that_somebody_names_by_mistake() {
+    let sale = campaign().write();
+    sale.run(&[]).exits(0);
+    sale.write("notes.txt", "dear diary");
+    let before = files(&sale);
+    for place in ["sale.csv", "./sale.csv", "sale.yaml", "notes.txt", "state/ledger.sqlite", "state/x.csv", "results"] {
+        sale.campaign(&["results", "sale", "--out", place]).exits(2).says("nothing was written");
+        sale.campaign(&["results", "sale", "--state", "accepted", "--out", place]).exits(2);
+    }
+    assert_eq!(files(&sale), before);
+    assert!(!sale.path("state/x.csv").exists());
+    for _ in 0..2 {
+        sale.campaign(&["results", "sale", "--out", "out.csv"]).exits(0);
+    }
+}
+
+#[test]
+fn a_rehearsal_never_replaces_live_results_wherever_they_are() {
+    let gateway = Gateway::accepting();
+    let sale = with_results("out/x.csv").through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let live = std::fs::read(sale.path("out/x.csv")).expect("results");
+    sale.run(&["--gateway", "sandbox"]).exits(0).says("out/x.sandbox.csv");
+    sale.run(&["--gateway", "sandbox", "--dry-run"]).exits(0).says("out/x.sandbox.dry-run.csv");
+    sale.run(&["--dry-run"]).exits(0).says("out/x.dry-run.csv");
+    assert_eq!(std::fs::read(sale.path("out/x.csv")).expect("results"), live);
+    for derived in ["out/x.sandbox.csv", "out/x.sandbox.dry-run.csv", "out/x.dry-run.csv"] {
+        assert_eq!(Results::read(&sale.path(derived)).rows.len(), 3, "{derived}");
+        sale.write(derived, "my own work");
+    }
+    sale.run(&["--gateway", "sandbox"]).exits(2);
+    sale.run(&["--dry-run"]).exits(2);
+    assert_eq!(std::fs::read_to_string(sale.path("out/x.dry-run.csv")).expect("a file"), "my own work");
+}

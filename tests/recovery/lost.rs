@@ -1,0 +1,178 @@
+//! A ledger that was put back, deleted, or is not the one that messages were sent with; and whether the mark is there
+//! to tell, however a run ends.
+
+use std::fs;
+
+use super::state::{commits, copy_folder, log_is_empty, put_back};
+use super::witness::Witness;
+use crate::support::{Answer, Folder, Gateway, Process, campaign, telling, until};
+
+/// How many people the campaigns here go to, one after another.
+const PEOPLE: usize = 11;
+
+fn sale(witness: &Witness) -> Folder {
+    campaign().to(PEOPLE).batches_of(1).one_at_a_time().through(witness).write()
+}
+
+/// A campaign that was sent to everybody, with a copy of its state folder from before each of its messages.
+fn sent_with_moments() -> (Witness, Folder) {
+    let witness = Witness::start();
+    let sale = sale(&witness);
+    let (state, moments, mut number) = (sale.path("state"), sale.path("moments"), 0);
+    witness.show(move |_| {
+        copy_folder(&state, &moments.join(number.to_string()));
+        number += 1;
+    });
+    sale.run(&[]).exits(0);
+    assert_eq!(witness.arrived(), PEOPLE);
+    (witness, sale)
+}
+
+#[test]
+fn a_state_folder_that_was_put_back_whole_sends_nothing_from_any_moment() {
+    let (witness, sale) = sent_with_moments();
+    // From before the last one on, the ledger knows of everybody.
+    for moment in 0..PEOPLE - 1 {
+        let _case = telling(format!("case: put back from before message {moment}"));
+        put_back(&sale.path(&format!("moments/{moment}")), &sale.path("state"));
+        for _ in 0..2 {
+            sale.run(&[]).exits(74).says("results/sale.csv").says("--new-ledger");
+        }
+        for look in [&["status", "sale"][..], &["check", "sale.yaml"], &["preview", "sale.yaml"], &["show", "sale", "--row", "2"]] {
+            sale.campaign(look).exits(74).says("does not know of");
+        }
+        let before = fs::read(sale.results_file()).expect("results");
+        sale.campaign(&["results", "sale"]).exits(74).says("nothing was written");
+        assert_eq!(fs::read(sale.results_file()).expect("results"), before, "what knows more was replaced");
+    }
+    assert_eq!(witness.arrived(), PEOPLE);
+}
+
+#[test]
+fn a_copy_of_the_state_that_is_used_elsewhere_sends_nothing_from_any_moment() {
+    let (witness, sale) = sent_with_moments();
+    for moment in 0..PEOPLE - 1 {
+        let state = sale.path(&format!("moments/{moment}"));
+        let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
+        command.env("CAMPAIGN_STATE_DIR", &state);
+        Process::start(command).finish().exits(74).says("another ledger");
+    }
+    assert_eq!(witness.arrived(), PEOPLE);
+}
+
+#[test]
+fn a_ledger_that_was_deleted_with_its_mark_sends_nothing_at_any_moment() {
+    let witness = Witness::start();
+    let sale = sale(&witness);
+    for moment in 1..=PEOPLE {
+        let _case = telling(format!("case: deleted after message {moment}"));
+        sale.run(&["--limit", "1"]);
+        assert_eq!(witness.arrived(), moment);
+        copy_folder(&sale.path("state"), &sale.path("kept"));
+        for file in ["ledger.sqlite", "ledger.mark"] {
+            fs::remove_file(sale.path("state").join(file)).expect("a file");
+        }
+        sale.campaign(&["status"]).exits(74).says("sale@1");
+        sale.run(&[]).exits(74).says("sale@1").says("--new-ledger");
+        // Nothing is left but what stands beside the campaign.
+        fs::remove_dir_all(sale.path("state")).expect("a folder");
+        sale.run(&[]).exits(74).says("results/sale.csv");
+        sale.campaign(&["check", "sale.yaml"]).exits(74).says("results/sale.csv");
+        assert_eq!(witness.arrived(), moment);
+        put_back(&sale.path("kept"), &sale.path("state"));
+    }
+}
+
+#[test]
+fn another_ledger_does_not_send_again_what_this_one_sent_unless_a_person_says_so() {
+    let witness = Witness::start();
+    let sale = sale(&witness);
+    sale.run(&[]).exits(0);
+    let elsewhere = |arguments: &[&str]| {
+        let mut command = sale.command(arguments);
+        command.env("CAMPAIGN_STATE_DIR", sale.path("of-root"));
+        Process::start(command).finish()
+    };
+    elsewhere(&["run", "sale.yaml"]).exits(74).says("11 messages").says("another user");
+    assert_eq!(witness.arrived(), PEOPLE);
+    // A rehearsal asks nobody, and replaces nothing of a live run.
+    elsewhere(&["run", "sale.yaml", "--gateway", "sandbox"]).exits(0);
+    elsewhere(&["run", "sale.yaml", "--new-ledger"]).exits(0).says("sale.old-1.csv");
+    assert_eq!(witness.arrived(), 2 * PEOPLE);
+    // Now it is the first one that does not know who has a message.
+    sale.run(&[]).exits(74).says("results/sale.csv");
+}
+
+#[test]
+fn a_spreadsheet_that_spoilt_the_identifiers_is_no_sign() {
+    let witness = Witness::start();
+    let sale = sale(&witness);
+    sale.run(&["--limit", "1"]);
+    let results = fs::read_to_string(sale.results_file()).expect("results");
+    let id = results.lines().nth(1).and_then(|row| row.split(',').nth(1)).expect("an identifier").to_owned();
+    fs::remove_dir_all(sale.path("state")).expect("a folder");
+    sale.write("results/sale.csv", &results.replace(&id, "1.78E+14"));
+    sale.run(&[]).exits(0);
+}
+
+/// The mark is as far as the ledger, and the ledger needs no log to say so.
+fn is_closed(sale: &Folder) {
+    let (ledger, mark) = commits(&sale.path("state"));
+    assert_eq!(mark, ledger, "the mark is not where the ledger is");
+    assert!(log_is_empty(&sale.path("state")), "the ledger was not closed");
+}
+
+#[test]
+fn the_ledger_is_marked_and_closed_whatever_ends_a_command() {
+    let witness = Witness::start();
+    let sale = sale(&witness);
+    sale.run(&["--limit", "2"]);
+    is_closed(&sale);
+    let mut panics = sale.command(&["run", "sale.yaml", "--no-wait"]);
+    panics.env("CAMPAIGN_FAILPOINT", "outcome.kept:2:panic");
+    Process::start(panics).finish().exits(1);
+    is_closed(&sale);
+    let mut panics = sale.command(&["run", "sale.yaml", "--no-wait"]);
+    panics.env("CAMPAIGN_FAILPOINT", "run.claimed:1:panic");
+    Process::start(panics).finish().exits(1);
+    is_closed(&sale);
+    sale.run(&[]);
+    is_closed(&sale);
+    for command in [&["status"][..], &["results", "sale"], &["resolve", "sale", "--all", "--as", "sent"], &["stop", "sale"]] {
+        sale.campaign(command);
+        is_closed(&sale);
+    }
+    let leftovers: Vec<_> = fs::read_dir(sale.path("state"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+        .filter(|name| name.starts_with("ledger.mark") && name != "ledger.mark")
+        .collect();
+    assert!(leftovers.is_empty(), "{leftovers:?}");
+}
+
+#[test]
+fn a_second_signal_leaves_the_ledger_marked() {
+    let gateway = Gateway::always(Answer::Silence);
+    let sale = campaign().to(PEOPLE).through(&gateway).write();
+    let mut run = sale.start(&[]);
+    until("a request arrived", || !gateway.requests().is_empty());
+    run.signal("INT");
+    until("the first signal was heard", || run.stderr().contains("stopping"));
+    run.signal("INT");
+    run.finish().exits(130);
+    is_closed(&sale);
+}
+
+#[test]
+fn a_killed_run_leaves_a_mark_that_is_as_far_as_its_ledger() {
+    for point in ["outcome.kept:3", "intent.kept:5", "run.claimed:1", "results.renamed:1"] {
+        let _case = telling(format!("case: {point}"));
+        let witness = Witness::start();
+        let sale = sale(&witness);
+        let mut dies = sale.command(&["run", "sale.yaml", "--no-wait"]);
+        dies.env("CAMPAIGN_FAILPOINT", point);
+        Process::start(dies).finish().says("went off");
+        let (ledger, mark) = commits(&sale.path("state"));
+        assert_eq!(mark, ledger, "a commit that somebody heard of is not marked");
+    }
+}

@@ -1,0 +1,50 @@
+//! The state folder of a story as files: copied, put back, damaged, and asked how far it has come.
+
+use std::fs;
+use std::path::Path;
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
+
+/// Copies a folder with everything in it.
+pub(super) fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy_folder(&path, &copy);
+        } else {
+            fs::copy(&path, &copy).expect("a copy");
+        }
+    }
+}
+
+/// Has a folder be as the copy is, and hold nothing else.
+pub(super) fn put_back(copy: &Path, folder: &Path) {
+    fs::remove_dir_all(folder).expect("a folder");
+    copy_folder(copy, folder);
+}
+
+/// How many commits the ledger in a state folder holds, and how many its mark knows of.
+///
+/// The ledger is asked by a copy, so that nothing of it is changed by asking.
+pub(super) fn commits(state: &Path) -> (i64, i64) {
+    let copy = tempfile::tempdir().expect("a folder");
+    copy_folder(state, copy.path());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let ledger = runtime.block_on(async {
+        let options = SqliteConnectOptions::new().filename(copy.path().join("ledger.sqlite"));
+        let mut connection = options.connect().await.expect("a ledger");
+        let commits = sqlx::query_scalar("SELECT generation FROM meta").fetch_one(&mut connection).await;
+        connection.close().await.expect("closed");
+        commits.expect("a number")
+    });
+    let mark = fs::read_to_string(state.join("ledger.mark")).expect("the mark");
+    let known = mark.split("commit ").skip(1).map(|after| after.split(' ').next().expect("a number"));
+    (ledger, known.map(|known| known.parse().expect("a number")).max().expect("a mark"))
+}
+
+/// Whether nothing of the ledger stands in its log alone.
+pub(super) fn log_is_empty(state: &Path) -> bool {
+    fs::metadata(state.join("ledger.sqlite-wal")).map_or(true, |log| log.len() == 0)
+}
