@@ -38,7 +38,12 @@ fn a_state_folder_that_was_put_back_whole_sends_nothing_from_any_moment() {
         for _ in 0..2 {
             sale.run(&[]).exits(74).says("results/sale.csv").says("--new-ledger");
         }
-        for look in [&["status", "sale"][..], &["check", "sale.yaml"], &["preview", "sale.yaml"], &["show", "sale", "--row", "2"]] {
+        for look in [
+            &["status", "sale"][..],
+            &["check", "sale.yaml"],
+            &["preview", "sale.yaml"],
+            &["show", "sale", "--row", "2"],
+        ] {
             sale.campaign(look).exits(74).says("does not know of");
         }
         let before = fs::read(sale.results_file()).expect("results");
@@ -138,7 +143,9 @@ fn the_ledger_is_marked_and_closed_whatever_ends_a_command() {
     is_closed(&sale);
     sale.run(&[]);
     is_closed(&sale);
-    for command in [&["status"][..], &["results", "sale"], &["resolve", "sale", "--all", "--as", "sent"], &["stop", "sale"]] {
+    for command in
+        [&["status"][..], &["results", "sale"], &["resolve", "sale", "--all", "--as", "sent"], &["stop", "sale"]]
+    {
         sale.campaign(command);
         is_closed(&sale);
     }

@@ -101,7 +101,9 @@ impl Start<'_> {
         if run.progress == Progress::Replaced {
             return Err(Failure::wrong(format!("a newer run took the place of {name}; retry that one")));
         }
-        let same = |other: &&Run| other.campaign == run.campaign && other.live == run.live && other.went_through(&run.gateway, &run.account);
+        let same = |other: &&Run| {
+            other.campaign == run.campaign && other.live == run.live && other.went_through(&run.gateway, &run.account)
+        };
         let open = runs.iter().filter(same).find(|other| other.progress == Progress::Open);
         match open {
             Some(open) => {

@@ -34,12 +34,7 @@ impl Start<'_> {
     }
 
     /// Asks for a yes to go on, and gives back the run.
-    pub(super) async fn resume(
-        &self,
-        run: Run,
-        folder: RunFolder,
-        lock: Option<RunLock>,
-    ) -> Result<Ready, Failure> {
+    pub(super) async fn resume(&self, run: Run, folder: RunFolder, lock: Option<RunLock>) -> Result<Ready, Failure> {
         let standing = runs::standing(self.ledger.as_ref(), &run, false).await?;
         let left = standing.counts.get(State::Planned);
         let open = open_rows(&run, &standing);

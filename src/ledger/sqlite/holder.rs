@@ -72,8 +72,7 @@ mod tests {
         assert_eq!(locked_by(locks, 77), Some(4711));
         assert_eq!(locked_by(locks, 79), Some(16));
         assert_eq!(locked_by(locks, 80), None);
-        for (stat, stopped) in
-            [("7 (campaign) T 1 7", true), ("7 (a) S) t 1", true), ("7 (T) S 1", false), ("", false)]
+        for (stat, stopped) in [("7 (campaign) T 1 7", true), ("7 (a) S) t 1", true), ("7 (T) S 1", false), ("", false)]
         {
             assert_eq!(is_stopped(stat), stopped, "{stat}");
         }

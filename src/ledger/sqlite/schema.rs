@@ -160,7 +160,8 @@ pub(super) async fn age(connection: &mut SqliteConnection) -> sqlx::Result<Age> 
     if kept == 0 {
         return Ok(Age::Older);
     }
-    let last: Option<i64> = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(connection).await?;
+    let last: Option<i64> =
+        sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(connection).await?;
     let newest = i64::try_from(migrations().len()).unwrap_or(i64::MAX);
     Ok(match last.unwrap_or(0).cmp(&newest) {
         Ordering::Less => Age::Older,

@@ -111,10 +111,7 @@ impl Pen {
     }
 
     /// Applies changes in one transaction and counts the commit. On a failure all of them fail, those applied before too.
-    async fn commit(
-        &mut self,
-        changes: impl Iterator<Item = Change>,
-    ) -> (Vec<Acknowledge>, Result<Mark, LedgerError>) {
+    async fn commit(&mut self, changes: impl Iterator<Item = Change>) -> (Vec<Acknowledge>, Result<Mark, LedgerError>) {
         let mut acknowledgements = Vec::new();
         let mut result = turn::begin(&mut self.connection, &self.path, self.patience).await;
         for change in changes {
@@ -155,8 +152,9 @@ impl Pen {
 
 /// Counts a commit, inside its transaction.
 async fn count(connection: &mut SqliteConnection) -> sqlx::Result<Mark> {
-    let row =
-        sqlx::query("UPDATE meta SET generation = generation + 1 RETURNING id, generation").fetch_one(connection).await?;
+    let row = sqlx::query("UPDATE meta SET generation = generation + 1 RETURNING id, generation")
+        .fetch_one(connection)
+        .await?;
     Ok(Mark { id: row.try_get(0)?, generation: row.try_get(1)? })
 }
 

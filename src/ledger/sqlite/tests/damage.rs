@@ -127,7 +127,9 @@ async fn a_ledger_that_was_deleted_or_put_back_from_an_older_copy_sends_nothing(
     }
     for mark in [None, Some("half a mark")] {
         std::fs::remove_file(folder.path().join("ledger.mark")).unwrap();
-        mark.map(|mark| std::fs::write(folder.path().join("ledger.mark"), mark).unwrap());
+        if let Some(mark) = mark {
+            std::fs::write(folder.path().join("ledger.mark"), mark).unwrap();
+        }
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
         let refused = ledger.create_run(&new_run(9)).await;
         assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{mark:?}: {refused:?}");
