@@ -2,7 +2,7 @@
 //!
 //! It decides nothing about another try; the platform does (contract 6).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::error::Error;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,15 +24,14 @@ pub(super) const AT_A_TIME: usize = 64;
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Of how many reasons not to send a webhook a person is told.
 const MOST_WARNINGS: usize = 100;
-/// Of how many names it is kept whether they mean this machine.
-const MOST_NAMES: usize = 1_000;
 /// What the sandbox calls itself.
 const AGENT: &str = concat!("campaign-sandbox/", env!("CARGO_PKG_VERSION"));
 
 /// Where webhooks may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hooks {
-    /// To addresses of this machine alone: a rehearsal bothers nobody else's receiver.
+    /// To addresses of this machine alone, which show in what is written: a rehearsal bothers nobody else's receiver,
+    /// and asks no name server about it.
     #[default]
     Loopback,
     /// Wherever they are addressed to.
@@ -48,8 +47,6 @@ pub(super) struct Courier {
     client: Client,
     hooks: Hooks,
     timeout: Duration,
-    /// Whether a name means this machine, as far as it was asked.
-    names: Arc<Mutex<HashMap<String, bool>>>,
     /// The reasons for which webhooks were not sent, as far as they were told of.
     warned: Arc<Mutex<HashSet<String>>>,
 }
@@ -67,12 +64,12 @@ impl Courier {
             .build()?;
         // A connection for each: one that its receiver just closed would lose a try.
         let plain = PlainClient::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
-        Ok(Self { plain, client, hooks, timeout, names: Arc::default(), warned: Arc::default() })
+        Ok(Self { plain, client, hooks, timeout, warned: Arc::default() })
     }
 
     /// Tries to send a webhook once and tells what became of it.
     pub(super) async fn bring(&self, post: Post) -> Posted {
-        let url = match self.receiver(&post.url).await {
+        let url = match self.receiver(&post.url) {
             Ok(url) => url,
             Err(reason) => {
                 self.warn_once(&reason);
@@ -108,37 +105,20 @@ impl Courier {
         }
     }
 
-    /// The address, if webhooks may go there.
-    async fn receiver(&self, url: &str) -> Result<Url, String> {
+    /// The address, if webhooks may go there. Nobody is asked what a name means.
+    fn receiver(&self, url: &str) -> Result<Url, String> {
         let url = Url::parse(url).map_err(|error| format!("not an address that can be posted to: {error}"))?;
         let host = url.host_str().unwrap_or_default();
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!("`{}` is not http or https", url.scheme()));
         }
-        if self.hooks == Hooks::Loopback && !is_loopback(host) && !self.means_loopback(host).await {
+        if self.hooks == Hooks::Loopback && !is_loopback(host) {
             return Err(format!(
-                "`{host}` is not on this machine; the sandbox sends webhooks to this machine only, unless it is told \
-                 `--any-hook`"
+                "`{host}` is not on this machine, or does not say so; without `--any-hook` the sandbox looks no name up, \
+                 and sends webhooks to `localhost`, names below it and loopback addresses only"
             ));
         }
         Ok(url)
-    }
-
-    /// Whether a name stands for addresses of this machine alone; each name is asked for once.
-    async fn means_loopback(&self, host: &str) -> bool {
-        let names = || self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = names().get(host).copied();
-        if let Some(known) = known {
-            return known;
-        }
-        let asked = tokio::time::timeout(self.timeout, tokio::net::lookup_host((host, 0))).await;
-        let mut found = asked.ok().and_then(Result::ok).into_iter().flatten().peekable();
-        let local = found.peek().is_some() && found.all(|address| address.ip().is_loopback());
-        let mut names = names();
-        if names.len() < MOST_NAMES {
-            names.insert(host.to_owned(), local);
-        }
-        local
     }
 }
 
@@ -262,16 +242,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_is_looked_up_counts_as_what_it_means() {
-        let courier = courier(Hooks::Loopback);
-        for (name, local) in [("localhost", true), ("hooks.invalid", false), ("localhost", true)] {
-            assert_eq!(courier.means_loopback(name).await, local, "{name}");
-        }
-    }
-
-    #[tokio::test]
     async fn only_this_machine_gets_webhooks_unless_told_otherwise() {
-        let may = async |hooks, url| courier(hooks).receiver(url).await.is_ok();
+        let may = |hooks, url| courier(hooks).receiver(url).is_ok();
         for url in [
             "http://127.0.0.1:9/a",
             "http://127.9.9.9/",
@@ -280,7 +252,7 @@ mod tests {
             "https://shop.localhost/x",
             "http://127.1/",
         ] {
-            assert!(may(Hooks::Loopback, url).await && may(Hooks::Anywhere, url).await, "{url}");
+            assert!(may(Hooks::Loopback, url) && may(Hooks::Anywhere, url), "{url}");
         }
         for url in [
             "https://hooks.example/a",
@@ -290,14 +262,15 @@ mod tests {
             "http://127.0.0.1.example/",
             "http://user@hooks.example/@localhost",
             "http://0.0.0.0/",
+            // Loopback in many a file of hosts; but whoever asks for a name may ask the network.
+            "http://ip6-localhost/",
         ] {
-            assert!(!may(Hooks::Loopback, url).await && may(Hooks::Anywhere, url).await, "{url}");
+            assert!(!may(Hooks::Loopback, url) && may(Hooks::Anywhere, url), "{url}");
         }
         for url in ["", "localhost", "ftp://127.0.0.1/", "file:///etc/passwd", "http://", "http://[::1"] {
-            assert!(!may(Hooks::Loopback, url).await && !may(Hooks::Anywhere, url).await, "{url}");
+            assert!(!may(Hooks::Loopback, url) && !may(Hooks::Anywhere, url), "{url}");
         }
-        let reason =
-            courier(Hooks::Loopback).receiver("https://hooks.example/?token=secret").await.expect_err("refused");
-        assert!(reason.starts_with("`hooks.example` is not on this machine; ") && !reason.contains("secret"));
+        let reason = courier(Hooks::Loopback).receiver("https://hooks.example/?token=secret").expect_err("refused");
+        assert!(reason.starts_with("`hooks.example` is not on this machine, ") && !reason.contains("secret"));
     }
 }
