@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 /// The layers from the top. A module uses modules of the layers below it, and none beside it.
 const LAYERS: &[&[&str]] = &[
     &["cli"],
-    &["webhook", "schedule", "connector", "sandbox"],
+    &["webhook", "schedule", "connector"],
     &["report"],
     &["delivery"],
-    &["check"],
+    &["check", "sandbox"],
     &["manifest", "audience", "message", "gateway", "ledger"],
     &["domain", "finding", "failpoint", "private", "regular"],
 ];
@@ -116,6 +116,7 @@ fn the_layers_are_read_from_every_form_of_a_path() {
     assert_eq!(used(text), expected.map(str::to_owned).into());
     assert!(may_use("report", "delivery") && may_use("cli", "sandbox") && may_use("sandbox", "domain"));
     assert!(!may_use("delivery", "report") && !may_use("manifest", "audience") && !may_use("sandbox", "gateway"));
+    assert!(!may_use("sandbox", "check") && !may_use("check", "sandbox") && !may_use("sandbox", "message"));
     assert!(!may_use("domain", "finding") && !may_use("domain", "cli") && !may_use("check", "nothing"));
 }
 

@@ -12,7 +12,7 @@ use super::args::SandboxArgs;
 use super::context::Context;
 use super::exit::{self, Failure};
 use crate::delivery::Interrupt;
-use crate::sandbox::{ASSUMPTIONS, Assumption, Hooks, Journal, Sandbox, Scenario, Settings, load_scenario};
+use crate::sandbox::{Assumption, Hooks, Journal, Sandbox, Scenario, Settings, load_scenario};
 
 /// The key that it accepts where only this machine can reach it.
 const KEY: &str = "sandbox";
@@ -24,10 +24,14 @@ pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, 
         assumptions(context);
         return Ok(exit::FINE);
     }
-    let scenario = scenario(context, args.scenario.as_deref())?;
+    let hooks = if args.any_hook { Hooks::Anywhere } else { Hooks::Loopback };
+    let mut scenario = scenario(context, args.scenario.as_deref())?;
+    if let Some(address) = args.notify {
+        let told = Arc::make_mut(&mut scenario).notify(address);
+        told.map_err(|finding| Failure::wrong(format!("`--notify`: {}", finding.message)))?;
+    }
     let mut interrupt = context.interrupt()?;
     let journal = args.journal.map_or(Journal::Nowhere, Journal::File);
-    let hooks = if args.any_hook { Hooks::Anywhere } else { Hooks::Loopback };
     let key = key(args.listen, args.key)?;
     let settings = Settings { listen: args.listen, key: key.into(), journal, scenario, hooks };
     let sandbox = Sandbox::start(settings)
@@ -93,8 +97,7 @@ pub(super) fn scenario(context: &Context, file: Option<&Path>) -> Result<Arc<Sce
 
 fn assumptions(context: &Context) {
     if context.output.json {
-        let rows: Vec<_> = ASSUMPTIONS
-            .iter()
+        let rows: Vec<_> = crate::sandbox::assumptions()
             .map(|row| {
                 let Assumption { id, what, choice, reason, change } = row;
                 json!({ "id": id, "what": what, "choice": choice, "reason": reason, "scenario": change })
@@ -112,7 +115,7 @@ fn assumptions(context: &Context) {
     if table.width().is_none() {
         table.set_width(PIPED);
     }
-    for row in ASSUMPTIONS {
+    for row in crate::sandbox::assumptions() {
         table.add_row([row.what, row.choice, row.reason, row.change]);
     }
     context.output.result(&format!("{table}\n"));

@@ -44,6 +44,16 @@ impl Amount {
         self.plus(Self { units: other.units.saturating_neg(), ..other })
     }
 
+    /// The same amount with two decimals, and more only where they are not zero.
+    #[must_use]
+    pub fn shortest(self) -> Self {
+        let (mut units, mut scale) = (self.units_at(2), self.scale.max(2));
+        while scale > 2 && units % 10 == 0 {
+            (units, scale) = (units / 10, scale - 1);
+        }
+        Self { units, scale }
+    }
+
     /// Whether it is less than nothing.
     #[must_use]
     pub fn is_negative(self) -> bool {
@@ -166,6 +176,15 @@ mod tests {
         for (text, digits, shown) in table {
             assert_eq!((amount(text).digits().as_str(), amount(text).to_string().as_str()), (digits, shown), "{text}");
             assert_eq!(serde_json::to_string(&amount(text)).unwrap(), digits);
+        }
+    }
+
+    #[test]
+    fn a_shortest_amount_is_the_same_with_two_decimals_or_as_many_as_it_needs() {
+        for (text, digits) in
+            [("0", "0.00"), ("12", "12.00"), ("0.850000", "0.85"), ("-1.2", "-1.20"), ("7.6543210", "7.654321")]
+        {
+            assert_eq!((amount(text).shortest(), amount(text).shortest().digits()), (amount(text), digits.into()));
         }
     }
 

@@ -31,7 +31,7 @@ pub enum LedgerError {
     #[error(
         "nothing was sent, because the ledger `{path}` does not know who has a message by now, as `{mark}` tells: {reason}; \
          put the newest one back, with its mark; if it is lost for good, take those who have a message off your list and \
-         say `--new-ledger` to `run`"
+         run the campaign with `--new-ledger`"
     )]
     NotNewest {
         /// The ledger's file.

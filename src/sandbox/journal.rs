@@ -32,12 +32,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-use super::client_id::ClientId;
-use super::moment::Moment;
-use super::money::Money;
-use super::reaction::Posted;
-use crate::domain::Phone;
+use crate::domain::{Amount, Phone};
 use crate::private::{self, Existing};
+use crate::sandbox::platform::Moment;
+use crate::sandbox::request::ClientId;
+use crate::sandbox::webhooks::Posted;
 
 /// Where the journal goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,64 +65,6 @@ pub(super) struct EnvelopeLine<'a> {
     pub request_id: Option<&'a str>,
 }
 
-impl EnvelopeLine<'_> {
-    /// An envelope of which nothing is known yet but that it came.
-    pub(super) fn received(at: Moment, envelope: u64, endpoint: &'static str, remote: SocketAddr) -> Self {
-        Self { at, envelope, endpoint, remote, operations: 0, accepted: false, error: None, request_id: None }
-    }
-}
-
-/// An operation that was executed or refused, for one recipient.
-#[derive(Serialize)]
-pub(super) struct OperationLine<'a> {
-    pub at: Moment,
-    pub envelope: u64,
-    pub index: usize,
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<&'a ClientId>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "digits")]
-    pub phone: Option<Phone>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub msg_id: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parts: Option<u32>,
-    pub success: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<&'a str>,
-}
-
-/// A fault of the scenario was played.
-#[derive(Serialize)]
-pub(super) struct FaultLine {
-    pub at: Moment,
-    pub envelope: u64,
-    pub fault: &'static str,
-}
-
-/// A message's status changed.
-#[derive(Serialize)]
-pub(super) struct StatusLine<'a> {
-    pub at: Moment,
-    pub msg_id: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<&'a ClientId>,
-    #[serde(rename = "type")]
-    pub channel: &'static str,
-    pub status: &'a str,
-}
-
-/// An account's balance changed.
-#[derive(Serialize)]
-pub(super) struct ChargeLine {
-    pub at: Moment,
-    pub msg_id: u64,
-    pub reason: Reason,
-    pub amount: Money,
-    pub balance: Money,
-}
-
 /// Why a balance changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -136,20 +77,66 @@ pub(super) enum Reason {
     Charged,
 }
 
-/// A try to send a webhook ended.
+/// A line of the journal; the module says what its members mean.
 #[derive(Serialize)]
-pub(super) struct WebhookLine<'a> {
-    pub at: Moment,
-    pub msg_id: u64,
-    pub url: &'a str,
-    pub status: &'a str,
-    pub attempt: usize,
-    #[serde(serialize_with = "result")]
-    pub result: &'a Posted,
+#[serde(tag = "event", rename_all = "lowercase")]
+pub(crate) enum Line<'a> {
+    /// An envelope was received.
+    Envelope(EnvelopeLine<'a>),
+    /// An operation was executed or refused, for one recipient.
+    Operation {
+        at: Moment,
+        envelope: u64,
+        index: usize,
+        #[serde(rename = "type")]
+        kind: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a ClientId>,
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "digits")]
+        phone: Option<Phone>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        msg_id: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parts: Option<u32>,
+        success: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a str>,
+    },
+    /// A fault of the scenario was played.
+    Fault { at: Moment, envelope: u64, fault: &'static str },
+    /// A message's status changed.
+    Status {
+        at: Moment,
+        msg_id: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a ClientId>,
+        #[serde(rename = "type")]
+        channel: &'static str,
+        status: &'a str,
+    },
+    /// An account's balance changed.
+    Charge { at: Moment, msg_id: u64, reason: Reason, amount: Amount, balance: Amount },
+    /// A try to send a webhook ended.
+    Webhook {
+        at: Moment,
+        msg_id: u64,
+        url: &'a str,
+        status: &'a str,
+        attempt: usize,
+        #[serde(serialize_with = "posted")]
+        result: &'a Posted,
+    },
 }
 
-fn result<S: Serializer>(posted: &Posted, serializer: S) -> Result<S::Ok, S::Error> {
-    match posted {
+impl Line<'_> {
+    /// A balance changed by `amount`, and is `balance` now.
+    pub(super) fn charge(at: Moment, msg_id: u64, reason: Reason, amount: Amount, balance: Amount) -> Self {
+        Line::Charge { at, msg_id, reason, amount: amount.shortest(), balance: balance.shortest() }
+    }
+}
+
+fn posted<S: Serializer>(outcome: &Posted, serializer: S) -> Result<S::Ok, S::Error> {
+    match outcome {
         Posted::Answered(status) => serializer.serialize_u16(*status),
         Posted::Failed(reason) | Posted::Refused(reason) => serializer.serialize_str(reason),
     }
@@ -159,28 +146,10 @@ fn digits<S: Serializer>(phone: &Option<Phone>, serializer: S) -> Result<S::Ok, 
     phone.as_ref().map(Phone::to_string).serialize(serializer)
 }
 
-/// A line of the journal.
-#[derive(Serialize)]
-#[serde(tag = "event", rename_all = "lowercase")]
-pub(super) enum Line<'a> {
-    Envelope(EnvelopeLine<'a>),
-    Operation(OperationLine<'a>),
-    Fault(FaultLine),
-    Status(StatusLine<'a>),
-    Charge(ChargeLine),
-    Webhook(WebhookLine<'a>),
-}
-
 /// The lines of one envelope or of a stretch of time; none if nobody reads them.
-pub(super) struct Lines(Option<Vec<u8>>);
+pub(super) struct Lines(pub Option<Vec<u8>>);
 
 impl Lines {
-    /// Lines that nobody reads.
-    #[cfg(test)]
-    pub(super) fn unread() -> Self {
-        Self(None)
-    }
-
     /// Adds a line.
     pub(super) fn push(&mut self, line: &Line) {
         if let Some(bytes) = &mut self.0 {

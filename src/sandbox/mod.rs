@@ -1,79 +1,43 @@
 //! The emulated gateway that a campaign is rehearsed against, over real HTTP.
 //!
 //! It answers both endpoints as the contract says, keeps what it took, and writes a journal that
-//! shows a message sent twice. What the contract leaves open is decided once, in [`ASSUMPTIONS`].
+//! shows a message sent twice. What the contract leaves open is decided once, in [`assumptions()`].
 //!
 //! It must not use `gateway`, not even for a field's name: a name misspelt there has to fail here.
 //! Nor does it protect its client: it repeats whatever it is told to repeat.
 //!
-//! From the outside in: [`Sandbox`] listens (`server`, `doorway`, `connections`), turns HTTP into
-//! bytes and back (`shell`), reads the bytes into operations (`envelope`, `operation`, `stages`,
-//! `fields`) and lets the `platform` execute them (`intake`, `inquiries`, with `account`,
-//! `templates`, `plan`). Time (`clock`, `ticker`) moves the messages on (`events`, `life`) and tells
-//! of it (`webhooks`, sent by `posting` over `plain_http`). What is played is a `scenario`, what goes wrong in it is
-//! decided in `faults` and done in `spoil` and on the wire. `live` holds the platform, its clock and
-//! its journal under one lock; everything below it is plain functions to which the clock is an argument.
+//! | folder | what is in it |
+//! |---|---|
+//! | `doors` | I/O and real time: the port, connections, HTTP, the clock, the sending of webhooks |
+//! | `request` | from the bytes of a request to its operations, each read for itself |
+//! | `platform` | the gateway itself: what becomes of an envelope, of a message, of money; pure, in virtual time |
+//! | `faults` | what goes wrong with an envelope, its answer (a 429, a lost one) and its connection |
+//! | `webhooks` | which statuses are told to whom, in what words, and when again |
+//! | `scenario` | what is played, and reading it from a file |
+//! | `assumptions` | what is decided where the contract is silent |
+//! | `tests` | the promises of the whole, and what stands in for a client and a receiver |
+//!
+//! A request comes in by `doors/server.rs`, `connections.rs` and `shell.rs`, is read by `request/envelope.rs` and
+//! executed by `platform/execution.rs`; `doors/live.rs` holds the platform, its clock and its journal under one
+//! lock. Everything below it is plain functions to which the clock is an argument.
 
-mod account;
-mod answer;
 mod assumptions;
-mod chance;
-mod client_id;
-mod clock;
-mod connections;
-mod counts;
-mod doorway;
-mod envelope;
-mod events;
+mod doors;
 mod faults;
-mod fields;
-mod inquiries;
-mod intake;
 mod journal;
-mod kind;
-mod life;
-mod limit;
-mod live;
-mod lookup;
-mod messages;
-mod moment;
-mod money;
-mod operation;
-mod plain_http;
-mod plan;
 mod platform;
-mod posting;
-mod reaction;
-mod refusal;
+mod request;
 mod scenario;
-mod server;
-mod shell;
-mod spoil;
-mod stages;
-mod templates;
-mod ticker;
 mod webhooks;
 
 #[cfg(test)]
-mod contract_pairs;
-#[cfg(test)]
-mod desk;
-#[cfg(test)]
-mod over_http;
-#[cfg(test)]
-mod receiver;
-#[cfg(test)]
-mod rehearsals;
-#[cfg(test)]
-mod robustness;
+mod tests;
 
-pub use assumptions::{ASSUMPTIONS, Assumption};
-pub use counts::{ChannelTally, Counts, Funds, Tally};
+pub use assumptions::{Assumption, assumptions};
+pub use doors::{Hooks, Sandbox, Settings};
 pub use journal::Journal;
-pub use money::{Money, NoAmount};
-pub use posting::Hooks;
+pub use platform::{ChannelTally, Counts, Funds, Tally};
 pub use scenario::{
-    Account, Behaviour, Behaviours, Blindness, Effect, Exception, Fault, Prices, Read, Reply, Scenario, SenderStatus,
-    WebhookFault, Webhooks, When, load_scenario,
+    Account, Behaviour, Behaviours, Blindness, Effect, Exception, Fault, Limit, Prices, Read, Reply, Scenario,
+    SenderStatus, WebhookFault, Webhooks, When, load_scenario,
 };
-pub use server::{Sandbox, Settings};

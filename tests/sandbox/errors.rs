@@ -1,7 +1,7 @@
 //! Errors, row by row: contract 7.
 
 use campaign::domain::Channel;
-use campaign::sandbox::{Account, Effect, Fault, Money, Scenario, SenderStatus, When};
+use campaign::sandbox::{Account, Effect, Fault, Scenario, SenderStatus, When};
 use serde_json::{Value, json};
 
 use super::Stand;
@@ -70,7 +70,7 @@ fn a_sender_name_that_is_not_verified_fails_with_the_id() {
 /// Contract 7, row 5 (and 6.5): what is refused on intake in the asynchronous transport is told by a webhook.
 #[test]
 fn a_refusal_of_the_asynchronous_endpoint_is_told_to_the_hook() {
-    let poor = Account { whatsapp: false, balance: Money::from_micros(10), ..Account::default() };
+    let poor = Account { whatsapp: false, balance: "0.00001".parse().expect("an amount"), ..Account::default() };
     let rich = Account { whatsapp: false, ..Account::default() };
     let whatsapp = json!({"pipeline": ["whatsapp"]});
     for (account, kind, changes, error) in [
@@ -108,7 +108,7 @@ fn a_request_without_its_content_type_executes_nothing() {
 #[test]
 fn who_cannot_pay_gets_an_item_that_failed_and_nothing_is_taken() {
     let price = Scenario::default().prices.of(Channel::Sms);
-    let balance = Money::from_micros(price.micros() * 2 + 1);
+    let balance = price.times(2).plus("0.000001".parse().expect("an amount"));
     let stand = Stand::playing(with_account(Account { balance, ..Account::default() }));
     let items = stand.items(&[example("sms", 1), example("sms", 2), example("sms", 3), json!({"type": "balance"})]);
     let errors: Vec<_> = items.iter().map(|item| item["error"].as_str()).collect();

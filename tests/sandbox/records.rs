@@ -1,5 +1,6 @@
 //! The records of results: contract 2.2 and 2.5.
 
+use campaign::sandbox::{Account, Scenario, SenderStatus};
 use serde_json::{Value, json};
 
 use super::Stand;
@@ -123,11 +124,12 @@ fn a_viber_template_is_created_listed_and_deleted() {
 /// Contract 2.5: a sender name.
 #[test]
 fn a_sender_has_a_name_and_a_status() {
-    let stand = Stand::new();
-    stand.payload(&example("sms", 1));
+    let senders = Some(vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)]);
+    let accounts = vec![Account { senders, ..Account::default() }];
+    let stand = Stand::playing(Scenario { accounts, ..Scenario::default() });
     let senders = stand.payload(&json!({"type": "sender"}));
     let senders = senders.as_array().expect("an array");
-    assert!(!senders.is_empty());
+    assert_eq!(senders.len(), 2);
     for sender in senders {
         assert_eq!(members(sender), ["name", "status"]);
         assert!(sender["name"].is_string() && sender["status"].is_string(), "{sender}");

@@ -62,20 +62,7 @@ impl Stand {
 
     /// The answer to whatever is posted.
     pub(super) fn post(&self, path: &str, headers: &[&str], body: &[u8]) -> Heard {
-        let address = self.sandbox.base_url();
-        let address = address.strip_prefix("http://").expect("plain HTTP");
-        let mut stream = TcpStream::connect(address).expect("a connection");
-        let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
-        let length = body.len();
-        let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: a\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n"
-        );
-        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).expect("sent");
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("an answer");
-        let end = answer.windows(4).position(|window| window == b"\r\n\r\n").expect("a head");
-        let status = String::from_utf8_lossy(&answer[..end]).split(' ').nth(1).and_then(|status| status.parse().ok());
-        Heard { status: status.expect("an HTTP status"), body: answer.split_off(end + 4) }
+        post(&self.sandbox.base_url(), path, headers, body)
     }
 
     /// The answer to an envelope, which always has HTTP status 200 (contract 7).
@@ -144,6 +131,22 @@ impl Stand {
         let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
         lines.filter(|line| line["event"] == event).collect()
     }
+}
+
+/// The answer to whatever is posted to an address.
+pub(super) fn post(address: &str, path: &str, headers: &[&str], body: &[u8]) -> Heard {
+    let address = address.strip_prefix("http://").expect("plain HTTP");
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    let length = body.len();
+    let head =
+        format!("POST {path} HTTP/1.1\r\nHost: a\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("an answer");
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").expect("a head");
+    let status = String::from_utf8_lossy(&answer[..end]).split(' ').nth(1).and_then(|status| status.parse().ok());
+    Heard { status: status.expect("an HTTP status"), body: answer.split_off(end + 4) }
 }
 
 /// An amount in millionths.

@@ -382,6 +382,9 @@ pub(super) struct SandboxArgs {
     /// Write all that happens to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     pub(super) journal: Option<PathBuf>,
+    /// Tell this address of statuses that no hook keeps, as the API settings of the first account would
+    #[arg(long, value_name = "URL")]
+    pub(super) notify: Option<String>,
     /// Send webhooks to any host, and not only to this machine
     #[arg(long)]
     pub(super) any_hook: bool,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::report::thousands;
-use crate::sandbox::{ChannelTally, Counts, Money};
+use crate::sandbox::{ChannelTally, Counts};
 
 /// What became of the messages, as lines for a person.
 pub(super) fn lines(counts: &Counts) -> Vec<String> {
@@ -14,10 +14,14 @@ pub(super) fn lines(counts: &Counts) -> Vec<String> {
         let parts = [(delivered, "delivered"), (read, "read"), (replied, "replied to"), (failed, "not delivered")];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> = parts.map(|(count, what)| format!("{} {what}", thousands(count))).collect();
-        lines.push(format!("{channel}: {} · {} {currency}", parts.join(", "), amount(spent)));
+        lines.push(format!("{channel}: {} · {} {currency}", parts.join(", "), spent.shortest()));
     }
     let funds = &counts.funds;
-    lines.push(format!("spent in the scenario: {} {currency}, {} left", amount(funds.spent), amount(funds.balance)));
+    lines.push(format!(
+        "spent in the scenario: {} {currency}, {} left",
+        funds.spent.shortest(),
+        funds.balance.shortest()
+    ));
     lines
 }
 
@@ -25,23 +29,15 @@ pub(super) fn lines(counts: &Counts) -> Vec<String> {
 pub(super) fn json(counts: &Counts) -> Value {
     let tally = |tally: &ChannelTally| {
         let ChannelTally { delivered, read, replied, failed, spent } = *tally;
-        json!({ "delivered": delivered, "read": read, "replied": replied, "failed": failed, "spent": spent })
+        json!({ "delivered": delivered, "read": read, "replied": replied, "failed": failed, "spent": spent.shortest() })
     };
     let channels: serde_json::Map<String, Value> =
         counts.channels.iter().map(|(channel, of)| (channel.name().to_owned(), tally(of))).collect();
     json!({
         "channels": channels,
         "statuses": counts.statuses,
-        "spent": counts.funds.spent,
-        "balance": counts.funds.balance,
+        "spent": counts.funds.spent.shortest(),
+        "balance": counts.funds.balance.shortest(),
         "currency": counts.funds.currency,
     })
-}
-
-/// An amount with its thousands apart.
-fn amount(money: Money) -> String {
-    let text = money.to_string();
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, "00"));
-    // A balance is never below zero, so what is no whole number does not occur.
-    whole.parse().map_or_else(|_| text.clone(), |whole| format!("{}.{fraction}", thousands(whole)))
 }

@@ -6,7 +6,6 @@ use crate::manifest::document::{Key, Shape};
 const YEAR: u32 = 366 * 86_400;
 
 const TIME: Shape = Shape::Seconds { least: 0, most: YEAR };
-const MONEY: Shape = Shape::Line;
 
 /// The keys at the top of a scenario file.
 pub(super) static SCENARIO: &[Key] = &[
@@ -44,7 +43,7 @@ static ACCOUNT_ITEM: Key = Key::new("account", Shape::Map(ACCOUNT), "{ balance: 
 /// The keys of one account.
 pub(super) static ACCOUNT: &[Key] = &[
     Key::new("key", Shape::Line, "second-key").doc("The key that opens it; without one the sandbox's own does."),
-    Key::new("balance", MONEY, "1000.50").doc("The money that it begins with.").default("100000000.123456"),
+    Key::new("balance", Shape::Amount, "1000.50").doc("The money that it begins with.").default("100000000.123456"),
     Key::new("currency", Shape::Line, "UAH").doc("The code of its currency.").default("UAH"),
     Key::new("notify", Shape::Line, "http://127.0.0.1:9000/status")
         .doc("The account's notification address, for statuses that no `hook` keeps."),
@@ -54,22 +53,23 @@ pub(super) static ACCOUNT: &[Key] = &[
 ];
 
 /// The keys of what each account may send.
-pub(super) static LIMITS: &[Key] = &[
+static LIMITS: &[Key] = &[
     Key::new("rate", Shape::Rate, "50/s").doc("How many operations, in the long run.").required(),
     Key::new("burst", Shape::Integer { least: 1, most: 1_000_000 }, "50")
         .doc("How many at once after a rest; an envelope of more is never taken.")
         .required(),
 ];
 
-static PRICES: &[Key] = &[
-    Key::new("sms", MONEY, "0.80").doc("A part of an SMS.").default("0.80"),
-    Key::new("viber", MONEY, "0.50").doc("A Viber message.").default("0.50"),
-    Key::new("rcs", MONEY, "0.60").doc("An RCS message.").default("0.60"),
-    Key::new("telegram", MONEY, "0.45").doc("A code by Telegram.").default("0.45"),
-    Key::new("voice", MONEY, "1.20").doc("A spoken message.").default("1.20"),
-    Key::new("whatsapp", MONEY, "1.50").doc("A WhatsApp message.").default("1.50"),
-    Key::new("hlr", MONEY, "0.05").doc("A lookup of a number.").default("0.05"),
-    Key::new("call/otp", MONEY, "0.25").doc("A call with a code.").default("0.25"),
+/// The keys of the prices.
+pub(super) static PRICES: &[Key] = &[
+    Key::new("sms", Shape::Amount, "0.80").doc("A part of an SMS.").default("0.80"),
+    Key::new("viber", Shape::Amount, "0.50").doc("A Viber message.").default("0.50"),
+    Key::new("rcs", Shape::Amount, "0.60").doc("An RCS message.").default("0.60"),
+    Key::new("telegram", Shape::Amount, "0.45").doc("A code by Telegram.").default("0.45"),
+    Key::new("voice", Shape::Amount, "1.20").doc("A spoken message.").default("1.20"),
+    Key::new("whatsapp", Shape::Amount, "1.50").doc("A WhatsApp message.").default("1.50"),
+    Key::new("hlr", Shape::Amount, "0.05").doc("A lookup of a number.").default("0.05"),
+    Key::new("call/otp", Shape::Amount, "0.25").doc("A call with a code.").default("0.25"),
 ];
 
 static CHANNELS: &[Key] = &[
@@ -164,9 +164,11 @@ static STATUS: &[Key] = &[
     Key::new("blind", Shape::OneOf(&["denies", "affirms"]), "denies").doc("It denies, or affirms, whatever is asked."),
 ];
 
-static WEBHOOKS: &[Key] = &[
+/// The keys of how webhooks are sent.
+pub(super) static WEBHOOKS: &[Key] = &[
     Key::new("retry", Shape::List { of: &WAIT, least: 0, most: 50 }, "[1m, 3m, 5m]")
-        .doc("The waits before a webhook that was not answered with 200 is tried again."),
+        .doc("The waits before a webhook that was not answered with 200 is tried again.")
+        .default("[1m, 3m, 5m, 10m, 15m, 20m, 30m, 60m, 120m]"),
     Key::new("async_pipeline", Shape::Bool, "true")
         .doc("Whether an asynchronous pipeline reports every final status to its `hook`, and not only a refusal.")
         .default("false"),

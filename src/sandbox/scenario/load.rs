@@ -3,21 +3,21 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::keys::{ACCOUNT, SCENARIO};
+use super::keys::{ACCOUNT, PRICES, SCENARIO, WEBHOOKS};
 use super::{Account, Blindness, Limit, Prices, Scenario, SenderStatus, Webhooks, behaviour, fault};
-use crate::domain::Channel;
-use crate::finding::{Finding, did_you_mean};
+use crate::domain::{Amount, Channel};
+use crate::finding::{Finding, Source};
 use crate::manifest::Rate;
 use crate::manifest::document::{self, FileKind, Loaded, Node, Report, Seconds, Section};
-use crate::sandbox::money::Money;
-use crate::sandbox::posting::is_loopback;
+use crate::sandbox::doors::posting::is_loopback;
 
 const SCENARIO_FILE: FileKind = FileKind { file: "the scenario file", owner: "the scenario", keys: SCENARIO };
 
 /// Reads a scenario file; every problem that it shows is a finding with its place.
 #[must_use]
 pub fn load_scenario(path: &Path) -> Loaded<Scenario> {
-    let loaded = document::load(path, SCENARIO_FILE, |root, report| Some(scenario(&root, report)));
+    let loaded =
+        document::load(path, SCENARIO_FILE, |root, report| Some(scenario(Section::new(Some(&root), SCENARIO), report)));
     match loaded.findings.as_slice() {
         // Every key is optional, so that an empty file is the usual scenario.
         [only] if only.rule == "file-empty" => Loaded::new(Some(Scenario::default()), Vec::new()),
@@ -25,31 +25,54 @@ pub fn load_scenario(path: &Path) -> Loaded<Scenario> {
     }
 }
 
-/// The scenario that the tree describes; what is wrong with it is told and left at its default.
-fn scenario(tree: &Node, report: &mut Report) -> Scenario {
-    let root = Section::new(Some(tree), SCENARIO);
-    let usual = Scenario::default();
+impl Default for Scenario {
+    /// What a file says that is silent: the defaults stand in the table of the keys.
+    fn default() -> Self {
+        scenario(Section::new(None, SCENARIO), &mut Report::of(&Source::new("", ""), SCENARIO))
+    }
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        account(Section::new(None, ACCOUNT))
+    }
+}
+
+impl Default for Prices {
+    fn default() -> Self {
+        prices(Section::new(None, PRICES))
+    }
+}
+
+impl Default for Webhooks {
+    fn default() -> Self {
+        webhooks(Section::new(None, WEBHOOKS))
+    }
+}
+
+/// The scenario that a file describes; what is wrong with it is told and left out.
+fn scenario(root: Section<'_>, report: &mut Report) -> Scenario {
     let behaviours = behaviour::behaviours(root.section("channels"), report);
     let (status, templates) = (root.section("status"), root.section("templates"));
     Scenario {
-        seed: root.parsed("seed").unwrap_or(usual.seed),
-        speed: root.parsed("speed").unwrap_or(usual.speed),
+        seed: root.parsed("seed").unwrap_or_default(),
+        speed: root.parsed("speed").unwrap_or(1),
         accounts: accounts(root, report),
         limit: limit(root.section("limits")),
-        prices: prices(root.section("prices"), report),
-        charge_undelivered: root.parsed("charge_undelivered").unwrap_or(usual.charge_undelivered),
+        prices: prices(root.section("prices")),
+        charge_undelivered: root.parsed("charge_undelivered").unwrap_or_default(),
         exceptions: behaviour::exceptions(items(root, "exceptions"), &behaviours, report),
         behaviours,
         faults: fault::faults(items(root, "faults"), report),
-        status_lag: seconds(status, "lag").unwrap_or(usual.status_lag),
+        status_lag: seconds(status, "lag").unwrap_or_default(),
         status_blind: status.text("blind").and_then(|word| match word {
             "denies" => Some(Blindness::Denies),
             "affirms" => Some(Blindness::Affirms),
             _ => None,
         }),
         webhooks: webhooks(root.section("webhooks")),
-        template_review: seconds(templates, "review").unwrap_or(usual.template_review),
-        templates_approved: templates.parsed("approved").unwrap_or(usual.templates_approved),
+        template_review: seconds(templates, "review").unwrap_or_default(),
+        templates_approved: templates.parsed("approved").unwrap_or_default(),
     }
 }
 
@@ -67,7 +90,12 @@ fn accounts(root: Section<'_>, report: &mut Report) -> Vec<Account> {
     let mut accounts: Vec<Account> = Vec::new();
     for node in items(root, "accounts") {
         let section = Section::new(Some(node), ACCOUNT);
-        let account = account(section, report);
+        if let Some((address, span)) = section.typed("notify")
+            && let Some(finding) = against_notify(address)
+        {
+            report.at(span, finding);
+        }
+        let account = Account { senders: senders(section, report), ..account(section) };
         if accounts.iter().any(|other| other.key == account.key) {
             let message = match account.key {
                 Some(_) => "two accounts have this key",
@@ -81,20 +109,31 @@ fn accounts(root: Section<'_>, report: &mut Report) -> Vec<Account> {
     if accounts.is_empty() { vec![Account::default()] } else { accounts }
 }
 
-fn account(section: Section<'_>, report: &mut Report) -> Account {
-    let usual = Account::default();
-    if let Some((address, span)) = section.typed("notify")
-        && let Some(finding) = against_notify(address)
-    {
-        report.at(span, finding);
-    }
+fn account(section: Section<'_>) -> Account {
+    let text = |key| section.text(key).map(str::to_owned);
     Account {
-        key: section.text("key").map(str::to_owned),
-        balance: money(section, "balance", report).unwrap_or(usual.balance),
-        currency: section.text("currency").map_or(usual.currency, str::to_owned),
-        notify: section.text("notify").map(str::to_owned),
-        whatsapp: section.parsed("whatsapp").unwrap_or(usual.whatsapp),
-        senders: senders(section, report),
+        key: text("key"),
+        balance: section.parsed("balance").unwrap_or_default(),
+        currency: text("currency").unwrap_or_default(),
+        notify: text("notify"),
+        whatsapp: section.parsed("whatsapp").unwrap_or_default(),
+        senders: None,
+    }
+}
+
+impl Scenario {
+    /// Has the first account tell this address of statuses that no `hook` keeps (contract 6.4).
+    ///
+    /// # Errors
+    /// If it is no web address.
+    pub fn notify(&mut self, address: String) -> Result<(), Finding> {
+        if let Some(finding) = against_notify(&address).filter(Finding::is_error) {
+            return Err(finding);
+        }
+        if let Some(first) = self.accounts.first_mut() {
+            first.notify = Some(address);
+        }
+        Ok(())
     }
 }
 
@@ -123,11 +162,7 @@ fn senders(section: Section<'_>, report: &mut Report) -> Option<Vec<(String, Sen
             "New" => SenderStatus::New,
             other => {
                 let finding = Finding::error("unknown-value", format!("`{other}` is not the status of a sender name"));
-                let help = match did_you_mean(other, ["Checked", "New"]) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
-                    None => "write `Checked` or `New`".to_owned(),
-                };
-                report.at(&entry.value.span, finding.help(help));
+                report.at(&entry.value.span, finding.help("write `Checked` or `New`"));
                 continue;
             }
         };
@@ -142,35 +177,17 @@ fn limit(section: Section<'_>) -> Option<Limit> {
     Some(Limit { rate, burst: section.parsed("burst")? })
 }
 
-fn prices(section: Section<'_>, report: &mut Report) -> Prices {
-    let mut prices = Prices::default();
-    for channel in Channel::ALL {
-        if let Some(price) = money(section, channel.name(), report) {
-            prices.set(channel, price);
-        }
-    }
+fn prices(section: Section<'_>) -> Prices {
+    let price = |channel: Channel| section.parsed(channel.name()).unwrap_or_default();
+    let mut prices = Prices([Amount::default(); Channel::ALL.len()]);
+    Channel::ALL.into_iter().for_each(|channel| prices.set(channel, price(channel)));
     prices
 }
 
-/// The amount under a key.
-fn money(section: Section<'_>, key: &str, report: &mut Report) -> Option<Money> {
-    let (text, span) = section.typed(key)?;
-    text.parse()
-        .map_err(|_| {
-            let finding = Finding::error("wrong-type", format!("`{key}` is `{text}`, but must be an amount of money"));
-            report.at(span, finding.help("write it like `0.55`: below a milliard, up to six digits behind the point"));
-        })
-        .ok()
-}
-
 fn webhooks(section: Section<'_>) -> Webhooks {
-    let usual = Webhooks::default();
-    let waits = section.value("retry").and_then(Node::items).map(|items| {
-        let waits = items.iter().filter_map(|item| item.scalar()?.text.trim().parse::<Seconds>().ok());
-        waits.map(|seconds| Duration::from_secs(seconds.0.into())).collect()
-    });
+    let waits = section.items("retry").into_iter().filter_map(|wait| wait.parse::<Seconds>().ok());
     Webhooks {
-        retry: waits.unwrap_or(usual.retry),
-        async_pipeline: section.parsed("async_pipeline").unwrap_or(usual.async_pipeline),
+        retry: waits.map(|seconds| Duration::from_secs(seconds.0.into())).collect(),
+        async_pipeline: section.parsed("async_pipeline").unwrap_or_default(),
     }
 }

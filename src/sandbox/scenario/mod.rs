@@ -9,9 +9,6 @@ mod fault;
 mod keys;
 mod load;
 
-#[cfg(test)]
-mod tests;
-
 pub use behaviour::{Behaviour, Behaviours, Exception, Read, Reply};
 pub use fault::{Blindness, Effect, Fault, WebhookFault, When};
 pub use load::load_scenario;
@@ -20,8 +17,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::money::Money;
-use crate::domain::Channel;
+use crate::domain::{Amount, Channel};
 
 /// What a sandbox plays.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +58,7 @@ pub struct Account {
     /// The key that opens it; nothing for the one that the server's own key opens.
     pub key: Option<String>,
     /// The money that it begins with.
-    pub balance: Money,
+    pub balance: Amount,
     /// The code of its currency.
     pub currency: String,
     /// Where statuses go that no `hook` keeps (contract 6.4).
@@ -104,17 +100,17 @@ pub struct Limit {
 
 /// What one part costs, per channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prices([Money; Channel::ALL.len()]);
+pub struct Prices([Amount; Channel::ALL.len()]);
 
 impl Prices {
     /// The price of a part in that channel.
     #[must_use]
-    pub fn of(&self, channel: Channel) -> Money {
+    pub fn of(&self, channel: Channel) -> Amount {
         self.0[channel as usize]
     }
 
     /// Sets the price of a part in that channel.
-    pub fn set(&mut self, channel: Channel, price: Money) {
+    pub fn set(&mut self, channel: Channel, price: Amount) {
         self.0[channel as usize] = price;
     }
 }
@@ -128,28 +124,6 @@ pub struct Webhooks {
     pub async_pipeline: bool,
 }
 
-impl Default for Scenario {
-    /// Everything is taken, delivered after two seconds and, where the channel knows it, read three seconds later.
-    fn default() -> Self {
-        Self {
-            seed: 0,
-            speed: 1,
-            accounts: vec![Account::default()],
-            limit: None,
-            prices: Prices::default(),
-            charge_undelivered: true,
-            behaviours: Behaviours::default(),
-            exceptions: Vec::new(),
-            faults: Vec::new(),
-            status_lag: Duration::ZERO,
-            status_blind: None,
-            webhooks: Webhooks::default(),
-            template_review: Duration::from_secs(10),
-            templates_approved: true,
-        }
-    }
-}
-
 impl fmt::Debug for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Account")
@@ -159,46 +133,5 @@ impl fmt::Debug for Account {
             .field("whatsapp", &self.whatsapp)
             .field("senders", &self.senders)
             .finish_non_exhaustive()
-    }
-}
-
-impl Default for Account {
-    fn default() -> Self {
-        Self {
-            key: None,
-            balance: Money::from_micros(100_000_000_123_456),
-            currency: "UAH".to_owned(),
-            notify: None,
-            whatsapp: true,
-            senders: None,
-        }
-    }
-}
-
-impl Default for Prices {
-    /// Made up, and different for each channel so that a sum shows what it is made of.
-    fn default() -> Self {
-        let mut prices = Self([Money::ZERO; Channel::ALL.len()]);
-        for (channel, micros) in [
-            (Channel::Sms, 800_000),
-            (Channel::Viber, 500_000),
-            (Channel::Rcs, 600_000),
-            (Channel::Telegram, 450_000),
-            (Channel::Voice, 1_200_000),
-            (Channel::Whatsapp, 1_500_000),
-            (Channel::Hlr, 50_000),
-            (Channel::CallOtp, 250_000),
-        ] {
-            prices.set(channel, Money::from_micros(micros));
-        }
-        prices
-    }
-}
-
-impl Default for Webhooks {
-    /// The waits of similar gateways: 1, 3, 5, 10, 15, 20, 30, 60 and 120 minutes.
-    fn default() -> Self {
-        let retry = [1, 3, 5, 10, 15, 20, 30, 60, 120].map(|minutes| Duration::from_secs(minutes * 60)).to_vec();
-        Self { retry, async_pipeline: false }
     }
 }

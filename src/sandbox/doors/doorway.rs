@@ -1,0 +1,170 @@
+//! The port of the sandbox: open, shut for a while, or closing in the face of the next.
+//!
+//! It must not know HTTP.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::time::Instant;
+
+use crate::sandbox::faults::Door;
+
+/// How many connections may wait to be accepted.
+const BACKLOG: u32 = 1024;
+/// How long to wait after something failed that may be better soon: for want of file descriptors as a rule.
+const AGAIN: Duration = Duration::from_millis(50);
+/// Longer than anybody waits; in the place of a time that cannot be counted.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// A port of this machine.
+pub(super) struct Doorway {
+    address: SocketAddr,
+    state: State,
+    /// Whether the next connection is closed at once.
+    closing: bool,
+}
+
+enum State {
+    Listening(TcpListener),
+    /// Nobody listens. The port stays taken, so that it is still there afterwards.
+    Shut {
+        held: Option<TcpSocket>,
+        until: Instant,
+    },
+}
+
+impl Doorway {
+    /// Listens on an address; port 0 picks a free one.
+    pub(super) fn open(address: SocketAddr) -> io::Result<Self> {
+        let listener = bound(address)?.listen(BACKLOG)?;
+        let address = listener.local_addr()?;
+        Ok(Self { address, state: State::Listening(listener), closing: false })
+    }
+
+    /// The address with its port.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Does what the door has to do; connections that were accepted are not its business.
+    pub(super) fn act(&mut self, door: Door) {
+        match door {
+            Door::Open => {}
+            Door::Close => self.closing = true,
+            Door::Refuse(duration) => self.shut(duration),
+        }
+    }
+
+    /// Refuses connections for so long, or for as long as it was told before if that is longer.
+    fn shut(&mut self, duration: Duration) {
+        let now = Instant::now();
+        let ends = now.checked_add(duration).unwrap_or(now + FOR_EVER);
+        if let State::Shut { until, .. } = &mut self.state {
+            *until = ends.max(*until);
+            return;
+        }
+        // The listener first: as long as it listens nobody else gets the port, not even this process.
+        self.state = State::Shut { held: None, until: ends };
+        let taken = bound(self.address);
+        if let (State::Shut { held, .. }, Ok(socket)) = (&mut self.state, taken) {
+            *held = Some(socket);
+        }
+    }
+
+    /// The next connection that is let in. Nothing is lost if it is not waited for to the end.
+    pub(super) async fn accept(&mut self) -> (TcpStream, SocketAddr) {
+        loop {
+            match &mut self.state {
+                State::Shut { until, .. } => {
+                    tokio::time::sleep_until(*until).await;
+                    self.reopen();
+                }
+                State::Listening(listener) => match listener.accept().await {
+                    Ok(_) if self.closing => self.closing = false,
+                    Ok(accepted) => return accepted,
+                    Err(error) => {
+                        tracing::warn!("the sandbox cannot accept a connection: {error}");
+                        tokio::time::sleep(AGAIN).await;
+                    }
+                },
+            }
+        }
+    }
+
+    fn reopen(&mut self) {
+        let State::Shut { held, until } = &mut self.state else { return };
+        let socket = held.take().map_or_else(|| bound(self.address), Ok);
+        match socket.and_then(|socket| socket.listen(BACKLOG)) {
+            Ok(listener) => self.state = State::Listening(listener),
+            Err(error) => {
+                tracing::warn!("the sandbox cannot listen on `{}` again yet: {error}", self.address);
+                *until = Instant::now() + AGAIN;
+            }
+        }
+    }
+}
+
+/// A socket that has the address and does not listen: connections to it are refused.
+fn bound(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Elsewhere than on Unix it would let others take the port from a listener.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    fn doorway() -> Doorway {
+        Doorway::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a free port")
+    }
+
+    #[tokio::test]
+    async fn a_door_that_is_shut_refuses_and_listens_again_on_the_same_port() {
+        let mut doorway = doorway();
+        let address = doorway.address();
+        doorway.act(Door::Refuse(Duration::from_millis(50)));
+        let refused = TcpStream::connect(address).await.expect_err("refused");
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        let knock = tokio::spawn(async move {
+            loop {
+                if let Ok(stream) = TcpStream::connect(address).await {
+                    return stream.local_addr().expect("ours");
+                }
+            }
+        });
+        let (_stream, remote) = doorway.accept().await;
+        assert_eq!((remote, doorway.address()), (knock.await.expect("a connection"), address));
+    }
+
+    #[tokio::test]
+    async fn while_a_door_is_shut_nobody_gets_its_port_by_chance() {
+        let mut doorway = doorway();
+        doorway.act(Door::Refuse(Duration::from_secs(3_600)));
+        let other = TcpSocket::new_v4().expect("a socket").bind(doorway.address()).expect_err("taken");
+        assert_eq!(other.kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[tokio::test]
+    async fn a_closing_door_closes_one_connection_and_lets_the_next_in() {
+        let mut doorway = doorway();
+        let address = doorway.address();
+        doorway.act(Door::Close);
+        let knock = tokio::spawn(async move {
+            let mut closed = TcpStream::connect(address).await.expect("accepted by the system");
+            assert_eq!(closed.read(&mut [0]).await.expect("the end"), 0);
+            TcpStream::connect(address).await.expect("a connection").local_addr().expect("ours")
+        });
+        let (_stream, remote) = doorway.accept().await;
+        assert_eq!(remote, knock.await.expect("both"));
+    }
+}

@@ -1,0 +1,21 @@
+//! Where the sandbox meets the world: sockets, HTTP, real time.
+//!
+//! - `server`: starting, addressing and stopping a [`Sandbox`];
+//! - `doorway`: its port, which may be shut; `connections`: the connections that it let in;
+//! - `shell`: a request becomes bytes, and an answer leaves whole, late, cut or not at all;
+//! - `live`: the platform with its clock (`clock`) and journal under one lock; `ticker`: what is due by itself;
+//! - `posting`: webhooks go out.
+//!
+//! Nothing here knows what an operation is.
+
+mod clock;
+pub(crate) mod connections;
+mod doorway;
+mod live;
+pub(crate) mod posting;
+pub(crate) mod server;
+mod shell;
+mod ticker;
+
+pub use posting::Hooks;
+pub use server::{Sandbox, Settings};

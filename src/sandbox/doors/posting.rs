@@ -1,0 +1,276 @@
+//! Sending webhooks: one try at a time, as they are, and not to other machines unless that is wanted.
+//!
+//! It decides nothing about another try; the platform does (contract 6).
+
+use std::collections::HashSet;
+use std::error::Error;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Uri;
+use hyper_util::client::legacy::Client as PlainClient;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use reqwest::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT};
+use reqwest::{Client, Url};
+
+use crate::sandbox::webhooks::{Post, Posted};
+
+/// How many webhooks are on their way at a time.
+pub(super) const AT_A_TIME: usize = 64;
+/// How long a receiver may take to answer.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
+/// Of how many reasons not to send a webhook a person is told.
+const MOST_WARNINGS: usize = 100;
+/// What the sandbox calls itself.
+const AGENT: &str = concat!("campaign-sandbox/", env!("CARGO_PKG_VERSION"));
+
+/// Where webhooks may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hooks {
+    /// To addresses of this machine alone, which show in what is written: a rehearsal bothers nobody else's receiver,
+    /// and asks no name server about it.
+    #[default]
+    Loopback,
+    /// Wherever they are addressed to.
+    Anywhere,
+}
+
+/// Who brings webhooks to their receivers.
+#[derive(Clone, Debug)]
+pub(super) struct Courier {
+    /// For plain HTTP, to the letter.
+    plain: PlainClient<HttpConnector, Body>,
+    /// For what cannot be sent as it was written; it writes some characters otherwise, as browsers do.
+    client: Client,
+    hooks: Hooks,
+    timeout: Duration,
+    /// The reasons for which webhooks were not sent, as far as they were told of.
+    warned: Arc<Mutex<HashSet<String>>>,
+}
+
+impl Courier {
+    /// A courier who goes where he may, and waits so long for an answer.
+    pub(super) fn new(hooks: Hooks, timeout: Duration) -> Result<Self, reqwest::Error> {
+        let client = Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .referer(false)
+            .http1_only()
+            .pool_max_idle_per_host(0)
+            .build()?;
+        // A connection for each: one that its receiver just closed would lose a try.
+        let plain = PlainClient::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
+        Ok(Self { plain, client, hooks, timeout, warned: Arc::default() })
+    }
+
+    /// Tries to send a webhook once and tells what became of it.
+    pub(super) async fn bring(&self, post: Post) -> Posted {
+        let url = match self.receiver(&post.url) {
+            Ok(url) => url,
+            Err(reason) => {
+                self.warn_once(&reason);
+                return Posted::Refused(reason);
+            }
+        };
+        match tokio::time::timeout(self.timeout, self.post(url, post)).await {
+            Ok(answered) => answered.map_or_else(Posted::Failed, Posted::Answered),
+            Err(_) => Posted::Failed(format!("no answer within {} s", self.timeout.as_secs_f32())),
+        }
+    }
+
+    async fn post(&self, url: Url, Post { url: written, body, .. }: Post) -> Result<u16, String> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        let Some((uri, host)) = as_written(&url, &written) else {
+            let answer = self.client.post(url).headers(headers).body(body).send().await;
+            return answer.map(|answer| answer.status().as_u16()).map_err(|error| failed(&error, error.is_connect()));
+        };
+        headers.insert(HOST, host);
+        let mut request = axum::http::Request::post(uri).body(Body::from(body)).map_err(|error| error.to_string())?;
+        *request.headers_mut() = headers;
+        let answer = self.plain.request(request).await;
+        answer.map(|answer| answer.status().as_u16()).map_err(|error| failed(&error, error.is_connect()))
+    }
+
+    /// Tells of a webhook that is not sent; once for each reason, which names the host.
+    fn warn_once(&self, reason: &str) {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.len() < MOST_WARNINGS && warned.insert(reason.to_owned()) {
+            tracing::warn!("a webhook is not sent, and no other for this reason will be: {reason}");
+        }
+    }
+
+    /// The address, if webhooks may go there. Nobody is asked what a name means.
+    fn receiver(&self, url: &str) -> Result<Url, String> {
+        let url = Url::parse(url).map_err(|error| format!("not an address that can be posted to: {error}"))?;
+        let host = url.host_str().unwrap_or_default();
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(format!("`{}` is not http or https", url.scheme()));
+        }
+        if self.hooks == Hooks::Loopback && !is_loopback(host) {
+            return Err(format!(
+                "`{host}` is not on this machine, or does not say so; without `--any-hook` the sandbox looks no name up, \
+                 and sends webhooks to `localhost`, names below it and loopback addresses only"
+            ));
+        }
+        Ok(url)
+    }
+}
+
+/// The address to the letter with its `Host`, where it can be sent so: over plain HTTP, without a password, and with
+/// no character that an HTTP library refuses. Host and port are those that were judged.
+fn as_written(url: &Url, written: &str) -> Option<(Uri, HeaderValue)> {
+    if url.scheme() != "http" || !url.username().is_empty() || url.password().is_some() {
+        return None;
+    }
+    let (_, address) = written.split_once("://")?;
+    let path = address.find(['/', '?', '#', '\\']).map_or("", |start| &address[start..]);
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    let host = HeaderValue::from_str(url.authority()).ok()?;
+    // Names below `localhost` are this machine, whether or not they can be looked up (RFC 6761, 6.3).
+    let judged = url.host_str()?;
+    let reached = if judged.ends_with(".localhost") { "localhost" } else { judged };
+    let authority = url.port().map_or_else(|| reached.to_owned(), |port| format!("{reached}:{port}"));
+    let uri = Uri::builder().scheme("http").authority(authority).path_and_query(path).build().ok()?;
+    Some((uri, host))
+}
+
+/// Why there was no answer; never with the address, which may hold a secret of its owner.
+fn failed(error: &dyn Error, connecting: bool) -> String {
+    let innermost = std::iter::successors(error.source(), |cause| (*cause).source()).last();
+    let cause = innermost.map_or_else(|| "the request failed".to_owned(), ToString::to_string);
+    let what = if connecting { "no connection" } else { "the connection broke" };
+    format!("{what}: {cause}")
+}
+
+/// Whether a host is this machine by what it is called, without asking anybody.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let named = address == "localhost" || address.ends_with(".localhost");
+    named || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::tests::receiver::Receiver;
+
+    fn post(url: &str) -> Post {
+        Post { webhook: 1, url: url.into(), body: b"{\"success\":true}".to_vec() }
+    }
+
+    fn courier(hooks: Hooks) -> Courier {
+        Courier::new(hooks, TIMEOUT).expect("a client")
+    }
+
+    #[tokio::test]
+    async fn a_webhook_arrives_as_json_at_the_address_to_the_letter() {
+        let receiver = Receiver::answering([200, 500]).await;
+        for (status, target) in [
+            (200, "/hook;v=1/%7Ba?token=s%2Fe+cret&x=[1]&empty=&msg=%D0%9F"),
+            (500, "/a/../b/./%2e%2E/{tok}|^\"?q='a'|bc&r={tok}&s=\\п"),
+        ] {
+            let hook = receiver.url(target);
+            assert_eq!(courier(Hooks::Loopback).bring(post(&hook)).await, Posted::Answered(status));
+            let request = receiver.next().await;
+            assert_eq!(request.line, format!("POST {target} HTTP/1.1"));
+            assert_eq!(request.header("content-type"), Some("application/json"));
+            assert_eq!(request.body, b"{\"success\":true}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_redirect_is_an_answer_and_followed_nowhere() {
+        let receiver = Receiver::answering([307]).await;
+        let outcome = courier(Hooks::Anywhere).bring(post(&receiver.url("/a"))).await;
+        assert_eq!(outcome, Posted::Answered(307));
+        assert_eq!(receiver.next().await.line, "POST /a HTTP/1.1");
+        assert!(receiver.is_idle());
+    }
+
+    #[tokio::test]
+    async fn a_receiver_that_is_not_there_or_never_answers_is_told_without_its_address() {
+        let deaf = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let deaf_hook = format!("http://{}/?token=secret", deaf.local_addr().expect("an address"));
+        let hasty = Courier::new(Hooks::Loopback, Duration::from_millis(50)).expect("a client");
+        let outcome = hasty.bring(post(&deaf_hook)).await;
+        assert_eq!(outcome, Posted::Failed("no answer within 0.05 s".into()));
+        drop(deaf);
+        let Posted::Failed(reason) = courier(Hooks::Loopback).bring(post(&deaf_hook)).await else {
+            panic!("nobody is there")
+        };
+        assert!(reason.starts_with("no connection: ") && !reason.contains("secret"), "{reason}");
+    }
+
+    #[tokio::test]
+    async fn a_name_below_localhost_is_reached_and_told_its_whole_name() {
+        let receiver = Receiver::answering([]).await;
+        let hook = receiver.url("/a").replace("127.0.0.1", "Shop.localhost");
+        assert_eq!(courier(Hooks::Loopback).bring(post(&hook)).await, Posted::Answered(200));
+        let host = receiver.next().await.header("host").map(str::to_owned);
+        assert_eq!(
+            host,
+            hook.to_lowercase().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/a")).map(str::to_owned)
+        );
+    }
+
+    #[test]
+    fn an_address_goes_to_the_host_that_was_judged_with_its_own_path() {
+        let sent = |written: &str| {
+            let url = Url::parse(written).expect("an address");
+            as_written(&url, written).map(|(uri, _)| uri.to_string())
+        };
+        for (written, uri) in [
+            ("HTTP://Localhost:80?a=1#b", Some("http://localhost/?a=1")),
+            ("http://127.1:9", Some("http://127.0.0.1:9/")),
+            ("http://[::1]:8080/a//b", Some("http://[::1]:8080/a//b")),
+            ("http://127.0.0.1/@hooks.example/", Some("http://127.0.0.1/@hooks.example/")),
+            ("http://127.0.0.1\\@hooks.example/", Some("http://127.0.0.1/\\@hooks.example/")),
+            ("http://127.0.0.1/\u{43f}", Some("http://127.0.0.1/\u{43f}")),
+            ("http://user:word@127.0.0.1/", None),
+            ("http://127.0.0.1/a b", None),
+            ("http://127.0.0.1/a\r\nX: y", None),
+            ("https://127.0.0.1/", None),
+        ] {
+            assert_eq!(sent(written).as_deref(), uri, "{written}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_this_machine_gets_webhooks_unless_told_otherwise() {
+        let may = |hooks, url| courier(hooks).receiver(url).is_ok();
+        for url in [
+            "http://127.0.0.1:9/a",
+            "http://127.9.9.9/",
+            "http://[::1]:8080/?a",
+            "https://localhost/x",
+            "https://shop.localhost/x",
+            "http://127.1/",
+        ] {
+            assert!(may(Hooks::Loopback, url) && may(Hooks::Anywhere, url), "{url}");
+        }
+        for url in [
+            "https://hooks.example/a",
+            "http://10.0.0.1/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://localhost.example/",
+            "http://127.0.0.1.example/",
+            "http://user@hooks.example/@localhost",
+            "http://0.0.0.0/",
+            // Loopback in many a file of hosts; but whoever asks for a name may ask the network.
+            "http://ip6-localhost/",
+        ] {
+            assert!(!may(Hooks::Loopback, url) && may(Hooks::Anywhere, url), "{url}");
+        }
+        for url in ["", "localhost", "ftp://127.0.0.1/", "file:///etc/passwd", "http://", "http://[::1"] {
+            assert!(!may(Hooks::Loopback, url) && !may(Hooks::Anywhere, url), "{url}");
+        }
+        let reason = courier(Hooks::Loopback).receiver("https://hooks.example/?token=secret").expect_err("refused");
+        assert!(reason.starts_with("`hooks.example` is not on this machine, ") && !reason.contains("secret"));
+    }
+}

@@ -1,0 +1,359 @@
+//! Starting, addressing and stopping the sandbox.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::connections::{self, Timeouts};
+use super::doorway::Doorway;
+use super::live::Live;
+use super::posting::{Courier, Hooks, TIMEOUT};
+use super::shell::{self, Shell};
+use super::ticker;
+use crate::sandbox::faults::decision;
+use crate::sandbox::journal::{Journal, Sink};
+use crate::sandbox::platform::Counts;
+use crate::sandbox::request::Keys;
+use crate::sandbox::scenario::Scenario;
+
+/// How a sandbox is started.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where to listen; port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// The key that opens the first account without one of its own, the contract's `auth`.
+    pub key: SecretString,
+    /// Where its journal goes.
+    pub journal: Journal,
+    /// What it plays.
+    pub scenario: Arc<Scenario>,
+    /// Where webhooks may go.
+    pub hooks: Hooks,
+}
+
+impl Default for Settings {
+    /// A free port on loopback, the key `sandbox`, no journal, the default scenario, webhooks to this machine only.
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            key: SecretString::from("sandbox"),
+            journal: Journal::Nowhere,
+            scenario: Arc::default(),
+            hooks: Hooks::Loopback,
+        }
+    }
+}
+
+/// A running sandbox. Dropping it stops it too, without waiting for the requests under way.
+pub struct Sandbox {
+    address: SocketAddr,
+    key: SecretString,
+    live: Arc<Live>,
+    timeouts: Timeouts,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+}
+
+impl Sandbox {
+    /// Starts a sandbox; it answers once this returns, unless its scenario begins with a door that is shut.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on, the journal cannot be opened, or one key opens two accounts; the text
+    /// says which.
+    pub async fn start(settings: Settings) -> io::Result<Self> {
+        Self::start_with(settings, Timeouts::default()).await
+    }
+
+    pub(crate) async fn start_with(settings: Settings, timeouts: Timeouts) -> io::Result<Self> {
+        let Settings { listen, key, journal, scenario, hooks } = settings;
+        if !Keys::of(&scenario, &key).differ() {
+            let same = "an account of the scenario has the key that opens the account without one; \
+                        give it another `key`, or start the sandbox with another `--key`";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, same));
+        }
+        let sink = Sink::open(&journal)?;
+        let courier = Courier::new(hooks, TIMEOUT).map_err(io::Error::other)?;
+        let mut doorway = Doorway::open(listen)
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on `{listen}`: {error}")))?;
+        let address = doorway.address();
+        let live = Arc::new(Live::new(Arc::clone(&scenario), &key, sink));
+        let (door, fault) = decision::door_before(&scenario, 1);
+        if let Some(fault) = fault {
+            doorway.act(door);
+            live.open_with(fault);
+        }
+        let (doors, orders) = mpsc::unbounded_channel();
+        let (stop, stopped) = oneshot::channel();
+        let app = shell::router(Arc::new(Shell { live: Arc::clone(&live), body_timeout: timeouts.body, doors }));
+        let time = ticker::keep_time(Arc::clone(&live), courier);
+        let serving = tokio::spawn(async move {
+            // Time stands still, and webhooks end, once nobody is served any more.
+            let mut ticking = JoinSet::new();
+            ticking.spawn(time);
+            connections::serve(doorway, app, timeouts, (orders, stopped)).await;
+        });
+        let first = scenario.accounts.first().and_then(|account| account.key.as_deref());
+        let key = first.map_or(key, SecretString::from);
+        Ok(Self { address, key, live, timeouts, stop, serving })
+    }
+
+    /// The address that it listens on.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The synchronous API's base address: its path is `{base_url}/api/json.php` (contract 4.1).
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}", reachable(self.address))
+    }
+
+    /// The asynchronous API's base address: its path is `{async_url}/v1/json` (contract 4.2).
+    #[must_use]
+    pub fn async_url(&self) -> String {
+        self.base_url()
+    }
+
+    /// The key that opens the first account.
+    #[must_use]
+    pub fn key(&self) -> &SecretString {
+        &self.key
+    }
+
+    /// What it took and refused so far, and what became of it.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.live.counts()
+    }
+
+    /// The lines of its journal, if that is in memory; empty otherwise.
+    #[must_use]
+    pub fn journal(&self) -> String {
+        self.live.remembered()
+    }
+
+    /// Lets everything that will become of the messages become of them now.
+    ///
+    /// Webhooks are sent too, with all their tries; their receivers are waited for at most five seconds.
+    pub async fn run_out(&self) -> Counts {
+        self.live.run_out(self.timeouts.receivers).await;
+        self.live.counts()
+    }
+
+    /// Stops listening, lets the requests under way end for at most five seconds, then closes everything.
+    pub async fn stop(self) {
+        // A send that fails means that it has stopped already.
+        let _ = self.stop.send(());
+        if let Err(error) = self.serving.await {
+            tracing::error!("the sandbox ended by itself: {error}");
+        }
+    }
+}
+
+/// An address that a client can connect to: one that listens everywhere is found on loopback.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use reqwest::{Client, Method, StatusCode};
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    use super::*;
+    use crate::sandbox::request::BODY_LIMIT;
+    use crate::sandbox::scenario::Account;
+
+    async fn sandbox(journal: Journal) -> Sandbox {
+        Sandbox::start(Settings { journal, ..Settings::default() }).await.expect("a sandbox")
+    }
+
+    fn client() -> Client {
+        Client::builder().no_proxy().build().expect("a client")
+    }
+
+    async fn post(url: String, body: impl Into<reqwest::Body>) -> (StatusCode, Value) {
+        let request = client().post(url).header("Content-Type", "application/json").body(body);
+        let response = request.send().await.expect("an answer");
+        let status = response.status();
+        (status, serde_json::from_slice(&response.bytes().await.expect("a body")).expect("JSON"))
+    }
+
+    fn one_sms() -> String {
+        let sms = json!({"type": "sms", "id": 1, "phone": 380_501_234_567_u64, "sms_signature": "OlenaCo",
+            "sms_message": "Hi", "hook": "https://a.example/hook?token=1"});
+        json!({"auth": "sandbox", "data": [sms, {"type": "status", "id": 1}]}).to_string()
+    }
+
+    /// How many operations a journal tells of.
+    fn operations(journal: &str) -> usize {
+        journal.matches(r#""event":"operation""#).count()
+    }
+
+    #[tokio::test]
+    async fn both_endpoints_answer_on_one_port() {
+        let sandbox = sandbox(Journal::Memory).await;
+        let (status, answer) = post(format!("{}/api/json.php", sandbox.base_url()), one_sms()).await;
+        assert_eq!((status, &answer["data"][1]["data"]["type"]), (StatusCode::OK, &json!("sms")));
+        let (status, answer) = post(format!("{}/v1/json", sandbox.async_url()), one_sms()).await;
+        assert_eq!((status, &answer["success"]), (StatusCode::OK, &json!(true)));
+        assert!(answer["request_id"].is_string());
+        assert_eq!((sandbox.counts().envelopes, sandbox.counts().messages), (2, 2));
+        assert_eq!(operations(&sandbox.journal()), 4);
+        sandbox.stop().await;
+    }
+
+    #[tokio::test]
+    async fn every_failure_is_told_in_the_body_of_a_200() {
+        let sandbox = sandbox(Journal::Nowhere).await;
+        let url = format!("{}/api/json.php", sandbox.base_url());
+        for (body, error) in [
+            (String::new(), "The request is not valid JSON"),
+            (one_sms().replace("sandbox", "wrong"), "Access denied"),
+            (one_sms().replace("\"sms\"", "\"whatsapp\""), "Invalid message type"),
+            (" ".repeat(BODY_LIMIT + 1), "The request is larger than 8 MiB"),
+        ] {
+            assert_eq!(post(url.clone(), body).await, (StatusCode::OK, json!({"success": false, "error": error})));
+        }
+        let response = client().get(&url).send().await.expect("an answer");
+        assert_eq!(response.status(), StatusCode::OK);
+        assert!(response.text().await.expect("a body").contains("Send a POST request"));
+        let response = client().post(&url).body(one_sms()).send().await.expect("an answer");
+        assert_eq!(response.status(), StatusCode::OK);
+        assert!(response.text().await.expect("a body").contains("Content-Type must be application/json"));
+    }
+
+    #[tokio::test]
+    async fn an_endpoint_is_found_behind_any_slashes_and_no_other_path_is() {
+        let sandbox = sandbox(Journal::Nowhere).await;
+        for path in ["//api/json.php", "///v1/json"] {
+            let (status, answer) = post(format!("{}{path}", sandbox.base_url()), one_sms()).await;
+            assert_eq!((status, &answer["success"]), (StatusCode::OK, &json!(true)), "{path}");
+        }
+        for (method, path) in [(Method::POST, "/api/json"), (Method::GET, "/"), (Method::PUT, "/v1/json/")] {
+            let response =
+                client().request(method, format!("{}{path}", sandbox.base_url())).send().await.expect("an answer");
+            assert_eq!(response.status(), StatusCode::NOT_FOUND);
+            let answer: Value = serde_json::from_str(&response.text().await.expect("a body")).expect("JSON");
+            assert_eq!(answer["success"], false);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_in_the_journal_before_it_is_given() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("journal.jsonl");
+        let sandbox = sandbox(Journal::File(path.clone())).await;
+        for number in 1..=20 {
+            post(format!("{}/v1/json", sandbox.async_url()), one_sms()).await;
+            let journal = std::fs::read_to_string(&path).expect("a journal");
+            assert_eq!(operations(&journal), 2 * number);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn without_its_journal_it_answers_what_no_client_takes_for_an_answer() {
+        let sandbox = sandbox(Journal::File("/dev/full".into())).await;
+        for _ in 0..2 {
+            let (status, answer) = post(format!("{}/api/json.php", sandbox.base_url()), one_sms()).await;
+            assert_eq!((status, &answer["success"]), (StatusCode::INTERNAL_SERVER_ERROR, &json!(false)));
+        }
+        assert_eq!(sandbox.counts().messages, 1, "after the first failure nothing is executed");
+    }
+
+    #[tokio::test]
+    async fn a_connection_serves_request_after_request() {
+        let sandbox = sandbox(Journal::Memory).await;
+        let mut stream = TcpStream::connect(sandbox.address).await.expect("a connection");
+        let body = one_sms();
+        let head = format!(
+            "POST /api/json.php HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+            body.len()
+        );
+        stream
+            .write_all(format!("{head}\r\n{body}{head}Connection: close\r\n\r\n{body}").as_bytes())
+            .await
+            .expect("sent");
+        let mut answers = String::new();
+        stream.read_to_string(&mut answers).await.expect("answers");
+        assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2);
+        let remotes = sandbox.journal().matches(&stream.local_addr().expect("ours").to_string()).count();
+        assert_eq!(remotes, 2);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_never_ends_is_not_held_for_ever() {
+        let short =
+            Timeouts { head: Duration::from_millis(50), body: Duration::from_millis(50), ..Timeouts::default() };
+        let sandbox = Sandbox::start_with(Settings::default(), short).await.expect("a sandbox");
+        let half_body =
+            "POST /v1/json HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
+        for (sent, answer) in [("", ""), ("POST /v1/json HTTP/1.1\r\nHos", ""), (half_body, "did not arrive in time")] {
+            let mut stream = TcpStream::connect(sandbox.address).await.expect("a connection");
+            stream.write_all(sent.as_bytes()).await.expect("sent");
+            let mut heard = String::new();
+            // Ends only because the sandbox closes the connection.
+            stream.read_to_string(&mut heard).await.expect("an end");
+            assert!(heard.contains(answer), "{heard}");
+        }
+    }
+
+    #[tokio::test]
+    async fn stopping_ends_idle_connections_and_is_bounded_for_the_others() {
+        let short = Timeouts { stop: Duration::from_millis(50), ..Timeouts::default() };
+        let sandbox = Sandbox::start_with(Settings::default(), short).await.expect("a sandbox");
+        let address = sandbox.address;
+        let mut hanging = TcpStream::connect(address).await.expect("a connection");
+        hanging.write_all(b"POST /v1/json HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{").await.expect("sent");
+        post(format!("{}/v1/json", sandbox.async_url()), one_sms()).await;
+        sandbox.stop().await;
+        assert!(TcpStream::connect(address).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_sandbox_that_is_dropped_stops() {
+        let sandbox = sandbox(Journal::Nowhere).await;
+        let address = sandbox.address;
+        drop(sandbox);
+        let refused = async { while TcpStream::connect(address).await.is_ok() {} };
+        tokio::time::timeout(Duration::from_secs(10), refused).await.expect("nobody listens");
+    }
+
+    #[tokio::test]
+    async fn an_address_in_use_is_named() {
+        let sandbox = sandbox(Journal::Nowhere).await;
+        let error =
+            Sandbox::start(Settings { listen: sandbox.address, ..Settings::default() }).await.err().expect("in use");
+        assert!(error.to_string().starts_with(&format!("cannot listen on `{}`: ", sandbox.address)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn two_accounts_with_one_key_are_refused_without_showing_it() {
+        let accounts = vec![Account { key: Some("sandbox".into()), ..Account::default() }, Account::default()];
+        let scenario = Arc::new(Scenario { accounts, ..Scenario::default() });
+        let error = Sandbox::start(Settings { scenario, ..Settings::default() }).await.err().expect("refused");
+        assert!(error.to_string().contains("another `key`"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn listening_everywhere_is_told_as_loopback() {
+        let listen = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let sandbox = Sandbox::start(Settings { listen, ..Settings::default() }).await.expect("a sandbox");
+        assert!(sandbox.base_url().starts_with("http://127.0.0.1:"));
+    }
+}

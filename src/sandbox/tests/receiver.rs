@@ -1,0 +1,106 @@
+//! For tests: a receiver of webhooks on loopback, which answers as it is told.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinHandle;
+
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A request as it arrived.
+#[derive(Clone, Debug)]
+pub(crate) struct Received {
+    pub line: String,
+    headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Received {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(header, _)| header == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).expect("JSON")
+    }
+}
+
+/// It answers the first requests with these statuses, all others with 200. Dropped, it is gone.
+pub(crate) struct Receiver {
+    address: SocketAddr,
+    arrived: Mutex<mpsc::UnboundedReceiver<Received>>,
+    serving: JoinHandle<()>,
+}
+
+impl Receiver {
+    pub(crate) async fn answering(statuses: impl IntoIterator<Item = u16>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let (arrivals, arrived) = mpsc::unbounded_channel();
+        let mut statuses = statuses.into_iter().collect::<Vec<_>>().into_iter();
+        let serving = tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.expect("a connection");
+                let status = statuses.next().unwrap_or(200);
+                if let Some(received) = answer(stream, status).await {
+                    // Nobody may be waiting any more.
+                    let _ = arrivals.send(received);
+                }
+            }
+        });
+        Self { address, arrived: Mutex::new(arrived), serving }
+    }
+
+    /// An address at which it is found.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// The next request; fails when none comes.
+    pub(crate) async fn next(&self) -> Received {
+        let mut arrived = self.arrived.lock().await;
+        let next = tokio::time::timeout(PATIENCE, arrived.recv()).await.expect("a webhook in time");
+        next.expect("the receiver still listens")
+    }
+
+    /// Whether everything that arrived was looked at.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.arrived.try_lock().expect("nobody waits").is_empty()
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+/// Reads the one request of a connection and answers it.
+async fn answer(stream: TcpStream, status: u16) -> Option<Received> {
+    let mut stream = BufReader::new(stream);
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).await.ok()? == 0 {
+            return None;
+        }
+        match line.trim_end() {
+            "" => break,
+            line => lines.push(line.to_owned()),
+        }
+    }
+    let header =
+        |line: &String| line.split_once(':').map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()));
+    let headers: Vec<_> = lines.iter().skip(1).filter_map(header).collect();
+    let length = headers.iter().find(|(name, _)| name == "content-length")?.1.parse().ok()?;
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    let answer = format!("HTTP/1.1 {status} -\r\nContent-Length: 0\r\nConnection: close\r\nLocation: /b\r\n\r\n");
+    stream.write_all(answer.as_bytes()).await.ok()?;
+    Some(Received { line: lines.into_iter().next()?, headers, body })
+}
