@@ -6,6 +6,17 @@
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether a file was refused for want of a handle.
+static WITHOUT_HANDLE: AtomicBool = AtomicBool::new(false);
+
+/// Whether a file could not be opened since the process started because it, or the system, had no handle left.
+///
+/// No file is to blame for that, whatever the finding about it says.
+pub(crate) fn ran_out_of_handles() -> bool {
+    WITHOUT_HANDLE.load(Ordering::Relaxed)
+}
 
 /// Opens the regular file at `path` to be read; never waits for somebody who writes to it.
 ///
@@ -16,7 +27,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     options.read(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, waits_for_nobody());
-    let file = options.open(path)?;
+    let file = options.open(path).map_err(noted)?;
     // Asked of what was opened, so that nothing can take its place in between.
     let kind = file.metadata()?.file_type();
     if kind.is_file() {
@@ -24,6 +35,21 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     }
     let what = named(kind);
     Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, and has to be a regular file")))
+}
+
+/// The same error; one that tells of handles and not of the file is remembered, and says where they are counted.
+fn noted(error: io::Error) -> io::Error {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+
+        let code = error.raw_os_error();
+        if [Errno::MFILE, Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error())) {
+            WITHOUT_HANDLE.store(true, Ordering::Relaxed);
+            return io::Error::new(error.kind(), format!("{error}; see `ulimit -n`"));
+        }
+    }
+    error
 }
 
 /// A pipe is opened although nobody writes to it; to a regular file this means nothing.

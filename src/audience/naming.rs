@@ -151,6 +151,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn eight_times_the_headers_of_one_name_take_no_twenty_times_the_time() {
+        let time = |number: usize| {
+            let once = || {
+                let start = std::time::Instant::now();
+                let mut taken = Taken::default();
+                let last = (0..number).map(|_| taken.take("x_y".to_owned())).last();
+                assert_eq!(last, Some(format!("x_y_{number}")));
+                start.elapsed()
+            };
+            (0..5).map(|_| once()).min().unwrap()
+        };
+        let (few, many) = (time(500), time(4_000));
+        assert!(many < few * 20, "{few:?}, and {many:?} with eight times the headers");
+    }
+
     proptest! {
         #[test]
         fn a_suggested_name_can_always_be_used_and_is_free(header: String, taken in prop::collection::vec("[a-c]", 0..4)) {

@@ -1,8 +1,10 @@
 //! Work on all cores whose results come back in order.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
+use std::thread::{Builder, scope};
 
 /// Pieces of work that wait or are being done at the same time, per core.
 const AHEAD: usize = 3;
@@ -11,6 +13,7 @@ const AHEAD: usize = 3;
 /// `consume` on this thread, in the order of the pieces. Holds a few pieces, never all of them.
 ///
 /// Each worker makes its own tool with `tool`. When `consume` breaks, no further piece is taken.
+/// Where the system has no threads left for that, everything is done on this one.
 pub fn ordered<T: Send, U: Send, W>(
     workers: usize,
     mut produce: impl FnMut() -> Option<T> + Send,
@@ -18,26 +21,47 @@ pub fn ordered<T: Send, U: Send, W>(
     work: impl Fn(&mut W, T) -> U + Sync,
     mut consume: impl FnMut(U) -> ControlFlow<()>,
 ) {
+    if let Err(error) = on_threads(workers.max(1), &mut produce, &tool, &work, &mut consume) {
+        tracing::debug!("the work is done on one thread, for the system starts no other: {error}");
+        alone(produce, tool, work, consume);
+    }
+}
+
+/// What [`ordered`] does where there are no threads.
+fn alone<T, U, W>(
+    mut produce: impl FnMut() -> Option<T>,
+    tool: impl Fn() -> W,
+    work: impl Fn(&mut W, T) -> U,
+    mut consume: impl FnMut(U) -> ControlFlow<()>,
+) {
+    let mut own = tool();
+    while let Some(piece) = produce() {
+        if consume(work(&mut own, piece)).is_break() {
+            return;
+        }
+    }
+}
+
+/// What [`ordered`] does where there are threads; one worker is enough.
+///
+/// # Errors
+/// When the system does not start the threads. Nothing was taken from `produce` then.
+fn on_threads<T: Send, U: Send, W>(
+    workers: usize,
+    produce: &mut (impl FnMut() -> Option<T> + Send),
+    tool: &(impl Fn() -> W + Sync),
+    work: &(impl Fn(&mut W, T) -> U + Sync),
+    consume: &mut impl FnMut(U) -> ControlFlow<()>,
+) -> io::Result<()> {
     type Piece<T, U> = (T, SyncSender<U>);
-    let workers = workers.max(1);
     let (pieces, taken) = sync_channel::<Piece<T, U>>(workers * AHEAD);
     let (queue, results) = sync_channel::<Receiver<U>>(workers * AHEAD);
     // Owned by the workers alone: when the last of them is gone, handing out work ends too.
     let taken = Arc::new(Mutex::new(taken));
-    let (tool, work) = (&tool, &work);
-    std::thread::scope(|scope| {
-        // Moved in, so that the workers end when the last piece is through.
-        scope.spawn(move || {
-            while let Some(piece) = produce() {
-                let (done, result) = sync_channel(1);
-                if queue.send(result).is_err() || pieces.send((piece, done)).is_err() {
-                    return;
-                }
-            }
-        });
-        for _ in 0..workers {
+    scope(|scope| {
+        for worker in 0..workers {
             let taken = Arc::clone(&taken);
-            scope.spawn(move || {
+            let started = Builder::new().spawn_scoped(scope, move || {
                 let mut own = tool();
                 loop {
                     let piece = taken.lock().ok().and_then(|taken| taken.recv().ok());
@@ -46,15 +70,31 @@ pub fn ordered<T: Send, U: Send, W>(
                     let _ = done.send(work(&mut own, piece));
                 }
             });
-        }
-        drop(taken);
-        for result in results {
-            let Ok(result) = result.recv() else { return };
-            if consume(result).is_break() {
-                return;
+            match started {
+                Ok(_) => {}
+                Err(error) if worker == 0 => return Err(error),
+                Err(_) => break,
             }
         }
-    });
+        drop(taken);
+        // Started last, so that nothing is taken that nobody works on; moved in, so that the workers end when the last
+        // piece is through.
+        Builder::new().spawn_scoped(scope, move || {
+            while let Some(piece) = produce() {
+                let (done, result) = sync_channel(1);
+                if queue.send(result).is_err() || pieces.send((piece, done)).is_err() {
+                    return;
+                }
+            }
+        })?;
+        for result in results {
+            let Ok(result) = result.recv() else { break };
+            if consume(result).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// As many threads as this machine has cores.
@@ -71,13 +111,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn results_come_in_the_order_of_the_pieces(workers in 1_usize..5, pieces: Vec<u32>, stop in 0_usize..50) {
+        fn results_come_in_the_order_of_the_pieces(workers in 0_usize..5, pieces: Vec<u32>, stop in 0_usize..50) {
             let mut left = pieces.iter().copied();
             let mut seen = Vec::new();
-            ordered(workers, || left.next(), || 1, |one, piece| u64::from(piece) + *one, |result| {
+            let work = |one: &mut u64, piece: u32| u64::from(piece) + *one;
+            let consume = |result| {
                 seen.push(result);
                 if seen.len() > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
+            };
+            match workers {
+                0 => alone(|| left.next(), || 1, work, consume),
+                _ => ordered(workers, || left.next(), || 1, work, consume),
+            }
             let expected: Vec<u64> = pieces.iter().take(stop + 1).map(|&piece| u64::from(piece) + 1).collect();
             prop_assert_eq!(seen, expected);
         }

@@ -3,6 +3,7 @@
 use crate::delivery::StopKind;
 use crate::finding::Finding;
 use crate::ledger::{LedgerError, State, StateCounts};
+use crate::regular::ran_out_of_handles;
 
 /// Everything was accepted, queued or skipped.
 pub(super) const FINE: u8 = 0;
@@ -39,16 +40,16 @@ impl Failure {
         Self { exit, message: message.into(), findings: Vec::new() }
     }
 
-    /// An input is wrong.
+    /// An input is wrong, or could not be opened for want of a handle, which no input is to blame for.
     pub(super) fn wrong(message: impl Into<String>) -> Self {
-        Self::new(WRONG, message)
+        Self::new(if ran_out_of_handles() { STORAGE } else { WRONG }, message)
     }
 
-    /// Inputs are wrong in these ways.
+    /// Inputs are wrong in these ways, as [`Failure::wrong`] judges them.
     pub(super) fn findings(findings: Vec<Finding>) -> Self {
         let errors = findings.iter().filter(|finding| finding.is_error()).count();
         let problems = if errors == 1 { "1 problem".to_owned() } else { format!("{errors} problems") };
-        Self { exit: WRONG, message: format!("{problems} found; nothing was sent"), findings }
+        Self { findings, ..Self::wrong(format!("{problems} found; nothing was sent")) }
     }
 
     /// Something in the state folder or the results could not be written or read.

@@ -3,11 +3,20 @@
 //! A system that knows no core files, memory closed to others or limits on files goes without them; only one that has no
 //! threads or files left to begin with fails a command.
 
+use std::io;
 use std::panic::{catch_unwind, set_hook, take_hook};
+use std::sync::Mutex;
+use std::thread;
 
 use tokio::runtime::{Builder, Runtime};
 
 use super::exit::Failure;
+use crate::check::cores;
+
+/// The most threads that a command has at the same time for each core: one of the runtime, one for the list.
+const PER_CORE: usize = 2;
+/// The most further threads that a command has at the same time: for the ledger, its list and its inputs.
+const FURTHER: usize = 6;
 
 /// Lets no core file, and no other process of the same user, get at the memory: the key and people's numbers are in it.
 pub(super) fn keep_memory_private() {
@@ -47,15 +56,59 @@ pub(super) fn outlive_full_files() {
 /// When the system has too few open files, threads or memory for them. The library tells of some of that by a panic,
 /// which is no bug here, and is told as what it is.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
-    let hook = take_hook();
-    set_hook(Box::new(|_| {}));
-    let built = catch_unwind(|| Builder::new_multi_thread().enable_all().build());
-    set_hook(hook);
-    let reason = match built {
-        Ok(Ok(runtime)) => return Ok(runtime),
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => "too few open files, threads or too little memory".to_owned(),
+    let reason = match try_threads(cores() * PER_CORE + FURTHER) {
+        Err(error) => format!("it starts no further thread: {error}"),
+        Ok(()) => {
+            let hook = take_hook();
+            set_hook(Box::new(|_| {}));
+            let built = catch_unwind(|| Builder::new_multi_thread().enable_all().build());
+            set_hook(hook);
+            match built {
+                Ok(Ok(runtime)) => return Ok(runtime),
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "too few open files, threads or too little memory".to_owned(),
+            }
+        }
     };
     let advice = "see `ulimit -a`; nothing was sent, and the same command goes on once there is more";
     Err(Failure::storage(format!("the system does not let the program start: {reason}; {advice}")))
+}
+
+/// Whether the system lets the program have so many threads at the same time.
+///
+/// The library waits for ever when it gets its first thread and not its second, so that this is known beforehand.
+fn try_threads(count: usize) -> io::Result<()> {
+    let gate = Mutex::new(());
+    let closed = gate.lock();
+    thread::scope(|scope| {
+        // Opened at the end, whatever it is, and then they are through.
+        let _closed = closed;
+        (0..count).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, || drop(gate.lock())).map(drop))
+    })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::Command;
+
+    use rustix::process::{DumpableBehavior, dumpable_behavior};
+
+    use super::*;
+
+    #[test]
+    fn the_memory_is_closed_to_others() {
+        const ALONE: &str = "CAMPAIGN_TEST_ALONE";
+        if std::env::var_os(ALONE).is_some() {
+            assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::Dumpable);
+            keep_memory_private();
+            assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+            return;
+        }
+        // In a process of its own: other tests here look at themselves from outside.
+        let mut alone = Command::new(std::env::current_exe().unwrap());
+        alone.args(["--exact", "cli::process::tests::the_memory_is_closed_to_others"]).env(ALONE, "1");
+        let ended = alone.output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stdout);
+        assert!(ended.status.success() && told.contains("1 passed"), "{told}");
+    }
 }
