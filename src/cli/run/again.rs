@@ -123,7 +123,7 @@ impl Start<'_> {
             let envelopes = self.ledger.envelopes(run.key, next..=next.saturating_add(BLOCK - 1)).await?;
             for envelope in &envelopes {
                 for (index, sent) in envelope.rows.iter().enumerate() {
-                    let state = standing.states.get(sent.row);
+                    let state = standing.states.recorded(sent.row);
                     if !matches!(state, Some(State::Rejected | State::NotSent | State::Failed)) {
                         continue;
                     }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::domain::{IdRange, Row};
 use crate::ledger::{
-    AccountPace, Begun, Change, ENDED_EARLY, EnvelopeRecord, Event, Intent, LeftOut, NewEvent, Outcome, Owner,
-    Progress, Question, Recorded, RetryOrder, RowStates, Run, RunEnd, Settlement, State, StateCounts, Wait,
+    AccountPace, Activity, Begun, Change, ENDED_EARLY, EnvelopeRecord, Event, Intent, LeftOut, NewEvent, Outcome,
+    Owner, Progress, Question, Recorded, RetryOrder, RowStates, Run, RunEnd, Settlement, State, StateCounts, Wait,
 };
 
 /// The wall clock in microseconds.
@@ -41,8 +41,8 @@ impl Disk {
 
     /// How many rows are in each state by what is on the disk now.
     pub(super) fn counts(&self) -> StateCounts {
-        let mut states = RowStates::new(self.events.clone().into());
-        self.envelopes.values().for_each(|envelope| states.add(envelope, true));
+        let mut states = RowStates::new(Activity::Sending, self.events.clone().into());
+        self.envelopes.values().for_each(|envelope| states.add(envelope));
         states.counts(self.run.recipients, &LeftOut::default())
     }
 

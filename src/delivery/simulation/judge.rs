@@ -134,7 +134,7 @@ impl Judge {
         let mut notes = self.0.lock().unwrap();
         self::misattributed(&mut notes, disk, taken);
         for row in (2..=plan.rows + 1).map(Row::new) {
-            let state = standing.states.get(row).unwrap_or(State::Planned);
+            let state = standing.state(row);
             let got = taken.iter().filter(|taken| taken.phone == phone(row) && !taken.refused).count() as u64;
             let allowed = 1 + notes.accepted.get(&row).copied().unwrap_or(0);
             let decided = notes.decided.contains(&row);
