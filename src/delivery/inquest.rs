@@ -11,11 +11,11 @@ use jiff::Timestamp;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::doubt::{Doubt, Sight, conclude, patience};
-use crate::domain::{MessageId, Row};
+use crate::domain::{MessageId, Outcome, Row};
 use crate::failpoint;
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{
-    Change, EnvelopeRecord, Ledger, LedgerError, NewEvent, Outcome, Owner, Question, Recorded, RowStates, Run, State,
+    Change, EnvelopeRecord, Ledger, LedgerError, NewEvent, Owner, Question, Recorded, RowStates, Run, State,
 };
 
 /// The most questions in an envelope, the probe and the reference among them.

@@ -26,7 +26,7 @@ pub use row_events::RowEvents;
 pub use row_state::{Activity, Attempt};
 pub use row_states::{RowStates, StateCounts};
 pub use sqlite::SqliteLedger;
-pub use state::{ENDED_EARLY, Outcome, State};
+pub use state::{ENDED_EARLY, State};
 
 use std::future::Future;
 use std::ops::RangeInclusive;

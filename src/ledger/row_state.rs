@@ -3,8 +3,8 @@
 //!
 //! Whoever counts, shows, guards or sends asks here, so that no two of them can disagree.
 
-use super::{Event, Outcome, Progress, RowEvents, State};
-use crate::domain::Row;
+use super::{Event, Progress, RowEvents, State};
+use crate::domain::{Outcome, Row};
 
 /// What a run is doing, as far as the states of its rows depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Activity {
     #[must_use]
     pub fn attempt(self, envelope: u32, outcome: Option<&Outcome>) -> Attempt {
         let state = match (outcome, self) {
-            (Some(outcome), _) => outcome.state(),
+            (Some(outcome), _) => State::of(outcome),
             (None, Activity::Sending) => State::Sending,
             (None, Activity::Idle | Activity::Over) => State::InDoubt,
         };
@@ -54,6 +54,12 @@ impl Activity {
     pub fn attempted(self, row: Row, last: Attempt, events: &RowEvents) -> (State, Option<&Event>) {
         let (state, event) = events.judge(row, last);
         (self.ends(state), event)
+    }
+
+    /// The state of a row whose only attempt had this outcome, and about which nothing else is known.
+    #[must_use]
+    pub fn once(self, outcome: Option<&Outcome>) -> State {
+        self.ends(self.attempt(1, outcome).state)
     }
 
     /// The state of a row without an attempt: it is left out, or waits.
@@ -227,7 +233,7 @@ mod tests {
                 let none = LeftOut::default();
                 assert_eq!(states.of(ROW, &none), told, "{attempts:?} {events:?} {activity:?}");
                 let mut expected = crate::ledger::StateCounts::default();
-                [told, activity.unattempted(None)].map(|state| expected.add(state, 1));
+                [told, activity.unattempted(None)].into_iter().for_each(|state| expected.add(state, 1));
                 assert_eq!(states.counts(2, &none), expected, "{attempts:?} {events:?} {activity:?}");
             }
         });

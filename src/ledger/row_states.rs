@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Activity, Attempt, EnvelopeRecord, LeftOut, Outcome, RowEvents, State};
-use crate::domain::Row;
+use super::{Activity, Attempt, EnvelopeRecord, LeftOut, RowEvents, State};
+use crate::domain::{Outcome, Row};
 
 /// How many rows are in each state; their sum is the number of rows.
 ///

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::layout::{Layout, Line};
 use super::sweep::{Fate, Judged};
 use crate::audience::{Chunk, Fields, parse};
-use crate::domain::{IdRange, MsgId, OperationKind, Phone, Region, Row};
-use crate::ledger::{Activity, Change, ENDED_EARLY, Outcome, State};
+use crate::domain::{IdRange, MsgId, OperationKind, Outcome, Phone, Region, Row};
+use crate::ledger::{Activity, Change, ENDED_EARLY, State};
 
 /// What all rows of a listing share.
 pub(super) struct Form {

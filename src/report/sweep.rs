@@ -8,10 +8,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 
-use crate::domain::{Phone, Row};
-use crate::ledger::{
-    Activity, Change, EnvelopeRecord, Event, Ledger, LedgerError, Outcome, RowEvents, Run, RunId, State,
-};
+use crate::domain::{Outcome, Phone, Row};
+use crate::ledger::{Activity, Change, EnvelopeRecord, Event, Ledger, LedgerError, RowEvents, Run, RunId, State};
 
 /// Envelopes that are read at once.
 const BLOCK: u32 = 64;

@@ -9,9 +9,9 @@ use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
 use crate::cli::runs;
 use crate::delivery::RunFolder;
-use crate::domain::{Phone, Row};
+use crate::domain::{Outcome, Phone, Row};
 use crate::finding::one_line;
-use crate::ledger::{Change, EnvelopeRecord, Ledger, Outcome, Question, RowEvents, Run, State};
+use crate::ledger::{Change, EnvelopeRecord, Ledger, Question, RowEvents, Run, State};
 use crate::manifest::Brief;
 use crate::report::plural;
 

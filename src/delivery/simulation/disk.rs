@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::domain::{IdRange, Row};
+use crate::domain::{IdRange, Outcome, Row};
 use crate::ledger::{
-    AccountPace, Activity, Begun, Change, ENDED_EARLY, EnvelopeRecord, Event, Intent, LeftOut, NewEvent, Outcome,
-    Owner, Progress, Question, Recorded, RetryOrder, RowStates, Run, RunEnd, Settlement, State, StateCounts, Wait,
+    AccountPace, Activity, Begun, Change, ENDED_EARLY, EnvelopeRecord, Event, Intent, LeftOut, NewEvent, Owner,
+    Progress, Question, Recorded, RetryOrder, RowStates, Run, RunEnd, Settlement, State, StateCounts, Wait,
 };
 
 /// The wall clock in microseconds.
@@ -153,7 +153,7 @@ impl Disk {
 
 /// Whether an answer that came after its envelope was settled says more than what is known.
 fn proves(known: &Outcome, told: &Outcome) -> bool {
-    told.state() != State::Planned && known.state().can_become(told.state())
+    State::of(told) != State::Planned && State::of(known).can_become(State::of(told))
 }
 
 pub(super) fn instant(now: Now) -> jiff::Timestamp {

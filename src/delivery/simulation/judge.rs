@@ -9,9 +9,9 @@ use super::life::elapsed;
 use super::plan::Plan;
 use super::platform::{Arrived, Taken};
 use crate::delivery::Standing;
-use crate::domain::{MessageId, MsgId, Row};
+use crate::domain::{MessageId, MsgId, Outcome, Row};
 use crate::gateway::Envelope;
-use crate::ledger::{Outcome, Run, State, StateCounts};
+use crate::ledger::{Run, State, StateCounts};
 
 /// A promise that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -16,10 +16,10 @@ use super::events;
 use super::ledger::{Failure, Now};
 use super::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
 use super::runs::instant;
-use crate::domain::{Phone, Row};
+use crate::domain::{Outcome, Phone, Row};
 use crate::ledger::{
-    AccountPace, Activity, Attempt, Begun, ENDED_EARLY, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, Outcome,
-    Owner, RowEvents, RunId, SentRow, Settlement, State, Wait,
+    AccountPace, Activity, Attempt, Begun, ENDED_EARLY, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, Owner,
+    RowEvents, RunId, SentRow, Settlement, State, Wait,
 };
 
 /// Takes ownership; what the owner before had begun is in doubt from here on.
@@ -235,7 +235,7 @@ pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settleme
         .zip(outcomes)
         .map(|(known, told)| {
             // Proof that nothing was sent came too late: the row may have been decided on since.
-            let proven = told.state() != State::Planned && known.state().can_become(told.state());
+            let proven = State::of(&told) != State::Planned && State::of(&known).can_become(State::of(&told));
             if proven { told } else { known }
         })
         .collect();
