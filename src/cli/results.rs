@@ -13,7 +13,7 @@ use super::runs;
 use super::screen::{Form, Screen};
 use super::target;
 use crate::delivery::{Frozen, OneOff, RunFolder};
-use crate::ledger::{Ledger, LeftOut, Progress, Run, State};
+use crate::ledger::{Ledger, LeftOut, Run, State};
 use crate::report::{
     Fates, Listing, ResultsError, Sweep, Target, unknown_results, write_file, write_objects, write_results,
 };
@@ -144,12 +144,11 @@ impl Source<'_> {
             orders: &self.run.orders,
             left_out: &kept.left_out,
             states: self.states,
-            finished: self.run.progress == Progress::Finished,
         }
     }
 
     async fn fates(&self) -> Result<Fates<'_>, Failure> {
-        Ok(Fates::Ledger { sweep: Sweep::new(self.ledger, self.run.key).await?, owned: self.owned })
+        Ok(Fates::Ledger(Sweep::new(self.ledger, self.run, self.owned).await?))
     }
 }
 

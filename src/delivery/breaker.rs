@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::stop::{Stop, StopKind};
-use crate::gateway::{Reply, Signal, StopCause, Verdict};
+use crate::domain::Outcome;
+use crate::gateway::{Reply, Signal, StopCause};
 
 /// The share of rejected operations counts only once so many answers are in.
 const ENOUGH_ANSWERS: u64 = 200;
@@ -50,13 +51,13 @@ impl Breaker {
             (false, Signal::Unreachable(_)) => self.doubtful,
             (false, _) => 0,
         };
-        for verdict in &reply.verdicts {
-            match verdict {
-                Verdict::Accepted { .. } => self.count(None),
+        for outcome in &reply.outcomes {
+            match outcome {
+                Outcome::Accepted { .. } => self.count(None),
                 // What is only queued may still be refused: it ends no series of errors.
-                Verdict::Queued { .. } => self.answers += 1,
-                Verdict::Rejected { error } => self.count(Some(error)),
-                Verdict::NotSent { .. } | Verdict::InDoubt { .. } => {}
+                Outcome::Queued { .. } => self.answers += 1,
+                Outcome::Rejected { error } => self.count(Some(error)),
+                Outcome::NotSent { .. } | Outcome::InDoubt { .. } => {}
             }
         }
         self.stop_by_signal(&reply.signal, first)
@@ -128,7 +129,7 @@ impl Breaker {
             return None;
         }
         if canary && let Some(error) = rejected_as_one(reply) {
-            let reason = match reply.verdicts.len() {
+            let reason = match reply.outcomes.len() {
                 1 => format!("a first single message was rejected with `{error}`"),
                 count => format!("a first small envelope of {count} messages was rejected as a whole with `{error}`"),
             };
@@ -161,8 +162,8 @@ fn too_many(rejections: &str) -> Stop {
 
 /// The error with which every operation was rejected, if it is one.
 fn rejected_as_one(reply: &Reply) -> Option<&str> {
-    let mut errors = reply.verdicts.iter().map(|verdict| match verdict {
-        Verdict::Rejected { error } => Some(error.as_str()),
+    let mut errors = reply.outcomes.iter().map(|outcome| match outcome {
+        Outcome::Rejected { error } => Some(error.as_str()),
         _ => None,
     });
     let first = errors.next()??;
@@ -187,16 +188,16 @@ mod tests {
     }
 
     fn accepted(count: usize) -> Reply {
-        let verdict = Verdict::Accepted { msg_id: Some(MsgId::Number(1)), parts: Some(1), answer: None };
-        Reply::all(count, &verdict, Signal::Go)
+        let outcome = Outcome::Accepted { msg_id: Some(MsgId::Number(1)), parts: Some(1), answer: None };
+        Reply::all(count, &outcome, Signal::Go)
     }
 
     fn rejected(count: usize, error: &str) -> Reply {
-        Reply::all(count, &Verdict::Rejected { error: error.to_owned() }, Signal::Go)
+        Reply::all(count, &Outcome::Rejected { error: error.to_owned() }, Signal::Go)
     }
 
     fn doubtful(signal: Signal) -> Reply {
-        Reply::all(1, &Verdict::InDoubt { reason: Arc::from("?") }, signal)
+        Reply::all(1, &Outcome::InDoubt { reason: Arc::from("?") }, signal)
     }
 
     #[test]
@@ -237,9 +238,9 @@ mod tests {
         let mut breaker = Breaker::new(limits());
         for _ in 0..4 {
             let mut reply = accepted(49);
-            reply.verdicts.truncate(34);
+            reply.outcomes.truncate(34);
             for n in 0..15 {
-                reply.verdicts.push(Verdict::Rejected { error: format!("error {}", n % 2) });
+                reply.outcomes.push(Outcome::Rejected { error: format!("error {}", n % 2) });
             }
             assert_eq!(breaker.observe(&reply, false), None);
         }
@@ -247,7 +248,7 @@ mod tests {
         let mut strict = Breaker::new(Limits { rejected: 0.0, ..limits() });
         assert!((0..6).all(|_| strict.observe(&accepted(49), false).is_none()), "nothing was rejected");
         let mut one = accepted(49);
-        one.verdicts[7] = Verdict::Rejected { error: "No route".into() };
+        one.outcomes[7] = Outcome::Rejected { error: "No route".into() };
         assert!(strict.observe(&one, false).is_some());
     }
 
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn messages_that_are_refused_after_they_were_queued_stop_a_run_that_has_nothing_else() {
-        let queued = Reply::all(5, &Verdict::Queued { request_id: Arc::from("r") }, Signal::Go);
+        let queued = Reply::all(5, &Outcome::Queued { request_id: Arc::from("r") }, Signal::Go);
         let observe = |limits: Limits, rejected| {
             let mut breaker = Breaker::new(limits);
             assert_eq!(breaker.observe(&queued, true), None);
@@ -277,7 +278,7 @@ mod tests {
     #[test]
     fn a_refused_key_stops_as_such() {
         let stop = Signal::Stop(StopCause::KeyRefused, "Access denied".into());
-        let reply = Reply::all(1, &Verdict::NotSent { reason: Arc::from("Access denied") }, stop);
+        let reply = Reply::all(1, &Outcome::NotSent { reason: Arc::from("Access denied") }, stop);
         assert_eq!(Breaker::new(limits()).observe(&reply, true).map(|stop| stop.kind), Some(StopKind::KeyRefused));
     }
 }

@@ -21,7 +21,8 @@ use super::ramp::Ramp;
 use super::stop::{Interrupt, Stop, StopKind};
 use super::submission::{Route, Sent, keep_doubt};
 use super::watchdog::Watchdog;
-use crate::gateway::{Encoded, Envelope, Gateway, Reply, Verdict};
+use crate::domain::Outcome;
+use crate::gateway::{Encoded, Envelope, Gateway, Reply};
 use crate::ledger::{Begun, Ledger, LedgerError, State, StateCounts};
 
 /// Sends everything that `feed` brings. `counts` are those of the run before this start.
@@ -318,21 +319,13 @@ impl Conductor {
 
     /// Counts what was recorded.
     fn account_for(&mut self, envelope: &Envelope, reply: &Reply) {
-        for (operation, verdict) in envelope.operations().iter().zip(&reply.verdicts) {
-            let state = match verdict {
-                Verdict::Accepted { parts, .. } => {
-                    self.parts += u64::from(parts.unwrap_or(0));
-                    State::Accepted
-                }
-                Verdict::Queued { .. } => State::Queued,
-                Verdict::Rejected { error } => {
-                    self.errors.count(operation.phone, error);
-                    State::Rejected
-                }
-                Verdict::NotSent { .. } => State::Planned,
-                Verdict::InDoubt { .. } => State::InDoubt,
-            };
-            self.counts.shift(State::Sending, state, 1);
+        for (operation, outcome) in envelope.operations().iter().zip(&reply.outcomes) {
+            match outcome {
+                Outcome::Accepted { parts, .. } => self.parts += u64::from(parts.unwrap_or(0)),
+                Outcome::Rejected { error } => self.errors.count(operation.phone, error),
+                Outcome::Queued { .. } | Outcome::NotSent { .. } | Outcome::InDoubt { .. } => {}
+            }
+            self.counts.shift(State::Sending, State::of(outcome), 1);
         }
         self.oddities.observe(reply);
     }

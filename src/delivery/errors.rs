@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::domain::Phone;
-use crate::gateway::{Envelope, Reply, Verdict};
+use crate::domain::{Outcome, Phone};
+use crate::gateway::{Envelope, Reply};
 
 /// The most different kinds that are counted.
 const MOST_KINDS: usize = 1_000;
@@ -49,9 +49,9 @@ impl Errors {
 pub(super) fn without_numbers<'r>(envelope: &Envelope, reply: &'r Reply) -> Cow<'r, Reply> {
     let mut told = Cow::Borrowed(reply);
     for (index, operation) in envelope.operations().iter().enumerate() {
-        let Some(Verdict::Rejected { error }) = reply.verdicts.get(index) else { continue };
+        let Some(Outcome::Rejected { error }) = reply.outcomes.get(index) else { continue };
         if let Cow::Owned(error) = operation.phone.hidden_in(error, ANYBODY) {
-            told.to_mut().verdicts[index] = Verdict::Rejected { error };
+            told.to_mut().outcomes[index] = Outcome::Rejected { error };
         }
     }
     told

@@ -9,8 +9,8 @@ use super::engine::{Conductor, Outage, Parcel};
 use super::event::Event;
 use super::stop::{Interrupt, Stop, StopKind};
 use super::{backoff, canary};
-use crate::domain::MessageId;
-use crate::gateway::{Encoded, Envelope, Reply, Signal, Verdict};
+use crate::domain::{MessageId, Outcome};
+use crate::gateway::{Encoded, Envelope, Reply, Signal};
 use crate::ledger::{Recorded, State};
 
 impl Conductor {
@@ -90,8 +90,8 @@ impl Conductor {
         let mut operations: Vec<Encoded> = envelope
             .into_operations()
             .into_iter()
-            .zip(&reply.verdicts)
-            .filter(|(_, verdict)| matches!(verdict, Verdict::NotSent { .. }))
+            .zip(&reply.outcomes)
+            .filter(|(_, outcome)| matches!(outcome, Outcome::NotSent { .. }))
             .map(|(operation, _)| operation)
             .collect();
         if split && operations.len() > 1 {
@@ -146,6 +146,6 @@ impl Conductor {
 }
 
 fn queued_ids(envelope: &Envelope, reply: &Reply) -> Vec<MessageId> {
-    let pairs = envelope.operations().iter().zip(&reply.verdicts);
-    pairs.filter(|(_, verdict)| matches!(verdict, Verdict::Queued { .. })).map(|(operation, _)| operation.id).collect()
+    let pairs = envelope.operations().iter().zip(&reply.outcomes);
+    pairs.filter(|(_, outcome)| matches!(outcome, Outcome::Queued { .. })).map(|(operation, _)| operation.id).collect()
 }

@@ -11,11 +11,11 @@ use jiff::Timestamp;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::doubt::{Doubt, Sight, conclude, patience};
-use crate::domain::{MessageId, Row};
+use crate::domain::{MessageId, Outcome, Row};
 use crate::failpoint;
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{
-    Change, EnvelopeRecord, Ledger, LedgerError, NewEvent, Outcome, Owner, Question, Recorded, RowStates, Run, State,
+    Change, EnvelopeRecord, Ledger, LedgerError, NewEvent, Owner, Question, Recorded, RowStates, Run, State,
 };
 
 /// The most questions in an envelope, the probe and the reference among them.
@@ -92,7 +92,7 @@ impl Doubts {
             for envelope in &envelopes {
                 reference = taken(run, states, envelope).or(reference);
                 for sent in &envelope.rows {
-                    if states.get(sent.row).is_some_and(|state| wanted.contains(&state)) {
+                    if states.recorded(sent.row).is_some_and(|state| wanted.contains(&state)) {
                         // A later attempt takes the place of the one before. It may have waited long before it left.
                         let since = envelope.settled.as_ref().map_or(envelope.begun_at, |(at, _)| *at);
                         rows.insert(sent.row, (envelope.envelope, since));
@@ -111,7 +111,7 @@ impl Doubts {
             let id = run.id(row, events.order(row, envelope))?;
             // What was said of an attempt before says nothing of this one.
             let question = questions.remove(&row).filter(|question| question.envelope == envelope);
-            let unresolved = states.get(row) == Some(State::Unresolved);
+            let unresolved = states.recorded(row) == Some(State::Unresolved);
             Some(Doubt { row, id, envelope, since, question, not_found, unresolved })
         };
         let mut rows: Vec<Doubt> = rows.into_iter().filter_map(doubt).collect();

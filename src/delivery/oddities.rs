@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 
-use crate::domain::MsgId;
-use crate::gateway::{Oddity, Reply, Verdict};
+use crate::domain::{MsgId, Outcome};
+use crate::gateway::{Oddity, Reply};
 
 /// How many identifiers of the gateway are remembered: one that gives the same to many gives one of them again.
 const REMEMBERED: usize = 10_000;
@@ -24,8 +24,8 @@ impl Oddities {
         for oddity in &reply.oddities {
             *self.counts.entry(*oddity).or_default() += 1;
         }
-        for verdict in &reply.verdicts {
-            let Verdict::Accepted { msg_id: Some(msg_id), .. } = verdict else { continue };
+        for outcome in &reply.outcomes {
+            let Outcome::Accepted { msg_id: Some(msg_id), .. } = outcome else { continue };
             if self.known.contains(msg_id) {
                 *self.counts.entry(Oddity::RepeatedMsgId).or_default() += 1;
             } else if self.known.len() < REMEMBERED {
@@ -47,9 +47,9 @@ mod tests {
 
     #[test]
     fn each_oddity_is_counted_and_an_identifier_of_several_messages_for_all_but_the_first() {
-        let accepted = |msg_id| Verdict::Accepted { msg_id: Some(MsgId::Number(msg_id)), parts: None, answer: None };
+        let accepted = |msg_id| Outcome::Accepted { msg_id: Some(MsgId::Number(msg_id)), parts: None, answer: None };
         let reply = |ids: &[u64], oddities| Reply {
-            verdicts: ids.iter().map(|id| accepted(*id)).collect(),
+            outcomes: ids.iter().map(|id| accepted(*id)).collect(),
             signal: Signal::Go,
             evidence: None,
             oddities,

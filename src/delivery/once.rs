@@ -17,8 +17,8 @@ use super::gate::Gate;
 use super::stop::{Interrupt, Stop, StopKind};
 use super::submission::{Route, Sent};
 use super::watchdog::Watchdog;
-use crate::domain::OperationKind;
-use crate::gateway::{Encoded, Envelope, Gateway, Reply, Signal, StopCause, Verdict};
+use crate::domain::{OperationKind, Outcome};
+use crate::gateway::{Encoded, Envelope, Gateway, Reply, Signal, StopCause};
 use crate::ledger::{Begun, Ledger, LedgerError, Owner, RunId};
 
 /// How long nothing is said of an operation that waits.
@@ -45,7 +45,7 @@ pub struct Once {
 #[derive(Clone, Debug)]
 pub struct Single {
     /// What the gateway said, or did not; it is on the disk. Nothing when a second signal left the intent as it is.
-    pub verdict: Option<Verdict>,
+    pub outcome: Option<Outcome>,
     /// Why it was not sent, or was left.
     pub stopped: Option<Stop>,
 }
@@ -110,7 +110,7 @@ impl Attempts {
                 }
                 Attempt::Left(signal) => {
                     let stop = Stop::new(StopKind::Interrupted(signal), "interrupted twice");
-                    return Ok(Single { verdict: None, stopped: Some(stop) });
+                    return Ok(Single { outcome: None, stopped: Some(stop) });
                 }
             };
             self.route.settle(number, &reply).await?;
@@ -178,16 +178,16 @@ impl Attempts {
 
     /// The end after a reply that was recorded; only what was not sent has a reason besides a signal.
     fn ended(self, reply: Reply) -> Single {
-        let verdict = reply.verdicts.into_iter().next();
-        let unsent = match (&verdict, reply.signal) {
-            (Some(Verdict::NotSent { .. }), Signal::Stop(StopCause::KeyRefused, reason)) => {
+        let outcome = reply.outcomes.into_iter().next();
+        let unsent = match (&outcome, reply.signal) {
+            (Some(Outcome::NotSent { .. }), Signal::Stop(StopCause::KeyRefused, reason)) => {
                 Some(Stop::new(StopKind::KeyRefused, reason))
             }
-            (Some(Verdict::NotSent { .. }), Signal::Stop(_, reason)) => Some(Stop::new(StopKind::Halted, reason)),
-            (Some(Verdict::NotSent { reason }), _) => Some(Stop::new(StopKind::Halted, reason.to_string())),
+            (Some(Outcome::NotSent { .. }), Signal::Stop(_, reason)) => Some(Stop::new(StopKind::Halted, reason)),
+            (Some(Outcome::NotSent { reason }), _) => Some(Stop::new(StopKind::Halted, reason.to_string())),
             _ => None,
         };
-        Single { verdict, stopped: self.stop.or(unsent) }
+        Single { outcome, stopped: self.stop.or(unsent) }
     }
 }
 
@@ -197,5 +197,5 @@ fn asked_to_stop() -> Stop {
 
 /// No intent was recorded, so nothing was sent.
 fn unsent(stop: Stop) -> Single {
-    Single { verdict: Some(Verdict::NotSent { reason: stop.reason.as_str().into() }), stopped: Some(stop) }
+    Single { outcome: Some(Outcome::NotSent { reason: stop.reason.as_str().into() }), stopped: Some(stop) }
 }

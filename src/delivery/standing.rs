@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use roaring::RoaringBitmap;
 
 use crate::domain::{IdRange, Row};
-use crate::ledger::{Ledger, LedgerError, LeftOut, Progress, RowStates, Run, State, StateCounts};
+use crate::ledger::{Activity, Ledger, LedgerError, LeftOut, RowStates, Run, State, StateCounts};
 
 /// Envelopes that are read at once.
 const BLOCK: u32 = 256;
@@ -40,7 +40,8 @@ impl Standing {
     /// When the ledger cannot be read.
     pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
         let left_out = ledger.left_out(run.key).await?;
-        let mut states = RowStates::new(ledger.events(run.key).await?.into());
+        let events = ledger.events(run.key).await?.into();
+        let mut states = RowStates::new(Activity::of(run.progress, owned), events);
         let mut settled = left_out.rows();
         let mut digests = HashMap::new();
         let mut last_envelope = 0;
@@ -49,9 +50,9 @@ impl Standing {
             let envelopes = ledger.envelopes(run.key, next..=next.saturating_add(BLOCK - 1)).await?;
             for envelope in &envelopes {
                 last_envelope = envelope.envelope;
-                states.add(envelope, owned);
+                states.add(envelope);
                 for sent in &envelope.rows {
-                    if states.get(sent.row) == Some(State::Planned) {
+                    if states.recorded(sent.row) == Some(State::Planned) {
                         settled.remove(sent.row.get());
                         digests.insert(sent.row, sent.digest);
                     } else {
@@ -64,16 +65,18 @@ impl Standing {
                 break;
             }
         }
-        let mut counts = states.counts(run.recipients, &left_out);
-        if run.progress == Progress::Finished {
-            // A finished run tries nothing any more.
-            counts.shift(State::Planned, State::NotSent, counts.get(State::Planned));
-        }
+        let counts = states.counts(run.recipients, &left_out);
         let renumbered = renumbered(run, &states, &mut digests);
-        let planned = states.events().rows().filter(|row| states.get(*row) == Some(State::Planned));
+        let planned = states.events().rows().filter(|row| states.recorded(*row) == Some(State::Planned));
         let repeated = planned.filter(|row| states.events().repeats_doubt(*row)).map(Row::get).collect();
         let parts = states.parts();
         Ok(Self { counts, parts, left_out, settled, digests, repeated, renumbered, states, last_envelope })
+    }
+
+    /// The state of a row.
+    #[must_use]
+    pub fn state(&self, row: Row) -> State {
+        self.states.of(row, &self.left_out)
     }
 }
 
@@ -81,10 +84,10 @@ impl Standing {
 fn renumbered(run: &Run, states: &RowStates, digests: &mut HashMap<Row, [u8; 8]>) -> Vec<(RoaringBitmap, IdRange)> {
     let mut orders: BTreeMap<u32, RoaringBitmap> = BTreeMap::new();
     let events = states.events();
-    for row in events.rows().filter(|row| states.get(*row) == Some(State::Planned)) {
+    for row in events.rows().filter(|row| states.recorded(*row) == Some(State::Planned)) {
         let Some(order) = events.next_order(row) else { continue };
         orders.entry(order).or_default().insert(row.get());
-        if states.attempt(row).is_none_or(|(envelope, _)| events.order(row, envelope) != Some(order)) {
+        if states.attempt(row).is_none_or(|last| events.order(row, last.envelope) != Some(order)) {
             digests.remove(&row);
         }
     }

@@ -11,11 +11,11 @@ use tokio::time::Instant;
 use super::event::{Event, Observer};
 use super::gate::Gate;
 use super::watchdog::{Step, Watchdog};
-use crate::domain::{MessageId, Status};
+use crate::domain::{MessageId, Outcome, Status};
 use crate::failpoint;
-use crate::gateway::{Envelope, Gateway, Reply, Signal, Verdict};
+use crate::gateway::{Envelope, Gateway, Reply, Signal};
 use crate::ledger::{
-    Begun, Change, Intent, Ledger, LedgerError, NewEvent, Outcome, Owner, Recorded, RunId, SentRow, Settlement,
+    Begun, Change, Intent, Ledger, LedgerError, NewEvent, Owner, Recorded, RunId, SentRow, Settlement,
 };
 
 /// How much longer than the request's own time-out anybody waits for it.
@@ -119,7 +119,7 @@ impl Route {
     /// When it cannot be recorded; the intent stays, and with it the doubt.
     pub(super) async fn settle(&self, number: u32, reply: &Reply) -> Result<(), LedgerError> {
         self.watchdog.enters(number, Step::Outcome);
-        let outcomes = reply.verdicts.iter().map(outcome).collect();
+        let outcomes = reply.outcomes.clone();
         let evidence = reply.evidence.clone();
         self.ledger.settle(Settlement { run: self.run, envelope: number, outcomes, evidence }).await?;
         failpoint::pass("outcome.kept");
@@ -146,7 +146,7 @@ impl Route {
 
     fn silence(&self, envelope: &Envelope) -> Reply {
         let reason = format!("no answer within {} s", self.timeout.as_secs_f64());
-        let doubt = Verdict::InDoubt { reason: reason.as_str().into() };
+        let doubt = Outcome::InDoubt { reason: reason.as_str().into() };
         Reply::all(envelope.operations().len(), &doubt, Signal::Broken(reason))
     }
 }
@@ -156,25 +156,25 @@ pub(super) fn keep_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply: &
     if repeated.is_empty() {
         return;
     }
-    for (operation, verdict) in envelope.operations().iter().zip(&mut reply.verdicts) {
-        if let Verdict::Rejected { error } = verdict
+    for (operation, outcome) in envelope.operations().iter().zip(&mut reply.outcomes) {
+        if let Outcome::Rejected { error } = outcome
             && repeated.contains(operation.row.get())
         {
             let reason = format!("sent again, it was refused (`{error}`); the sending before may have gone out");
-            *verdict = Verdict::InDoubt { reason: reason.into() };
+            *outcome = Outcome::InDoubt { reason: reason.into() };
         }
     }
 }
 
 /// Logs what came of an envelope, in figures alone: texts, numbers and keys stay out of the log.
 fn told(reply: &Reply, began: Instant) {
-    let count = |is: fn(&Verdict) -> bool| reply.verdicts.iter().filter(|verdict| is(verdict)).count();
+    let count = |is: fn(&Outcome) -> bool| reply.outcomes.iter().filter(|outcome| is(outcome)).count();
     tracing::info!(
-        operations = reply.verdicts.len(),
-        taken = count(|verdict| matches!(verdict, Verdict::Accepted { .. } | Verdict::Queued { .. })),
-        rejected = count(|verdict| matches!(verdict, Verdict::Rejected { .. })),
-        not_sent = count(|verdict| matches!(verdict, Verdict::NotSent { .. })),
-        in_doubt = count(|verdict| matches!(verdict, Verdict::InDoubt { .. })),
+        operations = reply.outcomes.len(),
+        taken = count(|outcome| matches!(outcome, Outcome::Accepted { .. } | Outcome::Queued { .. })),
+        rejected = count(|outcome| matches!(outcome, Outcome::Rejected { .. })),
+        not_sent = count(|outcome| matches!(outcome, Outcome::NotSent { .. })),
+        in_doubt = count(|outcome| matches!(outcome, Outcome::InDoubt { .. })),
         ms = millis(began),
         "answered"
     );
@@ -187,15 +187,5 @@ fn millis(since: Instant) -> u64 {
 /// The reply to an envelope that never left.
 fn held_back(envelope: &Envelope) -> Reply {
     let reason = "it was called back before it was sent".into();
-    Reply::all(envelope.operations().len(), &Verdict::NotSent { reason }, Signal::Go)
-}
-
-fn outcome(verdict: &Verdict) -> Outcome {
-    match verdict.clone() {
-        Verdict::Accepted { msg_id, parts, answer } => Outcome::Accepted { msg_id, parts, answer },
-        Verdict::Queued { request_id } => Outcome::Queued { request_id },
-        Verdict::Rejected { error } => Outcome::Rejected { error },
-        Verdict::NotSent { reason } => Outcome::NotSent { reason },
-        Verdict::InDoubt { reason } => Outcome::InDoubt { reason },
-    }
+    Reply::all(envelope.operations().len(), &Outcome::NotSent { reason }, Signal::Go)
 }

@@ -1,6 +1,6 @@
 //! The messaging platform as a port, and its JSON API as the one adapter.
 //!
-//! The port takes encoded operations and answers with a verdict for each and a signal for the
+//! The port takes encoded operations and answers with an outcome for each and a signal for the
 //! run. What a reply means is decided here, in pure functions; whether to try again is not.
 
 mod envelope;
@@ -15,7 +15,7 @@ pub use json_api::{
 };
 #[cfg(test)]
 pub(crate) use json_api::{Exchange, answers, read};
-pub use reply::{Oddity, Reply, Signal, StatusAnswer, StopCause, Verdict};
+pub use reply::{Oddity, Reply, Signal, StatusAnswer, StopCause};
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,7 +29,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Gateway: Send + Sync {
     /// Sends one envelope once and tells what became of each operation.
     ///
-    /// The reply always has exactly one verdict per operation, in order.
+    /// The reply always has exactly one outcome per operation, in order.
     fn submit<'a>(&'a self, envelope: &'a Envelope) -> BoxFuture<'a, Reply>;
 
     /// Asks for the status of messages by our identifiers (contract 4.3 `status`), one answer each.

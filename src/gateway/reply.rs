@@ -1,43 +1,8 @@
 //! What an answer of the gateway says of each operation, and of the run.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::domain::{MsgId, Status};
-
-/// What became of one operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The gateway took it.
-    Accepted {
-        /// The gateway's identifier; a lookup or a code call may have none.
-        msg_id: Option<MsgId>,
-        /// Parts billed.
-        parts: Option<u32>,
-        /// The `data` of a lookup or a code call, as JSON.
-        answer: Option<String>,
-    },
-    /// The gateway queued the envelope that it was in.
-    Queued {
-        /// The identifier of the envelope (contract 2.3).
-        request_id: Arc<str>,
-    },
-    /// The gateway refused it: final.
-    Rejected {
-        /// The gateway's words.
-        error: String,
-    },
-    /// It is proven that the gateway did not execute it.
-    NotSent {
-        /// The proof.
-        reason: Arc<str>,
-    },
-    /// Nothing proves what became of it.
-    InDoubt {
-        /// What was seen instead of a proof.
-        reason: Arc<str>,
-    },
-}
+use crate::domain::{MsgId, Outcome, Status};
 
 /// Why a run has to stop, whatever its breaker says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,11 +56,11 @@ pub enum Oddity {
     RepeatedMsgId,
 }
 
-/// The verdicts on an envelope's operations, in their order, and what they mean for the run.
+/// The outcomes on an envelope's operations, in their order, and what they mean for the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// One verdict per operation.
-    pub verdicts: Vec<Verdict>,
+    /// One outcome per operation.
+    pub outcomes: Vec<Outcome>,
     /// What the run should do.
     pub signal: Signal,
     /// The answer's body, where a person will have to look at it.
@@ -107,32 +72,32 @@ pub struct Reply {
 impl Reply {
     /// A reply whose answer needs no second look.
     #[must_use]
-    pub fn new(verdicts: Vec<Verdict>, signal: Signal) -> Self {
-        Self { verdicts, signal, evidence: None, oddities: Vec::new() }
+    pub fn new(outcomes: Vec<Outcome>, signal: Signal) -> Self {
+        Self { outcomes, signal, evidence: None, oddities: Vec::new() }
     }
 
-    /// A reply with the same verdict on all `count` operations.
+    /// A reply with the same outcome on all `count` operations.
     #[must_use]
-    pub fn all(count: usize, verdict: &Verdict, signal: Signal) -> Self {
-        Self::new(vec![verdict.clone(); count], signal)
+    pub fn all(count: usize, outcome: &Outcome, signal: Signal) -> Self {
+        Self::new(vec![outcome.clone(); count], signal)
     }
 
     /// Whether the gateway is known to have taken or refused at least one operation.
     #[must_use]
     pub fn proves_something(&self) -> bool {
-        self.verdicts.iter().any(|verdict| !matches!(verdict, Verdict::InDoubt { .. } | Verdict::NotSent { .. }))
+        self.outcomes.iter().any(|outcome| !matches!(outcome, Outcome::InDoubt { .. } | Outcome::NotSent { .. }))
     }
 
     /// Whether it is proven that nothing of the envelope was executed.
     #[must_use]
     pub fn is_unsent(&self) -> bool {
-        self.verdicts.iter().all(|verdict| matches!(verdict, Verdict::NotSent { .. }))
+        self.outcomes.iter().all(|outcome| matches!(outcome, Outcome::NotSent { .. }))
     }
 
     /// Whether nothing is proven of any operation.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
-        self.verdicts.iter().all(|verdict| matches!(verdict, Verdict::InDoubt { .. }))
+        self.outcomes.iter().all(|outcome| matches!(outcome, Outcome::InDoubt { .. }))
     }
 }
 

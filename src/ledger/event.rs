@@ -129,6 +129,8 @@ impl Change {
             (Change::Retry { .. }, _) => matches!(state, State::Rejected | State::NotSent | State::Failed),
             // Proof that it went out wins over everything that was only concluded.
             (Change::Found { .. }, _) if state == State::Planned => true,
+            // What is on its way has no end yet that a decision could be about.
+            (Change::NotSent { .. } | Change::SendAgain { .. }, _) if state == State::Sending => false,
             (_, Some(next)) => state.can_become(next),
             (_, None) => state == State::InDoubt,
         }

@@ -46,6 +46,12 @@ impl LeftOut {
         self.sets.iter().fold(RoaringBitmap::new(), |all, (_, _, rows)| all | rows)
     }
 
+    /// The state and the reason of a row that is left out.
+    #[must_use]
+    pub fn of(&self, row: Row) -> Option<(State, &str)> {
+        self.sets().find(|(_, _, rows)| rows.contains(row.get())).map(|(state, reason, _)| (state, reason))
+    }
+
     /// How many rows have this state.
     #[must_use]
     pub fn count(&self, state: State) -> u64 {

@@ -9,6 +9,7 @@ mod left_out;
 mod pace;
 mod record;
 mod row_events;
+mod row_state;
 mod row_states;
 mod sqlite;
 mod state;
@@ -22,9 +23,10 @@ pub use record::{
     Settlement,
 };
 pub use row_events::RowEvents;
+pub use row_state::{Activity, Attempt};
 pub use row_states::{RowStates, StateCounts};
 pub use sqlite::SqliteLedger;
-pub use state::{ENDED_EARLY, Outcome, State};
+pub use state::{ENDED_EARLY, State};
 
 use std::future::Future;
 use std::ops::RangeInclusive;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{LeftOut, Outcome, StateCounts, Wait};
-use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Phone, Row};
+use super::{LeftOut, StateCounts, Wait};
+use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Outcome, Phone, Row};
 
 /// The ledger's own number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Change, Event, State};
+use super::{Attempt, Change, Event, State};
 use crate::domain::Row;
 
 /// The events of a run by row. Only rows about which something was learnt or decided are in it.
@@ -38,13 +38,12 @@ impl RowEvents {
         self.0.get(&row).map_or(&[], Vec::as_slice)
     }
 
-    /// What a row comes to whose last attempt was `envelope` and ended in `state`: the last event that fits, and the state.
+    /// What the events make of an attempt of a row: the state that it comes to, and the last event that fits.
     ///
     /// An event that does not fit what was known before it changes nothing.
-    #[must_use]
-    pub fn judge(&self, row: Row, envelope: u32, state: State) -> (State, Option<&Event>) {
-        let about = self.of(row).iter().filter(|event| event.envelope == envelope);
-        about.fold((state, None), |(state, last), event| {
+    pub(super) fn judge(&self, row: Row, attempt: Attempt) -> (State, Option<&Event>) {
+        let about = self.of(row).iter().filter(|event| event.envelope == attempt.envelope);
+        about.fold((attempt.state, None), |(state, last), event| {
             if event.change.fits(state) { (event.change.state().unwrap_or(state), Some(event)) } else { (state, last) }
         })
     }
@@ -73,13 +72,12 @@ impl RowEvents {
         self.of(row).iter().filter(ordered).any(|event| self.order(row, event.envelope) == order)
     }
 
-    /// Whether a row has a message, or may have one. `attempts` are the row's envelopes in their order, with what each
-    /// of them alone came to.
+    /// Whether a row has a message, or may have one. `attempts` are all of the row's, in their order.
     ///
     /// An order to send again does not undo the doubt about what was sent before it; that it was not sent does.
     #[must_use]
-    pub fn has_message(&self, row: Row, attempts: &[(u32, State)]) -> bool {
-        let judged = attempts.iter().map(|(envelope, state)| self.judge(row, *envelope, *state));
+    pub fn has_message(&self, row: Row, attempts: &[Attempt]) -> bool {
+        let judged = attempts.iter().map(|attempt| self.judge(row, *attempt));
         let given_up = judged.clone().next_back().is_some_and(|(state, _)| state == State::NotSent);
         judged.into_iter().any(|(state, event)| match state {
             State::InDoubt | State::Unresolved => !given_up,
@@ -115,6 +113,10 @@ mod tests {
         changes.into_iter().map(event).collect::<Vec<_>>().into()
     }
 
+    fn attempt(envelope: u32, state: State) -> Attempt {
+        Attempt { envelope, state }
+    }
+
     fn found(status: &str) -> Change {
         Change::Found { status: status.into(), msg_id: None }
     }
@@ -140,14 +142,14 @@ mod tests {
             (vec![Change::NotSent { by: by(), why: None }], State::NotSent),
         ] {
             let events = events(changes.iter().cloned().map(|change| (3, change)).collect());
-            assert_eq!(events.judge(row(), 3, State::InDoubt).0, state, "{changes:?}");
+            assert_eq!(events.judge(row(), attempt(3, State::InDoubt)).0, state, "{changes:?}");
         }
     }
 
     #[test]
     fn only_events_about_the_last_attempt_change_its_state() {
         let events = events(vec![(3, Change::SendAgain { by: by(), why: None }), (3, found("DELIVERED"))]);
-        assert_eq!(events.judge(row(), 5, State::Rejected), (State::Rejected, None));
+        assert_eq!(events.judge(row(), attempt(5, State::Rejected)), (State::Rejected, None));
         assert!(events.duplicate(row(), 5).is_some(), "the first attempt went out after all");
         assert!(events.duplicate(row(), 3).is_none());
     }
@@ -156,16 +158,16 @@ mod tests {
     fn an_order_to_send_again_does_not_undo_the_doubt_before_it() {
         let again = || Change::SendAgain { by: by(), why: None };
         let not_sent = || Change::NotSent { by: by(), why: None };
-        let doubt = |envelope| (envelope, State::InDoubt);
+        let doubt = |envelope| attempt(envelope, State::InDoubt);
         for (changes, attempts, expected) in [
             (vec![], vec![doubt(3)], true),
             (vec![(3, again())], vec![doubt(3)], true),
-            (vec![(3, again())], vec![doubt(3), (5, State::Rejected)], true),
+            (vec![(3, again())], vec![doubt(3), attempt(5, State::Rejected)], true),
             (vec![(3, not_sent())], vec![doubt(3)], false),
             (vec![(3, again()), (5, not_sent())], vec![doubt(3), doubt(5)], false),
             (vec![(3, again()), (5, not_sent()), (3, found("READ"))], vec![doubt(3), doubt(5)], true),
-            (vec![], vec![(3, State::Rejected)], false),
-            (vec![], vec![(3, State::Planned), (4, State::Accepted)], true),
+            (vec![], vec![attempt(3, State::Rejected)], false),
+            (vec![], vec![attempt(3, State::Planned), attempt(4, State::Accepted)], true),
         ] {
             let events = events(changes.clone());
             assert_eq!(events.has_message(row(), &attempts), expected, "{changes:?} {attempts:?}");
@@ -180,9 +182,9 @@ mod tests {
     fn a_retry_is_a_new_message_under_identifiers_of_its_own() {
         let retry = |order| Change::Retry { by: by(), order };
         let events = events(vec![(3, retry(1)), (5, retry(2)), (3, found("DELIVERED"))]);
-        assert_eq!(events.judge(row(), 5, State::Rejected).0, State::Planned);
+        assert_eq!(events.judge(row(), attempt(5, State::Rejected)).0, State::Planned);
         assert_eq!(
-            events.judge(row(), 3, State::NotSent).0,
+            events.judge(row(), attempt(3, State::NotSent)).0,
             State::Accepted,
             "proof that comes before it went out again"
         );

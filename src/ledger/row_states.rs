@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::{EnvelopeRecord, LeftOut, Outcome, RowEvents, State};
-use crate::domain::Row;
+use super::{Activity, Attempt, EnvelopeRecord, LeftOut, RowEvents, State};
+use crate::domain::{Outcome, Row};
 
 /// How many rows are in each state; their sum is the number of rows.
 ///
@@ -65,18 +65,20 @@ impl From<StateCounts> for BTreeMap<State, u64> {
 /// One byte per row, so the states of five million rows fit into five megabytes; rows with events cost more.
 #[derive(Debug, Default)]
 pub struct RowStates {
+    activity: Activity,
+    /// What the records of each row leave it in.
     states: Vec<Option<State>>,
     parts: u64,
     events: RowEvents,
     /// The last attempt of each row that has events.
-    attempts: FxHashMap<Row, (u32, State)>,
+    attempts: FxHashMap<Row, Attempt>,
 }
 
 impl RowStates {
-    /// The states of a run about whose rows these events are known.
+    /// The states of a run that does this, and about whose rows these events are known.
     #[must_use]
-    pub fn new(events: RowEvents) -> Self {
-        Self { events, ..Self::default() }
+    pub fn new(activity: Activity, events: RowEvents) -> Self {
+        Self { activity, events, ..Self::default() }
     }
 
     /// The events.
@@ -86,22 +88,17 @@ impl RowStates {
     }
 
     /// Adds an envelope; envelopes come in the order of their numbers, so the last attempt counts.
-    ///
-    /// An intent without an outcome is `sending` while its run has a living owner, and in doubt otherwise.
-    pub fn add(&mut self, envelope: &EnvelopeRecord, owned: bool) {
-        let pending = if owned { State::Sending } else { State::InDoubt };
+    pub fn add(&mut self, envelope: &EnvelopeRecord) {
         for (index, sent) in envelope.rows.iter().enumerate() {
             let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
             if let Some(Outcome::Accepted { parts: Some(parts), .. }) = outcome {
                 self.parts += u64::from(*parts);
             }
-            let state = outcome.map_or(pending, Outcome::state);
+            let attempt = self.activity.attempt(envelope.envelope, outcome);
             if self.events.concern(sent.row) {
-                self.attempts.insert(sent.row, (envelope.envelope, state));
-                self.set(sent.row, self.events.judge(sent.row, envelope.envelope, state).0);
-            } else {
-                self.set(sent.row, state);
+                self.attempts.insert(sent.row, attempt);
             }
+            self.set(sent.row, self.events.judge(sent.row, attempt).0);
         }
     }
 
@@ -113,15 +110,26 @@ impl RowStates {
         self.states[index] = Some(state);
     }
 
-    /// The state of a row that has an envelope.
+    /// The state of a row.
     #[must_use]
-    pub fn get(&self, row: Row) -> Option<State> {
+    pub fn of(&self, row: Row, left_out: &LeftOut) -> State {
+        match self.recorded(row) {
+            Some(recorded) => self.activity.ends(recorded),
+            None => self.activity.unattempted(left_out.of(row).map(|(state, _)| state)),
+        }
+    }
+
+    /// What the records of a row that has an envelope leave it in: its state as soon as its run is open.
+    ///
+    /// What a finished run gave up is planned here. What sends or decides goes by this, since a decision opens the run.
+    #[must_use]
+    pub fn recorded(&self, row: Row) -> Option<State> {
         self.states.get(row.get() as usize).copied().flatten()
     }
 
-    /// The last attempt of a row that has events, and the state that it alone came to.
+    /// The last attempt of a row that has events.
     #[must_use]
-    pub fn attempt(&self, row: Row) -> Option<(u32, State)> {
+    pub fn attempt(&self, row: Row) -> Option<Attempt> {
         self.attempts.get(&row).copied()
     }
 
@@ -136,12 +144,12 @@ impl RowStates {
     pub fn counts(&self, recipients: u64, left_out: &LeftOut) -> StateCounts {
         let mut counts = StateCounts::default();
         for state in self.states.iter().flatten() {
-            counts.add(*state, 1);
+            counts.add(self.activity.ends(*state), 1);
         }
         for state in [State::Skipped, State::Invalid] {
             counts.add(state, left_out.count(state));
         }
-        counts.add(State::Planned, recipients.saturating_sub(counts.total()));
+        counts.add(self.activity.unattempted(None), recipients.saturating_sub(counts.total()));
         counts
     }
 }

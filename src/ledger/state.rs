@@ -1,11 +1,10 @@
 //! The states of a message and the table of changes between them. Pure.
 
 use std::fmt;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::MsgId;
+use crate::domain::Outcome;
 
 /// Why a row is in doubt whose process ended with an intent open.
 pub const ENDED_EARLY: &str = "the process that sent it ended before the answer was recorded";
@@ -62,6 +61,18 @@ impl State {
         State::Read,
         State::Failed,
     ];
+
+    /// The state of a row by the outcome of its attempt alone.
+    #[must_use]
+    pub fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Accepted { .. } => State::Accepted,
+            Outcome::Queued { .. } => State::Queued,
+            Outcome::Rejected { .. } => State::Rejected,
+            Outcome::NotSent { .. } => State::Planned,
+            Outcome::InDoubt { .. } => State::InDoubt,
+        }
+    }
 
     /// The state's name in results, summaries and options.
     #[must_use]
@@ -135,57 +146,6 @@ impl State {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-/// What became of one row of an envelope.
-///
-/// Stored by position: only append. A ledger holds the number of a variant and not its name, so one put before
-/// others changes what was recorded of old messages, and the checksum, which is over the bytes, still agrees.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
-    /// The gateway took it.
-    Accepted {
-        /// The gateway's identifier.
-        msg_id: Option<MsgId>,
-        /// Parts billed.
-        parts: Option<u32>,
-        /// The `data` of a lookup or a code call, as JSON.
-        answer: Option<String>,
-    },
-    /// The gateway queued its envelope.
-    Queued {
-        /// The identifier of the envelope.
-        request_id: Arc<str>,
-    },
-    /// The gateway refused it.
-    Rejected {
-        /// The gateway's words.
-        error: String,
-    },
-    /// Proven not sent; it is to be tried again.
-    NotSent {
-        /// The proof.
-        reason: Arc<str>,
-    },
-    /// Nothing proves what became of it.
-    InDoubt {
-        /// What was seen instead.
-        reason: Arc<str>,
-    },
-}
-
-impl Outcome {
-    /// The state of a row with this outcome.
-    #[must_use]
-    pub fn state(&self) -> State {
-        match self {
-            Outcome::Accepted { .. } => State::Accepted,
-            Outcome::Queued { .. } => State::Queued,
-            Outcome::Rejected { .. } => State::Rejected,
-            Outcome::NotSent { .. } => State::Planned,
-            Outcome::InDoubt { .. } => State::InDoubt,
-        }
     }
 }
 

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::layout::{Layout, Line};
 use super::sweep::{Fate, Judged};
 use crate::audience::{Chunk, Fields, parse};
-use crate::domain::{IdRange, MsgId, OperationKind, Phone, Region, Row};
-use crate::ledger::{Change, ENDED_EARLY, Outcome, State};
+use crate::domain::{IdRange, MsgId, OperationKind, Outcome, Phone, Region, Row};
+use crate::ledger::{Activity, Change, ENDED_EARLY, State};
 
 /// What all rows of a listing share.
 pub(super) struct Form {
@@ -20,10 +20,8 @@ pub(super) struct Form {
     pub(super) states: Vec<State>,
     pub(super) region: Option<Region>,
     pub(super) phone_column: usize,
-    /// Whether a process is sending: an intent alone is `sending` then, and in doubt otherwise.
-    pub(super) owned: bool,
-    /// Whether the run is finished: what it did not send, it gave up.
-    pub(super) finished: bool,
+    /// What the run is doing.
+    pub(super) activity: Activity,
 }
 
 /// All that is known of one row.
@@ -49,15 +47,10 @@ impl Form {
     }
 
     fn state(&self, known: &Known) -> State {
-        let state = match known {
-            Known { fate: Some(Fate { judged: Some(judged), .. }), .. } => judged.state,
-            Known { fate: Some(Fate { settled: Some((_, outcome)), .. }), .. } => outcome.state(),
-            Known { fate: Some(_), .. } if self.owned => State::Sending,
-            Known { fate: Some(_), .. } => State::InDoubt,
-            Known { fate: None, reason: Some((state, _)) } => *state,
-            Known { fate: None, reason: None } => State::Planned,
-        };
-        if self.finished && state == State::Planned { State::NotSent } else { state }
+        match &known.fate {
+            Some(fate) => fate.state,
+            None => self.activity.unattempted(known.reason.as_ref().map(|(state, _)| *state)),
+        }
     }
 
     /// Our identifier of a row's message, of the run itself or of an order to send again.

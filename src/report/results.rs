@@ -17,7 +17,7 @@ use crate::check::{Tee, cores, settings};
 use crate::domain::{IdRange, OperationKind};
 use crate::failpoint;
 use crate::finding::Finding;
-use crate::ledger::{LedgerError, LeftOut, State};
+use crate::ledger::{Activity, LedgerError, LeftOut, State};
 use crate::manifest::Brief;
 use crate::private::{self, Existing};
 use crate::regular;
@@ -73,19 +73,12 @@ pub struct Listing<'a> {
     pub left_out: &'a LeftOut,
     /// Only rows in one of these states; all when there are none.
     pub states: &'a [State],
-    /// Whether the run is finished: what it did not send, it gave up.
-    pub finished: bool,
 }
 
 /// Where the fate of each row comes from.
 pub enum Fates<'a> {
-    /// From the ledger; an intent alone is `sending` while the run has an owner, and in doubt otherwise.
-    Ledger {
-        /// The envelopes.
-        sweep: Sweep<'a>,
-        /// Whether a process is sending.
-        owned: bool,
-    },
+    /// From the ledger.
+    Ledger(Sweep<'a>),
     /// Nothing was sent.
     None,
 }
@@ -193,7 +186,7 @@ async fn write_rows(
         let mut known = Vec::with_capacity(chunk.len());
         for record in chunk.iter() {
             let fate = match &mut fates {
-                Fates::Ledger { sweep, .. } => sweep.take(record.row).await?,
+                Fates::Ledger(sweep) => sweep.take(record.row).await?,
                 Fates::None => None,
             };
             let reason = left_out.next_if(|(row, ..)| *row == record.row);
@@ -221,8 +214,10 @@ fn form(listing: &Listing<'_>, (layout, phone_column): (Layout, usize), fates: &
         states: listing.states.to_vec(),
         region: listing.brief.region,
         phone_column,
-        owned: matches!(fates, Fates::Ledger { owned: true, .. }),
-        finished: listing.finished,
+        activity: match fates {
+            Fates::Ledger(sweep) => sweep.activity(),
+            Fates::None => Activity::Idle,
+        },
     }
 }
 

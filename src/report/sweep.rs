@@ -8,42 +8,48 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 
-use crate::domain::{Phone, Row};
-use crate::ledger::{Change, EnvelopeRecord, Ledger, LedgerError, Outcome, RowEvents, RunId, State};
+use crate::domain::{Outcome, Phone, Row};
+use crate::ledger::{Activity, Change, EnvelopeRecord, Event, Ledger, LedgerError, RowEvents, Run, RunId, State};
 
 /// Envelopes that are read at once.
 const BLOCK: u32 = 64;
 
-/// The last that is known of a row.
+/// What became of a row that was sent.
 #[derive(Clone, Debug)]
 pub struct Fate {
     /// The number it was sent to.
     pub phone: Phone,
-    /// The envelope of its last attempt.
-    pub envelope: u32,
-    /// When that attempt was recorded.
+    /// When its last attempt was recorded.
     pub submitted_at: Arc<str>,
-    /// What came of it, and when; nothing for an intent alone.
+    /// What came of that, and when; nothing for an intent alone.
     pub settled: Option<(Arc<str>, Outcome)>,
-    /// An earlier attempt that turned out to be taken, although the row was sent again.
-    pub taken_before: Option<u32>,
+    /// The state of the row.
+    pub state: State,
     /// What was learnt or decided about the row afterwards.
     pub judged: Option<Judged>,
 }
 
-impl Fate {
-    /// Its attempt, if the gateway took it.
+/// The last attempt of a row.
+struct Last {
+    phone: Phone,
+    envelope: u32,
+    submitted_at: Arc<str>,
+    settled: Option<(Arc<str>, Outcome)>,
+    /// An earlier attempt that turned out to be taken, although the row was sent again.
+    taken_before: Option<u32>,
+}
+
+impl Last {
+    /// Its envelope, if the gateway took it.
     fn taken(&self) -> Option<u32> {
         let took = |outcome: &Outcome| matches!(outcome, Outcome::Accepted { .. } | Outcome::Queued { .. });
         self.settled.as_ref().is_some_and(|(_, outcome)| took(outcome)).then_some(self.envelope)
     }
 }
 
-/// What events make of a row's last attempt.
+/// What is known of a row besides its attempts.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// The state that it came to.
-    pub state: State,
     /// The last event about the attempt that counts, and when it was recorded.
     pub last: Option<(Arc<str>, Change)>,
     /// The order whose identifiers that attempt had; nothing for the run's own.
@@ -59,18 +65,20 @@ pub struct Judged {
 pub struct Sweep<'a> {
     ledger: &'a dyn Ledger,
     run: RunId,
+    activity: Activity,
     /// Blocks of envelopes with the first row in them, in the order of those rows.
     blocks: VecDeque<(Row, RangeInclusive<u32>)>,
-    fates: FxHashMap<Row, Fate>,
+    attempts: FxHashMap<Row, Last>,
     events: RowEvents,
 }
 
 impl<'a> Sweep<'a> {
-    /// A sweep over the run.
+    /// A sweep over the run; `owned` tells whether a process is sending it.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn new(ledger: &'a dyn Ledger, run: RunId) -> Result<Self, LedgerError> {
+    pub async fn new(ledger: &'a dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
+        let (run, activity) = (run.key, Activity::of(run.progress, owned));
         let events = ledger.events(run).await?.into();
         let summaries = ledger.envelope_summaries(run).await?;
         let mut blocks: BTreeMap<u32, Row> = BTreeMap::new();
@@ -81,7 +89,13 @@ impl<'a> Sweep<'a> {
         let mut blocks: Vec<_> =
             blocks.into_iter().map(|(block, first)| (first, block * BLOCK..=block * BLOCK + (BLOCK - 1))).collect();
         blocks.sort_by_key(|(first, _)| *first);
-        Ok(Self { ledger, run, blocks: blocks.into(), fates: FxHashMap::default(), events })
+        Ok(Self { ledger, run, activity, blocks: blocks.into(), attempts: FxHashMap::default(), events })
+    }
+
+    /// What the run is doing.
+    #[must_use]
+    pub fn activity(&self) -> Activity {
+        self.activity
     }
 
     /// The fate of `row`, if it has an envelope. Rows are asked for in ascending order.
@@ -96,11 +110,15 @@ impl<'a> Sweep<'a> {
                 }
             }
         }
-        let mut fate = self.fates.remove(&row);
-        if let Some(fate) = fate.as_mut().filter(|_| self.events.concern(row)) {
-            fate.judged = Some(judged(&self.events, row, fate));
-        }
-        Ok(fate)
+        Ok(self.attempts.remove(&row).map(|last| self.fate(row, last)))
+    }
+
+    fn fate(&self, row: Row, last: Last) -> Fate {
+        let attempt = self.activity.attempt(last.envelope, last.settled.as_ref().map(|(_, outcome)| outcome));
+        let (state, event) = self.activity.attempted(row, attempt, &self.events);
+        let judged = self.events.concern(row).then(|| judged(&self.events, row, &last, event));
+        let Last { phone, submitted_at, settled, .. } = last;
+        Fate { phone, submitted_at, settled, state, judged }
     }
 
     fn add(&mut self, envelope: EnvelopeRecord) {
@@ -111,42 +129,38 @@ impl<'a> Sweep<'a> {
         for sent in envelope.rows {
             let outcome = outcomes.as_mut().and_then(Iterator::next);
             let settled = settled_at.clone().zip(outcome);
-            let mut fate = Fate {
+            let mut last = Last {
                 phone: sent.phone,
                 envelope: number,
                 submitted_at: submitted_at.clone(),
                 settled,
                 taken_before: None,
-                judged: None,
             };
             // A later envelope is a later attempt; blocks may come in any order.
-            match self.fates.entry(sent.row) {
+            match self.attempts.entry(sent.row) {
                 Entry::Vacant(entry) => {
-                    entry.insert(fate);
+                    entry.insert(last);
                 }
                 Entry::Occupied(mut known) if known.get().envelope < number => {
-                    fate.taken_before = known.get().taken().or(known.get().taken_before);
-                    known.insert(fate);
+                    last.taken_before = known.get().taken().or(known.get().taken_before);
+                    known.insert(last);
                 }
                 Entry::Occupied(mut known) => {
                     let known = known.get_mut();
-                    known.taken_before = known.taken_before.or(fate.taken());
+                    known.taken_before = known.taken_before.or(last.taken());
                 }
             }
         }
     }
 }
 
-fn judged(events: &RowEvents, row: Row, fate: &Fate) -> Judged {
-    let state = fate.settled.as_ref().map_or(State::InDoubt, |(_, outcome)| outcome.state());
-    let (state, last) = events.judge(row, fate.envelope, state);
+fn judged(events: &RowEvents, row: Row, sent: &Last, event: Option<&Event>) -> Judged {
     // A message with an identifier of its own doubles nothing.
-    let same = |earlier| events.order(row, earlier) == events.order(row, fate.envelope);
+    let same = |earlier| events.order(row, earlier) == events.order(row, sent.envelope);
     Judged {
-        state,
-        last: last.map(|event| (instant(event.at), event.change.clone())),
-        order: events.order(row, fate.envelope),
-        duplicate: fate.taken_before.is_some_and(same) || events.duplicate(row, fate.envelope).is_some(),
+        last: event.map(|event| (instant(event.at), event.change.clone())),
+        order: events.order(row, sent.envelope),
+        duplicate: sent.taken_before.is_some_and(same) || events.duplicate(row, sent.envelope).is_some(),
     }
 }
 

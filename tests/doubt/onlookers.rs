@@ -1,6 +1,6 @@
 //! Looking at a run while it goes on changes nothing, and deciding about it has to wait.
 
-use super::commits;
+use super::{commits, ten_people};
 use crate::support::{Answer, Gateway, Results, campaign, phone, until};
 
 #[test]
@@ -34,6 +34,26 @@ fn a_run_that_goes_on_is_looked_at_without_a_trace_and_decided_about_only_afterw
     run.finish().exits(0);
     assert_eq!(sale.results().counts(), [("accepted".to_owned(), 10)].into());
     assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_message_that_is_on_its_way_again_is_sending_for_whoever_looks() {
+    let script = [Answer::Accept, Answer::CloseRead, Answer::Accept, Answer::Accept, Answer::Held];
+    let gateway = Gateway::answering(script);
+    let sale = ten_people(&gateway).write();
+    sale.run(&[]).exits(4);
+    let again = ["resolve", "sale", "--rows", "4", "--as", "send-again", "--i-accept-duplicates", "1"];
+    sale.campaign(&again).exits(5);
+    let run = sale.start(&[]);
+    until("the row is on its way again", || gateway.sends().len() == 5);
+    sale.campaign(&["status", "sale"]).exits(6).says("1 sending");
+    sale.campaign(&["show", "sale", "--row", "4"]).exits(0).says("row 4 to").says("· sending");
+    let results = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
+    assert_eq!(results.states()[1..6], ["in_doubt", "sending", "in_doubt", "in_doubt", "accepted"]);
+    let row = results.rows.iter().find(|result| result["row"] == "4").expect("the row");
+    assert_eq!((row["state"].as_str(), row["reason"].as_str()), ("sending", ""));
+    gateway.release();
+    run.finish().exits(4);
 }
 
 #[test]

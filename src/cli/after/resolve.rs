@@ -33,7 +33,7 @@ pub(in crate::cli) async fn resolve(context: &Context, args: ResolveArgs) -> Res
 async fn decide(held: &Held<'_>, args: &ResolveArgs) -> Result<u64, Failure> {
     let standing = held.standing().await?;
     let doubts = Doubts::read(held.ledger.as_ref(), &held.run, &standing.states, &DECIDABLE).await?;
-    let state = |doubt: &Doubt| standing.states.get(doubt.row).unwrap_or(State::Planned);
+    let state = |doubt: &Doubt| standing.states.recorded(doubt.row).unwrap_or(State::Planned);
     let meant = meant(held, args)?;
     let open = |doubt: &&Doubt| matches!(state(doubt), State::InDoubt | State::Unresolved);
     let chosen: Vec<&Doubt> = match &meant {
@@ -48,7 +48,7 @@ async fn decide(held: &Held<'_>, args: &ResolveArgs) -> Result<u64, Failure> {
         return Err(Failure::wrong(format!("{message}; nothing was decided")));
     }
     if let Some(stranger) = meant.as_ref().and_then(|rows| stranger(rows, &chosen)) {
-        let told = standing.states.get(stranger).unwrap_or(State::Planned);
+        let told = standing.states.recorded(stranger).unwrap_or(State::Planned);
         return Err(Failure::wrong(format!("row {stranger} is not in doubt but {told}; nothing was decided")));
     }
     if chosen.is_empty() {

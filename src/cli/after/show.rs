@@ -8,10 +8,10 @@ use crate::cli::args::ShowArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
 use crate::cli::runs;
-use crate::delivery::{RunFolder, Standing};
-use crate::domain::{Phone, Row};
+use crate::delivery::RunFolder;
+use crate::domain::{Outcome, Phone, Row};
 use crate::finding::one_line;
-use crate::ledger::{Change, EnvelopeRecord, Ledger, Outcome, Question, RowEvents, Run, State};
+use crate::ledger::{Change, EnvelopeRecord, Ledger, Question, RowEvents, Run, State};
 use crate::manifest::Brief;
 use crate::report::plural;
 
@@ -38,7 +38,7 @@ pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8
     let whom = whom(&run, &args, &frozen.brief)?;
     let recipients = listed(&folder, &frozen, whom)?;
     // A number that is there more than once was sent to in one of its rows.
-    let sent_to = recipients.iter().find(|one| standing.states.get(one.row).is_some());
+    let sent_to = recipients.iter().find(|one| standing.states.recorded(one.row).is_some());
     let recipient = *sent_to.or(recipients.first()).ok_or_else(|| nobody(&run, whom))?;
     let row = recipient.row;
     let attempts = attempts(ledger.as_ref(), &run, row).await?;
@@ -55,9 +55,8 @@ pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8
         json: Some(json!({ "event": "change", "envelope": event.envelope, "change": event.change })),
     }));
     history.sort_by_key(|happening| happening.at);
-    let state = state(&run, &standing, row, owned);
-    let told = Told { run: &run, row, state, phone: recipient.phone, question: question.as_ref() };
-    told.print(context, &history, standing.left_out.in_order().find(|(left, ..)| *left == row).map(|(_, _, why)| why));
+    let told = Told { run: &run, row, state: standing.state(row), phone: recipient.phone, question: question.as_ref() };
+    told.print(context, &history, standing.left_out.of(row).map(|(_, why)| why));
     Ok(exit::FINE)
 }
 
@@ -93,13 +92,6 @@ async fn attempts(ledger: &dyn Ledger, run: &Run, row: Row) -> Result<Vec<Envelo
         next = last.envelope + 1;
         found.extend(envelopes.into_iter().filter(|envelope| envelope.rows.iter().any(|sent| sent.row == row)));
     }
-}
-
-fn state(run: &Run, standing: &Standing, row: Row, owned: bool) -> State {
-    let left_out = standing.left_out.in_order().find(|(left, ..)| *left == row).map(|(_, state, _)| state);
-    let state = standing.states.get(row).or(left_out).unwrap_or(State::Planned);
-    let over = run.progress == crate::ledger::Progress::Finished && !owned;
-    if over && state == State::Planned { State::NotSent } else { state }
 }
 
 /// An attempt and what came of it.

@@ -7,9 +7,9 @@ use crate::cli::after::person;
 use crate::cli::exit::{self, Failure};
 use crate::cli::{confirm, runs};
 use crate::delivery::{OneOff, RunFolder, Standing};
-use crate::domain::{Phone, Row};
+use crate::domain::{Outcome, Phone, Row};
 use crate::failpoint;
-use crate::ledger::{Author, Change, Outcome, Progress, Recorded, RetryOrder, Run, RunId, State};
+use crate::ledger::{Author, Change, Progress, Recorded, RetryOrder, Run, RunId, State};
 use crate::report::plural;
 
 /// Envelopes that are read at once.
@@ -123,7 +123,7 @@ impl Start<'_> {
             let envelopes = self.ledger.envelopes(run.key, next..=next.saturating_add(BLOCK - 1)).await?;
             for envelope in &envelopes {
                 for (index, sent) in envelope.rows.iter().enumerate() {
-                    let state = standing.states.get(sent.row);
+                    let state = standing.states.recorded(sent.row);
                     if !matches!(state, Some(State::Rejected | State::NotSent | State::Failed)) {
                         continue;
                     }

@@ -27,7 +27,6 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
         orders: &[],
         left_out: &looked.survey.left_out,
         states: &[],
-        finished: false,
     };
     write_file(&results, &listing, Fates::None).await.map_err(Failure::storage)?;
     let counts = looked.survey.counts();

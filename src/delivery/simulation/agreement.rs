@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use super::chance::Chance;
 use super::disk::{Disk, instant};
 use super::judge::phone;
-use crate::domain::{Endpoint, MsgId, OperationKind, Phone, Row};
+use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
-    Author, Begun, Change, EnvelopeRecord, Event, Intent, Ledger, LeftOut, NewEvent, NewRun, Outcome, Owner, Recorded,
+    Author, Begun, Change, EnvelopeRecord, Event, Intent, Ledger, LeftOut, NewEvent, NewRun, Owner, Recorded,
     RetryOrder, RunId, SentRow, Settlement, SqliteLedger,
 };
 

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::domain::{IdRange, Row};
+use crate::domain::{IdRange, Outcome, Row};
 use crate::ledger::{
-    AccountPace, Begun, Change, ENDED_EARLY, EnvelopeRecord, Event, Intent, LeftOut, NewEvent, Outcome, Owner,
+    AccountPace, Activity, Begun, Change, ENDED_EARLY, EnvelopeRecord, Event, Intent, LeftOut, NewEvent, Owner,
     Progress, Question, Recorded, RetryOrder, RowStates, Run, RunEnd, Settlement, State, StateCounts, Wait,
 };
 
@@ -41,8 +41,8 @@ impl Disk {
 
     /// How many rows are in each state by what is on the disk now.
     pub(super) fn counts(&self) -> StateCounts {
-        let mut states = RowStates::new(self.events.clone().into());
-        self.envelopes.values().for_each(|envelope| states.add(envelope, true));
+        let mut states = RowStates::new(Activity::Sending, self.events.clone().into());
+        self.envelopes.values().for_each(|envelope| states.add(envelope));
         states.counts(self.run.recipients, &LeftOut::default())
     }
 
@@ -153,7 +153,7 @@ impl Disk {
 
 /// Whether an answer that came after its envelope was settled says more than what is known.
 fn proves(known: &Outcome, told: &Outcome) -> bool {
-    told.state() != State::Planned && known.state().can_become(told.state())
+    State::of(told) != State::Planned && State::of(known).can_become(State::of(told))
 }
 
 pub(super) fn instant(now: Now) -> jiff::Timestamp {

@@ -9,9 +9,9 @@ use super::life::elapsed;
 use super::plan::Plan;
 use super::platform::{Arrived, Taken};
 use crate::delivery::Standing;
-use crate::domain::{MessageId, MsgId, Row};
+use crate::domain::{MessageId, MsgId, Outcome, Row};
 use crate::gateway::Envelope;
-use crate::ledger::{Outcome, Run, State, StateCounts};
+use crate::ledger::{Run, State, StateCounts};
 
 /// A promise that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,7 +134,7 @@ impl Judge {
         let mut notes = self.0.lock().unwrap();
         self::misattributed(&mut notes, disk, taken);
         for row in (2..=plan.rows + 1).map(Row::new) {
-            let state = standing.states.get(row).unwrap_or(State::Planned);
+            let state = standing.state(row);
             let got = taken.iter().filter(|taken| taken.phone == phone(row) && !taken.refused).count() as u64;
             let allowed = 1 + notes.accepted.get(&row).copied().unwrap_or(0);
             let decided = notes.decided.contains(&row);

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::cut::end_of_kept;
-use crate::gateway::{Envelope, Reply, Signal, Verdict};
+use crate::domain::Outcome;
+use crate::gateway::{Envelope, Reply, Signal};
 
 /// What stands where the key stood.
 const CONCEALED: &str = "[key]";
@@ -32,7 +33,7 @@ fn spellings(key: &str) -> Vec<String> {
     [Some(key.to_owned()), escaped].into_iter().flatten().collect()
 }
 
-/// Takes the numbers of an envelope out of what a person or the log is told of it; verdicts keep the gateway's words.
+/// Takes the numbers of an envelope out of what a person or the log is told of it; outcomes keep the gateway's words.
 pub(super) fn conceal_numbers(reply: &mut Reply, envelope: &Envelope) {
     let Some(text) = words(&mut reply.signal) else { return };
     for operation in envelope.operations() {
@@ -57,16 +58,16 @@ fn words(signal: &mut Signal) -> Option<&mut String> {
 }
 
 fn conceal_spelling(reply: &mut Reply, key: &str) {
-    reply.verdicts.iter_mut().for_each(|verdict| match verdict {
-        Verdict::Accepted { answer: Some(text), .. } | Verdict::Rejected { error: text } => replace(text, key),
-        Verdict::NotSent { reason } | Verdict::InDoubt { reason } => {
+    reply.outcomes.iter_mut().for_each(|outcome| match outcome {
+        Outcome::Accepted { answer: Some(text), .. } | Outcome::Rejected { error: text } => replace(text, key),
+        Outcome::NotSent { reason } | Outcome::InDoubt { reason } => {
             let mut text = reason.to_string();
             replace(&mut text, key);
             if *text != **reason {
                 *reason = Arc::from(text);
             }
         }
-        Verdict::Accepted { .. } | Verdict::Queued { .. } => {}
+        Outcome::Accepted { .. } | Outcome::Queued { .. } => {}
     });
     if let Some(text) = words(&mut reply.signal) {
         replace(text, key);
@@ -102,7 +103,7 @@ mod tests {
     fn a_body_that_was_cut_within_the_key_keeps_nothing_of_it() {
         for (body, kept) in [("x s3cr", "x "), ("x s", "x "), ("x s3cret/key", "x [key]"), ("x y", "x y")] {
             let mut reply = Reply {
-                verdicts: Vec::new(),
+                outcomes: Vec::new(),
                 signal: Signal::Go,
                 evidence: Some(body.to_owned()),
                 oddities: Vec::new(),
@@ -123,11 +124,11 @@ mod tests {
     #[test]
     fn no_text_of_a_reply_keeps_the_key() {
         let quoting = || "wrong key `s3cret/key`".to_owned();
-        let verdicts = vec![
-            Verdict::Accepted { msg_id: None, parts: None, answer: Some(quoting()) },
-            Verdict::Rejected { error: quoting() },
-            Verdict::NotSent { reason: quoting().into() },
-            Verdict::InDoubt { reason: quoting().into() },
+        let outcomes = vec![
+            Outcome::Accepted { msg_id: None, parts: None, answer: Some(quoting()) },
+            Outcome::Rejected { error: quoting() },
+            Outcome::NotSent { reason: quoting().into() },
+            Outcome::InDoubt { reason: quoting().into() },
         ];
         for signal in [
             Signal::Warn(quoting()),
@@ -135,7 +136,7 @@ mod tests {
             Signal::Stop(StopCause::EnvelopeRefused, quoting()),
         ] {
             let mut reply =
-                Reply { verdicts: verdicts.clone(), signal, evidence: Some(quoting()), oddities: Vec::new() };
+                Reply { outcomes: outcomes.clone(), signal, evidence: Some(quoting()), oddities: Vec::new() };
             conceal(&mut reply, "s3cret/key");
             let told = format!("{reply:?}");
             assert!(!told.contains("s3cret/key"), "{told}");

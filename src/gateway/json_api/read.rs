@@ -12,8 +12,8 @@ use super::loose::{Success, text};
 use super::members::Top;
 use super::read_items::read_items;
 use super::search::has_key;
-use crate::domain::{Endpoint, OperationKind};
-use crate::gateway::{Envelope, Oddity, Reply, Signal, StopCause, Verdict};
+use crate::domain::{Endpoint, OperationKind, Outcome};
+use crate::gateway::{Envelope, Oddity, Reply, Signal, StopCause};
 
 /// What a profile says about the meaning of answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,7 +117,7 @@ fn read_refusal(envelope: &Envelope, top: &Top<'_>, body: &[u8]) -> Reply {
         }
         "Operator not supported" if envelope.kind() == OperationKind::CallOtp => {
             if count == 1 {
-                return Reply::all(1, &Verdict::Rejected { error }, Signal::Go);
+                return Reply::all(1, &Outcome::Rejected { error }, Signal::Go);
             }
             not_sent(count, &error, Signal::Split(error.clone()))
         }
@@ -134,7 +134,7 @@ fn read_queued(count: usize, request_id: Option<&RawValue>) -> Reply {
     let named = request_id.filter(|raw| raw.get().starts_with(|first: char| first == '"' || first.is_ascii_digit()));
     match text(named) {
         Some(request_id) => {
-            let mut reply = Reply::all(count, &Verdict::Queued { request_id: request_id.into() }, Signal::Go);
+            let mut reply = Reply::all(count, &Outcome::Queued { request_id: request_id.into() }, Signal::Go);
             let is_text = named.is_some_and(|raw| raw.get().starts_with('"'));
             reply.oddities.extend((!is_text).then_some(Oddity::NumericRequestId));
             reply
@@ -147,11 +147,11 @@ fn read_queued(count: usize, request_id: Option<&RawValue>) -> Reply {
 }
 
 pub(super) fn not_sent(count: usize, why: &str, signal: Signal) -> Reply {
-    Reply::all(count, &Verdict::NotSent { reason: Arc::from(why) }, signal)
+    Reply::all(count, &Outcome::NotSent { reason: Arc::from(why) }, signal)
 }
 
 pub(super) fn doubt(count: usize, why: &str, signal: Signal) -> Reply {
-    Reply::all(count, &Verdict::InDoubt { reason: Arc::from(why) }, signal)
+    Reply::all(count, &Outcome::InDoubt { reason: Arc::from(why) }, signal)
 }
 
 /// The beginning of a body, for a person to look at.

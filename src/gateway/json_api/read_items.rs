@@ -10,8 +10,8 @@ use super::cut::answer;
 use super::loose::{Success, msg_id, present, text, whole};
 use super::members::Item;
 use super::read::{Rules, doubt};
-use crate::domain::MsgId;
-use crate::gateway::{Encoded, Envelope, Oddity, Reply, Signal, StopCause, Verdict};
+use crate::domain::{MsgId, Outcome};
+use crate::gateway::{Encoded, Envelope, Oddity, Reply, Signal, StopCause};
 
 /// The members of a payload that are looked at.
 #[derive(Default, Deserialize)]
@@ -140,8 +140,8 @@ pub(super) fn read_items(rules: &Rules, envelope: &Envelope, data: Option<&RawVa
     }
     let mut reply = match belonging(envelope, &results) {
         Match::Positions => {
-            let verdicts = results.iter().map(|result| verdict(envelope, result)).collect();
-            judged(rules, verdicts)
+            let outcomes = results.iter().map(|result| outcome(envelope, result)).collect();
+            judged(rules, outcomes)
         }
         Match::Ids(items) => {
             let mut reply = judged(rules, by_id(envelope, &results, &items));
@@ -152,8 +152,8 @@ pub(super) fn read_items(rules: &Rules, envelope: &Envelope, data: Option<&RawVa
         }
         Match::Foreign(items) => {
             let why = "the answer names an `id` that was not sent, or one twice";
-            let verdicts = by_id(envelope, &results, &items);
-            Reply::new(verdicts, Signal::Stop(StopCause::OffContract, why.to_owned()))
+            let outcomes = by_id(envelope, &results, &items);
+            Reply::new(outcomes, Signal::Stop(StopCause::OffContract, why.to_owned()))
         }
     };
     reply.oddities = results.iter().filter(|result| result.negative).map(|_| Oddity::NegativeMsgId).collect();
@@ -209,55 +209,55 @@ fn phone_agrees(envelope: &Envelope, operation: &Encoded, result: &Result<'_>) -
     !envelope.kind().is_inquiry() || result.phone.is_none_or(|phone| phone == Some(operation.phone.get()))
 }
 
-fn by_id(envelope: &Envelope, results: &[Result<'_>], items: &[Option<usize>]) -> Vec<Verdict> {
-    let unmatched = || Verdict::InDoubt { reason: Arc::from("no item of the answer names this message") };
-    items.iter().map(|item| item.map_or_else(unmatched, |item| verdict(envelope, &results[item]))).collect()
+fn by_id(envelope: &Envelope, results: &[Result<'_>], items: &[Option<usize>]) -> Vec<Outcome> {
+    let unmatched = || Outcome::InDoubt { reason: Arc::from("no item of the answer names this message") };
+    items.iter().map(|item| item.map_or_else(unmatched, |item| outcome(envelope, &results[item]))).collect()
 }
 
 /// Too few or too many items: only what names itself and has a `msg_id` is proven.
 fn miscounted(envelope: &Envelope, results: &[Result<'_>]) -> Reply {
     let (items, _) = index(envelope, results);
-    let verdicts = by_id(envelope, results, &items)
+    let outcomes = by_id(envelope, results, &items)
         .into_iter()
-        .map(|verdict| match verdict {
-            Verdict::Accepted { msg_id: Some(_), .. } | Verdict::InDoubt { .. } => verdict,
-            _ => Verdict::InDoubt { reason: Arc::from("the answer has another number of items than the envelope") },
+        .map(|outcome| match outcome {
+            Outcome::Accepted { msg_id: Some(_), .. } | Outcome::InDoubt { .. } => outcome,
+            _ => Outcome::InDoubt { reason: Arc::from("the answer has another number of items than the envelope") },
         })
         .collect();
     let why = format!("the answer has {} items for {} operations", results.len(), envelope.operations().len());
-    Reply::new(verdicts, Signal::Stop(StopCause::OffContract, why))
+    Reply::new(outcomes, Signal::Stop(StopCause::OffContract, why))
 }
 
 /// What one item proves of the operation that it belongs to.
-fn verdict(envelope: &Envelope, result: &Result<'_>) -> Verdict {
-    let doubt = |reason: &str| Verdict::InDoubt { reason: Arc::from(reason) };
+fn outcome(envelope: &Envelope, result: &Result<'_>) -> Outcome {
+    let doubt = |reason: &str| Outcome::InDoubt { reason: Arc::from(reason) };
     match result.success {
         Success::True if envelope.kind().is_inquiry() => match result.object {
             Some(object) => {
-                Verdict::Accepted { msg_id: result.msg_id.clone(), parts: result.parts, answer: Some(answer(object)) }
+                Outcome::Accepted { msg_id: result.msg_id.clone(), parts: result.parts, answer: Some(answer(object)) }
             }
             None => doubt("an item that says it succeeded, without an answer"),
         },
         Success::True => match &result.msg_id {
-            Some(msg_id) => Verdict::Accepted { msg_id: Some(msg_id.clone()), parts: result.parts, answer: None },
+            Some(msg_id) => Outcome::Accepted { msg_id: Some(msg_id.clone()), parts: result.parts, answer: None },
             None => doubt("an item that says it succeeded, without a `msg_id`"),
         },
         Success::False if result.msg_id.is_some() => doubt("an item that says it failed, yet holds a `msg_id`"),
-        Success::False => Verdict::Rejected {
+        Success::False => Outcome::Rejected {
             error: result.error.clone().unwrap_or_else(|| "refused without an error text".to_owned()),
         },
         Success::Unclear => doubt("an item whose `success` is neither true nor false"),
     }
 }
 
-/// The reply of verdicts that belong to their operations: go on, unless an error is fatal or something is unclear.
-fn judged(rules: &Rules, verdicts: Vec<Verdict>) -> Reply {
-    let fatal = verdicts.iter().find_map(|verdict| match verdict {
-        Verdict::Rejected { error } if rules.fatal_errors.iter().any(|fatal| fatal == error.trim()) => Some(error),
+/// The reply of outcomes that belong to their operations: go on, unless an error is fatal or something is unclear.
+fn judged(rules: &Rules, outcomes: Vec<Outcome>) -> Reply {
+    let fatal = outcomes.iter().find_map(|outcome| match outcome {
+        Outcome::Rejected { error } if rules.fatal_errors.iter().any(|fatal| fatal == error.trim()) => Some(error),
         _ => None,
     });
-    let unclear = verdicts.iter().find_map(|verdict| match verdict {
-        Verdict::InDoubt { reason } => Some(reason),
+    let unclear = outcomes.iter().find_map(|outcome| match outcome {
+        Outcome::InDoubt { reason } => Some(reason),
         _ => None,
     });
     let signal = match (fatal, unclear) {
@@ -267,5 +267,5 @@ fn judged(rules: &Rules, verdicts: Vec<Verdict>) -> Reply {
         (None, Some(reason)) => Signal::Warn(reason.to_string()),
         (None, None) => Signal::Go,
     };
-    Reply::new(verdicts, signal)
+    Reply::new(outcomes, signal)
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::exchange::Exchange;
 use super::read::{Rules, read};
-use crate::domain::{Endpoint, MessageId, MsgId, OperationKind, Phone, Row};
-use crate::gateway::{Encoded, Envelope, Reply, Signal, StopCause, Verdict};
+use crate::domain::{Endpoint, MessageId, MsgId, OperationKind, Outcome, Phone, Row};
+use crate::gateway::{Encoded, Envelope, Reply, Signal, StopCause};
 
 /// The identifiers are 101, 102, …
 pub(super) fn envelope(kind: OperationKind, count: u32) -> Envelope {
@@ -39,17 +39,17 @@ fn queued(body: &str) -> Reply {
     read(&rules(), Endpoint::Async, &envelope(OperationKind::Viber, 2), &status(200, body))
 }
 
-/// One letter per verdict: accepted, queued, rejected, not sent, doubt.
+/// One letter per outcome: accepted, queued, rejected, not sent, doubt.
 pub(super) fn letters(reply: &Reply) -> String {
     reply
-        .verdicts
+        .outcomes
         .iter()
-        .map(|verdict| match verdict {
-            Verdict::Accepted { .. } => 'a',
-            Verdict::Queued { .. } => 'q',
-            Verdict::Rejected { .. } => 'r',
-            Verdict::NotSent { .. } => 'n',
-            Verdict::InDoubt { .. } => '?',
+        .map(|outcome| match outcome {
+            Outcome::Accepted { .. } => 'a',
+            Outcome::Queued { .. } => 'q',
+            Outcome::Rejected { .. } => 'r',
+            Outcome::NotSent { .. } => 'n',
+            Outcome::InDoubt { .. } => '?',
         })
         .collect()
 }
@@ -71,8 +71,8 @@ pub(super) fn word(reply: &Reply) -> &'static str {
     }
 }
 
-fn check(reply: &Reply, verdicts: &str, signal: &str) {
-    assert_eq!((letters(reply).as_str(), word(reply)), (verdicts, signal), "{reply:?}");
+fn check(reply: &Reply, outcomes: &str, signal: &str) {
+    assert_eq!((letters(reply).as_str(), word(reply)), (outcomes, signal), "{reply:?}");
 }
 
 #[test]
@@ -161,9 +161,9 @@ fn items_in_order_are_taken_by_position() {
         {"success":true,"data":{"msg_id":"8"}}]}"#;
     let reply = sync(2, body);
     check(&reply, "aa", "go");
-    let accepted = |msg_id, parts| Verdict::Accepted { msg_id: Some(msg_id), parts, answer: None };
-    assert_eq!(reply.verdicts[0], accepted(MsgId::Number(7), Some(2)));
-    assert_eq!(reply.verdicts[1], accepted(MsgId::Text("8".into()), None));
+    let accepted = |msg_id, parts| Outcome::Accepted { msg_id: Some(msg_id), parts, answer: None };
+    assert_eq!(reply.outcomes[0], accepted(MsgId::Number(7), Some(2)));
+    assert_eq!(reply.outcomes[1], accepted(MsgId::Text("8".into()), None));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_failed_item_is_rejected_with_the_gateways_words() {
         {"success":true,"data":{"id":102,"msg_id":8}}]}"#;
     let reply = sync(2, body);
     check(&reply, "ra", "go");
-    assert_eq!(reply.verdicts[0], Verdict::Rejected { error: "Error in Alpha-name".into() });
+    assert_eq!(reply.outcomes[0], Outcome::Rejected { error: "Error in Alpha-name".into() });
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn items_in_another_order_are_taken_by_their_ids() {
         {"success":true,"data":{"id":101,"msg_id":7}}]}"#;
     let reply = sync(2, body);
     check(&reply, "aa", "warn");
-    assert!(matches!(&reply.verdicts[0], Verdict::Accepted { msg_id: Some(MsgId::Number(7)), .. }));
+    assert!(matches!(&reply.outcomes[0], Outcome::Accepted { msg_id: Some(MsgId::Number(7)), .. }));
     let unnamed = r#"{"success":true,"data":[
         {"success":true,"data":{"id":102,"msg_id":8}},
         {"success":false,"error":"No route"}]}"#;
@@ -280,7 +280,7 @@ fn a_lookup_is_accepted_with_its_answer() {
     let reply = lookup(body);
     check(&reply, "aa", "go");
     assert!(
-        matches!(&reply.verdicts[1], Verdict::Accepted { msg_id: None, answer: Some(answer), .. } if answer == r#"{"mccmnc":25501}"#)
+        matches!(&reply.outcomes[1], Outcome::Accepted { msg_id: None, answer: Some(answer), .. } if answer == r#"{"mccmnc":25501}"#)
     );
     let foreign = body.replace("380501234500", "380509999999");
     check(&lookup(&foreign), "??", "stop: off contract");
@@ -292,7 +292,7 @@ fn a_lookup_is_accepted_with_its_answer() {
 fn the_asynchronous_answer_queues_all_or_is_doubt() {
     let reply = queued(r#"{"success":true,"request_id":"cf-ray-1"}"#);
     check(&reply, "qq", "go");
-    assert_eq!(reply.verdicts[0], Verdict::Queued { request_id: "cf-ray-1".into() });
+    assert_eq!(reply.outcomes[0], Outcome::Queued { request_id: "cf-ray-1".into() });
     for body in [
         r#"{"success":true}"#,
         r#"{"success":true,"request_id":""}"#,
@@ -312,11 +312,11 @@ mod properties {
 
     proptest! {
         #[test]
-        fn any_body_gives_one_verdict_per_operation(body: Vec<u8>, count in 1_u32..5) {
+        fn any_body_gives_one_outcome_per_operation(body: Vec<u8>, count in 1_u32..5) {
             let exchange = Exchange::Answer { status: 200, retry_after: None, body };
             for endpoint in [Endpoint::Sync, Endpoint::Async] {
                 let reply = read(&rules(), endpoint, &envelope(OperationKind::Sms, count), &exchange);
-                prop_assert_eq!(reply.verdicts.len(), count as usize);
+                prop_assert_eq!(reply.outcomes.len(), count as usize);
             }
         }
 

@@ -16,10 +16,10 @@ use super::events;
 use super::ledger::{Failure, Now};
 use super::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
 use super::runs::instant;
-use crate::domain::{Phone, Row};
+use crate::domain::{Outcome, Phone, Row};
 use crate::ledger::{
-    AccountPace, Begun, ENDED_EARLY, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, Outcome, Owner, RowEvents,
-    RunId, SentRow, Settlement, State, Wait,
+    AccountPace, Activity, Attempt, Begun, ENDED_EARLY, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, Owner,
+    RowEvents, RunId, SentRow, Settlement, State, Wait,
 };
 
 /// Takes ownership; what the owner before had begun is in doubt from here on.
@@ -235,7 +235,7 @@ pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settleme
         .zip(outcomes)
         .map(|(known, told)| {
             // Proof that nothing was sent came too late: the row may have been decided on since.
-            let proven = told.state() != State::Planned && known.state().can_become(told.state());
+            let proven = State::of(&told) != State::Planned && State::of(&known).can_become(State::of(&told));
             if proven { told } else { known }
         })
         .collect();
@@ -332,18 +332,19 @@ pub(super) async fn numbers_sent_to(readers: &SqlitePool, runs: &[RunId]) -> Res
     for run in runs {
         let events = RowEvents::from(events::read(readers, *run).await?);
         // What was learnt and decided about a row counts over all of its attempts.
-        let mut attempts: FxHashMap<Row, (Phone, Vec<(u32, State)>)> = FxHashMap::default();
+        let mut attempts: FxHashMap<Row, (Phone, Vec<Attempt>)> = FxHashMap::default();
         let mut rows =
             sqlx::query("SELECT * FROM envelopes WHERE run = ? ORDER BY envelope").bind(run.0).fetch(readers);
         while let Some(row) = rows.try_next().await? {
             let envelope = record(&row)?;
             for (index, sent) in envelope.rows.iter().enumerate() {
                 let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
-                let state = outcome.map_or(State::InDoubt, Outcome::state);
+                // Whoever has the run by now: an intent alone may have gone out.
+                let attempt = Activity::Idle.attempt(envelope.envelope, outcome);
                 if events.concern(sent.row) {
                     let (_, attempts) = attempts.entry(sent.row).or_insert((sent.phone, Vec::new()));
-                    attempts.push((envelope.envelope, state));
-                } else if state.has_operation() {
+                    attempts.push(attempt);
+                } else if events.has_message(sent.row, &[attempt]) {
                     numbers.insert(sent.phone.get());
                 }
             }

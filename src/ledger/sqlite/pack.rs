@@ -4,7 +4,8 @@ use roaring::RoaringBitmap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::ledger::{LedgerError, Outcome};
+use crate::domain::Outcome;
+use crate::ledger::LedgerError;
 
 /// More rows than any envelope has; a damaged record must not fill the memory.
 const LARGEST_ENVELOPE: usize = 1_000_000;

@@ -7,10 +7,9 @@ use super::Asking;
 use super::answer::lines;
 use crate::cli::exit::{self, Failure};
 use crate::delivery::{OneOff, Single, StopKind};
-use crate::domain::MessageId;
+use crate::domain::{MessageId, Outcome};
 use crate::finding::one_line;
-use crate::gateway::Verdict;
-use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
+use crate::ledger::{Activity, Owner, Progress, Run, RunEnd, State, StateCounts};
 
 /// What is told of a single operation.
 struct Told<'a> {
@@ -29,12 +28,13 @@ impl Asking<'_> {
     /// Marks the run and tells what came of it.
     pub(super) async fn end(&self, run: &Run, owner: Owner, id: MessageId, single: Single) -> Result<u8, Failure> {
         let kind = single.stopped.as_ref().map(|stop| stop.kind);
-        let state = state(single.verdict.as_ref());
+        // Whatever came of it, nothing goes on with it.
+        let state = Activity::Over.once(single.outcome.as_ref());
         let mut counts = StateCounts::default();
         counts.add(state, 1);
         let exit = exit::code(kind, &counts);
         // Left at a second signal, the intent shows as doubt from the next look on; another owner ends its own run.
-        if single.verdict.is_some() && kind != Some(StopKind::NotOwner) {
+        if single.outcome.is_some() && kind != Some(StopKind::NotOwner) {
             let reason = single.stopped.as_ref().map(ToString::to_string);
             let end = RunEnd {
                 lag: None,
@@ -54,8 +54,8 @@ impl Asking<'_> {
             id,
             state,
             exit,
-            answer: match &single.verdict {
-                Some(Verdict::Accepted { answer, .. }) => answer.as_deref(),
+            answer: match &single.outcome {
+                Some(Outcome::Accepted { answer, .. }) => answer.as_deref(),
                 _ => None,
             },
             error: self.error(&single),
@@ -75,13 +75,13 @@ impl Asking<'_> {
                  repeated and will not be by itself"
             )
         };
-        match &single.verdict {
-            Some(Verdict::Accepted { .. } | Verdict::Queued { .. }) => stopped,
-            Some(Verdict::Rejected { error }) => Some(format!("the gateway rejected it: {error}")),
-            Some(Verdict::NotSent { reason }) => {
+        match &single.outcome {
+            Some(Outcome::Accepted { .. } | Outcome::Queued { .. }) => stopped,
+            Some(Outcome::Rejected { error }) => Some(format!("the gateway rejected it: {error}")),
+            Some(Outcome::NotSent { reason }) => {
                 Some(format!("nothing was sent: {}", stopped.unwrap_or_else(|| reason.to_string())))
             }
-            Some(Verdict::InDoubt { reason }) => Some(doubt(reason)),
+            Some(Outcome::InDoubt { reason }) => Some(doubt(reason)),
             None => Some(doubt("it was interrupted twice before the answer came")),
         }
     }
@@ -120,17 +120,6 @@ impl Asking<'_> {
         }
         let rehearsal = if rehearsal { " (this was a rehearsal: no gateway was asked)" } else { "" };
         text + &format!("next{rehearsal}: {next}\n")
-    }
-}
-
-/// What became of the operation; without a verdict its intent is all that is known.
-fn state(verdict: Option<&Verdict>) -> State {
-    match verdict {
-        Some(Verdict::Accepted { .. }) => State::Accepted,
-        Some(Verdict::Queued { .. }) => State::Queued,
-        Some(Verdict::Rejected { .. }) => State::Rejected,
-        Some(Verdict::NotSent { .. }) => State::NotSent,
-        Some(Verdict::InDoubt { .. }) | None => State::InDoubt,
     }
 }
 

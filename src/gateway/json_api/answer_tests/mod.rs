@@ -27,7 +27,7 @@ impl Sent {
         Self { endpoint: Endpoint::Sync, kind: OperationKind::Sms, count }
     }
 
-    /// A letter per verdict, and the word of the signal, by the reader that the product uses.
+    /// A letter per outcome, and the word of the signal, by the reader that the product uses.
     fn read(self, status: u16, body: &[u8]) -> (String, &'static str) {
         let seen = Exchange::Answer { status, retry_after: None, body: body.to_vec() };
         let reply = read(&rules(), self.endpoint, &envelope(self.kind, self.count), &seen);

@@ -10,7 +10,7 @@ const FIRST: (u64, u64) = (101, 380_501_234_500);
 /// The statuses of which the profile says that nothing was executed.
 const TRUSTED: [u16; 2] = [503, 520];
 
-/// The letters of the verdicts and the word of the signal.
+/// The letters of the outcomes and the word of the signal.
 pub(super) fn judge(sent: Sent, status: u16, body: &[u8]) -> (String, &'static str) {
     let all = |letter: &str, signal| (letter.repeat(sent.count as usize), signal);
     let trusted = if TRUSTED.contains(&status) { "n" } else { "?" };

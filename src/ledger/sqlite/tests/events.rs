@@ -1,7 +1,7 @@
 //! What was learnt and decided about rows is kept, in its order, by the one who has the run.
 
 use super::*;
-use crate::ledger::{Author, Change, Event, NewEvent, Question, Recorded, RetryOrder, RowStates, RunId};
+use crate::ledger::{Activity, Author, Change, Event, NewEvent, Question, Recorded, RetryOrder, RowStates, RunId};
 
 fn by() -> Author {
     Author::Person("olena".into())
@@ -26,11 +26,11 @@ impl Scene {
 
     /// The states of the rows 2 to 5.
     async fn row_states(&self) -> Vec<Option<State>> {
-        let mut states = RowStates::new(self.events().await.into());
+        let mut states = RowStates::new(Activity::Idle, self.events().await.into());
         for envelope in self.ledger.envelopes(self.run.key, 1..=10).await.unwrap() {
-            states.add(&envelope, false);
+            states.add(&envelope);
         }
-        (2..=5).map(|row| states.get(Row::new(row))).collect()
+        (2..=5).map(|row| states.recorded(Row::new(row))).collect()
     }
 }
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sqlx::{ConnectOptions, Connection};
 
-use crate::domain::{Endpoint, MsgId, OperationKind, Phone, Row};
+use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
-    Begun, Intent, Ledger, LedgerError, LeftOut, NewRun, Outcome, Owner, Progress, Run, RunEnd, SentRow, Settlement,
+    Begun, Intent, Ledger, LedgerError, LeftOut, NewRun, Owner, Progress, Run, RunEnd, SentRow, Settlement,
     SqliteLedger, State, StateCounts, Wait,
 };
 
@@ -53,7 +53,7 @@ impl Scene {
     async fn states(&self, envelope: u32) -> Vec<State> {
         let records = self.ledger.envelopes(self.run.key, envelope..=envelope).await.unwrap();
         let settled = records[0].settled.as_ref();
-        settled.map_or_else(Vec::new, |(_, outcomes)| outcomes.iter().map(Outcome::state).collect())
+        settled.map_or_else(Vec::new, |(_, outcomes)| outcomes.iter().map(State::of).collect())
     }
 }
 

@@ -1,0 +1,241 @@
+//! What state a row is in: the one answer, from its attempts, what was learnt and decided about it, and what its run
+//! is doing. Pure.
+//!
+//! Whoever counts, shows, guards or sends asks here, so that no two of them can disagree.
+
+use super::{Event, Progress, RowEvents, State};
+use crate::domain::{Outcome, Row};
+
+/// What a run is doing, as far as the states of its rows depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Activity {
+    /// A process is sending it: an intent alone is on its way.
+    Sending,
+    /// Nobody is sending it now: an intent alone is doubt.
+    #[default]
+    Idle,
+    /// It is finished: what it did not send, it gave up.
+    Over,
+}
+
+/// An attempt to send a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Its envelope.
+    pub envelope: u32,
+    /// The state that it alone came to.
+    pub state: State,
+}
+
+impl Activity {
+    /// What a run does that stands there; `owned` tells whether a process has it.
+    #[must_use]
+    pub fn of(progress: Progress, owned: bool) -> Self {
+        match progress {
+            Progress::Finished => Activity::Over,
+            Progress::Open | Progress::Replaced if owned => Activity::Sending,
+            Progress::Open | Progress::Replaced => Activity::Idle,
+        }
+    }
+
+    /// An attempt with its outcome; nothing for an intent alone.
+    #[must_use]
+    pub fn attempt(self, envelope: u32, outcome: Option<&Outcome>) -> Attempt {
+        let state = match (outcome, self) {
+            (Some(outcome), _) => State::of(outcome),
+            (None, Activity::Sending) => State::Sending,
+            (None, Activity::Idle | Activity::Over) => State::InDoubt,
+        };
+        Attempt { envelope, state }
+    }
+
+    /// The state of a row by its last attempt and what is known of it since, with the last event that counts.
+    #[must_use]
+    pub fn attempted(self, row: Row, last: Attempt, events: &RowEvents) -> (State, Option<&Event>) {
+        let (state, event) = events.judge(row, last);
+        (self.ends(state), event)
+    }
+
+    /// The state of a row whose only attempt had this outcome, and about which nothing else is known.
+    #[must_use]
+    pub fn once(self, outcome: Option<&Outcome>) -> State {
+        self.ends(self.attempt(1, outcome).state)
+    }
+
+    /// The state of a row without an attempt: it is left out, or waits.
+    #[must_use]
+    pub fn unattempted(self, left_out: Option<State>) -> State {
+        self.ends(left_out.unwrap_or(State::Planned))
+    }
+
+    /// The state of a row whose records leave it in this one.
+    pub(super) fn ends(self, recorded: State) -> State {
+        match (self, recorded) {
+            (Activity::Over, State::Planned) => State::NotSent,
+            _ => recorded,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::domain::Phone;
+    use crate::ledger::{Author, Change, EnvelopeRecord, LeftOut, RowStates, SentRow};
+
+    const ACTIVITIES: [Activity; 3] = [Activity::Sending, Activity::Idle, Activity::Over];
+    const ROW: Row = Row::FIRST;
+
+    fn outcomes() -> [Option<Outcome>; 6] {
+        [
+            None,
+            Some(Outcome::Accepted { msg_id: None, parts: None, answer: None }),
+            Some(Outcome::Queued { request_id: "r".into() }),
+            Some(Outcome::Rejected { error: "No route".into() }),
+            Some(Outcome::NotSent { reason: "refused".into() }),
+            Some(Outcome::InDoubt { reason: "silence".into() }),
+        ]
+    }
+
+    fn changes() -> [Change; 8] {
+        let (by, why) = (Author::Person("olena".into()), None);
+        let found = |status: &str| Change::Found { status: status.into(), msg_id: None };
+        [
+            found("DELIVERED"),
+            found("REJECTED"),
+            Change::NotFound { asked: 3 },
+            Change::Unresolved { asked: 20 },
+            Change::AssumedSent { by: by.clone(), why: why.clone() },
+            Change::NotSent { by: by.clone(), why: why.clone() },
+            Change::SendAgain { by: by.clone(), why },
+            Change::Retry { by, order: 1 },
+        ]
+    }
+
+    /// No event, each event, and each pair of them, about either of two envelopes.
+    fn events() -> Vec<Vec<Event>> {
+        let event = |change, envelope| Event { row: ROW, envelope, at: Timestamp::UNIX_EPOCH, change };
+        let single: Vec<Event> =
+            changes().into_iter().flat_map(|change| [1, 2].map(|envelope| event(change.clone(), envelope))).collect();
+        let pairs = single.iter().flat_map(|first| single.iter().map(|second| vec![first.clone(), second.clone()]));
+        [vec![]].into_iter().chain(single.iter().map(|event| vec![event.clone()])).chain(pairs).collect()
+    }
+
+    /// The outcomes of one attempt or two; the first of two was settled, or there would be no second.
+    fn attempts() -> Vec<Vec<Option<Outcome>>> {
+        let settled = outcomes().into_iter().filter(Option::is_some);
+        let twice = settled.flat_map(|first| outcomes().map(|second| vec![first.clone(), second]));
+        outcomes().map(|only| vec![only]).into_iter().chain(twice).collect()
+    }
+
+    /// The states of a row with these attempts and events: while it is sent, while nobody sends it, once that is over.
+    fn states(attempts: &[Option<Outcome>], events: &RowEvents) -> [State; 3] {
+        ACTIVITIES.map(|activity| {
+            let (envelope, outcome) = (1..).zip(attempts).last().expect("an attempt");
+            activity.attempted(ROW, activity.attempt(envelope, outcome.as_ref()), events).0
+        })
+    }
+
+    fn everything(check: impl Fn(&[Option<Outcome>], &[Event], [State; 3])) {
+        let (attempts, events) = (attempts(), events());
+        assert!(attempts.len() * events.len() > 9_000, "that is not everything");
+        for events in &events {
+            let folded = RowEvents::from(events.clone());
+            attempts.iter().for_each(|attempts| check(attempts, events, states(attempts, &folded)));
+        }
+    }
+
+    #[test]
+    fn without_events_a_row_is_what_its_last_attempt_came_to() {
+        let expected = [
+            [State::Sending, State::InDoubt, State::InDoubt],
+            [State::Accepted; 3],
+            [State::Queued; 3],
+            [State::Rejected; 3],
+            [State::Planned, State::Planned, State::NotSent],
+            [State::InDoubt; 3],
+        ];
+        for (outcome, expected) in outcomes().into_iter().zip(expected) {
+            for before in outcomes() {
+                assert_eq!(states(&[before, outcome.clone()], &RowEvents::default()), expected, "{outcome:?}");
+            }
+        }
+        let left_out = [None, Some(State::Skipped), Some(State::Invalid)];
+        let told = left_out.map(|left_out| ACTIVITIES.map(|activity| activity.unattempted(left_out)));
+        let waits = [State::Planned, State::Planned, State::NotSent];
+        assert_eq!(told, [waits, [State::Skipped; 3], [State::Invalid; 3]]);
+    }
+
+    #[test]
+    fn an_intent_on_its_way_is_sending_whatever_was_decided_until_there_is_proof() {
+        everything(|attempts, events, [sending, idle, _]| {
+            if attempts.last() != Some(&None) {
+                assert_eq!(sending, idle, "{attempts:?} {events:?}: only an intent alone depends on who has the run");
+                return;
+            }
+            let about = |event: &Event| event.envelope as usize == attempts.len();
+            let proven = events.iter().any(|event| about(event) && event.change.state() == Some(State::Accepted));
+            let expected = if proven { [State::Accepted, State::Failed] } else { [State::Sending; 2] };
+            assert!(expected.contains(&sending), "{attempts:?} {events:?}: {sending}");
+        });
+    }
+
+    #[test]
+    fn what_a_finished_run_left_planned_it_gave_up_and_nothing_else() {
+        everything(|attempts, events, [_, idle, over]| {
+            let expected = if idle == State::Planned { State::NotSent } else { idle };
+            assert_eq!(over, expected, "{attempts:?} {events:?}");
+        });
+    }
+
+    #[test]
+    fn events_about_an_earlier_attempt_leave_the_state_alone() {
+        everything(|attempts, events, told| {
+            let last = attempts.len();
+            let about: Vec<Event> = events.iter().filter(|event| event.envelope as usize == last).cloned().collect();
+            assert_eq!(states(attempts, &about.into()), told, "{attempts:?} {events:?}");
+        });
+    }
+
+    #[test]
+    fn whoever_has_a_message_by_the_state_of_a_row_is_guarded() {
+        everything(|attempts, events, told| {
+            let folded = RowEvents::from(events.to_vec());
+            let all: Vec<Attempt> = (1..)
+                .zip(attempts)
+                .map(|(envelope, outcome)| Activity::Idle.attempt(envelope, outcome.as_ref()))
+                .collect();
+            let guarded = folded.has_message(ROW, &all);
+            // Nothing is known yet of an attempt that is on its way.
+            let known = events.iter().any(|event| event.envelope as usize == attempts.len());
+            let told = if known { &told[1..] } else { &told[..] };
+            assert!(guarded || !told.iter().any(|state| state.has_operation()), "{attempts:?} {events:?}: {told:?}");
+            let any = all.iter().any(|attempt| attempt.state.has_operation());
+            assert!(
+                !events.is_empty() || guarded == any,
+                "{attempts:?}: without events any attempt that went out guards"
+            );
+        });
+    }
+
+    #[test]
+    fn the_states_and_the_counts_of_a_run_are_those_of_its_rows() {
+        everything(|attempts, events, told| {
+            for (activity, told) in ACTIVITIES.into_iter().zip(told) {
+                let mut states = RowStates::new(activity, events.to_vec().into());
+                for (envelope, outcome) in (1..).zip(attempts) {
+                    let rows = vec![SentRow { row: ROW, phone: Phone::new(380_501_234_567).unwrap(), digest: [0; 8] }];
+                    let settled = outcome.clone().map(|outcome| (Timestamp::UNIX_EPOCH, vec![outcome]));
+                    states.add(&EnvelopeRecord { envelope, begun_at: Timestamp::UNIX_EPOCH, rows, settled });
+                }
+                let none = LeftOut::default();
+                assert_eq!(states.of(ROW, &none), told, "{attempts:?} {events:?} {activity:?}");
+                let mut expected = crate::ledger::StateCounts::default();
+                [told, activity.unattempted(None)].into_iter().for_each(|state| expected.add(state, 1));
+                assert_eq!(states.counts(2, &none), expected, "{attempts:?} {events:?} {activity:?}");
+            }
+        });
+    }
+}
