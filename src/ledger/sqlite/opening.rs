@@ -15,7 +15,7 @@ use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
 use super::mark::{self, Mark, MarkFile};
 use super::schema::{self, Age};
-use super::turn::{self, Wait, is_busy};
+use super::turn::{self, Wait, is_busy, is_read_only};
 use super::writer::{Pen, storage};
 use crate::ledger::LedgerError;
 use crate::private::{self, Existing};
@@ -41,21 +41,28 @@ pub(super) async fn readers(path: &Path) -> Result<SqlitePool, LedgerError> {
 /// Makes sure that there is a ledger of the newest schema.
 pub(super) async fn prepare(path: &Path, patience: Duration) -> Result<(), LedgerError> {
     if path.exists() {
-        let opened = options(path).read_only(true).connect().await;
-        let mut connection = opened.map_err(|error| storage(path, &error))?;
-        let age = schema::age(&mut connection).await;
-        // Nothing was written, so nothing can be lost by closing.
-        let _ = connection.close().await;
-        match age.map_err(|error| storage(path, &error))? {
-            Age::Newest => return Ok(()),
-            Age::Newer => return Err(LedgerError::TooNew { path: path.display().to_string() }),
-            Age::Older => {}
+        match age(path).await {
+            Ok(Age::Newest) => return Ok(()),
+            Ok(Age::Newer) => return Err(LedgerError::TooNew { path: path.display().to_string() }),
+            Ok(Age::Older) => {}
+            // A process that was killed while it made the file left something to be taken back first.
+            Err(error) if is_read_only(&error) => {}
+            Err(error) => return Err(storage(path, &error)),
         }
     }
     let mut connection = connect(path, patience).await?;
     let migrated = migrate(&mut connection, path, patience).await;
     connection.close().await.map_err(|error| storage(path, &error))?;
     migrated
+}
+
+/// How old the schema of a ledger's file is.
+async fn age(path: &Path) -> sqlx::Result<Age> {
+    let mut connection = options(path).read_only(true).connect().await?;
+    let age = schema::age(&mut connection).await;
+    // Nothing was written, so nothing can be lost by closing.
+    let _ = connection.close().await;
+    age
 }
 
 async fn migrate(connection: &mut SqliteConnection, path: &Path, patience: Duration) -> Result<(), LedgerError> {

@@ -79,8 +79,17 @@ fn who(holder: Option<Holder>) -> String {
     }
 }
 
-/// Whether SQLite said that another process holds the file: the low byte of its code is 5.
+/// Whether SQLite said that another process holds the file.
 pub(super) fn is_busy(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
-    code.is_some_and(|code| code & 0xff == 5)
+    code(error) == Some(5)
+}
+
+/// Whether SQLite would have had to write where it may only read.
+pub(super) fn is_read_only(error: &sqlx::Error) -> bool {
+    code(error) == Some(8)
+}
+
+/// What SQLite said: the low byte of its code (SQLite, "Result and Error Codes").
+fn code(error: &sqlx::Error) -> Option<u32> {
+    Some(error.as_database_error()?.code()?.parse::<u32>().ok()? & 0xff)
 }

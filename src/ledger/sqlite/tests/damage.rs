@@ -250,3 +250,27 @@ async fn a_ledger_of_the_first_version_is_read_and_continued() {
     assert_eq!(ledger.claim(run.key, Owner(9)).await.unwrap(), 1);
     assert_eq!(ledger.numbers_sent_to(&[run.key]).await.unwrap().len(), 4);
 }
+
+#[tokio::test]
+async fn a_ledger_whose_making_was_interrupted_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let (half, path) = (folder.path().join("half"), folder.path().join("ledger"));
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&half).create_if_missing(true);
+    let mut making = options.journal_mode(sqlx::sqlite::SqliteJournalMode::Delete).connect().await.unwrap();
+    for step in [
+        "CREATE TABLE whole (filler BLOB)",
+        // Pages reach the file before their transaction ends.
+        "PRAGMA cache_size = 1",
+        "BEGIN",
+        "WITH RECURSIVE rows (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM rows WHERE n < 99)
+         INSERT INTO whole SELECT randomblob(4000) FROM rows",
+    ] {
+        sqlx::query(step).execute(&mut making).await.unwrap();
+    }
+    for suffix in ["", "-journal"] {
+        std::fs::copy(format!("{}{suffix}", half.display()), format!("{}{suffix}", path.display())).unwrap();
+    }
+    let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+    assert!(ledger.create_run(&new_run(1)).await.is_ok());
+    ledger.close().await;
+}
