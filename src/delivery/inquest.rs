@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,7 +14,7 @@ use crate::domain::{MessageId, Outcome, Row};
 use crate::failpoint;
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{
-    Change, EnvelopeRecord, Ledger, LedgerError, NewEvent, Owner, Question, Recorded, RowStates, Run, State,
+    Allowance, Change, EnvelopeRecord, Ledger, LedgerError, NewEvent, Owner, Question, Recorded, RowStates, Run, State,
 };
 
 /// The most questions in an envelope, the probe and the reference among them.
@@ -33,8 +32,8 @@ pub struct Inquest<'a> {
     pub run: &'a Run,
     /// Who has the run.
     pub owner: Owner,
-    /// The account whose pace it takes from, and its operations per second.
-    pub account: (Arc<str>, Option<f64>),
+    /// The account whose pace it takes from.
+    pub account: Allowance,
     /// The most operations of an envelope.
     pub most: usize,
     /// The wall clock.
@@ -159,7 +158,7 @@ impl Inquest<'_> {
     /// How many rows are asked about together, so that little room of the pace is taken in vain before `deadline`.
     fn room(&self, deadline: Instant) -> usize {
         let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
-        let most = self.account.1.map_or(LARGEST, |rate| (seconds * rate) as usize);
+        let most = self.account.rate.map_or(LARGEST, |rate| (seconds * rate) as usize);
         // The probe and the reference go with every group; there is room for one row at least.
         most.min(LARGEST).min(self.most).saturating_sub(2).max(1)
     }
@@ -175,11 +174,10 @@ impl Inquest<'_> {
         let Some(probe) = self.run.ids.id(Row::HEADER) else { return Ok(None) };
         let ids: Vec<MessageId> =
             [probe].into_iter().chain(reference).chain(group.iter().map(|doubt| doubt.id)).collect();
-        let (account, rate) = &self.account;
         let mut answers = Vec::with_capacity(ids.len());
         for asked in ids.chunks(self.most.max(1)) {
             let count = u32::try_from(asked.len()).unwrap_or(u32::MAX);
-            let wait = self.ledger.reserve(account, count, *rate).await?.time;
+            let wait = self.ledger.reserve(&self.account, count).await?.time;
             if Instant::now() + wait > deadline {
                 return Ok(None);
             }

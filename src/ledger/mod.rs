@@ -3,6 +3,7 @@
 //! The port knows nothing of SQLite: claims, owner tokens, identifiers and the account's pace
 //! belong to it, so that several machines can share one ledger later.
 
+mod allowance;
 mod error;
 mod event;
 mod left_out;
@@ -14,6 +15,7 @@ mod row_states;
 mod sqlite;
 mod state;
 
+pub use allowance::Allowance;
 pub use error::LedgerError;
 pub use event::{Author, Change, Event, NewEvent, Question, RetryOrder};
 pub use left_out::LeftOut;
@@ -83,7 +85,7 @@ pub trait Ledger: Send + Sync {
     fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()>;
 
     /// Takes room for `count` questions from the account's pace, and tells how long to wait.
-    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Wait>;
+    fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait>;
 
     /// The envelopes of a run without their rows, in the order of their numbers.
     fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>>;
