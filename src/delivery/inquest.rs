@@ -3,7 +3,6 @@
 //! It sends nothing. What it learns goes into the ledger as events before anybody is told.
 
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,12 +14,11 @@ use crate::failpoint;
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{
     Allowance, Change, EnvelopeRecord, Ledger, LedgerError, NewEvent, Owner, Question, Recorded, RowStates, Run, State,
+    Walk,
 };
 
 /// The most questions in an envelope, the probe and the reference among them.
 const LARGEST: usize = 50;
-/// Envelopes that are read at once.
-const BLOCK: u32 = 256;
 
 /// Who asks, for which run, of which gateway, at whose pace.
 pub struct Inquest<'a> {
@@ -85,22 +83,15 @@ impl Doubts {
             ledger.questions(run.key).await?.into_iter().map(|question| (question.row, question)).collect();
         let mut rows = HashMap::new();
         let mut reference = None;
-        let mut next: RangeInclusive<u32> = 1..=BLOCK;
-        loop {
-            let envelopes = ledger.envelopes(run.key, next.clone()).await?;
-            for envelope in &envelopes {
-                reference = taken(run, states, envelope).or(reference);
-                for sent in &envelope.rows {
-                    if states.recorded(sent.row).is_some_and(|state| wanted.contains(&state)) {
-                        // A later attempt takes the place of the one before. It may have waited long before it left.
-                        let since = envelope.settled.as_ref().map_or(envelope.begun_at, |(at, _)| *at);
-                        rows.insert(sent.row, (envelope.envelope, since));
-                    }
+        let mut envelopes = Walk::over(ledger, run.key);
+        while let Some(envelope) = envelopes.next().await? {
+            reference = taken(run, states, &envelope).or(reference);
+            for sent in &envelope.rows {
+                if states.recorded(sent.row).is_some_and(|state| wanted.contains(&state)) {
+                    // A later attempt takes the place of the one before. It may have waited long before it left.
+                    let since = envelope.settled.as_ref().map_or(envelope.begun_at, |(at, _)| *at);
+                    rows.insert(sent.row, (envelope.envelope, since));
                 }
-            }
-            match envelopes.last() {
-                Some(last) => next = last.envelope + 1..=last.envelope.saturating_add(BLOCK),
-                None => break,
             }
         }
         let doubt = |(row, (envelope, since))| {

@@ -13,7 +13,7 @@ use sqlx::{ConnectOptions, Connection};
 use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
     Allowance, Begun, Intent, Ledger, LedgerError, LeftOut, NewRun, Owner, Progress, Run, RunEnd, SentRow, Settlement,
-    SqliteLedger, State, StateCounts, Wait,
+    SqliteLedger, State, StateCounts, Wait, Walk,
 };
 
 const ME: Owner = Owner(7);
@@ -282,4 +282,16 @@ async fn a_profile_keeps_the_host_of_its_first_use_until_another_is_trusted() {
     assert_eq!(scene.ledger.remember_host("main", "b.example").await.unwrap(), "a.example");
     scene.ledger.trust_host("main", "b.example").await.unwrap();
     assert_eq!(scene.ledger.remember_host("main", "b.example").await.unwrap(), "b.example");
+}
+
+#[tokio::test]
+async fn a_walk_meets_every_envelope_once_and_in_order_whatever_numbers_are_missing() {
+    let scene = Scene::new().await;
+    let numbers: Vec<u32> = (1..=600).filter(|number| number % 7 != 0 && *number != 257).collect();
+    futures_util::future::join_all(numbers.iter().map(|number| scene.begin(*number, ME))).await;
+    let (mut walk, mut met) = (Walk::over(&scene.ledger, scene.run.key), Vec::new());
+    while let Some(envelope) = walk.next().await.unwrap() {
+        met.push(envelope.envelope);
+    }
+    assert_eq!(met, numbers);
 }
