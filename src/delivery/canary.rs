@@ -37,9 +37,8 @@ pub(super) async fn ask(route: &Route, ids: &[MessageId], deadline: Instant) -> 
     let mut asked = Asked { rejected: Vec::new(), of: open.len(), lag: None };
     let (began, mut known) = (Instant::now(), HashSet::new());
     while !open.is_empty() && Instant::now() < deadline {
-        let (account, rate) = &route.account;
         let count = u32::try_from(open.len()).unwrap_or(u32::MAX);
-        let wait = route.ledger.reserve(account, count, *rate).await?.time;
+        let wait = route.ledger.reserve(&route.account, count).await?.time;
         sleep_until(deadline.min(Instant::now() + wait)).await;
         let Ok(answers) = timeout_at(deadline, route.gateway.statuses(&open)).await else { break };
         let mut waiting = Vec::new();

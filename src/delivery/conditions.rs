@@ -1,6 +1,5 @@
 //! What a start is given, and what it gives back.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use roaring::RoaringBitmap;
@@ -10,7 +9,7 @@ use super::errors::Errors;
 use super::oddities::Oddities;
 use super::stop::Stop;
 use crate::domain::{Endpoint, OperationKind};
-use crate::ledger::{Owner, RunId, StateCounts};
+use crate::ledger::{Allowance, Owner, RunId, StateCounts};
 
 /// The conditions under which a run is sent.
 #[derive(Clone, Debug)]
@@ -29,8 +28,8 @@ pub struct Conditions {
     pub repeated: RoaringBitmap,
     /// The campaign's operations per second; `None` does not wait.
     pub rate: Option<f64>,
-    /// The account, and its operations per second.
-    pub account: (Arc<str>, Option<f64>),
+    /// The account whose pace it takes from.
+    pub account: Allowance,
     /// The most operations of an envelope.
     pub batch: usize,
     /// The most envelopes at a time.

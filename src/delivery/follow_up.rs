@@ -34,7 +34,7 @@ impl Conductor {
                 }
                 self.route.gate.slow();
                 self.pause_for(reason, retry_after.unwrap_or(Duration::from_secs(1)));
-                if let Err(error) = self.route.ledger.slow_down(&self.route.account.0, *retry_after).await {
+                if let Err(error) = self.route.ledger.slow_down(&self.route.account.name, *retry_after).await {
                     self.halt(Stop::new(StopKind::Ledger, error.to_string()));
                 }
             }

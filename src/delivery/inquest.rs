@@ -3,8 +3,6 @@
 //! It sends nothing. What it learns goes into the ledger as events before anybody is told.
 
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,13 +13,12 @@ use crate::domain::{MessageId, Outcome, Row};
 use crate::failpoint;
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{
-    Change, EnvelopeRecord, Ledger, LedgerError, NewEvent, Owner, Question, Recorded, RowStates, Run, State,
+    Allowance, Change, EnvelopeRecord, Ledger, LedgerError, NewEvent, Owner, Question, Recorded, RowStates, Run, State,
+    Walk,
 };
 
 /// The most questions in an envelope, the probe and the reference among them.
 const LARGEST: usize = 50;
-/// Envelopes that are read at once.
-const BLOCK: u32 = 256;
 
 /// Who asks, for which run, of which gateway, at whose pace.
 pub struct Inquest<'a> {
@@ -33,8 +30,8 @@ pub struct Inquest<'a> {
     pub run: &'a Run,
     /// Who has the run.
     pub owner: Owner,
-    /// The account whose pace it takes from, and its operations per second.
-    pub account: (Arc<str>, Option<f64>),
+    /// The account whose pace it takes from.
+    pub account: Allowance,
     /// The most operations of an envelope.
     pub most: usize,
     /// The wall clock.
@@ -86,22 +83,15 @@ impl Doubts {
             ledger.questions(run.key).await?.into_iter().map(|question| (question.row, question)).collect();
         let mut rows = HashMap::new();
         let mut reference = None;
-        let mut next: RangeInclusive<u32> = 1..=BLOCK;
-        loop {
-            let envelopes = ledger.envelopes(run.key, next.clone()).await?;
-            for envelope in &envelopes {
-                reference = taken(run, states, envelope).or(reference);
-                for sent in &envelope.rows {
-                    if states.recorded(sent.row).is_some_and(|state| wanted.contains(&state)) {
-                        // A later attempt takes the place of the one before. It may have waited long before it left.
-                        let since = envelope.settled.as_ref().map_or(envelope.begun_at, |(at, _)| *at);
-                        rows.insert(sent.row, (envelope.envelope, since));
-                    }
+        let mut envelopes = Walk::over(ledger, run.key);
+        while let Some(envelope) = envelopes.next().await? {
+            reference = taken(run, states, &envelope).or(reference);
+            for sent in &envelope.rows {
+                if states.recorded(sent.row).is_some_and(|state| wanted.contains(&state)) {
+                    // A later attempt takes the place of the one before. It may have waited long before it left.
+                    let since = envelope.settled.as_ref().map_or(envelope.begun_at, |(at, _)| *at);
+                    rows.insert(sent.row, (envelope.envelope, since));
                 }
-            }
-            match envelopes.last() {
-                Some(last) => next = last.envelope + 1..=last.envelope.saturating_add(BLOCK),
-                None => break,
             }
         }
         let doubt = |(row, (envelope, since))| {
@@ -159,7 +149,7 @@ impl Inquest<'_> {
     /// How many rows are asked about together, so that little room of the pace is taken in vain before `deadline`.
     fn room(&self, deadline: Instant) -> usize {
         let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
-        let most = self.account.1.map_or(LARGEST, |rate| (seconds * rate) as usize);
+        let most = self.account.rate.map_or(LARGEST, |rate| (seconds * rate) as usize);
         // The probe and the reference go with every group; there is room for one row at least.
         most.min(LARGEST).min(self.most).saturating_sub(2).max(1)
     }
@@ -175,11 +165,10 @@ impl Inquest<'_> {
         let Some(probe) = self.run.ids.id(Row::HEADER) else { return Ok(None) };
         let ids: Vec<MessageId> =
             [probe].into_iter().chain(reference).chain(group.iter().map(|doubt| doubt.id)).collect();
-        let (account, rate) = &self.account;
         let mut answers = Vec::with_capacity(ids.len());
         for asked in ids.chunks(self.most.max(1)) {
             let count = u32::try_from(asked.len()).unwrap_or(u32::MAX);
-            let wait = self.ledger.reserve(account, count, *rate).await?.time;
+            let wait = self.ledger.reserve(&self.account, count).await?.time;
             if Instant::now() + wait > deadline {
                 return Ok(None);
             }

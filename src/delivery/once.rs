@@ -19,7 +19,7 @@ use super::submission::{Route, Sent};
 use super::watchdog::Watchdog;
 use crate::domain::{OperationKind, Outcome};
 use crate::gateway::{Encoded, Envelope, Gateway, Reply, Signal, StopCause};
-use crate::ledger::{Begun, Ledger, LedgerError, Owner, RunId};
+use crate::ledger::{Allowance, Begun, Ledger, LedgerError, Owner, RunId};
 
 /// How long nothing is said of an operation that waits.
 const SILENCE: Duration = Duration::from_secs(3);
@@ -33,8 +33,8 @@ pub struct Once {
     pub owner: Owner,
     /// The kind of the operation.
     pub kind: OperationKind,
-    /// The account, and its operations per second; `None` does not wait.
-    pub account: (Arc<str>, Option<f64>),
+    /// The account whose pace it takes from.
+    pub account: Allowance,
     /// The longest time of one request.
     pub timeout: Duration,
     /// How long a gateway that cannot be reached is tried.
@@ -115,7 +115,7 @@ impl Attempts {
             };
             self.route.settle(number, &reply).await?;
             if let Signal::Slow { retry_after, .. } = &reply.signal {
-                self.route.ledger.slow_down(&self.route.account.0, *retry_after).await?;
+                self.route.ledger.slow_down(&self.route.account.name, *retry_after).await?;
             }
             if !self.tries_again(&reply, number, deadline).await {
                 return Ok(self.ended(reply));

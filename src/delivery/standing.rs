@@ -5,10 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use roaring::RoaringBitmap;
 
 use crate::domain::{IdRange, Row};
-use crate::ledger::{Activity, Ledger, LedgerError, LeftOut, RowStates, Run, State, StateCounts};
-
-/// Envelopes that are read at once.
-const BLOCK: u32 = 256;
+use crate::ledger::{Activity, Ledger, LedgerError, LeftOut, RowStates, Run, State, StateCounts, Walk};
 
 /// What is known of a run's rows.
 #[derive(Debug)]
@@ -45,24 +42,18 @@ impl Standing {
         let mut settled = left_out.rows();
         let mut digests = HashMap::new();
         let mut last_envelope = 0;
-        loop {
-            let next = last_envelope + 1;
-            let envelopes = ledger.envelopes(run.key, next..=next.saturating_add(BLOCK - 1)).await?;
-            for envelope in &envelopes {
-                last_envelope = envelope.envelope;
-                states.add(envelope);
-                for sent in &envelope.rows {
-                    if states.recorded(sent.row) == Some(State::Planned) {
-                        settled.remove(sent.row.get());
-                        digests.insert(sent.row, sent.digest);
-                    } else {
-                        settled.insert(sent.row.get());
-                        digests.remove(&sent.row);
-                    }
+        let mut envelopes = Walk::over(ledger, run.key);
+        while let Some(envelope) = envelopes.next().await? {
+            last_envelope = envelope.envelope;
+            states.add(&envelope);
+            for sent in &envelope.rows {
+                if states.recorded(sent.row) == Some(State::Planned) {
+                    settled.remove(sent.row.get());
+                    digests.insert(sent.row, sent.digest);
+                } else {
+                    settled.insert(sent.row.get());
+                    digests.remove(&sent.row);
                 }
-            }
-            if envelopes.is_empty() {
-                break;
             }
         }
         let counts = states.counts(run.recipients, &left_out);

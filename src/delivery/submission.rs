@@ -15,7 +15,7 @@ use crate::domain::{MessageId, Outcome, Status};
 use crate::failpoint;
 use crate::gateway::{Envelope, Gateway, Reply, Signal};
 use crate::ledger::{
-    Begun, Change, Intent, Ledger, LedgerError, NewEvent, Owner, Recorded, RunId, SentRow, Settlement,
+    Allowance, Begun, Change, Intent, Ledger, LedgerError, NewEvent, Owner, Recorded, RunId, SentRow, Settlement,
 };
 
 /// How much longer than the request's own time-out anybody waits for it.
@@ -30,8 +30,8 @@ pub(super) struct Route {
     pub(super) gateway: Arc<dyn Gateway>,
     pub(super) run: RunId,
     pub(super) owner: Owner,
-    /// The account, and its operations per second; `None` does not wait.
-    pub(super) account: (Arc<str>, Option<f64>),
+    /// The account whose pace it takes from.
+    pub(super) account: Allowance,
     pub(super) gate: Gate,
     pub(super) timeout: Duration,
     /// The number of the last envelope that was begun.

@@ -3,6 +3,7 @@
 //! The port knows nothing of SQLite: claims, owner tokens, identifiers and the account's pace
 //! belong to it, so that several machines can share one ledger later.
 
+mod allowance;
 mod error;
 mod event;
 mod left_out;
@@ -13,7 +14,9 @@ mod row_state;
 mod row_states;
 mod sqlite;
 mod state;
+mod walk;
 
+pub use allowance::Allowance;
 pub use error::LedgerError;
 pub use event::{Author, Change, Event, NewEvent, Question, RetryOrder};
 pub use left_out::LeftOut;
@@ -27,6 +30,7 @@ pub use row_state::{Activity, Attempt};
 pub use row_states::{RowStates, StateCounts};
 pub use sqlite::SqliteLedger;
 pub use state::{ENDED_EARLY, State};
+pub use walk::Walk;
 
 use std::future::Future;
 use std::ops::RangeInclusive;
@@ -83,7 +87,7 @@ pub trait Ledger: Send + Sync {
     fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()>;
 
     /// Takes room for `count` questions from the account's pace, and tells how long to wait.
-    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Wait>;
+    fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait>;
 
     /// The envelopes of a run without their rows, in the order of their numbers.
     fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>>;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{LeftOut, StateCounts, Wait};
+use super::{Allowance, LeftOut, StateCounts, Wait};
 use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Outcome, Phone, Row};
 
 /// The ledger's own number of a run.
@@ -183,8 +183,8 @@ pub struct Intent {
     pub envelope: u32,
     /// Who sends it.
     pub owner: Owner,
-    /// The account whose pace it takes from, and the account's operations per second (`None`: unlimited).
-    pub account: (std::sync::Arc<str>, Option<f64>),
+    /// The account whose pace it takes from.
+    pub account: Allowance,
     /// Its rows.
     pub rows: Vec<SentRow>,
 }

@@ -5,28 +5,9 @@
 use std::collections::HashSet;
 
 use super::cell::harmless;
-use crate::audience::Header;
-
 /// The columns that stand before the recipient's own.
-pub(super) const COLUMNS: [&str; 17] = [
-    "row",
-    "id",
-    "to",
-    "state",
-    "operation",
-    "msg_id",
-    "request_id",
-    "parts",
-    "gateway_status",
-    "reason",
-    "error",
-    "submitted_at",
-    "updated_at",
-    "delivered_by",
-    "delivered_at",
-    "answer",
-    "run",
-];
+pub(super) use super::columns::NAMES as COLUMNS;
+use crate::audience::Header;
 
 /// How rows are written.
 #[derive(Clone, Debug)]

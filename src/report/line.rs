@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::columns::{Cells, TABLE, Value};
 use super::layout::{Layout, Line};
 use super::sweep::{Fate, Judged};
 use crate::audience::{Chunk, Fields, parse};
-use crate::domain::{IdRange, MsgId, OperationKind, Outcome, Phone, Region, Row};
+use crate::domain::{IdRange, OperationKind, Outcome, Region, Row};
 use crate::ledger::{Activity, Change, ENDED_EARLY, State};
 
 /// What all rows of a listing share.
@@ -63,48 +64,60 @@ impl Form {
     }
 
     fn fill(&self, line: &mut Line<'_>, (row, own): (Row, Fields<'_>), known: &Known, state: State) {
+        let cells = self.cells((row, own), known, state);
+        for column in &TABLE {
+            match (column.value)(&cells) {
+                Value::Number(number) => line.number(number),
+                Value::Digits(number) => line.digits(number),
+                Value::Text(text) => line.cell(text),
+            }
+        }
+        own.iter().for_each(|cell| line.cell(cell));
+    }
+
+    fn cells<'k>(&'k self, (row, own): (Row, Fields<'_>), known: &'k Known, state: State) -> Cells<'k> {
         let sent = known.fate.as_ref();
         let settled = sent.and_then(|fate| fate.settled.as_ref());
         let outcome = settled.map(|(_, outcome)| outcome);
         let judged = sent.and_then(|fate| fate.judged.as_ref());
         let told = judged.and_then(|judged| judged.last.as_ref());
-        let Texts { reason, error, request_id, answer, mut gateway_status } = texts(outcome, known.reason.as_ref());
+        let Texts { reason, error, request_id, answer } = texts(outcome, known.reason.as_ref());
         let reason = if state == State::InDoubt && outcome.is_none() { ENDED_EARLY } else { reason };
-        let reason = judged.map_or(Cow::Borrowed(reason), |judged| judgement(judged, reason).into());
-        if let Some((_, Change::Found { status, .. })) = told {
-            gateway_status = status;
-        }
-        let phone = match sent {
-            Some(fate) => Some(fate.phone),
-            None => parse(own.get(self.phone_column), self.region).ok(),
+        let (msg_id, parts, gateway_status) = match (outcome, told) {
+            (_, Some((_, Change::Found { msg_id, status }))) => (msg_id.as_ref(), None, status.as_str()),
+            (Some(Outcome::Accepted { msg_id, parts, .. }), _) => (msg_id.as_ref(), *parts, ""),
+            _ => (None, None, ""),
         };
-        line.number(Some(row.get().into()));
-        line.number(sent.and_then(|_| self.id(row, judged.and_then(|judged| judged.order))));
-        line.digits(phone.map(Phone::get));
-        line.cell(state.name());
-        line.cell(if matches!(state, State::Skipped | State::Invalid) { "" } else { self.kind.name() });
-        accepted(line, outcome, told.map(|(_, change)| change), request_id);
-        line.cell(gateway_status);
-        line.cell(&reason);
-        line.cell(error);
-        line.cell(sent.map_or("", |fate| &fate.submitted_at));
-        line.cell(told.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at));
-        line.cell(""); // delivered_by
-        line.cell(""); // delivered_at
-        line.cell(answer);
-        line.cell(&self.run);
-        own.iter().for_each(|cell| line.cell(cell));
+        Cells {
+            row,
+            id: sent.and_then(|_| self.id(row, judged.and_then(|judged| judged.order))),
+            phone: match sent {
+                Some(fate) => Some(fate.phone),
+                None => parse(own.get(self.phone_column), self.region).ok(),
+            },
+            state,
+            kind: self.kind,
+            msg_id,
+            request_id,
+            parts,
+            gateway_status,
+            reason: judged.map_or(Cow::Borrowed(reason), |judged| judgement(judged, reason).into()),
+            error,
+            submitted_at: sent.map_or("", |fate| &fate.submitted_at),
+            updated_at: told.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at),
+            answer,
+            run: &self.run,
+        }
     }
 }
 
-/// The columns that hold words.
+/// The words of an outcome.
 #[derive(Default)]
 struct Texts<'a> {
     reason: &'a str,
     error: &'a str,
     request_id: &'a str,
     answer: &'a str,
-    gateway_status: &'a str,
 }
 
 fn texts<'a>(outcome: Option<&'a Outcome>, left_out: Option<&'a (State, String)>) -> Texts<'a> {
@@ -137,20 +150,4 @@ fn judgement(judged: &Judged, before: &str) -> String {
         Some(Change::Retry { by, .. }) => format!("to be sent as a new message, as {by} decided"),
     };
     if judged.duplicate { format!("duplicate suspected: an earlier attempt went out after all; {text}") } else { text }
-}
-
-/// The columns `msg_id`, `request_id` and `parts`.
-fn accepted(line: &mut Line<'_>, outcome: Option<&Outcome>, told: Option<&Change>, request_id: &str) {
-    let (msg_id, parts) = match (outcome, told) {
-        (_, Some(Change::Found { msg_id, .. })) => (msg_id.as_ref(), None),
-        (Some(Outcome::Accepted { msg_id, parts, .. }), _) => (msg_id.as_ref(), *parts),
-        _ => (None, None),
-    };
-    match msg_id {
-        Some(MsgId::Number(number)) => line.digits(Some(*number)),
-        Some(MsgId::Text(text)) => line.cell(text),
-        None => line.cell(""),
-    }
-    line.cell(request_id);
-    line.number(parts.map(u64::from));
 }

@@ -3,6 +3,7 @@
 //! A report reads and shows. It decides nothing and changes no state.
 
 mod cell;
+mod columns;
 mod layout;
 mod line;
 mod preview;

@@ -14,12 +14,9 @@ use roaring::RoaringTreemap;
 use super::target::dialect;
 use crate::delivery::RunFolder;
 use crate::domain::IdRange;
-use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run};
+use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run, Walk};
 use crate::manifest::SANDBOX;
 use crate::regular;
-
-/// Envelopes that are read at once.
-const BLOCK: u32 = 256;
 
 /// Something in place that this ledger does not account for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,20 +119,14 @@ async fn take_given(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap
         return Ok(());
     }
     let events = RowEvents::from(ledger.events(run.key).await?);
-    let mut next = 1;
-    loop {
-        let envelopes = ledger.envelopes(run.key, next..=next.saturating_add(BLOCK - 1)).await?;
-        for envelope in &envelopes {
-            for sent in &envelope.rows {
-                let id = run.id(sent.row, events.order(sent.row, envelope.envelope));
-                id.map(|id| unknown.remove(id.get()));
-            }
-        }
-        match envelopes.last() {
-            Some(last) => next = last.envelope + 1,
-            None => return Ok(()),
+    let mut envelopes = Walk::over(ledger, run.key);
+    while let Some(envelope) = envelopes.next().await? {
+        for sent in &envelope.rows {
+            let id = run.id(sent.row, events.order(sent.row, envelope.envelope));
+            id.map(|id| unknown.remove(id.get()));
         }
     }
+    Ok(())
 }
 
 /// The identifiers that stand in results, as we or a spreadsheet wrote them; none where something else stands.

@@ -12,7 +12,7 @@ use crate::cli::exit::Failure;
 use crate::cli::run::reach;
 use crate::cli::{runs, survey};
 use crate::delivery::{Doubts, Inquest, Learnt, patience};
-use crate::ledger::{Run, State};
+use crate::ledger::{Allowance, Run, State};
 use crate::manifest::{Profile, SANDBOX};
 use crate::report::{counts_json, counts_line, duration, plural, thousands};
 
@@ -48,7 +48,7 @@ async fn ask(context: &Context, held: &Held<'_>, doubts: &mut Doubts) -> Result<
         gateway: gateway.as_ref(),
         run,
         owner: held.owner,
-        account: (run.account.as_str().into(), profile.rate.per_second()),
+        account: Allowance::new(run.account.as_str(), profile.rate.per_second()),
         most: profile.largest_envelope(),
         clock: Timestamp::now,
     };

@@ -11,12 +11,9 @@ use crate::cli::runs;
 use crate::delivery::RunFolder;
 use crate::domain::{Outcome, Phone, Row};
 use crate::finding::one_line;
-use crate::ledger::{Change, EnvelopeRecord, Ledger, Question, RowEvents, Run, State};
+use crate::ledger::{Change, EnvelopeRecord, Ledger, Question, RowEvents, Run, State, Walk};
 use crate::manifest::Brief;
 use crate::report::plural;
-
-/// Envelopes that are read at once.
-const BLOCK: u32 = 256;
 
 /// Something that happened to a message.
 struct Happening {
@@ -85,13 +82,13 @@ fn nobody(run: &Run, whom: Whom) -> Failure {
 /// The envelopes that hold the row.
 async fn attempts(ledger: &dyn Ledger, run: &Run, row: Row) -> Result<Vec<EnvelopeRecord>, Failure> {
     let mut found = Vec::new();
-    let mut next = 1;
-    loop {
-        let envelopes = ledger.envelopes(run.key, next..=next.saturating_add(BLOCK - 1)).await?;
-        let Some(last) = envelopes.last() else { return Ok(found) };
-        next = last.envelope + 1;
-        found.extend(envelopes.into_iter().filter(|envelope| envelope.rows.iter().any(|sent| sent.row == row)));
+    let mut envelopes = Walk::over(ledger, run.key);
+    while let Some(envelope) = envelopes.next().await? {
+        if envelope.rows.iter().any(|sent| sent.row == row) {
+            found.push(envelope);
+        }
     }
+    Ok(found)
 }
 
 /// An attempt and what came of it.

@@ -11,7 +11,7 @@ use crate::cli::output::Output;
 use crate::cli::{runs, survey};
 use crate::domain::Endpoint;
 use crate::gateway::{Address, Inquiry, JsonApi, Rules, Unanswered, UnansweredCause};
-use crate::ledger::Ledger;
+use crate::ledger::{Allowance, Ledger};
 use crate::manifest::Profile;
 use crate::report::duration;
 
@@ -121,8 +121,8 @@ impl Account {
         (count, reads_only): (u32, bool),
         ask: impl Fn() -> F,
     ) -> Result<Result<T, Unanswered>, Failure> {
-        let (account, rate) = (&self.profile.account, self.profile.rate.per_second());
-        let wait = self.ledger.reserve(account, count, rate).await?;
+        let allowance = Allowance::new(self.profile.account.as_str(), self.profile.rate.per_second());
+        let wait = self.ledger.reserve(&allowance, count).await?;
         if wait.time > Duration::from_secs(1) {
             self.output.note(&format!("waiting {}: {}", duration(wait.time), wait.reason.words()));
         }
@@ -133,7 +133,7 @@ impl Account {
             answer = ask().await;
         }
         if let Err(Unanswered { cause: UnansweredCause::SlowDown(wait), .. }) = &answer {
-            self.ledger.slow_down(account, wait.filter(|wait| *wait <= LONGEST_WAIT)).await?;
+            self.ledger.slow_down(&allowance.name, wait.filter(|wait| *wait <= LONGEST_WAIT)).await?;
         }
         Ok(answer)
     }
@@ -229,7 +229,8 @@ mod tests {
         let slow = || failed(UnansweredCause::SlowDown(Some(Duration::from_secs(60))));
         let answer = account.paced((1, true), || std::future::ready(Err::<(), _>(slow()))).await;
         assert!(answer.unwrap().is_err());
-        let wait = account.ledger.reserve(&account.profile.account, 1, None).await.unwrap().time;
+        let allowance = Allowance::new(account.profile.account.as_str(), None);
+        let wait = account.ledger.reserve(&allowance, 1).await.unwrap().time;
         assert!(wait > Duration::from_secs(50), "{wait:?}");
     }
 

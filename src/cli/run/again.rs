@@ -9,11 +9,8 @@ use crate::cli::{confirm, runs};
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::domain::{Outcome, Phone, Row};
 use crate::failpoint;
-use crate::ledger::{Author, Change, Progress, Recorded, RetryOrder, Run, RunId, State};
+use crate::ledger::{Author, Change, Progress, Recorded, RetryOrder, Run, RunId, State, Walk};
 use crate::report::plural;
-
-/// Envelopes that are read at once.
-const BLOCK: u32 = 256;
 
 /// A row that can be sent again: the attempt that was refused, its number, and the gateway's words.
 struct Refused {
@@ -118,28 +115,21 @@ impl Start<'_> {
     /// The rows whose last attempt was refused, or that a person decided were not sent.
     async fn refused(&self, run: &Run, standing: &Standing, error: Option<&str>) -> Result<Vec<Refused>, Failure> {
         let mut found = std::collections::BTreeMap::new();
-        let mut next = 1;
-        loop {
-            let envelopes = self.ledger.envelopes(run.key, next..=next.saturating_add(BLOCK - 1)).await?;
-            for envelope in &envelopes {
-                for (index, sent) in envelope.rows.iter().enumerate() {
-                    let state = standing.states.recorded(sent.row);
-                    if !matches!(state, Some(State::Rejected | State::NotSent | State::Failed)) {
-                        continue;
-                    }
-                    let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
-                    let error = match outcome {
-                        Some(Outcome::Rejected { error }) => error.clone(),
-                        _ => told_by_status(standing, sent.row, envelope.envelope),
-                    };
-                    let refused = Refused { row: sent.row, envelope: envelope.envelope, phone: sent.phone, error };
-                    // A later attempt takes the place of the one before.
-                    found.insert(sent.row, refused);
+        let mut envelopes = Walk::over(self.ledger.as_ref(), run.key);
+        while let Some(envelope) = envelopes.next().await? {
+            for (index, sent) in envelope.rows.iter().enumerate() {
+                let state = standing.states.recorded(sent.row);
+                if !matches!(state, Some(State::Rejected | State::NotSent | State::Failed)) {
+                    continue;
                 }
-            }
-            match envelopes.last() {
-                Some(last) => next = last.envelope + 1,
-                None => break,
+                let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
+                let error = match outcome {
+                    Some(Outcome::Rejected { error }) => error.clone(),
+                    _ => told_by_status(standing, sent.row, envelope.envelope),
+                };
+                let refused = Refused { row: sent.row, envelope: envelope.envelope, phone: sent.phone, error };
+                // A later attempt takes the place of the one before.
+                found.insert(sent.row, refused);
             }
         }
         let meant =

@@ -13,7 +13,7 @@ use crate::cli::runs;
 use crate::delivery::{Doubt, Doubts, Inquest, Interrupt, LONGEST_STAY, Learnt, RunFolder, WAITS};
 use crate::domain::Endpoint;
 use crate::gateway::Gateway;
-use crate::ledger::{Author, Change, NewEvent, Owner, Progress, Run, State};
+use crate::ledger::{Allowance, Author, Change, NewEvent, Owner, Progress, Run, State};
 use crate::manifest::{OnInDoubt, Profile};
 use crate::report::plural;
 
@@ -83,7 +83,7 @@ impl Start<'_> {
 
     fn inquest<'i>(&'i self, run: &'i Run, owner: Owner, gateway: &'i dyn Gateway) -> Inquest<'i> {
         let profile = self.inputs.profile.as_ref();
-        let account = (run.account.as_str().into(), profile.and_then(|profile| profile.rate.per_second()));
+        let account = Allowance::new(run.account.as_str(), profile.and_then(|profile| profile.rate.per_second()));
         let most = profile.map_or(usize::MAX, Profile::largest_envelope);
         Inquest { ledger: self.ledger.as_ref(), gateway, run, owner, account, most, clock: Timestamp::now }
     }

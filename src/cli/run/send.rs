@@ -18,7 +18,7 @@ use crate::delivery::{
 use crate::domain::Endpoint;
 use crate::failpoint;
 use crate::gateway::{Address, Gateway, JsonApi, Rules};
-use crate::ledger::{Owner, Run, State};
+use crate::ledger::{Allowance, Owner, Run, State};
 use crate::manifest::{Delivery, Profile, Rate};
 use crate::regular;
 use crate::report::Progress;
@@ -131,7 +131,7 @@ impl Start<'_> {
             last_envelope: standing.last_envelope,
             repeated: standing.repeated.clone(),
             rate: if waits { delivery.rate.per_second() } else { None },
-            account: (self.inputs.account().into(), account_rate.per_second()),
+            account: Allowance::new(self.inputs.account(), account_rate.per_second()),
             batch: delivery.batch.get() as usize,
             in_flight: delivery.in_flight.get() as usize,
             timeout: delivery.timeout,

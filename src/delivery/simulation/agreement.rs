@@ -7,8 +7,8 @@ use super::disk::{Disk, instant};
 use super::judge::phone;
 use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
-    Author, Begun, Change, EnvelopeRecord, Event, Intent, Ledger, LeftOut, NewEvent, NewRun, Owner, Recorded,
-    RetryOrder, RunId, SentRow, Settlement, SqliteLedger,
+    Allowance, Author, Begun, Change, EnvelopeRecord, Event, Intent, Ledger, LeftOut, NewEvent, NewRun, Owner,
+    Recorded, RetryOrder, RunId, SentRow, Settlement, SqliteLedger,
 };
 
 /// The time of both ledgers: it stands still, so that the waits are the same.
@@ -81,7 +81,7 @@ impl Pair {
         let sent = |row| SentRow { row, phone: Phone::new(phone(row)).unwrap(), digest: [7; 8] };
         let rows = (0..count).map(|_| sent(row(chance))).collect();
         let rate = chance.of(&[None, Some(10.0)]);
-        Intent { run: self.run, envelope: self.envelopes, owner, account: ("account".into(), rate), rows }
+        Intent { run: self.run, envelope: self.envelopes, owner, account: Allowance::new("account", rate), rows }
     }
 
     /// One call to both, by one of two owners; what both tell has to be the same.
@@ -116,8 +116,9 @@ impl Pair {
                 let asked = chance.once_in(4);
                 self.real.request_stop(self.run, asked).await.unwrap();
                 self.model.run.stop_requested = asked;
-                let wait = self.real.reserve("account", 3, Some(10.0)).await.unwrap();
-                assert_eq!(wait, self.model.reserve(NOW, "account", 3, Some(10.0)), "reserve");
+                let account = Allowance::new("account", Some(10.0));
+                let wait = self.real.reserve(&account, 3).await.unwrap();
+                assert_eq!(wait, self.model.reserve(NOW, &account, 3), "reserve");
             }
             _ => {
                 let wait = chance.of(&[None, Some(std::time::Duration::from_secs(3))]);

@@ -13,7 +13,7 @@ use super::plan::Decision;
 use super::story::{Seen, World, look};
 use crate::delivery::{Doubts, Inquest};
 use crate::domain::Row;
-use crate::ledger::{Author, Change, Ledger, NewEvent, Owner, RetryOrder, RunId, State};
+use crate::ledger::{Allowance, Author, Change, Ledger, NewEvent, Owner, RetryOrder, RunId, State};
 
 impl World {
     /// Asks about rows in doubt, and applies the campaign's rule to those that were not found.
@@ -23,7 +23,7 @@ impl World {
         if doubts.rows.is_empty() {
             return;
         }
-        let account = (run.account.as_str().into(), self.plan.account_rate);
+        let account = Allowance::new(run.account.as_str(), self.plan.account_rate);
         let inquest =
             Inquest { ledger: desk, gateway: line, run: &run, owner, account, most: self.plan.batch, clock: wall };
         let Ok(learnt) = inquest.ask(&mut doubts, Instant::now() + Duration::from_secs(600)).await else { return };

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::domain::{IdRange, Outcome, Row};
 use crate::ledger::{
-    AccountPace, Activity, Begun, Change, ENDED_EARLY, EnvelopeRecord, Event, Intent, LeftOut, NewEvent, Owner,
-    Progress, Question, Recorded, RetryOrder, RowStates, Run, RunEnd, Settlement, State, StateCounts, Wait,
+    AccountPace, Activity, Allowance, Begun, Change, ENDED_EARLY, EnvelopeRecord, Event, Intent, LeftOut, NewEvent,
+    Owner, Progress, Question, Recorded, RetryOrder, RowStates, Run, RunEnd, Settlement, State, StateCounts, Wait,
 };
 
 /// The wall clock in microseconds.
@@ -70,13 +70,13 @@ impl Disk {
             return refusal;
         }
         self.insert(now, intent);
-        let (account, rate) = &intent.account;
-        let held = self.paces.get(&**account).is_some_and(|pace| pace.not_before > now);
-        if rate.is_none() && !held {
+        let account = &intent.account;
+        let held = self.paces.get(&*account.name).is_some_and(|pace| pace.not_before > now);
+        if account.rate.is_none() && !held {
             return Begun::After(Wait::NONE);
         }
         let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
-        Begun::After(self.reserve(now, account, count, *rate))
+        Begun::After(self.reserve(now, account, count))
     }
 
     pub(super) fn insert(&mut self, now: Now, intent: &Intent) {
@@ -88,9 +88,9 @@ impl Disk {
         self.envelopes.insert(intent.envelope, record);
     }
 
-    pub(super) fn reserve(&mut self, now: Now, account: &str, count: u32, rate: Option<f64>) -> Wait {
-        let pace = self.paces.entry(account.to_owned()).or_default();
-        let reservation = pace.reserve(now, count, rate);
+    pub(super) fn reserve(&mut self, now: Now, account: &Allowance, count: u32) -> Wait {
+        let pace = self.paces.entry(account.name.to_string()).or_default();
+        let reservation = pace.reserve(now, count, account.rate);
         *pace = reservation.pace;
         reservation.wait
     }

@@ -11,8 +11,8 @@ use super::disk::Disk;
 use super::life::{Life, wall};
 use super::mistake::Mistake;
 use crate::ledger::{
-    Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut, NewEvent,
-    NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+    Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
+    NewEvent, NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -134,7 +134,7 @@ impl Ledger for Desk {
     }
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Begun> {
-        self.spoil_pace(&intent.account.0, intent.account.1);
+        self.spoil_pace(&intent.account.name, intent.account.rate);
         Box::pin(async move { self.begin_as_planned(intent).await })
     }
 
@@ -159,8 +159,8 @@ impl Ledger for Desk {
         Box::pin(async move { self.write(|disk, now| disk.slow_down(now, account, wait)).await })
     }
 
-    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Wait> {
-        Box::pin(async move { self.write(|disk, now| disk.reserve(now, account, count, rate)).await })
+    fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {
+        Box::pin(async move { self.write(|disk, now| disk.reserve(now, account, count)).await })
     }
 
     fn envelope_summaries(&self, _: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {

@@ -20,7 +20,7 @@ use crate::delivery::engine::send;
 use crate::delivery::{Conditions, Ending, Event, Feed, Interrupt, Limits, Observer, Standing};
 use crate::domain::{Endpoint, IdRange, MessageId, Phone, Row};
 use crate::gateway::Encoded;
-use crate::ledger::{Ledger, Owner, Progress, Run, RunEnd, RunId, State};
+use crate::ledger::{Allowance, Ledger, Owner, Progress, Run, RunEnd, RunId, State};
 
 /// The longest that one process may take, by the virtual clock.
 const LONGEST: Duration = Duration::from_secs(2 * 3_600);
@@ -286,7 +286,7 @@ impl World {
             last_envelope: standing.last_envelope,
             repeated: standing.repeated.clone(),
             rate: plan.rate,
-            account: ("account".into(), plan.account_rate),
+            account: Allowance::new("account", plan.account_rate),
             batch: plan.batch,
             in_flight: plan.in_flight,
             timeout: plan.timeout,

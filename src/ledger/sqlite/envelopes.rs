@@ -18,8 +18,8 @@ use super::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
 use super::runs::instant;
 use crate::domain::{Outcome, Phone, Row};
 use crate::ledger::{
-    AccountPace, Activity, Attempt, Begun, ENDED_EARLY, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, Owner,
-    RowEvents, RunId, SentRow, Settlement, State, Wait,
+    AccountPace, Activity, Allowance, Attempt, Begun, ENDED_EARLY, EnvelopeRecord, EnvelopeSummary, Intent,
+    LedgerError, Owner, RowEvents, RunId, SentRow, Settlement, State, Wait,
 };
 
 /// Takes ownership; what the owner before had begun is in doubt from here on.
@@ -57,7 +57,7 @@ pub(super) async fn begin(connection: &mut SqliteConnection, now: Now, intent: I
     let rows = intent.rows.iter().map(|sent| sent.row);
     let first = rows.clone().min().unwrap_or(Row::HEADER);
     let last = rows.max().unwrap_or(Row::HEADER);
-    let (account, rate) = intent.account;
+    let account = &intent.account;
     let packed = pack(&intent.rows)?;
     let head = Head { run: intent.run.0, envelope: intent.envelope, owner: intent.owner.0, begun_at: now.0 };
     let inserted = sqlx::query(
@@ -73,7 +73,7 @@ pub(super) async fn begin(connection: &mut SqliteConnection, now: Now, intent: I
     .bind(head.sum((first.get(), last.get()), &packed).finish())
     .bind(intent.run.0)
     .bind(intent.owner.0)
-    .bind(&*account)
+    .bind(&*account.name)
     .fetch_optional(&mut *connection)
     .await?;
     let Some(inserted) = inserted else {
@@ -82,25 +82,24 @@ pub(super) async fn begin(connection: &mut SqliteConnection, now: Now, intent: I
         return Ok(if owner == Some(intent.owner.0) { Begun::StopRequested } else { Begun::NotOwner });
     };
     let not_before: Option<i64> = inserted.try_get(0)?;
-    if rate.is_none() && not_before.is_none_or(|instant| instant <= now.0) {
+    if account.rate.is_none() && not_before.is_none_or(|instant| instant <= now.0) {
         return Ok(Begun::After(Wait::NONE));
     }
     let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
-    Ok(Begun::After(reserve(connection, now, &account, count, rate).await?))
+    Ok(Begun::After(reserve(connection, now, account, count).await?))
 }
 
 /// Takes room from the account's pace.
 pub(super) async fn reserve(
     connection: &mut SqliteConnection,
     now: Now,
-    account: &str,
+    account: &Allowance,
     count: u32,
-    rate: Option<f64>,
 ) -> Result<Wait, Failure> {
-    let before = pace(connection, account).await?;
-    let reservation = before.reserve(now.0, count, rate);
+    let before = pace(connection, &account.name).await?;
+    let reservation = before.reserve(now.0, count, account.rate);
     if reservation.pace != before {
-        store(connection, account, reservation.pace).await?;
+        store(connection, &account.name, reservation.pace).await?;
     }
     Ok(reservation.wait)
 }

@@ -14,8 +14,8 @@ use super::mark::{self, Known};
 use super::writer::{Writer, storage};
 use super::{adoption, envelopes, events, opening, runs, soundness, turn};
 use crate::ledger::{
-    Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut, NewEvent,
-    NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+    Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
+    NewEvent, NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
 };
 
 /// How long a change may take, with the wait for another process.
@@ -252,10 +252,10 @@ impl Ledger for SqliteLedger {
         Box::pin(self.write(move |connection, now| Box::pin(envelopes::slow_down(connection, now, account, wait))))
     }
 
-    fn reserve<'a>(&'a self, account: &'a str, count: u32, rate: Option<f64>) -> LedgerFuture<'a, Wait> {
-        let account = account.to_owned();
+    fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {
+        let account = account.clone();
         Box::pin(self.write(move |connection, now| {
-            Box::pin(async move { envelopes::reserve(connection, now, &account, count, rate).await })
+            Box::pin(async move { envelopes::reserve(connection, now, &account, count).await })
         }))
     }
 

@@ -23,7 +23,7 @@ use crate::cli::{confirm, runs};
 use crate::delivery::{Event, Interrupt, Observer, Once, OneOff, RunLock, Single, send_once};
 use crate::domain::{Endpoint, Phone, Region};
 use crate::gateway::Encoded;
-use crate::ledger::{Ledger, Owner, Run};
+use crate::ledger::{Allowance, Ledger, Owner, Run};
 use crate::manifest::{Profile, SANDBOX};
 use crate::report::duration;
 
@@ -111,7 +111,7 @@ impl Asking<'_> {
             run: run.key,
             owner,
             kind: run.kind,
-            account: (run.account.as_str().into(), rate),
+            account: Allowance::new(run.account.as_str(), rate),
             timeout: TIMEOUT,
             patience: PATIENCE,
         }

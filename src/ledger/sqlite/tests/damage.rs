@@ -100,7 +100,7 @@ async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
     let Scene { ledger, run, folder } = Scene::new().await;
     for envelope in 1..=3 {
         let row = SentRow { row: Row::new(envelope + 1), phone: phone(envelope), digest: [0; 8] };
-        let account = ("account".into(), None);
+        let account = Allowance::new("account", None);
         let intent = Intent { run: run.key, envelope, owner: ME, account, rows: vec![row] };
         ledger.begin(intent).await.unwrap();
     }

@@ -12,8 +12,8 @@ use sqlx::{ConnectOptions, Connection};
 
 use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
-    Begun, Intent, Ledger, LedgerError, LeftOut, NewRun, Owner, Progress, Run, RunEnd, SentRow, Settlement,
-    SqliteLedger, State, StateCounts, Wait,
+    Allowance, Begun, Intent, Ledger, LedgerError, LeftOut, NewRun, Owner, Progress, Run, RunEnd, SentRow, Settlement,
+    SqliteLedger, State, StateCounts, Wait, Walk,
 };
 
 const ME: Owner = Owner(7);
@@ -42,7 +42,7 @@ impl Scene {
     fn intent(&self, envelope: u32, owner: Owner) -> Intent {
         let row = |row| SentRow { row: Row::new(row), phone: phone(row), digest: [row as u8; 8] };
         let rows = vec![row(envelope * 2), row(envelope * 2 + 1)];
-        Intent { run: self.run.key, envelope, owner, account: ("account".into(), None), rows }
+        Intent { run: self.run.key, envelope, owner, account: Allowance::new("account", None), rows }
     }
 
     async fn settle(&self, envelope: u32, outcomes: [Outcome; 2]) {
@@ -213,13 +213,13 @@ async fn a_run_reads_back_as_it_was_written() {
 async fn a_rated_account_makes_the_next_envelope_wait_whoever_sends_it() {
     let scene = Scene::new().await;
     let mut intent = scene.intent(1, ME);
-    intent.account = ("account".into(), Some(0.5));
+    intent.account = Allowance::new("account", Some(0.5));
     assert_eq!(scene.ledger.begin(intent.clone()).await.unwrap(), Begun::After(Wait::NONE));
     intent.envelope = 2;
     let Begun::After(Wait { time: wait, .. }) = scene.ledger.begin(intent).await.unwrap() else { panic!("refused") };
     assert!(wait > Duration::from_secs(3) && wait <= Duration::from_secs(4), "two operations at 0.5/s: {wait:?}");
     scene.ledger.slow_down("other", Some(Duration::from_secs(60))).await.unwrap();
-    assert!(scene.ledger.reserve("other", 1, None).await.unwrap().time > Duration::from_secs(59));
+    assert!(scene.ledger.reserve(&Allowance::new("other", None), 1).await.unwrap().time > Duration::from_secs(59));
 }
 
 #[tokio::test]
@@ -296,4 +296,16 @@ async fn an_account_that_had_its_profiles_name_before_it_is_the_host_alone() {
         assert!(run.went_through("renamed", known_as) && run.went_through("main", "moved.example"));
         assert!(!run.went_through("renamed", "elsewhere.example"));
     }
+}
+
+#[tokio::test]
+async fn a_walk_meets_every_envelope_once_and_in_order_whatever_numbers_are_missing() {
+    let scene = Scene::new().await;
+    let numbers: Vec<u32> = (1..=600).filter(|number| number % 7 != 0 && *number != 257).collect();
+    futures_util::future::join_all(numbers.iter().map(|number| scene.begin(*number, ME))).await;
+    let (mut walk, mut met) = (Walk::over(&scene.ledger, scene.run.key), Vec::new());
+    while let Some(envelope) = walk.next().await.unwrap() {
+        met.push(envelope.envelope);
+    }
+    assert_eq!(met, numbers);
 }
