@@ -35,7 +35,7 @@ impl<'a> Top<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// Reads an item; nothing when it is no JSON object.
+    /// Reads an item; nothing when it is no JSON object, or names a member twice.
     pub(super) fn read(raw: &'a RawValue) -> Option<Self> {
         object(raw.get())
     }

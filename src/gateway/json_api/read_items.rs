@@ -42,11 +42,12 @@ struct Result<'a> {
 }
 
 impl<'a> Result<'a> {
-    fn of(raw: &'a RawValue) -> Self {
-        let item = Item::read(raw).unwrap_or_default();
-        let object = present(item.data).filter(|data| data.get().starts_with('{'));
-        let payload: Payload<'a> = object.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
-        Self {
+    /// Reads an item; nothing when it, or its payload, names a member twice.
+    fn of(raw: &'a RawValue) -> Option<Self> {
+        let item: Item<'a> = record(Some(raw))?;
+        let object = item.data.filter(|data| data.get().starts_with('{'));
+        let payload: Payload<'a> = record(object)?;
+        Some(Self {
             success: Success::of(item.success),
             error: text(item.error),
             id: present(payload.id).map(whole),
@@ -55,11 +56,19 @@ impl<'a> Result<'a> {
             parts: payload.parts.and_then(whole).and_then(|parts| u32::try_from(parts).ok()),
             phone: present(payload.phone).map(whole),
             object,
-        }
+        })
     }
 }
 
-/// The items of a list; nothing when it is none.
+/// The members of a record, which are all absent from what is no record; nothing when one is named twice.
+fn record<'a, T: Default + Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
+    match raw {
+        Some(raw) if raw.get().starts_with('{') => serde_json::from_str(raw.get()).ok(),
+        _ => Some(T::default()),
+    }
+}
+
+/// The items of a list; nothing when it is none, or when one of them contradicts itself: it may be about anybody.
 fn results(data: &RawValue, inquiry: bool) -> Option<Vec<Result<'_>>> {
     // A list within the list may be a record to the library, though never to the contract.
     let flat = !data.get().get(1..)?.contains('[');
@@ -70,7 +79,7 @@ fn results(data: &RawValue, inquiry: bool) -> Option<Vec<Result<'_>>> {
         return Some(plain.into_iter().map(PlainItem::into_result).collect());
     }
     let items: Vec<&RawValue> = serde_json::from_str(data.get()).ok()?;
-    Some(items.into_iter().map(Result::of).collect())
+    items.into_iter().map(Result::of).collect()
 }
 
 /// An item as nearly all are: a message that was taken, with whole numbers and nothing unusual.
@@ -132,7 +141,7 @@ enum Match {
 pub(super) fn read_items(rules: &Rules, envelope: &Envelope, data: Option<&RawValue>) -> Reply {
     let count = envelope.operations().len();
     let Some(results) = data.and_then(|data| results(data, envelope.kind().is_inquiry())) else {
-        let why = "the answer says that it succeeded, without a list in `data`";
+        let why = "the answer says that it succeeded, without a readable list in `data`";
         return doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
     };
     if results.len() != count {

@@ -247,6 +247,21 @@ fn an_item_that_contradicts_itself_is_doubt() {
 }
 
 #[test]
+fn an_item_that_names_a_member_twice_may_be_about_anybody() {
+    let other = r#"{"success":true,"data":{"id":102,"msg_id":7}}"#;
+    let twice = [
+        r#"{"success":true,"data":{"id":101,"id":102,"msg_id":7}}"#,
+        r#"{"success":true,"data":{"id":101,"msg_id":7,"msg_id":null}}"#,
+        r#"{"success":false,"data":{"id":101,"msg_id":7,"msg_id":null}}"#,
+        r#"{"success":true,"success":false,"data":{"id":101}}"#,
+        r#"{"success":false,"data":{"msg_id":7},"data":{}}"#,
+    ];
+    for twice in twice {
+        check(&sync(2, &format!(r#"{{"success":true,"data":[{twice},{other}]}}"#)), "??", "stop: off contract");
+    }
+}
+
+#[test]
 fn a_success_that_is_no_boolean_is_doubt() {
     for success in ["1", r#""true""#, "null", "0", "{}"] {
         let body = format!(r#"{{"success":{success},"data":[{{"success":true,"data":{{"id":101,"msg_id":7}}}}]}}"#);

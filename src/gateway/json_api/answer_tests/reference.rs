@@ -37,6 +37,12 @@ pub(super) fn judge(sent: Sent, status: u16, body: &[u8]) -> (String, &'static s
     }
 }
 
+/// Whether a body cannot be judged: a number that no float holds is JSON (RFC 8259, section 6), yet no [`Value`].
+pub(super) fn holds_too_large_a_number(body: &[u8]) -> bool {
+    let read: Result<Value, _> = serde_json::from_slice(body);
+    read.is_err_and(|error| error.to_string().starts_with("number out of range"))
+}
+
 fn refusal(sent: Sent, top: &Map<String, Value>) -> (String, &'static str) {
     let all = |letter: &str, signal| (letter.repeat(sent.count as usize), signal);
     let error = top.get("error").and_then(Value::as_str).unwrap_or_default().trim();
