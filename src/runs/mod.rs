@@ -1,0 +1,41 @@
+//! What a run does, for every surface: a [`Request`] goes in, a [`Consent`] is asked, an [`Observer`] hears events, and an
+//! outcome or an [`Error`] comes out.
+//!
+//! Words for people, exit codes, terminals, signals and the choice of adapters belong to the surfaces; what they choose
+//! comes in as [`Edges`].
+
+mod account;
+mod blocking;
+mod claim;
+mod consent;
+mod edges;
+mod error;
+mod event;
+mod find;
+mod guard;
+mod inputs;
+mod list_survey;
+mod lost;
+mod online;
+mod platform;
+mod profiles;
+mod request;
+mod target;
+
+pub use account::Account;
+pub use blocking::blocking;
+pub use claim::{claim, lock};
+pub use consent::{Consent, Question, Refusal};
+pub use edges::{AccountView, Connect, Edges, NameView};
+pub use error::{Error, Stage};
+pub use event::{Event, Observer};
+pub use find::{find, find_doubtful, frozen, is_owned, judge_results, later_at};
+pub use guard::{already_sent, runs_of};
+pub use inputs::{Inputs, key_of};
+pub use list_survey::{ListSurvey, survey_list};
+pub use lost::refuse_lost;
+pub use online::{OnlineAnswer, ask_online};
+pub use platform::{Platform, key};
+pub use profiles::{Profiles, check_host};
+pub use request::{Request, Round};
+pub use target::{OwnFiles, RESULTS_RULE};
