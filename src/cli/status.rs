@@ -76,7 +76,7 @@ async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failu
         };
         objects.push(json!({
             "run": run.name(), "campaign": run.campaign, "gateway": run.gateway, "rows": run.recipients,
-            "counts": counts_json(&standing), "state": runs::progress(run, owned), "exit": run.exit,
+            "counts": counts_json(&standing), "state": runs::progress(run, owned), "exit": exit::last(run),
         }));
         if OneOff::of(run).is_some() {
             one_offs += 1;
