@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::args::CheckArgs;
 use super::context::Context;
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use super::online::{self, Figures, Online};
 use super::suggested;
 use super::survey::{self, Inputs, Looked};

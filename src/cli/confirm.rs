@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::args::RunArgs;
 use super::context::Context;
-use super::exit::Failure;
+use super::failure::Failure;
 use super::run::left_out;
 use super::survey::{Inputs, Looked, blocking};
 use crate::delivery::Standing;

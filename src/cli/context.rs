@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::args::Global;
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use super::output::Output;
 use super::signals;
 use crate::delivery::Interrupt;

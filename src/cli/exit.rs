@@ -1,8 +1,6 @@
-//! Exit codes, and the errors that end a command.
+//! Exit codes.
 
-use crate::finding::Finding;
-use crate::ledger::{LedgerError, Run, State, StateCounts, StopKind};
-use crate::regular::ran_out_of_handles;
+use crate::ledger::{Run, State, StateCounts, StopKind};
 
 /// Everything was accepted, queued or skipped.
 pub(super) const FINE: u8 = 0;
@@ -24,44 +22,6 @@ pub(super) const KEY: u8 = 7;
 pub(super) const STORAGE: u8 = 74;
 /// A signal of number n ends with this and n.
 pub(super) const SIGNAL: u8 = 128;
-
-/// Why a command ended without its result.
-#[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) exit: u8,
-    /// One sentence; the findings, where there are any, tell the rest.
-    pub(super) message: String,
-    pub(super) findings: Vec<Finding>,
-}
-
-impl Failure {
-    pub(super) fn new(exit: u8, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), findings: Vec::new() }
-    }
-
-    /// An input is wrong, or could not be opened for want of a handle, which no input is to blame for.
-    pub(super) fn wrong(message: impl Into<String>) -> Self {
-        Self::new(if ran_out_of_handles() { STORAGE } else { WRONG }, message)
-    }
-
-    /// Inputs are wrong in these ways, as [`Failure::wrong`] judges them.
-    pub(super) fn findings(findings: Vec<Finding>) -> Self {
-        let errors = findings.iter().filter(|finding| finding.is_error()).count();
-        let problems = if errors == 1 { "1 problem".to_owned() } else { format!("{errors} problems") };
-        Self { findings, ..Self::wrong(format!("{problems} found; nothing was sent")) }
-    }
-
-    /// Something in the state folder or the results could not be written or read.
-    pub(super) fn storage(message: impl std::fmt::Display) -> Self {
-        Self::new(STORAGE, message.to_string())
-    }
-}
-
-impl From<LedgerError> for Failure {
-    fn from(error: LedgerError) -> Self {
-        Self::storage(error)
-    }
-}
 
 /// The states of a finished run that somebody has to look at: outcomes that nobody knows.
 pub(super) const DOUBTFUL: [State; 2] = [State::InDoubt, State::Unresolved];

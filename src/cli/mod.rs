@@ -8,16 +8,15 @@ mod check;
 mod confirm;
 mod context;
 mod exit;
+mod failure;
 mod gateway;
 mod init;
 mod listing;
-mod online;
 mod output;
 mod preview;
 mod process;
 mod results;
 mod run;
-mod runs;
 mod sandbox;
 mod screen;
 mod shell;
@@ -25,8 +24,6 @@ mod signals;
 mod status;
 mod stop;
 mod suggested;
-mod survey;
-mod target;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,7 +32,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use args::{Arguments, Command};
 use context::Context;
-use exit::Failure;
+use failure::Failure;
 use output::Output;
 use suggested::Options;
 
@@ -56,8 +53,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     match to_end(&context, parsed.command) {
         Ok(code) => output.code(code),
         Err(failure) => {
-            output.failure(&failure);
-            output.code(failure.exit)
+            let code = output.failure(failure);
+            output.code(code)
         }
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use super::gateway::Account;
 use super::output::Output;
 use super::survey::Inputs;

@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::args::{ColorChoice, Global};
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::{Explanation, Failure};
 use super::suggested::Options;
 use crate::finding::{Finding, findings_json, harmless, harmless_json, one_line, show};
 
@@ -122,18 +123,20 @@ impl Output {
         }
     }
 
-    /// Why a command ended without its result.
-    pub(super) fn failure(&self, failure: &Failure) {
+    /// Tells why a command ended without its result, and gives its code.
+    pub(super) fn failure(&self, failure: Failure) -> u8 {
+        let Explanation { exit, message, findings } = failure.explain(&self.options);
         if self.json {
-            let Failure { exit, message, findings } = failure;
             let mut object = json!({ "exit": exit, "error": message });
             if !findings.is_empty() {
-                object["findings"] = findings_json(findings);
+                object["findings"] = findings_json(&findings);
             }
-            return self.object(&object);
+            self.object(&object);
+        } else {
+            self.findings(&findings);
+            let _ = writeln!(io::stderr().lock(), "campaign: {}", one_line(&message));
         }
-        self.findings(&failure.findings);
-        let _ = writeln!(io::stderr().lock(), "campaign: {}", one_line(&failure.message));
+        exit
     }
 
     /// Whether progress can be drawn.

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::args::PreviewArgs;
 use super::context::Context;
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use super::output::Output;
 use super::suggested::file;
 use super::survey::{self, Inputs, Looked, blocking};

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::context::Context;
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use super::output::Output;
 use crate::delivery::{Frozen, RunFolder, RunLock, Standing};
 use crate::ledger::{Ledger, Owner, Progress, Run, RunId, State, StateCounts};

@@ -10,7 +10,8 @@ use serde_json::json;
 
 use super::args::SandboxArgs;
 use super::context::Context;
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use crate::delivery::Interrupt;
 use crate::sandbox::{Assumption, Hooks, Journal, Sandbox, Scenario, Settings, load_scenario};
 

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use super::listing::listing;
 use super::runs;
 use super::suggested::file;

@@ -1,7 +1,8 @@
 //! `campaign stop`: asks a running campaign to stop after what is in flight.
 
 use super::context::Context;
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use super::runs;
 
 pub(super) async fn stop(context: &Context, name: &str) -> Result<u8, Failure> {

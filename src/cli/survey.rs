@@ -10,7 +10,8 @@ use roaring::RoaringTreemap;
 use secrecy::SecretString;
 
 use super::context::Context;
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use crate::check::{Prepared, Survey, Tee, Terms, Texts, prepare, survey};
 use crate::finding::Finding;
 use crate::ledger::{Ledger, Run, RunId};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::context::Context;
-use super::exit::Failure;
+use super::failure::Failure;
 use super::survey::Inputs;
 use crate::delivery::Frozen;
 use crate::finding::Finding;

@@ -27,3 +27,10 @@ pub async fn claim(ledger: &dyn Ledger, run: RunId) -> Result<(Owner, usize), Er
     let doubtful = ledger.claim(run, owner).await?;
     Ok((owner, doubtful))
 }
+
+/// The name of the person at this computer, as decisions keep it.
+#[must_use]
+pub fn person() -> String {
+    let known = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    known.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "somebody".to_owned())
+}

@@ -143,6 +143,13 @@ pub enum Error {
     Ledger(LedgerError),
     /// The results cannot be written or read.
     Results(ResultsError),
+    /// Results were not written, because what stands in their place knows more than the ledger.
+    ResultsContradicted {
+        /// The run.
+        run: String,
+        /// What stands there.
+        sign: Sign,
+    },
     /// Results cannot take this place.
     ResultsPlace(String),
     /// Something in the state folder cannot be read or written.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::Unwritten;
 use crate::check::online::Cost;
 use crate::delivery::{self, Learnt};
 use crate::finding::Finding;
@@ -11,7 +12,7 @@ use crate::ledger::Wait;
 use crate::report::Sign;
 
 /// Something that happened.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Event {
     /// Something is wrong that refuses nothing.
     Warnings(Vec<Finding>),
@@ -59,6 +60,8 @@ pub enum Event {
     },
     /// What came of asking about rows in doubt.
     Learnt(Learnt),
+    /// The results of a run that was only asked or decided about were not written anew.
+    ResultsUnwritten(Unwritten),
     /// Sending begins, of a run with so many recipients.
     SendingBegins {
         /// How many.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::cli::output::Output;
 use crate::cli::results::Source;
 use crate::cli::{runs, target};

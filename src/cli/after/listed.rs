@@ -5,7 +5,7 @@ use std::io::{self, BufReader};
 
 use crate::audience::{Chunk, Reader, parse};
 use crate::check::{Tee, settings};
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
 use crate::delivery::{Frozen, RunFolder};
 use crate::domain::{Phone, Row};
 use crate::finding::Finding;

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::held::{Given, Held};
 use crate::cli::context::Context;
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
 use crate::cli::run::Platform;
 use crate::cli::{runs, survey};
 use crate::delivery::{Doubts, Inquest, Learnt, patience};

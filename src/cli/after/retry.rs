@@ -2,7 +2,7 @@
 
 use crate::cli::args::{RetryArgs, RunArgs};
 use crate::cli::context::Context;
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
 use crate::cli::{run, runs};
 use crate::delivery::RunFolder;
 

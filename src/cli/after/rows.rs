@@ -6,7 +6,7 @@ use std::path::Path;
 use roaring::RoaringBitmap;
 
 use crate::audience::read_column;
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
 use crate::cli::output::Output;
 use crate::domain::{MessageId, Row, RowSet};
 use crate::ledger::Run;

@@ -4,7 +4,7 @@ use super::Account;
 use crate::cli::args::Agreed;
 use crate::cli::confirm::typed;
 use crate::cli::context::Context;
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
 
 /// A change that needs a yes, unless it stays on this machine or was agreed to beforehand.
 pub(super) struct Consent {

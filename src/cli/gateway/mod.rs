@@ -18,7 +18,7 @@ pub(super) use account::Account;
 
 use super::args::GatewayCommand;
 use super::context::Context;
-use super::exit::Failure;
+use super::failure::Failure;
 use crate::delivery::OneOff;
 
 pub(super) async fn gateway(context: &Context, command: GatewayCommand) -> Result<u8, Failure> {

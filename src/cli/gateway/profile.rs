@@ -2,7 +2,7 @@
 
 use crate::cli::args::Through;
 use crate::cli::context::Context;
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
 use crate::cli::survey;
 use crate::finding::list;
 use crate::manifest::{Profile, SANDBOX};

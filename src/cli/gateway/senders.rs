@@ -6,7 +6,8 @@ use super::Account;
 use super::show::table;
 use crate::cli::args::Through;
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::gateway::AskSenders;
 
 pub(super) async fn senders(context: &Context, through: &Through) -> Result<u8, Failure> {

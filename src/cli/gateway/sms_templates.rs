@@ -9,7 +9,8 @@ use super::show::{id, id_json, moment, text_table};
 use super::text;
 use crate::cli::args::{Agreed, SmsTemplatesCommand, Through};
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::finding::one_line;
 use crate::gateway::{CreateSmsTemplate, DeleteSmsTemplate, ListSmsTemplates, SmsTemplate};
 

@@ -6,7 +6,8 @@ use super::Account;
 use super::show::{id, id_json, moment, table};
 use crate::cli::args::MessageArgs;
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::domain::{MessageId, MsgId};
 use crate::gateway::{AskStatus, MessageRecord, Unanswered, UnansweredCause};
 

@@ -1,7 +1,8 @@
 //! `campaign gateway trust`: accepts that a profile's host has changed.
 
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::cli::survey::profile;
 
 pub(super) async fn trust(context: &Context, name: &str) -> Result<u8, Failure> {

@@ -9,7 +9,8 @@ use super::show::{id, id_json, text_table};
 use super::text;
 use crate::cli::args::{Agreed, Through, ViberTemplatesCommand};
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::finding::one_line;
 use crate::gateway::{CreateViberTemplate, DeleteViberTemplate, ListViberTemplates, ViberTemplate};
 

@@ -84,12 +84,14 @@ fn open(path: &Path) -> Result<File, Failure> {
 }
 
 fn refused(findings: Vec<Finding>) -> Failure {
-    Failure { exit: WRONG, message: "no campaign can be written for this list; nothing was written".into(), findings }
+    Failure::with_findings("no campaign can be written for this list; nothing was written", findings)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::exit::WRONG;
+    use crate::cli::suggested::Options;
 
     fn read(text: &str) -> Result<List, Failure> {
         let folder = tempfile::tempdir().unwrap();
@@ -127,7 +129,7 @@ mod tests {
             ("", "recipients-empty"),
         ];
         for (text, rule) in table {
-            let failure = read(text).unwrap_err();
+            let failure = read(text).unwrap_err().explain(&Options::default());
             assert_eq!(failure.exit, WRONG, "{text}");
             assert_eq!(failure.findings[0].rule, rule, "{text}");
             assert!(failure.findings[0].help.is_some(), "{text}");

@@ -4,7 +4,8 @@ use roaring::RoaringTreemap;
 
 use super::{Ready, Selected, Start};
 use crate::cli::after::person;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::cli::{confirm, runs};
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::domain::{Outcome, Phone, Row};

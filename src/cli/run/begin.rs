@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::{Ready, Selected, Start};
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::cli::survey::{Looked, already_sent, blocking};
 use crate::cli::{confirm, runs};
 use crate::delivery::{Frozen, RunFolder};

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use super::ending::{left_out, run_again};
 use crate::cli::context::Context;
-use crate::cli::exit::{FINE, Failure, REJECTIONS};
+use crate::cli::exit::{FINE, REJECTIONS};
+use crate::cli::failure::Failure;
 use crate::cli::survey::{self, Inputs};
 use crate::cli::target;
 use crate::ledger::State;

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Platform, Start};
 use crate::cli::after::{Held, learnt_line};
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
 use crate::cli::runs;
 use crate::delivery::{Doubt, Doubts, Inquest, Interrupt, LONGEST_STAY, Learnt, RunFolder, WAITS};
 use crate::domain::Endpoint;

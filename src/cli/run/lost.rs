@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
 use crate::cli::output::Output;
 use crate::cli::survey::Inputs;
 use crate::ledger::Ledger;

@@ -24,7 +24,8 @@ use tokio::sync::watch;
 
 use super::args::RunArgs;
 use super::context::Context;
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use super::sandbox;
 use super::survey::{self, Inputs, blocking};
 use super::target;

@@ -7,7 +7,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use super::Start;
 use crate::check::Survey;
 use crate::check::online::{Cost, Prices};
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
 use crate::cli::online;
 use crate::cli::survey::blocking;
 use crate::manifest::Profile;

@@ -7,7 +7,7 @@ use roaring::RoaringBitmap;
 
 use super::{Ready, Selected, Start};
 use crate::check::Tee;
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
 use crate::cli::survey::blocking;
 use crate::cli::{confirm, runs};
 use crate::delivery::{Frozen, RunFolder, RunLock, Standing};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{Platform, Selected, Start};
 use crate::check::{Prepared, Texts, prepare};
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
 use crate::cli::runs;
 use crate::cli::survey::blocking;
 use crate::delivery::{

@@ -4,7 +4,8 @@ use jiff::{Timestamp, Zoned};
 
 use super::Asking;
 use crate::check::Tee;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::cli::runs;
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::domain::Endpoint;
