@@ -1,6 +1,8 @@
 //! Exit codes.
 
-use crate::ledger::{Run, State, StateCounts, StopKind};
+use crate::ledger::{Progress, Run, State, StateCounts, StopKind};
+use crate::report::{DOUBTFUL, REFUSED};
+use crate::runs::{ReleasedRun, Unwritten};
 
 /// Everything was accepted, queued or skipped.
 pub(super) const FINE: u8 = 0;
@@ -22,11 +24,6 @@ pub(super) const KEY: u8 = 7;
 pub(super) const STORAGE: u8 = 74;
 /// A signal of number n ends with this and n.
 pub(super) const SIGNAL: u8 = 128;
-
-/// The states of a finished run that somebody has to look at: outcomes that nobody knows.
-pub(super) const DOUBTFUL: [State; 2] = [State::InDoubt, State::Unresolved];
-/// The states of a finished run that somebody has to look at: messages that were refused or could not be sent.
-pub(super) const REFUSED: [State; 4] = [State::Rejected, State::Failed, State::NotSent, State::Invalid];
 
 /// The code of a call to `run` that ended like this. The first that applies.
 pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
@@ -51,11 +48,33 @@ pub(super) fn last(run: &Run) -> Option<u8> {
     run.counts.as_ref().map(|(counts, _)| code(run.stop, counts))
 }
 
-/// The arguments that show the rows of a run that somebody has to look at; nothing when there are none.
-pub(super) fn look_at(run: &str, counts: &StateCounts) -> Option<String> {
-    let states = DOUBTFUL.into_iter().chain(REFUSED).filter(|state| counts.get(*state) > 0);
-    let states: Vec<&str> = states.map(State::name).collect();
-    (!states.is_empty()).then(|| format!("results {run} --state {} --out -", states.join(",")))
+/// The code that `run` would exit with for this run as it stands.
+pub(super) fn of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
+    match (owned, run.progress) {
+        (true, _) => NOTHING,
+        // One that was given up exits as it did then: nothing goes on with it.
+        (false, Progress::Finished) if run.stopped.is_some() => last(run).unwrap_or(STOPPED),
+        (false, Progress::Open) if counts.get(State::Planned) > 0 => match last(run) {
+            Some(code) if code != FINE => code,
+            _ => STOPPED,
+        },
+        (false, _) => {
+            let mut counts = counts.clone();
+            // What a replaced run left is nobody's task any more.
+            let planned = counts.get(State::Planned);
+            counts.shift(State::Planned, State::Skipped, planned);
+            code(None, &counts)
+        }
+    }
+}
+
+/// The code that `run` would exit with for a run after it was asked or decided about; its results may have failed.
+pub(super) fn of_released(released: &ReleasedRun) -> u8 {
+    match released.unwritten {
+        Some(Unwritten::Failed(_)) => STORAGE,
+        _ if released.reopened => STOPPED,
+        _ => of_run(&released.run, &released.standing.counts, false),
+    }
 }
 
 #[cfg(test)]

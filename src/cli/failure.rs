@@ -7,7 +7,7 @@ use crate::finding::Finding;
 use crate::gateway::{Unanswered, UnansweredCause};
 use crate::ledger::LedgerError;
 use crate::regular::ran_out_of_handles;
-use crate::report::{Sign, plural};
+use crate::report::{ResultsError, Sign, plural};
 use crate::runs::{Error, Refusal, Stage};
 
 /// Why a command ended without its result.
@@ -89,6 +89,12 @@ impl From<LedgerError> for Failure {
     }
 }
 
+impl From<ResultsError> for Failure {
+    fn from(error: ResultsError) -> Self {
+        Error::from(error).into()
+    }
+}
+
 /// The words and the code of what `runs` refused.
 fn explain(error: Error, options: &Options) -> Explanation {
     let command = |arguments: String| options.command(arguments);
@@ -114,9 +120,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
             let again = command(format!("run {} --gateway {gateway}", file(&campaign)));
             Explanation::wrong(format!("{run} is unfinished; first: {again}"))
         }
-        Error::Replaced { run } => {
-            Explanation::wrong(format!("a newer run took the place of {run}; retry that one"))
-        }
+        Error::Replaced { run } => Explanation::wrong(format!("a newer run took the place of {run}; retry that one")),
         Error::SingleQuestion { run } => {
             Explanation::wrong(format!("{run} was a single question; ask again with `campaign gateway`"))
         }
@@ -149,9 +153,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "{number} recipients are more than the gateway's limit of {limit}; if that is right, say `--up-to {number}`"
         )),
         Error::NoSuchRow { row, last } => no_such_row(row, last),
-        Error::NoRowsLeft => {
-            Explanation::new(exit::NOTHING, "none of the rows that were asked for is left to send")
-        }
+        Error::NoRowsLeft => Explanation::new(exit::NOTHING, "none of the rows that were asked for is left to send"),
         Error::NothingToRetry { run, error, guarded } => nothing_to_retry(&run, error.as_deref(), guarded),
         Error::HostChanged { gateway, known, now } => Explanation::wrong(format!(
             "the gateway `{gateway}` was at {known} and is now at {now}; if that is right, say `{}`",
@@ -168,7 +170,16 @@ fn explain(error: Error, options: &Options) -> Explanation {
             ))
         }
         Error::Ledger(error) => Explanation::storage(error),
-        Error::Results(error) => Explanation::storage(error),
+        Error::Results(error) => match &error {
+            ResultsError::Contradicted { run, .. } => {
+                Explanation::storage(format!("{error}; name another file with `results {run} --out FILE`"))
+            }
+            _ => Explanation::storage(error),
+        },
+        Error::BusyRun { campaign, gateway } => Explanation::new(
+            exit::NOTHING,
+            format!("another process is sending `{campaign}` through `{gateway}`; wait for its end"),
+        ),
         Error::ResultsPlace(why) => Explanation::wrong(format!(
             "{why}; nothing was written: only results are replaced by results, so name another file"
         )),

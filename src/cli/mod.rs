@@ -5,8 +5,9 @@
 mod after;
 mod args;
 mod check;
-mod confirm;
+mod consent;
 mod context;
+mod events;
 mod exit;
 mod failure;
 mod gateway;

@@ -15,6 +15,7 @@ use super::exit;
 use super::failure::{Explanation, Failure};
 use super::suggested::Options;
 use crate::finding::{Finding, findings_json, harmless, harmless_json, one_line, show};
+use crate::runs;
 
 /// How a command prints.
 #[derive(Clone, Debug)]
@@ -137,6 +138,11 @@ impl Output {
             let _ = writeln!(io::stderr().lock(), "campaign: {}", one_line(&message));
         }
         exit
+    }
+
+    /// The words and the code of what `runs` refused.
+    pub(super) fn explain(&self, error: runs::Error) -> Explanation {
+        Failure::from(error).explain(&self.options)
     }
 
     /// Whether progress can be drawn.

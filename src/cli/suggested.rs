@@ -12,6 +12,7 @@ use clap::parser::ValueSource;
 
 use super::args::Global;
 use super::output::Output;
+use crate::report::NextStep;
 
 /// The options of this call that every command after it needs, as they are typed behind it.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +47,20 @@ impl Output {
     /// A command to suggest, as [`Options::command`] writes it.
     pub(super) fn command(&self, arguments: impl Display) -> String {
         self.options.command(arguments)
+    }
+
+    /// The command for what a run needs next, once it is not sent any more.
+    pub(super) fn about_run(&self, run: &str, step: &NextStep) -> String {
+        self.command(match step {
+            NextStep::Ask => format!("reconcile {run}"),
+            NextStep::Decide => format!("resolve {run} --all --as DECISION"),
+            NextStep::LookAt(states) => {
+                let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
+                format!("results {run} --state {} --out -", states.join(","))
+            }
+            NextStep::Nothing => format!("results {run}"),
+            NextStep::Wait | NextStep::GoOn => format!("status {run}"),
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use crate::delivery::RunFolder;
 use crate::domain::Row;
 use crate::failpoint;
 use crate::ledger::{NewRun, Progress, Run};
+use crate::report::open_doubts;
 
 impl Session {
     /// Finds the run to go on with, or begins one.
@@ -66,8 +67,8 @@ impl Session {
             if let Some(replaced) = replaced {
                 ledger.retire(replaced.key).await?;
             }
-            let runs = runs_of(ledger, inputs).await?;
-            return Ok(Preparation::Nothing(Outcome::NothingLeft(Box::new(NothingLeft { survey, runs }))));
+            let open_doubts = open_doubts(&runs_of(ledger, inputs).await?, None);
+            return Ok(Preparation::Nothing(Outcome::NothingLeft(Box::new(NothingLeft { survey, open_doubts }))));
         }
         self.check_number(&survey)?;
         let chosen = self.chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::launch::Session;
-use super::{EndedRun, Error, Outcome, RunResults, Stage, runs_of};
+use super::{EndedRun, Error, Outcome, Stage, runs_of};
 use crate::delivery::{Ending, RunFolder};
 use crate::failpoint;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StopKind};
+use crate::report::{RunResults, open_doubts};
 use crate::sandbox::Counts;
 
 impl Session {
@@ -27,7 +28,7 @@ impl Session {
             // A second signal: leave at once. What is in flight shows as doubt from the next look on.
             return Err(Error::Interrupted { signal, stage: Stage::Sending(sending) });
         }
-        let runs = runs_of(self.edges.ledger.as_ref(), self.inputs()).await?;
+        let open_doubts = open_doubts(&runs_of(self.edges.ledger.as_ref(), self.inputs()).await?, Some(run.key));
         let results = match kind {
             Some(StopKind::NotOwner) => None,
             _ => Some(self.write_results(&run).await.map(|()| self.results())),
@@ -63,7 +64,7 @@ impl Session {
             oddities,
             results,
             played,
-            runs,
+            open_doubts,
         })))
     }
 

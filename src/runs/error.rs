@@ -42,6 +42,13 @@ pub enum Error {
         /// The gateway.
         gateway: String,
     },
+    /// Another process sends the campaign, so nothing of its run can be asked or decided about.
+    BusyRun {
+        /// The campaign.
+        campaign: String,
+        /// The gateway.
+        gateway: String,
+    },
     /// Another process took the run meanwhile.
     Taken {
         /// The run.
@@ -143,13 +150,6 @@ pub enum Error {
     Ledger(LedgerError),
     /// The results cannot be written or read.
     Results(ResultsError),
-    /// Results were not written, because what stands in their place knows more than the ledger.
-    ResultsContradicted {
-        /// The run.
-        run: String,
-        /// What stands there.
-        sign: Sign,
-    },
     /// Results cannot take this place.
     ResultsPlace(String),
     /// Something in the state folder cannot be read or written.

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::{Error, Event, Observer};
-use crate::delivery::{Frozen, RunFolder, RunLock};
+use crate::delivery::{Frozen, RunFolder};
 use crate::finding::did_you_mean;
-use crate::ledger::{Ledger, Progress, Run, State};
+use crate::ledger::{Ledger, Run};
 use crate::manifest::load_campaign;
-use crate::report::unknown_results;
+use crate::report::{NextStep, unknown_results};
 
 /// The run that `name` means: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
 ///
@@ -40,9 +40,7 @@ pub async fn find_doubtful(ledger: Option<&dyn Ledger>, name: &str) -> Result<Ru
     let (true, Some(ledger)) = (found.name() != name, ledger) else { return Ok(found) };
     let runs = ledger.runs().await?;
     let doubtful = |run: &&Run| {
-        let unknown = [State::InDoubt, State::Unresolved];
-        let has_doubt =
-            run.counts.as_ref().is_some_and(|(counts, _)| unknown.into_iter().any(|state| counts.get(state) > 0));
+        let has_doubt = run.counts.as_ref().is_some_and(|(counts, _)| NextStep::of_doubt(counts).is_some());
         run.campaign == found.campaign && run.live && has_doubt
     };
     Ok(runs.iter().rfind(doubtful).cloned().unwrap_or(found))
@@ -64,12 +62,7 @@ fn campaign_name(name: &str) -> String {
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn judge_results(
-    ledger: &dyn Ledger,
-    state: &Path,
-    run: &Run,
-    observer: &Observer,
-) -> Result<(), Error> {
+pub async fn judge_results(ledger: &dyn Ledger, state: &Path, run: &Run, observer: &Observer) -> Result<(), Error> {
     if !run.live {
         return Ok(());
     }
@@ -86,13 +79,6 @@ fn planned_results(state: &Path, run: &Run) -> Option<PathBuf> {
     let frozen = RunFolder::of(state, &run.name()).frozen().ok()?;
     let campaign = load_campaign(&frozen.campaign_file).value?;
     Some(campaign.sent_through(&run.gateway).results_file())
-}
-
-/// Whether a process is sending this run now.
-#[must_use]
-pub fn is_owned(state: &Path, run: &Run) -> bool {
-    let held = RunLock::is_held(state, &run.campaign, &run.account);
-    held && run.owner.is_some() && run.progress == Progress::Open
 }
 
 /// The name of a run that began after this one and wrote its results to the same file.

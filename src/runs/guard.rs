@@ -11,11 +11,7 @@ use crate::ledger::{Ledger, Run, RunId};
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn already_sent(
-    ledger: &dyn Ledger,
-    inputs: &Inputs,
-    edition: &str,
-) -> Result<(RoaringTreemap, u32), Error> {
+pub async fn already_sent(ledger: &dyn Ledger, inputs: &Inputs, edition: &str) -> Result<(RoaringTreemap, u32), Error> {
     let mut runs = runs_of(ledger, inputs).await?;
     runs.retain(|run| run.edition == edition);
     let round = runs.iter().map(|run| run.round).max().unwrap_or(1);

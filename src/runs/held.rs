@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Edges, Error, OwnFiles, RunResults, claim, later_at, lock};
+use super::{Edges, Error, OwnFiles, claim, later_at, lock};
 use crate::delivery::{RunFolder, RunLock, Standing};
 use crate::ledger::{NewEvent, Owner, Progress, Recorded, Run, RunEnd, State, StopKind};
+use crate::report::RunResults;
 
 /// A run that this process has.
 pub struct HeldRun {
@@ -53,7 +54,10 @@ impl HeldRun {
     /// # Errors
     /// When another process has it, or the ledger cannot be written.
     pub async fn take(edges: &Edges, run: Run) -> Result<Self, Error> {
-        let lock = lock(&edges.state, &run.campaign, &run.gateway, &run.account)?;
+        let lock = lock(&edges.state, &run.campaign, &run.gateway, &run.account).map_err(|error| match error {
+            Error::Busy { campaign, gateway } => Error::BusyRun { campaign, gateway },
+            other => other,
+        })?;
         Ok(Self { _lock: Some(lock), ..Self::of(edges, run).await? })
     }
 
@@ -121,7 +125,7 @@ impl HeldRun {
         let Edges { state, profiles, ledger, .. } = &self.edges;
         let results = RunResults::open(ledger.as_ref(), &RunFolder::of(state, &now.name()), now, false).await?;
         let target = OwnFiles { state, profiles }.target_of_run(results.frozen(), path.to_owned());
-        results.to_file(&target).await
+        Ok(results.to_file(&target).await?)
     }
 
     fn taken(&self) -> Error {

@@ -1,6 +1,6 @@
 //! One call to send a campaign: what it begins with, and its way from the look at everything to the end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +8,7 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::lost::put_aside;
-use super::{
-    Consent, Edges, Error, Inputs, Outcome, OwnFiles, Request, Stage, key, lock, refuse_lost,
-};
+use super::{Consent, Edges, Error, Inputs, Outcome, OwnFiles, Request, Stage, key, lock, refuse_lost};
 use crate::delivery::{Interrupt, RunFolder, RunLock, Standing};
 use crate::ledger::{Run, RunId};
 use crate::report::{Target, check_place};
@@ -75,12 +73,18 @@ impl Launch {
         Ok(Self { inputs, request, key, target })
     }
 
+    /// Whether the ledger counts, whatever contradicts it.
+    #[must_use]
+    pub fn accepts_any_ledger(&self) -> bool {
+        self.request.new_ledger
+    }
+
     /// Refuses to begin a ledger while something tells of another one: it may be put back where that would stand.
     ///
     /// # Errors
     /// When something does.
-    pub async fn begin_ledger(&self, state: &std::path::Path) -> Result<(), Error> {
-        if self.request.new_ledger { Ok(()) } else { refuse_lost(None, state, &self.inputs).await }
+    pub async fn begin_ledger(&self, state: &Path) -> Result<(), Error> {
+        refuse_lost(None, state, &self.inputs).await
     }
 
     /// Sends the campaign, or goes on where it stopped.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{Error, ListSurvey};
 use crate::delivery::{Errors, Oddities, Stop};
 use crate::ledger::{Run, StateCounts, StopKind};
+use crate::report::OpenDoubt;
 use crate::sandbox::Counts;
 
 /// What came of a call to send a campaign.
@@ -40,8 +41,8 @@ pub struct EndedRun {
     pub results: Option<Result<PathBuf, Error>>,
     /// What became of the messages of a rehearsal with a scenario.
     pub played: Option<Counts>,
-    /// All runs of the campaign through this account.
-    pub runs: Vec<Run>,
+    /// Other runs of the campaign with rows whose outcome nobody knows.
+    pub open_doubts: Vec<OpenDoubt>,
 }
 
 /// A campaign of which nobody was left.
@@ -49,6 +50,6 @@ pub struct EndedRun {
 pub struct NothingLeft {
     /// What was found in the list.
     pub survey: ListSurvey,
-    /// All runs of the campaign through this account.
-    pub runs: Vec<Run>,
+    /// Other runs of the campaign with rows whose outcome nobody knows.
+    pub open_doubts: Vec<OpenDoubt>,
 }

@@ -35,11 +35,7 @@ impl<'a> Platform<'a> {
     ///
     /// # Errors
     /// When a sandbox cannot start.
-    pub async fn open(
-        destination: &'a Destination,
-        key: SecretString,
-        scenario: Arc<Scenario>,
-    ) -> Result<Self, Error> {
+    pub async fn open(destination: &'a Destination, key: SecretString, scenario: Arc<Scenario>) -> Result<Self, Error> {
         match destination {
             Destination::Live(profile) => Ok(Platform::Gateway(profile, key)),
             Destination::Rehearsal => {

@@ -6,9 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use super::launch::Session;
 use super::{Error, Event, HeldRun, Platform, check_host};
-use crate::delivery::{
-    Doubt, Doubts, Ending, Inquest, LONGEST_STAY, Learnt, RunFolder, Standing, Stop, WAITS,
-};
+use crate::delivery::{Doubt, Doubts, Ending, Inquest, LONGEST_STAY, Learnt, RunFolder, Standing, Stop, WAITS};
 use crate::domain::Endpoint;
 use crate::gateway::Gateway;
 use crate::ledger::{Allowance, Author, Change, NewEvent, Owner, Progress, Run, State, StopKind};

@@ -115,9 +115,8 @@ impl Session {
             }
         }
         let error = error.map(str::to_lowercase);
-        let meant = |refused: &RefusedRow| {
-            error.as_ref().is_none_or(|error| refused.error.to_lowercase().contains(error))
-        };
+        let meant =
+            |refused: &RefusedRow| error.as_ref().is_none_or(|error| refused.error.to_lowercase().contains(error));
         Ok(found.into_values().filter(meant).collect())
     }
 

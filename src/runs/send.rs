@@ -33,8 +33,7 @@ impl Session {
         let (frozen, prepared) = thaw(folder).await?;
         let (key, scenario) = (self.launch.key.clone(), request.scenario.clone().unwrap_or_default());
         let platform = Platform::open(&inputs.destination, key, scenario).await?;
-        let gateway =
-            platform.client(self.edges.connect, frozen.brief.endpoint, inputs.campaign.delivery.timeout)?;
+        let gateway = platform.client(self.edges.connect, frozen.brief.endpoint, inputs.campaign.delivery.timeout)?;
         let standing = match standing {
             // Read under the lock; what the claim made doubt was read as doubt.
             Some(standing) => standing,

@@ -6,7 +6,7 @@ use super::{Inputs, Profiles};
 use crate::delivery::Frozen;
 use crate::finding::Finding;
 use crate::manifest::{Campaign, load_campaign};
-use crate::report::{Kept, Target};
+use crate::report::{ProtectedPath, Target};
 
 /// The rule that results replace nothing but results.
 pub const RESULTS_RULE: &str = "results-overwrite";
@@ -37,8 +37,8 @@ impl OwnFiles<'_> {
         let named = !file.as_os_str().is_empty();
         let mut kept = self.kept(named.then_some(file));
         if named {
-            kept.push(Kept { path: file.to_owned(), what: "the campaign file" });
-            kept.push(Kept { path: frozen.list.clone(), what: "the list of recipients" });
+            kept.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
+            kept.push(ProtectedPath { path: frozen.list.clone(), what: "the list of recipients" });
             kept.extend(load_campaign(file).value.iter().flat_map(of_user));
         }
         Target::new(path, kept)
@@ -54,20 +54,20 @@ impl OwnFiles<'_> {
         Some(finding.at(campaign.places.of_key("results")).help(help))
     }
 
-    fn kept(self, campaign: Option<&Path>) -> Vec<Kept> {
+    fn kept(self, campaign: Option<&Path>) -> Vec<ProtectedPath> {
         let gateways = self.profiles.files(campaign).into_iter();
-        let gateways = gateways.map(|path| Kept { path, what: "the file of the gateways' profiles" });
-        let state = Kept { path: self.state.to_owned(), what: "in the state folder, where the ledger is" };
+        let gateways = gateways.map(|path| ProtectedPath { path, what: "the file of the gateways' profiles" });
+        let state = ProtectedPath { path: self.state.to_owned(), what: "in the state folder, where the ledger is" };
         gateways.chain([state]).collect()
     }
 }
 
-fn of_user(campaign: &Campaign) -> Vec<Kept> {
+fn of_user(campaign: &Campaign) -> Vec<ProtectedPath> {
     let mut kept = vec![
-        Kept { path: campaign.recipients.clone(), what: "the list of recipients" },
-        Kept { path: campaign.file.clone(), what: "the campaign file" },
+        ProtectedPath { path: campaign.recipients.clone(), what: "the list of recipients" },
+        ProtectedPath { path: campaign.file.clone(), what: "the campaign file" },
     ];
     let texts = campaign.places.text_files();
-    kept.extend(texts.map(|path| Kept { path: path.to_owned(), what: "a text of the campaign" }));
+    kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "a text of the campaign" }));
     kept
 }

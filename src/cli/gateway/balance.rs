@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Account;
+use super::ask::account;
 use crate::cli::args::Through;
 use crate::cli::context::Context;
 use crate::cli::exit;
@@ -21,7 +21,7 @@ struct Told<'a> {
 }
 
 pub(super) async fn balance(context: &Context, through: &Through) -> Result<u8, Failure> {
-    let account = Account::open(context, through).await?;
+    let account = account(context, through).await?;
     let balance = account.ask(&AskBalance).await?;
     let gateway = &account.profile.name;
     if context.output.json {

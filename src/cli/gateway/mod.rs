@@ -1,6 +1,6 @@
 //! `campaign gateway …`: what the account of a gateway has, and its templates. One file per command.
 
-mod account;
+mod ask;
 mod balance;
 mod consent;
 mod deleted;
@@ -13,8 +13,6 @@ mod status;
 mod text;
 mod trust;
 mod viber_templates;
-
-pub(super) use account::Account;
 
 use super::args::GatewayCommand;
 use super::context::Context;

@@ -49,7 +49,8 @@ mod tests {
         let file = folder.path().join("a.txt");
         let of = |bytes: &[u8]| {
             std::fs::write(&file, bytes).unwrap();
-            text(&TextArgs { text: None, file: Some(file.clone()) }).map_err(|failure| failure.explain(&Options::default()).message)
+            text(&TextArgs { text: None, file: Some(file.clone()) })
+                .map_err(|failure| failure.explain(&Options::default()).message)
         };
         assert_eq!(of("\u{feff}Привіт,\r\n%name%\n".as_bytes()).as_deref(), Ok("Привіт,\n%name%"));
         assert!(of(b"\n").unwrap_err().contains("empty"));

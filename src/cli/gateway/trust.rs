@@ -3,10 +3,9 @@
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
-use crate::cli::survey::profile;
 
 pub(super) async fn trust(context: &Context, name: &str) -> Result<u8, Failure> {
-    let profile = profile(context, name, None)?;
+    let profile = context.profiles().named(name, None, &context.observer)?;
     let host = profile.hosts();
     context.ledger().await?.trust_host(name, &host).await?;
     if context.output.json {

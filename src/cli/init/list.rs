@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::audience::{Reader, Settings, suggest};
-use crate::cli::exit::{Failure, WRONG};
+use crate::cli::failure::Failure;
 use crate::domain::Region;
 use crate::finding::Finding;
 use crate::regular;

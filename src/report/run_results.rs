@@ -3,12 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use super::{Error, frozen};
+use super::results::{Listing, ResultsError, write_file, write_objects, write_results};
+use super::{RowRecords, Target, unknown_results};
 use crate::delivery::{Frozen, RunFolder};
 use crate::ledger::{Ledger, LeftOut, Run, State};
-use crate::report::{
-    Fates, Listing, ResultsError, Sweep, Target, unknown_results, write_file, write_objects, write_results,
-};
 
 /// The results of a run, which can be written to any place.
 pub struct RunResults<'a> {
@@ -32,8 +30,9 @@ impl<'a> RunResults<'a> {
         folder: &RunFolder,
         run: &'a Run,
         owned: bool,
-    ) -> Result<Self, Error> {
-        let (frozen, recipients) = (frozen(folder)?, folder.recipients());
+    ) -> Result<Self, ResultsError> {
+        let unreadable = |error| ResultsError::Frozen { folder: folder.path().to_owned(), error };
+        let (frozen, recipients) = (folder.frozen().map_err(unreadable)?, folder.recipients());
         let left_out = ledger.left_out(run.key).await?;
         Ok(Self { ledger, run, owned, states: &[], name: run.name(), recipients, frozen, left_out })
     }
@@ -54,13 +53,13 @@ impl<'a> RunResults<'a> {
     ///
     /// # Errors
     /// When the ledger or the recipients cannot be read, or the file cannot be written or replaced.
-    pub async fn to_file(&self, target: &Target) -> Result<(), Error> {
+    pub async fn to_file(&self, target: &Target) -> Result<(), ResultsError> {
         if self.run.live
             && let Some(sign) = unknown_results(Some(self.ledger), target.path()).await?
         {
-            return Err(Error::ResultsContradicted { run: self.name.clone(), sign });
+            return Err(ResultsError::Contradicted { run: self.name.clone(), sign });
         }
-        Ok(write_file(target, &self.listing(), self.fates().await?).await?)
+        write_file(target, &self.listing(), Some(self.records().await?)).await
     }
 
     /// Writes them as CSV.
@@ -68,7 +67,7 @@ impl<'a> RunResults<'a> {
     /// # Errors
     /// When the ledger or the recipients cannot be read, or `out` cannot be written.
     pub async fn to_csv(&self, out: impl Write) -> Result<(), ResultsError> {
-        write_results(out, &self.listing(), self.fates().await?).await
+        write_results(out, &self.listing(), Some(self.records().await?)).await
     }
 
     /// Writes them as JSON objects with commas between them.
@@ -76,7 +75,7 @@ impl<'a> RunResults<'a> {
     /// # Errors
     /// When the ledger or the recipients cannot be read, or `out` cannot be written.
     pub async fn to_objects(&self, out: impl Write) -> Result<(), ResultsError> {
-        write_objects(out, &self.listing(), self.fates().await?).await
+        write_objects(out, &self.listing(), Some(self.records().await?)).await
     }
 
     fn listing(&self) -> Listing<'_> {
@@ -93,7 +92,7 @@ impl<'a> RunResults<'a> {
         }
     }
 
-    async fn fates(&self) -> Result<Fates<'a>, ResultsError> {
-        Ok(Fates::Ledger(Sweep::new(self.ledger, self.run, self.owned).await?))
+    async fn records(&self) -> Result<RowRecords<'a>, ResultsError> {
+        Ok(RowRecords::new(self.ledger, self.run, self.owned).await?)
     }
 }
