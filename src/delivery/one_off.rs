@@ -1,7 +1,7 @@
 //! The operations that a person asks for one at a time: a lookup, a code call.
 //!
 //! Each is a run of its own with one row, so that the ledger knows of it before it is sent and all
-//! commands can name it. Nothing here sends; [`send_once`](super::send_once) does.
+//! commands can name it. Nothing here sends; [`send_single`](super::send_single) does.
 
 use std::path::Path;
 
