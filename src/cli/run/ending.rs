@@ -15,7 +15,6 @@ use crate::delivery::{Ending, RunFolder, StopKind};
 use crate::failpoint;
 use crate::gateway::Oddity;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
-use crate::manifest::SANDBOX;
 use crate::report::{NextStep, ResultsError, RunResults, Summary, Target, duration, plural, thousands};
 use crate::sandbox::Counts;
 
@@ -91,7 +90,7 @@ impl Start<'_> {
             stopped,
             results: written,
             exit: code,
-            rehearsal: run.gateway == SANDBOX,
+            rehearsal: !run.live,
             sandbox: played.map_or(serde_json::Value::Null, played::json),
             next: self.next(run, code, &ending.counts),
             notes,
@@ -128,7 +127,7 @@ impl Start<'_> {
             stopped: Some("nothing is left to send".to_owned()),
             results: None,
             exit: exit::NOTHING,
-            rehearsal: campaign.is_rehearsal(),
+            rehearsal: !self.inputs.destination.is_live(),
             sandbox: serde_json::Value::Null,
             notes,
             next: next.unwrap_or_else(|| format!("{preview}, or `--again N` to send to everybody once more")),
@@ -181,7 +180,7 @@ impl Start<'_> {
             let (status, results) = (output.command("status"), output.command("results RUN --out FILE"));
             notes.push(format!("the results of those who were sent to before: {status}, then {results}"));
         }
-        if run.gateway == SANDBOX && !self.args.real_time {
+        if !run.live && !self.args.real_time {
             let delivery = &self.inputs.campaign.delivery;
             if let Some(rate) = delivery.rate.per_second() {
                 let sent = run.recipients - ending.counts.get(State::Skipped) - ending.counts.get(State::Invalid);
@@ -201,14 +200,12 @@ impl Start<'_> {
         let (path, name, output) = (&self.inputs.campaign.file, run.name(), &self.context.output);
         let again = output.command(run_again(path, self.args.gateway.as_deref()));
         match code {
-            exit::FINE if run.gateway == SANDBOX => {
+            exit::FINE if !run.live => {
                 let live = output.command(format!("run {} --gateway NAME", file(path)));
                 format!("{live}, with a profile in gateways.yaml, to send it for real")
             }
             exit::FINE => output.command(format!("status {name}")),
-            exit::DOUBT if run.gateway != SANDBOX => {
-                output.about_run(&name, &NextStep::of_doubt(counts).unwrap_or(NextStep::Wait))
-            }
+            exit::DOUBT if run.live => output.about_run(&name, &NextStep::of_doubt(counts).unwrap_or(NextStep::Wait)),
             exit::REJECTIONS | exit::DOUBT => output.about_run(&name, &NextStep::of_ended(counts)),
             exit::KEY => format!("mend the key in gateways.yaml, then: {again}"),
             exit::STORAGE => format!("make room or mend the disk, then: {again}"),
