@@ -10,7 +10,6 @@ use super::suggested::file;
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::finding::one_line;
 use crate::ledger::{Ledger, Progress, Run, State};
-use crate::manifest::SANDBOX;
 use crate::report::{counts_json, counts_line, plural, thousands};
 
 /// How many lookups and code calls are listed among the campaigns' runs, besides those in doubt.
@@ -141,7 +140,7 @@ fn next(context: &Context, run: &Run, standing: &Standing, owned: bool) -> Resul
         // The gateway may have been named on the command line.
         return Ok(context.output.command(format!("run {file} --gateway {}", run.gateway)));
     }
-    if standing.counts.get(State::InDoubt) > 0 && run.gateway != SANDBOX && OneOff::of(run).is_none() {
+    if standing.counts.get(State::InDoubt) > 0 && run.live && OneOff::of(run).is_none() {
         return Ok(context.output.command(format!("reconcile {name}")));
     }
     let look_at = exit::look_at(&name, &standing.counts).unwrap_or_else(|| format!("results {name}"));

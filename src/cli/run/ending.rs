@@ -16,7 +16,6 @@ use crate::delivery::{Ending, StopKind};
 use crate::failpoint;
 use crate::gateway::Oddity;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
-use crate::manifest::SANDBOX;
 use crate::report::{Summary, duration, plural, thousands};
 use crate::sandbox::Counts;
 
@@ -93,7 +92,7 @@ impl Start<'_> {
             stopped,
             results: written,
             exit: code,
-            rehearsal: run.gateway == SANDBOX,
+            rehearsal: !run.live,
             sandbox: played.map_or(serde_json::Value::Null, played::json),
             next: self.next(run, code, &ending.counts),
             notes,
@@ -125,7 +124,7 @@ impl Start<'_> {
             stopped: Some("nothing is left to send".to_owned()),
             results: None,
             exit: exit::NOTHING,
-            rehearsal: campaign.is_rehearsal(),
+            rehearsal: !self.inputs.destination.is_live(),
             sandbox: serde_json::Value::Null,
             notes,
             next: next.unwrap_or_else(|| format!("{preview}, or `--again N` to send to everybody once more")),
@@ -178,7 +177,7 @@ impl Start<'_> {
             let (status, results) = (output.command("status"), output.command("results RUN --out FILE"));
             notes.push(format!("the results of those who were sent to before: {status}, then {results}"));
         }
-        if run.gateway == SANDBOX && !self.args.real_time {
+        if !run.live && !self.args.real_time {
             let delivery = &self.inputs.campaign.delivery;
             if let Some(rate) = delivery.rate.per_second() {
                 let sent = run.recipients - ending.counts.get(State::Skipped) - ending.counts.get(State::Invalid);
@@ -198,12 +197,12 @@ impl Start<'_> {
         let (path, name, output) = (&self.inputs.campaign.file, run.name(), &self.context.output);
         let again = output.command(run_again(path, self.args.gateway.as_deref()));
         match code {
-            exit::FINE if run.gateway == SANDBOX => {
+            exit::FINE if !run.live => {
                 let live = output.command(format!("run {} --gateway NAME", file(path)));
                 format!("{live}, with a profile in gateways.yaml, to send it for real")
             }
             exit::FINE => output.command(format!("status {name}")),
-            exit::DOUBT if run.gateway != SANDBOX => runs::next_about_doubt(self.context, &name, counts)
+            exit::DOUBT if run.live => runs::next_about_doubt(self.context, &name, counts)
                 .unwrap_or_else(|| output.command(format!("status {name}"))),
             exit::REJECTIONS | exit::DOUBT => {
                 output.command(exit::look_at(&name, counts).unwrap_or_else(|| format!("results {name}")))
