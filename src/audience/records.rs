@@ -74,7 +74,11 @@ impl<R: Read> Records<R> {
         if let Some(foreign) = Foreign::of(head) {
             return Err(trouble::foreign(file, foreign).into());
         }
-        let delimiter = Delimiter::of(head);
+        let told = Delimiter::told(head);
+        let delimiter = told.map_or_else(|| Delimiter::of(head), |(delimiter, _)| delimiter);
+        if let Some((_, length)) = told {
+            intake.skip_line(length);
+        }
         let csv = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)

@@ -80,6 +80,26 @@ fn a_cell_of_several_lines_before_the_number_is_no_row() {
 }
 
 #[test]
+fn a_line_that_names_the_delimiter_is_no_row() {
+    let (records, last) = read("\u{feff}sep=;\r\nphone;name\r\n380501234567;\"a;b\"\r\n").unwrap();
+    assert_eq!((records, last), (vec![(2, vec!["380501234567".to_owned(), "a;b".to_owned()])], 2));
+    let finding = refusal("sep=;\nphone;name\n1\n");
+    assert_eq!((finding.rule, finding.place.unwrap().line()), ("recipients-ragged-row", 3));
+}
+
+#[test]
+fn a_row_that_does_not_fit_says_what_it_probably_is() {
+    for (text, probably) in [
+        ("phone,city\n1,Kyiv, centre\n", "comma inside a cell"),
+        ("name,phone\nOlena,3,80501E+11\n", "shortened"),
+        ("Spring clients\nphone,name\n1,a\n", "title"),
+        ("phone,city\n1\n", "line break"),
+    ] {
+        assert!(refusal(text).help.unwrap().contains(probably), "{text:?}");
+    }
+}
+
+#[test]
 fn another_encoding_is_named_with_its_line() {
     let finding = |bytes: &[u8]| {
         let mut records = Records::open(bytes, Path::new("list.csv"))?;
