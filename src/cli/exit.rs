@@ -1,9 +1,9 @@
 //! Exit codes, and the errors that end a command.
 
-use crate::delivery::StopKind;
 use crate::finding::Finding;
-use crate::ledger::{LedgerError, State, StateCounts};
+use crate::ledger::{LedgerError, Run, State, StateCounts, StopKind};
 use crate::regular::ran_out_of_handles;
+use crate::report::{DOUBTFUL, REFUSED, ResultsError};
 
 /// Everything was accepted, queued or skipped.
 pub(super) const FINE: u8 = 0;
@@ -64,16 +64,22 @@ impl From<LedgerError> for Failure {
     }
 }
 
-/// The states of a finished run that somebody has to look at: outcomes that nobody knows.
-pub(super) const DOUBTFUL: [State; 2] = [State::InDoubt, State::Unresolved];
-/// The states of a finished run that somebody has to look at: messages that were refused or could not be sent.
-pub(super) const REFUSED: [State; 4] = [State::Rejected, State::Failed, State::NotSent, State::Invalid];
+impl From<ResultsError> for Failure {
+    fn from(error: ResultsError) -> Self {
+        match &error {
+            ResultsError::Contradicted { run, .. } => {
+                Self::storage(format!("{error}; name another file with `results {run} --out FILE`"))
+            }
+            _ => Self::storage(error),
+        }
+    }
+}
 
 /// The code of a call to `run` that ended like this. The first that applies.
 pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
     let any = |states: &[State]| states.iter().any(|state| counts.get(*state) > 0);
     match stopped {
-        Some(StopKind::Ledger) => STORAGE,
+        Some(StopKind::Ledger | StopKind::ResultsUnwritten) => STORAGE,
         Some(StopKind::Interrupted(signal)) => SIGNAL.saturating_add(signal),
         Some(StopKind::NotOwner) => NOTHING,
         Some(StopKind::KeyRefused) => KEY,
@@ -86,11 +92,10 @@ pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
     }
 }
 
-/// The arguments that show the rows of a run that somebody has to look at; nothing when there are none.
-pub(super) fn look_at(run: &str, counts: &StateCounts) -> Option<String> {
-    let states = DOUBTFUL.into_iter().chain(REFUSED).filter(|state| counts.get(*state) > 0);
-    let states: Vec<&str> = states.map(State::name).collect();
-    (!states.is_empty()).then(|| format!("results {run} --state {} --out -", states.join(",")))
+/// The code that the last call to send a run, or to ask or decide about it, ended with; nothing if there is none yet, or
+/// it was killed.
+pub(super) fn last(run: &Run) -> Option<u8> {
+    run.counts.as_ref().map(|(counts, _)| code(run.stop, counts))
 }
 
 #[cfg(test)]
@@ -106,6 +111,7 @@ mod tests {
         };
         let table = [
             (Some(StopKind::Ledger), vec![State::InDoubt], 74),
+            (Some(StopKind::ResultsUnwritten), vec![State::Accepted], 74),
             (Some(StopKind::Interrupted(2)), vec![State::Planned], 130),
             (Some(StopKind::Interrupted(15)), vec![State::Planned], 143),
             (Some(StopKind::Interrupted(1)), vec![], 129),

@@ -7,16 +7,15 @@ use jiff::Timestamp;
 
 use super::{Start, played};
 use crate::cli::exit::{self, Failure, code};
-use crate::cli::results::Source;
 use crate::cli::runs;
 use crate::cli::suggested::file;
 use crate::cli::survey::{self, Looked};
 use crate::cli::target;
-use crate::delivery::{Ending, StopKind};
+use crate::delivery::{Ending, RunFolder};
 use crate::failpoint;
 use crate::gateway::Oddity;
-use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
-use crate::report::{Summary, duration, plural, thousands};
+use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts, StopKind};
+use crate::report::{NextStep, ResultsError, RunResults, Summary, Target, duration, plural, thousands};
 use crate::sandbox::Counts;
 
 impl Start<'_> {
@@ -41,7 +40,7 @@ impl Start<'_> {
             );
             return Err(Failure::new(exit::SIGNAL.saturating_add(signal), message));
         }
-        let mut code = code(kind, &ending.counts);
+        let mut stop = kind;
         let results = self.inputs.campaign.results_file();
         let mut notes = played.map(played::lines).unwrap_or_default();
         notes.extend(self.notes(run, &ending));
@@ -49,28 +48,28 @@ impl Start<'_> {
         notes.extend(runs::doubts_elsewhere(self.context, &runs, Some(run.key)).into_iter().map(|(note, _)| note));
         let mut written = None;
         if kind != Some(StopKind::NotOwner) {
-            let source = Source { ledger: self.ledger.as_ref(), run, owned: false, states: &[] };
             let target = target::of_campaign(self.context, &self.inputs.campaign, results.clone())?;
-            match source.write(&self.state, Some(&target)).await {
+            match self.write_results(run, &target).await {
                 Ok(()) => {
                     tracing::info!(run = run.name(), "results written");
                     written = Some(results.display().to_string());
                 }
-                Err(failure) => {
-                    code = exit::STORAGE;
-                    notes.push(failure.message);
+                Err(error) => {
+                    stop = Some(StopKind::ResultsUnwritten);
+                    notes.push(Failure::from(error).message);
                 }
             }
         }
         let done = kind.is_none() && ending.counts.get(State::Planned) + ending.counts.get(State::Sending) == 0;
         let stopped = ending.stopped.as_ref().map(ToString::to_string);
+        let code = code(stop, &ending.counts);
         let parts = parts_before + ending.parts;
         if kind != Some(StopKind::Ledger) && kind != Some(StopKind::NotOwner) {
             let end = RunEnd {
                 // Results come first: a run without them is not finished.
                 progress: if done && written.is_some() { Progress::Finished } else { Progress::Open },
+                stop,
                 stopped: stopped.clone(),
-                exit: code,
                 counts: ending.counts.clone(),
                 parts,
                 results: Some(absolute(&results)),
@@ -99,6 +98,11 @@ impl Start<'_> {
         };
         self.print(&summary);
         Ok(code)
+    }
+
+    async fn write_results(&self, run: &Run, target: &Target) -> Result<(), ResultsError> {
+        let folder = RunFolder::of(&self.state, &run.name());
+        RunResults::open(self.ledger.as_ref(), &folder, run, false).await?.to_file(target).await
     }
 
     /// Says that nobody is left to be sent to.
@@ -202,11 +206,8 @@ impl Start<'_> {
                 format!("{live}, with a profile in gateways.yaml, to send it for real")
             }
             exit::FINE => output.command(format!("status {name}")),
-            exit::DOUBT if run.live => runs::next_about_doubt(self.context, &name, counts)
-                .unwrap_or_else(|| output.command(format!("status {name}"))),
-            exit::REJECTIONS | exit::DOUBT => {
-                output.command(exit::look_at(&name, counts).unwrap_or_else(|| format!("results {name}")))
-            }
+            exit::DOUBT if run.live => output.about_run(&name, &NextStep::of_doubt(counts).unwrap_or(NextStep::Wait)),
+            exit::REJECTIONS | exit::DOUBT => output.about_run(&name, &NextStep::of_ended(counts)),
             exit::KEY => format!("mend the key in gateways.yaml, then: {again}"),
             exit::STORAGE => format!("make room or mend the disk, then: {again}"),
             exit::NOTHING => output.command(format!("status {name}")),
