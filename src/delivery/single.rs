@@ -54,7 +54,7 @@ fn ending(Ending { outcome, stopped, counts, .. }: Ending) -> SingleEnding {
     // No intent was recorded, or it was held back, so nothing was sent.
     let outcome = outcome.or_else(|| (counts.get(State::Planned) > 0).then(unsent));
     let left = |stop: &Stop| match stop.kind {
-        StopKind::Interrupted(_) | StopKind::Ledger | StopKind::NotOwner => true,
+        StopKind::Interrupted(_) | StopKind::Ledger | StopKind::ResultsUnwritten | StopKind::NotOwner => true,
         StopKind::KeyRefused | StopKind::Halted | StopKind::Limit | StopKind::Inconsistent | StopKind::Internal => {
             matches!(outcome, None | Some(Outcome::NotSent { .. }))
         }
