@@ -1,4 +1,4 @@
-//! Everything that the repository shows works: the examples, `init`, and the README, each in a copy of its own.
+//! Everything that the repository shows works: the examples, `init`, the README and `docs/`, each in a copy of its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ fn every_scenario_plays_what_it_says() {
 }
 
 #[test]
-fn the_scenario_in_the_readme_is_understood() {
+fn the_scenario_in_the_documents_is_understood() {
     let folder = with_examples();
     let [scenario] = <[String; 1]>::try_from(blocks("yaml scenario")).expect("one scenario");
     fs::write(folder.path("scenario.yaml"), scenario).expect("a scenario");
@@ -212,44 +212,115 @@ fn init_takes_only_names_that_a_campaign_can_have() {
     assert!(files(&folder.path("")).is_empty());
 }
 
-/// A fenced block of the README: its language and its lines.
+/// What users read, in the order in which they read it.
+const DOCUMENTS: [&str; 10] = [
+    "README.md",
+    "docs/campaign-file.md",
+    "docs/texts.md",
+    "docs/gateways.md",
+    "docs/rehearsing.md",
+    "docs/sending.md",
+    "docs/doubt.md",
+    "docs/results.md",
+    "docs/operations.md",
+    "docs/speed.md",
+];
+
+/// A fenced block of a document.
+struct Block {
+    language: String,
+    text: String,
+}
+
+/// The fenced blocks of all documents, in order.
+fn all_blocks() -> Vec<Block> {
+    let texts = DOCUMENTS.map(|name| fs::read_to_string(repository().join(name)).expect("a document"));
+    let blocks = texts.iter().flat_map(|text| text.split("\n```").skip(1).step_by(2));
+    let parts = blocks.map(|block| block.split_once('\n').expect("a language and a text"));
+    parts.map(|(language, text)| Block { language: language.to_owned(), text: text.to_owned() }).collect()
+}
+
+/// The texts of the blocks in a language.
 fn blocks(language: &str) -> Vec<String> {
-    let readme = fs::read_to_string(repository().join("README.md")).expect("a README");
-    let opening = format!("```{language}\n");
-    readme.split(&opening).skip(1).filter_map(|rest| Some(rest.split("\n```").next()?.to_owned())).collect()
+    all_blocks().into_iter().filter(|block| block.language == language).map(|block| block.text).collect()
+}
+
+/// A folder with the examples and a list that somebody brought.
+fn with_list() -> Folder {
+    let folder = with_examples();
+    for place in ["clients.csv", "campaigns/clients.csv"] {
+        fs::copy(repository().join("campaigns/new-arrivals.csv"), folder.path(place)).expect("a list");
+    }
+    folder
 }
 
 #[test]
-fn every_campaign_in_the_readme_passes_the_check() {
-    let campaigns: Vec<String> = blocks("yaml").into_iter().filter(|block| block.contains("channels:")).collect();
-    assert!(!campaigns.is_empty(), "the README shows no campaign");
-    for (number, text) in campaigns.iter().enumerate() {
-        let folder = with_examples();
-        let gateways = blocks("yaml").into_iter().filter(|block| block.contains("base_url:")).collect::<String>();
-        fs::write(folder.path("gateways.yaml"), gateways).expect("profiles");
-        let file = format!("campaigns/readme-{number}.yaml");
-        fs::write(folder.path(&file), text).expect("a campaign");
-        fine(&folder, &["check", &file]);
-        fine(&folder, &["run", &file, "--dry-run"]);
+fn every_document_has_its_place_in_the_order_and_is_reached_from_the_readme() {
+    let readme = fs::read_to_string(repository().join("README.md")).expect("a README");
+    assert!(readme.lines().count() <= 200, "the README is a way to go, not a reference");
+    let found: Vec<String> = files(&repository().join("docs"))
+        .iter()
+        .map(|file| format!("docs/{}", file.file_name().expect("a name").to_string_lossy()))
+        .collect();
+    assert_eq!(found.len() + 1, DOCUMENTS.len(), "{found:?}");
+    for document in found {
+        assert!(DOCUMENTS.contains(&document.as_str()) && readme.contains(&format!("({document}")), "{document}");
     }
 }
 
 #[test]
-fn every_command_in_the_readme_works_in_its_order() {
-    let folder = with_examples();
+fn every_campaign_in_the_documents_passes_the_check_with_every_profile() {
+    let campaigns: Vec<String> = blocks("yaml").into_iter().filter(|block| block.contains("channels:")).collect();
+    let profiles: Vec<String> = blocks("yaml").into_iter().filter(|block| block.contains("base_url:")).collect();
+    assert!(!campaigns.is_empty() && !profiles.is_empty(), "the documents show no campaign or no profile");
+    for (number, (text, profile)) in
+        campaigns.iter().flat_map(|text| profiles.iter().map(move |profile| (text, profile))).enumerate()
+    {
+        let folder = with_list();
+        // A campaign that is queued needs an address for that, which only the whole profile has.
+        let profile = if text.contains("endpoint: async") { profiles.last().expect("a profile") } else { profile };
+        fs::write(folder.path("gateways.yaml"), profile).expect("profiles");
+        let file = format!("campaigns/shown-{number}.yaml");
+        fs::write(folder.path(&file), text).expect("a campaign");
+        fine(&folder, &["check", &file, "--gateway", "production"]);
+        fine(&folder, &["run", &file, "--gateway", "production", "--dry-run"]);
+    }
+}
+
+/// An output without what differs from call to call: how many seconds something took.
+fn without_times(output: &str) -> String {
+    let words: Vec<&str> = output.trim().split(' ').collect();
+    let lasts = |at: usize| words.get(at + 1).is_some_and(|next| *next == "s" || next.starts_with("s\n"));
+    let timeless: Vec<&str> = words.iter().enumerate().map(|(at, word)| if lasts(at) { "N" } else { *word }).collect();
+    timeless.join(" ")
+}
+
+#[test]
+fn every_command_in_the_documents_works_in_its_order_and_prints_what_is_shown_below_it() {
+    let folder = with_list();
     let sandbox = SandboxProcess::start();
     folder.replace("gateways.yaml", "http://127.0.0.1:8025", &sandbox.base_url());
-    fs::copy(repository().join("campaigns/new-arrivals.csv"), folder.path("clients.csv")).expect("a list");
-    let blocks = blocks("sh");
     // The sandbox is running, and a live gateway is not for tests.
     let left_out = |line: &&str| !line.starts_with("campaign sandbox") && !line.contains("production");
-    let commands = blocks.iter().flat_map(|block| block.lines()).map(|line| line.split("  #").next().unwrap_or(line));
-    let commands: Vec<&str> = commands.filter(|line| line.starts_with("campaign ")).filter(left_out).collect();
-    assert!(commands.len() > 10, "{commands:?}");
-    for command in commands {
-        let words: Vec<&str> = command.split_whitespace().skip(1).collect();
-        fine(&folder, &words);
+    let (mut printed, mut commands, mut outputs) = (String::new(), 0, 0);
+    for block in all_blocks() {
+        match block.language.as_str() {
+            "sh" => {
+                let lines = block.text.lines().map(|line| line.split(" #").next().unwrap_or(line));
+                for command in lines.filter(|line| line.starts_with("campaign ")).filter(left_out) {
+                    let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+                    printed = fine(&folder, &words);
+                    commands += 1;
+                }
+            }
+            "text" => {
+                assert_eq!(without_times(&block.text), without_times(&printed));
+                outputs += 1;
+            }
+            _ => {}
+        }
     }
+    assert!(commands > 20 && outputs >= 3, "{commands} commands, {outputs} outputs");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::check::online::Cost;
 use crate::check::{Survey, invalid_rows};
 use crate::finding::{Finding, findings_json, one_line};
 use crate::ledger::StateCounts;
-use crate::manifest::KeySource;
+use crate::manifest::{Destination, KeySource};
 use crate::report::{counts_json, counts_line, plural};
 
 pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
@@ -106,7 +106,7 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<Checked
     let inputs = Arc::new(survey::load(context, file, args.gateway.as_deref())?);
     let looked = survey::look(context, Arc::clone(&inputs)).await?;
     let mut findings = inputs.warnings.clone();
-    if let Some(why) = inputs.profile.as_ref().and_then(|profile| missing_key(&profile.api_key)) {
+    if let Some(why) = inputs.destination.profile().and_then(|profile| missing_key(&profile.api_key)) {
         findings.push(Finding::warning("api-key", why));
     }
     findings.extend(target::finding(context, &inputs)?);
@@ -127,7 +127,7 @@ fn missing_key(source: &KeySource) -> Option<String> {
 
 /// What the gateway says of a campaign.
 async fn online(context: &Context, inputs: &Inputs, survey: &Survey) -> Result<Online, Failure> {
-    let Some(profile) = &inputs.profile else { return Ok(Online::of_nobody()) };
+    let Destination::Live(profile) = &inputs.destination else { return Ok(Online::of_nobody()) };
     let content = &inputs.campaign.brief.content;
     let cost = Cost::of(profile, content, &survey.by_sms_parts, &survey.planned_rows());
     online::ask(&context.output, (inputs, profile), context.ledger().await?, &cost).await

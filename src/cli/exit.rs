@@ -4,6 +4,7 @@ use crate::delivery::StopKind;
 use crate::finding::Finding;
 use crate::ledger::{LedgerError, State, StateCounts};
 use crate::regular::ran_out_of_handles;
+use crate::report::{DOUBTFUL, REFUSED, ResultsError};
 
 /// Everything was accepted, queued or skipped.
 pub(super) const FINE: u8 = 0;
@@ -64,10 +65,16 @@ impl From<LedgerError> for Failure {
     }
 }
 
-/// The states of a finished run that somebody has to look at: outcomes that nobody knows.
-pub(super) const DOUBTFUL: [State; 2] = [State::InDoubt, State::Unresolved];
-/// The states of a finished run that somebody has to look at: messages that were refused or could not be sent.
-pub(super) const REFUSED: [State; 4] = [State::Rejected, State::Failed, State::NotSent, State::Invalid];
+impl From<ResultsError> for Failure {
+    fn from(error: ResultsError) -> Self {
+        match &error {
+            ResultsError::Contradicted { run, .. } => {
+                Self::storage(format!("{error}; name another file with `results {run} --out FILE`"))
+            }
+            _ => Self::storage(error),
+        }
+    }
+}
 
 /// The code of a call to `run` that ended like this. The first that applies.
 pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
@@ -84,13 +91,6 @@ pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
         None if any(&REFUSED) => REJECTIONS,
         None => FINE,
     }
-}
-
-/// The arguments that show the rows of a run that somebody has to look at; nothing when there are none.
-pub(super) fn look_at(run: &str, counts: &StateCounts) -> Option<String> {
-    let states = DOUBTFUL.into_iter().chain(REFUSED).filter(|state| counts.get(*state) > 0);
-    let states: Vec<&str> = states.map(State::name).collect();
-    (!states.is_empty()).then(|| format!("results {run} --state {} --out -", states.join(",")))
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use super::context::Context;
 use super::exit::{self, Failure};
 use super::output::Output;
-use crate::delivery::{Frozen, RunFolder, RunLock, Standing};
+use crate::delivery::{Frozen, RunFolder, Standing};
 use crate::ledger::{Ledger, Owner, Progress, Run, RunId, State, StateCounts};
 use crate::manifest::{Profile, load_campaign};
-use crate::report::plural;
+use crate::report::{self, NextStep, OpenDoubt, open_doubts, plural};
 
 /// The run that `name` means: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
 pub(super) async fn find(context: &Context, ledger: Option<&dyn Ledger>, name: &str) -> Result<Run, Failure> {
@@ -40,9 +40,7 @@ pub(super) async fn find_doubtful(context: &Context, ledger: Option<&dyn Ledger>
     let runs = ledger.runs().await?;
     let doubtful = |run: &&Run| {
         let counts = run.counts.as_ref().map(|(counts, _)| counts);
-        run.campaign == found.campaign
-            && run.live
-            && counts.is_some_and(|counts| next_about_doubt(context, "", counts).is_some())
+        run.campaign == found.campaign && run.live && counts.is_some_and(|counts| NextStep::of_doubt(counts).is_some())
     };
     Ok(runs.iter().rfind(doubtful).cloned().unwrap_or(found))
 }
@@ -79,29 +77,16 @@ fn planned_results(context: &Context, run: &Run) -> Option<PathBuf> {
 
 /// Whether a process is sending this run now.
 pub(super) fn is_owned(context: &Context, run: &Run) -> Result<bool, Failure> {
-    let held = RunLock::is_held(&context.state()?, &run.campaign, &run.account);
-    Ok(held && run.owner.is_some() && run.progress == Progress::Open)
-}
-
-/// A command that asks about the rows of a run that nobody knows the outcome of, or decides about them.
-pub(super) fn next_about_doubt(context: &Context, run: &str, counts: &StateCounts) -> Option<String> {
-    if counts.get(State::InDoubt) > 0 {
-        return Some(context.output.command(format!("reconcile {run}")));
-    }
-    let resolve = || context.output.command(format!("resolve {run} --all --as DECISION"));
-    (counts.get(State::Unresolved) > 0).then(resolve)
+    Ok(report::is_owned(&context.state()?, run))
 }
 
 /// The runs besides this one that have rows whose outcome nobody knows: how many, and the command about them.
 pub(super) fn doubts_elsewhere(context: &Context, runs: &[Run], than: Option<RunId>) -> Vec<(String, String)> {
-    let others = runs.iter().filter(|run| Some(run.key) != than && run.live);
-    let doubtful = others.filter_map(|run| {
-        let (counts, _) = run.counts.as_ref()?;
-        let command = next_about_doubt(context, &run.name(), counts)?;
-        let rows = exit::DOUBTFUL.into_iter().map(|state| counts.get(state)).sum();
-        Some((format!("nobody knows what became of {} of {}: {command}", plural(rows, "row"), run.name()), command))
+    let told = open_doubts(runs, than).into_iter().map(|OpenDoubt { run, rows, step }| {
+        let command = context.output.about_run(&run, &step);
+        (format!("nobody knows what became of {} of {run}: {command}", plural(rows, "row")), command)
     });
-    doubtful.collect()
+    told.collect()
 }
 
 /// The name of a run that began after this one and wrote its results to the same file.
@@ -132,34 +117,22 @@ pub(super) async fn standing(ledger: &dyn Ledger, run: &Run, owned: bool) -> Res
 }
 
 /// The code that `run` would exit with for this run as it stands.
-pub(super) fn code(run: &Run, standing: &Standing, owned: bool) -> u8 {
+pub(super) fn code(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
     match (owned, run.progress) {
         (true, _) => exit::NOTHING,
         // One that was given up exits as it did then: nothing goes on with it.
         (false, Progress::Finished) if run.stopped.is_some() => run.exit.unwrap_or(exit::STOPPED),
-        (false, Progress::Open) if standing.counts.get(State::Planned) > 0 => match run.exit {
+        (false, Progress::Open) if counts.get(State::Planned) > 0 => match run.exit {
             Some(code) if code != exit::FINE => code,
             _ => exit::STOPPED,
         },
         (false, _) => {
-            let mut counts = standing.counts.clone();
+            let mut counts = counts.clone();
             // What a replaced run left is nobody's task any more.
             let planned = counts.get(State::Planned);
             counts.shift(State::Planned, State::Skipped, planned);
             exit::code(None, &counts)
         }
-    }
-}
-
-/// How a run stands, in a word or two.
-pub(super) fn progress(run: &Run, owned: bool) -> String {
-    match (owned, run.progress, &run.stopped) {
-        (true, ..) => "sending".to_owned(),
-        (false, Progress::Open, Some(reason)) => format!("stopped: {reason}"),
-        (false, Progress::Open, None) => "interrupted".to_owned(),
-        (false, Progress::Finished, None) => "finished".to_owned(),
-        (false, Progress::Finished, Some(reason)) => format!("given up: {reason}"),
-        (false, Progress::Replaced, _) => "replaced by a run with changed inputs".to_owned(),
     }
 }
 

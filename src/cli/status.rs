@@ -7,41 +7,36 @@ use super::exit::{self, Failure};
 use super::listing::listing;
 use super::runs;
 use super::suggested::file;
-use crate::delivery::{OneOff, RunFolder, Standing};
+use crate::delivery::RunFolder;
 use crate::finding::one_line;
-use crate::ledger::{Ledger, Progress, Run, State};
-use crate::manifest::SANDBOX;
-use crate::report::{counts_json, counts_line, plural, thousands};
+use crate::ledger::{Ledger, State};
+use crate::report::{NextStep, RunStatus, RunView, counts_json, counts_line, plural, thousands};
 
 /// How many lookups and code calls are listed among the campaigns' runs, besides those in doubt.
 const ONE_OFFS: usize = 5;
 
 pub(super) async fn status(context: &Context, name: Option<&str>) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
-    match name {
-        Some(name) => {
-            let run = runs::find(context, ledger.as_deref(), name).await?;
-            one(context, ledger.as_deref(), &run).await
-        }
-        None => all(context, ledger.as_deref()).await,
+    let Some(name) = name else { return all(context, ledger.as_deref()).await };
+    let run = runs::find(context, ledger.as_deref(), name).await?;
+    let Some(ledger) = ledger else { return Ok(exit::FINE) };
+    runs::judge(context, ledger.as_ref(), &run).await?;
+    let owned = runs::is_owned(context, &run)?;
+    let view = RunView::read(ledger.as_ref(), run, owned).await?;
+    let code = runs::code(&view.run, &view.counts, owned);
+    if context.output.json {
+        context.output.object(&object(&view, code));
+    } else {
+        context.output.result(&text(context, &view)?);
     }
+    Ok(code)
 }
 
-async fn one(context: &Context, ledger: Option<&dyn Ledger>, run: &Run) -> Result<u8, Failure> {
-    let Some(ledger) = ledger else { return Ok(exit::FINE) };
-    runs::judge(context, ledger, run).await?;
-    let owned = runs::is_owned(context, run)?;
-    let standing = runs::standing(ledger, run, owned).await?;
-    let code = runs::code(run, &standing, owned);
-    if context.output.json {
-        let mut object = record(run, &standing, owned);
-        object["exit"] = code.into();
-        context.output.object(&object);
-        return Ok(code);
-    }
-    let mut text =
-        format!("{} · {} · {} · {}\n", run.name(), run.gateway, run.endpoint, one_line(&runs::progress(run, owned)));
-    text += &format!("  {}: {}\n", plural(run.recipients, "row"), counts_line(&standing.counts));
+fn text(context: &Context, view: &RunView) -> Result<String, Failure> {
+    let RunView { run, status, counts, .. } = view;
+    let name = run.name();
+    let mut text = format!("{name} · {} · {} · {}\n", run.gateway, run.endpoint, one_line(&status.to_string()));
+    text += &format!("  {}: {}\n", plural(run.recipients, "row"), counts_line(counts));
     text += &format!("  began {:.0}", run.began_at);
     if let Some(ended) = run.ended_at {
         text += &format!(" · last ended {ended:.0}");
@@ -50,68 +45,68 @@ async fn one(context: &Context, ledger: Option<&dyn Ledger>, run: &Run) -> Resul
     if let Some(results) = &run.results {
         text += &format!("  results: {results}\n");
     }
-    if owned {
-        text += &format!(
-            "  it is being sent; to stop it after what is in flight: {}\n",
-            context.output.command(format!("stop {}", run.name()))
-        );
+    if *status == RunStatus::Sending {
+        let stop = context.output.command(format!("stop {name}"));
+        text += &format!("  it is being sent; to stop it after what is in flight: {stop}\n");
     }
-    text += &format!("next: {}\n", next(context, run, &standing, owned)?);
-    context.output.result(&text);
-    Ok(code)
+    Ok(text + &format!("next: {}\n", next(context, view)?))
 }
 
 async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failure> {
-    let runs = match ledger {
-        Some(ledger) => ledger.runs().await?,
+    let state = context.state()?;
+    let views = match ledger {
+        Some(ledger) => RunView::list(ledger, &state).await?,
         None => Vec::new(),
     };
-    let (mut listed, mut objects) = (Vec::new(), Vec::new());
-    let (mut one_offs, mut left_out) = (0, 0);
-    for run in runs.iter().rev() {
-        let owned = runs::is_owned(context, run)?;
-        let standing = match (&run.counts, ledger) {
-            (Some((counts, _)), _) if !owned => counts.clone(),
-            (_, Some(ledger)) => runs::standing(ledger, run, owned).await?.counts,
-            (_, None) => continue,
-        };
-        objects.push(json!({
-            "run": run.name(), "campaign": run.campaign, "gateway": run.gateway, "rows": run.recipients,
-            "counts": counts_json(&standing), "state": runs::progress(run, owned), "exit": run.exit,
-        }));
-        if OneOff::of(run).is_some() {
-            one_offs += 1;
-            if one_offs > ONE_OFFS && standing.get(State::InDoubt) == 0 {
-                left_out += 1;
-                continue;
-            }
-        }
-        listed.push([
-            run.name(),
-            run.gateway.clone(),
-            format!("{:.0}", run.began_at),
-            thousands(run.recipients),
-            one_line(&runs::progress(run, owned)),
-            counts_line(&standing),
-        ]);
-    }
     if context.output.json {
-        context.output.object(&json!({ "runs": objects, "exit": exit::FINE }));
-    } else if objects.is_empty() {
-        let state = context.state()?;
+        let runs: Vec<Value> = views.iter().map(entry).collect();
+        context.output.object(&json!({ "runs": runs, "exit": exit::FINE }));
+    } else if views.is_empty() {
         let next = context.output.command("init NAME");
         context.output.result(&format!("no runs yet in `{}`\nnext: {next}\n", state.display()));
     } else {
-        let left_out = match left_out {
-            0 => String::new(),
-            _ => format!("and {} more of `campaign gateway`; --json lists them all\n", plural(left_out, "operation")),
-        };
-        context.output.result(&format!("{}{left_out}", listing(&listed, context.output.columns())));
+        context.output.result(&table(&views, context.output.columns()));
     }
     Ok(exit::FINE)
 }
 
-fn record(run: &Run, standing: &Standing, owned: bool) -> Value {
+fn table(views: &[RunView], columns: Option<usize>) -> String {
+    let (mut one_offs, mut left_out, mut rows) = (0, 0, Vec::new());
+    for view in views {
+        let RunView { run, status, counts, .. } = view;
+        if view.is_one_off() {
+            one_offs += 1;
+            if one_offs > ONE_OFFS && counts.get(State::InDoubt) == 0 {
+                left_out += 1;
+                continue;
+            }
+        }
+        rows.push([
+            run.name(),
+            run.gateway.clone(),
+            format!("{:.0}", run.began_at),
+            thousands(run.recipients),
+            one_line(&status.to_string()),
+            counts_line(counts),
+        ]);
+    }
+    let left_out = match left_out {
+        0 => String::new(),
+        _ => format!("and {} more of `campaign gateway`; --json lists them all\n", plural(left_out, "operation")),
+    };
+    format!("{}{left_out}", listing(&rows, columns))
+}
+
+fn entry(view: &RunView) -> Value {
+    let RunView { run, status, counts, .. } = view;
+    json!({
+        "run": run.name(), "campaign": run.campaign, "gateway": run.gateway, "rows": run.recipients,
+        "counts": counts_json(counts), "state": status.to_string(), "exit": run.exit,
+    })
+}
+
+fn object(view: &RunView, exit: u8) -> Value {
+    let RunView { run, status, counts, parts } = view;
     json!({
         "run": run.name(),
         "campaign": run.campaign,
@@ -119,31 +114,28 @@ fn record(run: &Run, standing: &Standing, owned: bool) -> Value {
         "gateway": run.gateway,
         "endpoint": run.endpoint.name(),
         "rows": run.recipients,
-        "counts": counts_json(&standing.counts),
-        "parts": standing.parts,
-        "state": runs::progress(run, owned),
+        "counts": counts_json(counts),
+        "parts": parts,
+        "state": status.to_string(),
         "stopped": run.stopped,
         "began_at": run.began_at.to_string(),
         "ended_at": run.ended_at.map(|at| at.to_string()),
         "results": run.results,
+        "exit": exit,
     })
 }
 
 /// The command that a person needs next.
-fn next(context: &Context, run: &Run, standing: &Standing, owned: bool) -> Result<String, Failure> {
+fn next(context: &Context, view: &RunView) -> Result<String, Failure> {
+    let (run, output) = (&view.run, &context.output);
     let name = run.name();
-    if owned {
-        return Ok(context.output.command(format!("status {name}")));
-    }
-    if run.progress == Progress::Open && OneOff::of(run).is_none() {
-        let frozen = RunFolder::of(&context.state()?, &name).frozen();
-        let file = frozen.map_or_else(|_| "FILE".to_owned(), |frozen| file(&frozen.campaign_file));
-        // The gateway may have been named on the command line.
-        return Ok(context.output.command(format!("run {file} --gateway {}", run.gateway)));
-    }
-    if standing.counts.get(State::InDoubt) > 0 && run.gateway != SANDBOX && OneOff::of(run).is_none() {
-        return Ok(context.output.command(format!("reconcile {name}")));
-    }
-    let look_at = exit::look_at(&name, &standing.counts).unwrap_or_else(|| format!("results {name}"));
-    Ok(context.output.command(look_at))
+    Ok(match view.next_step() {
+        NextStep::GoOn => {
+            let frozen = RunFolder::of(&context.state()?, &name).frozen();
+            let file = frozen.map_or_else(|_| "FILE".to_owned(), |frozen| file(&frozen.campaign_file));
+            // The gateway may have been named on the command line.
+            output.command(format!("run {file} --gateway {}", run.gateway))
+        }
+        step => output.about_run(&name, &step),
+    })
 }

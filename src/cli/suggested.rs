@@ -12,6 +12,7 @@ use clap::parser::ValueSource;
 
 use super::args::Global;
 use super::output::Output;
+use crate::report::NextStep;
 
 /// The options of this call that every command after it needs, as they are typed behind it.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +40,20 @@ impl Output {
     /// The only place that writes one: `tests/house.rs` finds any other.
     pub(super) fn command(&self, arguments: impl Display) -> String {
         format!("campaign {arguments}{}", self.options)
+    }
+
+    /// The command for what a run needs next, once it is not sent any more.
+    pub(super) fn about_run(&self, run: &str, step: &NextStep) -> String {
+        self.command(match step {
+            NextStep::Ask => format!("reconcile {run}"),
+            NextStep::Decide => format!("resolve {run} --all --as DECISION"),
+            NextStep::LookAt(states) => {
+                let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
+                format!("results {run} --state {} --out -", states.join(","))
+            }
+            NextStep::Nothing => format!("results {run}"),
+            NextStep::Wait | NextStep::GoOn => format!("status {run}"),
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::check::{Prepared, Survey, Tee, Terms, Texts, prepare, survey};
 use crate::finding::Finding;
 use crate::ledger::{Ledger, Run, RunId};
 use crate::manifest::{
-    Campaign, GatewaySearch, Gateways, Profile, SANDBOX, check_against_profile, load_campaign, load_gateways,
+    Campaign, Destination, GatewaySearch, Gateways, Profile, check_against_profile, load_campaign, load_gateways,
 };
 use crate::regular;
 
@@ -25,8 +25,8 @@ const BUFFER: usize = 1 << 16;
 /// A campaign with everything its files say.
 pub(super) struct Inputs {
     pub(super) campaign: Campaign,
-    /// The gateway's profile; nothing for the built-in sandbox.
-    pub(super) profile: Option<Profile>,
+    /// Where it goes.
+    pub(super) destination: Destination,
     /// What is worth knowing and refuses nothing.
     pub(super) warnings: Vec<Finding>,
     /// The date that texts see.
@@ -54,8 +54,8 @@ pub(super) fn load(context: &Context, file: &Path, gateway: Option<&str>) -> Res
         None => campaign,
     };
     let mut findings = loaded.findings;
-    let profile = if campaign.is_rehearsal() {
-        None
+    let destination = if campaign.brief.is_rehearsal() {
+        Destination::Rehearsal
     } else {
         let place = campaign.places.of_key("gateway").filter(|_| gateway.is_none());
         let gateways = gateways(context, Some(file))?;
@@ -67,13 +67,13 @@ pub(super) fn load(context: &Context, file: &Path, gateway: Option<&str>) -> Res
         })?;
         findings.extend(check_against_profile(&campaign, &profile));
         findings.extend(gateways.warnings());
-        Some(profile)
+        Destination::Live(Box::new(profile))
     };
     if findings.iter().any(Finding::is_error) {
         return Err(Failure::findings(findings));
     }
     let today = today(&campaign)?;
-    Ok(Inputs { campaign, profile, warnings: findings, today })
+    Ok(Inputs { campaign, destination, warnings: findings, today })
 }
 
 /// The profile of that name; those beside it that cannot be used are only warned of.
@@ -120,11 +120,6 @@ fn today(campaign: &Campaign) -> Result<String, Failure> {
 }
 
 impl Inputs {
-    /// The account that it goes through; the built-in sandbox is one.
-    pub(super) fn account(&self) -> &str {
-        self.profile.as_ref().map_or(SANDBOX, |profile| &profile.account)
-    }
-
     /// Opens the recipients and compiles the texts.
     pub(super) fn open(&self) -> Result<Prepared<BufReader<File>>, Failure> {
         let input = self.list()?;
@@ -194,7 +189,7 @@ pub(super) async fn already_sent(
     let mut runs = runs_of(ledger, inputs).await?;
     runs.retain(|run| run.edition == edition);
     let round = runs.iter().map(|run| run.round).max().unwrap_or(1);
-    if inputs.campaign.is_rehearsal() {
+    if !inputs.destination.is_live() {
         return Ok((RoaringTreemap::new(), round));
     }
     let keys: Vec<RunId> = runs.iter().filter(|run| run.round == round).map(|run| run.key).collect();
@@ -203,10 +198,10 @@ pub(super) async fn already_sent(
 
 /// The runs of this campaign through this account, whatever their edition, oldest first.
 pub(super) async fn runs_of(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Vec<Run>, Failure> {
-    let (brief, live) = (&inputs.campaign.brief, inputs.profile.is_some());
+    let (brief, live) = (&inputs.campaign.brief, inputs.destination.is_live());
     let mut runs = ledger.runs().await?;
     runs.retain(|run| {
-        run.campaign == brief.name && run.live == live && run.went_through(&brief.gateway, inputs.account())
+        run.campaign == brief.name && run.live == live && run.went_through(&brief.gateway, inputs.destination.account())
     });
     Ok(runs)
 }
@@ -216,7 +211,7 @@ pub(super) async fn look(context: &Context, inputs: Arc<Inputs>) -> Result<Looke
     let opened = Arc::clone(&inputs);
     let edition = blocking(move || Ok(opened.open()?.edition)).await?;
     let ledger = context.existing_ledger().await?;
-    if inputs.profile.is_some() {
+    if inputs.destination.is_live() {
         context.judge_results(ledger.as_deref(), &inputs.campaign.results_file()).await?;
     }
     let already = match ledger {

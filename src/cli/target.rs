@@ -8,7 +8,7 @@ use super::survey::Inputs;
 use crate::delivery::Frozen;
 use crate::finding::Finding;
 use crate::manifest::{Campaign, GatewaySearch, load_campaign};
-use crate::report::{Kept, Target};
+use crate::report::{ProtectedPath, Target};
 
 /// The rule that results replace nothing but results.
 pub(super) const RULE: &str = "results-overwrite";
@@ -27,8 +27,8 @@ pub(super) fn of_run(context: &Context, frozen: &Frozen, path: PathBuf) -> Resul
     let named = !file.as_os_str().is_empty();
     let mut kept = of_program(context, named.then_some(file))?;
     if named {
-        kept.push(Kept { path: file.to_owned(), what: "the campaign file" });
-        kept.push(Kept { path: frozen.list.clone(), what: "the list of recipients" });
+        kept.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
+        kept.push(ProtectedPath { path: frozen.list.clone(), what: "the list of recipients" });
         kept.extend(load_campaign(file).value.iter().flat_map(of_user));
     }
     Ok(Target::new(path, kept))
@@ -50,23 +50,24 @@ pub(super) fn refuse(why: &str) -> Failure {
     Failure::wrong(format!("{why}; nothing was written: only results are replaced by results, so name another file"))
 }
 
-fn of_user(campaign: &Campaign) -> Vec<Kept> {
+fn of_user(campaign: &Campaign) -> Vec<ProtectedPath> {
     let mut kept = vec![
-        Kept { path: campaign.recipients.clone(), what: "the list of recipients" },
-        Kept { path: campaign.file.clone(), what: "the campaign file" },
+        ProtectedPath { path: campaign.recipients.clone(), what: "the list of recipients" },
+        ProtectedPath { path: campaign.file.clone(), what: "the campaign file" },
     ];
     let texts = campaign.places.text_files();
-    kept.extend(texts.map(|path| Kept { path: path.to_owned(), what: "a text of the campaign" }));
+    kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "a text of the campaign" }));
     kept
 }
 
-fn of_program(context: &Context, campaign: Option<&Path>) -> Result<Vec<Kept>, Failure> {
+fn of_program(context: &Context, campaign: Option<&Path>) -> Result<Vec<ProtectedPath>, Failure> {
     let search = GatewaySearch {
         explicit: context.global.gateways.clone(),
         campaign: campaign.map(Path::to_owned),
         configuration: context.configuration(),
     };
-    let gateways = search.files().into_iter().map(|path| Kept { path, what: "the file of the gateways' profiles" });
-    let state = Kept { path: context.state()?, what: "in the state folder, where the ledger is" };
+    let gateways =
+        search.files().into_iter().map(|path| ProtectedPath { path, what: "the file of the gateways' profiles" });
+    let state = ProtectedPath { path: context.state()?, what: "in the state folder, where the ledger is" };
     Ok(gateways.chain([state]).collect())
 }

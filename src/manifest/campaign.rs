@@ -126,13 +126,15 @@ pub struct StopAfter {
     pub unreachable: Duration,
 }
 
-impl Campaign {
+impl Brief {
     /// Whether it is sent to the built-in sandbox, so to nobody.
     #[must_use]
     pub fn is_rehearsal(&self) -> bool {
-        self.brief.gateway == SANDBOX
+        self.gateway == SANDBOX
     }
+}
 
+impl Campaign {
     /// The same campaign through another gateway.
     #[must_use]
     pub fn sent_through(mut self, gateway: &str) -> Self {
@@ -143,7 +145,7 @@ impl Campaign {
     /// The file that a run's results go to; those of a rehearsal stand beside those of a live run, never in their place.
     #[must_use]
     pub fn results_file(&self) -> PathBuf {
-        if self.is_rehearsal() { with_word(&self.results, "sandbox") } else { self.results.clone() }
+        if self.brief.is_rehearsal() { with_word(&self.results, "sandbox") } else { self.results.clone() }
     }
 
     /// The file that the results of a dry run go to.

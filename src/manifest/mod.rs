@@ -9,6 +9,7 @@
 
 mod align;
 mod campaign;
+mod destination;
 pub(crate) mod document;
 mod file;
 mod keys;
@@ -22,6 +23,7 @@ mod value;
 mod yaml;
 
 pub use campaign::{Brief, Campaign, Delivery, Duplicates, OnInDoubt, SANDBOX, StopAfter};
+pub use destination::Destination;
 pub use keys::schema;
 pub use places::Places;
 pub use profile::{Address, GatewaySearch, Gateways, KeySource, Profile, check_against_profile, load_gateways};

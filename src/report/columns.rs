@@ -105,9 +105,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_readme_tells_of_each_column_in_the_order_of_the_results() {
-        let readme = include_str!("../../README.md");
-        let (_, table) = readme.split_once("| column | |\n|---|---|\n").unwrap();
+    fn the_documents_tell_of_each_column_in_the_order_of_the_results() {
+        let document = include_str!("../../docs/results.md");
+        let (_, table) = document.split_once("| column | |\n|---|---|\n").unwrap();
         let rows = table.lines().take_while(|line| line.starts_with('|'));
         let cells = rows.filter_map(|line| line.split('|').nth(1));
         // Several columns may share a row: `delivered_by`, `delivered_at`.

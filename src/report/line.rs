@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::columns::{Cells, TABLE, Value};
 use super::layout::{Layout, Line};
-use super::sweep::{Fate, Judged};
+use super::row_records::{Amendment, RowRecord};
 use crate::audience::{Chunk, Fields, parse};
 use crate::domain::{IdRange, OperationKind, Outcome, Region, Row};
 use crate::ledger::{Activity, Change, ENDED_EARLY, State};
@@ -26,31 +26,37 @@ pub(super) struct Form {
 }
 
 /// All that is known of one row.
-pub(super) struct Known {
-    pub(super) fate: Option<Fate>,
-    /// Why it is never sent.
-    pub(super) reason: Option<(State, String)>,
+pub(super) struct RowFacts {
+    /// What became of it; nothing for a row without an attempt.
+    pub(super) record: Option<RowRecord>,
+    pub(super) exclusion: Option<Exclusion>,
+}
+
+/// Why a row is never sent.
+pub(super) struct Exclusion {
+    pub(super) state: State,
+    pub(super) reason: String,
 }
 
 impl Form {
-    /// The rows of a group of records as they are written; `known` has an entry for each.
-    pub(super) fn lines(&self, chunk: &Chunk, known: &[Known]) -> Vec<u8> {
+    /// The rows of a group of records as they are written; `facts` has an entry for each.
+    pub(super) fn lines(&self, chunk: &Chunk, facts: &[RowFacts]) -> Vec<u8> {
         let mut line = Line::new(&self.layout, chunk.len());
-        for (record, known) in chunk.iter().zip(known) {
-            let state = self.state(known);
+        for (record, facts) in chunk.iter().zip(facts) {
+            let state = self.state(facts);
             if self.states.is_empty() || self.states.contains(&state) {
                 line.begin();
-                self.fill(&mut line, (record.row, record.fields), known, state);
+                self.fill(&mut line, (record.row, record.fields), facts, state);
                 line.end();
             }
         }
         line.finish()
     }
 
-    fn state(&self, known: &Known) -> State {
-        match &known.fate {
-            Some(fate) => fate.state,
-            None => self.activity.unattempted(known.reason.as_ref().map(|(state, _)| *state)),
+    fn state(&self, facts: &RowFacts) -> State {
+        match &facts.record {
+            Some(record) => record.state,
+            None => self.activity.unattempted(facts.exclusion.as_ref().map(|exclusion| exclusion.state)),
         }
     }
 
@@ -63,8 +69,8 @@ impl Form {
         Some(ids.id(row)?.get())
     }
 
-    fn fill(&self, line: &mut Line<'_>, (row, own): (Row, Fields<'_>), known: &Known, state: State) {
-        let cells = self.cells((row, own), known, state);
+    fn fill(&self, line: &mut Line<'_>, (row, own): (Row, Fields<'_>), facts: &RowFacts, state: State) {
+        let cells = self.cells((row, own), facts, state);
         for column in &TABLE {
             match (column.value)(&cells) {
                 Value::Number(number) => line.number(number),
@@ -75,24 +81,24 @@ impl Form {
         own.iter().for_each(|cell| line.cell(cell));
     }
 
-    fn cells<'k>(&'k self, (row, own): (Row, Fields<'_>), known: &'k Known, state: State) -> Cells<'k> {
-        let sent = known.fate.as_ref();
-        let settled = sent.and_then(|fate| fate.settled.as_ref());
+    fn cells<'k>(&'k self, (row, own): (Row, Fields<'_>), facts: &'k RowFacts, state: State) -> Cells<'k> {
+        let sent = facts.record.as_ref();
+        let settled = sent.and_then(|record| record.settled.as_ref());
         let outcome = settled.map(|(_, outcome)| outcome);
-        let judged = sent.and_then(|fate| fate.judged.as_ref());
-        let told = judged.and_then(|judged| judged.last.as_ref());
-        let Texts { reason, error, request_id, answer } = texts(outcome, known.reason.as_ref());
+        let amendment = sent.and_then(|record| record.amendment.as_ref());
+        let last_event = amendment.and_then(|amendment| amendment.last.as_ref());
+        let Texts { reason, error, request_id, answer } = texts(outcome, facts.exclusion.as_ref());
         let reason = if state == State::InDoubt && outcome.is_none() { ENDED_EARLY } else { reason };
-        let (msg_id, parts, gateway_status) = match (outcome, told) {
+        let (msg_id, parts, gateway_status) = match (outcome, last_event) {
             (_, Some((_, Change::Found { msg_id, status }))) => (msg_id.as_ref(), None, status.as_str()),
             (Some(Outcome::Accepted { msg_id, parts, .. }), _) => (msg_id.as_ref(), *parts, ""),
             _ => (None, None, ""),
         };
         Cells {
             row,
-            id: sent.and_then(|_| self.id(row, judged.and_then(|judged| judged.order))),
+            id: sent.and_then(|_| self.id(row, amendment.and_then(|amendment| amendment.order))),
             phone: match sent {
-                Some(fate) => Some(fate.phone),
+                Some(record) => Some(record.phone),
                 None => parse(own.get(self.phone_column), self.region).ok(),
             },
             state,
@@ -101,10 +107,10 @@ impl Form {
             request_id,
             parts,
             gateway_status,
-            reason: judged.map_or(Cow::Borrowed(reason), |judged| judgement(judged, reason).into()),
+            reason: amendment.map_or(Cow::Borrowed(reason), |amendment| amended(amendment, reason).into()),
             error,
-            submitted_at: sent.map_or("", |fate| &fate.submitted_at),
-            updated_at: told.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at),
+            submitted_at: sent.map_or("", |record| &record.submitted_at),
+            updated_at: last_event.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at),
             answer,
             run: &self.run,
         }
@@ -120,10 +126,10 @@ struct Texts<'a> {
     answer: &'a str,
 }
 
-fn texts<'a>(outcome: Option<&'a Outcome>, left_out: Option<&'a (State, String)>) -> Texts<'a> {
+fn texts<'a>(outcome: Option<&'a Outcome>, exclusion: Option<&'a Exclusion>) -> Texts<'a> {
     let none = Texts::default();
     match outcome {
-        None => Texts { reason: left_out.map_or("", |(_, reason)| reason), ..none },
+        None => Texts { reason: exclusion.map_or("", |exclusion| &exclusion.reason), ..none },
         Some(Outcome::Accepted { answer, .. }) => Texts { answer: answer.as_deref().unwrap_or(""), ..none },
         Some(Outcome::Queued { request_id }) => Texts { request_id, ..none },
         Some(Outcome::Rejected { error }) => Texts { error, ..none },
@@ -132,10 +138,10 @@ fn texts<'a>(outcome: Option<&'a Outcome>, left_out: Option<&'a (State, String)>
 }
 
 /// Why a row is in its state after what was learnt and decided; `before` is why it was in doubt or refused.
-fn judgement(judged: &Judged, before: &str) -> String {
+fn amended(amendment: &Amendment, before: &str) -> String {
     let asked = |times: &u32| if *times == 1 { "once".to_owned() } else { format!("{times} times") };
     let because = |why: &Option<String>| why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-    let text = match judged.last.as_ref().map(|(_, change)| change) {
+    let text = match amendment.last.as_ref().map(|(_, change)| change) {
         None => before.to_owned(),
         Some(Change::Found { .. }) => "found by asking the gateway".to_owned(),
         Some(Change::NotFound { asked: times }) => {
@@ -149,5 +155,9 @@ fn judgement(judged: &Judged, before: &str) -> String {
         Some(Change::SendAgain { by, why }) => format!("to be sent again, as {by} decided{}", because(why)),
         Some(Change::Retry { by, .. }) => format!("to be sent as a new message, as {by} decided"),
     };
-    if judged.duplicate { format!("duplicate suspected: an earlier attempt went out after all; {text}") } else { text }
+    if amendment.duplicate {
+        format!("duplicate suspected: an earlier attempt went out after all; {text}")
+    } else {
+        text
+    }
 }

@@ -1,24 +1,35 @@
-//! Projections of the ledger: the results, the summary, previews, progress.
+//! Projections of the ledger: views of runs and messages, the results, the summary, previews, progress.
 //!
 //! A report reads and shows. It decides nothing and changes no state.
 
 mod cell;
 mod columns;
+mod frozen_list;
+mod history;
 mod layout;
 mod line;
+mod next_step;
 mod preview;
 mod progress;
+mod recipients;
 mod results;
+mod row_records;
+mod run_results;
+mod run_view;
 mod signs;
 mod speed;
 mod summary;
-mod sweep;
 mod target;
 
+pub use history::{History, HistoryEntry, Incident};
+pub use next_step::{DOUBTFUL, NextStep, OpenDoubt, REFUSED, open_doubts};
 pub use preview::{preview, preview_json};
 pub use progress::Progress;
-pub use results::{Fates, Listing, ResultsError, check_place, write_file, write_objects, write_results};
+pub use recipients::{Recipient, RecipientKey, recipients};
+pub use results::{Listing, ResultsError, check_place, write_file, write_objects, write_results};
+pub use row_records::{Amendment, RowRecord, RowRecords};
+pub use run_results::RunResults;
+pub use run_view::{RunStatus, RunView, is_owned};
 pub use signs::{Sign, unknown_copies, unknown_results};
 pub use summary::{Summary, counts_json, counts_line, duration, plural, thousands};
-pub use sweep::{Fate, Judged, Sweep};
-pub use target::{Kept, Target};
+pub use target::{ProtectedPath, Target};

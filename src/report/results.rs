@@ -2,28 +2,26 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
+use super::frozen_list::FrozenList;
 use super::layout::Layout;
-use super::line::{Form, Known};
-use super::sweep::Sweep;
+use super::line::{Exclusion, Form, RowFacts};
+use super::row_records::RowRecords;
+use super::signs::Sign;
 use super::target::Target;
 use crate::audience::{Chunk, Header, Reader};
-use crate::check::{Tee, cores, settings};
+use crate::check::{cores, settings};
 use crate::domain::{IdRange, OperationKind};
 use crate::failpoint;
 use crate::finding::Finding;
 use crate::ledger::{Activity, LedgerError, LeftOut, State};
 use crate::manifest::Brief;
 use crate::private::{self, Existing};
-use crate::regular;
-
-/// How much of the list is read at once.
-const BUFFER: usize = 1 << 16;
 
 /// Why results could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +29,14 @@ pub enum ResultsError {
     /// The ledger could not be read.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// What the run froze cannot be read.
+    #[error("the frozen copies in `{}` cannot be read: {error}", folder.display())]
+    Frozen {
+        /// The run's folder.
+        folder: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
     /// The frozen recipients could not be read, or are no list with the frozen campaign's columns.
     #[error("the copy of the recipients cannot be used: {0}")]
     Recipients(String),
@@ -40,6 +46,14 @@ pub enum ResultsError {
          back, or begin anew with `run FILE --accept-changes`"
     )]
     Changed(PathBuf),
+    /// What stands at the place of a run's results tells of messages that the ledger does not know of.
+    #[error("nothing was written, because the ledger knows less than what is there: {sign}")]
+    Contradicted {
+        /// The run.
+        run: String,
+        /// What contradicts the ledger.
+        sign: Sign,
+    },
     /// What stands at the place of the results is not theirs to replace.
     #[error("the results cannot be written: {0}")]
     InTheWay(String),
@@ -75,25 +89,23 @@ pub struct Listing<'a> {
     pub states: &'a [State],
 }
 
-/// Where the fate of each row comes from.
-pub enum Fates<'a> {
-    /// From the ledger.
-    Ledger(Sweep<'a>),
-    /// Nothing was sent.
-    None,
-}
-
 /// Writes the results to a temporary file beside their place, then puts it there whole, readable by its owner alone.
+///
+/// Without `records` nothing was sent.
 ///
 /// # Errors
 /// When the ledger or the recipients cannot be read, or the file cannot be written, or what stands there is no results.
-pub async fn write_file(target: &Target, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
+pub async fn write_file(
+    target: &Target,
+    listing: &Listing<'_>,
+    records: Option<RowRecords<'_>>,
+) -> Result<(), ResultsError> {
     let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
     let path = target.judge().map_err(ResultsError::InTheWay)?;
     let (temporary, file) = create_beside(&path).map_err(failed)?;
     let written = async {
         let mut out = BufWriter::with_capacity(1 << 16, file);
-        write_results(&mut out, listing, fates).await.map_err(|error| match error {
+        write_results(&mut out, listing, records).await.map_err(|error| match error {
             ResultsError::Write { error, .. } => failed(error),
             other => other,
         })?;
@@ -136,8 +148,12 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
 ///
 /// # Errors
 /// When the ledger or the recipients cannot be read, or `out` cannot be written.
-pub async fn write_results(out: impl Write, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
-    write_listing((out, |_: &Header| Layout::Csv), listing, fates).await
+pub async fn write_results(
+    out: impl Write,
+    listing: &Listing<'_>,
+    records: Option<RowRecords<'_>>,
+) -> Result<(), ResultsError> {
+    write_listing(out, |_| Layout::Csv, listing, records).await
 }
 
 /// Writes the results as JSON objects by the columns of the CSV, with commas between them.
@@ -146,36 +162,39 @@ pub async fn write_results(out: impl Write, listing: &Listing<'_>, fates: Fates<
 ///
 /// # Errors
 /// When the ledger or the recipients cannot be read, or `out` cannot be written.
-pub async fn write_objects(out: impl Write, listing: &Listing<'_>, fates: Fates<'_>) -> Result<(), ResultsError> {
-    write_listing((out, Layout::json), listing, fates).await
+pub async fn write_objects(
+    out: impl Write,
+    listing: &Listing<'_>,
+    records: Option<RowRecords<'_>>,
+) -> Result<(), ResultsError> {
+    write_listing(out, Layout::json, listing, records).await
 }
 
 /// Writes all rows, and tells at the end whether the recipients were those that were frozen.
 async fn write_listing(
-    (out, layout): (impl Write, impl FnOnce(&Header) -> Layout),
+    out: impl Write,
+    layout: impl FnOnce(&Header) -> Layout,
     listing: &Listing<'_>,
-    fates: Fates<'_>,
+    records: Option<RowRecords<'_>>,
 ) -> Result<(), ResultsError> {
-    let unreadable = |error: io::Error| ResultsError::Recipients(error.to_string());
-    let file = regular::open(listing.recipients).map_err(unreadable)?;
-    let mut list = Tee::new(BufReader::with_capacity(BUFFER, file), None::<File>);
+    let mut list = FrozenList::open(listing.recipients)?;
     let reader = Reader::open(&mut list, listing.recipients, &settings(listing.brief))?;
     let layout = layout(reader.header());
-    write_rows((out, layout), reader, listing, fates).await?;
-    let (_, sha256) = list.finish().map_err(unreadable)?;
-    if sha256 == listing.recipients_sha256 { Ok(()) } else { Err(ResultsError::Changed(listing.recipients.to_owned())) }
+    write_rows(out, layout, reader, listing, records).await?;
+    list.finish(listing.recipients_sha256)
 }
 
-/// Rows are read and their fates found here, one group after another; they are formatted on all cores.
+/// Rows and what became of them are read here, one group after another; they are formatted on all cores.
 async fn write_rows(
-    (out, layout): (impl Write, Layout),
+    out: impl Write,
+    layout: Layout,
     mut reader: Reader<impl Read>,
     listing: &Listing<'_>,
-    mut fates: Fates<'_>,
+    mut records: Option<RowRecords<'_>>,
 ) -> Result<(), ResultsError> {
     let mut sheet = Sheet { out, between: layout.between(), begun: false };
     sheet.out.write_all(&layout.head(reader.header())).map_err(write_error)?;
-    let form = Arc::new(form(listing, (layout, reader.header().phone()), &fates));
+    let form = Arc::new(form(listing, layout, reader.header().phone(), records.as_ref()));
     let mut left_out = listing.left_out.in_order().peekable();
     let mut formatting = VecDeque::new();
     loop {
@@ -183,17 +202,18 @@ async fn write_rows(
         if !reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
             break;
         }
-        let mut known = Vec::with_capacity(chunk.len());
-        for record in chunk.iter() {
-            let fate = match &mut fates {
-                Fates::Ledger(sweep) => sweep.take(record.row).await?,
-                Fates::None => None,
+        let mut facts = Vec::with_capacity(chunk.len());
+        for recipient in chunk.iter() {
+            let record = match &mut records {
+                Some(records) => records.take(recipient.row).await?,
+                None => None,
             };
-            let reason = left_out.next_if(|(row, ..)| *row == record.row);
-            known.push(Known { fate, reason: reason.map(|(_, state, reason)| (state, reason.to_owned())) });
+            let excluded = left_out.next_if(|(row, ..)| *row == recipient.row);
+            let exclusion = excluded.map(|(_, state, reason)| Exclusion { state, reason: reason.to_owned() });
+            facts.push(RowFacts { record, exclusion });
         }
         let form = Arc::clone(&form);
-        formatting.push_back(tokio::task::spawn_blocking(move || form.lines(&chunk, &known)));
+        formatting.push_back(tokio::task::spawn_blocking(move || form.lines(&chunk, &facts)));
         if formatting.len() > cores() {
             sheet.write_next(&mut formatting).await?;
         }
@@ -204,7 +224,7 @@ async fn write_rows(
     sheet.out.flush().map_err(write_error)
 }
 
-fn form(listing: &Listing<'_>, (layout, phone_column): (Layout, usize), fates: &Fates<'_>) -> Form {
+fn form(listing: &Listing<'_>, layout: Layout, phone_column: usize, records: Option<&RowRecords<'_>>) -> Form {
     Form {
         layout,
         kind: listing.kind,
@@ -214,10 +234,7 @@ fn form(listing: &Listing<'_>, (layout, phone_column): (Layout, usize), fates: &
         states: listing.states.to_vec(),
         region: listing.brief.region,
         phone_column,
-        activity: match fates {
-            Fates::Ledger(sweep) => sweep.activity(),
-            Fates::None => Activity::Idle,
-        },
+        activity: records.map_or(Activity::Idle, RowRecords::activity),
     }
 }
 

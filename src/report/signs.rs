@@ -15,7 +15,6 @@ use super::target::dialect;
 use crate::delivery::RunFolder;
 use crate::domain::IdRange;
 use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run, Walk};
-use crate::manifest::SANDBOX;
 use crate::regular;
 
 /// Something in place that this ledger does not account for.
@@ -81,7 +80,7 @@ pub async fn unknown_copies(ledger: Option<&dyn Ledger>, state: &Path) -> Result
         Some(ledger) => ledger.run_names().await?,
         None => Vec::new(),
     };
-    let rehearsed = |folder: &RunFolder| folder.frozen().is_ok_and(|frozen| frozen.brief.gateway == SANDBOX);
+    let rehearsed = |folder: &RunFolder| folder.frozen().is_ok_and(|frozen| frozen.brief.is_rehearsal());
     let unknown = folders.into_iter().filter(|(name, folder)| !known.contains(name) && !rehearsed(folder));
     Ok(unknown.map(|(_, folder)| Sign::Copies(folder.path().to_owned())).collect())
 }

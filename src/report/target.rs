@@ -16,12 +16,12 @@ const HEAD: u64 = 1024;
 #[derive(Clone, Debug)]
 pub struct Target {
     path: PathBuf,
-    kept: Vec<Kept>,
+    protected: Vec<ProtectedPath>,
 }
 
 /// A file, or a folder with all that is in it, that results never replace.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct ProtectedPath {
     /// Its path, whether there is something or not.
     pub path: PathBuf,
     /// What it is, as it reads after "`x` is ".
@@ -31,8 +31,8 @@ pub struct Kept {
 impl Target {
     /// The results at `path`, as the user named it.
     #[must_use]
-    pub fn new(path: PathBuf, kept: Vec<Kept>) -> Self {
-        Self { path, kept }
+    pub fn new(path: PathBuf, protected: Vec<ProtectedPath>) -> Self {
+        Self { path, protected }
     }
 
     /// The path as the user named it.
@@ -56,8 +56,8 @@ impl Target {
             // Whether it can be created there is found out when it is.
             Err(_) => None,
         };
-        if let Some(kept) = self.kept.iter().find(|kept| kept.holds(&real, found.as_ref())) {
-            return Err(format!("`{path}` is {}", kept.what));
+        if let Some(protected) = self.protected.iter().find(|protected| protected.holds(&real, found.as_ref())) {
+            return Err(format!("`{path}` is {}", protected.what));
         }
         match found {
             None if ends_in_separator(&self.path) => Err(format!("`{path}` names a folder")),
@@ -73,7 +73,7 @@ impl Target {
     }
 }
 
-impl Kept {
+impl ProtectedPath {
     /// Whether that file is this one, or stands in it.
     fn holds(&self, real_target: &Path, found: Option<&Metadata>) -> bool {
         let itself = fs::metadata(&self.path).ok();
@@ -150,7 +150,7 @@ mod tests {
                          updated_at,delivered_by,delivered_at,answer,run";
 
     fn judged(path: &Path, kept: &[(&Path, &'static str)]) -> Result<PathBuf, String> {
-        let kept = kept.iter().map(|(path, what)| Kept { path: (*path).to_owned(), what }).collect();
+        let kept = kept.iter().map(|(path, what)| ProtectedPath { path: (*path).to_owned(), what }).collect();
         Target::new(path.to_owned(), kept).judge()
     }
 

@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
 use crate::cli::output::Output;
-use crate::cli::results::Source;
 use crate::cli::{runs, target};
 use crate::delivery::{RunFolder, RunLock, Standing};
 use crate::ledger::{Ledger, NewEvent, Owner, Progress, Recorded, Run, RunEnd, State};
+use crate::report::RunResults;
 
 /// A run that this process has.
 pub(in crate::cli) struct Held<'a> {
@@ -92,7 +92,7 @@ impl<'a> Held<'a> {
         let standing = runs::standing(self.ledger.as_ref(), &now, false).await?;
         let reopened = now.progress == Progress::Open && self.run.progress != Progress::Open;
         let before = Run { progress: now.progress, ..self.run.clone() };
-        let exit = if reopened { exit::STOPPED } else { runs::code(&before, &standing, false) };
+        let exit = if reopened { exit::STOPPED } else { runs::code(&before, &standing.counts, false) };
         let (unwritten, failed) = self.write_results(&now, &runs).await?;
         let end = RunEnd {
             progress: now.progress,
@@ -116,14 +116,13 @@ impl<'a> Held<'a> {
             let elsewhere = self.context.output.command(format!("results {name} --out FILE"));
             return Ok((Some(format!("`{path}` holds the results of {later}; those of {name}: {elsewhere}")), false));
         }
-        let source = Source { ledger: self.ledger.as_ref(), run: now, owned: false, states: &[] };
-        let state = self.context.state()?;
-        let target = runs::frozen(&RunFolder::of(&state, &name))
-            .and_then(|frozen| target::of_run(self.context, &frozen, PathBuf::from(path)));
-        let written = match target {
-            Ok(target) => source.write(&state, Some(&target)).await,
-            Err(failure) => Err(failure),
-        };
+        let folder = RunFolder::of(&self.context.state()?, &name);
+        let written: Result<(), Failure> = async {
+            let results = RunResults::open(self.ledger.as_ref(), &folder, now, false).await?;
+            let target = target::of_run(self.context, results.frozen(), PathBuf::from(path))?;
+            Ok(results.to_file(&target).await?)
+        }
+        .await;
         let failed = written.is_err();
         Ok((written.err().map(|failure| format!("the results were not written anew: {}", failure.message)), failed))
     }

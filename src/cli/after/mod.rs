@@ -1,7 +1,6 @@
 //! What is done about a run after it was sent: asking, deciding, sending again, looking. One file per command.
 
 mod held;
-mod listed;
 mod reconcile;
 mod resolve;
 mod retry;

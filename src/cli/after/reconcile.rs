@@ -9,11 +9,11 @@ use tokio::time::Instant;
 use super::held::{Given, Held};
 use crate::cli::context::Context;
 use crate::cli::exit::Failure;
-use crate::cli::run::reach;
+use crate::cli::run::Platform;
 use crate::cli::{runs, survey};
 use crate::delivery::{Doubts, Inquest, Learnt, patience};
 use crate::ledger::{Allowance, Run, State};
-use crate::manifest::{Profile, SANDBOX};
+use crate::manifest::Profile;
 use crate::report::{counts_json, counts_line, duration, plural, thousands};
 
 /// How long one request may take.
@@ -42,7 +42,7 @@ async fn ask(context: &Context, held: &Held<'_>, doubts: &mut Doubts) -> Result<
     let profile = profile_of(context, run)?;
     let key = survey::key_of(&profile)?;
     runs::check_host(&context.output, held.ledger.as_ref(), &profile).await?;
-    let gateway = reach(Some(&profile), None, (run.endpoint, TIMEOUT), &key)?;
+    let gateway = Platform::Gateway(&profile, key).client(run.endpoint, TIMEOUT)?;
     let inquest = Inquest {
         ledger: held.ledger.as_ref(),
         gateway: gateway.as_ref(),
@@ -57,7 +57,7 @@ async fn ask(context: &Context, held: &Held<'_>, doubts: &mut Doubts) -> Result<
 
 /// The profile of the gateway that a run went through.
 fn profile_of(context: &Context, run: &Run) -> Result<Profile, Failure> {
-    if run.gateway == SANDBOX {
+    if !run.live {
         return Err(Failure::wrong(format!(
             "{} was a rehearsal on the built-in sandbox, which forgets everything at its end; there is nobody to ask",
             run.name()

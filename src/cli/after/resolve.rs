@@ -8,11 +8,10 @@ use super::{person, rows};
 use crate::cli::args::{Decision, ResolveArgs};
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
-use crate::cli::runs;
 use crate::delivery::{Doubt, Doubts, OneOff};
 use crate::domain::Row;
 use crate::ledger::{Author, Change, NewEvent, Progress, Run, State};
-use crate::report::{counts_json, counts_line, plural};
+use crate::report::{NextStep, counts_json, counts_line, plural};
 
 /// The states about which a person can decide.
 const DECIDABLE: [State; 4] = [State::InDoubt, State::Unresolved, State::NotSent, State::AssumedSent];
@@ -116,8 +115,8 @@ fn change(args: &ResolveArgs) -> Change {
 fn report(context: &Context, (run, decision): (&Run, Decision), number: u64, given: &Given) {
     let (name, counts) = (run.name(), &given.standing.counts);
     let command = |arguments: String| context.output.command(arguments);
-    let next = match (decision, runs::next_about_doubt(context, &name, counts)) {
-        (Decision::Sent | Decision::NotSent, Some(next)) => next,
+    let next = match (decision, NextStep::of_doubt(counts)) {
+        (Decision::Sent | Decision::NotSent, Some(step)) => context.output.about_run(&name, &step),
         (Decision::NotSent, None) if run.progress == Progress::Finished => command(format!("retry {name}")),
         _ if counts.get(State::Planned) > 0 => command(format!("run {}", campaign_file(context, run))),
         _ => command(format!("status {name}")),

@@ -1,9 +1,8 @@
 //! `campaign show`: the history of one message: attempts, answers, questions, decisions.
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::listed::{Whom, listed, number};
+use crate::audience::parse;
 use crate::cli::args::ShowArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
@@ -11,17 +10,9 @@ use crate::cli::runs;
 use crate::delivery::RunFolder;
 use crate::domain::{Outcome, Phone, Row};
 use crate::finding::one_line;
-use crate::ledger::{Change, EnvelopeRecord, Ledger, Question, RowEvents, Run, State, Walk};
+use crate::ledger::{Change, Question, Run, State};
 use crate::manifest::Brief;
-use crate::report::plural;
-
-/// Something that happened to a message.
-struct Happening {
-    at: Timestamp,
-    text: String,
-    /// The same for a program; nothing where a member of its own tells it.
-    json: Option<Value>,
-}
+use crate::report::{History, HistoryEntry, Incident, RecipientKey, plural, recipients};
 
 pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
@@ -29,39 +20,25 @@ pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8
     let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
     runs::judge(context, ledger.as_ref(), &run).await?;
     let owned = runs::is_owned(context, &run)?;
-    let standing = runs::standing(ledger.as_ref(), &run, owned).await?;
     let folder = RunFolder::of(&context.state()?, &run.name());
     let frozen = runs::frozen(&folder)?;
-    let whom = whom(&run, &args, &frozen.brief)?;
-    let recipients = listed(&folder, &frozen, whom)?;
-    // A number that is there more than once was sent to in one of its rows.
-    let sent_to = recipients.iter().find(|one| standing.states.recorded(one.row).is_some());
-    let recipient = *sent_to.or(recipients.first()).ok_or_else(|| nobody(&run, whom))?;
-    let row = recipient.row;
-    let attempts = attempts(ledger.as_ref(), &run, row).await?;
-    let question = ledger.questions(run.key).await?.into_iter().find(|question| question.row == row);
-    let events = standing.states.events();
-    let mut history = Vec::new();
-    for envelope in &attempts {
-        attempt(ledger.as_ref(), (&run, row), envelope, events, &mut history).await?;
+    let key = key(&run, &args, &frozen.brief)?;
+    let recipients = recipients(&folder, &frozen, key)?;
+    let history = History::read(ledger.as_ref(), &run, owned, &recipients).await?;
+    let history = history.ok_or_else(|| nobody(&run, key))?;
+    if context.output.json {
+        context.output.object(&object(&run, &history));
+    } else {
+        context.output.result(&text(context, &run, &history));
     }
-    history.extend(question.as_ref().map(|question| asked(question, attempts.len())));
-    history.extend(events.of(row).iter().map(|event| Happening {
-        at: event.at,
-        text: decision(&event.change),
-        json: Some(json!({ "event": "change", "envelope": event.envelope, "change": event.change })),
-    }));
-    history.sort_by_key(|happening| happening.at);
-    let told = Told { run: &run, row, state: standing.state(row), phone: recipient.phone, question: question.as_ref() };
-    told.print(context, &history, standing.left_out.of(row).map(|(_, why)| why));
     Ok(exit::FINE)
 }
 
 /// Whom the arguments mean.
-fn whom(run: &Run, args: &ShowArgs, brief: &Brief) -> Result<Whom, Failure> {
+fn key(run: &Run, args: &ShowArgs, brief: &Brief) -> Result<RecipientKey, Failure> {
     match (args.row.map(Row::new), &args.to) {
-        (Some(row), _) if row > Row::HEADER && row <= run.last_row() => Ok(Whom::Row(row)),
-        (None, Some(text)) => number(text, brief).map(Whom::Number),
+        (Some(row), _) if row > Row::HEADER && row <= run.last_row() => Ok(RecipientKey::Row(row)),
+        (None, Some(text)) => number(text, brief).map(RecipientKey::Number),
         _ => {
             let last = run.last_row();
             Err(Failure::wrong(format!("{} has the rows 2 to {last}; the header is row 1", run.name())))
@@ -69,58 +46,86 @@ fn whom(run: &Run, args: &ShowArgs, brief: &Brief) -> Result<Whom, Failure> {
     }
 }
 
-fn nobody(run: &Run, whom: Whom) -> Failure {
+/// The number that a person names, as the list would understand it.
+fn number(text: &str, brief: &Brief) -> Result<Phone, Failure> {
+    let international = || parse(&format!("+{}", text.trim_start_matches('+')), None);
+    parse(text, brief.region).or_else(|_| international()).map_err(|problem| {
+        Failure::wrong(format!("`--to` is not a number that can be used: {problem}; write it with its country's code"))
+    })
+}
+
+fn nobody(run: &Run, key: RecipientKey) -> Failure {
     Failure::new(
         exit::NOTHING,
-        match whom {
-            Whom::Row(row) => format!("row {row} of the list of {} is blank", run.name()),
-            Whom::Number(_) => format!("the list of {} has nobody with that number", run.name()),
+        match key {
+            RecipientKey::Row(row) => format!("row {row} of the list of {} is blank", run.name()),
+            RecipientKey::Number(_) => format!("the list of {} has nobody with that number", run.name()),
         },
     )
 }
 
-/// The envelopes that hold the row.
-async fn attempts(ledger: &dyn Ledger, run: &Run, row: Row) -> Result<Vec<EnvelopeRecord>, Failure> {
-    let mut found = Vec::new();
-    let mut envelopes = Walk::over(ledger, run.key);
-    while let Some(envelope) = envelopes.next().await? {
-        if envelope.rows.iter().any(|sent| sent.row == row) {
-            found.push(envelope);
-        }
-    }
-    Ok(found)
-}
-
-/// An attempt and what came of it.
-async fn attempt(
-    ledger: &dyn Ledger,
-    (run, row): (&Run, Row),
-    envelope: &EnvelopeRecord,
-    events: &RowEvents,
-    history: &mut Vec<Happening>,
-) -> Result<(), Failure> {
-    let Some(index) = envelope.rows.iter().position(|sent| sent.row == row) else { return Ok(()) };
-    let id = run.id(row, events.order(row, envelope.envelope)).map_or(0, |id| id.get());
-    let (number, with) = (envelope.envelope, plural(envelope.rows.len() as u64 - 1, "other"));
-    history.push(Happening {
-        at: envelope.begun_at,
-        text: format!("sent in envelope {number} as id {id}, with {with}"),
-        json: Some(json!({ "event": "attempt", "envelope": number, "id": id })),
+fn object(run: &Run, history: &History) -> Value {
+    let entry = |entry: &HistoryEntry| {
+        let mut json = match &entry.what {
+            Incident::Attempt { envelope, id, .. } => {
+                json!({ "event": "attempt", "envelope": envelope, "id": id.map_or(0, |id| id.get()) })
+            }
+            Incident::Outcome { envelope, outcome } => {
+                json!({ "event": "outcome", "envelope": envelope, "outcome": outcome })
+            }
+            Incident::Answer { envelope, body } => json!({ "event": "answer", "envelope": envelope, "body": body }),
+            Incident::Change { envelope, change } => {
+                json!({ "event": "change", "envelope": envelope, "change": change })
+            }
+            // A member of its own tells them.
+            Incident::Questions(_) => return None,
+        };
+        json["at"] = entry.at.to_string().into();
+        Some(json)
+    };
+    let questions = history.questions().map(|question| {
+        json!({
+            "envelope": question.envelope, "asked": question.asked, "denials": question.negatives, "first_at": question.first_at.to_string(),
+            "last_at": question.last_at.to_string(), "answer": question.answer,
+        })
     });
-    let Some((at, outcomes)) = &envelope.settled else { return Ok(()) };
-    if let Some(outcome) = outcomes.get(index) {
-        let json = Some(json!({ "event": "outcome", "envelope": number, "outcome": outcome }));
-        history.push(Happening { at: *at, text: outcome_text(outcome), json });
-    }
-    if let Some(evidence) = ledger.evidence(run.key, number).await? {
-        let first: String = evidence.chars().take(400).collect();
-        let json = Some(json!({ "event": "answer", "envelope": number, "body": evidence }));
-        history.push(Happening { at: *at, text: format!("the gateway's answer was: {}", first.escape_debug()), json });
-    }
-    Ok(())
+    json!({
+        "run": run.name(), "row": history.row.get(), "to": history.phone.map(|phone| phone.to_string()),
+        "state": history.state.name(), "reason": history.left_out,
+        "history": history.entries.iter().filter_map(entry).collect::<Vec<_>>(), "questions": questions, "exit": exit::FINE,
+    })
 }
 
-fn outcome_text(outcome: &Outcome) -> String {
+fn text(context: &Context, run: &Run, history: &History) -> String {
+    let (name, row, state) = (run.name(), history.row, history.state);
+    let to = history.phone.map(|phone| format!(" to {phone}")).unwrap_or_default();
+    let mut text = format!("{name} · row {row}{to} · {}\n", state.name().replace('_', " "));
+    if let Some(reason) = &history.left_out {
+        text += &format!("  never sent: {}\n", one_line(reason));
+    }
+    for entry in &history.entries {
+        text += &format!("  {:.3}  {}\n", entry.at, one_line(&words(&entry.what, history.attempts())));
+    }
+    text + &format!("next: {}\n", next(context, &name, history))
+}
+
+fn words(incident: &Incident, attempts: usize) -> String {
+    match incident {
+        Incident::Attempt { envelope, id, others } => {
+            let (id, with) = (id.map_or(0, |id| id.get()), plural(*others, "other"));
+            format!("sent in envelope {envelope} as id {id}, with {with}")
+        }
+        Incident::Outcome { outcome, .. } => outcome_words(outcome),
+        Incident::Answer { body, .. } => {
+            let first: String = body.chars().take(400).collect();
+            format!("the gateway's answer was: {}", first.escape_debug())
+        }
+        Incident::Questions(question) => question_words(question, attempts),
+        Incident::Change { change, .. } => change_words(change),
+    }
+}
+
+fn outcome_words(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Accepted { msg_id, parts, .. } => {
             let msg_id = msg_id.as_ref().map(|id| format!(" as msg_id {id}")).unwrap_or_default();
@@ -134,7 +139,7 @@ fn outcome_text(outcome: &Outcome) -> String {
     }
 }
 
-fn decision(change: &Change) -> String {
+fn change_words(change: &Change) -> String {
     let because = |why: &Option<String>| why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     match change {
         Change::Found { status, msg_id } => {
@@ -150,9 +155,8 @@ fn decision(change: &Change) -> String {
     }
 }
 
-/// The questions, at the time of the last one.
-fn asked(question: &Question, attempts: usize) -> Happening {
-    let Question { envelope, asked, negatives, last_at, answer, .. } = question;
+fn question_words(question: &Question, attempts: usize) -> String {
+    let Question { envelope, asked, negatives, answer, .. } = question;
     // Older ledgers do not say which attempt it was.
     let about = match (attempts, envelope) {
         (0 | 1, _) | (_, 0) => String::new(),
@@ -163,61 +167,18 @@ fn asked(question: &Question, attempts: usize) -> Happening {
         1 => ", 1 denial counts".to_owned(),
         several => format!(", {several} denials count"),
     };
-    Happening { at: *last_at, text: format!("asked {asked} ×{about}{denials}; the last answer: {answer}"), json: None }
+    format!("asked {asked} ×{about}{denials}; the last answer: {answer}")
 }
 
-/// What is known of a message besides its history.
-struct Told<'a> {
-    run: &'a Run,
-    row: Row,
-    state: State,
-    phone: Option<Phone>,
-    question: Option<&'a Question>,
-}
-
-impl Told<'_> {
-    fn print(&self, context: &Context, history: &[Happening], left_out: Option<&str>) {
-        let (name, row, state) = (self.run.name(), self.row, self.state);
-        let phone = self.phone.map(|phone| phone.to_string());
-        if context.output.json {
-            let happened = |happening: &Happening| {
-                let mut json = happening.json.clone()?;
-                json["at"] = happening.at.to_string().into();
-                Some(json)
-            };
-            let asked = self.question.map(|question| {
-                json!({
-                    "envelope": question.envelope, "asked": question.asked, "denials": question.negatives, "first_at": question.first_at.to_string(),
-                    "last_at": question.last_at.to_string(), "answer": question.answer,
-                })
-            });
-            return context.output.object(&json!({
-                "run": name, "row": row.get(), "to": phone, "state": state.name(), "reason": left_out,
-                "history": history.iter().filter_map(happened).collect::<Vec<_>>(), "questions": asked, "exit": exit::FINE,
-            }));
+fn next(context: &Context, name: &str, history: &History) -> String {
+    let (row, output) = (history.row, &context.output);
+    match history.state {
+        State::InDoubt => {
+            let reconcile = output.command(format!("reconcile {name}"));
+            format!("{reconcile}, or {}", output.command(format!("resolve {name} --rows {row} --as DECISION")))
         }
-        let to = phone.map(|phone| format!(" to {phone}")).unwrap_or_default();
-        let mut text = format!("{name} · row {row}{to} · {}\n", state.name().replace('_', " "));
-        if let Some(reason) = left_out {
-            text += &format!("  never sent: {}\n", one_line(reason));
-        }
-        for happening in history {
-            text += &format!("  {:.3}  {}\n", happening.at, one_line(&happening.text));
-        }
-        text += &format!("next: {}\n", self.next(context));
-        context.output.result(&text);
-    }
-
-    fn next(&self, context: &Context) -> String {
-        let (name, row, output) = (self.run.name(), self.row, &context.output);
-        match self.state {
-            State::InDoubt => {
-                let reconcile = output.command(format!("reconcile {name}"));
-                format!("{reconcile}, or {}", output.command(format!("resolve {name} --rows {row} --as DECISION")))
-            }
-            State::Unresolved => output.command(format!("resolve {name} --rows {row} --as DECISION")),
-            State::Rejected | State::NotSent => output.command(format!("retry {name}")),
-            _ => output.command(format!("status {name}")),
-        }
+        State::Unresolved => output.command(format!("resolve {name} --rows {row} --as DECISION")),
+        State::Rejected | State::NotSent => output.command(format!("retry {name}")),
+        _ => output.command(format!("status {name}")),
     }
 }

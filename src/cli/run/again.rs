@@ -67,7 +67,7 @@ impl Start<'_> {
             return Err(nothing_to_retry(&run, error, guarded.len() as u64));
         }
         let number = rows.len() as u64;
-        if let Some(profile) = self.inputs.profile.as_ref().filter(|profile| !profile.is_loopback()) {
+        if let Some(profile) = self.inputs.destination.remote() {
             runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
             confirm::resume(self.context, &self.args, profile, (&run, &standing), number).await?;
         }

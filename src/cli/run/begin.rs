@@ -34,12 +34,13 @@ impl Start<'_> {
         if self.args.again.is_some() {
             (already, round) = (RoaringTreemap::new(), round + 1);
         }
-        if let Some(replaced) = replaced.as_ref().filter(|_| !self.inputs.campaign.is_rehearsal()) {
+        if let Some(replaced) = replaced.as_ref().filter(|_| self.inputs.destination.is_live()) {
             // Whatever its edition: what it sent is not sent again because something else changed.
             already |= self.ledger.numbers_sent_to(&[replaced.key]).await?;
         }
         let random = rand::random();
-        let folder = RunFolder::prepare(&self.state, &self.inputs.campaign.brief.name, self.inputs.account());
+        let folder =
+            RunFolder::prepare(&self.state, &self.inputs.campaign.brief.name, self.inputs.destination.account());
         let folder = folder.map_err(copying)?;
         let mut folder = NewFolder(Some(folder));
         let copy = folder.0.as_ref().map(RunFolder::create_recipients).transpose().map_err(copying)?;
@@ -54,7 +55,7 @@ impl Start<'_> {
         }
         self.check_number(&looked)?;
         let chosen = self.chosen(&looked.survey.planned_rows(), looked.survey.last_row)?;
-        if let Some(profile) = self.inputs.profile.as_ref().filter(|profile| !profile.is_loopback()) {
+        if let Some(profile) = self.inputs.destination.remote() {
             runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
             if self.asks_first() {
                 self.ask_for_new(profile, &looked.survey, &chosen).await?;
@@ -91,10 +92,10 @@ impl Start<'_> {
             campaign: campaign.brief.name.clone(),
             edition: edition.to_owned(),
             gateway: campaign.brief.gateway.clone(),
-            account: self.inputs.account().to_owned(),
+            account: self.inputs.destination.account().to_owned(),
             endpoint: campaign.brief.endpoint,
             kind: campaign.brief.content.kind,
-            live: self.inputs.profile.is_some(),
+            live: self.inputs.destination.is_live(),
             round,
             recipients: looked.survey.recipients,
             last_row: looked.survey.last_row,
@@ -124,7 +125,7 @@ impl Start<'_> {
             let message = format!("`--again {again}` does not match: the new round would go to {number} recipients");
             return Err(Failure::wrong(format!("{message}; if that is right, say `--again {number}`")));
         }
-        let limit = self.inputs.profile.as_ref().and_then(|profile| profile.recipients_limit).map(u64::from);
+        let limit = self.inputs.destination.profile().and_then(|profile| profile.recipients_limit).map(u64::from);
         match limit.filter(|limit| number > (*limit).max(self.args.up_to.unwrap_or(0))) {
             None => Ok(()),
             Some(limit) => Err(Failure::wrong(format!(

@@ -9,7 +9,7 @@ use crate::cli::exit::{FINE, Failure, REJECTIONS};
 use crate::cli::survey::{self, Inputs};
 use crate::cli::target;
 use crate::ledger::State;
-use crate::report::{Fates, Listing, Summary, write_file};
+use crate::report::{Listing, Summary, write_file};
 
 pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Option<&str>) -> Result<u8, Failure> {
     let began = Instant::now();
@@ -28,7 +28,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
         left_out: &looked.survey.left_out,
         states: &[],
     };
-    write_file(&results, &listing, Fates::None).await.map_err(Failure::storage)?;
+    write_file(&results, &listing, None).await?;
     let counts = looked.survey.counts();
     let exit = if counts.get(State::Invalid) > 0 { REJECTIONS } else { FINE };
     let summary = Summary {

@@ -7,17 +7,15 @@ use jiff::Timestamp;
 
 use super::{Start, played};
 use crate::cli::exit::{self, Failure, code};
-use crate::cli::results::Source;
 use crate::cli::runs;
 use crate::cli::suggested::file;
 use crate::cli::survey::{self, Looked};
 use crate::cli::target;
-use crate::delivery::{Ending, StopKind};
+use crate::delivery::{Ending, RunFolder, StopKind};
 use crate::failpoint;
 use crate::gateway::Oddity;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
-use crate::manifest::SANDBOX;
-use crate::report::{Summary, duration, plural, thousands};
+use crate::report::{NextStep, ResultsError, RunResults, Summary, Target, duration, plural, thousands};
 use crate::sandbox::Counts;
 
 impl Start<'_> {
@@ -50,16 +48,15 @@ impl Start<'_> {
         notes.extend(runs::doubts_elsewhere(self.context, &runs, Some(run.key)).into_iter().map(|(note, _)| note));
         let mut written = None;
         if kind != Some(StopKind::NotOwner) {
-            let source = Source { ledger: self.ledger.as_ref(), run, owned: false, states: &[] };
             let target = target::of_campaign(self.context, &self.inputs.campaign, results.clone())?;
-            match source.write(&self.state, Some(&target)).await {
+            match self.write_results(run, &target).await {
                 Ok(()) => {
                     tracing::info!(run = run.name(), "results written");
                     written = Some(results.display().to_string());
                 }
-                Err(failure) => {
+                Err(error) => {
                     code = exit::STORAGE;
-                    notes.push(failure.message);
+                    notes.push(Failure::from(error).message);
                 }
             }
         }
@@ -93,13 +90,18 @@ impl Start<'_> {
             stopped,
             results: written,
             exit: code,
-            rehearsal: run.gateway == SANDBOX,
+            rehearsal: !run.live,
             sandbox: played.map_or(serde_json::Value::Null, played::json),
             next: self.next(run, code, &ending.counts),
             notes,
         };
         self.print(&summary);
         Ok(code)
+    }
+
+    async fn write_results(&self, run: &Run, target: &Target) -> Result<(), ResultsError> {
+        let folder = RunFolder::of(&self.state, &run.name());
+        RunResults::open(self.ledger.as_ref(), &folder, run, false).await?.to_file(target).await
     }
 
     /// Says that nobody is left to be sent to.
@@ -125,7 +127,7 @@ impl Start<'_> {
             stopped: Some("nothing is left to send".to_owned()),
             results: None,
             exit: exit::NOTHING,
-            rehearsal: campaign.is_rehearsal(),
+            rehearsal: !self.inputs.destination.is_live(),
             sandbox: serde_json::Value::Null,
             notes,
             next: next.unwrap_or_else(|| format!("{preview}, or `--again N` to send to everybody once more")),
@@ -178,7 +180,7 @@ impl Start<'_> {
             let (status, results) = (output.command("status"), output.command("results RUN --out FILE"));
             notes.push(format!("the results of those who were sent to before: {status}, then {results}"));
         }
-        if run.gateway == SANDBOX && !self.args.real_time {
+        if !run.live && !self.args.real_time {
             let delivery = &self.inputs.campaign.delivery;
             if let Some(rate) = delivery.rate.per_second() {
                 let sent = run.recipients - ending.counts.get(State::Skipped) - ending.counts.get(State::Invalid);
@@ -198,16 +200,13 @@ impl Start<'_> {
         let (path, name, output) = (&self.inputs.campaign.file, run.name(), &self.context.output);
         let again = output.command(run_again(path, self.args.gateway.as_deref()));
         match code {
-            exit::FINE if run.gateway == SANDBOX => {
+            exit::FINE if !run.live => {
                 let live = output.command(format!("run {} --gateway NAME", file(path)));
                 format!("{live}, with a profile in gateways.yaml, to send it for real")
             }
             exit::FINE => output.command(format!("status {name}")),
-            exit::DOUBT if run.gateway != SANDBOX => runs::next_about_doubt(self.context, &name, counts)
-                .unwrap_or_else(|| output.command(format!("status {name}"))),
-            exit::REJECTIONS | exit::DOUBT => {
-                output.command(exit::look_at(&name, counts).unwrap_or_else(|| format!("results {name}")))
-            }
+            exit::DOUBT if run.live => output.about_run(&name, &NextStep::of_doubt(counts).unwrap_or(NextStep::Wait)),
+            exit::REJECTIONS | exit::DOUBT => output.about_run(&name, &NextStep::of_ended(counts)),
             exit::KEY => format!("mend the key in gateways.yaml, then: {again}"),
             exit::STORAGE => format!("make room or mend the disk, then: {again}"),
             exit::NOTHING => output.command(format!("status {name}")),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 
-use super::{Start, reach};
+use super::{Platform, Start};
 use crate::cli::after::{Held, learnt_line};
 use crate::cli::exit::Failure;
 use crate::cli::runs;
@@ -14,7 +14,7 @@ use crate::delivery::{Doubt, Doubts, Inquest, Interrupt, LONGEST_STAY, Learnt, R
 use crate::domain::Endpoint;
 use crate::gateway::Gateway;
 use crate::ledger::{Allowance, Author, Change, NewEvent, Owner, Progress, Run, State};
-use crate::manifest::{OnInDoubt, Profile};
+use crate::manifest::{Destination, OnInDoubt};
 use crate::report::plural;
 
 /// How long a start waits for answers about rows in doubt.
@@ -32,7 +32,7 @@ impl Start<'_> {
     /// Asks at the start of a resumed run, and orders again what its rule says.
     pub(super) async fn inquire_first(&self, run: &Run, owner: Owner, gateway: &dyn Gateway) -> Result<(), Failure> {
         // The sandbox of the start before is gone.
-        if self.inputs.campaign.is_rehearsal() {
+        if !self.inputs.destination.is_live() {
             return Ok(());
         }
         let asked = self.ask(&self.inquest(run, owner, gateway), &[Duration::ZERO], AT_START).await?;
@@ -48,10 +48,11 @@ impl Start<'_> {
     /// Of a run whose campaign, texts or list changed since nothing is ordered: it could not go on.
     pub(super) async fn ask_finished(&self, runs: &[Run]) -> Result<Option<Run>, Failure> {
         let doubtful = |run: &&Run| run.counts.as_ref().is_some_and(|(counts, _)| counts.get(State::InDoubt) > 0);
-        let Some(profile) = &self.inputs.profile else { return Ok(None) };
+        let Destination::Live(profile) = &self.inputs.destination else { return Ok(None) };
         let Some(run) = runs.last().filter(doubtful) else { return Ok(None) };
         runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
-        let gateway = reach(Some(profile), None, (run.endpoint, self.inputs.campaign.delivery.timeout), &self.key)?;
+        let platform = Platform::Gateway(profile, self.key.clone());
+        let gateway = platform.client(run.endpoint, self.inputs.campaign.delivery.timeout)?;
         let unchanged = self.changes(&RunFolder::of(&self.state, &run.name())).await?.is_empty();
         let held = Held::of(self.context, Arc::clone(&self.ledger), run.clone()).await?;
         let asked = if unchanged {
@@ -71,7 +72,7 @@ impl Start<'_> {
 
     /// Asks at the end of a run. Its rule decides only when everything was asked that there was time for.
     pub(super) async fn inquire_last(&self, run: &Run, owner: Owner, gateway: &dyn Gateway) -> Result<Asked, Failure> {
-        let at_once = self.inputs.campaign.is_rehearsal() || self.args.no_wait;
+        let at_once = !self.inputs.destination.is_live() || self.args.no_wait;
         let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &WAITS };
         let asked = self.ask(&self.inquest(run, owner, gateway), waits, LONGEST_STAY).await?;
         if self.inputs.campaign.delivery.on_in_doubt == OnInDoubt::AssumeSent && asked.interrupted.is_none() {
@@ -82,9 +83,9 @@ impl Start<'_> {
     }
 
     fn inquest<'i>(&'i self, run: &'i Run, owner: Owner, gateway: &'i dyn Gateway) -> Inquest<'i> {
-        let profile = self.inputs.profile.as_ref();
-        let account = Allowance::new(run.account.as_str(), profile.and_then(|profile| profile.rate.per_second()));
-        let most = profile.map_or(usize::MAX, Profile::largest_envelope);
+        let destination = &self.inputs.destination;
+        let account = Allowance::new(run.account.as_str(), destination.rate().per_second());
+        let most = destination.largest_envelope();
         Inquest { ledger: self.ledger.as_ref(), gateway, run, owner, account, most, clock: Timestamp::now }
     }
 

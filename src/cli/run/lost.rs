@@ -10,7 +10,7 @@ use crate::report::{Sign, unknown_copies, unknown_results};
 
 /// What contradicts the ledger, or that there is none; nothing for a rehearsal.
 pub(super) async fn signs(ledger: Option<&dyn Ledger>, state: &Path, inputs: &Inputs) -> Result<Vec<Sign>, Failure> {
-    if inputs.profile.is_none() {
+    if !inputs.destination.is_live() {
         return Ok(Vec::new());
     }
     let mut signs = unknown_copies(ledger, state).await?;

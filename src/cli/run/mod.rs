@@ -7,12 +7,13 @@ mod ending;
 mod inquire;
 mod lost;
 mod online;
+mod platform;
 mod played;
 mod resume;
 mod send;
 
 pub(super) use ending::left_out;
-pub(super) use send::{reach, rehearsal};
+pub(super) use platform::{Platform, key};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,9 +34,6 @@ use crate::manifest::Brief;
 use crate::report::check_place;
 use crate::sandbox::Scenario;
 
-/// The key that the built-in sandbox and its client agree on.
-pub(super) const REHEARSAL_KEY: &str = "rehearsal";
-
 pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure> {
     if let Some(one_off) = args.file.to_str().and_then(OneOff::named).filter(|_| !args.file.exists()) {
         let name = one_off.name();
@@ -50,10 +48,10 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
     if args.dry_run {
         return dry::dry_run(context, inputs, args.gateway.as_deref()).await;
     }
-    if args.real_time && !inputs.campaign.is_rehearsal() {
+    if args.real_time && inputs.destination.is_live() {
         return Err(Failure::wrong("`--real-time` is for rehearsals; a real run always keeps its pace"));
     }
-    if args.scenario.is_some() && !inputs.campaign.is_rehearsal() {
+    if args.scenario.is_some() && inputs.destination.is_live() {
         let help = "add `--gateway sandbox`, or give it to `campaign sandbox --scenario FILE`";
         return Err(Failure::wrong(format!("`--scenario` is for rehearsals on the built-in sandbox; {help}")));
     }
@@ -146,10 +144,7 @@ impl<'a> Start<'a> {
         inputs: Arc<Inputs>,
         scenario: Arc<Scenario>,
     ) -> Result<Self, Failure> {
-        let key = match &inputs.profile {
-            Some(profile) => survey::key_of(profile)?,
-            None => REHEARSAL_KEY.to_owned().into(),
-        };
+        let key = key(&inputs.destination)?;
         // A run whose results have no place is found out before it is sent, not after.
         let target = target::of_campaign(context, &inputs.campaign, inputs.campaign.results_file())?;
         check_place(&target).map_err(Failure::storage)?;
@@ -160,7 +155,7 @@ impl<'a> Start<'a> {
             lost::refuse(&lost::signs(None, &state, &inputs).await?, &state)?;
         }
         let ledger = if args.new_ledger { accepted(context).await? } else { context.ledger().await? };
-        let lock = lock(&state, &inputs.campaign.brief, inputs.account())?;
+        let lock = lock(&state, &inputs.campaign.brief, inputs.destination.account())?;
         // With the lock, so that nobody writes those results meanwhile.
         let signs = lost::signs(Some(ledger.as_ref()), &state, &inputs).await?;
         match args.new_ledger {
@@ -172,7 +167,7 @@ impl<'a> Start<'a> {
 
     /// The lock of a run that was begun when the profile's account was another one; nothing if it is the one that is held.
     fn lock_of(&self, run: &Run) -> Result<Option<RunLock>, Failure> {
-        let other = run.account != self.inputs.account();
+        let other = run.account != self.inputs.destination.account();
         other.then(|| lock(&self.state, &self.inputs.campaign.brief, &run.account)).transpose()
     }
 
@@ -226,7 +221,7 @@ impl<'a> Start<'a> {
             return self.resume(open, folder, lock).await;
         }
         // A rehearsal protects nobody, so it may begin anew without asking.
-        if self.args.accept_changes || self.inputs.campaign.is_rehearsal() {
+        if self.args.accept_changes || !self.inputs.destination.is_live() {
             return self.begin(&edition, Some(open)).await;
         }
         let refused = Failure::wrong(format!(

@@ -40,7 +40,7 @@ impl Start<'_> {
         let left = standing.counts.get(State::Planned);
         let open = open_rows(&run, &standing);
         let number = if left == 0 { 0 } else { self.chosen(&open, run.last_row())?.len() };
-        if let Some(profile) = self.inputs.profile.as_ref().filter(|profile| !profile.is_loopback()) {
+        if let Some(profile) = self.inputs.destination.remote() {
             runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
             if left > 0 && self.asks_first() {
                 self.ask_for_rest(profile, &open).await?;

@@ -5,24 +5,21 @@ use std::io::BufReader;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use secrecy::{ExposeSecret as _, SecretString};
-
-use super::{Selected, Start};
+use super::{Platform, Selected, Start};
 use crate::check::{Prepared, Texts, prepare};
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit::Failure;
 use crate::cli::runs;
 use crate::cli::survey::blocking;
 use crate::delivery::{
     Conditions, Ending, Frozen, Limits, Observer, RunFolder, Selection, Standing, Stop, StopKind, feed, send,
 };
-use crate::domain::Endpoint;
 use crate::failpoint;
-use crate::gateway::{Address, Gateway, JsonApi, Rules};
+use crate::gateway::Gateway;
 use crate::ledger::{Allowance, Owner, Run, State};
-use crate::manifest::{Delivery, Profile, Rate};
+use crate::manifest::Delivery;
 use crate::regular;
 use crate::report::Progress;
-use crate::sandbox::{Counts, Sandbox, Scenario, Settings};
+use crate::sandbox::{Counts, Sandbox};
 
 /// How long an asynchronous start asks about its first messages.
 const CANARY: Duration = Duration::from_secs(10);
@@ -41,11 +38,9 @@ impl Start<'_> {
             ));
         }
         let (frozen, prepared) = thaw(folder).await?;
-        let profile = self.inputs.profile.as_ref();
-        let sandbox =
-            if profile.is_some() { None } else { Some(rehearsal(&self.key, Arc::clone(&self.scenario)).await?) };
-        let way = (frozen.brief.endpoint, self.inputs.campaign.delivery.timeout);
-        let gateway = reach(profile, sandbox.as_ref(), way, &self.key)?;
+        let (key, scenario) = (self.key.clone(), Arc::clone(&self.scenario));
+        let platform = Platform::open(&self.inputs.destination, key, scenario).await?;
+        let gateway = platform.client(frozen.brief.endpoint, self.inputs.campaign.delivery.timeout)?;
         self.inquire_first(&run, owner, gateway.as_ref()).await?;
         let standing = runs::standing(self.ledger.as_ref(), &run, true).await?;
         let mut ending = self.engine(&run, owner, Arc::clone(&gateway), prepared, &standing).await;
@@ -58,7 +53,7 @@ impl Start<'_> {
                 ending.stopped = Some(Stop::new(StopKind::Interrupted(signal), "interrupted"));
             }
         }
-        let played = match sandbox {
+        let played = match platform.into_sandbox() {
             Some(sandbox) => self.play_out(sandbox, &ending).await,
             None => None,
         };
@@ -117,12 +112,9 @@ impl Start<'_> {
     }
 
     fn conditions(&self, run: &Run, owner: Owner, standing: &Standing) -> Conditions {
-        let campaign = &self.inputs.campaign;
-        let rehearsal = campaign.is_rehearsal();
-        let waits = !rehearsal || self.args.real_time;
-        let profile = self.inputs.profile.as_ref();
-        let delivery = profile.map_or(campaign.delivery, |profile| campaign.delivery.within(profile));
-        let account_rate = profile.map_or(Rate::Unlimited, |profile| profile.rate);
+        let destination = &self.inputs.destination;
+        let delivery = destination.within(self.inputs.campaign.delivery);
+        let waits = destination.is_live() || self.args.real_time;
         Conditions {
             run: run.key,
             owner,
@@ -131,51 +123,14 @@ impl Start<'_> {
             last_envelope: standing.last_envelope,
             repeated: standing.repeated.clone(),
             rate: if waits { delivery.rate.per_second() } else { None },
-            account: Allowance::new(self.inputs.account(), account_rate.per_second()),
+            account: Allowance::new(destination.account(), destination.rate().per_second()),
             batch: delivery.batch.get() as usize,
             in_flight: delivery.in_flight.get() as usize,
             timeout: delivery.timeout,
             limits: limits(&delivery, self.args.keep_going),
-            canary: if rehearsal { Duration::ZERO } else { CANARY },
+            canary: if destination.is_live() { CANARY } else { Duration::ZERO },
         }
     }
-}
-
-/// The built-in sandbox, for a rehearsal.
-pub(in crate::cli) async fn rehearsal(key: &SecretString, scenario: Arc<Scenario>) -> Result<Sandbox, Failure> {
-    let settings = Settings { key: key.clone(), scenario, ..Settings::default() };
-    let sandbox = Sandbox::start(settings).await;
-    sandbox.map_err(|error| Failure::new(exit::BUG, format!("the built-in sandbox cannot start: {error}")))
-}
-
-/// The gateway of the profile, or the built-in sandbox where there is none.
-pub(in crate::cli) fn reach(
-    profile: Option<&Profile>,
-    sandbox: Option<&Sandbox>,
-    (endpoint, timeout): (Endpoint, Duration),
-    key: &SecretString,
-) -> Result<Arc<dyn Gateway>, Failure> {
-    let base_url = match (profile, sandbox) {
-        (Some(profile), _) => profile.base_url.as_str().to_owned(),
-        (None, Some(sandbox)) => sandbox.base_url(),
-        (None, None) => String::new(),
-    };
-    let async_url = match (profile, sandbox) {
-        (Some(profile), _) => profile.async_url.as_ref().map_or_else(String::new, |url| url.as_str().to_owned()),
-        (None, Some(sandbox)) => sandbox.async_url(),
-        (None, None) => String::new(),
-    };
-    let proxy = profile.and_then(|profile| profile.proxy.clone());
-    let address = Address { base_url, async_url, proxy, timeout };
-    let rehearsed = || Rules { trust_status: Vec::new(), fatal_errors: vec!["Not enough money".to_owned()] };
-    let rules = profile.map_or_else(rehearsed, |profile| Rules {
-        trust_status: profile.trust_status.clone(),
-        fatal_errors: profile.fatal_errors.clone(),
-    });
-    // A scenario may have given the sandbox a key of its own.
-    let key = sandbox.map_or(key, Sandbox::key).expose_secret().to_owned().into();
-    let api = JsonApi::new(&address, endpoint, key, rules).map_err(|error| Failure::wrong(error.to_string()))?;
-    Ok(Arc::new(api))
 }
 
 fn limits(delivery: &Delivery, keep_going: bool) -> Limits {

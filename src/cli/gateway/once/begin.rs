@@ -14,12 +14,13 @@ impl Asking<'_> {
     /// Creates the run and freezes the number, as for a campaign.
     pub(super) async fn begin(&self) -> Result<Run, Failure> {
         let state = self.context.state()?;
-        let folder = RunFolder::prepare(&state, self.one_off.campaign(), self.account()).map_err(copying)?;
+        let folder =
+            RunFolder::prepare(&state, self.one_off.campaign(), self.destination.account()).map_err(copying)?;
         let list = format!("phone\n{}\n", self.phone);
         let copy = folder.create_recipients().map_err(copying)?;
         let (copy, sha256) = Tee::new(list.as_bytes(), Some(copy)).finish().map_err(copying)?;
         let copy = copy.ok_or_else(|| Failure::new(exit::BUG, "the number was not copied"))?;
-        let frozen = self.one_off.frozen(self.gateway(), Zoned::now().date().to_string(), sha256);
+        let frozen = self.one_off.frozen(self.destination.gateway(), Zoned::now().date().to_string(), sha256);
         let run = self.ledger.create_run(&self.new_run()).await?;
         folder.freeze(&frozen, &copy).map_err(copying)?;
         folder.rename(&state, &run.name()).map_err(copying)?;
@@ -31,11 +32,11 @@ impl Asking<'_> {
         NewRun {
             campaign: self.one_off.campaign().to_owned(),
             edition: String::new(),
-            gateway: self.gateway().to_owned(),
-            account: self.account().to_owned(),
+            gateway: self.destination.gateway().to_owned(),
+            account: self.destination.account().to_owned(),
             endpoint: Endpoint::Sync,
             kind: self.one_off.kind(),
-            live: self.profile.is_some(),
+            live: self.destination.is_live(),
             round: 1,
             recipients: 1,
             last_row: OneOff::ROW,
@@ -51,7 +52,7 @@ impl Asking<'_> {
     pub(super) async fn close_interrupted(&self) -> Result<(), Failure> {
         let mut runs = self.ledger.runs().await?;
         runs.retain(|run| {
-            let mine = run.campaign == self.one_off.campaign() && run.account == self.account();
+            let mine = run.campaign == self.one_off.campaign() && run.account == self.destination.account();
             mine && run.progress == Progress::Open
         });
         for run in runs {

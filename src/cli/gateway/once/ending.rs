@@ -108,7 +108,7 @@ impl Asking<'_> {
 
     fn text(&self, told: &Told<'_>) -> String {
         let Told { run, state, answer, error, next, .. } = told;
-        let rehearsal = self.profile.is_none();
+        let rehearsal = !self.destination.is_live();
         let place = if rehearsal { "rehearsal on the built-in sandbox" } else { &run.gateway };
         let state = state.name().replace('_', " ");
         let mut text = format!("{} · {} · {place} · {state}\n", run.name(), self.one_off.name());

@@ -17,14 +17,14 @@ use crate::audience::{PhoneProblem, parse};
 use crate::cli::args::OneOffArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
-use crate::cli::run::{REHEARSAL_KEY, reach, rehearsal};
-use crate::cli::survey::{self, profile};
+use crate::cli::run::{Platform, key};
+use crate::cli::survey::profile;
 use crate::cli::{confirm, runs};
 use crate::delivery::{Event, Interrupt, Observer, Once, OneOff, RunLock, Single, send_once};
 use crate::domain::{Endpoint, Phone, Region};
 use crate::gateway::Encoded;
 use crate::ledger::{Allowance, Ledger, Owner, Run};
-use crate::manifest::{Profile, SANDBOX};
+use crate::manifest::{Destination, Profile, SANDBOX};
 use crate::report::duration;
 
 /// How long an answer is waited for.
@@ -34,18 +34,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn once(context: &Context, one_off: OneOff, args: OneOffArgs) -> Result<u8, Failure> {
     let phone = number(&args)?;
-    let profile = choose(context, args.gateway.as_deref())?;
-    let key = match &profile {
-        Some(profile) => survey::key_of(profile)?,
-        None => REHEARSAL_KEY.to_owned().into(),
-    };
+    let destination = choose(context, args.gateway.as_deref())?;
+    let key = key(&destination)?;
     let ledger = context.ledger().await?;
-    if let Some(profile) = profile.as_ref().filter(|profile| !profile.is_loopback()) {
+    if let Some(profile) = destination.remote() {
         runs::check_host(&context.output, ledger.as_ref(), profile).await?;
         confirm::one_off(context, args.yes, question(context, one_off, phone, profile)?).await?;
     }
     let interrupt = context.interrupt()?;
-    let asking = Asking { context, one_off, phone, profile, key, ledger, interrupt };
+    let asking = Asking { context, one_off, phone, destination, key, ledger, interrupt };
     let _lock = asking.lock()?;
     asking.ask().await
 }
@@ -55,27 +52,16 @@ struct Asking<'a> {
     context: &'a Context,
     one_off: OneOff,
     phone: Phone,
-    /// Nothing for the built-in sandbox.
-    profile: Option<Profile>,
+    destination: Destination,
     key: SecretString,
     ledger: Arc<dyn Ledger>,
     interrupt: watch::Receiver<Interrupt>,
 }
 
 impl Asking<'_> {
-    /// The profile's name, or that of the built-in sandbox.
-    fn gateway(&self) -> &str {
-        self.profile.as_ref().map_or(SANDBOX, |profile| &profile.name)
-    }
-
-    /// The account that it goes through.
-    fn account(&self) -> &str {
-        self.profile.as_ref().map_or(SANDBOX, |profile| &profile.account)
-    }
-
     fn lock(&self) -> Result<RunLock, Failure> {
-        let (name, gateway) = (self.one_off.name(), self.gateway());
-        RunLock::take(&self.context.state()?, self.one_off.campaign(), self.account())
+        let (name, gateway) = (self.one_off.name(), self.destination.gateway());
+        RunLock::take(&self.context.state()?, self.one_off.campaign(), self.destination.account())
             .map_err(|error| Failure::storage(format!("the {name} cannot be locked: {error}")))?
             .ok_or_else(|| {
                 let message =
@@ -89,16 +75,15 @@ impl Asking<'_> {
         self.close_interrupted().await?;
         let run = self.begin().await?;
         let (owner, _) = runs::claim(self.ledger.as_ref(), run.key).await?;
-        let sandbox = if self.profile.is_some() { None } else { Some(rehearsal(&self.key, Arc::default()).await?) };
-        let way = (Endpoint::Sync, TIMEOUT);
-        let gateway = reach(self.profile.as_ref(), sandbox.as_ref(), way, &self.key)?;
+        let platform = Platform::open(&self.destination, self.key.clone(), Arc::default()).await?;
+        let gateway = platform.client(Endpoint::Sync, TIMEOUT)?;
         let id = run.ids.id(OneOff::ROW).ok_or_else(|| Failure::new(exit::BUG, "the run has no identifier"))?;
         let operation = Encoded::new(OneOff::ROW, &self.one_off.operation(id, self.phone));
         let edges = (Arc::clone(&self.ledger), gateway);
         let single =
             send_once(self.conditions(&run, owner), edges, operation, (self.observer(), self.interrupt.clone())).await;
         tracing::info!(run = run.name(), "asked");
-        if let Some(sandbox) = sandbox {
+        if let Some(sandbox) = platform.into_sandbox() {
             sandbox.stop().await;
         }
         let single: Single = single?;
@@ -106,7 +91,7 @@ impl Asking<'_> {
     }
 
     fn conditions(&self, run: &Run, owner: Owner) -> Once {
-        let rate = self.profile.as_ref().and_then(|profile| profile.rate.per_second());
+        let rate = self.destination.rate().per_second();
         Once {
             run: run.key,
             owner,
@@ -149,16 +134,17 @@ fn number(args: &OneOffArgs) -> Result<Phone, Failure> {
     })
 }
 
-/// The profile to ask through: the one that was named, else the only one there is; nothing for the built-in sandbox.
-fn choose(context: &Context, name: Option<&str>) -> Result<Option<Profile>, Failure> {
-    match name {
-        Some(SANDBOX) => Ok(None),
-        Some(name) => profile(context, name, None).map(Some),
-        None => only(context).map(Some).map_err(|failure| {
+/// Where the question goes: through the profile that was named, else the only one there is; or to the built-in sandbox.
+fn choose(context: &Context, name: Option<&str>) -> Result<Destination, Failure> {
+    let profile = match name {
+        Some(SANDBOX) => return Ok(Destination::Rehearsal),
+        Some(name) => profile(context, name, None)?,
+        None => only(context).map_err(|failure| {
             let message = format!("{}, or say `--gateway sandbox` to rehearse", failure.message);
             Failure { message, ..failure }
-        }),
-    }
+        })?,
+    };
+    Ok(Destination::Live(Box::new(profile)))
 }
 
 /// What a person agrees to.

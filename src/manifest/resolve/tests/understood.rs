@@ -53,7 +53,7 @@ fn what_is_not_written_has_its_default() {
     let house = House::new();
     let campaign = house.campaign(&with_message("Hello"));
     assert_eq!(campaign.brief.name, "autumn-sale");
-    assert!(campaign.is_rehearsal());
+    assert!(campaign.brief.is_rehearsal());
     assert_eq!(campaign.results_file(), house.folder().join("results/autumn-sale.sandbox.csv"));
     assert_eq!(campaign.dry_results_file(), house.folder().join("results/autumn-sale.sandbox.dry-run.csv"));
     let delivery = campaign.delivery;

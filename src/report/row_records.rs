@@ -16,7 +16,7 @@ const BLOCK: u32 = 64;
 
 /// What became of a row that was sent.
 #[derive(Clone, Debug)]
-pub struct Fate {
+pub struct RowRecord {
     /// The number it was sent to.
     pub phone: Phone,
     /// When its last attempt was recorded.
@@ -26,11 +26,11 @@ pub struct Fate {
     /// The state of the row.
     pub state: State,
     /// What was learnt or decided about the row afterwards.
-    pub judged: Option<Judged>,
+    pub amendment: Option<Amendment>,
 }
 
 /// The last attempt of a row.
-struct Last {
+struct LastAttempt {
     phone: Phone,
     envelope: u32,
     submitted_at: Arc<str>,
@@ -39,7 +39,7 @@ struct Last {
     taken_before: Option<u32>,
 }
 
-impl Last {
+impl LastAttempt {
     /// Its envelope, if the gateway took it.
     fn taken(&self) -> Option<u32> {
         let took = |outcome: &Outcome| matches!(outcome, Outcome::Accepted { .. } | Outcome::Queued { .. });
@@ -47,9 +47,9 @@ impl Last {
     }
 }
 
-/// What is known of a row besides its attempts.
+/// What was learnt or decided about a row besides its attempts.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct Amendment {
     /// The last event about the attempt that counts, and when it was recorded.
     pub last: Option<(Arc<str>, Change)>,
     /// The order whose identifiers that attempt had; nothing for the run's own.
@@ -58,22 +58,22 @@ pub struct Judged {
     pub duplicate: bool,
 }
 
-/// A sweep over the rows of a run from the first to the last.
+/// A reader of the records of a run's rows, from the first row to the last.
 ///
 /// Rows leave in the file's order, retries aside, so the envelopes that overlap a row are few and
 /// memory holds those, never the run.
-pub struct Sweep<'a> {
+pub struct RowRecords<'a> {
     ledger: &'a dyn Ledger,
     run: RunId,
     activity: Activity,
     /// Blocks of envelopes with the first row in them, in the order of those rows.
     blocks: VecDeque<(Row, RangeInclusive<u32>)>,
-    attempts: FxHashMap<Row, Last>,
+    attempts: FxHashMap<Row, LastAttempt>,
     events: RowEvents,
 }
 
-impl<'a> Sweep<'a> {
-    /// A sweep over the run; `owned` tells whether a process is sending it.
+impl<'a> RowRecords<'a> {
+    /// A reader at the first row of the run; `owned` tells whether a process is sending it.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -98,11 +98,11 @@ impl<'a> Sweep<'a> {
         self.activity
     }
 
-    /// The fate of `row`, if it has an envelope. Rows are asked for in ascending order.
+    /// The record of `row`, if it has an envelope. Rows are asked for in ascending order.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn take(&mut self, row: Row) -> Result<Option<Fate>, LedgerError> {
+    pub async fn take(&mut self, row: Row) -> Result<Option<RowRecord>, LedgerError> {
         while self.blocks.front().is_some_and(|(first, _)| *first <= row) {
             if let Some((_, numbers)) = self.blocks.pop_front() {
                 for envelope in self.ledger.envelopes(self.run, numbers).await? {
@@ -110,15 +110,15 @@ impl<'a> Sweep<'a> {
                 }
             }
         }
-        Ok(self.attempts.remove(&row).map(|last| self.fate(row, last)))
+        Ok(self.attempts.remove(&row).map(|last| self.record(row, last)))
     }
 
-    fn fate(&self, row: Row, last: Last) -> Fate {
+    fn record(&self, row: Row, last: LastAttempt) -> RowRecord {
         let attempt = self.activity.attempt(last.envelope, last.settled.as_ref().map(|(_, outcome)| outcome));
         let (state, event) = self.activity.attempted(row, attempt, &self.events);
-        let judged = self.events.concern(row).then(|| judged(&self.events, row, &last, event));
-        let Last { phone, submitted_at, settled, .. } = last;
-        Fate { phone, submitted_at, settled, state, judged }
+        let amendment = self.events.concern(row).then(|| amendment(&self.events, row, &last, event));
+        let LastAttempt { phone, submitted_at, settled, .. } = last;
+        RowRecord { phone, submitted_at, settled, state, amendment }
     }
 
     fn add(&mut self, envelope: EnvelopeRecord) {
@@ -129,7 +129,7 @@ impl<'a> Sweep<'a> {
         for sent in envelope.rows {
             let outcome = outcomes.as_mut().and_then(Iterator::next);
             let settled = settled_at.clone().zip(outcome);
-            let mut last = Last {
+            let mut last = LastAttempt {
                 phone: sent.phone,
                 envelope: number,
                 submitted_at: submitted_at.clone(),
@@ -154,10 +154,10 @@ impl<'a> Sweep<'a> {
     }
 }
 
-fn judged(events: &RowEvents, row: Row, sent: &Last, event: Option<&Event>) -> Judged {
+fn amendment(events: &RowEvents, row: Row, sent: &LastAttempt, event: Option<&Event>) -> Amendment {
     // A message with an identifier of its own doubles nothing.
     let same = |earlier| events.order(row, earlier) == events.order(row, sent.envelope);
-    Judged {
+    Amendment {
         last: event.map(|event| (instant(event.at), event.change.clone())),
         order: events.order(row, sent.envelope),
         duplicate: sent.taken_before.is_some_and(same) || events.duplicate(row, sent.envelope).is_some(),

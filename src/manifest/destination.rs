@@ -1,0 +1,65 @@
+//! Where messages go: to nobody, or through the gateway of a profile.
+
+use super::{Delivery, Profile, Rate, SANDBOX};
+
+/// Where messages go.
+#[derive(Clone, Debug)]
+pub enum Destination {
+    /// To the built-in sandbox, so to nobody.
+    Rehearsal,
+    /// To people, through the gateway of this profile.
+    Live(Box<Profile>),
+}
+
+impl Destination {
+    /// Whether people get messages.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        matches!(self, Destination::Live(_))
+    }
+
+    /// The profile of a live one.
+    #[must_use]
+    pub fn profile(&self) -> Option<&Profile> {
+        match self {
+            Destination::Rehearsal => None,
+            Destination::Live(profile) => Some(profile),
+        }
+    }
+
+    /// The profile of a live one that leaves this machine: it is sent to after a yes, and from one host alone.
+    #[must_use]
+    pub fn remote(&self) -> Option<&Profile> {
+        self.profile().filter(|profile| !profile.is_loopback())
+    }
+
+    /// The gateway's name.
+    #[must_use]
+    pub fn gateway(&self) -> &str {
+        self.profile().map_or(SANDBOX, |profile| &profile.name)
+    }
+
+    /// The account that rate and guard belong to; the built-in sandbox is one.
+    #[must_use]
+    pub fn account(&self) -> &str {
+        self.profile().map_or(SANDBOX, |profile| &profile.account)
+    }
+
+    /// The account's allowance.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.profile().map_or(Rate::Unlimited, |profile| profile.rate)
+    }
+
+    /// The most operations of an envelope to it.
+    #[must_use]
+    pub fn largest_envelope(&self) -> usize {
+        self.profile().map_or(usize::MAX, Profile::largest_envelope)
+    }
+
+    /// How a campaign is sent there: within what the profile allows.
+    #[must_use]
+    pub fn within(&self, delivery: Delivery) -> Delivery {
+        self.profile().map_or(delivery, |profile| delivery.within(profile))
+    }
+}

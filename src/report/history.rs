@@ -1,0 +1,148 @@
+//! The history of one message: attempts, answers, questions, decisions.
+
+use jiff::Timestamp;
+
+use super::Recipient;
+use crate::delivery::Standing;
+use crate::domain::{MessageId, Outcome, Phone, Row};
+use crate::ledger::{Change, EnvelopeRecord, Ledger, LedgerError, Question, RowEvents, Run, State, Walk};
+
+/// What is known of one message, and how it came to that.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// The row of its recipient.
+    pub row: Row,
+    /// Its number, if the list has one there.
+    pub phone: Option<Phone>,
+    /// Its state now.
+    pub state: State,
+    /// Why it is never sent.
+    pub left_out: Option<String>,
+    /// What happened, in the order of time.
+    pub entries: Vec<HistoryEntry>,
+}
+
+/// Something that happened to a message.
+#[derive(Clone, Debug)]
+pub struct HistoryEntry {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub what: Incident,
+}
+
+/// What can happen to a message.
+#[derive(Clone, Debug)]
+pub enum Incident {
+    /// It was sent in an envelope.
+    Attempt {
+        /// The envelope.
+        envelope: u32,
+        /// Our identifier.
+        id: Option<MessageId>,
+        /// How many other messages the envelope has.
+        others: u64,
+    },
+    /// What the attempt in an envelope came to.
+    Outcome {
+        /// The envelope.
+        envelope: u32,
+        /// The outcome.
+        outcome: Outcome,
+    },
+    /// The gateway's answer to an envelope, where it was kept for a person to look at.
+    Answer {
+        /// The envelope.
+        envelope: u32,
+        /// The body.
+        body: String,
+    },
+    /// The gateway was asked about it; the time is that of the last question.
+    Questions(Question),
+    /// Something was learnt or decided about the attempt in an envelope.
+    Change {
+        /// The envelope.
+        envelope: u32,
+        /// What.
+        change: Change,
+    },
+}
+
+impl History {
+    /// The history of the message to one of these recipients: the first that was sent to, else the first.
+    ///
+    /// Nothing when there is none of them. `owned` tells whether a process is sending the run.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn read(
+        ledger: &dyn Ledger,
+        run: &Run,
+        owned: bool,
+        recipients: &[Recipient],
+    ) -> Result<Option<Self>, LedgerError> {
+        let standing = Standing::read(ledger, run, owned).await?;
+        // A number that is there more than once was sent to in one of its rows.
+        let sent_to = recipients.iter().find(|recipient| standing.states.recorded(recipient.row).is_some());
+        let Some(&Recipient { row, phone }) = sent_to.or(recipients.first()) else { return Ok(None) };
+        let events = standing.states.events();
+        let mut entries = attempts(ledger, run, row, events).await?;
+        let questions = ledger.questions(run.key).await?.into_iter().filter(|question| question.row == row);
+        entries.extend(
+            questions.map(|question| HistoryEntry { at: question.last_at, what: Incident::Questions(question) }),
+        );
+        entries.extend(events.of(row).iter().map(|event| HistoryEntry {
+            at: event.at,
+            what: Incident::Change { envelope: event.envelope, change: event.change.clone() },
+        }));
+        entries.sort_by_key(|entry| entry.at);
+        let left_out = standing.left_out.of(row).map(|(_, why)| why.to_owned());
+        Ok(Some(Self { row, phone, state: standing.state(row), left_out, entries }))
+    }
+
+    /// How often the message was sent.
+    #[must_use]
+    pub fn attempts(&self) -> usize {
+        self.entries.iter().filter(|entry| matches!(entry.what, Incident::Attempt { .. })).count()
+    }
+
+    /// The questions about it, if there were any.
+    #[must_use]
+    pub fn questions(&self) -> Option<&Question> {
+        self.entries.iter().find_map(|entry| match &entry.what {
+            Incident::Questions(question) => Some(question),
+            _ => None,
+        })
+    }
+}
+
+/// The attempts to send a row, with what came of each.
+async fn attempts(
+    ledger: &dyn Ledger,
+    run: &Run,
+    row: Row,
+    events: &RowEvents,
+) -> Result<Vec<HistoryEntry>, LedgerError> {
+    let mut entries = Vec::new();
+    let mut envelopes = Walk::over(ledger, run.key);
+    while let Some(envelope) = envelopes.next().await? {
+        let Some(index) = envelope.rows.iter().position(|sent| sent.row == row) else { continue };
+        let id = run.id(row, events.order(row, envelope.envelope));
+        entries.extend(attempt(&envelope, index, id));
+        if let Some((at, _)) = envelope.settled
+            && let Some(body) = ledger.evidence(run.key, envelope.envelope).await?
+        {
+            entries.push(HistoryEntry { at, what: Incident::Answer { envelope: envelope.envelope, body } });
+        }
+    }
+    Ok(entries)
+}
+
+/// The attempt that is the envelope's row at this index, and its outcome.
+fn attempt(record: &EnvelopeRecord, index: usize, id: Option<MessageId>) -> impl Iterator<Item = HistoryEntry> {
+    let (envelope, others) = (record.envelope, record.rows.len() as u64 - 1);
+    let begun = HistoryEntry { at: record.begun_at, what: Incident::Attempt { envelope, id, others } };
+    let outcome = record.settled.as_ref().and_then(|(at, outcomes)| Some((*at, outcomes.get(index)?.clone())));
+    let ended = outcome.map(|(at, outcome)| HistoryEntry { at, what: Incident::Outcome { envelope, outcome } });
+    [begun].into_iter().chain(ended)
+}

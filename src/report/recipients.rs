@@ -1,0 +1,52 @@
+//! The recipients of a run's frozen list, by row or by number.
+
+use super::ResultsError;
+use super::frozen_list::FrozenList;
+use crate::audience::{Chunk, Reader, parse};
+use crate::check::settings;
+use crate::delivery::{Frozen, RunFolder};
+use crate::domain::{Phone, Row};
+
+/// What tells a recipient from the others.
+#[derive(Clone, Copy, Debug)]
+pub enum RecipientKey {
+    /// The row in the list.
+    Row(Row),
+    /// The number, which several rows may have.
+    Number(Phone),
+}
+
+/// A recipient of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct Recipient {
+    /// The row.
+    pub row: Row,
+    /// The number, if what stands there is one.
+    pub phone: Option<Phone>,
+}
+
+/// Everybody in the frozen list with that key, in the list's order.
+///
+/// # Errors
+/// When the list cannot be read, or is not what the run began with.
+pub fn recipients(folder: &RunFolder, frozen: &Frozen, key: RecipientKey) -> Result<Vec<Recipient>, ResultsError> {
+    let (path, brief) = (folder.recipients(), &frozen.brief);
+    let mut list = FrozenList::open(&path)?;
+    let mut reader = Reader::open(&mut list, &path, &settings(brief))?;
+    let (column, region) = (reader.header().phone(), brief.region);
+    let (mut found, mut chunk) = (Vec::new(), Chunk::new());
+    while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
+        for record in chunk.iter() {
+            let phone = || parse(record.fields.get(column), region).ok();
+            let meant = match key {
+                RecipientKey::Row(row) => record.row == row,
+                RecipientKey::Number(number) => phone() == Some(number),
+            };
+            if meant {
+                found.push(Recipient { row: record.row, phone: phone() });
+            }
+        }
+    }
+    list.finish(&frozen.recipients_sha256)?;
+    Ok(found)
+}

@@ -1,0 +1,122 @@
+//! A run as it stands: what it does, what its rows came to, what it needs next.
+
+use std::fmt;
+use std::path::Path;
+
+use super::next_step::NextStep;
+use crate::delivery::{OneOff, RunLock, Standing};
+use crate::ledger::{Ledger, LedgerError, Progress, Run, StateCounts};
+
+/// What a run does, or how it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunStatus {
+    /// A process is sending it.
+    Sending,
+    /// It stopped before its end, for this reason, and can go on.
+    Stopped(String),
+    /// The process that sent it ended before it could say why.
+    Interrupted,
+    /// Every row has its end.
+    Finished,
+    /// Nothing goes on with what it left, for this reason.
+    GivenUp(String),
+    /// A run with changed inputs took its place.
+    Replaced,
+}
+
+impl RunStatus {
+    /// What `run` does; `owned` tells whether a process is sending it.
+    #[must_use]
+    pub fn of(run: &Run, owned: bool) -> Self {
+        match (owned, run.progress, &run.stopped) {
+            (true, ..) => Self::Sending,
+            (false, Progress::Open, Some(reason)) => Self::Stopped(reason.clone()),
+            (false, Progress::Open, None) => Self::Interrupted,
+            (false, Progress::Finished, None) => Self::Finished,
+            (false, Progress::Finished, Some(reason)) => Self::GivenUp(reason.clone()),
+            (false, Progress::Replaced, _) => Self::Replaced,
+        }
+    }
+}
+
+impl fmt::Display for RunStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sending => f.write_str("sending"),
+            Self::Stopped(reason) => write!(f, "stopped: {reason}"),
+            Self::Interrupted => f.write_str("interrupted"),
+            Self::Finished => f.write_str("finished"),
+            Self::GivenUp(reason) => write!(f, "given up: {reason}"),
+            Self::Replaced => f.write_str("replaced by a run with changed inputs"),
+        }
+    }
+}
+
+/// A run and what its rows came to.
+#[derive(Clone, Debug)]
+pub struct RunView {
+    /// The run.
+    pub run: Run,
+    /// What it does.
+    pub status: RunStatus,
+    /// Its rows by state.
+    pub counts: StateCounts,
+    /// Parts billed, as far as the gateway told.
+    pub parts: u64,
+}
+
+impl RunView {
+    /// The run as it stands now, read from its envelopes; `owned` tells whether a process is sending it.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn read(ledger: &dyn Ledger, run: Run, owned: bool) -> Result<Self, LedgerError> {
+        let Standing { counts, parts, .. } = Standing::read(ledger, &run, owned).await?;
+        Ok(Self { status: RunStatus::of(&run, owned), run, counts, parts })
+    }
+
+    /// All runs of a ledger with that state folder, the latest first; what has ended is told as it ended.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn list(ledger: &dyn Ledger, state: &Path) -> Result<Vec<Self>, LedgerError> {
+        let mut views = Vec::new();
+        for run in ledger.runs().await?.into_iter().rev() {
+            let owned = is_owned(state, &run);
+            views.push(match run.counts.clone().filter(|_| !owned) {
+                Some((counts, parts)) => Self { status: RunStatus::of(&run, owned), run, counts, parts },
+                None => Self::read(ledger, run, owned).await?,
+            });
+        }
+        Ok(views)
+    }
+
+    /// Whether it is a lookup or a code call.
+    #[must_use]
+    pub fn is_one_off(&self) -> bool {
+        OneOff::of(&self.run).is_some()
+    }
+
+    /// What it needs next from a person.
+    #[must_use]
+    pub fn next_step(&self) -> NextStep {
+        let (run, one_off) = (&self.run, self.is_one_off());
+        if self.status == RunStatus::Sending {
+            return NextStep::Wait;
+        }
+        if run.progress == Progress::Open && !one_off {
+            return NextStep::GoOn;
+        }
+        match NextStep::of_doubt(&self.counts) {
+            Some(NextStep::Ask) if run.live && !one_off => NextStep::Ask,
+            _ => NextStep::of_ended(&self.counts),
+        }
+    }
+}
+
+/// Whether a process is sending this run of that state folder now.
+#[must_use]
+pub fn is_owned(state: &Path, run: &Run) -> bool {
+    let held = RunLock::is_held(state, &run.campaign, &run.account);
+    held && run.owner.is_some() && run.progress == Progress::Open
+}
