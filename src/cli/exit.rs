@@ -1,8 +1,7 @@
 //! Exit codes, and the errors that end a command.
 
-use crate::delivery::StopKind;
 use crate::finding::Finding;
-use crate::ledger::{LedgerError, State, StateCounts};
+use crate::ledger::{LedgerError, Run, State, StateCounts, StopKind};
 use crate::regular::ran_out_of_handles;
 use crate::report::{DOUBTFUL, REFUSED, ResultsError};
 
@@ -80,7 +79,7 @@ impl From<ResultsError> for Failure {
 pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
     let any = |states: &[State]| states.iter().any(|state| counts.get(*state) > 0);
     match stopped {
-        Some(StopKind::Ledger) => STORAGE,
+        Some(StopKind::Ledger | StopKind::ResultsUnwritten) => STORAGE,
         Some(StopKind::Interrupted(signal)) => SIGNAL.saturating_add(signal),
         Some(StopKind::NotOwner) => NOTHING,
         Some(StopKind::KeyRefused) => KEY,
@@ -91,6 +90,12 @@ pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
         None if any(&REFUSED) => REJECTIONS,
         None => FINE,
     }
+}
+
+/// The code that the last call to send a run, or to ask or decide about it, ended with; nothing if there is none yet, or
+/// it was killed.
+pub(super) fn last(run: &Run) -> Option<u8> {
+    run.counts.as_ref().map(|(counts, _)| code(run.stop, counts))
 }
 
 #[cfg(test)]
@@ -106,6 +111,7 @@ mod tests {
         };
         let table = [
             (Some(StopKind::Ledger), vec![State::InDoubt], 74),
+            (Some(StopKind::ResultsUnwritten), vec![State::Accepted], 74),
             (Some(StopKind::Interrupted(2)), vec![State::Planned], 130),
             (Some(StopKind::Interrupted(15)), vec![State::Planned], 143),
             (Some(StopKind::Interrupted(1)), vec![], 129),

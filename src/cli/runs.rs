@@ -121,8 +121,8 @@ pub(super) fn code(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
     match (owned, run.progress) {
         (true, _) => exit::NOTHING,
         // One that was given up exits as it did then: nothing goes on with it.
-        (false, Progress::Finished) if run.stopped.is_some() => run.exit.unwrap_or(exit::STOPPED),
-        (false, Progress::Open) if counts.get(State::Planned) > 0 => match run.exit {
+        (false, Progress::Finished) if run.stopped.is_some() => exit::last(run).unwrap_or(exit::STOPPED),
+        (false, Progress::Open) if counts.get(State::Planned) > 0 => match exit::last(run) {
             Some(code) if code != exit::FINE => code,
             _ => exit::STOPPED,
         },

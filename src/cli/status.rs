@@ -101,7 +101,7 @@ fn entry(view: &RunView) -> Value {
     let RunView { run, status, counts, .. } = view;
     json!({
         "run": run.name(), "campaign": run.campaign, "gateway": run.gateway, "rows": run.recipients,
-        "counts": counts_json(counts), "state": status.to_string(), "exit": run.exit,
+        "counts": counts_json(counts), "state": status.to_string(), "exit": exit::last(run),
     })
 }
 

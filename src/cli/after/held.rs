@@ -10,7 +10,7 @@ use crate::cli::exit::{self, Failure};
 use crate::cli::output::Output;
 use crate::cli::{runs, target};
 use crate::delivery::{RunFolder, RunLock, Standing};
-use crate::ledger::{Ledger, NewEvent, Owner, Progress, Recorded, Run, RunEnd, State};
+use crate::ledger::{Ledger, NewEvent, Owner, Progress, Recorded, Run, RunEnd, State, StopKind};
 use crate::report::RunResults;
 
 /// A run that this process has.
@@ -96,8 +96,8 @@ impl<'a> Held<'a> {
         let (unwritten, failed) = self.write_results(&now, &runs).await?;
         let end = RunEnd {
             progress: now.progress,
+            stop: if reopened { None } else { still_stopped(&before, &standing) },
             stopped: self.run.stopped.clone(),
-            exit,
             counts: standing.counts.clone(),
             parts: standing.parts,
             results: self.run.results.clone(),
@@ -133,6 +133,16 @@ impl Given {
     pub(in crate::cli) fn count(&self, state: State) -> u64 {
         self.standing.counts.get(state)
     }
+}
+
+/// Why a run that was only asked or decided about is still stopped: not where nothing of it is left to send.
+fn still_stopped(before: &Run, standing: &Standing) -> Option<StopKind> {
+    let left = match before.progress {
+        Progress::Finished => before.stopped.is_some(),
+        Progress::Open => standing.counts.get(State::Planned) > 0,
+        Progress::Replaced => false,
+    };
+    before.stop.filter(|_| left)
 }
 
 fn lost(run: &Run) -> Failure {

@@ -11,10 +11,10 @@ use crate::cli::runs;
 use crate::cli::suggested::file;
 use crate::cli::survey::{self, Looked};
 use crate::cli::target;
-use crate::delivery::{Ending, RunFolder, StopKind};
+use crate::delivery::{Ending, RunFolder};
 use crate::failpoint;
 use crate::gateway::Oddity;
-use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts};
+use crate::ledger::{Owner, Progress, Run, RunEnd, State, StateCounts, StopKind};
 use crate::report::{NextStep, ResultsError, RunResults, Summary, Target, duration, plural, thousands};
 use crate::sandbox::Counts;
 
@@ -40,7 +40,7 @@ impl Start<'_> {
             );
             return Err(Failure::new(exit::SIGNAL.saturating_add(signal), message));
         }
-        let mut code = code(kind, &ending.counts);
+        let mut stop = kind;
         let results = self.inputs.campaign.results_file();
         let mut notes = played.map(played::lines).unwrap_or_default();
         notes.extend(self.notes(run, &ending));
@@ -55,20 +55,21 @@ impl Start<'_> {
                     written = Some(results.display().to_string());
                 }
                 Err(error) => {
-                    code = exit::STORAGE;
+                    stop = Some(StopKind::ResultsUnwritten);
                     notes.push(Failure::from(error).message);
                 }
             }
         }
         let done = kind.is_none() && ending.counts.get(State::Planned) + ending.counts.get(State::Sending) == 0;
         let stopped = ending.stopped.as_ref().map(ToString::to_string);
+        let code = code(stop, &ending.counts);
         let parts = parts_before + ending.parts;
         if kind != Some(StopKind::Ledger) && kind != Some(StopKind::NotOwner) {
             let end = RunEnd {
                 // Results come first: a run without them is not finished.
                 progress: if done && written.is_some() { Progress::Finished } else { Progress::Open },
+                stop,
                 stopped: stopped.clone(),
-                exit: code,
                 counts: ending.counts.clone(),
                 parts,
                 results: Some(absolute(&results)),

@@ -8,7 +8,7 @@ use crate::cli::exit::{self, Failure};
 use crate::cli::runs;
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::domain::Endpoint;
-use crate::ledger::{LeftOut, NewRun, Progress, Run, RunEnd, State};
+use crate::ledger::{LeftOut, NewRun, Progress, Run, RunEnd, State, StopKind};
 
 impl Asking<'_> {
     /// Creates the run and freezes the number, as for a campaign.
@@ -63,8 +63,8 @@ impl Asking<'_> {
             let end = RunEnd {
                 lag: None,
                 progress: run.progress,
+                stop: unsent.then_some(StopKind::Halted),
                 stopped: unsent.then(|| "interrupted before it was sent".to_owned()),
-                exit: if unsent { exit::STOPPED } else { exit::code(None, &counts) },
                 counts,
                 parts,
                 results: None,
