@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::frozen::Frozen;
-use crate::domain::{Content, Endpoint, Extra, MessageId, Operation, OperationKind, Phone, Row, Stage};
+use crate::domain::{CallOtp, Content, Endpoint, Extra, Hlr, MessageId, Operation, OperationKind, Phone, Row, Stage};
 use crate::ledger::Run;
 use crate::manifest::{Brief, Duplicates, Share};
 
@@ -105,8 +105,8 @@ impl OneOff {
     fn content<T>(self) -> Content<T> {
         let fields = Extra::new();
         let stage = match self {
-            OneOff::Lookup => Stage::Hlr { fields },
-            OneOff::CodeCall => Stage::CallOtp { fields },
+            OneOff::Lookup => Stage::Hlr(Hlr { fields }),
+            OneOff::CodeCall => Stage::CallOtp(CallOtp { fields }),
         };
         Content { kind: self.kind(), stages: vec![stage] }
     }
