@@ -109,6 +109,9 @@ pub(super) fn resolve(
     if let Some(column) = line.headers.iter().position(|header| resembles_number(header)) {
         return Err(vec![no_header(line, column)]);
     }
+    if let Some(title) = title(line, sample).filter(|_| phone.is_none()) {
+        return Err(vec![title]);
+    }
     match phone {
         None if phone_was_named && !findings.is_empty() => {}
         None => findings.push(no_phone(line, sample, region)),
@@ -118,6 +121,20 @@ pub(super) fn resolve(
         Some(phone) if findings.is_empty() => Ok(Header { headers: line.headers.clone(), names, phone }),
         _ => Err(findings),
     }
+}
+
+/// The finding about a first row that is the name of the list, while the next one names its columns.
+pub(super) fn title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
+    let headers = &line.headers;
+    let filled = |cells: &mut dyn Iterator<Item = &str>| cells.filter(|cell| !cell.trim().is_empty()).count();
+    let next = sample.get(0).map(|record| record.fields);
+    let is_title = headers.len() > 1
+        && filled(&mut headers.iter().map(String::as_str)) == 1
+        && next.is_some_and(|cells| filled(&mut cells.iter()) > 1 && !cells.iter().any(resembles_number));
+    let column = headers.iter().position(|header| !header.is_empty()).filter(|_| is_title)?;
+    let message = format!("the first row is a title, `{}`, so the columns have no names", headers[column]);
+    let finding = Finding::error("recipients-no-header", message).at(line.place(column));
+    Some(finding.help("delete what stands above the row that names the columns"))
 }
 
 fn no_header(line: &HeaderLine, column: usize) -> Finding {

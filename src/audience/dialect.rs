@@ -6,17 +6,19 @@ pub(super) enum Delimiter {
     Comma,
     Semicolon,
     Tab,
+    Pipe,
 }
 
 impl Delimiter {
     /// Every delimiter, the one that wins a tie first.
-    const ALL: [Delimiter; 3] = [Delimiter::Comma, Delimiter::Semicolon, Delimiter::Tab];
+    const ALL: [Delimiter; 4] = [Delimiter::Comma, Delimiter::Semicolon, Delimiter::Tab, Delimiter::Pipe];
 
     pub(super) fn byte(self) -> u8 {
         match self {
             Delimiter::Comma => b',',
             Delimiter::Semicolon => b';',
             Delimiter::Tab => b'\t',
+            Delimiter::Pipe => b'|',
         }
     }
 
@@ -25,12 +27,25 @@ impl Delimiter {
             Delimiter::Comma => "comma",
             Delimiter::Semicolon => "semicolon",
             Delimiter::Tab => "tab",
+            Delimiter::Pipe => "vertical bar",
         }
+    }
+
+    /// The delimiter that a line before the header names, as Excel writes it (`sep=;`), and the length of that line.
+    pub(super) fn told(head: &[u8]) -> Option<(Self, usize)> {
+        let (line, behind) = head.split_at(head.iter().position(|&byte| byte == b'\n')? + 1);
+        let [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', byte] = line.trim_ascii_end() else {
+            // A tab at the end is the delimiter and no space.
+            return (line.trim_ascii_end().eq_ignore_ascii_case(b"sep=") && line.get(4) == Some(&b'\t'))
+                .then_some((Delimiter::Tab, head.len() - behind.len()));
+        };
+        let told = Self::ALL.into_iter().find(|delimiter| delimiter.byte() == *byte)?;
+        Some((told, head.len() - behind.len()))
     }
 
     /// The delimiter that occurs most often in the header line outside quotes.
     pub(super) fn of(head: &[u8]) -> Self {
-        let mut counts = [0_u32; 3];
+        let mut counts = [0_u32; Self::ALL.len()];
         let mut quoted = false;
         let mut inhabited = false;
         for &byte in head {
@@ -44,7 +59,7 @@ impl Delimiter {
                 }
                 _ => {}
             }
-            inhabited |= !byte.is_ascii_whitespace() && !matches!(byte, b',' | b';');
+            inhabited |= !byte.is_ascii_whitespace() && !matches!(byte, b',' | b';' | b'|');
         }
         let most = counts.into_iter().max().unwrap_or(0);
         Self::ALL.into_iter().zip(counts).find(|&(_, count)| count == most).map_or(Delimiter::Comma, |(found, _)| found)
@@ -95,9 +110,25 @@ mod tests {
             ("phone\tname\tcity, street", Delimiter::Tab),
             ("phone;\"name, first, second, third\"", Delimiter::Semicolon),
             ("\n\n;;\nphone;name", Delimiter::Semicolon),
+            ("phone|name|city, street", Delimiter::Pipe),
             ("", Delimiter::Comma),
         ] {
             assert_eq!(Delimiter::of(head.as_bytes()), delimiter, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_before_the_header_may_name_the_delimiter() {
+        for (head, told) in [
+            ("sep=;\r\nphone;name", Some((Delimiter::Semicolon, 7))),
+            ("SEP=|\nphone|name", Some((Delimiter::Pipe, 6))),
+            ("sep=\t\nphone\tname", Some((Delimiter::Tab, 6))),
+            ("sep=^\nphone", None),
+            ("sep=;", None),
+            ("sep=;name\n1;2", None),
+            ("phone;name\n", None),
+        ] {
+            assert_eq!(Delimiter::told(head.as_bytes()), told, "{head:?}");
         }
     }
 

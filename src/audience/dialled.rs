@@ -123,7 +123,7 @@ fn stranger(text: &str, character: char) -> PhoneProblem {
 }
 
 /// Whether the text is a quantity such as `3.80501E+11`.
-fn is_scientific(text: &str) -> bool {
+pub(super) fn is_scientific(text: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     text.split_once(['e', 'E']).is_some_and(|(mantissa, exponent)| {
         let (whole, fraction) = mantissa.split_once(['.', ',']).unwrap_or((mantissa, "0"));

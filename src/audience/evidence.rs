@@ -1,9 +1,9 @@
 //! What the first records say: which column holds phone numbers, and of which region they are.
 //!
-//! Looks at cells, never at headers, except between columns that hold equally many numbers.
+//! Looks at cells; headers decide only between columns that hold numbers.
 
 use super::phones::resembles_number;
-use super::{Chunk, parse};
+use super::{Chunk, PhoneProblem, parse};
 use crate::domain::Region;
 
 /// How many filled cells of a column are looked at.
@@ -62,16 +62,41 @@ pub(super) fn phone_column(sample: &Chunk, headers: &[String], region: Option<Re
         (0..headers.len())
             .map(|column| (column, tally(column)))
             .filter(|(_, tally)| tally.holds_phones())
-            .max_by_key(|&(column, tally)| (tally.valid, names_a_phone(&headers[column]), usize::MAX - column))
-            .map(|(column, tally)| (column, tally.valid))
+            .max_by_key(|&(column, tally)| rank(headers, column, tally))
     };
     let told = best(&|column| Tally::of(sample, column, region));
-    let told = told.map(|(column, valid)| (PhoneColumn { column, region: None }, valid));
+    let told = told.map(|(column, tally)| (PhoneColumn { column, region: None }, tally));
     let guessed = Region::LIKELY.into_iter().filter(|_| region.is_none()).filter_map(|region| {
-        let (column, valid) = best(&|column| Tally::as_if(sample, column, region))?;
-        Some((PhoneColumn { column, region: Some(region) }, valid))
+        let (column, tally) = best(&|column| Tally::as_if(sample, column, region))?;
+        Some((PhoneColumn { column, region: Some(region) }, tally))
     });
-    first_best(told.into_iter().chain(guessed))
+    let ranked = told
+        .into_iter()
+        .chain(guessed)
+        .map(|(found, tally)| (found, (rank(headers, found.column, tally), tally.valid)));
+    first_best(ranked)
+}
+
+/// The other columns that hold phone numbers, valid as those of the column that was found.
+pub(super) fn other_phone_columns(sample: &Chunk, columns: usize, found: PhoneColumn) -> Vec<usize> {
+    let tally = |column| match found.region {
+        None => Tally::of(sample, column, None),
+        Some(region) => Tally::as_if(sample, column, region),
+    };
+    (0..columns).filter(|&column| column != found.column && tally(column).holds_phones()).collect()
+}
+
+/// The column whose header says that it holds phone numbers although it does not, and what is wrong with its first cell.
+pub(super) fn named_but_wrong(sample: &Chunk, headers: &[String]) -> Option<(usize, PhoneProblem)> {
+    let column = headers.iter().position(|header| names_a_phone(header))?;
+    let cells = sample.iter().map(|record| record.fields.get(column)).filter(|cell| !cell.trim().is_empty());
+    Some((column, cells.take(ENOUGH).find_map(|cell| parse(cell, None).err())?))
+}
+
+/// How good a column of phone numbers is: the first one that says so, else the one with the most of them, else the first.
+fn rank(headers: &[String], column: usize, tally: Tally) -> (bool, usize, usize) {
+    let is_named = names_a_phone(&headers[column]);
+    (is_named, if is_named { 0 } else { tally.valid }, usize::MAX - column)
 }
 
 /// The likeliest region for which a column's numbers are valid.
@@ -80,8 +105,8 @@ pub(super) fn region_of(sample: &Chunk, column: usize) -> Option<Region> {
     first_best(tallies.filter(|(_, tally)| tally.holds_phones()).map(|(region, tally)| (region, tally.valid)))
 }
 
-/// The candidate with the highest count, the first one of several.
-fn first_best<T>(candidates: impl Iterator<Item = (T, usize)>) -> Option<T> {
+/// The candidate with the highest rank, the first one of several.
+fn first_best<T, R: PartialOrd>(candidates: impl Iterator<Item = (T, R)>) -> Option<T> {
     candidates.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(candidate, _)| candidate)
 }
 
@@ -128,5 +153,9 @@ mod tests {
         let rows = [["+380441234567", "+380501234567", ""], ["+380441234567", "+380671234567", ""]];
         assert_eq!(found(&rows, ["office", "Мобільний", "c"]), Some((1, None)));
         assert_eq!(found(&rows, ["a", "b", "c"]), Some((0, None)));
+        // Cells that are empty or hold two numbers do not make another column the better one.
+        let rows = [["+380501234567, +380441234567", "+380671234567", ""], ["+380501234568", "+380671234568", ""]];
+        assert_eq!(found(&rows, ["Телефон", "Телефон 2", "c"]), Some((0, None)));
+        assert_eq!(found(&rows, ["a", "b", "c"]), Some((1, None)));
     }
 }

@@ -60,12 +60,15 @@ impl Inspection<'_> {
 
     /// Refuses a cell of several lines if one of them is a row by its number of cells and its phone.
     ///
+    /// A line is judged as far as the cell goes: what stands behind its last line belongs to the row of the cell itself.
     /// Several lines in the phone column are rather several numbers, which is that row's trouble alone.
     fn refuse_swallowed_row(&self, cell: &Cell, column: usize) -> Result<(), Box<Finding>> {
         let Some(phone) = self.phone.filter(|&phone| phone != column) else { return Ok(()) };
-        let (raw, delimiter) = (self.spot.raw, self.header.delimiter.byte());
+        let delimiter = self.header.delimiter.byte();
+        let raw = self.spot.raw[..cell.span.end].trim_ascii_end();
+        let raw = raw.strip_suffix(b"\"").unwrap_or(raw);
         let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
-        for start in (cell.span.start + 1..cell.span.end).filter(|&at| is_end(&raw[at - 1])) {
+        for start in (cell.span.start + 1..raw.len()).filter(|&at| is_end(&raw[at - 1])) {
             let line = raw[start..].split(is_end).next().unwrap_or_default();
             let is_row = cells(line, delimiter).count() == self.header.headers.len();
             let phone = cells(line, delimiter).nth(phone);

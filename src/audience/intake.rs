@@ -89,6 +89,13 @@ impl<R: Read> Intake<R> {
         Ok(&self.held)
     }
 
+    /// Passes over the first line of the head, which is that long and no part of the list.
+    pub(super) fn skip_line(&mut self, length: usize) {
+        self.held.drain(..length);
+        self.line += 1;
+        self.last.1 = self.line;
+    }
+
     /// Whether reading failed because the record is longer than [`RECORD_LIMIT`].
     pub(super) fn is_overlong(&self) -> bool {
         self.overlong

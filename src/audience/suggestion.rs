@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 
+use super::PhoneProblem;
 use super::chunk::Chunk;
+use super::columns;
 use super::evidence;
 use super::naming::{Taken, suggest_name};
 use super::records::Records;
@@ -17,6 +19,10 @@ pub struct Suggestion {
     pub phone: Option<String>,
     /// The region to set, if the numbers are national.
     pub region: Option<Region>,
+    /// The headers of other columns that hold numbers too.
+    pub other_phones: Vec<String>,
+    /// Where no column holds numbers: the header of one that should, and what is wrong with it.
+    pub problem: Option<(String, PhoneProblem)>,
     /// The other columns that have a header: a name that templates can use, and the header.
     pub columns: Vec<(String, String)>,
 }
@@ -30,19 +36,28 @@ pub fn suggest<R: Read>(input: R, file: &Path) -> Result<Suggestion, Box<Finding
     let mut records = Records::open(input, file)?;
     let mut sample = Chunk::new();
     records.fill(&mut sample)?;
+    if let Some(title) = columns::title(records.header(), &sample) {
+        return Err(title.into());
+    }
     let headers = &records.header().headers;
     let found = evidence::phone_column(&sample, headers, None);
     let mut names = Taken::default();
     names.take("phone".to_owned());
-    let mut columns = Vec::new();
+    let mut named = Vec::new();
     for (column, header) in headers.iter().enumerate() {
         if header.is_empty() || found.is_some_and(|found| found.column == column) {
             continue;
         }
-        columns.push((suggest_name(header, column, &mut names), header.clone()));
+        named.push((suggest_name(header, column, &mut names), header.clone()));
     }
     let phone = found.map(|found| headers[found.column].clone());
-    Ok(Suggestion { phone, region: found.and_then(|found| found.region), columns })
+    let others = found.map(|found| evidence::other_phone_columns(&sample, headers.len(), found)).unwrap_or_default();
+    let other_phones = others.into_iter().map(|column| headers[column].clone()).collect();
+    let problem = match found {
+        Some(_) => None,
+        None => evidence::named_but_wrong(&sample, headers).map(|(column, problem)| (headers[column].clone(), problem)),
+    };
+    Ok(Suggestion { phone, region: found.and_then(|found| found.region), other_phones, problem, columns: named })
 }
 
 #[cfg(test)]

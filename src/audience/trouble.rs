@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::dialect::{Delimiter, Foreign};
+use super::dialled::is_scientific;
 use super::intake::line_ends;
 use crate::finding::{Finding, Place, Source};
 
@@ -180,13 +181,26 @@ pub(super) fn ragged(spot: Spot<'_>, ragged: Ragged) -> Finding {
     let line = spot.line_of(0);
     let plural = if cells == 1 { "" } else { "s" };
     let message = format!("line {line} has {cells} cell{plural}, the header has {expected}");
+    let shortened = is_shortened(spot.raw, delimiter);
     let delimiter = delimiter.name();
-    let help = if cells > expected {
+    let help = if shortened {
+        "a spreadsheet has shortened the number there, and its last digits are lost; format the column as text and enter \
+         it again"
+            .to_owned()
+    } else if expected == 1 {
+        "is the first line a title? Delete what stands above the row that names the columns".to_owned()
+    } else if cells > expected {
         format!("probably a {delimiter} inside a cell that is not quoted: put that cell into quotes, `\"…\"`")
     } else {
         format!("probably a line break inside a cell that is not quoted, or a {delimiter} is missing")
     };
     Finding::error("recipients-ragged-row", message).at(spot.place(surplus.unwrap_or(spot.all()))).help(help)
+}
+
+/// Whether a quantity such as `3,80501E+11` stands in the record, cut by its own comma.
+fn is_shortened(raw: &[u8], delimiter: Delimiter) -> bool {
+    let text = String::from_utf8_lossy(raw);
+    delimiter == Delimiter::Comma && text.split([',', '"']).any(|cell| is_scientific(cell.trim()))
 }
 
 pub(super) fn large_cell(spot: Spot<'_>, at: usize) -> Finding {

@@ -6,7 +6,6 @@ use std::path::Path;
 use super::next_step::NextStep;
 use crate::delivery::{OneOff, RunLock, Standing};
 use crate::ledger::{Ledger, LedgerError, Progress, Run, StateCounts};
-use crate::manifest::SANDBOX;
 
 /// What a run does, or how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +108,7 @@ impl RunView {
             return NextStep::GoOn;
         }
         match NextStep::of_doubt(&self.counts) {
-            Some(NextStep::Ask) if run.gateway != SANDBOX && !one_off => NextStep::Ask,
+            Some(NextStep::Ask) if run.live && !one_off => NextStep::Ask,
             _ => NextStep::of_ended(&self.counts),
         }
     }

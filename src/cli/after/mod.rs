@@ -21,5 +21,5 @@ async fn take(context: &Context, name: &str) -> Result<HeldRun, Failure> {
     let ledger = context.existing_ledger().await?;
     let run = runs::find_doubtful(ledger.as_deref(), name).await?;
     let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
-    Ok(HeldRun::take(&context.edges(ledger)?, run).await?)
+    Ok(HeldRun::take(&context.adapters(ledger)?, run).await?)
 }

@@ -25,7 +25,7 @@ pub(in crate::cli) async fn reconcile(context: &Context, name: &str) -> Result<u
     let held = take(context, name).await?;
     let standing = held.standing().await?;
     let wanted = [State::InDoubt, State::Unresolved];
-    let mut doubts = Doubts::read(held.edges.ledger.as_ref(), &held.run, &standing.states, &wanted).await?;
+    let mut doubts = Doubts::read(held.adapters.ledger.as_ref(), &held.run, &standing.states, &wanted).await?;
     let learnt = if doubts.rows.is_empty() { Ok(Learnt::default()) } else { ask(context, &held, &mut doubts).await };
     // The run is given back whatever came of it.
     let released = held.release().await?;
@@ -38,19 +38,19 @@ pub(in crate::cli) async fn reconcile(context: &Context, name: &str) -> Result<u
 }
 
 async fn ask(context: &Context, held: &HeldRun, doubts: &mut Doubts) -> Result<Learnt, Failure> {
-    let (run, edges) = (&held.run, &held.edges);
+    let (run, adapters) = (&held.run, &held.adapters);
     let profile = profile_of(context, run)?;
     let key = key_of(&profile)?;
-    check_host(edges.ledger.as_ref(), &profile).await?;
-    let gateway = Platform::Gateway(&profile, key).client(edges.connect, run.endpoint, TIMEOUT)?;
+    check_host(adapters.ledger.as_ref(), &profile).await?;
+    let gateway = Platform::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
     let inquest = Inquest {
-        ledger: edges.ledger.as_ref(),
+        ledger: adapters.ledger.as_ref(),
         gateway: gateway.as_ref(),
         run,
         owner: held.owner,
         account: Allowance::new(run.account.as_str(), profile.rate.per_second()),
         most: profile.largest_envelope(),
-        clock: edges.clock,
+        clock: adapters.clock,
     };
     Ok(inquest.ask(doubts, Instant::now() + LONGEST).await?)
 }

@@ -34,7 +34,7 @@ pub(in crate::cli) async fn resolve(context: &Context, args: ResolveArgs) -> Res
 /// Records the decision and tells about how many rows it was.
 async fn decide(context: &Context, held: &HeldRun, args: &ResolveArgs) -> Result<u64, Failure> {
     let standing = held.standing().await?;
-    let doubts = Doubts::read(held.edges.ledger.as_ref(), &held.run, &standing.states, &DECIDABLE).await?;
+    let doubts = Doubts::read(held.adapters.ledger.as_ref(), &held.run, &standing.states, &DECIDABLE).await?;
     let state = |doubt: &Doubt| standing.states.recorded(doubt.row).unwrap_or(State::Planned);
     let meant = meant(context, &held.run, args)?;
     let open = |doubt: &&Doubt| matches!(state(doubt), State::InDoubt | State::Unresolved);

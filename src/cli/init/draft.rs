@@ -109,7 +109,8 @@ mod tests {
         fn whatever_a_list_and_its_headers_are_called_the_draft_says_it(path in text(), phone in text(), region: bool) {
             let region = region.then(|| "UA".parse::<Region>().unwrap());
             let columns = vec![("plan".to_owned(), "plan".to_owned())];
-            let list = List { path: path.clone(), phone: phone.clone(), region, columns };
+            let (other_phones, invalid) = (Vec::new(), None);
+            let list = List { path: path.clone(), phone: phone.clone(), region, columns, other_phones, invalid };
             let yaml = described(&list);
             let read: serde_json::Value = serde_yaml::from_str(&yaml).unwrap();
             let recipients = &read["recipients"];

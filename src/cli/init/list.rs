@@ -2,16 +2,21 @@
 
 use std::collections::HashSet;
 use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
-use crate::audience::{Reader, Settings, suggest};
+use crate::audience::{Chunk, Reader, Settings, parse, suggest};
 use crate::cli::failure::Failure;
-use crate::domain::Region;
-use crate::finding::Finding;
+use crate::domain::{Region, Row};
+use crate::finding::{self, Finding};
 use crate::regular;
+use crate::report::{plural, thousands};
 
 /// Columns by which people are greeted, the best first.
 const GREETED_BY: [&str; 7] = ["first_name", "name", "full_name", "client", "customer", "last_name", "company"];
+
+/// How much of a list is read at once.
+const BUFFER: usize = 1 << 16;
 
 /// A list, understood.
 #[derive(Debug)]
@@ -24,6 +29,18 @@ pub(super) struct List {
     pub(super) region: Option<Region>,
     /// The other columns: the name for texts, and the header.
     pub(super) columns: Vec<(String, String)>,
+    /// The headers of other columns that hold numbers too.
+    pub(super) other_phones: Vec<String>,
+    /// The rows without a valid number, if there are any.
+    pub(super) invalid: Option<Invalid>,
+}
+
+/// The rows of a list without a valid number.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Invalid {
+    rows: u64,
+    of: u64,
+    first: Row,
 }
 
 impl List {
@@ -36,6 +53,9 @@ impl List {
         let suggestion = suggest(open(path)?, path).map_err(|finding| refused(vec![*finding]))?;
         let Some(phone) = suggestion.phone else {
             let finding = Finding::error("no-phones", format!("no column of `{typed}` holds phone numbers"));
+            if let Some((header, problem)) = suggestion.problem {
+                return Err(refused(vec![finding.help(format!("`{header}`: {problem}"))]));
+            }
             return Err(refused(vec![finding.help(
                 "the first row names the columns, and one column has numbers such as +380501234567; mend the list, or \
                  say `campaign init NAME` without `--from` and set `recipients` by hand",
@@ -45,10 +65,13 @@ impl List {
         let mut columns = suggestion.columns;
         // A header names its first column alone.
         columns.retain(|(_, header)| headers.insert(header.clone()));
-        let list = Self { path: typed.to_owned(), phone, region: suggestion.region, columns };
+        let other_phones = suggestion.other_phones;
+        let mut list =
+            Self { path: typed.to_owned(), phone, region: suggestion.region, columns, other_phones, invalid: None };
         // What a campaign with these columns would be refused for is told now.
         let settings = Settings { columns: list.renamed(), region: list.region };
-        Reader::open(open(path)?, path, &settings).map_err(refused)?;
+        let reader = Reader::open(BufReader::with_capacity(BUFFER, open(path)?), path, &settings).map_err(refused)?;
+        list.invalid = invalid(reader, list.region);
         Ok(list)
     }
 
@@ -74,8 +97,33 @@ impl List {
         let region = self.region.map(|region| format!(", national ones of {region}")).unwrap_or_default();
         let names: Vec<&str> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
         let texts = if names.is_empty() { String::new() } else { format!("; texts can use {}", names.join(", ")) };
-        format!("{}: the numbers stand in `{}`{region}{texts}\n", self.path, self.phone)
+        let mut summary = format!("{}: the numbers stand in `{}`{region}{texts}\n", self.path, self.phone);
+        if let [other, ..] = &self.other_phones[..] {
+            let others = finding::list_all(self.other_phones.iter().map(String::as_str));
+            summary += &format!(
+                "  numbers stand in {others} too; to send there instead, write `phone: {other}` under `columns`\n"
+            );
+        }
+        if let Some(Invalid { rows, of, first }) = &self.invalid {
+            let (rows, of) = (thousands(*rows), plural(*of, "row"));
+            summary +=
+                &format!("  without a valid number: {rows} of {of}, the first is row {first}; the check tells why\n");
+        }
+        summary
     }
+}
+
+/// Counts the rows without a valid number. A row that cannot be read is the check's to tell.
+fn invalid(mut reader: Reader<BufReader<File>>, region: Option<Region>) -> Option<Invalid> {
+    let phone = reader.header().phone();
+    let (mut chunk, mut invalid, mut of) = (Chunk::new(), None, 0);
+    while reader.read_chunk(&mut chunk).unwrap_or(true) {
+        of += chunk.len() as u64;
+        for record in chunk.iter().filter(|record| parse(record.fields.get(phone), region).is_err()) {
+            invalid.get_or_insert(Invalid { rows: 0, of: 0, first: record.row }).rows += 1;
+        }
+    }
+    invalid.map(|invalid| Invalid { of, ..invalid })
 }
 
 fn open(path: &Path) -> Result<File, Failure> {
@@ -117,6 +165,34 @@ mod tests {
         for (text, column) in table {
             let list = read(&format!("{text}+380500000001\n")).unwrap();
             assert_eq!(list.greeted_by(), column, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_columns_of_numbers_and_rows_without_one_are_told() {
+        let list = "Телефон,Телефон 2,name\n+380501234567 +380671234567,+380671234567,Olena\n,+380671234568,Ivan\n\
+                    +380501234568,+380671234569,Taras\n+380501234569,,Maria\n";
+        let summary = read(list).unwrap().summary();
+        assert!(summary.contains("the numbers stand in `Телефон`;"), "{summary}");
+        assert!(summary.contains("numbers stand in `Телефон 2` too"), "{summary}");
+        assert!(summary.contains("without a valid number: 2 of 4 rows, the first is row 2;"), "{summary}");
+        let sound = read("phone,name\n+380501234567,Olena\n").unwrap();
+        assert_eq!((sound.summary().lines().count(), sound.invalid), (1, None));
+    }
+
+    #[test]
+    fn what_a_spreadsheet_did_to_a_list_is_said_for_what_it_is() {
+        for (text, said) in [
+            ("Телефон;name\n3,80501E+11;Olena\n", "last digits are lost"),
+            ("name,Телефон\nOlena,3,80501E+11\n", "last digits are lost"),
+            ("Clients of spring;;\nphone;name;city\n+380501234567;Olena;Kyiv\n", "above the row that names"),
+            ("Clients of spring\nphone,name\n+380501234567,Olena\n", "above the row that names"),
+        ] {
+            let refused = read(text).unwrap_err().explain(&Options::default());
+            assert!(refused.findings[0].help.as_ref().unwrap().contains(said), "{text}: {:?}", refused.findings);
+        }
+        for text in ["sep=;\r\nphone;name\r\n+380501234567;Olena\r\n", "phone|name\n+380501234567|Olena\n"] {
+            assert_eq!(read(text).unwrap().phone, "phone", "{text}");
         }
     }
 

@@ -1,0 +1,246 @@
+//! The promises about a file's records and their numbers.
+
+use proptest::prelude::*;
+
+use super::*;
+
+type Read = (Vec<(u32, Vec<String>)>, u32);
+
+/// The records of a file, and its last row.
+fn read(text: &str) -> Result<Read, Box<Finding>> {
+    read_from(text.as_bytes())
+}
+
+fn read_from(input: impl std::io::Read) -> Result<Read, Box<Finding>> {
+    let mut records = Records::open(input, Path::new("list.csv"))?;
+    records.expect_phones_in(0);
+    let (mut chunk, mut read) = (Chunk::new(), Vec::new());
+    loop {
+        records.fill(&mut chunk)?;
+        if chunk.is_empty() {
+            return Ok((read, records.last_row().get()));
+        }
+        let owned = |fields: crate::audience::Fields<'_>| fields.iter().map(str::to_owned).collect();
+        read.extend(chunk.iter().map(|record| (record.row.get(), owned(record.fields))));
+    }
+}
+
+fn refusal(text: &str) -> Finding {
+    *read(text).err().unwrap()
+}
+
+#[test]
+fn trouble_is_named_with_its_line() {
+    for (text, rule, line) in [
+        ("", "recipients-empty", 1),
+        ("\n\n", "recipients-empty", 1),
+        ("phone,name\n1,a\n2,b,c\n", "recipients-ragged-row", 3),
+        ("phone,name\n\n\n1,a\n2\n", "recipients-ragged-row", 5),
+        ("phone,name\r\n1,\"a\r\nb\"\r\n2\r\n", "recipients-ragged-row", 4),
+        ("phone,name\n1,a\n2,\"b\n3,c\n", "recipients-unclosed-quote", 3),
+        ("phone,name\n1,a\n2,\"b\n3,\"c\"\n", "recipients-unclosed-quote", 3),
+        ("phone,name\n1,\"b\n380501234567,Ivan\"\n", "recipients-unclosed-quote", 2),
+        ("phone,name\n1,\"a \"b\" c\"\n", "recipients-stray-quote", 2),
+        ("phone,name\n1,a\n2,\0\n", "recipients-not-csv", 3),
+    ] {
+        let finding = refusal(text);
+        assert_eq!((finding.rule, finding.place.unwrap().line()), (rule, line), "{text:?}");
+    }
+}
+
+#[test]
+fn the_place_of_a_ragged_row_is_what_is_too_much() {
+    let finding = refusal("phone,city\n1,Kyiv, centre\n");
+    let place = finding.place.unwrap();
+    assert_eq!(finding.message, "line 2 has 3 cells, the header has 2");
+    assert_eq!(&place.source.text()[place.span], " centre");
+    assert!(finding.help.unwrap().contains("comma inside a cell"));
+}
+
+#[test]
+fn cells_of_several_lines_are_read_where_they_are_meant() {
+    let (records, last) = read("phone,address\n1,\"Kyiv,\n12, Main St\"\n\"380501234567\n380671234567\",x\n").unwrap();
+    assert_eq!(last, 3);
+    assert_eq!(records[0].1[1], "Kyiv,\n12, Main St");
+    assert_eq!(records[1].0, 3);
+}
+
+#[test]
+fn a_cell_of_several_lines_before_the_number_is_no_row() {
+    let list = "name,code,phone\n\"Olena\nKoval\",X1,380501234567\n\"Ivan\r\nBondar\" ,X2,380671234567\n";
+    let mut records = Records::open(list.as_bytes(), Path::new("list.csv")).unwrap();
+    records.expect_phones_in(2);
+    let mut chunk = Chunk::new();
+    records.fill(&mut chunk).unwrap();
+    assert_eq!(chunk.iter().count(), 2);
+    let swallowed = "name,code,phone\n\"Olena\nKoval,X1,380501234567\",X2,380671234567\n";
+    let mut records = Records::open(swallowed.as_bytes(), Path::new("list.csv")).unwrap();
+    records.expect_phones_in(2);
+    assert_eq!(records.fill(&mut chunk).unwrap_err().rule, "recipients-unclosed-quote");
+}
+
+#[test]
+fn a_line_that_names_the_delimiter_is_no_row() {
+    let (records, last) = read("\u{feff}sep=;\r\nphone;name\r\n380501234567;\"a;b\"\r\n").unwrap();
+    assert_eq!((records, last), (vec![(2, vec!["380501234567".to_owned(), "a;b".to_owned()])], 2));
+    let finding = refusal("sep=;\nphone;name\n1\n");
+    assert_eq!((finding.rule, finding.place.unwrap().line()), ("recipients-ragged-row", 3));
+}
+
+#[test]
+fn a_row_that_does_not_fit_says_what_it_probably_is() {
+    for (text, probably) in [
+        ("phone,city\n1,Kyiv, centre\n", "comma inside a cell"),
+        ("name,phone\nOlena,3,80501E+11\n", "shortened"),
+        ("Spring clients\nphone,name\n1,a\n", "title"),
+        ("phone,city\n1\n", "line break"),
+    ] {
+        assert!(refusal(text).help.unwrap().contains(probably), "{text:?}");
+    }
+}
+
+#[test]
+fn another_encoding_is_named_with_its_line() {
+    let finding = |bytes: &[u8]| {
+        let mut records = Records::open(bytes, Path::new("list.csv"))?;
+        records.fill(&mut Chunk::new())
+    };
+    let cyrillic = b"phone,name\n1,a\n2,\xce\xeb\xe5\xed\xe0\n";
+    let encoding = finding(cyrillic).unwrap_err();
+    assert_eq!((encoding.rule, encoding.place.unwrap().line()), ("recipients-encoding", 3));
+    assert!(encoding.help.unwrap().contains("CSV UTF-8"));
+    let split = finding(b"phone,name\n1,\xd0,\x9e\n").unwrap_err();
+    assert_eq!(split.rule, "recipients-encoding");
+    assert_eq!(finding(b"\xff\xfep\0,\0").unwrap_err().rule, "recipients-encoding");
+    assert_eq!(finding(b"PK\x03\x04\x14\0").unwrap_err().rule, "recipients-not-csv");
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    let long = "x".repeat((1 << 16) + 1);
+    assert_eq!(refusal(&format!("phone,name\n1,a\n2,{long}\n")).message, "line 3 has a cell of more than 64 KiB");
+    let quoted = format!("phone,name\n1,a\n2,\"b\n{}", "3,c\n".repeat(1 << 20));
+    let finding = refusal(&quoted);
+    assert_eq!((finding.rule, finding.place.unwrap().line()), ("recipients-unclosed-quote", 3));
+    let endless = format!("phone,name\n1,a\n2,{}", "b,".repeat(1 << 20));
+    assert_eq!(refusal(&endless).message, "the row in line 3 has more than 1 MiB");
+}
+
+#[test]
+fn reading_goes_on_behind_a_ragged_row() {
+    let text = "phone,name\n1,a\n2\n3,c\n";
+    let mut records = Records::open(text.as_bytes(), Path::new("list.csv")).unwrap();
+    let mut chunk = Chunk::new();
+    let rows = |chunk: &Chunk| chunk.iter().map(|record| record.row.get()).collect::<Vec<_>>();
+    assert!(records.fill(&mut chunk).is_err());
+    assert_eq!(rows(&chunk), [2]);
+    records.fill(&mut chunk).unwrap();
+    assert_eq!(rows(&chunk), [4]);
+}
+
+#[test]
+fn a_failing_disk_is_no_end_of_file() {
+    struct Failing;
+    impl std::io::Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("device gone"))
+        }
+    }
+    let head = "phone,name\n".repeat(20_000);
+    let mut records = Records::open(std::io::Read::chain(head.as_bytes(), Failing), Path::new("list.csv")).unwrap();
+    let mut chunk = Chunk::new();
+    let error = std::iter::repeat_with(|| records.fill(&mut chunk)).find_map(Result::err).unwrap();
+    assert_eq!(error.message, "cannot read `list.csv`: device gone");
+}
+
+#[test]
+fn rows_are_counted_alike_however_the_input_is_cut() {
+    struct Crumbs<'a>(&'a [u8], usize);
+    impl std::io::Read for Crumbs<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let size = buffer.len().min(self.1);
+            self.0.read(&mut buffer[..size])
+        }
+    }
+    let rows = "+380501234567,a\r\n\r\n\r\n\"+380501234567\",\"b\r\n\r\nc\"\r\n,\r\n";
+    let text = format!("phone,name\r\n{}", rows.repeat(5000));
+    for size in [1, 7, 4096, 65_535, 65_537, usize::MAX] {
+        let (records, last) = read_from(Crumbs(text.as_bytes(), size)).unwrap();
+        assert_eq!((records.len(), last), (10_000, 1 + 5 * 5000), "{size} bytes at a time");
+        assert_eq!(records.last().unwrap().0, 5 * 5000, "{size} bytes at a time");
+    }
+}
+
+/// A row as a spreadsheet shows it: cells, or nothing in any of several spellings.
+#[derive(Clone, Debug)]
+enum Shown {
+    Cells(Vec<String>),
+    Blank(&'static str),
+}
+
+fn quoted(cell: &str, always: bool) -> String {
+    let needed = cell.contains([',', '"', '\n', '\r']);
+    if always || needed { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+}
+
+fn row() -> impl Strategy<Value = (Shown, bool)> {
+    let cells = prop::collection::vec("[aї ,\"\n\r]{0,6}", 3).prop_map(Shown::Cells);
+    let blank = prop::sample::select(vec!["", " ", ",,", " , ,", "\"\",,", "\t"]).prop_map(Shown::Blank);
+    (prop_oneof![3 => cells, 1 => blank], any::<bool>())
+}
+
+proptest! {
+    #[test]
+    fn rows_have_the_numbers_of_a_spreadsheet(
+        rows in prop::collection::vec(row(), 0..40),
+        end in prop::sample::select(vec!["\n", "\r\n", "\r"]),
+        last_line_ends: bool,
+        mark: bool,
+    ) {
+        let mut lines = vec!["phone,name,city".to_owned()];
+        let mut expected = Vec::new();
+        for (number, (shown, always)) in (2..).zip(&rows) {
+            lines.push(match shown {
+                Shown::Blank(spelling) => (*spelling).to_owned(),
+                Shown::Cells(cells) => cells.iter().map(|cell| quoted(cell, *always)).collect::<Vec<_>>().join(","),
+            });
+            if let Shown::Cells(cells) = shown && cells.iter().any(|cell| !cell.trim().is_empty()) {
+                expected.push((number, cells.clone()));
+            }
+        }
+        // An empty last line without a line end is no line at all.
+        let ends = last_line_ends || lines.last().is_some_and(String::is_empty);
+        let text = format!("{}{}{}", if mark { "\u{feff}" } else { "" }, lines.join(end), if ends { end } else { "" });
+        let (records, last) = read(&text).unwrap();
+        prop_assert_eq!(records, expected);
+        prop_assert_eq!(last as usize, lines.len());
+    }
+
+    #[test]
+    fn no_sound_list_is_refused_wherever_its_cells_break_their_lines(
+        rows in prop::collection::vec(prop::collection::vec("[aї0-9\"\n\r]{0,8}", 2), 1..20),
+        phone in 0_usize..3,
+        end in prop::sample::select(vec!["\n", "\r\n"]),
+        always: bool,
+    ) {
+        let mut text = ["a", "b", "c"].join(",") + end;
+        for cells in &rows {
+            let mut cells: Vec<String> = cells.iter().map(|cell| quoted(cell, always)).collect();
+            cells.insert(phone, "380501234567".to_owned());
+            text += &(cells.join(",") + end);
+        }
+        let mut records = Records::open(text.as_bytes(), Path::new("list.csv")).unwrap();
+        records.expect_phones_in(phone);
+        let mut chunk = Chunk::new();
+        records.fill(&mut chunk).unwrap();
+        prop_assert_eq!(chunk.iter().count(), rows.len());
+    }
+
+    #[test]
+    fn no_file_makes_the_reader_panic(bytes in prop::collection::vec(prop::sample::select(b"a1,;\t\"\r\n\0\xd0\x9e".to_vec()), 0..200)) {
+        let _ = Records::open(bytes.as_slice(), Path::new("list.csv")).and_then(|mut records| {
+            records.expect_phones_in(0);
+            records.fill(&mut Chunk::new())
+        });
+    }
+}
