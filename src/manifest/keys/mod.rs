@@ -12,6 +12,7 @@ mod structure;
 
 pub(crate) use campaign::{CAMPAIGN, CHANNELS};
 pub(crate) use gateway::PROFILE;
+pub(crate) use hint::is_known;
 pub(crate) use item::channel_item;
 pub use schema::schema;
 pub(crate) use structure::{check_root, check_whole};
