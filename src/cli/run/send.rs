@@ -11,7 +11,7 @@ use crate::cli::exit::Failure;
 use crate::cli::runs;
 use crate::cli::survey::blocking;
 use crate::delivery::{
-    Conditions, Ending, Frozen, Limits, Observer, RunFolder, Selection, Standing, Stop, StopKind, feed, send,
+    Conditions, Edges, Ending, Frozen, Limits, Observer, RunFolder, Selection, Standing, Stop, StopKind, feed, send,
 };
 use crate::failpoint;
 use crate::gateway::Gateway;
@@ -100,9 +100,9 @@ impl Start<'_> {
         };
         let feed = feed(prepared, run.ids, selection);
         let conditions = self.conditions(run, owner, standing);
-        let edges = (Arc::clone(&self.ledger), gateway);
-        let mut ending =
-            send(conditions, edges, feed, standing.counts.clone(), (observer, self.interrupt.clone())).await;
+        let (ledger, interrupt) = (Arc::clone(&self.ledger), self.interrupt.clone());
+        let edges = Edges { ledger, gateway, observer, interrupt };
+        let mut ending = send(conditions, edges, feed, standing.counts.clone()).await;
         progress.finish();
         let asked_for_some = self.args.limit.is_some() || self.args.rows.is_some();
         if ending.stopped.is_none() && asked_for_some && ending.counts.get(State::Planned) > 0 {
@@ -129,6 +129,7 @@ impl Start<'_> {
             timeout: delivery.timeout,
             limits: limits(&delivery, self.args.keep_going),
             canary: if destination.is_live() { CANARY } else { Duration::ZERO },
+            attended: false,
         }
     }
 }
