@@ -15,7 +15,7 @@
 //! | [`runs`] | what a run does, for every surface: a request goes in, events and an outcome come out |
 //! | [`report`] | projections of the ledger: results, summary, previews, progress |
 //! | [`delivery`] | the engine: intents, envelopes, pace, breaker, resuming |
-//! | [`check`] | the survey of everything that can be known before sending |
+//! | [`check`] [`draft`] | the survey of everything that can be known before sending; the first files of a new campaign |
 //! | [`manifest`] [`audience`] [`message`] [`gateway`] [`ledger`] | files, lists, texts, the platform's port, the durable truth |
 //! | [`domain`] [`finding`] | the vocabulary; problems told to a person |
 //! | `failpoint` `private` `regular` | places at which tests have the process die; what only its owner can read; files that people name |
@@ -25,6 +25,7 @@ pub mod check;
 pub mod cli;
 pub mod delivery;
 pub mod domain;
+pub mod draft;
 mod failpoint;
 pub mod finding;
 pub mod gateway;

@@ -13,7 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["runs"],
     &["report"],
     &["delivery"],
-    &["check", "sandbox"],
+    &["check", "sandbox", "draft"],
     &["manifest", "audience", "message", "gateway", "ledger"],
     &["domain", "finding", "failpoint", "private", "regular"],
 ];

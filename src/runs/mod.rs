@@ -32,6 +32,8 @@ mod resume;
 mod retry;
 mod send;
 mod target;
+#[cfg(test)]
+mod tests;
 
 pub use account::Account;
 pub use adapters::{AccountView, Adapters, Connect, NameView};

@@ -5,12 +5,11 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+use super::DraftError;
 use crate::audience::{Chunk, Reader, Settings, parse, suggest};
-use crate::cli::failure::Failure;
 use crate::domain::{Region, Row};
-use crate::finding::{self, Finding};
+use crate::finding::Finding;
 use crate::regular;
-use crate::report::{plural, thousands};
 
 /// Columns by which people are greeted, the best first.
 const GREETED_BY: [&str; 7] = ["first_name", "name", "full_name", "client", "customer", "last_name", "company"];
@@ -20,43 +19,46 @@ const BUFFER: usize = 1 << 16;
 
 /// A list, understood.
 #[derive(Debug)]
-pub(super) struct List {
+pub struct List {
     /// Its path as it was typed.
-    pub(super) path: String,
+    pub path: String,
     /// The header of the numbers.
-    pub(super) phone: String,
+    pub phone: String,
     /// The region, if the numbers are national.
-    pub(super) region: Option<Region>,
+    pub region: Option<Region>,
     /// The other columns: the name for texts, and the header.
-    pub(super) columns: Vec<(String, String)>,
+    pub columns: Vec<(String, String)>,
     /// The headers of other columns that hold numbers too.
-    pub(super) other_phones: Vec<String>,
+    pub other_phones: Vec<String>,
     /// The rows without a valid number, if there are any.
-    pub(super) invalid: Option<Invalid>,
+    pub invalid: Option<Invalid>,
 }
 
 /// The rows of a list without a valid number.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Invalid {
-    rows: u64,
-    of: u64,
-    first: Row,
+pub struct Invalid {
+    /// How many.
+    pub rows: u64,
+    /// Of how many rows.
+    pub of: u64,
+    /// The first of them.
+    pub first: Row,
 }
 
 impl List {
-    /// Reads the beginning of a list.
-    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
-        let Some(typed) = path.to_str() else {
-            let message = format!("the name of `{}` is not UTF-8; rename the list", path.display());
-            return Err(Failure::wrong(message));
-        };
-        let suggestion = suggest(open(path)?, path).map_err(|finding| refused(vec![*finding]))?;
+    /// Reads a list.
+    ///
+    /// # Errors
+    /// When it cannot be read, or no campaign can use it.
+    pub fn read(path: &Path) -> Result<Self, DraftError> {
+        let Some(typed) = path.to_str() else { return Err(DraftError::ListName(path.to_owned())) };
+        let suggestion = suggest(open(path)?, path).map_err(|finding| DraftError::ListRefused(vec![*finding]))?;
         let Some(phone) = suggestion.phone else {
             let finding = Finding::error("no-phones", format!("no column of `{typed}` holds phone numbers"));
             if let Some((header, problem)) = suggestion.problem {
-                return Err(refused(vec![finding.help(format!("`{header}`: {problem}"))]));
+                return Err(DraftError::ListRefused(vec![finding.help(format!("`{header}`: {problem}"))]));
             }
-            return Err(refused(vec![finding.help(
+            return Err(DraftError::ListRefused(vec![finding.help(
                 "the first row names the columns, and one column has numbers such as +380501234567; mend the list, or \
                  say `campaign init NAME` without `--from` and set `recipients` by hand",
             )]));
@@ -70,46 +72,30 @@ impl List {
             Self { path: typed.to_owned(), phone, region: suggestion.region, columns, other_phones, invalid: None };
         // What a campaign with these columns would be refused for is told now.
         let settings = Settings { columns: list.renamed(), region: list.region };
-        let reader = Reader::open(BufReader::with_capacity(BUFFER, open(path)?), path, &settings).map_err(refused)?;
+        let reader = Reader::open(BufReader::with_capacity(BUFFER, open(path)?), path, &settings)
+            .map_err(DraftError::ListRefused)?;
         list.invalid = invalid(reader, list.region);
         Ok(list)
     }
 
     /// The columns that get a name of their own: the name, and the header.
-    pub(super) fn renamed(&self) -> Vec<(String, String)> {
+    #[must_use]
+    pub fn renamed(&self) -> Vec<(String, String)> {
         let phone = ("phone".to_owned(), self.phone.clone());
         std::iter::once(phone).chain(self.columns.iter().cloned()).filter(|(name, header)| name != header).collect()
     }
 
     /// The columns that keep their headers as names.
-    pub(super) fn kept(&self) -> Vec<&str> {
+    #[must_use]
+    pub fn kept(&self) -> Vec<&str> {
         self.columns.iter().filter(|(name, header)| name == header).map(|(name, _)| name.as_str()).collect()
     }
 
     /// The column that a greeting names, if the list has any besides the numbers.
-    pub(super) fn greeted_by(&self) -> Option<&str> {
+    #[must_use]
+    pub fn greeted_by(&self) -> Option<&str> {
         let names = || self.columns.iter().map(|(name, _)| name.as_str());
         GREETED_BY.into_iter().find(|best| names().any(|name| name == *best)).or_else(|| names().next())
-    }
-
-    /// What was understood, for a person.
-    pub(super) fn summary(&self) -> String {
-        let region = self.region.map(|region| format!(", national ones of {region}")).unwrap_or_default();
-        let names: Vec<&str> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
-        let texts = if names.is_empty() { String::new() } else { format!("; texts can use {}", names.join(", ")) };
-        let mut summary = format!("{}: the numbers stand in `{}`{region}{texts}\n", self.path, self.phone);
-        if let [other, ..] = &self.other_phones[..] {
-            let others = finding::list_all(self.other_phones.iter().map(String::as_str));
-            summary += &format!(
-                "  numbers stand in {others} too; to send there instead, write `phone: {other}` under `columns`\n"
-            );
-        }
-        if let Some(Invalid { rows, of, first }) = &self.invalid {
-            let (rows, of) = (thousands(*rows), plural(*of, "row"));
-            summary +=
-                &format!("  without a valid number: {rows} of {of}, the first is row {first}; the check tells why\n");
-        }
-        summary
     }
 }
 
@@ -126,26 +112,26 @@ fn invalid(mut reader: Reader<BufReader<File>>, region: Option<Region>) -> Optio
     invalid.map(|invalid| Invalid { of, ..invalid })
 }
 
-fn open(path: &Path) -> Result<File, Failure> {
-    regular::open(path)
-        .map_err(|error| Failure::wrong(format!("the list `{}` cannot be opened: {error}", path.display())))
-}
-
-fn refused(findings: Vec<Finding>) -> Failure {
-    Failure::with_findings("no campaign can be written for this list; nothing was written", findings)
+fn open(path: &Path) -> Result<File, DraftError> {
+    regular::open(path).map_err(|error| DraftError::ListUnreadable { path: path.to_owned(), error })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::exit::WRONG;
-    use crate::cli::suggested::Options;
 
-    fn read(text: &str) -> Result<List, Failure> {
+    fn read(text: &str) -> Result<List, DraftError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.csv");
         std::fs::write(&path, text).unwrap();
         List::read(&path)
+    }
+
+    fn refused(text: &str) -> Finding {
+        match read(text) {
+            Err(DraftError::ListRefused(findings)) => findings[0].clone(),
+            other => panic!("{text}: {other:?}"),
+        }
     }
 
     #[test]
@@ -169,18 +155,6 @@ mod tests {
     }
 
     #[test]
-    fn other_columns_of_numbers_and_rows_without_one_are_told() {
-        let list = "Телефон,Телефон 2,name\n+380501234567 +380671234567,+380671234567,Olena\n,+380671234568,Ivan\n\
-                    +380501234568,+380671234569,Taras\n+380501234569,,Maria\n";
-        let summary = read(list).unwrap().summary();
-        assert!(summary.contains("the numbers stand in `Телефон`;"), "{summary}");
-        assert!(summary.contains("numbers stand in `Телефон 2` too"), "{summary}");
-        assert!(summary.contains("without a valid number: 2 of 4 rows, the first is row 2;"), "{summary}");
-        let sound = read("phone,name\n+380501234567,Olena\n").unwrap();
-        assert_eq!((sound.summary().lines().count(), sound.invalid), (1, None));
-    }
-
-    #[test]
     fn what_a_spreadsheet_did_to_a_list_is_said_for_what_it_is() {
         for (text, said) in [
             ("Телефон;name\n3,80501E+11;Olena\n", "last digits are lost"),
@@ -188,8 +162,8 @@ mod tests {
             ("Clients of spring;;\nphone;name;city\n+380501234567;Olena;Kyiv\n", "above the row that names"),
             ("Clients of spring\nphone,name\n+380501234567,Olena\n", "above the row that names"),
         ] {
-            let refused = read(text).unwrap_err().explain(&Options::default());
-            assert!(refused.findings[0].help.as_ref().unwrap().contains(said), "{text}: {:?}", refused.findings);
+            let refused = refused(text);
+            assert!(refused.help.as_ref().unwrap().contains(said), "{text}: {refused:?}");
         }
         for text in ["sep=;\r\nphone;name\r\n+380501234567;Olena\r\n", "phone|name\n+380501234567|Olena\n"] {
             assert_eq!(read(text).unwrap().phone, "phone", "{text}");
@@ -205,10 +179,9 @@ mod tests {
             ("", "recipients-empty"),
         ];
         for (text, rule) in table {
-            let failure = read(text).unwrap_err().explain(&Options::default());
-            assert_eq!(failure.exit, WRONG, "{text}");
-            assert_eq!(failure.findings[0].rule, rule, "{text}");
-            assert!(failure.findings[0].help.is_some(), "{text}");
+            let refused = refused(text);
+            assert_eq!(refused.rule, rule, "{text}");
+            assert!(refused.help.is_some(), "{text}");
         }
     }
 }

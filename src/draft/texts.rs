@@ -1,4 +1,4 @@
-//! The texts of the files that `init` writes.
+//! The texts of the files.
 
 use serde::Serialize;
 
@@ -8,18 +8,19 @@ const CAMPAIGN: &str = include_str!("campaign.yaml");
 const RECIPIENTS: &str = include_str!("recipients.csv");
 
 /// A file to be written.
-#[derive(Debug)]
-pub(super) struct Draft {
+#[derive(Clone, Debug)]
+pub struct Draft {
     /// Where, from the current folder.
-    pub(super) path: String,
+    pub path: String,
     /// What it holds.
-    pub(super) text: String,
+    pub text: String,
     /// What it is, for a person.
-    pub(super) what: &'static str,
+    pub what: &'static str,
 }
 
 /// The files of a new campaign; without a list, one with made-up people.
-pub(super) fn drafts(name: &str, list: Option<&List>) -> Vec<Draft> {
+#[must_use]
+pub fn drafts(name: &str, list: Option<&List>) -> Vec<Draft> {
     let recipients = list.map_or_else(|| starter(name), described);
     let campaign = CAMPAIGN.replace("NAME", name).replace("RECIPIENTS\n", &recipients);
     let greeted_by = list.map_or(Some("first_name"), List::greeted_by);

@@ -1,0 +1,96 @@
+//! `campaign init`: a campaign file, its text and a list, ready to be rehearsed.
+
+use serde_json::json;
+
+use super::args::InitArgs;
+use super::context::Context;
+use super::exit::FINE;
+use super::failure::Failure;
+use crate::draft::{Draft, DraftError, Invalid, List, drafts, write_all};
+use crate::finding::list_all;
+use crate::manifest::{is_slug, slug};
+use crate::report::{plural, thousands};
+
+pub(super) fn init(context: &Context, args: &InitArgs) -> Result<u8, Failure> {
+    let name = &args.name;
+    if !is_slug(name) {
+        return Err(Failure::wrong(format!(
+            "`{name}` cannot be a campaign's name: 1 to 64 of a-z, 0-9 and `-`; say `{}`",
+            context.output.command(format!("init {}", slug(name)))
+        )));
+    }
+    let list = args.from.as_deref().map(List::read).transpose()?;
+    let drafts = drafts(name, list.as_ref());
+    write_all(&drafts)?;
+    let next = context.output.command(format!("check {name}.yaml"));
+    if context.output.json {
+        let files: Vec<_> = drafts.iter().map(|draft| &draft.path).collect();
+        context.output.object(&json!({ "files": files, "exit": FINE, "next": next }));
+        return Ok(FINE);
+    }
+    let width = drafts.iter().map(|draft| draft.path.len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for Draft { path, what, .. } in &drafts {
+        text += &format!("{path:width$}  {what}\n");
+    }
+    text += &list.as_ref().map(summary).unwrap_or_default();
+    context.output.result(&format!("{text}next: {next}\n"));
+    Ok(FINE)
+}
+
+/// What was understood, for a person.
+fn summary(list: &List) -> String {
+    let region = list.region.map(|region| format!(", national ones of {region}")).unwrap_or_default();
+    let names: Vec<&str> = list.columns.iter().map(|(name, _)| name.as_str()).collect();
+    let texts = if names.is_empty() { String::new() } else { format!("; texts can use {}", names.join(", ")) };
+    let mut summary = format!("{}: the numbers stand in `{}`{region}{texts}\n", list.path, list.phone);
+    if let [other, ..] = &list.other_phones[..] {
+        let others = list_all(list.other_phones.iter().map(String::as_str));
+        summary += &format!(
+            "  numbers stand in {others} too; to send there instead, write `phone: {other}` under `columns`\n"
+        );
+    }
+    if let Some(Invalid { rows, of, first }) = &list.invalid {
+        let (rows, of) = (thousands(*rows), plural(*of, "row"));
+        summary +=
+            &format!("  without a valid number: {rows} of {of}, the first is row {first}; the check tells why\n");
+    }
+    summary
+}
+
+impl From<DraftError> for Failure {
+    fn from(error: DraftError) -> Self {
+        let message = error.to_string();
+        match error {
+            DraftError::ListRefused(findings) => Self::with_findings(message, findings),
+            DraftError::Unwritten { .. } => Self::storage(message),
+            DraftError::ListName(_) | DraftError::ListUnreadable { .. } | DraftError::InTheWay(_) => {
+                Self::wrong(message)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<List, DraftError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.csv");
+        std::fs::write(&path, text).unwrap();
+        List::read(&path)
+    }
+
+    #[test]
+    fn other_columns_of_numbers_and_rows_without_one_are_told() {
+        let list = "Телефон,Телефон 2,name\n+380501234567 +380671234567,+380671234567,Olena\n,+380671234568,Ivan\n\
+                    +380501234568,+380671234569,Taras\n+380501234569,,Maria\n";
+        let summary = super::summary(&read(list).unwrap());
+        assert!(summary.contains("the numbers stand in `Телефон`;"), "{summary}");
+        assert!(summary.contains("numbers stand in `Телефон 2` too"), "{summary}");
+        assert!(summary.contains("without a valid number: 2 of 4 rows, the first is row 2;"), "{summary}");
+        let sound = read("phone,name\n+380501234567,Olena\n").unwrap();
+        assert_eq!((super::summary(&sound).lines().count(), sound.invalid), (1, None));
+    }
+}

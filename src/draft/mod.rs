@@ -1,0 +1,81 @@
+//! The first files of a new campaign: drawn up for a list that there is, or with one of made-up people.
+//!
+//! It never overwrites a file, and writes all of them or none.
+
+mod list;
+mod texts;
+
+pub use list::{Invalid, List};
+pub use texts::{Draft, drafts};
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::finding::Finding;
+
+/// Why no campaign was drawn up.
+#[derive(Debug, thiserror::Error)]
+pub enum DraftError {
+    /// The list's name cannot stand in a campaign file.
+    #[error("the name of `{}` is not UTF-8; rename the list", .0.display())]
+    ListName(PathBuf),
+    /// The list cannot be opened.
+    #[error("the list `{}` cannot be opened: {error}", path.display())]
+    ListUnreadable {
+        /// The list.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// No campaign can use the list.
+    #[error("no campaign can be written for this list; nothing was written")]
+    ListRefused(Vec<Finding>),
+    /// A file is there already.
+    #[error("`{0}` is in the way; nothing was written: move it, or choose another name")]
+    InTheWay(String),
+    /// A file cannot be written.
+    #[error("`{path}` cannot be written: {error}; nothing was written")]
+    Unwritten {
+        /// The file.
+        path: String,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+/// Writes all files or none.
+///
+/// # Errors
+/// When one of them is there already, or cannot be written.
+pub fn write_all(drafts: &[Draft]) -> Result<(), DraftError> {
+    if let Some(draft) = drafts.iter().find(|draft| Path::new(&draft.path).symlink_metadata().is_ok()) {
+        return Err(DraftError::InTheWay(draft.path.clone()));
+    }
+    for (index, draft) in drafts.iter().enumerate() {
+        if let Err(error) = create(draft) {
+            for written in &drafts[..index] {
+                // The reason that is reported is the first one.
+                let _ = fs::remove_file(&written.path);
+            }
+            let path = draft.path.clone();
+            return Err(match error.kind() {
+                ErrorKind::AlreadyExists => DraftError::InTheWay(path),
+                _ => DraftError::Unwritten { path, error },
+            });
+        }
+    }
+    Ok(())
+}
+
+fn create(draft: &Draft) -> io::Result<()> {
+    let path = Path::new(&draft.path);
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder)?;
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(draft.text.as_bytes()).inspect_err(|_| {
+        // Half a file helps nobody.
+        let _ = fs::remove_file(path);
+    })
+}

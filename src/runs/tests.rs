@@ -1,0 +1,164 @@
+//! What every surface can rely on, whatever it looks like.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::*;
+use crate::delivery::{Interrupt, RunFolder};
+use crate::gateway::{BoxFuture, JsonApi};
+use crate::ledger::{Ledger as _, Progress, SqliteLedger, State, StopKind};
+
+/// Somebody who always says the same, and how often that was.
+struct Fixed(Result<(), Refusal>, AtomicUsize);
+
+impl Fixed {
+    fn yes() -> Arc<Self> {
+        Arc::new(Self(Ok(()), AtomicUsize::new(0)))
+    }
+
+    fn no() -> Arc<Self> {
+        Arc::new(Self(Err(Refusal::No), AtomicUsize::new(0)))
+    }
+
+    fn asked(&self) -> usize {
+        self.1.load(Ordering::Relaxed)
+    }
+}
+
+impl Consent for Fixed {
+    fn can_come(&self) -> bool {
+        true
+    }
+
+    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async { self.0 })
+    }
+}
+
+/// A campaign with three recipients, and a profile that leaves this machine.
+struct World {
+    folder: tempfile::TempDir,
+    adapters: Adapters,
+    events: Arc<Mutex<Vec<String>>>,
+}
+
+impl World {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("sale.csv", "phone\n+380500000001\n+380500000002\n+380500000003\n");
+        let sms = "channels:\n  - sms: { signature: Olena, message: Hello }\n";
+        write("sale.yaml", &format!("name: sale\nrecipients:\n  file: sale.csv\n{sms}"));
+        let key = folder.path().join("key");
+        fs::write(&key, "s3cret").unwrap();
+        #[cfg(unix)]
+        fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let profile = "production:\n  base_url: https://gateway.example\n  api_key: { file: key }\n  rate: 10/s\n";
+        write("gateways.yaml", profile);
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&events);
+        let state = folder.path().join("state");
+        fs::create_dir(&state).unwrap();
+        let ledger = SqliteLedger::open(&state.join("ledger.sqlite"), Timestamp::now).await.unwrap();
+        let adapters = Adapters {
+            state,
+            ledger: Arc::new(ledger),
+            profiles: Profiles::default(),
+            connect: JsonApi::new,
+            clock: Timestamp::now,
+            name_view: Arc::new(|_, _| String::new()),
+            observer: Arc::new(move |event| {
+                let name = format!("{event:?}");
+                let name: String = name.chars().take_while(|character| character.is_alphanumeric()).collect();
+                heard.lock().unwrap().push(name);
+            }),
+        };
+        Self { folder, adapters, events }
+    }
+
+    async fn launch(
+        &self,
+        gateway: Option<&str>,
+        request: Request,
+        consent: Arc<Fixed>,
+        interrupt: Interrupt,
+    ) -> Result<Outcome, Error> {
+        let Adapters { state, profiles, clock, .. } = &self.adapters;
+        let inputs = Inputs::load(&self.folder.path().join("sale.yaml"), gateway, profiles, clock())?;
+        let launch = Launch::of(Arc::new(inputs), request, OwnFiles { state, profiles })?;
+        let (_sender, interrupt) = watch::channel(interrupt);
+        launch.run(self.adapters.clone(), consent, interrupt).await
+    }
+
+    /// Whether the ledger and the state folder know of any run.
+    async fn knows_a_run(&self) -> bool {
+        let named = !self.adapters.ledger.run_names().await.unwrap().is_empty();
+        named || !RunFolder::all(&self.adapters.state).is_empty() || has_entries(&self.adapters.state.join("runs"))
+    }
+}
+
+fn has_entries(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+fn ended(outcome: Result<Outcome, Error>) -> EndedRun {
+    match outcome {
+        Ok(Outcome::Ended(ended)) => *ended,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn without_a_yes_no_run_begins() {
+    let (world, no) = (World::new().await, Fixed::no());
+    let request = Request { offline: true, ..Request::default() };
+    let refused = world.launch(Some("production"), request, Arc::clone(&no), Interrupt::None).await;
+    assert!(matches!(refused, Err(Error::NotConfirmed(Refusal::No))), "{refused:?}");
+    assert_eq!(no.asked(), 1);
+    assert!(!world.knows_a_run().await);
+}
+
+#[tokio::test]
+async fn a_signal_before_the_first_message_leaves_nothing_behind() {
+    let (world, yes) = (World::new().await, Fixed::yes());
+    let left = world.launch(None, Request::default(), yes, Interrupt::Gently(15)).await;
+    let before =
+        |left: &Result<Outcome, Error>| matches!(left, Err(Error::Interrupted { signal: 15, stage: Stage::Preparing }));
+    assert!(before(&left), "{left:?}");
+    assert!(world.adapters.ledger.runs().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_rehearsal_asks_nobody_pauses_and_goes_on_where_it_stopped() {
+    let (world, no) = (World::new().await, Fixed::no());
+    let some = Request { limit: Some(1), ..Request::default() };
+    let paused = ended(world.launch(None, some, Arc::clone(&no), Interrupt::None).await);
+    assert_eq!((paused.kind, paused.counts.get(State::Accepted)), (Some(StopKind::Limit), 1));
+    let through = ended(world.launch(None, Request::default(), Arc::clone(&no), Interrupt::None).await);
+    assert_eq!((through.kind, through.counts.get(State::Accepted)), (None, 3));
+    assert_eq!((through.run.name(), no.asked()), ("sale@1".to_owned(), 0));
+    let run = world.adapters.ledger.runs().await.unwrap().remove(0);
+    assert_eq!((run.progress, run.stop), (Progress::Finished, None));
+    let events = world.events.lock().unwrap().clone();
+    let told = |name: &str| events.iter().filter(|event| *event == name).count();
+    assert_eq!((told("SendingBegins"), told("SendingEnded"), told("GoingOn")), (2, 2, 1), "{events:?}");
+}
+
+#[tokio::test]
+async fn a_campaign_is_sent_by_one_at_a_time_and_anew_only_with_its_number() {
+    let (world, yes) = (World::new().await, Fixed::yes());
+    let held = lock(&world.adapters.state, "sale", "sandbox", "sandbox").unwrap();
+    let busy = world.launch(None, Request::default(), Arc::clone(&yes), Interrupt::None).await;
+    assert!(matches!(busy, Err(Error::Busy { .. })), "{busy:?}");
+    drop(held);
+    ended(world.launch(None, Request::default(), Arc::clone(&yes), Interrupt::None).await);
+    let again = Request { round: Round::Again(7), ..Request::default() };
+    let refused = world.launch(None, again, yes, Interrupt::None).await;
+    assert!(matches!(refused, Err(Error::OtherNumber { said: 7, number: 3 })), "{refused:?}");
+}
