@@ -15,6 +15,7 @@ mod online;
 mod output;
 mod preview;
 mod process;
+mod progress;
 mod results;
 mod run;
 mod runs;

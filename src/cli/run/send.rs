@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::{Platform, Selected, Start};
 use crate::check::{Prepared, Texts, prepare};
 use crate::cli::exit::Failure;
+use crate::cli::progress::Progress;
 use crate::cli::runs;
 use crate::cli::survey::blocking;
 use crate::delivery::{
@@ -18,7 +19,6 @@ use crate::gateway::Gateway;
 use crate::ledger::{Allowance, Owner, Run, State};
 use crate::manifest::Delivery;
 use crate::regular;
-use crate::report::Progress;
 use crate::sandbox::{Counts, Sandbox};
 
 /// How long an asynchronous start asks about its first messages.
