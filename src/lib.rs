@@ -33,4 +33,5 @@ pub mod message;
 mod private;
 mod regular;
 pub mod report;
+pub mod runs;
 pub mod sandbox;

@@ -5,20 +5,20 @@
 mod after;
 mod args;
 mod check;
-mod confirm;
+mod consent;
 mod context;
+mod events;
 mod exit;
+mod failure;
 mod gateway;
 mod init;
 mod listing;
-mod online;
 mod output;
 mod preview;
 mod process;
 mod progress;
 mod results;
 mod run;
-mod runs;
 mod sandbox;
 mod screen;
 mod shell;
@@ -26,8 +26,6 @@ mod signals;
 mod status;
 mod stop;
 mod suggested;
-mod survey;
-mod target;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,7 +34,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use args::{Arguments, Command};
 use context::Context;
-use exit::Failure;
+use failure::Failure;
 use output::Output;
 use suggested::Options;
 
@@ -57,8 +55,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     match to_end(&context, parsed.command) {
         Ok(code) => output.code(code),
         Err(failure) => {
-            output.failure(&failure);
-            output.code(failure.exit)
+            let code = output.failure(failure);
+            output.code(code)
         }
     }
 }

@@ -2,32 +2,13 @@
 
 use std::fmt;
 
-/// The kind of a stop; the command line derives its exit code from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopKind {
-    /// A signal of this number came.
-    Interrupted(u8),
-    /// The ledger could not be written.
-    Ledger,
-    /// Another process took the run.
-    NotOwner,
-    /// The gateway refused the key.
-    KeyRefused,
-    /// The gateway could not be reached, answered off the contract, or refused too much; or somebody asked for it.
-    Halted,
-    /// Only some rows were asked for, and they are through.
-    Limit,
-    /// What would be sent is not what was recorded: a message would differ from its intent.
-    Inconsistent,
-    /// A part of the engine ended early: a bug.
-    Internal,
-}
+pub use crate::ledger::StopKind;
 
 impl StopKind {
     /// The weight of a stop beside others, in the order of the exit codes.
     pub(super) fn gravity(self) -> u8 {
         match self {
-            StopKind::Ledger => 5,
+            StopKind::Ledger | StopKind::ResultsUnwritten => 5,
             StopKind::Interrupted(_) => 4,
             StopKind::NotOwner => 3,
             StopKind::KeyRefused => 2,

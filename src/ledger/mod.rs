@@ -14,6 +14,7 @@ mod row_state;
 mod row_states;
 mod sqlite;
 mod state;
+mod stop;
 mod walk;
 
 pub use allowance::Allowance;
@@ -30,6 +31,7 @@ pub use row_state::{Activity, Attempt};
 pub use row_states::{RowStates, StateCounts};
 pub use sqlite::SqliteLedger;
 pub use state::{ENDED_EARLY, State};
+pub use stop::StopKind;
 pub use walk::Walk;
 
 use std::future::Future;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Allowance, LeftOut, StateCounts, Wait};
+use super::{Allowance, LeftOut, StateCounts, StopKind, Wait};
 use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Outcome, Phone, Row};
 
 /// The ledger's own number of a run.
@@ -92,10 +92,10 @@ pub struct Run {
     pub ended_at: Option<Timestamp>,
     /// Where it stands.
     pub progress: Progress,
-    /// Why it last stopped before its end.
+    /// Why its last start ended early.
+    pub stop: Option<StopKind>,
+    /// Why it last stopped before its end, in words; kept while nothing went on with it.
     pub stopped: Option<String>,
-    /// The code that its last call exited with.
-    pub exit: Option<u8>,
     /// Counts by state and parts when it last ended.
     pub counts: Option<(StateCounts, u64)>,
     /// Where its results are.
@@ -147,10 +147,10 @@ impl Run {
 pub struct RunEnd {
     /// Where the run stands now.
     pub progress: Progress,
-    /// Why it stopped before its end.
+    /// Why it ended early.
+    pub stop: Option<StopKind>,
+    /// Why it stopped before its end, in words.
     pub stopped: Option<String>,
-    /// The code that the call exits with.
-    pub exit: u8,
     /// Counts by state.
     pub counts: StateCounts,
     /// Parts billed, as far as the gateway told.

@@ -9,5 +9,6 @@ mod rivals;
 mod signals;
 mod state;
 mod storage;
+mod stored;
 mod traced;
 mod witness;

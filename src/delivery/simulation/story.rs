@@ -361,8 +361,8 @@ fn encoded(row: Row, id: MessageId) -> Encoded {
 fn end(ending: Ending, progress: Progress) -> RunEnd {
     RunEnd {
         progress,
+        stop: ending.stopped.as_ref().map(|stop| stop.kind),
         stopped: ending.stopped.map(|stop| stop.reason),
-        exit: 0,
         counts: ending.counts,
         parts: ending.parts,
         results: None,
@@ -388,8 +388,8 @@ fn run(plan: &Plan) -> Run {
         began_at: wall(),
         ended_at: None,
         progress: Progress::Open,
+        stop: None,
         stopped: None,
-        exit: None,
         counts: None,
         results: None,
         stop_requested: false,

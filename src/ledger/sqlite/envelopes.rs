@@ -31,7 +31,7 @@ pub(super) async fn claim(
 ) -> Result<usize, Failure> {
     // What the last end said is not true any more.
     sqlx::query(
-        "UPDATE runs SET owner = ?, stopped = NULL, exit = NULL, counts = NULL, parts = NULL, ended_at = NULL
+        "UPDATE runs SET owner = ?, stopped = NULL, stop = NULL, signal = NULL, counts = NULL, parts = NULL, ended_at = NULL
          WHERE key = ?",
     )
     .bind(owner.0)

@@ -13,7 +13,7 @@ use super::events;
 use super::ledger::{Failure, Now};
 use super::pack::{pack_set, unpack_set};
 use crate::domain::IdRange;
-use crate::ledger::{LedgerError, LeftOut, NewRun, Owner, Progress, Run, RunEnd, RunId, State};
+use crate::ledger::{LedgerError, LeftOut, NewRun, Owner, Progress, Run, RunEnd, RunId, State, StopKind};
 
 /// A run whose frozen copies are not in place yet; it never sent anything.
 const PREPARING: &str = "preparing";
@@ -154,13 +154,14 @@ pub(super) async fn end(
 ) -> Result<(), Failure> {
     let counts = serde_json::to_string(&end.counts).map_err(unreadable)?;
     sqlx::query(
-        "UPDATE runs SET progress = ?, stopped = ?, exit = ?, counts = ?, parts = ?, results = ?, ended_at = ?,
+        "UPDATE runs SET progress = ?, stopped = ?, stop = ?, signal = ?, counts = ?, parts = ?, results = ?, ended_at = ?,
              lag = MAX(COALESCE(?, lag, 0), COALESCE(lag, 0)), owner = NULL, stop_requested = 0
          WHERE key = ? AND owner = ?",
     )
     .bind(word(&end.progress)?)
     .bind(&end.stopped)
-    .bind(end.exit)
+    .bind(end.stop.map(StopKind::name))
+    .bind(end.stop.and_then(StopKind::signal))
     .bind(counts)
     .bind(signed(end.parts))
     .bind(&end.results)
@@ -265,6 +266,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
     let ended_at: Option<i64> = row.try_get("ended_at")?;
     let owner: Option<i64> = row.try_get("owner")?;
     let lag: Option<i64> = row.try_get("lag")?;
+    let (stop, signal): (Option<&str>, Option<u8>) = (row.try_get("stop")?, row.try_get("signal")?);
     Ok(Run {
         key: RunId(row.try_get("key")?),
         number: row.try_get("number")?,
@@ -282,7 +284,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         ended_at: ended_at.map(instant).transpose()?,
         progress,
         stopped: row.try_get("stopped")?,
-        exit: row.try_get("exit")?,
+        stop: stop.map(|name| stop_kind(name, signal)).transpose()?,
         counts: counts.zip(parts.map(unsigned)),
         results: row.try_get("results")?,
         stop_requested: row.try_get("stop_requested")?,
@@ -290,6 +292,11 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         lag: lag.map(|lag| Duration::from_micros(unsigned(lag))),
         orders: Vec::new(),
     })
+}
+
+fn stop_kind(name: &str, signal: Option<u8>) -> Result<StopKind, Failure> {
+    let unknown = || LedgerError::Unreadable(format!("a stop called `{name}`")).into();
+    StopKind::from_name(name, signal).ok_or_else(unknown)
 }
 
 /// The account of a run: earlier versions put the profile's name before a host, so that a profile with a new name

@@ -136,6 +136,25 @@ const FOURTH: &str = "
     UPDATE accounts SET written_at = next_free;
 ";
 
+/// A run keeps why it stopped, and not what the command exited with that sent it.
+///
+/// A code that followed from the counts alone has no reason, even where words of an earlier stop stand beside it.
+const FIFTH: &str = "
+    ALTER TABLE runs ADD COLUMN stop TEXT;
+    ALTER TABLE runs ADD COLUMN signal INTEGER;
+    UPDATE runs SET signal = exit - 128 WHERE exit > 128;
+    UPDATE runs SET stop = CASE
+        WHEN exit > 128 THEN 'interrupted'
+        WHEN exit = 74 THEN 'results_unwritten'
+        WHEN exit = 7 THEN 'key_refused'
+        WHEN exit = 6 THEN 'not_owner'
+        WHEN exit = 5 AND stopped = 'the rows that were asked for are through' THEN 'limit'
+        WHEN exit = 5 AND stopped IS NOT NULL THEN 'halted'
+        WHEN exit = 1 THEN 'internal'
+    END;
+    ALTER TABLE runs DROP COLUMN exit;
+";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
     let steps = [
@@ -143,6 +162,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("events, questions, orders, checksums", SECOND),
         ("questions about attempts", THIRD),
         ("pace and clocks", FOURTH),
+        ("why a run stopped", FIFTH),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 
 use super::Asking;
 use super::answer::lines;
-use crate::cli::exit::{self, Failure};
-use crate::delivery::{OneOff, Single, StopKind};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
+use crate::delivery::{OneOff, Single};
 use crate::domain::{MessageId, Outcome};
 use crate::finding::one_line;
-use crate::ledger::{Activity, Owner, Progress, Run, RunEnd, State, StateCounts};
+use crate::ledger::{Activity, Owner, Progress, Run, RunEnd, State, StateCounts, StopKind};
 
 /// What is told of a single operation.
 struct Told<'a> {
@@ -40,8 +41,8 @@ impl Asking<'_> {
                 lag: None,
                 // Nothing goes on with it: whoever wants it again asks again.
                 progress: Progress::Finished,
+                stop: kind,
                 stopped: reason.filter(|_| state == State::NotSent),
-                exit,
                 counts,
                 parts: 0,
                 results: None,

@@ -1,6 +1,7 @@
 //! What the ledger promises, through its port.
 
 mod damage;
+mod earlier;
 mod events;
 mod stored;
 
@@ -13,7 +14,7 @@ use sqlx::{ConnectOptions, Connection};
 use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
     Allowance, Begun, Intent, Ledger, LedgerError, LeftOut, NewRun, Owner, Progress, Run, RunEnd, SentRow, Settlement,
-    SqliteLedger, State, StateCounts, Wait, Walk,
+    SqliteLedger, State, StateCounts, StopKind, Wait, Walk,
 };
 
 const ME: Owner = Owner(7);
@@ -85,7 +86,7 @@ fn run_end() -> RunEnd {
     RunEnd {
         progress: Progress::Finished,
         stopped: Some("asked to stop".into()),
-        exit: 3,
+        stop: Some(StopKind::Interrupted(15)),
         counts: StateCounts::default(),
         parts: 12,
         results: Some("results.csv".into()),
@@ -202,8 +203,8 @@ async fn a_run_reads_back_as_it_was_written() {
     scene.ledger.end(scene.run.key, ME, end).await.unwrap();
     let run = &scene.ledger.runs().await.unwrap()[0];
     assert_eq!(
-        (run.progress, run.exit, run.owner, &run.counts),
-        (Progress::Finished, Some(3), None, &Some((counts, 12)))
+        (run.progress, run.stop, run.owner, &run.counts),
+        (Progress::Finished, Some(StopKind::Interrupted(15)), None, &Some((counts, 12)))
     );
     assert_eq!((run.endpoint, run.kind), (Endpoint::Async, OperationKind::ViberSms));
     assert_eq!(scene.ledger.left_out(run.key).await.unwrap().in_order().count(), 1);

@@ -1,0 +1,55 @@
+//! What ledgers of earlier schemas hold means the same afterwards.
+
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::SqliteConnectOptions;
+
+use super::*;
+use crate::ledger::sqlite::schema;
+
+/// A ledger of the schema before the reasons, with a run for each of these codes and words.
+async fn of_codes(path: &std::path::Path, ends: &[(Option<u8>, Option<&str>, Option<StopKind>)]) {
+    let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
+    let mut connection = options.connect().await.unwrap();
+    Migrator::with_migrations(schema::migrations().into_iter().take(4).collect()).run(&mut connection).await.unwrap();
+    for (number, (exit, stopped, _)) in (1..).zip(ends) {
+        sqlx::query(
+            "INSERT INTO runs (campaign, number, edition, gateway, account, endpoint, kind, live, round, recipients,
+                 first_id, ids, began_at, progress, exit, stopped)
+             VALUES ('sale', ?, '', 'main', 'main', 'sync', 'sms', 1, 1, 1, 1, 3, 0, 'open', ?, ?)",
+        )
+        .bind(number)
+        .bind(exit)
+        .bind(stopped)
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    }
+    connection.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_code_that_a_run_was_kept_with_becomes_the_reason_that_it_followed_from() {
+    let limit = Some("the rows that were asked for are through");
+    let ends: Vec<(Option<u8>, Option<&str>, Option<StopKind>)> = vec![
+        (None, None, None),
+        (Some(0), None, None),
+        (Some(3), None, None),
+        (Some(4), Some("interrupted"), None),
+        (Some(5), None, None),
+        (Some(5), limit, Some(StopKind::Limit)),
+        (Some(5), Some("asked to stop"), Some(StopKind::Halted)),
+        (Some(1), Some("a part ended"), Some(StopKind::Internal)),
+        (Some(7), Some("no such key"), Some(StopKind::KeyRefused)),
+        (Some(74), None, Some(StopKind::ResultsUnwritten)),
+        (Some(74), Some("interrupted"), Some(StopKind::ResultsUnwritten)),
+        (Some(130), None, Some(StopKind::Interrupted(2))),
+        (Some(143), Some("interrupted"), Some(StopKind::Interrupted(15))),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger");
+    of_codes(&path, &ends).await;
+    let runs = SqliteLedger::open(&path, Timestamp::now).await.unwrap().runs().await.unwrap();
+    let told: Vec<_> = runs.iter().map(|run| (run.stopped.as_deref(), run.stop)).collect();
+    let expected: Vec<_> = ends.into_iter().map(|(_, stopped, stop)| (stopped, stop)).collect();
+    assert_eq!(told, expected);
+}

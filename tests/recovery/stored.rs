@@ -1,0 +1,69 @@
+//! A state folder that an earlier version wrote goes on: `stored/` holds one as it was, with what that version said of it.
+//!
+//! In it are a rehearsal, a run that was sent in part, one that a signal stopped, one that was killed with a request on
+//! the way, one whose key was refused, one with an invalid row, and a lookup.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::state::copy_folder;
+use crate::support::{Folder, KEY_VARIABLE, Reachable, SandboxProcess, phone};
+
+/// The stored folder, with the gateway of its profile at this address.
+fn stored(gateway: &SandboxProcess) -> Folder {
+    let folder = Folder::new(true);
+    copy_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recovery/stored"), &folder.path("."));
+    let (base, asynchronous) = (gateway.base_url(), gateway.async_url());
+    let key = format!("api_key: {{ env: {KEY_VARIABLE} }}");
+    folder.write("gateways.yaml", &format!("local:\n  base_url: {base}\n  async_url: {asynchronous}\n  {key}\n"));
+    folder
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn what_an_earlier_version_wrote_is_told_as_that_version_told_it() {
+    let folder = stored(&SandboxProcess::start());
+    let before = |name: &str| fs::read_to_string(folder.path(name)).expect("what was said");
+    for _ in 0..2 {
+        assert_eq!(folder.campaign(&["status", "--json"]).exits(0).json(), json(&before("status.json")));
+    }
+    for told in before("runs.jsonl").lines().map(json) {
+        let name = told["run"].as_str().expect("a name");
+        assert_eq!(folder.campaign(&["status", name, "--json"]).json(), told);
+    }
+}
+
+#[test]
+fn the_results_of_runs_of_an_earlier_version_can_be_written() {
+    let folder = stored(&SandboxProcess::start());
+    for (run, state, rows) in
+        [("sale@1", "accepted", 8), ("sale@2", "accepted", 3), ("killed@1", "in_doubt", 1), ("done@1", "invalid", 1)]
+    {
+        let told = folder.campaign(&["results", run, "--state", state, "--json"]).exits(0).json();
+        assert_eq!(told["rows"].as_array().expect("rows").len(), rows, "{run}: {told}");
+    }
+}
+
+#[test]
+fn the_unfinished_runs_of_an_earlier_version_go_on_and_nobody_gets_a_second_message() {
+    let gateway = SandboxProcess::start();
+    let folder = stored(&gateway);
+    let sent = |rows: std::ops::RangeInclusive<usize>| rows.map(|row| (phone(row), 1)).collect();
+    for (campaign, exit, expected) in [("sale.yaml", 0, 5..=9), ("signal.yaml", 0, 4..=9), ("killed.yaml", 4, 3..=9)] {
+        let before = gateway.messages();
+        folder.campaign(&["run", campaign, "--no-wait"]).exits(exit);
+        let mut got = gateway.messages();
+        for (phone, times) in before {
+            *got.get_mut(&phone).expect("a number") -= times;
+        }
+        got.retain(|_, times| *times > 0);
+        assert_eq!(got, sent(expected), "{campaign}");
+    }
+    folder.campaign(&["run", "sale.yaml", "--no-wait"]).exits(6);
+    folder.campaign(&["run", "done.yaml", "--no-wait"]).exits(6);
+}
