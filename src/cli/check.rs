@@ -167,8 +167,8 @@ async fn online(
     };
     let content = &inputs.campaign.brief.content;
     let cost = Cost::of(profile, content, &survey.by_sms_parts, &survey.planned_rows());
-    let edges = context.edges(context.ledger().await?)?;
-    let answer = ask_online(&edges, (inputs, profile), cost).await?;
+    let adapters = context.adapters(context.ledger().await?)?;
+    let answer = ask_online(&adapters, (inputs, profile), cost).await?;
     let online = Online::of(&answer);
     findings.extend(answer.findings);
     Ok(online)

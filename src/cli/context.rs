@@ -19,7 +19,7 @@ use crate::gateway::JsonApi;
 use crate::ledger::{Ledger, LedgerError, Run, SqliteLedger};
 use crate::private;
 use crate::report::unknown_copies;
-use crate::runs::{self, AccountView, Edges, Error, Event, Inputs, Launch, Observer, Profiles};
+use crate::runs::{self, AccountView, Adapters, Error, Event, Inputs, Launch, Observer, Profiles};
 
 /// The file of the ledger in the state folder.
 const LEDGER: &str = "ledger.sqlite";
@@ -71,7 +71,7 @@ impl Context {
     }
 
     /// The adapters of this program around a ledger.
-    pub(super) fn edges(&self, ledger: Arc<dyn Ledger>) -> Result<Edges, Failure> {
+    pub(super) fn adapters(&self, ledger: Arc<dyn Ledger>) -> Result<Adapters, Failure> {
         let output = self.output.clone();
         let name_view = move |view, profile: &str| {
             let what = match view {
@@ -80,7 +80,7 @@ impl Context {
             };
             output.command(format!("gateway {what} --gateway {profile}"))
         };
-        Ok(Edges {
+        Ok(Adapters {
             state: self.state()?,
             ledger,
             profiles: self.profiles(),

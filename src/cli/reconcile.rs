@@ -13,7 +13,7 @@ use crate::runs::{self, ReconciledRun};
 
 pub(super) async fn reconcile(context: &Context, name: &str) -> Result<u8, Failure> {
     let (ledger, run) = context.doubtful_run(name).await?;
-    let reconciled = runs::reconcile(&context.edges(ledger)?, run).await?;
+    let reconciled = runs::reconcile(&context.adapters(ledger)?, run).await?;
     report(context, &reconciled);
     let exit = exit::of_released(&reconciled.released);
     if let Some(why) = reconciled.released.unwritten {

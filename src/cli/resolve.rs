@@ -22,7 +22,7 @@ pub(super) async fn resolve(context: &Context, args: ResolveArgs) -> Result<u8, 
         (None, None) => RowChoice::Waiting,
     };
     let resolution = Resolution { rows, decision: decision.into(), by: person(), why, duplicates };
-    let resolved = runs::resolve(&context.edges(ledger)?, run, &resolution).await?;
+    let resolved = runs::resolve(&context.adapters(ledger)?, run, &resolution).await?;
     report(context, decision, &resolved);
     let exit = exit::of_released(&resolved.released);
     if let Some(why) = resolved.released.unwritten {

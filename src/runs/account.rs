@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Edges, Error, Event, Observer, check_host, key_of};
+use super::{Adapters, Error, Event, Observer, check_host, key_of};
 use crate::domain::Endpoint;
 use crate::gateway::{Address, Inquiry, JsonApi, Rules, Unanswered, UnansweredCause};
 use crate::ledger::{Allowance, Ledger};
@@ -33,9 +33,9 @@ impl Account {
     ///
     /// # Errors
     /// When there is no key, the host has changed, or the ledger cannot be read.
-    pub async fn of(edges: &Edges, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
+    pub async fn of(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
         let key = key_of(profile)?;
-        check_host(edges.ledger.as_ref(), profile).await?;
+        check_host(adapters.ledger.as_ref(), profile).await?;
         let address = Address {
             base_url: profile.base_url.as_str().to_owned(),
             async_url: String::new(),
@@ -43,8 +43,8 @@ impl Account {
             timeout,
         };
         let rules = Rules { trust_status: profile.trust_status.clone(), fatal_errors: Vec::new() };
-        let api = (edges.connect)(&address, Endpoint::Sync, key, rules).map_err(Error::Client)?;
-        let (ledger, observer) = (Arc::clone(&edges.ledger), Arc::clone(&edges.observer));
+        let api = (adapters.connect)(&address, Endpoint::Sync, key, rules).map_err(Error::Client)?;
+        let (ledger, observer) = (Arc::clone(&adapters.ledger), Arc::clone(&adapters.observer));
         Ok(Self { profile: profile.clone(), api, ledger, observer })
     }
 
@@ -139,7 +139,7 @@ mod tests {
         let profiles = Profiles { explicit: Some(file), configuration: None };
         let profile = profiles.load(None).unwrap().profile("local").unwrap().clone();
         let ledger = SqliteLedger::open(&folder.join("ledger.sqlite"), jiff::Timestamp::now).await.unwrap();
-        let edges = Edges {
+        let adapters = Adapters {
             state: folder.to_owned(),
             ledger: Arc::new(ledger),
             profiles,
@@ -148,7 +148,7 @@ mod tests {
             name_view: Arc::new(|_, _| String::new()),
             observer: Arc::new(|_| ()),
         };
-        Account::of(&edges, &profile, Duration::from_secs(1)).await.unwrap()
+        Account::of(&adapters, &profile, Duration::from_secs(1)).await.unwrap()
     }
 
     fn failed(cause: UnansweredCause) -> Unanswered {

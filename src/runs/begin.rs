@@ -19,7 +19,7 @@ impl Session {
     pub(super) async fn prepare(&self) -> Result<Preparation, Error> {
         let inputs = Arc::clone(self.inputs());
         let edition = blocking(move || Ok::<_, Error>(inputs.open()?.edition)).await??;
-        let runs = runs_of(self.edges.ledger.as_ref(), self.inputs()).await?;
+        let runs = runs_of(self.adapters.ledger.as_ref(), self.inputs()).await?;
         // Of any edition: one that was begun yesterday keeps yesterday's edition until it is through.
         let open = match runs.iter().rfind(|run| run.progress == Progress::Open) {
             Some(open) => Some(open.clone()),
@@ -27,12 +27,12 @@ impl Session {
         };
         let Some(open) = open else { return self.begin(&edition, None).await };
         // A request to stop that nobody was there to hear is not for this call; one that comes from now on is.
-        self.edges.ledger.request_stop(open.key, false).await?;
+        self.adapters.ledger.request_stop(open.key, false).await?;
         if self.launch.request.round != Round::Same {
             return Err(Error::RoundUnfinished { run: open.name() });
         }
         let lock = self.lock_of(&open)?;
-        let folder = RunFolder::of(&self.edges.state, &open.name());
+        let folder = RunFolder::of(&self.adapters.state, &open.name());
         let changes = self.changes(&folder).await?;
         if changes.is_empty() {
             return self.resume(open, folder, lock).await;
@@ -47,7 +47,7 @@ impl Session {
 
     /// Looks at everything, asks for a yes, and creates the run; `replaced` ends as it is.
     async fn begin(&self, edition: &str, replaced: Option<Run>) -> Result<Preparation, Error> {
-        let (inputs, ledger, state) = (self.inputs(), self.edges.ledger.as_ref(), &self.edges.state);
+        let (inputs, ledger, state) = (self.inputs(), self.adapters.ledger.as_ref(), &self.adapters.state);
         let edition = self.edition(edition, replaced.as_ref());
         let (mut already, mut round) = already_sent(ledger, inputs, edition).await?;
         if self.launch.request.round != Round::Same {
@@ -95,7 +95,7 @@ impl Session {
     /// yesterday's date, unless the campaign says another one now.
     fn edition<'e>(&self, rendered: &'e str, replaced: Option<&'e Run>) -> &'e str {
         let Some(replaced) = replaced else { return rendered };
-        let frozen = RunFolder::of(&self.edges.state, &replaced.name()).frozen();
+        let frozen = RunFolder::of(&self.adapters.state, &replaced.name()).frozen();
         match frozen {
             Ok(frozen) if frozen.brief.edition == self.inputs().campaign.brief.edition => &replaced.edition,
             _ => rendered,
@@ -117,7 +117,7 @@ impl Session {
             recipients: survey.survey.recipients,
             last_row: survey.survey.last_row,
             left_out: survey.survey.left_out.clone(),
-            began_at: (self.edges.clock)(),
+            began_at: (self.adapters.clock)(),
             random,
         }
     }

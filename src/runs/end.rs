@@ -20,7 +20,7 @@ impl Session {
         (parts_before, began): (u64, Instant),
         played: Option<Counts>,
     ) -> Result<Outcome, Error> {
-        let Ending { stopped: stop, counts, parts, errors, oddities, lag } = ending;
+        let Ending { stopped: stop, counts, parts, errors, oddities, lag, .. } = ending;
         let (kind, sending) = (stop.as_ref().map(|stop| stop.kind), counts.get(State::Sending));
         if let Some(StopKind::Interrupted(signal)) = kind
             && sending > 0
@@ -28,7 +28,7 @@ impl Session {
             // A second signal: leave at once. What is in flight shows as doubt from the next look on.
             return Err(Error::Interrupted { signal, stage: Stage::Sending(sending) });
         }
-        let open_doubts = open_doubts(&runs_of(self.edges.ledger.as_ref(), self.inputs()).await?, Some(run.key));
+        let open_doubts = open_doubts(&runs_of(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
         let results = match kind {
             Some(StopKind::NotOwner) => None,
             _ => Some(self.write_results(&run).await.map(|()| self.results())),
@@ -47,9 +47,9 @@ impl Session {
                 parts,
                 results: Some(absolute(&self.results())),
                 lag,
-                at: (self.edges.clock)(),
+                at: (self.adapters.clock)(),
             };
-            self.edges.ledger.end(run.key, owner, end).await?;
+            self.adapters.ledger.end(run.key, owner, end).await?;
             failpoint::pass("run.marked");
         }
         let time = began.elapsed();
@@ -69,8 +69,8 @@ impl Session {
     }
 
     async fn write_results(&self, run: &Run) -> Result<(), Error> {
-        let folder = RunFolder::of(&self.edges.state, &run.name());
-        let results = RunResults::open(self.edges.ledger.as_ref(), &folder, run, false).await?;
+        let folder = RunFolder::of(&self.adapters.state, &run.name());
+        let results = RunResults::open(self.adapters.ledger.as_ref(), &folder, run, false).await?;
         results.to_file(&self.launch.target).await?;
         tracing::info!(run = run.name(), "results written");
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Edges, Error, OwnFiles, claim, later_at, lock};
+use super::{Adapters, Error, OwnFiles, claim, later_at, lock};
 use crate::delivery::{RunFolder, RunLock, Standing};
 use crate::ledger::{NewEvent, Owner, Progress, Recorded, Run, RunEnd, State, StopKind};
 use crate::report::RunResults;
@@ -10,7 +10,7 @@ use crate::report::RunResults;
 /// A run that this process has.
 pub struct HeldRun {
     /// What it is held with.
-    pub edges: Edges,
+    pub adapters: Adapters,
     /// The run as it was before it was taken.
     pub run: Run,
     /// Who has it.
@@ -53,18 +53,18 @@ impl HeldRun {
     ///
     /// # Errors
     /// When another process has it, or the ledger cannot be written.
-    pub async fn take(edges: &Edges, run: Run) -> Result<Self, Error> {
-        let lock = lock(&edges.state, &run.campaign, &run.gateway, &run.account).map_err(|error| match error {
+    pub async fn take(adapters: &Adapters, run: Run) -> Result<Self, Error> {
+        let lock = lock(&adapters.state, &run.campaign, &run.gateway, &run.account).map_err(|error| match error {
             Error::Busy { campaign, gateway } => Error::BusyRun { campaign, gateway },
             other => other,
         })?;
-        Ok(Self { _lock: Some(lock), ..Self::of(edges, run).await? })
+        Ok(Self { _lock: Some(lock), ..Self::of(adapters, run).await? })
     }
 
     /// Takes a run whose lock the caller has.
-    pub(super) async fn of(edges: &Edges, run: Run) -> Result<Self, Error> {
-        let (owner, _) = claim(edges.ledger.as_ref(), run.key).await?;
-        Ok(Self { edges: edges.clone(), run, owner, _lock: None })
+    pub(super) async fn of(adapters: &Adapters, run: Run) -> Result<Self, Error> {
+        let (owner, _) = claim(adapters.ledger.as_ref(), run.key).await?;
+        Ok(Self { adapters: adapters.clone(), run, owner, _lock: None })
     }
 
     /// Where the run stands now.
@@ -72,7 +72,7 @@ impl HeldRun {
     /// # Errors
     /// When the ledger cannot be read.
     pub async fn standing(&self) -> Result<Standing, Error> {
-        Ok(Standing::read(self.edges.ledger.as_ref(), &self.run, false).await?)
+        Ok(Standing::read(self.adapters.ledger.as_ref(), &self.run, false).await?)
     }
 
     /// Records what was decided.
@@ -80,7 +80,7 @@ impl HeldRun {
     /// # Errors
     /// When another process took the run, or the ledger cannot be written.
     pub async fn record(&self, events: Vec<NewEvent>) -> Result<(), Error> {
-        match self.edges.ledger.record(self.run.key, self.owner, events).await? {
+        match self.adapters.ledger.record(self.run.key, self.owner, events).await? {
             Recorded::Done => Ok(()),
             Recorded::NotOwner => Err(self.taken()),
         }
@@ -91,7 +91,7 @@ impl HeldRun {
     /// # Errors
     /// When another process took the run, or the ledger cannot be read or written.
     pub async fn release(self) -> Result<ReleasedRun, Error> {
-        let ledger = self.edges.ledger.as_ref();
+        let ledger = self.adapters.ledger.as_ref();
         let runs = ledger.runs().await?;
         let now = runs.iter().find(|run| run.key == self.run.key).cloned().ok_or_else(|| self.taken())?;
         let standing = Standing::read(ledger, &now, false).await?;
@@ -106,7 +106,7 @@ impl HeldRun {
             parts: standing.parts,
             results: self.run.results.clone(),
             lag: None,
-            at: self.run.ended_at.unwrap_or_else(self.edges.clock),
+            at: self.run.ended_at.unwrap_or_else(self.adapters.clock),
         };
         ledger.end(self.run.key, self.owner, end).await?;
         Ok(ReleasedRun { run, reopened, standing, unwritten })
@@ -122,7 +122,7 @@ impl HeldRun {
     }
 
     async fn write(&self, now: &Run, path: &Path) -> Result<(), Error> {
-        let Edges { state, profiles, ledger, .. } = &self.edges;
+        let Adapters { state, profiles, ledger, .. } = &self.adapters;
         let results = RunResults::open(ledger.as_ref(), &RunFolder::of(state, &now.name()), now, false).await?;
         let target = OwnFiles { state, profiles }.target_of_run(results.frozen(), path.to_owned());
         Ok(results.to_file(&target).await?)

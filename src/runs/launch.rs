@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::lost::put_aside;
-use super::{Consent, Edges, Error, Inputs, Outcome, OwnFiles, Request, Stage, key, lock, refuse_lost};
+use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, Stage, key, lock, refuse_lost};
 use crate::delivery::{Interrupt, RunFolder, RunLock, Standing};
 use crate::ledger::{Run, RunId};
 use crate::report::{Target, check_place};
@@ -36,7 +36,7 @@ pub struct RetryScope {
 /// A launch on its way.
 pub(super) struct Session {
     pub(super) launch: Launch,
-    pub(super) edges: Edges,
+    pub(super) adapters: Adapters,
     pub(super) consent: Arc<dyn Consent>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
     _lock: RunLock,
@@ -93,11 +93,11 @@ impl Launch {
     /// Why nothing was sent; or that a second signal came.
     pub async fn run(
         self,
-        edges: Edges,
+        adapters: Adapters,
         consent: Arc<dyn Consent>,
         interrupt: watch::Receiver<Interrupt>,
     ) -> Result<Outcome, Error> {
-        let session = self.session(edges, consent, interrupt).await?;
+        let session = self.session(adapters, consent, interrupt).await?;
         session.go(session.prepare()).await
     }
 
@@ -107,30 +107,30 @@ impl Launch {
     /// Why nothing was sent; or that a second signal came.
     pub async fn retry(
         self,
-        edges: Edges,
+        adapters: Adapters,
         consent: Arc<dyn Consent>,
         interrupt: watch::Receiver<Interrupt>,
         scope: RetryScope,
     ) -> Result<Outcome, Error> {
-        let session = self.session(edges, consent, interrupt).await?;
+        let session = self.session(adapters, consent, interrupt).await?;
         session.go(session.prepare_retry(&scope)).await
     }
 
     async fn session(
         self,
-        edges: Edges,
+        adapters: Adapters,
         consent: Arc<dyn Consent>,
         interrupt: watch::Receiver<Interrupt>,
     ) -> Result<Session, Error> {
         let (brief, account) = (&self.inputs.campaign.brief, self.inputs.destination.account());
-        let lock = lock(&edges.state, &brief.name, &brief.gateway, account)?;
+        let lock = lock(&adapters.state, &brief.name, &brief.gateway, account)?;
         // With the lock, so that nobody writes those results meanwhile.
-        let ledger = edges.ledger.as_ref();
+        let ledger = adapters.ledger.as_ref();
         match self.request.new_ledger {
-            true => put_aside(ledger, &edges.state, &self.inputs, &edges.observer).await?,
-            false => refuse_lost(Some(ledger), &edges.state, &self.inputs).await?,
+            true => put_aside(ledger, &adapters.state, &self.inputs, &adapters.observer).await?,
+            false => refuse_lost(Some(ledger), &adapters.state, &self.inputs).await?,
         }
-        Ok(Session { launch: self, edges, consent, interrupt, _lock: lock })
+        Ok(Session { launch: self, adapters, consent, interrupt, _lock: lock })
     }
 }
 
@@ -142,7 +142,7 @@ impl Session {
 
     /// The lock of a run that was begun when the profile's account was another one; nothing if it is the one that is held.
     pub(super) fn lock_of(&self, run: &Run) -> Result<Option<RunLock>, Error> {
-        let (inputs, state) = (self.inputs(), &self.edges.state);
+        let (inputs, state) = (self.inputs(), &self.adapters.state);
         let brief = &inputs.campaign.brief;
         let other = run.account != inputs.destination.account();
         other.then(|| lock(state, &brief.name, &brief.gateway, &run.account)).transpose()

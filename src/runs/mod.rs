@@ -2,15 +2,15 @@
 //! outcome or an [`Error`] comes out.
 //!
 //! Words for people, exit codes, terminals, signals and the choice of adapters belong to the surfaces; what they choose
-//! comes in as [`Edges`].
+//! comes in as [`Adapters`].
 
 mod account;
+mod adapters;
 mod begin;
 mod blocking;
 mod claim;
 mod consent;
 mod dry_run;
-mod edges;
 mod end;
 mod error;
 mod event;
@@ -38,11 +38,11 @@ mod stop;
 mod target;
 
 pub use account::Account;
+pub use adapters::{AccountView, Adapters, Connect, NameView};
 pub use blocking::blocking;
 pub use claim::{claim, lock, person};
 pub use consent::{Consent, Question, Refusal};
 pub use dry_run::{DryRun, dry_run};
-pub use edges::{AccountView, Connect, Edges, NameView};
 pub use error::{Error, Stage};
 pub use event::{Event, Observer};
 pub use find::{find, find_doubtful, frozen, judge_results, later_at};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Account, AccountView, Edges, Error, Event, Inputs};
+use super::{Account, AccountView, Adapters, Error, Event, Inputs};
 use crate::check::online::{self, Cost, Told, findings, signatures};
 use crate::finding::Finding;
 use crate::gateway::{AskBalance, AskSenders, Balance, UnansweredCause};
@@ -28,15 +28,15 @@ pub struct OnlineAnswer {
 /// # Errors
 /// When it cannot be asked; what it says is no error.
 pub async fn ask_online(
-    edges: &Edges,
+    adapters: &Adapters,
     (inputs, profile): (&Inputs, &Profile),
     cost: Cost,
 ) -> Result<OnlineAnswer, Error> {
-    let account = Account::of(edges, profile, PATIENCE).await?;
+    let account = Account::of(adapters, profile, PATIENCE).await?;
     let told: Told = account.ask_both((&AskBalance, &AskSenders)).await?;
     let campaign = &inputs.campaign;
     let signatures = signatures(&campaign.brief, &campaign.places, &inputs.today);
-    let view = |view| (edges.name_view)(view, &profile.name);
+    let view = |view| (adapters.name_view)(view, &profile.name);
     let (balance, senders) = (view(AccountView::Balance), view(AccountView::Senders));
     let known = online::Account { verified: &profile.sender_verified, balance: &balance, senders: &senders };
     Ok(OnlineAnswer {
@@ -48,12 +48,12 @@ pub async fn ask_online(
 }
 
 /// Asks the gateway of a campaign, and refuses what it speaks against; the rest is told.
-pub(super) async fn refuse_online(edges: &Edges, of: (&Inputs, &Profile), cost: Cost) -> Result<(), Error> {
-    let answer = ask_online(edges, of, cost).await?;
+pub(super) async fn refuse_online(adapters: &Adapters, of: (&Inputs, &Profile), cost: Cost) -> Result<(), Error> {
+    let answer = ask_online(adapters, of, cost).await?;
     if let Some(balance) = &answer.balance {
-        (edges.observer)(Event::Money { balance: balance.clone(), cost: answer.cost.clone() });
+        (adapters.observer)(Event::Money { balance: balance.clone(), cost: answer.cost.clone() });
     }
-    (edges.observer)(Event::Warnings(answer.allowed()?));
+    (adapters.observer)(Event::Warnings(answer.allowed()?));
     Ok(())
 }
 

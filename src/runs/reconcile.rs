@@ -64,16 +64,16 @@ impl Session {
         let doubtful = |run: &&Run| run.counts.as_ref().is_some_and(|(counts, _)| counts.get(State::InDoubt) > 0);
         let Destination::Live(profile) = &self.inputs().destination else { return Ok(None) };
         let Some(run) = runs.last().filter(doubtful) else { return Ok(None) };
-        let ledger = &self.edges.ledger;
+        let ledger = &self.adapters.ledger;
         check_host(ledger.as_ref(), profile).await?;
         let platform = Platform::Gateway(profile, self.launch.key.clone());
-        let gateway = platform.client(self.edges.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
-        let unchanged = self.changes(&RunFolder::of(&self.edges.state, &run.name())).await?.is_empty();
-        let held = HeldRun::of(&self.edges, run.clone()).await?;
+        let gateway = platform.client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
+        let unchanged = self.changes(&RunFolder::of(&self.adapters.state, &run.name())).await?.is_empty();
+        let held = HeldRun::of(&self.adapters, run.clone()).await?;
         let asked = self.reconcile_held(&held, gateway.as_ref(), unchanged).await;
         let released = held.release().await?;
         if let Some(unwritten) = released.unwritten {
-            (self.edges.observer)(Event::ResultsUnwritten(unwritten));
+            (self.adapters.observer)(Event::ResultsUnwritten(unwritten));
         }
         asked?;
         let now = ledger.runs().await?.into_iter().find(|now| now.key == run.key);
@@ -100,7 +100,7 @@ impl Session {
         let at_once = !self.inputs().destination.is_live() || self.launch.request.no_wait;
         let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &WAITS };
         // Nothing is on its way any more: an intent without an outcome is doubt.
-        let mut standing = Standing::read(self.edges.ledger.as_ref(), run, false).await?;
+        let mut standing = Standing::read(self.adapters.ledger.as_ref(), run, false).await?;
         let asked = self.ask(&self.inquest(run, owner, gateway), &standing, waits, LONGEST_STAY).await?;
         let mut changed = asked.changed_something();
         if self.inputs().campaign.delivery.on_in_doubt == OnInDoubt::AssumeSent && asked.interrupted.is_none() {
@@ -108,7 +108,7 @@ impl Session {
             changed |= self.apply(run, owner, rows, |by| Change::AssumedSent { by, why: None }).await?;
         }
         if changed {
-            standing = Standing::read(self.edges.ledger.as_ref(), run, false).await?;
+            standing = Standing::read(self.adapters.ledger.as_ref(), run, false).await?;
         }
         ending.counts = standing.counts;
         if let (None, Some(signal)) = (&ending.stopped, asked.interrupted) {
@@ -118,10 +118,10 @@ impl Session {
     }
 
     fn inquest<'i>(&'i self, run: &'i Run, owner: Owner, gateway: &'i dyn Gateway) -> Inquest<'i> {
-        let (destination, ledger) = (&self.inputs().destination, self.edges.ledger.as_ref());
+        let (destination, ledger) = (&self.inputs().destination, self.adapters.ledger.as_ref());
         let account = Allowance::new(run.account.as_str(), destination.rate().per_second());
         let most = destination.largest_envelope();
-        Inquest { ledger, gateway, run, owner, account, most, clock: self.edges.clock }
+        Inquest { ledger, gateway, run, owner, account, most, clock: self.adapters.clock }
     }
 
     /// Asks after each of the waits as long as there is something to ask.
@@ -136,7 +136,7 @@ impl Session {
             return Ok(Reconciliation::default());
         }
         let mut doubts = Doubts::read(inquest.ledger, inquest.run, &standing.states, &[State::InDoubt]).await?;
-        (self.edges.observer)(Event::AskingAboutDoubt { rows: doubts.rows.len() as u64 });
+        (self.adapters.observer)(Event::AskingAboutDoubt { rows: doubts.rows.len() as u64 });
         let deadline = Instant::now() + longest;
         let mut learnt = Learnt::default();
         for wait in waits {
@@ -154,7 +154,7 @@ impl Session {
             let Learnt { blind, unclear, .. } = asked;
             learnt = Learnt { asked: learnt.asked.max(asked.asked), blind, unclear, ..learnt.and(asked) };
         }
-        (self.edges.observer)(Event::Learnt(learnt));
+        (self.adapters.observer)(Event::Learnt(learnt));
         Ok(Reconciliation { doubts, learnt, interrupted: None })
     }
 
@@ -175,7 +175,7 @@ impl Session {
             })
             .collect();
         let any = !events.is_empty();
-        self.edges.ledger.record(run.key, owner, events).await?;
+        self.adapters.ledger.record(run.key, owner, events).await?;
         Ok(any)
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Edges, Error, HeldRun, Platform, ReleasedRun, check_host, key_of};
+use super::{Adapters, Error, HeldRun, Platform, ReleasedRun, check_host, key_of};
 use crate::delivery::{Doubts, Inquest, Learnt, RunFolder};
 use crate::ledger::{Allowance, Run, State};
 use crate::manifest::Profile;
@@ -27,8 +27,8 @@ pub struct ReconciledRun {
 ///
 /// # Errors
 /// When another process has the run, the gateway cannot be asked, or the ledger cannot be written.
-pub async fn reconcile(edges: &Edges, run: Run) -> Result<ReconciledRun, Error> {
-    let held = HeldRun::take(edges, run).await?;
+pub async fn reconcile(adapters: &Adapters, run: Run) -> Result<ReconciledRun, Error> {
+    let held = HeldRun::take(adapters, run).await?;
     let learnt = ask(&held).await;
     // The run is given back whatever came of it.
     let released = held.release().await?;
@@ -36,16 +36,16 @@ pub async fn reconcile(edges: &Edges, run: Run) -> Result<ReconciledRun, Error> 
 }
 
 async fn ask(held: &HeldRun) -> Result<Learnt, Error> {
-    let HeldRun { edges, run, owner, .. } = held;
-    let (ledger, standing) = (edges.ledger.as_ref(), held.standing().await?);
+    let HeldRun { adapters, run, owner, .. } = held;
+    let (ledger, standing) = (adapters.ledger.as_ref(), held.standing().await?);
     let mut doubts = Doubts::read(ledger, run, &standing.states, &[State::InDoubt, State::Unresolved]).await?;
     if doubts.rows.is_empty() {
         return Ok(Learnt::default());
     }
-    let profile = profile_of(edges, run)?;
+    let profile = profile_of(adapters, run)?;
     let key = key_of(&profile)?;
     check_host(ledger, &profile).await?;
-    let gateway = Platform::Gateway(&profile, key).client(edges.connect, run.endpoint, TIMEOUT)?;
+    let gateway = Platform::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
     let inquest = Inquest {
         ledger,
         gateway: gateway.as_ref(),
@@ -53,17 +53,17 @@ async fn ask(held: &HeldRun) -> Result<Learnt, Error> {
         owner: *owner,
         account: Allowance::new(run.account.as_str(), profile.rate.per_second()),
         most: profile.largest_envelope(),
-        clock: edges.clock,
+        clock: adapters.clock,
     };
     Ok(inquest.ask(&mut doubts, Instant::now() + LONGEST).await?)
 }
 
 /// The profile of the gateway that a run went through.
-fn profile_of(edges: &Edges, run: &Run) -> Result<Profile, Error> {
+fn profile_of(adapters: &Adapters, run: &Run) -> Result<Profile, Error> {
     if !run.live {
         return Err(Error::RehearsalForgotten { run: run.name() });
     }
-    let frozen = RunFolder::of(&edges.state, &run.name()).frozen();
+    let frozen = RunFolder::of(&adapters.state, &run.name()).frozen();
     let campaign = frozen.ok().map(|frozen| frozen.campaign_file);
-    edges.profiles.of_account(run, campaign.as_deref(), &edges.observer)
+    adapters.profiles.of_account(run, campaign.as_deref(), &adapters.observer)
 }

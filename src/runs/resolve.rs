@@ -2,7 +2,7 @@
 
 use roaring::RoaringBitmap;
 
-use super::{Edges, Error, HeldRun, ReleasedRun, RowChoice};
+use super::{Adapters, Error, HeldRun, ReleasedRun, RowChoice};
 use crate::delivery::{Doubt, Doubts, OneOff};
 use crate::domain::Row;
 use crate::ledger::{Author, Change, NewEvent, Progress, RowStates, Run, State};
@@ -50,8 +50,8 @@ pub struct ResolvedRun {
 /// # Errors
 /// When another process has the run, the decision does not fit its rows, or the ledger cannot be written; nothing is
 /// decided then.
-pub async fn resolve(edges: &Edges, run: Run, resolution: &Resolution) -> Result<ResolvedRun, Error> {
-    let held = HeldRun::take(edges, run).await?;
+pub async fn resolve(adapters: &Adapters, run: Run, resolution: &Resolution) -> Result<ResolvedRun, Error> {
+    let held = HeldRun::take(adapters, run).await?;
     let decided = decide(&held, resolution).await;
     // The run is given back whatever came of it.
     let released = held.release().await?;
@@ -61,7 +61,7 @@ pub async fn resolve(edges: &Edges, run: Run, resolution: &Resolution) -> Result
 /// Records the decision; tells about how many rows it is.
 async fn decide(held: &HeldRun, resolution: &Resolution) -> Result<u64, Error> {
     let standing = held.standing().await?;
-    let doubts = Doubts::read(held.edges.ledger.as_ref(), &held.run, &standing.states, &DECIDABLE).await?;
+    let doubts = Doubts::read(held.adapters.ledger.as_ref(), &held.run, &standing.states, &DECIDABLE).await?;
     let named = resolution.rows.of(&held.run)?;
     let events = resolution.events(&held.run, &doubts.rows, &standing.states, named.as_ref())?;
     let rows = events.len() as u64;

@@ -22,18 +22,18 @@ impl Session {
         folder: RunFolder,
         lock: Option<RunLock>,
     ) -> Result<Preparation, Error> {
-        let standing = Standing::read(self.edges.ledger.as_ref(), &run, false).await?;
+        let standing = Standing::read(self.adapters.ledger.as_ref(), &run, false).await?;
         let left = standing.counts.get(State::Planned);
         let open = open_rows(&run, &standing);
         let number = if left == 0 { 0 } else { self.chosen(&open, run.last_row())?.len() };
         if let Some(profile) = self.inputs().destination.remote() {
-            check_host(self.edges.ledger.as_ref(), profile).await?;
+            check_host(self.adapters.ledger.as_ref(), profile).await?;
             if left > 0 && self.asks_first() {
                 self.ask_for_rest(profile, &open).await?;
             }
             self.agree_to_go_on(profile, (&run, &standing), number.min(left)).await?;
         }
-        (self.edges.observer)(Event::GoingOn { run: run.name() });
+        (self.adapters.observer)(Event::GoingOn { run: run.name() });
         Ok(Preparation::Send(Box::new(Selection { run, folder, standing: Some(standing), lock })))
     }
 
@@ -65,7 +65,7 @@ impl Session {
     ) -> Result<(), Error> {
         let inputs = self.inputs();
         let cost = Cost::of(profile, &inputs.campaign.brief.content, &survey.by_sms_parts, rows);
-        refuse_online(&self.edges, (inputs, profile), cost).await
+        refuse_online(&self.adapters, (inputs, profile), cost).await
     }
 
     /// Asks the gateway about what is left of an unfinished run, `open` being the rows that are not settled.
@@ -83,7 +83,7 @@ impl Session {
             }
             Err(missing) => Cost::Unknown(missing),
         };
-        refuse_online(&self.edges, (inputs, profile), cost).await
+        refuse_online(&self.adapters, (inputs, profile), cost).await
     }
 }
 

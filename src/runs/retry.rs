@@ -32,12 +32,12 @@ fn refused_by_status(standing: &Standing, row: Row, envelope: u32) -> String {
 impl Session {
     /// Orders that the rejected rows of a run go out as new messages, and selects the run.
     pub(super) async fn prepare_retry(&self, scope: &RetryScope) -> Result<Preparation, Error> {
-        let ledger = self.edges.ledger.as_ref();
+        let ledger = self.adapters.ledger.as_ref();
         let runs = ledger.runs().await?;
         let run = found(&runs, scope.run)?;
         self.refuse_retry(&run, &runs)?;
         let lock = self.lock_of(&run)?;
-        let folder = RunFolder::of(&self.edges.state, &run.name());
+        let folder = RunFolder::of(&self.adapters.state, &run.name());
         let changes = self.changes(&folder).await?;
         if !changes.is_empty() {
             return Err(Error::RetryChanged { run: run.name(), changes });
@@ -67,7 +67,7 @@ impl Session {
             return Err(Error::Taken { run: run.name() });
         }
         failpoint::pass("retry.ordered");
-        (self.edges.observer)(Event::Retrying { run: run.name(), rows: number });
+        (self.adapters.observer)(Event::Retrying { run: run.name(), rows: number });
         // With the identifiers that the order reserved.
         let run = found(&ledger.runs().await?, scope.run)?;
         Ok(Preparation::Send(Box::new(Selection { run, folder, standing: None, lock })))
@@ -97,7 +97,7 @@ impl Session {
     /// The rows whose last attempt was refused, or that a person decided were not sent.
     async fn refused(&self, run: &Run, standing: &Standing, error: Option<&str>) -> Result<Vec<RefusedRow>, Error> {
         let mut found = BTreeMap::new();
-        let mut envelopes = Walk::over(self.edges.ledger.as_ref(), run.key);
+        let mut envelopes = Walk::over(self.adapters.ledger.as_ref(), run.key);
         while let Some(envelope) = envelopes.next().await? {
             for (index, sent) in envelope.rows.iter().enumerate() {
                 let state = standing.states.recorded(sent.row);
@@ -130,7 +130,7 @@ impl Session {
                 && other.key != run.key
         };
         let others: Vec<RunId> = runs.iter().filter(same).map(|other| other.key).collect();
-        Ok(self.edges.ledger.numbers_sent_to(&others).await?)
+        Ok(self.adapters.ledger.numbers_sent_to(&others).await?)
     }
 }
 

@@ -9,7 +9,7 @@ use super::freeze::thaw;
 use super::launch::{Selection, Session};
 use super::{Error, Event, Outcome, Platform, claim};
 use crate::check::Prepared;
-use crate::delivery::{self, Conditions, Ending, Limits, Observer, Standing, Stop, feed, send};
+use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Standing, Stop, feed, send};
 use crate::failpoint;
 use crate::gateway::Gateway;
 use crate::ledger::{Allowance, Owner, Run, State, StopKind};
@@ -23,17 +23,18 @@ impl Session {
     /// Sends the run and tells how it ended.
     pub(super) async fn send(&self, selection: Selection) -> Result<Outcome, Error> {
         let began = Instant::now();
-        let (ledger, inputs, request) = (self.edges.ledger.as_ref(), self.inputs(), &self.launch.request);
+        let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
         let Selection { run, folder, standing, lock: _lock } = selection;
         let (owner, requests) = claim(ledger, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {
-            (self.edges.observer)(Event::DoubtFromBefore { requests });
+            (self.adapters.observer)(Event::DoubtFromBefore { requests });
         }
         let (frozen, prepared) = thaw(folder).await?;
         let (key, scenario) = (self.launch.key.clone(), request.scenario.clone().unwrap_or_default());
         let platform = Platform::open(&inputs.destination, key, scenario).await?;
-        let gateway = platform.client(self.edges.connect, frozen.brief.endpoint, inputs.campaign.delivery.timeout)?;
+        let gateway =
+            platform.client(self.adapters.connect, frozen.brief.endpoint, inputs.campaign.delivery.timeout)?;
         let standing = match standing {
             // Read under the lock; what the claim made doubt was read as doubt.
             Some(standing) => standing,
@@ -74,7 +75,7 @@ impl Session {
         standing: &Standing,
     ) -> Ending {
         let request = &self.launch.request;
-        let told = Arc::clone(&self.edges.observer);
+        let told = Arc::clone(&self.adapters.observer);
         told(Event::SendingBegins { recipients: run.recipients });
         let observer: Observer = Arc::new(move |event| told(Event::Sending(event)));
         let selection = delivery::Selection {
@@ -86,10 +87,10 @@ impl Session {
         };
         let feed = feed(prepared, run.ids, selection);
         let conditions = self.conditions(run, owner, standing);
-        let edges = (Arc::clone(&self.edges.ledger), gateway);
-        let mut ending =
-            send(conditions, edges, feed, standing.counts.clone(), (observer, self.interrupt.clone())).await;
-        (self.edges.observer)(Event::SendingEnded);
+        let (ledger, interrupt) = (Arc::clone(&self.adapters.ledger), self.interrupt.clone());
+        let edges = Edges { ledger, gateway, observer, interrupt };
+        let mut ending = send(conditions, edges, feed, standing.counts.clone()).await;
+        (self.adapters.observer)(Event::SendingEnded);
         let asked_for_some = request.limit.is_some() || request.rows.is_some();
         if ending.stopped.is_none() && asked_for_some && ending.counts.get(State::Planned) > 0 {
             ending.stopped = Some(Stop::new(StopKind::Limit, "the rows that were asked for are through"));
@@ -115,6 +116,7 @@ impl Session {
             timeout: delivery.timeout,
             limits: limits(&delivery, request.keep_going),
             canary: if destination.is_live() { CANARY } else { Duration::ZERO },
+            attended: false,
         }
     }
 }

@@ -15,8 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The account that a command names. Nothing is asked yet.
 pub(super) async fn account(context: &Context, through: &Through) -> Result<Account, Failure> {
     let profile = chosen(context, through)?;
-    let edges = context.edges(context.ledger().await?)?;
-    Ok(Account::of(&edges, &profile, PATIENCE).await?)
+    let adapters = context.adapters(context.ledger().await?)?;
+    Ok(Account::of(&adapters, &profile, PATIENCE).await?)
 }
 
 /// Orders a change; `list` is the command that shows whether it was made.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::summary::{left_out, run_again};
+use super::summary::{left_out, print, run_again};
 use crate::cli::context::Context;
 use crate::cli::exit::{FINE, REJECTIONS};
 use crate::cli::failure::Failure;
@@ -30,16 +30,11 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
         time: began.elapsed(),
         stopped: None,
         results: Some(dry.results.display().to_string()),
-        exit,
         sandbox: serde_json::Value::Null,
         rehearsal: false,
         notes: left_out(&dry.survey),
         next: context.output.command(run_again(&campaign.file, gateway)),
     };
-    if context.output.json {
-        context.output.object(&summary.json());
-    } else {
-        context.output.result(&summary.text());
-    }
+    print(&context.output, &summary, exit);
     Ok(exit)
 }

@@ -52,8 +52,8 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         scenario,
     };
     let launch = launch(context, Arc::clone(&inputs), request)?;
-    let edges = context.edges(context.ledger_for(&launch).await?)?;
-    let outcome = launch.run(edges, consent(context, yes), context.interrupt()?).await?;
+    let adapters = context.adapters(context.ledger_for(&launch).await?)?;
+    let outcome = launch.run(adapters, consent(context, yes), context.interrupt()?).await?;
     let words = Words { output: &context.output, inputs: &inputs, gateway: gateway.as_deref() };
     Ok(words.tell(outcome, args.real_time))
 }
@@ -67,8 +67,8 @@ pub(super) async fn retry(
 ) -> Result<u8, Failure> {
     let inputs = inputs(context, file, Some(&gateway))?;
     let launch = launch(context, Arc::clone(&inputs), request)?;
-    let edges = context.edges(context.ledger_for(&launch).await?)?;
-    let outcome = launch.retry(edges, consent(context, yes), context.interrupt()?, scope).await?;
+    let adapters = context.adapters(context.ledger_for(&launch).await?)?;
+    let outcome = launch.retry(adapters, consent(context, yes), context.interrupt()?, scope).await?;
     let words = Words { output: &context.output, inputs: &inputs, gateway: Some(&gateway) };
     Ok(words.tell(outcome, false))
 }

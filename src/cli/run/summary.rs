@@ -23,16 +23,18 @@ pub(super) struct Words<'a> {
 impl Words<'_> {
     /// Prints the summary and gives the code of the call, which kept the pace of a real run or not.
     pub(super) fn tell(&self, outcome: Outcome, real_time: bool) -> u8 {
-        let summary = match outcome {
-            Outcome::Ended(ended) => self.ended(*ended, real_time),
-            Outcome::NothingLeft(nothing) => self.nothing_left(&nothing),
+        let (code, summary) = match outcome {
+            Outcome::Ended(ended) => {
+                let code = exit::code(ended.kind, &ended.counts);
+                (code, self.ended(*ended, code, real_time))
+            }
+            Outcome::NothingLeft(nothing) => (exit::NOTHING, self.nothing_left(&nothing)),
         };
-        self.print(&summary);
-        summary.exit
+        print(self.output, &summary, code);
+        code
     }
 
-    fn ended(&self, ended: EndedRun, real_time: bool) -> Summary {
-        let code = exit::code(ended.kind, &ended.counts);
+    fn ended(&self, ended: EndedRun, code: u8, real_time: bool) -> Summary {
         let mut notes = ended.played.as_ref().map(played::lines).unwrap_or_default();
         notes.extend(self.notes(&ended, real_time));
         notes.extend(ended.open_doubts.iter().map(|doubt| self.open_doubt(doubt).0));
@@ -57,7 +59,6 @@ impl Words<'_> {
             time,
             stopped: stop.as_ref().map(ToString::to_string),
             results,
-            exit: code,
             rehearsal: !run.live,
             sandbox: played.as_ref().map_or(serde_json::Value::Null, played::json),
             notes,
@@ -85,24 +86,10 @@ impl Words<'_> {
             time: Duration::ZERO,
             stopped: Some("nothing is left to send".to_owned()),
             results: None,
-            exit: exit::NOTHING,
             rehearsal: !self.inputs.destination.is_live(),
             sandbox: serde_json::Value::Null,
             notes,
             next: next.unwrap_or_else(|| format!("{preview}, or `--again N` to send to everybody once more")),
-        }
-    }
-
-    fn print(&self, summary: &Summary) {
-        if self.output.json {
-            let mut object = summary.json();
-            if !matches!(summary.exit, exit::FINE | exit::REJECTIONS | exit::DOUBT) {
-                let reason = summary.stopped.clone().or_else(|| summary.notes.last().cloned());
-                object["error"] = reason.unwrap_or_else(|| "it ended before the last row".to_owned()).into();
-            }
-            self.output.object(&object);
-        } else {
-            self.output.result(&summary.text());
         }
     }
 
@@ -166,6 +153,20 @@ impl Words<'_> {
             _ => again,
         }
     }
+}
+
+/// Prints a summary, and for a program the code of the call, with the reason where it is one of a failure.
+pub(super) fn print(output: &Output, summary: &Summary, code: u8) {
+    if !output.json {
+        return output.result(&summary.text());
+    }
+    let mut object = summary.json();
+    object["exit"] = code.into();
+    if !matches!(code, exit::FINE | exit::REJECTIONS | exit::DOUBT) {
+        let reason = summary.stopped.clone().or_else(|| summary.notes.last().cloned());
+        object["error"] = reason.unwrap_or_else(|| "it ended before the last row".to_owned()).into();
+    }
+    output.object(&object);
 }
 
 /// What was odd about answers that count all the same, in words.

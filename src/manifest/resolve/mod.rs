@@ -4,10 +4,10 @@ mod carried;
 mod channels;
 mod delivery;
 mod extra;
+mod form;
 mod names;
 mod stage;
 mod texts;
-mod viber;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -19,7 +19,7 @@ use crate::cli::consent;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::{Explanation, Failure};
-use crate::delivery::{Event, Interrupt, Observer, Once, OneOff, RunLock, Single, send_once};
+use crate::delivery::{Edges, Event, Interrupt, Observer, OneOff, RunLock, SingleConditions, StopKind, send_single};
 use crate::domain::{Endpoint, Phone, Region};
 use crate::gateway::{Encoded, JsonApi};
 use crate::ledger::{Allowance, Ledger, Owner, Run};
@@ -79,23 +79,26 @@ impl Asking<'_> {
         let gateway = platform.client(JsonApi::new, Endpoint::Sync, TIMEOUT)?;
         let id = run.ids.id(OneOff::ROW).ok_or_else(|| Failure::new(exit::BUG, "the run has no identifier"))?;
         let operation = Encoded::new(OneOff::ROW, &self.one_off.operation(id, self.phone));
-        let edges = (Arc::clone(&self.ledger), gateway);
-        let single =
-            send_once(self.conditions(&run, owner), edges, operation, (self.observer(), self.interrupt.clone())).await;
+        let (ledger, interrupt) = (Arc::clone(&self.ledger), self.interrupt.clone());
+        let edges = Edges { ledger, gateway, observer: self.observer(), interrupt };
+        let ending = send_single(self.conditions(&run, owner), edges, operation).await;
         tracing::info!(run = run.name(), "asked");
         if let Some(sandbox) = platform.into_sandbox() {
             sandbox.stop().await;
         }
-        let single: Single = single?;
-        self.end(&run, owner, id, single).await
+        match ending.stopped {
+            Some(stop) if stop.kind == StopKind::Ledger => Err(Failure::storage(stop)),
+            _ => self.end(&run, owner, id, ending).await,
+        }
     }
 
-    fn conditions(&self, run: &Run, owner: Owner) -> Once {
+    fn conditions(&self, run: &Run, owner: Owner) -> SingleConditions {
         let rate = self.destination.rate().per_second();
-        Once {
+        SingleConditions {
             run: run.key,
             owner,
             kind: run.kind,
+            last_envelope: 0,
             account: Allowance::new(run.account.as_str(), rate),
             timeout: TIMEOUT,
             patience: PATIENCE,

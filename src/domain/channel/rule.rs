@@ -10,23 +10,42 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::{Channel, Content, Encoding, SmsText, Stage, sms_text};
+use super::{Channel, Field, Stage};
+use crate::domain::{Content, Encoding, SmsText, sms_text};
 
-const VIBER_TEXT: usize = 1000;
-const VIBER_BUTTON: usize = 30;
-const RCS_TEXT: usize = 3072;
-const RCS_BUTTON: usize = 25;
-const WHATSAPP_TEXT: usize = 4096;
-/// Image formats that Viber shows.
-const VIBER_IMAGES: [&str; 4] = ["jpg", "jpeg", "png", "gif"];
+/// What a channel accepts of a text; an empty one none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Anything that is not empty.
+    NotEmpty,
+    /// At most so many characters.
+    AtMost(usize),
+    /// At most as many billed parts as the author allows.
+    Parts,
+    /// A sender name of Latin letters.
+    AlphaName,
+    /// A web address.
+    WebAddress,
+    /// The web address of an image in one of these formats.
+    Image(&'static [&'static str]),
+    /// A code of digits.
+    Digits {
+        /// The fewest.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+}
 
 /// Why a channel would not take a text; `Display` gives the reason in plain words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The channel whose rule is broken.
     pub channel: Channel,
-    /// The key of the text, as in [`Stage::texts`].
-    pub key: &'static str,
+    /// The key of the text.
+    pub field: &'static Field,
     reason: Reason,
 }
 
@@ -39,9 +58,9 @@ enum Reason {
     AlphaNameWithoutLetter,
     TooLong { characters: usize, max: usize },
     NotAnAddress,
-    ImageFormat,
-    NotACode,
-    NotAGender,
+    ImageFormat(&'static [&'static str]),
+    NotDigits { least: usize, most: usize },
+    NotOneOf(&'static [&'static str]),
 }
 
 /// The first rule that a rendered message breaks, if any.
@@ -50,35 +69,34 @@ pub fn violation(content: &Content<Cow<'_, str>>) -> Option<Violation> {
     content
         .stages
         .iter()
-        .find_map(|stage| stage.texts().into_iter().find_map(|(key, text)| text_violation(stage, key, text)))
+        .find_map(|stage| stage.texts().into_iter().find_map(|(field, text)| text_violation(stage, field, text)))
 }
 
-/// The rule that `text` breaks as the text under `key` of `stage`, if any.
+/// The rule that `text` breaks as the text of that key of `stage`, if any.
 ///
 /// The stage's own texts do not matter, so a stage of templates will do for a constant text.
 #[must_use]
-pub fn text_violation<T>(stage: &Stage<T>, key: &'static str, text: &str) -> Option<Violation> {
-    let reason = if text.trim().is_empty() { Some(Reason::Empty) } else { broken_rule(stage, key, text) };
-    reason.map(|reason| Violation { channel: stage.channel(), key, reason })
+pub fn text_violation<T>(stage: &Stage<T>, field: &'static Field, text: &str) -> Option<Violation> {
+    let broken = || field.rule.broken(text, stage.max_parts());
+    let reason = if text.trim().is_empty() { Some(Reason::Empty) } else { broken() };
+    reason.map(|reason| Violation { channel: stage.channel(), field, reason })
 }
 
-fn broken_rule<T>(stage: &Stage<T>, key: &str, text: &str) -> Option<Reason> {
-    match (stage, key) {
-        (Stage::Sms(sms), "message") => too_many_parts(text, sms.max_parts),
-        (Stage::Sms(_), "signature") => bad_alpha_name(text),
-        (Stage::Viber(_), "message" | "carousel.caption") => too_long(text, VIBER_TEXT),
-        (Stage::Viber(_), "button" | "carousel.button") => too_long(text, VIBER_BUTTON),
-        (Stage::Viber(_), "link" | "carousel.url") => bad_address(text),
-        (Stage::Viber(_), "image" | "carousel.image") => bad_address(text).or_else(|| bad_image(text)),
-        (Stage::Rcs(_), "message") => too_long(text, RCS_TEXT),
-        (Stage::Rcs(_), "button") => too_long(text, RCS_BUTTON),
-        (Stage::Rcs(_), "link" | "image") => bad_address(text),
-        (Stage::Telegram(_), _) => (!is_code(text)).then_some(Reason::NotACode),
-        (Stage::Voice(_), "gender") => (!matches!(text, "male" | "female")).then_some(Reason::NotAGender),
-        (Stage::Whatsapp(_), "message") => too_long(text, WHATSAPP_TEXT),
-        // Signatures of these channels and names of voices are the platform's own words.
-        (Stage::Viber(_) | Stage::Rcs(_) | Stage::Voice(_) | Stage::Whatsapp(_), _) => None,
-        (Stage::Sms(_) | Stage::Hlr { .. } | Stage::CallOtp { .. }, _) => None,
+impl Rule {
+    fn broken(self, text: &str, max_parts: Option<u32>) -> Option<Reason> {
+        match self {
+            Rule::NotEmpty => None,
+            Rule::AtMost(max) => too_long(text, max),
+            Rule::Parts => max_parts.and_then(|max| too_many_parts(text, max)),
+            Rule::AlphaName => bad_alpha_name(text),
+            Rule::WebAddress => bad_address(text),
+            Rule::Image(formats) => bad_address(text).or_else(|| bad_image(text, formats)),
+            Rule::Digits { least, most } => {
+                let digits = (least..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+                (!digits).then_some(Reason::NotDigits { least, most })
+            }
+            Rule::OneOf(words) => (!words.contains(&text)).then_some(Reason::NotOneOf(words)),
+        }
     }
 }
 
@@ -108,10 +126,6 @@ fn bad_alpha_name(text: &str) -> Option<Reason> {
     (!letter).then_some(Reason::AlphaNameWithoutLetter)
 }
 
-fn is_code(text: &str) -> bool {
-    (4..=8).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
 fn bad_address(text: &str) -> Option<Reason> {
     (!is_web_address(text)).then_some(Reason::NotAnAddress)
 }
@@ -132,21 +146,18 @@ fn after_scheme(text: &str) -> Option<&str> {
 }
 
 /// Judges the format by the extension in the path; an address without one may be any image.
-fn bad_image(address: &str) -> Option<Reason> {
+fn bad_image(address: &str, formats: &'static [&'static str]) -> Option<Reason> {
     let path = after_scheme(address)?.split(['?', '#']).next()?.split_once('/')?.1;
     let (_, extension) = path.rsplit('/').next()?.rsplit_once('.')?;
-    let known = VIBER_IMAGES.iter().any(|format| extension.eq_ignore_ascii_case(format));
-    (!known).then_some(Reason::ImageFormat)
+    let known = formats.iter().any(|format| extension.eq_ignore_ascii_case(format));
+    (!known).then_some(Reason::ImageFormat(formats))
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = Noun(self);
         match &self.reason {
-            Reason::Empty if self.channel == Channel::Whatsapp => {
-                write!(f, "{what} is empty: it would be accepted and charged, and arrive empty")
-            }
-            Reason::Empty => write!(f, "{what} is empty"),
+            Reason::Empty => write!(f, "{what} {}", self.channel.facts().empty),
             Reason::Parts { text, max } => {
                 let alphabet = match text.encoding {
                     Encoding::Gsm7 => "153 characters in a part",
@@ -172,11 +183,25 @@ impl fmt::Display for Violation {
             Reason::NotAnAddress => {
                 write!(f, "{what} is not a web address; it begins with `https://` and a host, and has no spaces")
             }
-            Reason::ImageFormat => write!(f, "{what} must be a jpg, jpeg, png or gif image"),
-            Reason::NotACode => write!(f, "{what} is not a code of 4 to 8 digits, and Telegram carries nothing else"),
-            Reason::NotAGender => write!(f, "{what} must be `male` or `female`"),
+            Reason::ImageFormat(formats) => write!(f, "{what} must be a {} image", either(formats.iter().copied())),
+            Reason::NotDigits { least, most } => {
+                let title = self.channel.facts().title;
+                write!(f, "{what} is not a code of {least} to {most} digits, and {title} carries nothing else")
+            }
+            Reason::NotOneOf(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+                write!(f, "{what} must be {}", either(words.iter().map(String::as_str)))
+            }
         }
     }
+}
+
+/// The words as alternatives: `a, b or c`.
+fn either<'w>(words: impl DoubleEndedIterator<Item = &'w str>) -> String {
+    let mut words = words.rev();
+    let last = words.next().unwrap_or_default().to_owned();
+    let Some(before) = words.next() else { return last };
+    words.fold(format!("{before} or {last}"), |listed, word| format!("{word}, {listed}"))
 }
 
 /// The text of a violation as a person calls it: `the SMS text`, `the Viber button`.
@@ -184,32 +209,17 @@ struct Noun<'a>(&'a Violation);
 
 impl fmt::Display for Noun<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let channel = match self.0.channel {
-            Channel::Sms => "SMS",
-            Channel::Viber => "Viber",
-            Channel::Rcs => "RCS",
-            Channel::Telegram => "Telegram",
-            Channel::Voice => "voice",
-            Channel::Whatsapp => "WhatsApp",
-            Channel::Hlr => "lookup",
-            Channel::CallOtp => "code call",
-        };
-        let text = match self.0.key {
-            "message" => "text",
-            "carousel.caption" => "card's caption",
-            "carousel.image" => "card's image",
-            "carousel.url" => "card's link",
-            "carousel.button" => "card's button",
-            key => key,
-        };
-        write!(f, "the {channel} {text}")
+        let Violation { channel, field, .. } = self.0;
+        write!(f, "the {} {}", channel.facts().title, field.noun)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Extra, OperationKind, Rcs, Sms, Telegram, Viber, ViberKind, Voice, Whatsapp};
+    use crate::domain::{Card, Extra, OperationKind, Rcs, Sms, Telegram, Viber, ViberKind, Voice, Whatsapp};
+
+    static CARD: [Field; 4] = Card::<()>::FIELDS;
 
     fn sms() -> Stage<()> {
         let (lifetime, short_link, fields) = (None, None, Extra::new());
@@ -257,8 +267,15 @@ mod tests {
         Stage::Whatsapp(Whatsapp { signature: (), message: (), fields: Extra::new() })
     }
 
+    /// The key of that name; the keys of cards are called by `carousel`.
+    fn field(stage: &Stage<()>, key: &str) -> &'static Field {
+        let card = key.strip_prefix("carousel.").map(|key| (CARD.as_slice(), key));
+        let (fields, key) = card.unwrap_or((stage.channel().facts().fields, key));
+        fields.iter().find(|field| field.key == key).expect("a key")
+    }
+
     fn reason(stage: &Stage<()>, key: &'static str, text: &str) -> String {
-        text_violation(stage, key, text).map_or_else(String::new, |violation| violation.to_string())
+        text_violation(stage, field(stage, key), text).map_or_else(String::new, |violation| violation.to_string())
     }
 
     #[test]
@@ -354,15 +371,16 @@ mod tests {
             }
         };
         assert_eq!(violation(&content("Hi", "1234")), None);
-        let second = violation(&content("Hi", "?")).map(|violation| (violation.channel, violation.key));
+        let second = violation(&content("Hi", "?")).map(|violation| (violation.channel, violation.field.key));
         assert_eq!(second, Some((Channel::Telegram, "message")));
-        let first = violation(&content("", "?")).map(|violation| (violation.channel, violation.key));
+        let first = violation(&content("", "?")).map(|violation| (violation.channel, violation.field.key));
         assert_eq!(first, Some((Channel::Sms, "message")));
     }
 
     #[test]
     fn a_violation_shows_nothing_of_the_text() {
-        let shown = text_violation(&telegram(), "message", "380501234567").map(|v| format!("{v} {v:?}"));
+        let shown =
+            text_violation(&telegram(), field(&telegram(), "message"), "380501234567").map(|v| format!("{v} {v:?}"));
         assert!(shown.is_some_and(|shown| !shown.contains("0501234567")));
     }
 }

@@ -28,7 +28,7 @@ pub type NameView = Arc<dyn Fn(AccountView, &str) -> String + Send + Sync>;
 
 /// What the outside gives to everything that a run does.
 #[derive(Clone)]
-pub struct Edges {
+pub struct Adapters {
     /// The state folder.
     pub state: PathBuf,
     /// The ledger.
