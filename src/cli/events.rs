@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::output::Output;
+use super::progress::Progress;
 use crate::check::online::Cost;
 use crate::delivery::Learnt;
 use crate::domain::Amount;
 use crate::finding::list_all;
 use crate::gateway::Balance;
-use crate::report::{Progress, duration, plural, thousands};
+use crate::report::{duration, plural, thousands};
 use crate::runs::{Event, Observer, Unwritten};
 
 /// An observer that tells a person.

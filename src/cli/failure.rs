@@ -155,6 +155,35 @@ fn explain(error: Error, options: &Options) -> Explanation {
         Error::NoSuchRow { row, last } => no_such_row(row, last),
         Error::NoRowsLeft => Explanation::new(exit::NOTHING, "none of the rows that were asked for is left to send"),
         Error::NothingToRetry { run, error, guarded } => nothing_to_retry(&run, error.as_deref(), guarded),
+        Error::Undecidable { row, state } => Explanation::wrong(format!(
+            "row {row} is {state} and cannot become that by a decision; nothing was decided"
+        )),
+        Error::NotInDoubt { row, state } => {
+            Explanation::wrong(format!("row {row} is not in doubt but {state}; nothing was decided"))
+        }
+        Error::NothingToDecide { run } => {
+            Explanation::new(exit::NOTHING, format!("no row of {run} waits for a decision"))
+        }
+        Error::DuplicatesNotAccepted { rows, said } => Explanation::wrong(duplicates_not_accepted(rows, said)),
+        Error::ReplacedForGood => {
+            Explanation::wrong("a newer run took this one's place; nothing of it can be sent any more")
+        }
+        Error::IdsUnreadable { path, finding } => Explanation {
+            message: format!("`{}` cannot be read; nothing was decided", path.display()),
+            ..Explanation::findings(vec![*finding])
+        },
+        Error::NoIds { path, run } => Explanation::wrong(format!(
+            "`{}` has no column `id`; take it from `{}`",
+            path.display(),
+            command(format!("results {run} --state in_doubt --out -"))
+        )),
+        Error::ForeignId { path, row, id, run } => {
+            Explanation::wrong(format!("`{}`, row {row}: `{id}` is not the `id` of a message of {run}", path.display()))
+        }
+        Error::RehearsalForgotten { run } => Explanation::wrong(format!(
+            "{run} was a rehearsal on the built-in sandbox, which forgets everything at its end; there is nobody to ask"
+        )),
+        Error::NotSending { run } => Explanation::new(exit::NOTHING, format!("{run} is not being sent by any process")),
         Error::HostChanged { gateway, known, now } => Explanation::wrong(format!(
             "the gateway `{gateway}` was at {known} and is now at {now}; if that is right, say `{}`",
             command(format!("gateway trust {gateway}"))
@@ -203,6 +232,19 @@ fn nothing_to_retry(run: &str, error: Option<&str>, guarded: u64) -> Explanation
         rows => format!("; {} got a message by another run meanwhile", plural(rows, "rejected row")),
     };
     Explanation::new(exit::NOTHING, format!("{run} has no rejected row{which} to send again{meanwhile}"))
+}
+
+fn duplicates_not_accepted(rows: u64, said: Option<u64>) -> String {
+    let told = plural(rows, "row");
+    match said {
+        None => format!(
+            "whoever of these {told} has the message already may get it twice; if you accept that, say \
+             `--i-accept-duplicates {rows}`"
+        ),
+        Some(other) => {
+            format!("`--i-accept-duplicates {other}` does not match: it is about {told}; nothing was decided")
+        }
+    }
 }
 
 fn interrupted(stage: Stage) -> String {
