@@ -22,6 +22,27 @@ const LAYERS: &[&[&str]] = &[
 /// `manifest` reads its scenario files and `private` opens its journal; neither knows anything of the wire.
 const SANDBOX_MAY_USE: &[&str] = &["domain", "finding", "manifest", "private"];
 
+/// What only a surface may name: how it is called, drawn and left.
+const OF_THE_COMMAND_LINE: [&str; 10] = [
+    "clap",
+    "comfy_table",
+    "console",
+    "indicatif",
+    "ExitCode",
+    "exit",
+    "IsTerminal",
+    "stdin",
+    "stdout",
+    "std::process",
+];
+
+/// Files below `cli` that name one of these all the same, and why.
+const NAMED_BELOW: [(&str, &str, &str); 3] = [
+    ("failpoint.rs", "std::process", "a test has the process die here"),
+    ("report/results.rs", "std::process", "a temporary file is named after its process"),
+    ("ledger/sqlite/schema.rs", "exit", "a column of earlier versions, which the migration takes away"),
+];
+
 /// The most lines of a file.
 const LONGEST: usize = 400;
 
@@ -117,10 +138,43 @@ fn the_layers_are_read_from_every_form_of_a_path() {
                 fn f(x: crate::message::Text) {} // crate::sandbox\npub(in crate::cli) fn g() {}\n";
     let expected = ["cli", "domain", "gateway", "ledger", "message", "report"];
     assert_eq!(used(text), expected.map(str::to_owned).into());
+    assert!(
+        may_use("cli", "runs") && may_use("runs", "report") && !may_use("report", "runs") && !may_use("runs", "cli")
+    );
     assert!(may_use("report", "delivery") && may_use("cli", "sandbox") && may_use("sandbox", "domain"));
     assert!(!may_use("delivery", "report") && !may_use("manifest", "audience") && !may_use("sandbox", "gateway"));
     assert!(!may_use("sandbox", "check") && !may_use("check", "sandbox") && !may_use("sandbox", "message"));
     assert!(!may_use("domain", "finding") && !may_use("domain", "cli") && !may_use("check", "nothing"));
+}
+
+/// Whether a text names a word, as a whole one.
+fn names_word(line: &str, word: &str) -> bool {
+    let part = |character: char| character.is_alphanumeric() || character == '_';
+    line.match_indices(word).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + word.len()..]);
+        !before.ends_with(part) && !after.starts_with(part)
+    })
+}
+
+#[test]
+fn nothing_below_the_command_line_knows_arguments_exit_codes_terminals_or_signals() {
+    let mut found = Vec::new();
+    for file in files(&source()).into_iter().filter(|file| !matches!(module(file).as_str(), "cli" | "main" | "lib")) {
+        let within = file.strip_prefix(source()).expect("in src").to_string_lossy().into_owned();
+        let text = fs::read_to_string(&file).expect("a file");
+        if within.contains("tests/") {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let named = OF_THE_COMMAND_LINE.iter().chain(&["tokio::signal"]).filter(|word| names_word(line, word));
+            let excused = |word: &str| NAMED_BELOW.iter().any(|(file, named, _)| within == *file && *named == word);
+            found.extend(
+                named.filter(|word| !excused(word)).map(|word| format!("{within}: `{word}` in {}", line.trim())),
+            );
+        }
+    }
+    assert!(found.is_empty(), "that belongs to `cli`:\n{}", found.join("\n"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::*;
 use crate::delivery::{Interrupt, RunFolder};
 use crate::gateway::{BoxFuture, JsonApi};
-use crate::ledger::{Ledger as _, Progress, SqliteLedger, State, StopKind};
+use crate::ledger::{Progress, SqliteLedger, State, StopKind};
 
 /// Somebody who always says the same, and how often that was.
 struct Fixed(Result<(), Refusal>, AtomicUsize);
