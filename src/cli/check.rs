@@ -27,7 +27,7 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     for file in &args.files {
         let name = file.display();
         match one(context, &args, file).await {
-            Ok(Checked { findings: found, list, online }) => {
+            Ok(FileCheck { findings: found, list, online }) => {
                 let survey = &list.survey;
                 rows += survey.recipients;
                 parts += survey.parts;
@@ -63,7 +63,7 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     let code = if findings.iter().any(Finding::is_error) { exit::WRONG } else { exit::FINE };
     if context.output.json {
         let (findings, counts) = (findings_json(&findings), counts_json(&counts));
-        context.output.object(&Printed { findings, rows, counts, parts, online: figures, exit: code });
+        context.output.object(&CheckReport { findings, rows, counts, parts, online: figures, exit: code });
         return Ok(code);
     }
     context.output.findings(&findings);
@@ -107,7 +107,7 @@ impl Online {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Printed {
+struct CheckReport {
     findings: Value,
     rows: u64,
     counts: Value,
@@ -126,14 +126,14 @@ fn one_or_each<S: Serializer>(figures: &Vec<Figures>, serializer: S) -> Result<S
 }
 
 /// What one file shows.
-struct Checked {
+struct FileCheck {
     findings: Vec<Finding>,
     list: ListSurvey,
     /// What the gateway says of the money, where it was asked.
     online: Option<Online>,
 }
 
-async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<Checked, Failure> {
+async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileCheck, Failure> {
     let inputs = context.load(file, args.gateway.as_deref())?;
     let ledger = context.existing_ledger().await?;
     let list = survey_list(&inputs, ledger.as_deref(), &context.observer).await?;
@@ -145,7 +145,7 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<Checked
     findings.extend(OwnFiles { state: &state, profiles: &profiles }.finding(&inputs));
     findings.extend(invalid_rows(&list.survey.left_out));
     let online = if args.online { Some(online(context, &inputs, &list.survey, &mut findings).await?) } else { None };
-    Ok(Checked { findings, list, online })
+    Ok(FileCheck { findings, list, online })
 }
 
 /// Why there is no key to send with yet; it never shows any part of one.

@@ -14,9 +14,9 @@ use crate::report::{counts_line, duration, preview, thousands};
 use crate::runs::{self, Consent, Inputs, ListSurvey, Question, Refusal, blocking};
 
 /// The yes that was given with the command.
-pub(super) struct Given;
+pub(super) struct GivenYes;
 
-impl Consent for Given {
+impl Consent for GivenYes {
     fn can_come(&self) -> bool {
         true
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::freeze::{NewFolder, is_whole};
-use super::launch::{Preparation, Selection, Session};
+use super::launch::{Preparation, RunToSend, Session};
 use super::outcome::{NothingLeft, Outcome};
 use super::{Error, ListSurvey, Question, Round, already_sent, blocking, check_host, runs_of};
 use crate::delivery::RunFolder;
@@ -88,7 +88,7 @@ impl Session {
         tracing::info!(run = run.name(), "frozen");
         ledger.open_run(run.key, replaced.map(|run| run.key)).await?;
         failpoint::pass("run.opened");
-        Ok(Preparation::Send(Box::new(Selection { run, folder, standing: None, lock: None })))
+        Ok(Preparation::Send(Box::new(RunToSend { run, folder, standing: None, lock: None })))
     }
 
     /// The edition of a run that begins: one that takes the place of another keeps its edition, which may have been

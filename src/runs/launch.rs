@@ -43,7 +43,7 @@ pub(super) struct Session {
 }
 
 /// The run that a call sends.
-pub(super) struct Selection {
+pub(super) struct RunToSend {
     pub(super) run: Run,
     pub(super) folder: RunFolder,
     /// Where it stood under the lock; nothing if that has to be read again.
@@ -55,7 +55,7 @@ pub(super) struct Selection {
 /// What the preparation of a call came to.
 pub(super) enum Preparation {
     /// This run is to be sent.
-    Send(Box<Selection>),
+    Send(Box<RunToSend>),
     /// There is nothing to send.
     Nothing(Outcome),
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
-use super::launch::{Preparation, Selection, Session};
+use super::launch::{Preparation, RunToSend, Session};
 use super::online::refuse_online;
 use super::{Error, Event, Question, blocking, check_host};
 use crate::check::Survey;
@@ -34,7 +34,7 @@ impl Session {
             self.agree_to_go_on(profile, (&run, &standing), number.min(left)).await?;
         }
         (self.adapters.observer)(Event::GoingOn { run: run.name() });
-        Ok(Preparation::Send(Box::new(Selection { run, folder, standing: Some(standing), lock })))
+        Ok(Preparation::Send(Box::new(RunToSend { run, folder, standing: Some(standing), lock })))
     }
 
     /// Asks for a yes to messages to so many people of a run; none is needed for none.

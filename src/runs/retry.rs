@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use roaring::RoaringTreemap;
 
-use super::launch::{Preparation, RetryScope, Selection, Session};
+use super::launch::{Preparation, RetryScope, RunToSend, Session};
 use super::{Error, Event, check_host, claim, person};
 use crate::delivery::{OneOff, RunFolder, Standing};
 use crate::domain::{Outcome, Phone, Row};
@@ -70,7 +70,7 @@ impl Session {
         (self.adapters.observer)(Event::Retrying { run: run.name(), rows: number });
         // With the identifiers that the order reserved.
         let run = found(&ledger.runs().await?, scope.run)?;
-        Ok(Preparation::Send(Box::new(Selection { run, folder, standing: None, lock })))
+        Ok(Preparation::Send(Box::new(RunToSend { run, folder, standing: None, lock })))
     }
 
     /// Why nothing of a run can be sent again now.

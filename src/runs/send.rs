@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::freeze::thaw;
-use super::launch::{Selection, Session};
+use super::launch::{RunToSend, Session};
 use super::{Error, Event, Outcome, Platform, claim};
 use crate::check::Prepared;
 use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Standing, Stop, feed, send};
@@ -21,10 +21,10 @@ const CANARY: Duration = Duration::from_secs(10);
 
 impl Session {
     /// Sends the run and tells how it ended.
-    pub(super) async fn send(&self, selection: Selection) -> Result<Outcome, Error> {
+    pub(super) async fn send(&self, selection: RunToSend) -> Result<Outcome, Error> {
         let began = Instant::now();
         let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
-        let Selection { run, folder, standing, lock: _lock } = selection;
+        let RunToSend { run, folder, standing, lock: _lock } = selection;
         let (owner, requests) = claim(ledger, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::args::RunArgs;
-use super::consent::{Given, Person};
+use super::consent::{GivenYes, Person};
 use super::context::Context;
 use super::failure::Failure;
 use super::sandbox;
@@ -92,5 +92,5 @@ fn launch(context: &Context, inputs: Arc<Inputs>, request: Request) -> Result<La
 }
 
 fn consent(context: &Context, yes: bool) -> Arc<dyn Consent> {
-    if yes { Arc::new(Given) } else { Arc::new(Person::at(&context.output)) }
+    if yes { Arc::new(GivenYes) } else { Arc::new(Person::at(&context.output)) }
 }
