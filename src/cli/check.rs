@@ -15,7 +15,7 @@ use super::survey::{self, Inputs, Looked};
 use super::target;
 use crate::check::online::Cost;
 use crate::check::{Survey, invalid_rows};
-use crate::finding::{Finding, findings_json, one_line};
+use crate::finding::{Finding, findings_json, one_line, rules};
 use crate::ledger::StateCounts;
 use crate::manifest::{Destination, KeySource};
 use crate::report::{counts_json, counts_line, plural};
@@ -51,7 +51,7 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                 let alone = failure.findings.is_empty();
                 findings.extend(failure.findings);
                 if alone {
-                    findings.push(Finding::error("check", failure.message));
+                    findings.push(Finding::new(&rules::CHECK, failure.message));
                 }
             }
             Err(failure) => return Err(failure),
@@ -107,7 +107,7 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<Checked
     let looked = survey::look(context, Arc::clone(&inputs)).await?;
     let mut findings = inputs.warnings.clone();
     if let Some(why) = inputs.destination.profile().and_then(|profile| missing_key(&profile.api_key)) {
-        findings.push(Finding::warning("api-key", why));
+        findings.push(Finding::new(&rules::API_KEY, why));
     }
     findings.extend(target::finding(context, &inputs)?);
     findings.extend(invalid_rows(&looked.survey.left_out));

@@ -10,6 +10,7 @@ use super::gateway::Account;
 use super::output::Output;
 use super::survey::Inputs;
 use crate::check::online::{self, Cost, Told, findings, signatures};
+use crate::check::rules;
 use crate::domain::Amount;
 use crate::finding::{Finding, list_all};
 use crate::gateway::{AskBalance, AskSenders, UnansweredCause};
@@ -64,7 +65,7 @@ pub(super) async fn ask(
 impl Online {
     /// What is said of a campaign that goes to the built-in sandbox.
     pub(super) fn of_nobody() -> Self {
-        let finding = Finding::warning("online-unknown", "the built-in sandbox has no account to ask");
+        let finding = Finding::new(&rules::ONLINE_UNKNOWN, "the built-in sandbox has no account to ask");
         let finding = finding.help("name the gateway that the campaign is for: `--online --gateway NAME`");
         Self { findings: vec![finding], money: None, figures: Figures::default(), key_refused: false }
     }
@@ -118,9 +119,9 @@ mod tests {
     fn a_refused_key_has_its_own_code_and_warnings_refuse_nothing() {
         let online = |findings, key_refused| Online { findings, money: None, figures: Figures::default(), key_refused };
         let code = |online: Online| online.allowed().map_or_else(|failure| failure.exit, |_| exit::FINE);
-        assert_eq!(code(online(vec![Finding::error("key-refused", "x")], true)), exit::KEY);
-        assert_eq!(code(online(vec![Finding::error("sender-unknown", "x")], false)), exit::WRONG);
-        assert_eq!(code(online(vec![Finding::warning("online-unknown", "x")], false)), exit::FINE);
+        assert_eq!(code(online(vec![Finding::new(&rules::KEY_REFUSED, "x")], true)), exit::KEY);
+        assert_eq!(code(online(vec![Finding::new(&rules::SENDER_UNKNOWN, "x")], false)), exit::WRONG);
+        assert_eq!(code(online(vec![Finding::new(&rules::ONLINE_UNKNOWN, "x")], false)), exit::FINE);
     }
 
     #[test]

@@ -11,12 +11,10 @@ use secrecy::SecretString;
 
 use super::context::Context;
 use super::exit::{self, Failure};
-use crate::check::{Prepared, Survey, Tee, Terms, Texts, prepare, survey};
-use crate::finding::Finding;
+use crate::check::{Prepared, Survey, Tee, Terms, Texts, against_profile, prepare, survey};
+use crate::finding::{Finding, rules};
 use crate::ledger::{Ledger, Run, RunId};
-use crate::manifest::{
-    Campaign, Destination, GatewaySearch, Gateways, Profile, check_against_profile, load_campaign, load_gateways,
-};
+use crate::manifest::{Campaign, Destination, GatewaySearch, Gateways, Profile, load_campaign, load_gateways};
 use crate::regular;
 
 /// How much of a list is read at once.
@@ -65,7 +63,7 @@ pub(super) fn load(context: &Context, file: &Path, gateway: Option<&str>) -> Res
             });
             Failure::findings(findings)
         })?;
-        findings.extend(check_against_profile(&campaign, &profile));
+        findings.extend(against_profile(&campaign, &profile));
         findings.extend(gateways.warnings());
         Destination::Live(Box::new(profile))
     };
@@ -166,7 +164,7 @@ impl Inputs {
         regular::open(path).map_err(|error| {
             let place = self.campaign.places.of_key("recipients.file");
             let message = format!("the recipients `{}` cannot be opened: {error}", path.display());
-            Failure::findings(vec![Finding::error("recipients-missing", message).at(place)])
+            Failure::findings(vec![Finding::new(&rules::RECIPIENTS_MISSING, message).at(place)])
         })
     }
 

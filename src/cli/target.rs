@@ -6,12 +6,12 @@ use super::context::Context;
 use super::exit::Failure;
 use super::survey::Inputs;
 use crate::delivery::Frozen;
-use crate::finding::Finding;
+use crate::finding::{Finding, Rule, rules};
 use crate::manifest::{Campaign, GatewaySearch, load_campaign};
 use crate::report::{ProtectedPath, Target};
 
 /// The rule that results replace nothing but results.
-pub(super) const RULE: &str = "results-overwrite";
+pub(super) static RULE: &Rule = &rules::RESULTS_OVERWRITE;
 
 /// The results of a campaign at `path`.
 pub(super) fn of_campaign(context: &Context, campaign: &Campaign, path: PathBuf) -> Result<Target, Failure> {
@@ -39,7 +39,7 @@ pub(super) fn finding(context: &Context, inputs: &Inputs) -> Result<Option<Findi
     let campaign = &inputs.campaign;
     let why = of_campaign(context, campaign, campaign.results_file())?.judge().err();
     Ok(why.map(|why| {
-        let finding = Finding::error(RULE, format!("the results cannot take this place: {why}"));
+        let finding = Finding::new(RULE, format!("the results cannot take this place: {why}"));
         let help = "name another file under `results`, or move what is there; only results are replaced by results";
         finding.at(campaign.places.of_key("results")).help(help)
     }))

@@ -22,7 +22,7 @@ use super::report::{Loaded, Report};
 use super::text_folders::TextFolders;
 use super::yaml::Node;
 use crate::domain::{Content, Endpoint, Text};
-use crate::finding::{Finding, Source};
+use crate::finding::{Finding, Source, rules};
 
 pub use names::{is_slug, slug};
 
@@ -103,7 +103,7 @@ impl Resolver<'_> {
         } else {
             return;
         };
-        let finding = Finding::error("never-resent", format!("`resend_if_not_found` is not possible {why}"));
+        let finding = Finding::new(&rules::NEVER_RESENT, format!("`resend_if_not_found` is not possible {why}"));
         self.report.at(span, finding.help("write `hold`, and decide about rows in doubt by `campaign resolve`"));
     }
 }
