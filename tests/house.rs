@@ -9,7 +9,8 @@ use campaign::domain::{Channel, OperationKind};
 /// The layers from the top. A module uses modules of the layers below it, and none beside it.
 const LAYERS: &[&[&str]] = &[
     &["cli"],
-    &["webhook", "schedule", "connector"],
+    &["webhook", "schedule", "connector", "web"],
+    &["runs"],
     &["report"],
     &["delivery"],
     &["check", "sandbox"],
