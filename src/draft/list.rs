@@ -8,7 +8,7 @@ use std::path::Path;
 use super::DraftError;
 use crate::audience::{Chunk, Reader, Settings, parse, suggest};
 use crate::domain::{Region, Row};
-use crate::finding::Finding;
+use crate::finding::{Finding, rules};
 use crate::regular;
 
 /// Columns by which people are greeted, the best first.
@@ -54,7 +54,7 @@ impl List {
         let Some(typed) = path.to_str() else { return Err(DraftError::ListName(path.to_owned())) };
         let suggestion = suggest(open(path)?, path).map_err(|finding| DraftError::ListRefused(vec![*finding]))?;
         let Some(phone) = suggestion.phone else {
-            let finding = Finding::error("no-phones", format!("no column of `{typed}` holds phone numbers"));
+            let finding = Finding::new(&rules::NO_PHONES, format!("no column of `{typed}` holds phone numbers"));
             if let Some((header, problem)) = suggestion.problem {
                 return Err(DraftError::ListRefused(vec![finding.help(format!("`{header}`: {problem}"))]));
             }
@@ -180,7 +180,7 @@ mod tests {
         ];
         for (text, rule) in table {
             let refused = refused(text);
-            assert_eq!(refused.rule, rule, "{text}");
+            assert_eq!(refused.rule.id, rule, "{text}");
             assert!(refused.help.is_some(), "{text}");
         }
     }

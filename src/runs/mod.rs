@@ -63,4 +63,4 @@ pub use request::{Request, Round};
 pub use resolve::{Decision, Resolution, ResolvedRun, resolve};
 pub use row_choice::RowChoice;
 pub use stop::stop;
-pub use target::{OwnFiles, RESULTS_RULE};
+pub use target::OwnFiles;
