@@ -180,7 +180,7 @@ mod tests {
         ];
         for (text, rule) in table {
             let refused = refused(text);
-            assert_eq!(refused.rule.id, rule, "{text}");
+            assert_eq!(refused.rule, rule, "{text}");
             assert!(refused.help.is_some(), "{text}");
         }
     }
