@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use campaign::domain::{Channel, OperationKind};
+
 /// The layers from the top. A module uses modules of the layers below it, and none beside it.
 const LAYERS: &[&[&str]] = &[
     &["cli"],
-    &["webhook", "schedule", "connector"],
+    &["webhook", "schedule", "connector", "web"],
+    &["runs"],
     &["report"],
     &["delivery"],
     &["check", "sandbox"],
@@ -129,6 +132,82 @@ fn no_file_frightens_a_newcomer() {
         .map(|(lines, file)| format!("{}: {lines} lines", file.display()))
         .collect();
     assert!(long.is_empty(), "longer than {LONGEST} lines:\n{}", long.join("\n"));
+}
+
+/// The code of a file without its tests, comments and the texts between quotes.
+fn code(text: &str) -> String {
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.map(|line| line.split('"').step_by(2).collect::<Vec<_>>().join("\"") + "\n").collect()
+}
+
+/// Whether a file holds nothing but tests.
+fn is_test(file: &Path) -> bool {
+    let within = file.strip_prefix(source()).expect("in src").to_string_lossy().into_owned();
+    ["tests", "simulation", "samples", "fixtures"].iter().any(|word| within.contains(word))
+}
+
+/// Files that know of one channel something that no other has. A new channel does not touch them.
+const SPECIAL: &[(&str, &[&str])] = &[
+    // The one-off commands of the gateway.
+    ("src/delivery/one_off.rs", &["Hlr", "CallOtp"]),
+    // An answer that only a code call has.
+    ("src/gateway/json_api/read.rs", &["CallOtp"]),
+    // A list of sender names may hold those of SMS alone.
+    ("src/check/online.rs", &["Sms"]),
+    // An account may lack a route for WhatsApp.
+    ("src/sandbox/platform/account.rs", &["Whatsapp"]),
+    // What is answered at once.
+    ("src/sandbox/platform/intake.rs", &["Hlr", "CallOtp"]),
+    ("src/sandbox/request/operation.rs", &["Hlr", "CallOtp"]),
+    // A webhook tells how a call went.
+    ("src/sandbox/webhooks/outbox.rs", &["Voice"]),
+];
+
+#[test]
+fn a_new_channel_touches_the_files_that_contributing_lists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let contributing = fs::read_to_string(root.join("CONTRIBUTING.md")).expect("CONTRIBUTING.md");
+    let chapter =
+        contributing.split("**A channel.**").nth(1).and_then(|rest| rest.split("\n**").next()).expect("its chapter");
+    let numbered = chapter.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+    let listed: BTreeSet<&str> = numbered.filter_map(|line| line.split('`').nth(1)).collect();
+    assert!((3..=8).contains(&listed.len()), "{listed:?}");
+    let variants: Vec<String> = Channel::ALL.iter().map(|channel| format!("{channel:?}")).collect();
+    let (mut named, mut foreign) = (BTreeSet::new(), Vec::new());
+    for file in files(&source()).into_iter().filter(|file| !is_test(file)) {
+        let code = code(&fs::read_to_string(&file).expect("a file"));
+        let words: BTreeSet<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+        let found: Vec<&str> = variants.iter().map(String::as_str).filter(|variant| words.contains(variant)).collect();
+        let path = file.strip_prefix(root).expect("below the root").to_string_lossy().into_owned();
+        let special = SPECIAL.iter().find(|(file, _)| *file == path).map_or(&[][..], |(_, variants)| variants);
+        if found.is_empty() || found.iter().all(|variant| special.contains(variant)) {
+            continue;
+        }
+        let path =
+            if found.len() == 1 && path.starts_with("src/domain/channel/") { CHANNEL_FILE.to_owned() } else { path };
+        if !listed.contains(path.as_str()) {
+            foreign.push(format!("{path}: {found:?}"));
+        }
+        named.insert(path);
+    }
+    assert!(foreign.is_empty(), "not in the list of CONTRIBUTING:\n{}", foreign.join("\n"));
+    let idle: Vec<&&str> = listed.iter().filter(|file| file.starts_with("src/") && !named.contains(**file)).collect();
+    assert!(idle.is_empty(), "in the list of CONTRIBUTING, but they name no channel: {idle:?}");
+}
+
+/// How CONTRIBUTING calls the file of a channel.
+const CHANNEL_FILE: &str = "src/domain/channel/NAME.rs";
+
+#[test]
+fn every_operation_has_a_pair_of_request_and_answer() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract");
+    let pairs = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let pairs: Vec<String> = pairs.map(|pair| fs::read_to_string(pair).expect("a pair").replace(' ', "")).collect();
+    for kind in OperationKind::ALL {
+        let typed = format!("\"type\":\"{kind}\"");
+        assert!(pairs.iter().any(|pair| pair.contains(&typed)), "no pair of tests/contract has a `{kind}`");
+    }
 }
 
 #[test]

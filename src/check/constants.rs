@@ -10,8 +10,8 @@ pub(super) fn check(brief: &Brief, messages: &Messages, places: Option<&Places>)
     let constants = messages.constants();
     let mut findings = Vec::new();
     for (stage, constant) in brief.content.stages.iter().zip(&constants.stages) {
-        for ((key, text), (_, value)) in stage.texts().into_iter().zip(constant.texts()) {
-            let Some(violation) = value.and_then(|value| text_violation(stage, key, value)) else { continue };
+        for ((field, text), (_, value)) in stage.texts().into_iter().zip(constant.texts()) {
+            let Some(violation) = value.and_then(|value| text_violation(stage, field, value)) else { continue };
             let place = places.and_then(|places| places.of_text(&text.name, (1, 1), text.source.chars().count()));
             findings.push(Finding::error("text-refused", violation.to_string()).at(place));
         }

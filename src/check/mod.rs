@@ -4,6 +4,8 @@
 //! gateway, and in [`online`] what follows from its answers, which others asked for. Nothing is
 //! sent, nobody is asked, and nothing durable is written but the copy of the recipients that a run freezes.
 
+#[cfg(test)]
+mod carried_tests;
 mod constants;
 mod invalid;
 pub mod online;

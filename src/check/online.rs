@@ -57,7 +57,7 @@ impl Prices {
         for channel in content.stages.iter().map(Stage::channel) {
             match (channel, profile.price(channel)) {
                 (_, None) => missing.push(channel),
-                (Channel::Sms, Some(price)) => prices.sms_part = price,
+                (channel, Some(price)) if channel.facts().billed_by_part => prices.sms_part = price,
                 (_, Some(price)) => prices.other = prices.other.max(price),
             }
         }
@@ -99,14 +99,8 @@ pub fn signatures(brief: &Brief, places: &Places, today: &str) -> Vec<Signature>
     let names =
         Names { vars: brief.vars.clone(), campaign: brief.name.clone(), today: today.to_owned(), ..Names::default() };
     let constant = |stage: &Stage<Text>| {
-        let text = match stage {
-            Stage::Sms(sms) => &sms.signature,
-            Stage::Viber(viber) => &viber.signature,
-            Stage::Rcs(rcs) => &rcs.signature,
-            Stage::Telegram(_) | Stage::Voice(_) | Stage::Whatsapp(_) | Stage::Hlr { .. } | Stage::CallOtp { .. } => {
-                return None;
-            }
-        };
+        let texts = stage.texts().into_iter().filter(|_| stage.channel().facts().senders_listed);
+        let (_, text) = texts.into_iter().find(|(field, _)| field.key == "signature")?;
         let name = render_constant(text, &names).ok()?;
         let place = places.of_text(&text.name, (1, 1), text.source.chars().count());
         Some(Signature { channel: stage.channel(), name, place })

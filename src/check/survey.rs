@@ -11,7 +11,7 @@ use super::invalid::too_many_invalid;
 use super::parallel::{cores, ordered};
 use super::prepare::Prepared;
 use crate::audience::{Chunk, RecordRef, Seen, parse};
-use crate::domain::{Content, Phone, Region, Row, Stage, sms_text};
+use crate::domain::{Content, Phone, Region, Row, Stage};
 use crate::finding::Finding;
 use crate::ledger::{LeftOut, State, StateCounts};
 use crate::manifest::{Brief, Duplicates};
@@ -222,11 +222,7 @@ impl Tally {
 
 /// The parts of a message's SMS; 0 when it has none.
 fn sms_parts(content: &Content<Cow<'_, str>>) -> u32 {
-    let sms = content.stages.iter().find_map(|stage| match stage {
-        Stage::Sms(sms) => u32::try_from(sms_text(&sms.message).parts).ok(),
-        _ => None,
-    });
-    sms.unwrap_or(0)
+    content.stages.iter().find_map(Stage::parts).unwrap_or(0)
 }
 
 fn owned(content: &Content<Cow<'_, str>>) -> Content<Cow<'static, str>> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::course::QueuedMessage;
 use super::submission::Route;
 use crate::domain::{MessageId, Status};
 use crate::gateway::StatusAnswer;
@@ -19,11 +20,11 @@ const ASKED: usize = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// What was learned by asking.
-pub(super) struct Asked {
+pub(super) struct LateRefusals {
     /// The messages that the gateway refused after it had queued them.
-    pub(super) rejected: Vec<MessageId>,
+    pub(super) refused: Vec<QueuedMessage>,
     /// How many were asked about.
-    pub(super) of: usize,
+    pub(super) asked: usize,
     /// How late the gateway knew the last of those that it came to know.
     pub(super) lag: Option<Duration>,
 }
@@ -32,25 +33,30 @@ pub(super) struct Asked {
 ///
 /// # Errors
 /// When the ledger cannot give room for the questions.
-pub(super) async fn ask(route: &Route, ids: &[MessageId], deadline: Instant) -> Result<Asked, LedgerError> {
-    let mut open: Vec<MessageId> = ids.iter().copied().take(ASKED).collect();
-    let mut asked = Asked { rejected: Vec::new(), of: open.len(), lag: None };
+pub(super) async fn ask(
+    route: &Route,
+    queued: &[QueuedMessage],
+    deadline: Instant,
+) -> Result<LateRefusals, LedgerError> {
+    let mut open: Vec<QueuedMessage> = queued.iter().copied().take(ASKED).collect();
+    let mut learned = LateRefusals { refused: Vec::new(), asked: open.len(), lag: None };
     let (began, mut known) = (Instant::now(), HashSet::new());
     while !open.is_empty() && Instant::now() < deadline {
         let count = u32::try_from(open.len()).unwrap_or(u32::MAX);
         let wait = route.ledger.reserve(&route.account, count).await?.time;
         sleep_until(deadline.min(Instant::now() + wait)).await;
-        let Ok(answers) = timeout_at(deadline, route.gateway.statuses(&open)).await else { break };
+        let ids: Vec<MessageId> = open.iter().map(|message| message.id).collect();
+        let Ok(answers) = timeout_at(deadline, route.gateway.statuses(&ids)).await else { break };
         let mut waiting = Vec::new();
-        for (id, answer) in open.into_iter().zip(answers) {
-            if matches!(answer, StatusAnswer::Known { .. }) && known.insert(id) {
-                asked.lag = Some(began.elapsed());
+        for (message, answer) in open.into_iter().zip(answers) {
+            if matches!(answer, StatusAnswer::Known { .. }) && known.insert(message.id) {
+                learned.lag = Some(began.elapsed());
             }
             match answer {
-                StatusAnswer::Known { status: Status::Rejected, .. } => asked.rejected.push(id),
+                StatusAnswer::Known { status: Status::Rejected, .. } => learned.refused.push(message),
                 StatusAnswer::Known { status: Status::Queued, .. }
                 | StatusAnswer::Denied(_)
-                | StatusAnswer::Unclear(_) => waiting.push(id),
+                | StatusAnswer::Unclear(_) => waiting.push(message),
                 StatusAnswer::Known { .. } => {}
             }
         }
@@ -59,5 +65,5 @@ pub(super) async fn ask(route: &Route, ids: &[MessageId], deadline: Instant) -> 
             sleep_until(deadline.min(Instant::now() + PAUSE)).await;
         }
     }
-    Ok(asked)
+    Ok(learned)
 }

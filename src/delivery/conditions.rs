@@ -1,15 +1,32 @@
 //! What a start is given, and what it gives back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use roaring::RoaringBitmap;
+use tokio::sync::watch;
 
 use super::breaker::Limits;
 use super::errors::Errors;
+use super::event::Observer;
 use super::oddities::Oddities;
-use super::stop::Stop;
-use crate::domain::{Endpoint, OperationKind};
-use crate::ledger::{Allowance, Owner, RunId, StateCounts};
+use super::stop::{Interrupt, Stop};
+use crate::domain::{Endpoint, OperationKind, Outcome};
+use crate::gateway::Gateway;
+use crate::ledger::{Allowance, Ledger, Owner, RunId, StateCounts};
+
+/// Whom a start deals with: where it records, whom it sends to, who listens, and who may ask it to end.
+#[derive(Clone)]
+pub struct Edges {
+    /// The ledger.
+    pub ledger: Arc<dyn Ledger>,
+    /// The gateway.
+    pub gateway: Arc<dyn Gateway>,
+    /// Who is told what happens.
+    pub observer: Observer,
+    /// What the outside asks.
+    pub interrupt: watch::Receiver<Interrupt>,
+}
 
 /// The conditions under which a run is sent.
 #[derive(Clone, Debug)]
@@ -40,10 +57,13 @@ pub struct Conditions {
     pub limits: Limits,
     /// How long the canary of an asynchronous start is asked about; zero in a rehearsal.
     pub canary: Duration,
+    /// Whether a person waits for the end: it is told what came of it then and a long silence before, and a gateway
+    /// that takes nothing is tried from the start on for no longer than it may be out of reach.
+    pub attended: bool,
 }
 
 /// How sending ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Ending {
     /// Why it stopped before the last row; nothing when all were tried.
     pub stopped: Option<Stop>,
@@ -57,4 +77,6 @@ pub struct Ending {
     pub oddities: Oddities,
     /// How late the gateway was seen to know a message.
     pub lag: Option<Duration>,
+    /// What became of what was sent last, as it is on the disk; nothing while that is on its way.
+    pub outcome: Option<Outcome>,
 }

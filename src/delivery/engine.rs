@@ -1,379 +1,311 @@
-//! The conductor: takes rendered operations, cuts envelopes, keeps them in flight, and decides when to stop.
+//! The engine: keeps envelopes in the air and does about their answers what the course says.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::Instant;
-use tracing::Instrument as _;
+use tokio::time::{Instant, sleep_until};
 
-use super::breaker::Breaker;
-use super::conditions::{Conditions, Ending};
-use super::errors::{Errors, without_numbers};
-use super::event::{Event, Observer};
+use super::canary;
+use super::conditions::{Conditions, Edges, Ending};
+use super::course::{Course, Halt, QueuedMessage, Step};
+use super::event::Event;
 use super::feed::Feed;
+use super::flight::{Arrival, Flight, Landing, Record};
 use super::gate::Gate;
-use super::oddities::Oddities;
-use super::ramp::Ramp;
+use super::retry::{Moment, Parcel, chance, parcels};
 use super::stop::{Interrupt, Stop, StopKind};
-use super::submission::{Route, Sent, keep_doubt};
+use super::submission::{Route, Submission};
+use super::tally::Tally;
 use super::watchdog::Watchdog;
-use crate::domain::Outcome;
-use crate::gateway::{Encoded, Envelope, Gateway, Reply};
-use crate::ledger::{Begun, Ledger, LedgerError, State, StateCounts};
+use crate::gateway::Envelope;
+use crate::ledger::{Begun, LedgerError, Recorded, State, StateCounts};
+
+/// How often the run looks whether a pause is over, or whether somebody asked it to stop.
+const LOOK: Duration = Duration::from_millis(250);
+/// How long nothing is said to a person who waits for an answer.
+const SILENCE: Duration = Duration::from_secs(3);
+/// How long a second signal waits for what is to be recorded.
+const LEAVING: Duration = Duration::from_millis(250);
 
 /// Sends everything that `feed` brings. `counts` are those of the run before this start.
-pub async fn send(
-    conditions: Conditions,
-    (ledger, gateway): (Arc<dyn Ledger>, Arc<dyn Gateway>),
-    feed: Feed,
-    counts: StateCounts,
-    (observer, interrupt): (Observer, watch::Receiver<Interrupt>),
-) -> Ending {
-    let largest = conditions.batch.min(conditions.rate.map_or(usize::MAX, |rate| (rate as usize).max(1)));
-    let (recall, recalls) = watch::channel(0);
-    let route = Route {
-        recalls,
-        ledger,
-        gateway,
+pub async fn send(conditions: Conditions, edges: Edges, feed: Feed, counts: StateCounts) -> Ending {
+    let course = Course::new(&conditions);
+    let route = Arc::new(Route {
+        ledger: edges.ledger,
+        gateway: edges.gateway,
         run: conditions.run,
         owner: conditions.owner,
-        account: conditions.account.clone(),
+        account: conditions.account,
         gate: Gate::new(conditions.rate),
         last_envelope: AtomicU32::new(conditions.last_envelope),
         timeout: conditions.timeout,
         watchdog: Watchdog::new(conditions.timeout),
-        observer: Arc::clone(&observer),
-    };
-    let conductor = Conductor {
-        route: Arc::new(route),
-        breaker: Breaker::new(conditions.limits.clone()),
-        ramp: Ramp::new(largest),
-        ready: VecDeque::new(),
-        again: VecDeque::new(),
-        flying: JoinSet::new(),
-        settling: JoinSet::new(),
-        outage: None,
-        paused_until: None,
-        canary_until: None,
-        recall,
-        interrupt: interrupt.clone(),
-        stop: None,
-        counts,
-        parts: 0,
-        errors: Errors::default(),
-        oddities: Oddities::default(),
-        lag: None,
-        feed: Some(feed),
-        conditions,
-        observer,
+        observer: edges.observer,
+    });
+    let engine = Engine {
+        flight: Flight::new(Arc::clone(&route), conditions.kind, conditions.batch, feed),
+        route,
+        course,
+        tally: Tally::new(counts),
+        interrupt: edges.interrupt,
+        began: Instant::now(),
+        attended: conditions.attended,
+        silent_until: None,
     };
     // On a worker thread, where its envelopes are too: nothing has to be woken across threads.
-    match tokio::spawn(conductor.run(interrupt)).await {
+    match tokio::spawn(engine.run()).await {
         Ok(ending) => ending,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
 
-/// Operations that go out again together; never none.
-pub(super) struct Parcel {
-    pub(super) operations: Vec<Encoded>,
-    /// Whether it is a part of an envelope that one of its operations spoilt.
-    pub(super) piece: bool,
+/// One start of a run.
+struct Engine {
+    route: Arc<Route>,
+    flight: Flight,
+    course: Course,
+    tally: Tally,
+    interrupt: watch::Receiver<Interrupt>,
+    began: Instant,
+    /// Whether a person waits.
+    attended: bool,
+    /// When that person is told that the answer is still waited for.
+    silent_until: Option<Instant>,
 }
 
-/// An envelope that came back, and what came with it.
-struct Landed {
-    envelope: Envelope,
-    piece: bool,
-    sent: Result<Sent, LedgerError>,
-}
-
-/// An envelope whose outcome was recorded.
-struct Settled {
-    number: u32,
-    envelope: Envelope,
-    piece: bool,
-    /// What came back; nothing from the gateway when the envelope was held back.
-    reply: Reply,
-    held_back: bool,
-    recorded: Result<(), LedgerError>,
-}
-
-/// How often the run looks whether a pause is over, or whether somebody asked it to stop.
-const LOOK: Duration = Duration::from_millis(250);
-/// How long a second signal waits for what is to be recorded.
-const LEAVING: Duration = Duration::from_millis(250);
-
-/// A time in which the gateway cannot be reached.
-pub(super) struct Outage {
-    pub(super) since: Instant,
-    pub(super) attempts: u32,
-}
-
-pub(super) struct Conductor {
-    pub(super) route: Arc<Route>,
-    pub(super) conditions: Conditions,
-    pub(super) observer: Observer,
-    pub(super) breaker: Breaker,
-    pub(super) ramp: Ramp,
-    /// Rendered operations in the order of the file; nothing more comes when there is no feed.
-    pub(super) feed: Option<Feed>,
-    pub(super) ready: VecDeque<Encoded>,
-    /// Operations that are proven not sent, by the envelopes in which they go out again.
-    pub(super) again: VecDeque<Parcel>,
-    flying: JoinSet<Landed>,
-    settling: JoinSet<Settled>,
-    pub(super) outage: Option<Outage>,
-    pub(super) paused_until: Option<Instant>,
-    pub(super) canary_until: Option<Instant>,
-    /// Calls back the envelopes that still wait at a gate; counts how often.
-    pub(super) recall: watch::Sender<u64>,
-    pub(super) interrupt: watch::Receiver<Interrupt>,
-    pub(super) stop: Option<Stop>,
-    pub(super) counts: StateCounts,
-    pub(super) parts: u64,
-    pub(super) errors: Errors,
-    oddities: Oddities,
-    /// How late the gateway was seen to know a message.
-    pub(super) lag: Option<Duration>,
-}
-
-impl Conductor {
-    async fn run(mut self, mut interrupt: watch::Receiver<Interrupt>) -> Ending {
+impl Engine {
+    async fn run(mut self) -> Ending {
         let route = Arc::clone(&self.route);
         let mut look_at = Instant::now() + LOOK;
         loop {
             self.take_off();
-            let nothing_flies = self.flying.is_empty() && self.settling.is_empty();
-            if nothing_flies && (self.stop.is_some() || self.is_through()) {
+            let stops = self.course.stopped().is_some();
+            if self.flight.is_through() || (stops && self.flight.is_empty()) {
                 break;
             }
-            let hungry = self.stop.is_none() && self.ready.len() < self.conditions.batch;
-            let waits = self.stop.is_none() && (self.paused_until.is_some() || !nothing_flies);
+            let waits = !stops && (self.course.is_paused() || !self.flight.is_empty());
             tokio::select! {
                 biased;
-                interrupt = changed(&mut interrupt) => match interrupt {
+                interrupt = changed(&mut self.interrupt) => match interrupt {
                     Interrupt::AtOnce(signal) => {
-                        self.stop_for(Stop::new(StopKind::Interrupted(signal), "interrupted twice"));
+                        self.course.stop(Stop::new(StopKind::Interrupted(signal), "interrupted twice"));
                         self.leave().await;
                         break;
                     }
                     Interrupt::Gently(signal) => self.halt(Stop::new(StopKind::Interrupted(signal), "interrupted")),
                     Interrupt::None => {}
                 },
-                Some(settled) = self.settling.join_next() => self.settled(settled).await,
-                Some(landed) = self.flying.join_next() => self.landed(landed),
-                more = next(&mut self.feed), if hungry && self.feed.is_some() => self.fed(more),
-                () = tokio::time::sleep_until(look_at), if waits => {
-                    self.look_up().await;
+                arrival = self.flight.next(!stops) => self.arrived(arrival).await,
+                () = sleep_until(look_at), if waits => {
+                    self.look().await;
                     look_at = Instant::now() + LOOK;
                 }
-                what = route.watchdog.overdue(), if !nothing_flies => {
+                () = until(self.silent_until) => {
+                    self.silent_until = None;
+                    let what = "still waiting for the account's turn or for the gateway's answer";
+                    (self.route.observer)(Event::Warning(what.to_owned()));
+                }
+                what = route.watchdog.overdue(), if !self.flight.is_empty() => {
                     self.abandon(what);
                     break;
                 }
             }
         }
-        let Self { stop: stopped, counts, parts, errors, oddities, lag, .. } = self;
-        Ending { stopped, counts, parts, errors, oddities, lag }
-    }
-
-    /// Whether every operation that was to be sent is through.
-    fn is_through(&self) -> bool {
-        self.feed.is_none() && self.ready.is_empty() && self.again.is_empty()
+        let stopped = self.course.stopped().cloned();
+        self.tally.end(stopped)
     }
 
     /// Begins as many envelopes as may fly now.
     fn take_off(&mut self) {
-        while self.may_take_off() {
-            let Some(Parcel { operations, piece }) = self.cut() else { return };
-            let Some(envelope) = Envelope::new(self.conditions.kind, operations) else { return };
-            let route = Arc::clone(&self.route);
-            self.counts.shift(State::Planned, State::Sending, envelope.operations().len() as u64);
-            let mut recalls = route.recalls.clone();
-            recalls.mark_unchanged();
-            let span = tracing::info_span!("envelope", number = tracing::field::Empty);
-            let flight = async move {
-                let sent = route.send(&envelope, recalls).await;
-                Landed { envelope, piece, sent }
-            };
-            self.flying.spawn(flight.instrument(span));
+        while self.course.may_begin(self.flight.flying(), self.flight.settling()) {
+            let Some(count) = self.flight.take_off(self.course.size()) else { return };
+            self.tally.begun(count);
+            self.silent_until = self.attended.then(|| Instant::now() + SILENCE);
         }
     }
 
-    fn may_take_off(&self) -> bool {
-        let paused = self.paused_until.is_some();
-        // After an outage one envelope tries the way for all, as the canary does at the start.
-        let alone = self.ramp.is_canary() || self.outage.is_some();
-        let room = if alone {
-            self.flying.is_empty() && self.settling.is_empty()
-        } else {
-            self.flying.len() < self.conditions.in_flight && self.settling.len() <= self.conditions.in_flight
+    async fn arrived(&mut self, arrival: Arrival) {
+        match arrival {
+            Arrival::Landed(landing) => self.landed(landing),
+            Arrival::Recorded(record, recorded) => self.recorded(record, recorded).await,
+            Arrival::Fed => {}
+            Arrival::Failed(stop) => self.halt(stop),
+        }
+    }
+
+    /// Ends the pause when its time is over, and the run when somebody asked for it: an envelope may wait for long.
+    async fn look(&mut self) {
+        self.course.look(self.began.elapsed());
+        match self.route.ledger.stop_requested(self.route.run).await {
+            Ok(false) => {}
+            Ok(true) => self.halt(asked_to_stop()),
+            Err(error) => self.halt(unwritten(&error)),
+        }
+    }
+
+    /// Takes in an envelope that came back.
+    fn landed(&mut self, Landing { envelope, piece, submission }: Landing) {
+        self.silent_until = None;
+        let stop = match submission {
+            Ok(Submission::Replied(number, mut reply)) => {
+                if let Some(halt) = self.course.answered(&envelope, piece, &mut reply) {
+                    self.call_back(halt);
+                }
+                return self.flight.settle(Record { number, envelope, piece, reply, held_back: false });
+            }
+            Ok(Submission::HeldBack(number, reply)) => {
+                return self.flight.settle(Record { number, envelope, piece, reply, held_back: true });
+            }
+            Ok(Submission::Recalled) => return self.put_back(envelope, piece),
+            Ok(Submission::Refused(Begun::NotOwner)) => lost(),
+            Ok(Submission::Refused(Begun::StopRequested | Begun::After(_))) => asked_to_stop(),
+            Err(error) => unwritten(&error),
         };
-        self.stop.is_none() && !paused && room
+        self.put_back(envelope, piece);
+        self.halt(stop);
     }
 
-    /// The operations of the next envelope: first what goes out again, then the next rows.
-    fn cut(&mut self) -> Option<Parcel> {
-        if let Some(parcel) = self.again.pop_front() {
-            return Some(parcel);
-        }
-        let size = self.ramp.size();
-        // A short envelope goes out only when nothing more comes.
-        if self.ready.is_empty() || (self.ready.len() < size && self.feed.is_some()) {
-            return None;
-        }
-        let size = size.min(self.ready.len());
-        Some(Parcel { operations: self.ready.drain(..size).collect(), piece: false })
+    /// Puts back an envelope without an intent.
+    fn put_back(&mut self, envelope: Envelope, piece: bool) {
+        let operations = envelope.into_operations();
+        self.tally.shift(State::Sending, State::Planned, operations.len());
+        self.flight.put_back(Parcel { operations, piece });
     }
 
-    fn fed(&mut self, more: Option<Result<Vec<Encoded>, Stop>>) {
-        match more {
-            Some(Ok(operations)) => self.ready.extend(operations),
-            Some(Err(stop)) => self.halt(stop),
-            None => self.feed = None,
+    async fn recorded(&mut self, record: Record, recorded: Result<(), LedgerError>) {
+        let Record { number, envelope, piece, reply, held_back } = record;
+        if let Err(error) = recorded {
+            // The intents stay, so what was sent shows as doubt and is not sent again.
+            self.tally.shift(State::Sending, State::InDoubt, envelope.operations().len());
+            return self.halt(unwritten(&error));
         }
+        self.tally.recorded(&envelope, &reply);
+        let steps = if held_back {
+            parcels(envelope, piece, &reply).into_iter().map(Step::TryAgain).collect()
+        } else {
+            let moment = Moment { at: self.began.elapsed(), chance: chance(self.route.owner, number) };
+            self.course.recorded(envelope, piece, &reply, moment)
+        };
+        for step in steps {
+            self.take(step, number).await;
+        }
+        (self.route.observer)(Event::Settled { counts: self.tally.counts().clone() });
+    }
+
+    /// Takes a step that follows from the answer to an envelope.
+    async fn take(&mut self, step: Step, number: u32) {
+        match step {
+            Step::Warn(what) => (self.route.observer)(Event::Warning(what)),
+            Step::Pause { reason, time } => {
+                self.flight.recall();
+                if !self.flight.is_through() {
+                    (self.route.observer)(Event::Waiting { reason, time });
+                }
+            }
+            Step::SlowDown(wait) => {
+                self.route.gate.slow();
+                if let Err(error) = self.route.ledger.slow_down(&self.route.account.name, wait).await {
+                    self.halt(unwritten(&error));
+                }
+            }
+            Step::Ask { queued, until } => {
+                if let Err(stop) = self.ask(number, &queued, self.began + until).await {
+                    self.halt(stop);
+                }
+            }
+            Step::TryAgain(parcel) => self.flight.put_back(parcel),
+            Step::Stop(halt) => self.call_back(halt),
+        }
+    }
+
+    /// Asks what became of queued messages; those that were refused after all are recorded as such.
+    async fn ask(&mut self, number: u32, queued: &[QueuedMessage], deadline: Instant) -> Result<(), Stop> {
+        let learned = tokio::select! {
+            biased;
+            learned = canary::ask(&self.route, queued, deadline) => learned.map_err(|error| unwritten(&error))?,
+            // The signal itself is taken up by the loop.
+            _ = self.interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => return Ok(()),
+        };
+        self.tally.lagged(learned.lag);
+        if learned.refused.is_empty() {
+            return Ok(());
+        }
+        if let Some(halt) = self.course.refused_late(learned.refused.len(), learned.asked) {
+            self.call_back(halt);
+        }
+        match self.route.keep_rejected(number, &learned.refused).await {
+            Ok(Recorded::Done) => self.tally.shift(State::Queued, State::Failed, learned.refused.len()),
+            Ok(Recorded::NotOwner) => return Err(lost()),
+            Err(error) => return Err(unwritten(&error)),
+        }
+        Ok(())
+    }
+
+    /// Begins nothing any more.
+    fn halt(&mut self, stop: Stop) {
+        let halt = self.course.stop(stop);
+        self.call_back(halt);
+    }
+
+    /// Calls back what still waits to leave, and tells what is waited for.
+    fn call_back(&mut self, Halt { reason, first }: Halt) {
+        if first && self.flight.flying() > 0 {
+            let (in_flight, at_most) = (self.tally.sending(), self.route.timeout);
+            (self.route.observer)(Event::Stopping { reason, in_flight, at_most });
+        }
+        self.flight.recall();
+    }
+
+    /// Leaves at once, but for recording what is known: which envelopes never left, and answers that are in.
+    async fn leave(&mut self) {
+        self.flight.recall();
+        let deadline = Instant::now() + LEAVING;
+        while !self.flight.is_empty() {
+            tokio::select! {
+                biased;
+                () = sleep_until(deadline) => break,
+                arrival = self.flight.next(false) => self.arrived(arrival).await,
+            }
+        }
+        self.flight.abandon();
     }
 
     /// Leaves what is in flight as it is: something it waits for has not kept its time.
     fn abandon(&mut self, what: String) {
-        (self.observer)(Event::Warning(what.clone()));
-        self.flying.abort_all();
-        self.settling.abort_all();
-        self.counts.shift(State::Sending, State::InDoubt, self.counts.get(State::Sending));
-        self.stop_for(Stop::new(StopKind::Halted, what));
-    }
-
-    fn landed(&mut self, landed: Result<Landed, tokio::task::JoinError>) {
-        let Ok(Landed { envelope, piece, sent }) = landed else {
-            return self.halt(Stop::new(StopKind::Internal, "a task of the engine ended early; this is a bug"));
-        };
-        let count = envelope.operations().len() as u64;
-        match sent {
-            Ok(Sent::Replied(number, mut reply)) => {
-                let canary = self.ramp.is_canary() && !piece;
-                if let Some(stop) = self.breaker.observe(&without_numbers(&envelope, &reply), canary) {
-                    self.halt(stop);
-                }
-                keep_doubt(&self.conditions.repeated, &envelope, &mut reply);
-                self.settle(Settled { number, envelope, piece, reply, held_back: false, recorded: Ok(()) });
-            }
-            Ok(Sent::HeldBack(number, reply)) => {
-                self.settle(Settled { number, envelope, piece, reply, held_back: true, recorded: Ok(()) });
-            }
-            Ok(Sent::Recalled) => {
-                self.counts.shift(State::Sending, State::Planned, count);
-                self.put_back(envelope.into_operations(), piece);
-            }
-            Ok(Sent::Refused(refusal)) => {
-                self.counts.shift(State::Sending, State::Planned, count);
-                self.put_back(envelope.into_operations(), piece);
-                self.halt(match refusal {
-                    Begun::NotOwner => Stop::new(StopKind::NotOwner, "another process took the run"),
-                    Begun::StopRequested | Begun::After(_) => Stop::new(StopKind::Halted, "asked to stop"),
-                });
-            }
-            Err(error) => {
-                self.counts.shift(State::Sending, State::Planned, count);
-                self.halt(Stop::new(StopKind::Ledger, error.to_string()));
-            }
-        }
-    }
-
-    /// Has an outcome recorded.
-    fn settle(&mut self, mut settled: Settled) {
-        self.route.watchdog.leaves(settled.number);
-        let route = Arc::clone(&self.route);
-        self.settling.spawn(async move {
-            settled.recorded = route.settle(settled.number, &settled.reply).await;
-            settled
-        });
-    }
-
-    async fn settled(&mut self, settled: Result<Settled, tokio::task::JoinError>) {
-        let Ok(Settled { number, envelope, piece, reply, held_back, recorded }) = settled else {
-            return self.halt(Stop::new(StopKind::Internal, "a task of the engine ended early; this is a bug"));
-        };
-        self.route.watchdog.leaves(number);
-        if let Err(error) = recorded {
-            // The intents stay, so what was sent shows as doubt and is not sent again.
-            self.counts.shift(State::Sending, State::InDoubt, envelope.operations().len() as u64);
-            return self.halt(Stop::new(StopKind::Ledger, error.to_string()));
-        }
-        self.account_for(&envelope, &reply);
-        if !held_back {
-            self.follow(&reply).await;
-            // Only an answer that proves something lets the envelopes grow.
-            if self.ramp.is_canary() && !piece && reply.proves_something() {
-                self.ask_about(number, &envelope, &reply).await;
-                self.ramp.advance();
-            }
-        }
-        self.try_again(envelope, piece, &reply);
-        (self.observer)(Event::Settled { counts: self.counts.clone() });
-    }
-
-    /// Counts what was recorded.
-    fn account_for(&mut self, envelope: &Envelope, reply: &Reply) {
-        for (operation, outcome) in envelope.operations().iter().zip(&reply.outcomes) {
-            match outcome {
-                Outcome::Accepted { parts, .. } => self.parts += u64::from(parts.unwrap_or(0)),
-                Outcome::Rejected { error } => self.errors.count(operation.phone, error),
-                Outcome::Queued { .. } | Outcome::NotSent { .. } | Outcome::InDoubt { .. } => {}
-            }
-            self.counts.shift(State::Sending, State::of(outcome), 1);
-        }
-        self.oddities.observe(reply);
-    }
-
-    /// Begins nothing any more, and calls back what still waits at a gate.
-    pub(super) fn halt(&mut self, stop: Stop) {
-        if self.stop.is_none() && !self.flying.is_empty() {
-            let in_flight = usize::try_from(self.counts.get(State::Sending)).unwrap_or(usize::MAX);
-            let (reason, at_most) = (stop.reason.clone(), self.conditions.timeout);
-            (self.observer)(Event::Stopping { reason, in_flight, at_most });
-        }
-        self.stop_for(stop);
-        self.recall.send_modify(|recalls| *recalls += 1);
-    }
-
-    /// Leaves at once, but for recording what is known: which envelopes never left a gate, and answers that are in.
-    async fn leave(&mut self) {
-        self.recall.send_modify(|recalls| *recalls += 1);
-        let deadline = Instant::now() + LEAVING;
-        loop {
-            tokio::select! {
-                biased;
-                () = tokio::time::sleep_until(deadline) => break,
-                Some(settled) = self.settling.join_next() => self.settled(settled).await,
-                Some(landed) = self.flying.join_next() => self.landed(landed),
-                else => break,
-            }
-        }
-        self.flying.abort_all();
-    }
-
-    /// Of several reasons the gravest counts, of equal ones the first.
-    fn stop_for(&mut self, stop: Stop) {
-        if self.stop.as_ref().is_none_or(|known| stop.kind.gravity() > known.kind.gravity()) {
-            self.stop = Some(stop);
-        }
+        (self.route.observer)(Event::Warning(what.clone()));
+        self.flight.abandon();
+        self.tally.leave();
+        self.course.stop(Stop::new(StopKind::Halted, what));
     }
 }
 
-async fn next(feed: &mut Option<Feed>) -> Option<Result<Vec<Encoded>, Stop>> {
-    feed.as_mut()?.next().await
+/// Waits until then, or for ever.
+async fn until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The next change of what the outside asks.
-pub(super) async fn changed(interrupt: &mut watch::Receiver<Interrupt>) -> Interrupt {
+async fn changed(interrupt: &mut watch::Receiver<Interrupt>) -> Interrupt {
     match interrupt.changed().await {
         Ok(()) => *interrupt.borrow_and_update(),
         // Nobody can interrupt any more.
         Err(_) => std::future::pending().await,
     }
+}
+
+fn asked_to_stop() -> Stop {
+    Stop::new(StopKind::Halted, "asked to stop")
+}
+
+fn lost() -> Stop {
+    Stop::new(StopKind::NotOwner, "another process took the run")
+}
+
+fn unwritten(error: &LedgerError) -> Stop {
+    Stop::new(StopKind::Ledger, error.to_string())
 }

@@ -28,7 +28,6 @@ impl Feed {
     }
 }
 
-#[cfg(test)]
 impl Feed {
     /// A feed of operations that are rendered already.
     pub(super) fn of(groups: Vec<Vec<Encoded>>) -> Self {

@@ -3,33 +3,37 @@
 //! It records an intent before each envelope and an outcome after it, keeps the pace, starts
 //! carefully, and stops rather than guess. It emits [`Event`]s and knows nothing of who shows them.
 
-mod backoff;
 mod breaker;
 mod canary;
 mod conditions;
+mod course;
 mod doubt;
 mod engine;
 mod errors;
 mod event;
 mod feed;
-mod follow_up;
+mod flight;
 mod frozen;
 mod gate;
 mod inquest;
 mod lock;
 mod oddities;
-mod once;
 mod one_off;
 mod ramp;
+mod retry;
+#[cfg(test)]
+mod samples;
 #[cfg(test)]
 mod simulation;
+mod single;
 mod standing;
 mod stop;
 mod submission;
+mod tally;
 mod watchdog;
 
 pub use breaker::Limits;
-pub use conditions::{Conditions, Ending};
+pub use conditions::{Conditions, Edges, Ending};
 pub use doubt::{Doubt, patience};
 pub use engine::send;
 pub use errors::Errors;
@@ -39,7 +43,7 @@ pub use frozen::{Frozen, RunFolder};
 pub use inquest::{Doubts, Inquest, LONGEST_STAY, Learnt, WAITS};
 pub use lock::RunLock;
 pub use oddities::Oddities;
-pub use once::{Once, Single, send_once};
 pub use one_off::OneOff;
+pub use single::{SingleConditions, SingleEnding, send_single};
 pub use standing::Standing;
 pub use stop::{Interrupt, Stop, StopKind};

@@ -1,12 +1,12 @@
 //! The operations that a person asks for one at a time: a lookup, a code call.
 //!
 //! Each is a run of its own with one row, so that the ledger knows of it before it is sent and all
-//! commands can name it. Nothing here sends; [`send_once`](super::send_once) does.
+//! commands can name it. Nothing here sends; [`send_single`](super::send_single) does.
 
 use std::path::Path;
 
 use super::frozen::Frozen;
-use crate::domain::{Content, Endpoint, Extra, MessageId, Operation, OperationKind, Phone, Row, Stage};
+use crate::domain::{CallOtp, Content, Endpoint, Extra, Hlr, MessageId, Operation, OperationKind, Phone, Row, Stage};
 use crate::ledger::Run;
 use crate::manifest::{Brief, Duplicates, Share};
 
@@ -105,8 +105,8 @@ impl OneOff {
     fn content<T>(self) -> Content<T> {
         let fields = Extra::new();
         let stage = match self {
-            OneOff::Lookup => Stage::Hlr { fields },
-            OneOff::CodeCall => Stage::CallOtp { fields },
+            OneOff::Lookup => Stage::Hlr(Hlr { fields }),
+            OneOff::CodeCall => Stage::CallOtp(CallOtp { fields }),
         };
         Content { kind: self.kind(), stages: vec![stage] }
     }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use roaring::RoaringBitmap;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::course::QueuedMessage;
 use super::event::{Event, Observer};
 use super::gate::Gate;
 use super::watchdog::{Step, Watchdog};
-use crate::domain::{MessageId, Outcome, Status};
+use crate::domain::{Outcome, Status};
 use crate::failpoint;
 use crate::gateway::{Envelope, Gateway, Reply, Signal};
 use crate::ledger::{
@@ -36,15 +36,13 @@ pub(super) struct Route {
     pub(super) timeout: Duration,
     /// The number of the last envelope that was begun.
     pub(super) last_envelope: AtomicU32,
-    /// Changes when the envelopes that wait at a gate are called back.
-    pub(super) recalls: watch::Receiver<u64>,
     pub(super) watchdog: Watchdog,
     /// Who is told of long waits.
     pub(super) observer: Observer,
 }
 
 /// How an envelope's way to the gateway ended.
-pub(super) enum Sent {
+pub(super) enum Submission {
     /// It was sent under this number, and this came back.
     Replied(u32, Reply),
     /// It was called back before its first byte left; the reply says so of each operation.
@@ -58,17 +56,19 @@ pub(super) enum Sent {
 impl Route {
     /// Waits for the envelope's turn, records the intent, waits for the account's slot, sends.
     ///
+    /// A change of `recalls` calls it back as long as it waits.
+    ///
     /// # Errors
     /// When the intent cannot be recorded; nothing was sent then.
     pub(super) async fn send(
         &self,
         envelope: &Envelope,
         mut recalls: watch::Receiver<u64>,
-    ) -> Result<Sent, LedgerError> {
+    ) -> Result<Submission, LedgerError> {
         let began = Instant::now();
         let turn = tokio::select! {
             biased;
-            _ = recalls.changed() => return Ok(Sent::Recalled),
+            _ = recalls.changed() => return Ok(Submission::Recalled),
             turn = self.gate.turn(envelope.operations().len()) => turn,
         };
         let number = self.last_envelope.fetch_add(1, Ordering::Relaxed) + 1;
@@ -85,12 +85,12 @@ impl Route {
         let begun = self.ledger.begin(intent).await;
         let Ok(Begun::After(wait)) = begun else {
             self.watchdog.leaves(number);
-            return begun.map(Sent::Refused);
+            return begun.map(Submission::Refused);
         };
         failpoint::pass("intent.kept");
         tracing::debug!(slot_in_ms = u64::try_from(wait.time.as_millis()).unwrap_or(u64::MAX), "intent kept");
         if recalls.has_changed().unwrap_or(false) {
-            return Ok(Sent::HeldBack(number, held_back(envelope)));
+            return Ok(Submission::HeldBack(number, held_back(envelope)));
         }
         if !wait.time.is_zero() {
             self.watchdog.enters(number, Step::Slot);
@@ -99,7 +99,7 @@ impl Route {
             }
             tokio::select! {
                 biased;
-                _ = recalls.changed() => return Ok(Sent::HeldBack(number, held_back(envelope))),
+                _ = recalls.changed() => return Ok(Submission::HeldBack(number, held_back(envelope))),
                 () = tokio::time::sleep(wait.time) => {}
             }
         }
@@ -110,7 +110,7 @@ impl Route {
         failpoint::pass("answer.came");
         let reply = reply.unwrap_or_else(|_| self.silence(envelope));
         told(&reply, began);
-        Ok(Sent::Replied(number, reply))
+        Ok(Submission::Replied(number, reply))
     }
 
     /// Records what became of the envelope.
@@ -131,16 +131,10 @@ impl Route {
     ///
     /// # Errors
     /// When it cannot be recorded; they stay queued then.
-    pub(super) async fn keep_rejected(
-        &self,
-        number: u32,
-        envelope: &Envelope,
-        rejected: &[MessageId],
-    ) -> Result<Recorded, LedgerError> {
+    pub(super) async fn keep_rejected(&self, number: u32, refused: &[QueuedMessage]) -> Result<Recorded, LedgerError> {
         let change = Change::Found { status: Status::Rejected.name().to_owned(), msg_id: None };
-        let refused = envelope.operations().iter().filter(|operation| rejected.contains(&operation.id));
-        let event = |row| NewEvent { row, envelope: number, change: change.clone() };
-        let events = refused.map(|operation| event(operation.row)).collect();
+        let event = |message: &QueuedMessage| NewEvent { row: message.row, envelope: number, change: change.clone() };
+        let events = refused.iter().map(event).collect();
         self.ledger.record(self.run, self.owner, events).await
     }
 
@@ -148,21 +142,6 @@ impl Route {
         let reason = format!("no answer within {} s", self.timeout.as_secs_f64());
         let doubt = Outcome::InDoubt { reason: reason.as_str().into() };
         Reply::all(envelope.operations().len(), &doubt, Signal::Broken(reason))
-    }
-}
-
-/// A refusal of a message that is sent again says nothing of the sending before: it stays in doubt.
-pub(super) fn keep_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply: &mut Reply) {
-    if repeated.is_empty() {
-        return;
-    }
-    for (operation, outcome) in envelope.operations().iter().zip(&mut reply.outcomes) {
-        if let Outcome::Rejected { error } = outcome
-            && repeated.contains(operation.row.get())
-        {
-            let reason = format!("sent again, it was refused (`{error}`); the sending before may have gone out");
-            *outcome = Outcome::InDoubt { reason: reason.into() };
-        }
     }
 }
 

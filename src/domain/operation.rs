@@ -7,103 +7,65 @@ use serde::{Deserialize, Serialize};
 
 use super::{Channel, Content, MessageId, Phone};
 
-/// The `type` of an operation that is sent per recipient (contract 2.1 and 4.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum OperationKind {
-    /// `sms`
-    #[serde(rename = "sms")]
-    Sms,
-    /// `viber`
-    #[serde(rename = "viber")]
-    Viber,
-    /// `rcs`
-    #[serde(rename = "rcs")]
-    Rcs,
-    /// `voice`
-    #[serde(rename = "voice")]
-    Voice,
-    /// `telegram`
-    #[serde(rename = "telegram")]
-    Telegram,
-    /// `viber+sms`
-    #[serde(rename = "viber+sms")]
-    ViberSms,
-    /// `rcs+sms`
-    #[serde(rename = "rcs+sms")]
-    RcsSms,
-    /// `rcs+viber+sms`
-    #[serde(rename = "rcs+viber+sms")]
-    RcsViberSms,
-    /// `pipeline`
-    #[serde(rename = "pipeline")]
-    Pipeline,
-    /// `hlr`
-    #[serde(rename = "hlr")]
-    Hlr,
-    /// `call/otp`
-    #[serde(rename = "call/otp")]
-    CallOtp,
+/// Makes the kinds from their list: each with its word, and the channels that it tries in this order.
+macro_rules! operations {
+    ($($kind:ident = $word:literal tries [$($channel:ident),*];)*) => {
+        /// The `type` of an operation that is sent per recipient (contract 2.1 and 4.3).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum OperationKind {
+            $(#[doc = concat!("`", $word, "`")] #[serde(rename = $word)] $kind,)*
+        }
+
+        impl OperationKind {
+            /// Every kind.
+            pub const ALL: [OperationKind; [$($word),*].len()] = [$(OperationKind::$kind),*];
+
+            /// The value of `type` on the wire.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(OperationKind::$kind => $word,)*
+                }
+            }
+
+            /// The channels that it tries, in this order; none of a pipeline, which names its own.
+            #[must_use]
+            pub fn channels(self) -> &'static [Channel] {
+                match self {
+                    $(OperationKind::$kind => &[$(Channel::$channel),*],)*
+                }
+            }
+        }
+    };
+}
+
+operations! {
+    Sms = "sms" tries [Sms];
+    Viber = "viber" tries [Viber];
+    Rcs = "rcs" tries [Rcs];
+    Voice = "voice" tries [Voice];
+    Telegram = "telegram" tries [Telegram];
+    ViberSms = "viber+sms" tries [Viber, Sms];
+    RcsSms = "rcs+sms" tries [Rcs, Sms];
+    RcsViberSms = "rcs+viber+sms" tries [Rcs, Viber, Sms];
+    Pipeline = "pipeline" tries [];
+    Hlr = "hlr" tries [Hlr];
+    CallOtp = "call/otp" tries [CallOtp];
 }
 
 impl OperationKind {
-    /// Every kind.
-    pub const ALL: [OperationKind; 11] = [
-        OperationKind::Sms,
-        OperationKind::Viber,
-        OperationKind::Rcs,
-        OperationKind::Voice,
-        OperationKind::Telegram,
-        OperationKind::ViberSms,
-        OperationKind::RcsSms,
-        OperationKind::RcsViberSms,
-        OperationKind::Pipeline,
-        OperationKind::Hlr,
-        OperationKind::CallOtp,
-    ];
-
-    /// The value of `type` on the wire.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            OperationKind::Sms => "sms",
-            OperationKind::Viber => "viber",
-            OperationKind::Rcs => "rcs",
-            OperationKind::Voice => "voice",
-            OperationKind::Telegram => "telegram",
-            OperationKind::ViberSms => "viber+sms",
-            OperationKind::RcsSms => "rcs+sms",
-            OperationKind::RcsViberSms => "rcs+viber+sms",
-            OperationKind::Pipeline => "pipeline",
-            OperationKind::Hlr => "hlr",
-            OperationKind::CallOtp => "call/otp",
-        }
-    }
-
     /// The operation that carries these channels, tried in this order.
     ///
-    /// One channel is its own type, three orders have a combined type, everything else is a
-    /// `pipeline`; WhatsApp is one even alone (contract 2.1).
+    /// What has no type of its own is a `pipeline`; WhatsApp is one even alone (contract 2.1).
     #[must_use]
     pub fn of(channels: &[Channel]) -> Self {
-        match channels {
-            [Channel::Sms] => OperationKind::Sms,
-            [Channel::Viber] => OperationKind::Viber,
-            [Channel::Rcs] => OperationKind::Rcs,
-            [Channel::Voice] => OperationKind::Voice,
-            [Channel::Telegram] => OperationKind::Telegram,
-            [Channel::Hlr] => OperationKind::Hlr,
-            [Channel::CallOtp] => OperationKind::CallOtp,
-            [Channel::Viber, Channel::Sms] => OperationKind::ViberSms,
-            [Channel::Rcs, Channel::Sms] => OperationKind::RcsSms,
-            [Channel::Rcs, Channel::Viber, Channel::Sms] => OperationKind::RcsViberSms,
-            _ => OperationKind::Pipeline,
-        }
+        Self::ALL.into_iter().find(|kind| kind.channels() == channels).unwrap_or(OperationKind::Pipeline)
     }
 
     /// Whether the answer is a result of its own instead of a send result (contract 4.3 `hlr`, `call/otp`).
     #[must_use]
     pub fn is_inquiry(self) -> bool {
-        matches!(self, OperationKind::Hlr | OperationKind::CallOtp)
+        self.channels().iter().any(|channel| channel.facts().stands_alone)
     }
 }
 

@@ -189,10 +189,11 @@ mod tests {
         let compiled = messages("Hi {{ code }}", &[]);
         let content = compiled.renderer().render(Row::new(2), |column| CELLS[column]).unwrap();
         let texts = content.stages[0].texts();
-        assert!(matches!(texts[0], ("signature", Cow::Borrowed("Olena"))));
-        assert!(matches!(texts[1], ("message", Cow::Owned(_))));
+        assert!(matches!(texts[0], (field, Cow::Borrowed("Olena")) if field.key == "signature"));
+        assert!(matches!(texts[1], (field, Cow::Owned(_)) if field.key == "message"));
         let constants = compiled.constants();
-        assert_eq!(constants.stages[0].texts(), [("signature", &Some("Olena")), ("message", &None)]);
+        let told: Vec<_> = constants.stages[0].texts().into_iter().map(|(field, text)| (field.key, *text)).collect();
+        assert_eq!(told, [("signature", Some("Olena")), ("message", None)]);
     }
 
     #[test]

@@ -63,8 +63,8 @@ fn stage_lines(text: &mut String, stage: &Stage<Cow<'_, str>>) {
             heading(text, channel, &whatsapp.signature, "");
             body(text, &whatsapp.message);
         }
-        Stage::Hlr { .. } => heading(text, channel, "a lookup of the number; sends nothing", ""),
-        Stage::CallOtp { .. } => heading(text, channel, "a call; its last four digits are the code", ""),
+        Stage::Hlr(_) => heading(text, channel, "a lookup of the number; sends nothing", ""),
+        Stage::CallOtp(_) => heading(text, channel, "a call; its last four digits are the code", ""),
     }
 }
 

@@ -128,7 +128,7 @@ impl Pair {
             _ => {
                 let wait = chance.of(&[None, Some(std::time::Duration::from_secs(3))]);
                 self.real.slow_down("account", wait).await.unwrap();
-                self.model.slow_down(NOW, "account", wait);
+                self.model.slow_down(NOW, "account", wait).unwrap();
             }
         }
     }

@@ -163,7 +163,7 @@ impl Ledger for Desk {
     }
 
     fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
-        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.slow_down(now, account, wait))).await })
+        Box::pin(async move { self.write(|disk, now| disk.contents.slow_down(now, account, wait)).await })
     }
 
     fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {

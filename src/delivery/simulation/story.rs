@@ -17,7 +17,7 @@ use super::mistake::Mistake;
 use super::plan::{Fault, Oracle, Plan};
 use super::platform::Platform;
 use crate::delivery::engine::send;
-use crate::delivery::{Conditions, Ending, Event, Feed, Interrupt, Limits, Observer, Standing};
+use crate::delivery::{Conditions, Edges, Ending, Event, Feed, Interrupt, Limits, Observer, Standing};
 use crate::domain::{Endpoint, MessageId, Phone, Row};
 use crate::gateway::Encoded;
 use crate::ledger::{Allowance, Ledger, LeftOut, NewRun, Owner, Progress, Run, RunEnd, RunId, State};
@@ -237,8 +237,8 @@ impl World {
         let conditions = self.conditions(owner, &standing);
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
         let observer = self.observer(life);
-        let edges: (Arc<dyn Ledger>, Arc<Line>) = (Arc::clone(&desk) as Arc<dyn Ledger>, line);
-        let ending = send(conditions, (edges.0, edges.1), feed, standing.counts, (observer, interrupts)).await;
+        let edges = Edges { ledger: desk.clone(), gateway: line, observer, interrupt: interrupts };
+        let ending = send(conditions, edges, feed, standing.counts).await;
         let progress = if ending.counts.get(State::Planned) == 0 { Progress::Finished } else { Progress::Open };
         let _ = desk.end(self.run(), owner, end(ending, progress)).await;
     }
@@ -252,14 +252,7 @@ impl World {
         }
         self.inquire(desk.as_ref(), &line, owner, &[State::InDoubt, State::Unresolved]).await;
         let Some((run, standing)) = look(desk.as_ref(), false).await else { return };
-        let ending = Ending {
-            stopped: None,
-            counts: standing.counts,
-            parts: 0,
-            errors: <_>::default(),
-            oddities: <_>::default(),
-            lag: None,
-        };
+        let ending = Ending { counts: standing.counts, ..Ending::default() };
         let _ = desk.end(self.run(), owner, end(ending, run.progress)).await;
     }
 
@@ -305,6 +298,7 @@ impl World {
             timeout: plan.timeout,
             limits,
             canary: if plan.endpoint == Endpoint::Async { Duration::from_secs(10) } else { Duration::ZERO },
+            attended: false,
         }
     }
 

@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde::ser::{SerializeMap, SerializeSeq, Serializer};
+use serde::ser::{SerializeMap, Serializer};
 
-use crate::domain::{Card, Extra, Operation, OperationKind, Rcs, Sms, Stage, Telegram, Viber, Voice, Whatsapp};
+use crate::domain::{Card, Extra, Field, Operation, OperationKind, Place, Stage, Value};
 
 type Text<'a> = Cow<'a, str>;
 
@@ -43,23 +43,24 @@ struct Wire<'o, 'a>(&'o Operation<'a>);
 impl Serialize for Wire<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Wire(operation) = self;
+        let kind = operation.content.kind;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("type", operation.content.kind.name())?;
+        map.serialize_entry("type", kind.name())?;
         map.serialize_entry("id", &operation.id.get())?;
         map.serialize_entry("phone", &operation.phone.get())?;
         let stages = &operation.content.stages;
-        if operation.content.kind == OperationKind::Pipeline {
+        if kind == OperationKind::Pipeline {
             map.serialize_entry("pipeline", &Channels(stages))?;
             for stage in stages {
                 map.serialize_entry(stage.channel().name(), &PipelineStage(stage))?;
             }
             return map.end();
         }
-        for stage in stages {
-            flat(&mut map, stage)?;
+        let filled: Vec<Filled<'_, '_>> = stages.iter().map(Stage::values).collect();
+        for values in &filled {
+            keys(&mut map, kind, values)?;
         }
-        // In a combined type one `short_link` serves all channels.
-        option(&mut map, "short_link", stages.iter().find_map(short_link).as_ref())?;
+        shared(&mut map, kind, filled.iter().flatten())?;
         for stage in stages {
             extra(&mut map, stage.fields())?;
         }
@@ -67,61 +68,43 @@ impl Serialize for Wire<'_, '_> {
     }
 }
 
-/// The keys of a stage outside a pipeline, with the channel's prefix.
-fn flat<M: SerializeMap>(map: &mut M, stage: &Stage<Text<'_>>) -> Result<(), M::Error> {
-    match stage {
-        Stage::Sms(Sms { signature, message, lifetime, .. }) => {
-            map.serialize_entry("sms_signature", signature)?;
-            map.serialize_entry("sms_message", message)?;
-            option(map, "sms_lifetime", lifetime.as_ref())
+/// The keys of a stage that have a value.
+type Filled<'s, 'a> = Vec<(&'static Field, Value<&'s Text<'a>>)>;
+
+/// The keys of one stage, wherever an operation of `kind` carries them.
+fn keys<M: SerializeMap>(map: &mut M, kind: OperationKind, values: &Filled<'_, '_>) -> Result<(), M::Error> {
+    let mut objects: Option<&str> = None;
+    for (field, value) in values {
+        match field.place(kind) {
+            Place::Under(name) => map.serialize_entry(name, &Json(value))?,
+            Place::Within(object, _) if objects != Some(object) => {
+                objects = Some(object);
+                map.serialize_entry(object, &Inner { object, kind, values })?;
+            }
+            Place::Within(..) | Place::Shared(_) | Place::Ours => {}
+            // The manifest refused it.
+            Place::Nowhere(_) => {}
         }
-        Stage::Viber(viber) => flat_viber(map, viber),
-        Stage::Rcs(Rcs { signature, message, image, button, link, lifetime, .. }) => {
-            map.serialize_entry("rcs_signature", signature)?;
-            map.serialize_entry("rcs_message", message)?;
-            option(map, "rcs_image", image.as_ref())?;
-            option(map, "rcs_button", button.as_ref())?;
-            option(map, "rcs_link", link.as_ref())?;
-            option(map, "rcs_lifetime", lifetime.as_ref())
-        }
-        Stage::Telegram(Telegram { message, lifetime, .. }) => {
-            map.serialize_entry("message", message)?;
-            option(map, "telegram_lifetime", lifetime.as_ref())
-        }
-        Stage::Voice(voice) => {
-            map.serialize_entry("message", &voice.message)?;
-            map.serialize_entry("voice", &Speaker(voice))?;
-            option(map, "dtmf", voice.dtmf.as_ref())
-        }
-        // Only a stage of a pipeline (contract 1 and 2.1); the manifest never builds it alone.
-        Stage::Whatsapp(_) | Stage::Hlr { .. } | Stage::CallOtp { .. } => Ok(()),
     }
+    Ok(())
 }
 
-fn flat_viber<M: SerializeMap>(map: &mut M, viber: &Viber<Text<'_>>) -> Result<(), M::Error> {
-    map.serialize_entry("viber_type", viber.kind.name())?;
-    map.serialize_entry("viber_signature", &viber.signature)?;
-    option(map, "viber_message", viber.message.as_ref())?;
-    option(map, "viber_image", viber.image.as_ref())?;
-    option(map, "viber_link", viber.link.as_ref())?;
-    option(map, "viber_button", viber.button.as_ref())?;
-    if !viber.carousel.is_empty() {
-        map.serialize_entry("viber_carousel", &Cards(&viber.carousel))?;
+/// The keys that an operation has once for all its channels: the first channel that has a value gives it.
+fn shared<'v, M: SerializeMap>(
+    map: &mut M,
+    kind: OperationKind,
+    values: impl Iterator<Item = &'v (&'static Field, Value<&'v Text<'v>>)>,
+) -> Result<(), M::Error> {
+    let mut written: Option<&str> = None;
+    for (field, value) in values {
+        if let Place::Shared(name) = field.place(kind)
+            && written != Some(name)
+        {
+            written = Some(name);
+            map.serialize_entry(name, &Json(value))?;
+        }
     }
-    option(map, "viber_lifetime", viber.lifetime.as_ref())
-}
-
-fn short_link(stage: &Stage<Text<'_>>) -> Option<bool> {
-    match stage {
-        Stage::Sms(sms) => sms.short_link,
-        Stage::Viber(viber) => viber.short_link,
-        Stage::Rcs(rcs) => rcs.short_link,
-        _ => None,
-    }
-}
-
-fn option<M: SerializeMap, T: Serialize>(map: &mut M, key: &'static str, value: Option<&T>) -> Result<(), M::Error> {
-    value.map_or(Ok(()), |value| map.serialize_entry(key, value))
+    Ok(())
 }
 
 fn extra<M: SerializeMap>(map: &mut M, fields: &Extra) -> Result<(), M::Error> {
@@ -132,11 +115,7 @@ struct Channels<'o, 'a>(&'o [Stage<Text<'a>>]);
 
 impl Serialize for Channels<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
-        for stage in self.0 {
-            list.serialize_element(stage.channel().name())?;
-        }
-        list.end()
+        serializer.collect_seq(self.0.iter().map(|stage| stage.channel().name()))
     }
 }
 
@@ -146,64 +125,56 @@ struct PipelineStage<'o, 'a>(&'o Stage<Text<'a>>);
 impl Serialize for PipelineStage<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        match self.0 {
-            Stage::Sms(Sms { signature, message, .. })
-            | Stage::Rcs(Rcs { signature, message, .. })
-            | Stage::Whatsapp(Whatsapp { signature, message, .. }) => {
-                map.serialize_entry("signature", signature)?;
-                map.serialize_entry("message", message)?;
-            }
-            Stage::Viber(viber) => {
-                map.serialize_entry("type", viber.kind.name())?;
-                map.serialize_entry("signature", &viber.signature)?;
-                option(&mut map, "message", viber.message.as_ref())?;
-            }
-            Stage::Telegram(Telegram { message, .. }) => map.serialize_entry("message", message)?,
-            Stage::Voice(voice) => {
-                map.serialize_entry("message", &voice.message)?;
-                speaker(&mut map, voice)?;
-            }
-            Stage::Hlr { .. } | Stage::CallOtp { .. } => {}
-        }
+        keys(&mut map, OperationKind::Pipeline, &self.0.values())?;
         extra(&mut map, self.0.fields())?;
         map.end()
     }
 }
 
-struct Speaker<'o, 'a>(&'o Voice<Text<'a>>);
+/// The keys of a stage that stand in an object of their own.
+struct Inner<'v, 's, 'a> {
+    object: &'static str,
+    kind: OperationKind,
+    values: &'v Filled<'s, 'a>,
+}
 
-impl Serialize for Speaker<'_, '_> {
+impl Serialize for Inner<'_, '_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        speaker(&mut map, self.0)?;
+        for (field, value) in self.values {
+            match field.place(self.kind) {
+                Place::Within(object, name) if object == self.object => map.serialize_entry(name, &Json(value))?,
+                _ => {}
+            }
+        }
         map.end()
     }
 }
 
-fn speaker<M: SerializeMap>(map: &mut M, voice: &Voice<Text<'_>>) -> Result<(), M::Error> {
-    option(map, "gender", voice.gender.as_ref())?;
-    option(map, "language", voice.language.as_ref())?;
-    option(map, "name", voice.name.as_ref())
-}
+/// The value of a key.
+struct Json<'v, 's, 'a>(&'v Value<&'s Text<'a>>);
 
-struct Cards<'o, 'a>(&'o [Card<Text<'a>>]);
-
-impl Serialize for Cards<'_, '_> {
+impl Serialize for Json<'_, '_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(WireCard))
+        match self.0 {
+            Value::Text(text) => text.serialize(serializer),
+            Value::Word(word) => word.serialize(serializer),
+            Value::Number(number) => number.serialize(serializer),
+            Value::Flag(flag) => flag.serialize(serializer),
+            Value::Cards(cards) => serializer.collect_seq(cards.iter().map(WireCard)),
+        }
     }
 }
 
-struct WireCard<'o, 'a>(&'o Card<Text<'a>>);
+struct WireCard<'v, 's, 'a>(&'v Card<&'s Text<'a>>);
 
-impl Serialize for WireCard<'_, '_> {
+impl Serialize for WireCard<'_, '_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let WireCard(card) = self;
         let mut map = serializer.serialize_map(None)?;
-        option(&mut map, "caption", card.caption.as_ref())?;
-        map.serialize_entry("image", &card.image)?;
-        map.serialize_entry("url", &card.url)?;
-        map.serialize_entry("button", &card.button)?;
+        for (field, text) in (*card).clone().into_texts() {
+            map.serialize_entry(field.key, text)?;
+        }
         map.end()
     }
 }

@@ -87,7 +87,7 @@ impl Ledger for MemoryLedger {
     }
 
     fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
-        self.change(move |contents, now| Ok(contents.slow_down(now, account, wait)))
+        self.change(move |contents, now| contents.slow_down(now, account, wait))
     }
 
     fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {

@@ -115,9 +115,10 @@ impl Contents {
         self.book_mut(settlement.run)?.settle(instant(now)?, settlement)
     }
 
-    pub(crate) fn slow_down(&mut self, now: i64, account: &str, wait: Option<Duration>) {
+    pub(crate) fn slow_down(&mut self, now: i64, account: &str, wait: Option<Duration>) -> Result<(), LedgerError> {
         let pace = self.paces.entry(account.to_owned()).or_default();
         *pace = pace.slowed(now, wait.and_then(|wait| i64::try_from(wait.as_micros()).ok()));
+        Ok(())
     }
 
     pub(crate) fn reserve(&mut self, now: i64, account: &Allowance, count: u32) -> Wait {

@@ -3,7 +3,6 @@
 use super::{Key, Shape};
 
 const MOST: u32 = u32::MAX;
-const DAYS_2: u32 = 172_800;
 
 /// The keys at the top of a campaign file.
 pub(crate) static CAMPAIGN: &[Key] = &[
@@ -90,91 +89,6 @@ static STOP_AFTER: &[Key] = &[
         .doc("How long a gateway that cannot be reached is tried.")
         .default("30m"),
 ];
-
-const SIGNATURE: Key = Key::new("signature", Shape::Template, "OlenaCo").doc("The sender name.").required();
-const MESSAGE: Key = Key::new("message", Shape::Message, "\"Hello, {{ first_name }}\"")
-    .doc("The text, or `{ file: NAME }` for a text file beside this file or in templates/.");
-const IMAGE: Key =
-    Key::new("image", Shape::Template, "https://cdn.example/autumn.png").doc("The address of the image.");
-const LINK: Key = Key::new("link", Shape::Template, "https://shop.example").doc("The address that the button opens.");
-const BUTTON: Key = Key::new("button", Shape::Template, "Shop now").doc("The caption of the button.");
-const SHORT_LINK: Key =
-    Key::new("short_link", Shape::Bool, "true").doc("Whether links are shortened and tracked, if the tariff has it.");
-const FIELDS: Key = Key::new("fields", Shape::Properties, "{ unsubscribe_link: true }")
-    .doc("Extra properties of the operation, sent as they are.");
-
-const fn lifetime(least: u32, most: u32) -> Key {
-    Key::new("lifetime", Shape::Seconds { least, most }, "1h").doc("How long delivery is tried on this channel.")
-}
-
-/// The channels, each with its keys.
-pub(crate) static CHANNELS: &[Key] = &[
-    Key::new("sms", Shape::Map(SMS), "{ signature: OlenaCo, message: \"Hello\" }").doc("A text message."),
-    Key::new("viber", Shape::Map(VIBER), "{ signature: OlenaCo, message: \"Hello\" }")
-        .doc("A Viber message; its type follows from the keys that are there."),
-    Key::new("rcs", Shape::Map(RCS), "{ signature: OlenaCo, message: \"Hello\", … }")
-        .doc("A rich message; image, button and link are required, but a pipeline cannot carry them."),
-    Key::new("telegram", Shape::Map(TELEGRAM), "{ message: \"{{ code }}\" }").doc("A one-time code by Telegram."),
-    Key::new("voice", Shape::Map(VOICE), "{ message: \"Your code is {{ code }}\", … }").doc("A spoken message."),
-    Key::new("whatsapp", Shape::Map(WHATSAPP), "{ signature: OlenaCo, message: \"Hello\" }")
-        .doc("A WhatsApp message; always a stage of a pipeline."),
-    Key::new("hlr", Shape::Map(ALONE), "{}").doc("A lookup of the number; sends nothing to anybody and stands alone."),
-    Key::new("call/otp", Shape::Map(ALONE), "{}")
-        .doc("A call whose last four digits are a one-time code; stands alone."),
-];
-
-static SMS: &[Key] = &[
-    SIGNATURE,
-    MESSAGE.required(),
-    lifetime(3_600, 259_200),
-    SHORT_LINK,
-    Key::new("max_parts", Shape::Integer { least: 1, most: 255 }, "3")
-        .doc("The most billed parts; a longer message makes its row invalid.")
-        .default("3"),
-    FIELDS,
-];
-
-static VIBER: &[Key] = &[
-    SIGNATURE,
-    MESSAGE,
-    Key::new("type", Shape::OneOf(&["text", "image", "text+link", "text+image+link", "carousel"]), "text+image+link")
-        .doc("The form of the message, if it shall be named."),
-    IMAGE,
-    LINK,
-    BUTTON,
-    Key::new("carousel", Shape::List { of: &CARD, least: 2, most: 5 }, "[ { image: …, url: …, button: … }, … ]")
-        .doc("The cards of a carousel, 2 to 5."),
-    lifetime(60, DAYS_2),
-    SHORT_LINK,
-    FIELDS,
-];
-
-static CARD: Key =
-    Key::new("card", Shape::Map(CARD_KEYS), "{ image: …, url: …, button: … }").doc("One card of a carousel.");
-
-static CARD_KEYS: &[Key] = &[
-    Key::new("caption", Shape::Message, "Coats").doc("The card's text."),
-    IMAGE.required(),
-    Key::new("url", Shape::Template, "https://shop.example/1").doc("The address that the button opens.").required(),
-    BUTTON.required(),
-];
-
-static RCS: &[Key] = &[SIGNATURE, MESSAGE.required(), IMAGE, BUTTON, LINK, lifetime(60, MOST), SHORT_LINK, FIELDS];
-
-static TELEGRAM: &[Key] = &[MESSAGE.required(), lifetime(60, MOST), FIELDS];
-
-static VOICE: &[Key] = &[
-    MESSAGE.required(),
-    Key::new("gender", Shape::Template, "female").doc("The voice's gender, `male` or `female`."),
-    Key::new("language", Shape::Template, "uk-UA").doc("The language that is spoken."),
-    Key::new("name", Shape::Template, "uk-UA-Standard-A").doc("The voice."),
-    Key::new("dtmf", Shape::Bool, "true").doc("Whether the digit that the recipient presses is collected."),
-    FIELDS,
-];
-
-static WHATSAPP: &[Key] = &[SIGNATURE, MESSAGE.required(), FIELDS];
-
-static ALONE: &[Key] = &[FIELDS];
 
 /// The keys of a message that stands in a text file.
 pub(super) static TEXT_FILE: &[Key] = &[Key::new("file", Shape::Line, "autumn-sale.sms.txt")

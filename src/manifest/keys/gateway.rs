@@ -1,6 +1,6 @@
 //! The keys of a profile in gateways.yaml.
 
-use super::{Key, Shape};
+use super::{Key, PRICES, Shape};
 
 /// The keys of one profile.
 pub(crate) static PROFILE: &[Key] = &[
@@ -40,18 +40,6 @@ pub(crate) static PROFILE: &[Key] = &[
 static LIMITS: &[Key] =
     &[Key::new("recipients", Shape::Integer { least: 1, most: u32::MAX }, "50000")
         .doc("The most recipients of a run.")];
-
-/// One key for each channel.
-static PRICES: &[Key] = &[
-    Key::new("sms", Shape::Amount, "0.80").doc("The price of one part of an SMS."),
-    Key::new("viber", Shape::Amount, "0.50").doc("The price of a Viber message."),
-    Key::new("rcs", Shape::Amount, "0.50").doc("The price of an RCS message."),
-    Key::new("telegram", Shape::Amount, "0.40").doc("The price of a code by Telegram."),
-    Key::new("voice", Shape::Amount, "1.20").doc("The price of a spoken message."),
-    Key::new("whatsapp", Shape::Amount, "1.00").doc("The price of a WhatsApp message."),
-    Key::new("hlr", Shape::Amount, "0.05").doc("The price of a lookup."),
-    Key::new("call/otp", Shape::Amount, "0.60").doc("The price of a code call."),
-];
 
 static HTTP_STATUS: Key = Key::new("status", Shape::Integer { least: 400, most: 599 }, "429").doc("An HTTP status.");
 

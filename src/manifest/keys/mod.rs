@@ -1,17 +1,21 @@
 //! The keys that a file may have.
 //!
-//! The tables are the only place that names a key, its form, its default and its meaning. The
-//! check of a file's structure, the hints about misplaced keys and the JSON Schema read them.
+//! The tables are the only place that names a key, its form, its default and its meaning; those of the channels are made
+//! from the channels' own. The check of a file's structure, the hints about misplaced keys and the JSON Schema read them.
 
 mod campaign;
+mod channels;
 mod gateway;
 mod hint;
 mod item;
 mod schema;
 mod structure;
 
-pub(crate) use campaign::{CAMPAIGN, CHANNELS};
+pub(crate) use campaign::CAMPAIGN;
+pub(crate) use channels::CHANNELS;
+use channels::PRICES;
 pub(crate) use gateway::PROFILE;
+pub(crate) use hint::is_known;
 pub(crate) use item::channel_item;
 pub use schema::schema;
 pub(crate) use structure::{check_root, check_whole};

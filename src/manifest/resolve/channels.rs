@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Resolver;
-use super::carried::not_carried;
+use super::carried::Carrier;
 use crate::domain::{Channel, Content, OperationKind, Text};
 use crate::finding::Finding;
 use crate::manifest::keys::{CHANNELS, channel_item};
@@ -39,7 +39,7 @@ impl Resolver<'_> {
         let kind = self.kind(root, &slots);
         let stages: Vec<_> = slots.iter().map(|slot| self.stage(kind, slot)).collect();
         if let Some(kind) = kind {
-            self.refuse_not_carried((kind, root.has("operation")), &slots);
+            self.refuse_not_carried(Carrier { kind, chosen: root.has("operation") }, &slots);
             self.refuse_two_short_links(&slots);
             self.refuse_collisions(kind, &slots);
         }
@@ -59,8 +59,7 @@ impl Resolver<'_> {
                     .at(slot.name_span, finding.help("remove one of them; a channel is tried once (contract 4.3)"));
                 possible = false;
             }
-            let alone = matches!(slot.channel, Channel::Hlr | Channel::CallOtp);
-            if alone && slots.len() > 1 {
+            if slot.channel.facts().stands_alone && slots.len() > 1 {
                 let finding =
                     Finding::error("stands-alone", format!("`{}` cannot stand beside other channels", slot.channel));
                 self.report.at(slot.name_span, finding.help("give it a campaign of its own"));
@@ -68,7 +67,7 @@ impl Resolver<'_> {
             }
         }
         let forced = root.typed("operation").filter(|(name, _)| *name == OperationKind::Pipeline.name());
-        let inquiry = slots.iter().find(|slot| matches!(slot.channel, Channel::Hlr | Channel::CallOtp));
+        let inquiry = slots.iter().find(|slot| slot.channel.facts().stands_alone);
         if let (Some((_, span)), Some(slot)) = (forced, inquiry) {
             let finding = Finding::error("stands-alone", format!("`{}` cannot be a stage of a pipeline", slot.channel));
             self.report.at(span, finding.help("remove `operation`"));
@@ -77,25 +76,6 @@ impl Resolver<'_> {
         let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
         let kind = if forced.is_some() { OperationKind::Pipeline } else { OperationKind::of(&channels) };
         Some(kind).filter(|_| possible && !slots.is_empty())
-    }
-
-    fn refuse_not_carried(&mut self, (kind, forced): (OperationKind, bool), slots: &[Slot<'_>]) {
-        let help = match kind {
-            OperationKind::Pipeline if forced => "remove it, or remove `operation: pipeline`",
-            OperationKind::Pipeline => {
-                "remove it, or use channels with an operation of their own: one alone, \
-                 `viber` then `sms`, `rcs` then `sms`, or `rcs` then `viber` then `sms`"
-            }
-            _ => "remove it",
-        };
-        for slot in slots {
-            for key in ["image", "link", "button", "carousel", "lifetime", "short_link", "dtmf"] {
-                let Some(entry) = slot.section.entry(key) else { continue };
-                let Some(why) = not_carried(kind, slot.channel, key) else { continue };
-                let message = format!("a `{kind}` cannot carry `{key}` of `{}`: {why}", slot.channel);
-                self.report.at(&entry.key_span, Finding::error("not-carried", message).help(help));
-            }
-        }
     }
 
     /// In a combined operation one `short_link` serves all channels.

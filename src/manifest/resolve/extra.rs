@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Resolver;
-use super::carried::known_fields;
+use super::carried::known_properties;
 use super::channels::Slot;
 use crate::domain::{Channel, Extra, OperationKind};
 use crate::finding::Finding;
@@ -20,7 +20,7 @@ impl Resolver<'_> {
     pub(super) fn refuse_collisions(&mut self, kind: OperationKind, slots: &[Slot<'_>]) {
         let mut given: BTreeMap<&str, Channel> = BTreeMap::new();
         for slot in slots {
-            let known = known_fields(kind, slot.channel);
+            let known = known_properties(kind, slot.channel);
             let entries = slot.section.value("fields").and_then(|node| node.entries()).unwrap_or_default();
             for entry in entries {
                 let other = given.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);

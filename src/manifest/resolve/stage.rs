@@ -1,111 +1,92 @@
-//! The keys of one channel become a stage.
-
-use std::str::FromStr;
+//! The keys of one channel become a stage, as the channel's own table says.
 
 use super::Resolver;
 use super::channels::Slot;
-use crate::domain::{Channel, OperationKind, Rcs, Sms, Stage, Telegram, Text, Voice, Whatsapp};
-use crate::finding::Finding;
+use crate::domain::{Card, Field, FieldKind, Need, OperationKind, Stage, Text, Value, Values};
+use crate::finding::{Finding, list};
 use crate::manifest::value::Seconds;
+use crate::manifest::yaml::Entry;
 
 impl Resolver<'_> {
     /// The stage of a channel in an operation of `kind`; nothing where a key is missing or wrong.
     pub(super) fn stage(&mut self, kind: Option<OperationKind>, slot: &Slot<'_>) -> Option<Stage<Text>> {
-        match slot.channel {
-            Channel::Sms => self.sms(slot),
-            Channel::Viber => self.viber(kind, slot).map(Stage::Viber),
-            Channel::Rcs => self.rcs(kind, slot),
-            Channel::Telegram => {
-                let message = self.slot_text(slot, "message");
-                let fields = self.extra(slot);
-                Some(Stage::Telegram(Telegram { message: message?, lifetime: lifetime(slot), fields }))
+        let facts = slot.channel.facts();
+        let form = self.form(kind, slot);
+        let mut values = Some(Values::new(self.extra(slot)));
+        for field in facts.fields {
+            self.require(kind, slot, field);
+            let value = match field.kind {
+                FieldKind::Template | FieldKind::Message => self.slot_text(slot, field),
+                FieldKind::Choice(words) => {
+                    self.refuse_other_words(slot, field, words);
+                    self.slot_text(slot, field)
+                }
+                FieldKind::Form(_) => form.map(|form| Value::Word(form.name)),
+                FieldKind::Seconds { .. } => {
+                    slot.section.parsed(field.key).map(|Seconds(seconds)| Value::Number(seconds))
+                }
+                FieldKind::Number { .. } => slot.section.parsed(field.key).map(Value::Number),
+                FieldKind::Flag => slot.section.parsed(field.key).map(Value::Flag),
+                FieldKind::Cards { .. } => match self.cards(slot, field) {
+                    Some(cards) => Some(Value::Cards(cards)),
+                    None => {
+                        values = None;
+                        continue;
+                    }
+                },
+                FieldKind::Extra => None,
+            };
+            if let (Some(values), Some(value)) = (&mut values, value) {
+                values.set(field, value);
             }
-            Channel::Voice => self.voice(kind, slot),
-            Channel::Whatsapp => {
-                let (signature, message) = (self.slot_text(slot, "signature"), self.slot_text(slot, "message"));
-                let fields = self.extra(slot);
-                Some(Stage::Whatsapp(Whatsapp { signature: signature?, message: message?, fields }))
-            }
-            Channel::Hlr => Some(Stage::Hlr { fields: self.extra(slot) }),
-            Channel::CallOtp => Some(Stage::CallOtp { fields: self.extra(slot) }),
         }
+        Stage::of(slot.channel, values?)
     }
 
     /// The text under a key of a channel.
-    pub(super) fn slot_text(&mut self, slot: &Slot<'_>, key: &str) -> Option<Text> {
-        let entry = slot.section.entry(key)?;
-        self.text(format!("{}.{key}", slot.path), entry)
+    fn slot_text(&mut self, slot: &Slot<'_>, field: &Field) -> Option<Value<Text>> {
+        let entry = slot.section.entry(field.key)?;
+        self.text(format!("{}.{}", slot.path, field.key), entry).map(Value::Text)
     }
 
-    /// Tells a key that is required by what the channel or its operation is.
-    pub(super) fn require(&mut self, slot: &Slot<'_>, (key, why): (&str, &str)) {
-        if slot.section.entry(key).is_none() {
-            let finding = Finding::error("missing-key", format!("`{}` needs `{key}`", slot.channel));
-            self.report.at(slot.name_span, finding.help(format!("add `{key}`: {why}")));
+    /// Tells a key that is required by the operation.
+    fn require(&mut self, kind: Option<OperationKind>, slot: &Slot<'_>, field: &Field) {
+        let why = match (field.need, kind) {
+            (Need::InPipeline(why), Some(OperationKind::Pipeline)) => why,
+            (Need::OutsidePipeline(why), Some(kind)) if kind != OperationKind::Pipeline => why,
+            _ => return,
+        };
+        if slot.section.entry(field.key).is_none() {
+            let finding = Finding::error("missing-key", format!("`{}` needs `{}`", slot.channel, field.key));
+            self.report.at(slot.name_span, finding.help(format!("add `{}`: {why}", field.key)));
         }
     }
 
-    fn sms(&mut self, slot: &Slot<'_>) -> Option<Stage<Text>> {
-        let (signature, message) = (self.slot_text(slot, "signature"), self.slot_text(slot, "message"));
-        let fields = self.extra(slot);
-        Some(Stage::Sms(Sms {
-            signature: signature?,
-            message: message?,
-            lifetime: lifetime(slot),
-            short_link: typed(slot, "short_link"),
-            max_parts: slot.section.parsed("max_parts")?,
-            fields,
-        }))
+    /// Tells a constant text that is none of the words that it may become.
+    fn refuse_other_words(&mut self, slot: &Slot<'_>, field: &Field, words: &'static [&'static str]) {
+        let Some((text, span)) = slot.section.typed(field.key) else { return };
+        let constant = !text.contains("{{") && !text.contains("{%");
+        if constant && !words.contains(&text) {
+            let Field { key, example, .. } = field;
+            let message = format!("`{key}` is `{text}`, but must be {}", list(words.iter().copied()));
+            let help = format!("write `{key}: {example}`");
+            self.report.at(span, Finding::error("unknown-value", message).help(help));
+        }
     }
 
-    fn rcs(&mut self, kind: Option<OperationKind>, slot: &Slot<'_>) -> Option<Stage<Text>> {
-        if kind.is_some_and(|kind| kind != OperationKind::Pipeline) {
-            for key in ["image", "button", "link"] {
-                self.require(slot, (key, "outside a pipeline an RCS message has an image and a button (contract 4.3)"));
-            }
-        }
-        let (signature, message) = (self.slot_text(slot, "signature"), self.slot_text(slot, "message"));
-        let (image, button, link) =
-            (self.slot_text(slot, "image"), self.slot_text(slot, "button"), self.slot_text(slot, "link"));
-        let fields = self.extra(slot);
-        Some(Stage::Rcs(Rcs {
-            signature: signature?,
-            message: message?,
-            image,
-            button,
-            link,
-            lifetime: lifetime(slot),
-            short_link: typed(slot, "short_link"),
-            fields,
-        }))
+    /// The cards under a key; nothing where one is not complete.
+    fn cards(&mut self, slot: &Slot<'_>, field: &Field) -> Option<Vec<Card<Text>>> {
+        let cards = slot.section.value(field.key).and_then(|node| node.items()).unwrap_or_default();
+        let texts = cards.iter().enumerate().map(|(index, card)| {
+            let path = format!("{}.{}[{index}]", slot.path, field.key);
+            let mut text = |key: &str| {
+                let entry: &Entry = card.get(key)?;
+                self.text(format!("{path}.{key}"), entry)
+            };
+            let [caption, image, url, button] = Card::<()>::FIELDS.map(|field| text(field.key));
+            Some(Card { caption, image: image?, url: url?, button: button? })
+        });
+        // Every card is read before the first that is incomplete ends the reading.
+        texts.collect::<Vec<_>>().into_iter().collect()
     }
-
-    fn voice(&mut self, kind: Option<OperationKind>, slot: &Slot<'_>) -> Option<Stage<Text>> {
-        if kind == Some(OperationKind::Voice) {
-            for key in ["gender", "language", "name"] {
-                self.require(slot, (key, "a voice message names who speaks"));
-            }
-        }
-        let plain = |gender: &str| !gender.contains("{{") && !gender.contains("{%");
-        let wrong = |(gender, _): &(&str, _)| plain(gender) && !matches!(*gender, "male" | "female");
-        if let Some((gender, span)) = slot.section.typed("gender").filter(wrong) {
-            let message = format!("`gender` is `{gender}`, but must be `male` or `female`");
-            self.report.at(span, Finding::error("unknown-value", message).help("write `gender: female`"));
-        }
-        let message = self.slot_text(slot, "message");
-        let (gender, language, name) =
-            (self.slot_text(slot, "gender"), self.slot_text(slot, "language"), self.slot_text(slot, "name"));
-        let fields = self.extra(slot);
-        Some(Stage::Voice(Voice { message: message?, gender, language, name, dtmf: typed(slot, "dtmf"), fields }))
-    }
-}
-
-/// The seconds for which delivery is tried.
-pub(super) fn lifetime(slot: &Slot<'_>) -> Option<u32> {
-    typed(slot, "lifetime").map(|Seconds(seconds)| seconds)
-}
-
-/// The value of a key without a default.
-pub(super) fn typed<T: FromStr>(slot: &Slot<'_>, key: &str) -> Option<T> {
-    slot.section.value(key).and_then(|_| slot.section.parsed(key))
 }

@@ -1,38 +1,49 @@
 //! The types of an operation.
 
-/// The types with their words on the wire.
+use crate::domain::Channel;
+
+/// The types with their words on the wire, and the channels that they try in this order.
 macro_rules! kinds {
-    ($($kind:ident = $word:literal;)*) => {
+    ($($kind:ident = $word:literal $(tries [$($channel:ident),*])?;)*) => {
         /// The `type` of an operation (contract 2.1).
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Kind { $($kind),* }
 
         /// Every type with its word, in the order of the discriminants.
         pub(crate) const KINDS: &[(Kind, &str)] = &[$((Kind::$kind, $word)),*];
+
+        impl Kind {
+            /// The channels that it tries, in this order; a pipeline names its own.
+            pub(crate) fn channels(self) -> &'static [Channel] {
+                match self {
+                    $(Kind::$kind => &[$($(Channel::$channel),*)?],)*
+                }
+            }
+        }
     };
 }
 
 kinds! {
     Balance = "balance";
-    CallOtp = "call/otp";
-    Hlr = "hlr";
+    CallOtp = "call/otp" tries [CallOtp];
+    Hlr = "hlr" tries [Hlr];
     Pipeline = "pipeline";
-    Rcs = "rcs";
-    RcsSms = "rcs+sms";
-    RcsViberSms = "rcs+viber+sms";
+    Rcs = "rcs" tries [Rcs];
+    RcsSms = "rcs+sms" tries [Rcs, Sms];
+    RcsViberSms = "rcs+viber+sms" tries [Rcs, Viber, Sms];
     Sender = "sender";
-    Sms = "sms";
+    Sms = "sms" tries [Sms];
     Status = "status";
-    Telegram = "telegram";
+    Telegram = "telegram" tries [Telegram];
     TemplateCreate = "template/create";
     TemplateDelete = "template/delete";
     TemplateList = "template/list";
     ViberTemplateCreate = "template/viber/create";
     ViberTemplateDelete = "template/viber/delete";
     ViberTemplateList = "template/viber/list";
-    Viber = "viber";
-    ViberSms = "viber+sms";
-    Voice = "voice";
+    Viber = "viber" tries [Viber];
+    ViberSms = "viber+sms" tries [Viber, Sms];
+    Voice = "voice" tries [Voice];
 }
 
 impl Kind {
@@ -53,19 +64,21 @@ impl Kind {
 
     /// Whether the operation reaches for a phone, so that it leaves a message with a status behind.
     pub(crate) fn reaches_a_phone(self) -> bool {
-        match self {
-            Kind::Balance | Kind::Sender | Kind::Status => false,
-            Kind::TemplateCreate | Kind::TemplateDelete | Kind::TemplateList => false,
-            Kind::ViberTemplateCreate | Kind::ViberTemplateDelete | Kind::ViberTemplateList => false,
-            Kind::CallOtp | Kind::Hlr | Kind::Pipeline | Kind::Rcs | Kind::RcsSms | Kind::RcsViberSms => true,
-            Kind::Sms | Kind::Telegram | Kind::Viber | Kind::ViberSms | Kind::Voice => true,
-        }
+        self == Kind::Pipeline || !self.channels().is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_type_tries_the_channels_that_the_client_means_by_it() {
+        for kind in crate::domain::OperationKind::ALL {
+            let known = Kind::from_name(kind.name()).map(Kind::channels);
+            assert_eq!(known, Some(kind.channels()), "{kind}");
+        }
+    }
 
     #[test]
     fn every_type_of_the_contract_is_known_and_whatsapp_is_none() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{ClientId, Fields, Key, Kind, Load, stages};
-use crate::domain::{Channel, Phone};
+use crate::domain::Phone;
 use crate::sandbox::platform::Refusal;
 
 /// An item of an envelope: what is asked, or why it cannot be.
@@ -83,21 +83,12 @@ impl Item {
 }
 
 fn read(kind: Kind, fields: &Fields, id: Option<&ClientId>, phones: &[Phone]) -> Result<Operation, Refusal> {
-    let send = |channels: &[Channel]| stages::combined(channels, fields).map(Operation::Send);
     match kind {
         Kind::Balance => Ok(Operation::Balance),
         Kind::Sender => Ok(Operation::Senders),
         Kind::Status => question(fields, id).map(Operation::Status),
         Kind::Hlr => one(phones).map(Operation::Lookup),
         Kind::CallOtp => one(phones).map(|_| Operation::CodeCall),
-        Kind::Sms => send(&[Channel::Sms]),
-        Kind::Viber => send(&[Channel::Viber]),
-        Kind::Rcs => send(&[Channel::Rcs]),
-        Kind::Voice => send(&[Channel::Voice]),
-        Kind::Telegram => send(&[Channel::Telegram]),
-        Kind::ViberSms => send(&[Channel::Viber, Channel::Sms]),
-        Kind::RcsSms => send(&[Channel::Rcs, Channel::Sms]),
-        Kind::RcsViberSms => send(&[Channel::Rcs, Channel::Viber, Channel::Sms]),
         Kind::Pipeline => stages::pipeline(fields).map(Operation::Send),
         Kind::TemplateCreate => create(fields).map(Operation::Template),
         Kind::TemplateList => Ok(Operation::Template(TemplateCall::List)),
@@ -105,6 +96,8 @@ fn read(kind: Kind, fields: &Fields, id: Option<&ClientId>, phones: &[Phone]) ->
         Kind::ViberTemplateCreate => create_viber(fields).map(Operation::Template),
         Kind::ViberTemplateList => Ok(Operation::Template(TemplateCall::ListViber)),
         Kind::ViberTemplateDelete => delete_viber(fields, id).map(Operation::Template),
+        // Every other type is a message through channels of its own.
+        _ => stages::combined(kind.channels(), fields).map(Operation::Send),
     }
 }
 

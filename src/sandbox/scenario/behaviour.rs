@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::channels::play;
 use super::keys::{BEHAVIOUR, EXCEPTION};
 use super::load::seconds;
 use super::{When, fault};
@@ -81,7 +82,8 @@ impl Behaviour {
     /// How messages fare in that channel if nobody says otherwise.
     #[must_use]
     pub fn usual(channel: Channel) -> Self {
-        let read = knows_read(channel).then_some(Read { share: Share::WHOLE, after: Duration::from_secs(3) });
+        let play = play(channel);
+        let read = play.tells_reading.then_some(Read { share: Share::WHOLE, after: Duration::from_secs(3) });
         Self {
             delivered: Share::WHOLE,
             after: Duration::from_secs(2),
@@ -89,28 +91,14 @@ impl Behaviour {
             read,
             reply: None,
             digit: None,
-            duration: (channel == Channel::Voice).then_some(Duration::from_secs(12)),
+            duration: play.is_spoken.then_some(Duration::from_secs(12)),
         }
-    }
-}
-
-/// Whether the channel tells that a message was read.
-#[must_use]
-fn knows_read(channel: Channel) -> bool {
-    match channel {
-        Channel::Viber | Channel::Rcs | Channel::Telegram | Channel::Whatsapp => true,
-        Channel::Sms | Channel::Voice | Channel::Hlr | Channel::CallOtp => false,
     }
 }
 
 impl Default for Behaviours {
     fn default() -> Self {
-        // One behaviour fills the places; each channel then gets its own, whatever order documents name them in.
-        let mut behaviours = Self(std::array::from_fn(|_| Behaviour::usual(Channel::Sms)));
-        for channel in Channel::ALL {
-            behaviours.set(channel, Behaviour::usual(channel));
-        }
-        behaviours
+        Self(Channel::ALL.map(Behaviour::usual))
     }
 }
 
@@ -169,10 +157,10 @@ fn change(usual: &Behaviour, channel: Option<Channel>, section: Section<'_>, rep
 
 /// Tells what the channel cannot know.
 fn refuse_unknown(channel: Channel, section: Section<'_>, report: &mut Report) {
-    let reads = knows_read(channel);
+    let play = play(channel);
     let known = |key: &str| match key {
-        "read" | "read_after" => reads,
-        "digit" | "duration" => channel == Channel::Voice,
+        "read" | "read_after" => play.tells_reading,
+        "digit" | "duration" => play.is_spoken,
         _ => true,
     };
     for key in BEHAVIOUR.iter().filter(|key| !known(key.name)) {

@@ -1,5 +1,6 @@
 //! The keys of a scenario file.
 
+use super::channels::{CHANNELS, NAMES, PRICES};
 use crate::manifest::document::{Key, Shape};
 
 /// The longest time of a scenario, a year.
@@ -60,29 +61,6 @@ static LIMITS: &[Key] = &[
         .required(),
 ];
 
-/// The keys of the prices.
-pub(super) static PRICES: &[Key] = &[
-    Key::new("sms", Shape::Amount, "0.80").doc("A part of an SMS.").default("0.80"),
-    Key::new("viber", Shape::Amount, "0.50").doc("A Viber message.").default("0.50"),
-    Key::new("rcs", Shape::Amount, "0.60").doc("An RCS message.").default("0.60"),
-    Key::new("telegram", Shape::Amount, "0.45").doc("A code by Telegram.").default("0.45"),
-    Key::new("voice", Shape::Amount, "1.20").doc("A spoken message.").default("1.20"),
-    Key::new("whatsapp", Shape::Amount, "1.50").doc("A WhatsApp message.").default("1.50"),
-    Key::new("hlr", Shape::Amount, "0.05").doc("A lookup of a number.").default("0.05"),
-    Key::new("call/otp", Shape::Amount, "0.25").doc("A call with a code.").default("0.25"),
-];
-
-static CHANNELS: &[Key] = &[
-    Key::new("sms", Shape::Map(BEHAVIOUR), "{ delivered: 97% }").doc("SMS."),
-    Key::new("viber", Shape::Map(BEHAVIOUR), "{ delivered: 60%, read: 80% }").doc("Viber."),
-    Key::new("rcs", Shape::Map(BEHAVIOUR), "{ delivered: 40% }").doc("RCS."),
-    Key::new("telegram", Shape::Map(BEHAVIOUR), "{ delivered: 70% }").doc("Telegram."),
-    Key::new("voice", Shape::Map(BEHAVIOUR), "{ delivered: 80%, digit: 1 }").doc("Voice."),
-    Key::new("whatsapp", Shape::Map(BEHAVIOUR), "{ delivered: 60% }").doc("WhatsApp."),
-    Key::new("hlr", Shape::Map(BEHAVIOUR), "{ delivered: 95% }").doc("Lookups."),
-    Key::new("call/otp", Shape::Map(BEHAVIOUR), "{ delivered: 95% }").doc("Calls with a code."),
-];
-
 /// The keys of how messages fare.
 pub(super) static BEHAVIOUR: &[Key] = &[
     Key::new("delivered", Shape::Share, "97%").doc("How many are delivered."),
@@ -122,11 +100,9 @@ static EXCEPTION_ITEM: Key =
 /// The keys of an exception.
 pub(super) static EXCEPTION: &[Key] = &[
     Key::new("when", Shape::Map(WHEN), "{ suffix: 13 }").doc("Which messages.").required(),
-    Key::new("channel", Shape::OneOf(CHANNEL_NAMES), "rcs").doc("In which channel; else in all."),
+    Key::new("channel", Shape::OneOf(NAMES), "rcs").doc("In which channel; else in all."),
     Key::new("then", Shape::Map(BEHAVIOUR), "{ delivered: 0% }").doc("How they fare there.").required(),
 ];
-
-static CHANNEL_NAMES: &[&str] = &["sms", "viber", "rcs", "telegram", "voice", "whatsapp", "hlr", "call/otp"];
 
 /// The keys of a condition.
 pub(super) static WHEN: &[Key] = &[

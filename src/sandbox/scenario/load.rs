@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::keys::{ACCOUNT, PRICES, SCENARIO, WEBHOOKS};
+use super::channels::PRICES;
+use super::keys::{ACCOUNT, SCENARIO, WEBHOOKS};
 use super::{Account, Blindness, Limit, Prices, Scenario, SenderStatus, Webhooks, behaviour, fault};
 use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, Source};

@@ -5,6 +5,7 @@
 //! seed and from what is being decided, so that the same scenario plays the same way every time.
 
 mod behaviour;
+mod channels;
 mod fault;
 mod keys;
 mod load;

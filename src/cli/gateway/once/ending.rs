@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::Asking;
 use super::answer::lines;
-use crate::cli::exit::{self, Failure};
-use crate::delivery::{OneOff, Single};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
+use crate::delivery::{OneOff, SingleEnding};
 use crate::domain::{MessageId, Outcome};
 use crate::finding::one_line;
 use crate::ledger::{Activity, Owner, Progress, Run, RunEnd, State, StateCounts, StopKind};
@@ -26,7 +27,13 @@ struct Told<'a> {
 
 impl Asking<'_> {
     /// Marks the run and tells what came of it.
-    pub(super) async fn end(&self, run: &Run, owner: Owner, id: MessageId, single: Single) -> Result<u8, Failure> {
+    pub(super) async fn end(
+        &self,
+        run: &Run,
+        owner: Owner,
+        id: MessageId,
+        single: SingleEnding,
+    ) -> Result<u8, Failure> {
         let kind = single.stopped.as_ref().map(|stop| stop.kind);
         // Whatever came of it, nothing goes on with it.
         let state = Activity::Over.once(single.outcome.as_ref());
@@ -66,7 +73,7 @@ impl Asking<'_> {
     }
 
     /// Why there is no answer, in words; nothing when there is one and all went well.
-    fn error(&self, single: &Single) -> Option<String> {
+    fn error(&self, single: &SingleEnding) -> Option<String> {
         let stopped = single.stopped.as_ref().map(ToString::to_string);
         let name = self.one_off.name();
         let doubt = |reason: &str| {

@@ -1,0 +1,186 @@
+//! What is in the air: operations that wait for an envelope, envelopes on their way, and those whose outcome is being
+//! recorded.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinSet};
+use tracing::Instrument as _;
+
+use super::feed::Feed;
+use super::retry::Parcel;
+use super::stop::{Stop, StopKind};
+use super::submission::{Route, Submission};
+use crate::domain::OperationKind;
+use crate::gateway::{Encoded, Envelope, Reply};
+use crate::ledger::LedgerError;
+
+/// An envelope that came back, and what came with it.
+pub(super) struct Landing {
+    pub(super) envelope: Envelope,
+    pub(super) piece: bool,
+    pub(super) submission: Result<Submission, LedgerError>,
+}
+
+/// An envelope and what is recorded of it.
+pub(super) struct Record {
+    pub(super) number: u32,
+    pub(super) envelope: Envelope,
+    pub(super) piece: bool,
+    /// What came back; nothing from the gateway when the envelope was held back.
+    pub(super) reply: Reply,
+    pub(super) held_back: bool,
+}
+
+/// Something that was waited for.
+pub(super) enum Arrival {
+    /// An envelope came back.
+    Landed(Landing),
+    /// An outcome was recorded, or could not be.
+    Recorded(Record, Result<(), LedgerError>),
+    /// More operations are there, or it is known that no more come.
+    Fed,
+    /// A part of the engine cannot go on.
+    Failed(Stop),
+}
+
+/// What is in the air.
+pub(super) struct Flight {
+    route: Arc<Route>,
+    kind: OperationKind,
+    /// The most operations that are kept ready.
+    batch: usize,
+    /// Rendered operations in the order of the file; nothing more comes when there is no feed.
+    feed: Option<Feed>,
+    ready: VecDeque<Encoded>,
+    /// Operations that are proven not sent, by the envelopes in which they go out again.
+    again: VecDeque<Parcel>,
+    flying: JoinSet<Landing>,
+    settling: JoinSet<(Record, Result<(), LedgerError>)>,
+    /// Calls back the envelopes that still wait to leave; counts how often.
+    recalls: watch::Sender<u64>,
+}
+
+impl Flight {
+    pub(super) fn new(route: Arc<Route>, kind: OperationKind, batch: usize, feed: Feed) -> Self {
+        Self {
+            route,
+            kind,
+            batch,
+            feed: Some(feed),
+            ready: VecDeque::new(),
+            again: VecDeque::new(),
+            flying: JoinSet::new(),
+            settling: JoinSet::new(),
+            recalls: watch::Sender::new(0),
+        }
+    }
+
+    /// Envelopes on their way.
+    pub(super) fn flying(&self) -> usize {
+        self.flying.len()
+    }
+
+    /// Envelopes whose outcome is being recorded.
+    pub(super) fn settling(&self) -> usize {
+        self.settling.len()
+    }
+
+    /// Whether nothing is on its way or being recorded.
+    pub(super) fn is_empty(&self) -> bool {
+        self.flying.is_empty() && self.settling.is_empty()
+    }
+
+    /// Whether every operation that was to be sent is through.
+    pub(super) fn is_through(&self) -> bool {
+        self.is_empty() && self.feed.is_none() && self.ready.is_empty() && self.again.is_empty()
+    }
+
+    /// Begins an envelope of at most `size` operations, and tells how many it has; nothing when there are none for it now.
+    pub(super) fn take_off(&mut self, size: usize) -> Option<usize> {
+        let Parcel { operations, piece } = self.cut(size)?;
+        let envelope = Envelope::new(self.kind, operations)?;
+        let count = envelope.operations().len();
+        let (route, recalls) = (Arc::clone(&self.route), self.recalls.subscribe());
+        let flight = async move {
+            let submission = route.send(&envelope, recalls).await;
+            Landing { envelope, piece, submission }
+        };
+        self.flying.spawn(flight.instrument(tracing::info_span!("envelope", number = tracing::field::Empty)));
+        Some(count)
+    }
+
+    /// The operations of the next envelope: first what goes out again, then the next rows.
+    fn cut(&mut self, size: usize) -> Option<Parcel> {
+        if let Some(parcel) = self.again.pop_front() {
+            return Some(parcel);
+        }
+        // A short envelope goes out only when nothing more comes.
+        if self.ready.is_empty() || (self.ready.len() < size && self.feed.is_some()) {
+            return None;
+        }
+        let size = size.min(self.ready.len());
+        Some(Parcel { operations: self.ready.drain(..size).collect(), piece: false })
+    }
+
+    /// Keeps operations that were not sent for the next envelopes, in the order of the file.
+    pub(super) fn put_back(&mut self, parcel: Parcel) {
+        let first = |parcel: &Parcel| parcel.operations.first().map(|operation| operation.row);
+        let place = self.again.partition_point(|known| first(known) < first(&parcel));
+        self.again.insert(place, parcel);
+    }
+
+    /// Calls back what waits to leave.
+    pub(super) fn recall(&self) {
+        self.recalls.send_modify(|recalls| *recalls += 1);
+    }
+
+    /// Has an outcome recorded.
+    pub(super) fn settle(&mut self, record: Record) {
+        self.route.watchdog.leaves(record.number);
+        let route = Arc::clone(&self.route);
+        self.settling.spawn(async move {
+            let recorded = route.settle(record.number, &record.reply).await;
+            route.watchdog.leaves(record.number);
+            (record, recorded)
+        });
+    }
+
+    /// Waits for the next thing, for more operations only if it is hungry; waits for ever where there is nothing.
+    pub(super) async fn next(&mut self, hungry: bool) -> Arrival {
+        let hungry = hungry && self.feed.is_some() && self.ready.len() < self.batch;
+        tokio::select! {
+            biased;
+            Some(recorded) = self.settling.join_next() => {
+                recorded.map_or_else(ended_early, |(record, recorded)| Arrival::Recorded(record, recorded))
+            }
+            Some(landing) = self.flying.join_next() => landing.map_or_else(ended_early, Arrival::Landed),
+            more = next_group(&mut self.feed), if hungry => self.fed(more),
+            else => std::future::pending().await,
+        }
+    }
+
+    fn fed(&mut self, more: Option<Result<Vec<Encoded>, Stop>>) -> Arrival {
+        match more {
+            Some(Ok(operations)) => self.ready.extend(operations),
+            Some(Err(stop)) => return Arrival::Failed(stop),
+            None => self.feed = None,
+        }
+        Arrival::Fed
+    }
+
+    /// Waits for nothing any more.
+    pub(super) fn abandon(&mut self) {
+        self.flying.abort_all();
+        self.settling.abort_all();
+    }
+}
+
+async fn next_group(feed: &mut Option<Feed>) -> Option<Result<Vec<Encoded>, Stop>> {
+    feed.as_mut()?.next().await
+}
+
+fn ended_early(_: JoinError) -> Arrival {
+    Arrival::Failed(Stop::new(StopKind::Internal, "a task of the engine ended early; this is a bug"))
+}

@@ -1,0 +1,318 @@
+//! The rule of trying again: what goes out again, how, when and how often, for the envelopes of a run and for single
+//! messages alike. Pure.
+//!
+//! Only what is proven not sent goes out again. What is in doubt never does, and what the gateway refused does not either.
+
+use std::hash::{Hash as _, Hasher as _};
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use roaring::RoaringBitmap;
+use rustc_hash::FxHasher;
+
+use super::stop::{Stop, StopKind};
+use crate::domain::Outcome;
+use crate::gateway::{Encoded, Envelope, Reply, Signal};
+use crate::ledger::Owner;
+
+/// The shortest and the longest upper bound of a wait for a gateway that cannot be reached.
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(60);
+/// The rest of a gateway that asks to slow down and does not say for how long.
+const REST: Duration = Duration::from_secs(1);
+
+/// What a decision depends on besides answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    /// The time since the start began.
+    pub(super) at: Duration,
+    /// What is left to chance, 0 to 1.
+    pub(super) chance: f64,
+}
+
+/// Operations that go out again together; never none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parcel {
+    pub(super) operations: Vec<Encoded>,
+    /// Whether it is a part of an envelope that one of its operations spoilt.
+    pub(super) piece: bool,
+}
+
+/// What of an envelope goes out again: what is proven not sent, and of a spoilt envelope its halves apart.
+pub(super) fn parcels(envelope: Envelope, piece: bool, reply: &Reply) -> Vec<Parcel> {
+    let split = matches!(reply.signal, Signal::Split(_));
+    let mut operations: Vec<Encoded> = envelope
+        .into_operations()
+        .into_iter()
+        .zip(&reply.outcomes)
+        .filter(|(_, outcome)| matches!(outcome, Outcome::NotSent { .. }))
+        .map(|(operation, _)| operation)
+        .collect();
+    let second = if split && operations.len() > 1 { operations.split_off(operations.len() / 2) } else { Vec::new() };
+    let halves = [operations, second].into_iter().filter(|half| !half.is_empty());
+    halves.map(|operations| Parcel { operations, piece: piece || split }).collect()
+}
+
+/// A refusal of a message that is sent again says nothing of the sending before: it stays in doubt.
+pub(super) fn keep_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply: &mut Reply) {
+    if repeated.is_empty() {
+        return;
+    }
+    for (operation, outcome) in envelope.operations().iter().zip(&mut reply.outcomes) {
+        if let Outcome::Rejected { error } = outcome
+            && repeated.contains(operation.row.get())
+        {
+            let reason = format!("sent again, it was refused (`{error}`); the sending before may have gone out");
+            *outcome = Outcome::InDoubt { reason: reason.into() };
+        }
+    }
+}
+
+/// When the next envelope may go out, as far as trying again is concerned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Pause {
+    /// At once.
+    None,
+    /// After this time.
+    For(Duration),
+    /// Never: the gateway took nothing for too long.
+    Forever(Stop),
+}
+
+/// How long and how often a gateway that takes nothing was tried.
+#[derive(Debug)]
+pub(super) struct Retries {
+    /// How long it is tried.
+    patience: Duration,
+    /// Whether a person waits: then the patience counts from the start, and no rest is longer than it.
+    attended: bool,
+    outage: Option<Outage>,
+}
+
+/// A time in which the gateway takes nothing.
+#[derive(Clone, Copy, Debug)]
+struct Outage {
+    since: Duration,
+    attempts: u32,
+}
+
+impl Retries {
+    pub(super) fn new(patience: Duration, attended: bool) -> Self {
+        Self { patience, attended, outage: None }
+    }
+
+    /// Whether the gateway took nothing of what was sent last.
+    pub(super) fn is_out(&self) -> bool {
+        self.outage.is_some()
+    }
+
+    /// Takes a reply in, and tells when the next envelope may go out.
+    pub(super) fn observe(&mut self, reply: &Reply, moment: Moment) -> Pause {
+        let (reason, rest) = match &reply.signal {
+            Signal::Unreachable(reason) => (reason, None),
+            Signal::Slow { reason, retry_after } => (reason, Some(retry_after.unwrap_or(REST))),
+            Signal::Go
+            | Signal::Warn(_)
+            | Signal::Broken(_)
+            | Signal::Strange(_)
+            | Signal::Split(_)
+            | Signal::Stop(..) => {
+                self.outage = None;
+                return Pause::None;
+            }
+        };
+        // A refusal that proves that nothing was sent is tried again, but not for ever.
+        if let Some(rest) = rest.filter(|_| !reply.is_unsent()) {
+            self.outage = None;
+            return Pause::For(rest);
+        }
+        let first = if self.attended { Duration::ZERO } else { moment.at };
+        let Outage { since, attempts } = self.outage.unwrap_or(Outage { since: first, attempts: 0 });
+        let left = self.patience.saturating_sub(moment.at.saturating_sub(since));
+        if left.is_zero() || (self.attended && rest.is_some_and(|rest| rest > left)) {
+            return Pause::Forever(Stop::new(StopKind::Halted, self.gives_up(reason)));
+        }
+        let attempts = attempts.saturating_add(1);
+        self.outage = Some(Outage { since, attempts });
+        Pause::For(rest.unwrap_or_else(|| backoff(attempts, moment.chance).min(left)))
+    }
+
+    fn gives_up(&self, reason: &str) -> String {
+        if self.attended {
+            return reason.to_owned();
+        }
+        let time = SignedDuration::try_from(self.patience).unwrap_or(SignedDuration::MAX);
+        format!("the gateway took nothing for {time:#}: {reason}")
+    }
+}
+
+/// The wait before attempt `attempt` (from 1): a random share of a bound that doubles from 1 to 60 s.
+///
+/// `chance` is between 0 and 1. The full range is used, so that many processes do not come back together.
+fn backoff(attempt: u32, chance: f64) -> Duration {
+    let doubled = SHORTEST.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX));
+    doubled.min(LONGEST).mul_f64(chance.clamp(0.0, 1.0))
+}
+
+/// What is left to chance after an envelope, 0 to 1.
+///
+/// It comes of the owner token, which is drawn anew at each start: no two processes wait alike, and a start can be
+/// repeated to the instant.
+pub(super) fn chance(owner: Owner, envelope: u32) -> f64 {
+    let mut hasher = FxHasher::default();
+    (owner.0, envelope).hash(&mut hasher);
+    // The upper bits of this hash are the mixed ones; 53 of them fill a float.
+    (hasher.finish() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::delivery::samples::{envelope, outcome};
+    use crate::gateway::StopCause;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn unsent(signal: Signal) -> Reply {
+        Reply::all(1, &Outcome::NotSent { reason: Arc::from("no") }, signal)
+    }
+
+    fn unreachable() -> Reply {
+        unsent(Signal::Unreachable("connection refused".into()))
+    }
+
+    fn slow(retry_after: Option<u64>) -> Signal {
+        Signal::Slow { reason: "HTTP 429".into(), retry_after: retry_after.map(seconds) }
+    }
+
+    fn at(second: u64) -> Moment {
+        Moment { at: seconds(second), chance: 1.0 }
+    }
+
+    #[test]
+    fn waits_double_up_to_a_minute_and_use_the_whole_range() {
+        let bounds: Vec<u64> = (1..=9).map(|attempt| backoff(attempt, 1.0).as_secs()).collect();
+        assert_eq!(bounds, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        assert_eq!(backoff(u32::MAX, 1.0), LONGEST);
+        assert_eq!(backoff(5, 0.0), Duration::ZERO);
+        assert_eq!(backoff(5, 0.5), seconds(8));
+    }
+
+    #[test]
+    fn processes_and_envelopes_wait_differently_and_over_the_whole_range() {
+        let chances: Vec<f64> = (0..100).flat_map(|owner| (1..=10).map(move |n| chance(Owner(owner), n))).collect();
+        for tenth in 0..10 {
+            let bounds = f64::from(tenth) / 10.0..f64::from(tenth + 1) / 10.0;
+            let within = chances.iter().filter(|chance| bounds.contains(chance)).count();
+            assert!((50..200).contains(&within), "{within} of 1000 in {bounds:?}");
+        }
+    }
+
+    #[test]
+    fn a_gateway_that_cannot_be_reached_is_tried_ever_more_rarely_until_the_patience_is_over() {
+        let mut retries = Retries::new(seconds(10), false);
+        let waits: Vec<Pause> = [100, 101, 103, 107].map(|second| retries.observe(&unreachable(), at(second))).into();
+        // Of the eight seconds of the fourth wait, three are left.
+        assert_eq!(waits, [1, 2, 4, 3].map(|wait| Pause::For(seconds(wait))));
+        let Pause::Forever(stop) = retries.observe(&unreachable(), at(110)) else { panic!("the patience is over") };
+        assert_eq!(stop, Stop::new(StopKind::Halted, "the gateway took nothing for 10s: connection refused"));
+    }
+
+    #[test]
+    fn a_person_waits_no_longer_than_the_patience_from_the_start_whatever_the_gateway_asks_for() {
+        let observe = |reply: &Reply, second| Retries::new(seconds(5), true).observe(reply, at(second));
+        assert_eq!(observe(&unreachable(), 1), Pause::For(seconds(1)));
+        assert_eq!(observe(&unsent(slow(Some(3))), 1), Pause::For(seconds(3)));
+        for (reply, second, reason) in [
+            (unreachable(), 10, "connection refused"),
+            (unsent(slow(Some(5))), 1, "HTTP 429"),
+            (unsent(slow(None)), 5, "HTTP 429"),
+        ] {
+            assert_eq!(observe(&reply, second), Pause::Forever(Stop::new(StopKind::Halted, reason)));
+        }
+    }
+
+    #[test]
+    fn any_answer_ends_an_outage_and_only_a_refusal_that_proves_something_prolongs_it() {
+        let doubt = |signal| Reply::all(1, &Outcome::InDoubt { reason: Arc::from("?") }, signal);
+        let taken = Outcome::Accepted { msg_id: None, parts: None, answer: None };
+        for (reply, expected, is_out) in [
+            (Reply::all(1, &taken, Signal::Go), Pause::None, false),
+            (doubt(Signal::Broken("reset".into())), Pause::None, false),
+            (doubt(Signal::Strange("HTTP 502".into())), Pause::None, false),
+            (doubt(slow(None)), Pause::For(REST), false),
+            (doubt(slow(Some(7))), Pause::For(seconds(7)), false),
+            (unsent(slow(Some(7))), Pause::For(seconds(7)), true),
+            (unsent(slow(None)), Pause::For(REST), true),
+            (unsent(Signal::Split("Operator not supported".into())), Pause::None, false),
+            (unsent(Signal::Stop(StopCause::KeyRefused, "Access denied".into())), Pause::None, false),
+        ] {
+            let mut retries = Retries::new(seconds(1_800), false);
+            assert_eq!(retries.observe(&unreachable(), at(0)), Pause::For(seconds(1)));
+            assert_eq!(retries.observe(&reply, at(1)), expected, "{reply:?}");
+            assert_eq!(retries.is_out(), is_out, "{reply:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_proven_not_sent_goes_out_again_once_and_nothing_else_ever(
+            kinds in prop::collection::vec(0..5_usize, 1..60), split: bool, piece: bool,
+        ) {
+            let outcomes: Vec<Outcome> = kinds.iter().map(|kind| outcome(*kind)).collect();
+            let signal = if split { Signal::Split("spoilt".into()) } else { Signal::Go };
+            let sent = envelope(0..outcomes.len() as u32);
+            let unsent = sent.operations().iter().zip(&outcomes);
+            let unsent = unsent.filter(|(_, outcome)| matches!(outcome, Outcome::NotSent { .. }));
+            let expected: Vec<Encoded> = unsent.map(|(operation, _)| operation.clone()).collect();
+            let parcels = parcels(sent, piece, &Reply::new(outcomes, signal));
+            let most = if split && expected.len() > 1 { 2 } else { 1 };
+            prop_assert!(parcels.len() <= most);
+            prop_assert!(parcels.iter().all(|parcel| !parcel.operations.is_empty() && parcel.piece == (piece || split)));
+            let again: Vec<Encoded> = parcels.into_iter().flat_map(|parcel| parcel.operations).collect();
+            prop_assert_eq!(again, expected);
+        }
+
+        #[test]
+        fn a_gateway_that_never_answers_is_tried_until_the_patience_is_over_and_no_longer(
+            patience in 1..4_000_u64, chances in prop::collection::vec(0.01..1.0_f64, 1..40),
+        ) {
+            let mut retries = Retries::new(seconds(patience), false);
+            let mut now = Duration::ZERO;
+            for chance in chances.into_iter().cycle().take(100_000) {
+                match retries.observe(&unreachable(), Moment { at: now, chance }) {
+                    Pause::For(time) => {
+                        prop_assert!(time <= LONGEST && now + time <= seconds(patience));
+                        now += time;
+                    }
+                    Pause::Forever(_) => {
+                        prop_assert_eq!(now, seconds(patience));
+                        return Ok(());
+                    }
+                    Pause::None => prop_assert!(false, "it goes on at once"),
+                }
+            }
+            prop_assert!(false, "it never gives up");
+        }
+
+        #[test]
+        fn a_message_that_was_in_doubt_is_never_called_refused(kinds in prop::collection::vec(0..5_usize, 1..20)) {
+            let outcomes: Vec<Outcome> = kinds.iter().map(|kind| outcome(*kind)).collect();
+            let sent = envelope(0..outcomes.len() as u32);
+            let repeated: RoaringBitmap = sent.operations().iter().step_by(2).map(|one| one.row.get()).collect();
+            let mut reply = Reply::new(outcomes.clone(), Signal::Go);
+            keep_doubt(&repeated, &sent, &mut reply);
+            for ((operation, told), kept) in sent.operations().iter().zip(&outcomes).zip(&reply.outcomes) {
+                let doubt = repeated.contains(operation.row.get()) && matches!(told, Outcome::Rejected { .. });
+                prop_assert_eq!(matches!(kept, Outcome::InDoubt { .. }), doubt || matches!(told, Outcome::InDoubt { .. }));
+                prop_assert!(doubt || kept == told);
+            }
+        }
+    }
+}

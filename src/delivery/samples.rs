@@ -1,0 +1,29 @@
+//! Outcomes and envelopes for the tests of the engine's pure parts.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::domain::{MessageId, OperationKind, Outcome, Phone, Row};
+use crate::gateway::{Encoded, Envelope};
+
+/// One of the five outcomes.
+pub(super) fn outcome(kind: usize) -> Outcome {
+    let reason = || Arc::from("?");
+    match kind {
+        0 => Outcome::Accepted { msg_id: None, parts: None, answer: None },
+        1 => Outcome::Queued { request_id: reason() },
+        2 => Outcome::Rejected { error: "No route".into() },
+        3 => Outcome::NotSent { reason: reason() },
+        _ => Outcome::InDoubt { reason: reason() },
+    }
+}
+
+/// An envelope of these rows, counted from the first.
+pub(super) fn envelope(rows: Range<u32>) -> Envelope {
+    let operation = |n: u32| {
+        let (row, id) = (Row::new(n + 2), MessageId::new(u64::from(n)).unwrap());
+        let phone = Phone::new(380_501_234_567 + u64::from(n)).unwrap();
+        Encoded { row, id, phone, digest: [0; 8], json: Vec::new() }
+    };
+    Envelope::new(OperationKind::Sms, rows.map(operation).collect()).unwrap()
+}

@@ -1,0 +1,94 @@
+//! Sending one operation that a person waits for: a feed of one, on the engine's way.
+
+use std::time::Duration;
+
+use roaring::RoaringBitmap;
+
+use super::breaker::Limits;
+use super::conditions::{Conditions, Edges, Ending};
+use super::engine::send;
+use super::feed::Feed;
+use super::stop::{Stop, StopKind};
+use crate::domain::{Endpoint, OperationKind, Outcome};
+use crate::gateway::Encoded;
+use crate::ledger::{Allowance, Owner, RunId, State, StateCounts};
+
+/// The conditions of a single operation.
+#[derive(Clone, Debug)]
+pub struct SingleConditions {
+    /// The run.
+    pub run: RunId,
+    /// The owner token that was claimed.
+    pub owner: Owner,
+    /// The kind of the operation.
+    pub kind: OperationKind,
+    /// The number of the last envelope that the run already has.
+    pub last_envelope: u32,
+    /// The account whose pace it takes from.
+    pub account: Allowance,
+    /// The longest time of one request.
+    pub timeout: Duration,
+    /// How long a gateway that cannot be reached is tried.
+    pub patience: Duration,
+}
+
+/// What became of a single operation.
+#[derive(Clone, Debug)]
+pub struct SingleEnding {
+    /// What the gateway said, or did not; it is on the disk. Nothing when the intent was left as it is.
+    pub outcome: Option<Outcome>,
+    /// Why it was not sent, or was left.
+    pub stopped: Option<Stop>,
+}
+
+/// Sends one operation, and tries again only what is proven not sent.
+pub async fn send_single(conditions: SingleConditions, edges: Edges, operation: Encoded) -> SingleEnding {
+    let mut counts = StateCounts::default();
+    counts.add(State::Planned, 1);
+    ending(send(conditions.into(), edges, Feed::of(vec![vec![operation]]), counts).await)
+}
+
+/// The end of a start that sent one operation; only what was not sent has a reason besides somebody's will.
+fn ending(Ending { outcome, stopped, counts, .. }: Ending) -> SingleEnding {
+    let unsent = || Outcome::NotSent { reason: stopped.as_ref().map_or("", |stop| &stop.reason).into() };
+    // No intent was recorded, or it was held back, so nothing was sent.
+    let outcome = outcome.or_else(|| (counts.get(State::Planned) > 0).then(unsent));
+    let left = |stop: &Stop| match stop.kind {
+        StopKind::Interrupted(_) | StopKind::Ledger | StopKind::ResultsUnwritten | StopKind::NotOwner => true,
+        StopKind::KeyRefused | StopKind::Halted | StopKind::Limit | StopKind::Inconsistent | StopKind::Internal => {
+            matches!(outcome, None | Some(Outcome::NotSent { .. }))
+        }
+    };
+    let stopped = stopped.clone().filter(left);
+    SingleEnding { outcome, stopped }
+}
+
+impl From<SingleConditions> for Conditions {
+    fn from(single: SingleConditions) -> Self {
+        let SingleConditions { run, owner, kind, last_envelope, account, timeout, patience } = single;
+        Self {
+            run,
+            owner,
+            // The asynchronous endpoint would answer with a `request_id` and never with what was asked for.
+            endpoint: Endpoint::Sync,
+            kind,
+            last_envelope,
+            repeated: RoaringBitmap::new(),
+            rate: None,
+            account,
+            batch: 1,
+            in_flight: 1,
+            timeout,
+            // There is nothing that one answer could stop.
+            limits: Limits {
+                doubtful_envelopes: u32::MAX,
+                same_error_in_a_row: u32::MAX,
+                rejected: 1.0,
+                unreachable: patience,
+                keep_going: true,
+            },
+            canary: Duration::ZERO,
+            attended: true,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Code calls: the last four digits of the calling number are a one-time code.
+
+use serde::{Deserialize, Serialize};
+
+use super::value::Filled;
+use super::{Facts, Field, Values};
+use crate::domain::Extra;
+
+pub(super) const FACTS: Facts = Facts {
+    title: "code call",
+    doc: "A call whose last four digits are a one-time code; stands alone.",
+    fields: &[Field::extra()],
+    stands_alone: true,
+    personal: true,
+    price_example: "0.60",
+    price_doc: "The price of a code call.",
+    ..Facts::PLAIN
+};
+
+/// A code call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallOtp {
+    /// Extra properties.
+    pub fields: Extra,
+}
+
+impl CallOtp {
+    pub(super) fn of<T>(values: Values<T>) -> Option<Self> {
+        Some(Self { fields: values.fields })
+    }
+
+    pub(super) fn values<T>(&self) -> Filled<'_, T> {
+        Vec::new()
+    }
+
+    pub(super) fn try_map<T, U, E>(&self, _: &mut impl FnMut(T) -> Result<U, E>) -> Result<Self, E> {
+        Ok(self.clone())
+    }
+}

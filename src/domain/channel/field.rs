@@ -1,0 +1,250 @@
+//! A key of a channel: what may stand behind it, what is accepted of it, and where operations carry it.
+//!
+//! The structure of campaign files, the refusal of what an operation cannot carry, the rules of the texts and the
+//! encoder all read these tables, so that a key is known to all of them or to none.
+
+use super::Rule;
+use crate::domain::OperationKind;
+
+/// Why a stage of a pipeline has no place for a lifetime or short links.
+const NO_SUCH_FIELD: &str = "its stages have no such field";
+/// Why a stage of a pipeline has no place for images and buttons.
+pub(super) const TEXT_ALONE: &str = "its stages carry only a signature and a text";
+
+/// A key of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name in campaign files.
+    pub key: &'static str,
+    /// What may stand behind it.
+    pub kind: FieldKind,
+    /// A value as somebody would write it.
+    pub example: &'static str,
+    /// What it is for.
+    pub doc: &'static str,
+    /// What holds without it, as it would be written.
+    pub default: Option<&'static str>,
+    /// Where it may not be left out.
+    pub need: Need,
+    /// What is accepted of its text.
+    pub rule: Rule,
+    /// How a person calls its text: `button`, `card's caption`.
+    pub noun: &'static str,
+    flat: Place,
+    stage: Place,
+    nowhere: &'static [(OperationKind, &'static str)],
+}
+
+/// What may stand behind a key of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// A text that is a template.
+    Template,
+    /// A template, or the text file that holds it.
+    Message,
+    /// A template that becomes one of some words.
+    Choice(&'static [&'static str]),
+    /// The form of the message, by its name.
+    Form(&'static [&'static str]),
+    /// Seconds.
+    Seconds {
+        /// The fewest.
+        least: u32,
+        /// The most.
+        most: u32,
+    },
+    /// A whole number.
+    Number {
+        /// The smallest.
+        least: u32,
+        /// The largest.
+        most: u32,
+    },
+    /// `true` or `false`.
+    Flag,
+    /// Cards.
+    Cards {
+        /// The fewest.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
+    /// Extra properties, sent as they are.
+    Extra,
+}
+
+/// Where a key may not be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Nowhere.
+    Never,
+    /// Everywhere.
+    Always,
+    /// Outside of a pipeline, and why.
+    OutsidePipeline(&'static str),
+    /// In a pipeline, and why.
+    InPipeline(&'static str),
+}
+
+/// Where an operation carries a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Under this name, in the operation or in the channel's stage of a pipeline.
+    Under(&'static str),
+    /// In the object of the first name, under the second.
+    Within(&'static str, &'static str),
+    /// Under this name, once for all channels of the operation.
+    Shared(&'static str),
+    /// Nowhere, since it is ours and not for the gateway.
+    Ours,
+    /// Nowhere, and why; it is refused.
+    Nowhere(&'static str),
+}
+
+impl Place {
+    /// The property of the operation or stage that it takes.
+    #[must_use]
+    pub fn property(self) -> Option<&'static str> {
+        match self {
+            Place::Under(name) | Place::Within(name, _) | Place::Shared(name) => Some(name),
+            Place::Ours | Place::Nowhere(_) => None,
+        }
+    }
+}
+
+impl Field {
+    /// A key whose value stays with us.
+    pub(super) const fn new(key: &'static str, kind: FieldKind) -> Self {
+        Self {
+            key,
+            kind,
+            example: "",
+            doc: "",
+            default: None,
+            need: Need::Never,
+            rule: Rule::NotEmpty,
+            noun: key,
+            flat: Place::Ours,
+            stage: Place::Ours,
+            nowhere: &[],
+        }
+    }
+
+    /// The sender name, under this name outside of a pipeline.
+    pub(super) const fn signature(flat: &'static str) -> Self {
+        let field = Self::new("signature", FieldKind::Template).about("OlenaCo", "The sender name.").required();
+        field.flat(Place::Under(flat)).stage(Place::Under("signature"))
+    }
+
+    /// The text, under this name outside of a pipeline.
+    pub(super) const fn message(flat: &'static str) -> Self {
+        Self::new("message", FieldKind::Message)
+            .about(
+                "\"Hello, {{ first_name }}\"",
+                "The text, or `{ file: NAME }` for a text file beside this file or in templates/.",
+            )
+            .called("text")
+            .flat(Place::Under(flat))
+            .stage(Place::Under("message"))
+    }
+
+    /// The address of the image, under this name; a pipeline has no place for it.
+    pub(super) const fn image(flat: Place) -> Self {
+        let doc = "The address of the image.";
+        Self::new("image", FieldKind::Template).about("https://cdn.example/autumn.png", doc).flat(flat)
+    }
+
+    /// The address that the button opens, under this name; a pipeline has no place for it.
+    pub(super) const fn link(flat: &'static str) -> Self {
+        Self::new("link", FieldKind::Template)
+            .about("https://shop.example", "The address that the button opens.")
+            .rule(Rule::WebAddress)
+            .flat(Place::Under(flat))
+    }
+
+    /// The caption of the button, of at most so many characters; a pipeline has no place for it.
+    pub(super) const fn button(flat: Place, most: usize) -> Self {
+        let doc = "The caption of the button.";
+        Self::new("button", FieldKind::Template).about("Shop now", doc).rule(Rule::AtMost(most)).flat(flat)
+    }
+
+    /// The seconds for which delivery is tried, under this name; a pipeline has no place for it.
+    pub(super) const fn lifetime(flat: &'static str, least: u32, most: u32) -> Self {
+        Self::new("lifetime", FieldKind::Seconds { least, most })
+            .about("1h", "How long delivery is tried on this channel.")
+            .flat(Place::Under(flat))
+            .stage(Place::Nowhere(NO_SUCH_FIELD))
+    }
+
+    /// Whether links are shortened; a pipeline has no place for it.
+    pub(super) const fn short_link() -> Self {
+        Self::new("short_link", FieldKind::Flag)
+            .about("true", "Whether links are shortened and tracked, if the tariff has it.")
+            .flat(Place::Shared("short_link"))
+            .stage(Place::Nowhere(NO_SUCH_FIELD))
+    }
+
+    /// Extra properties.
+    pub(super) const fn extra() -> Self {
+        let doc = "Extra properties of the operation, sent as they are.";
+        Self::new("fields", FieldKind::Extra).about("{ unsubscribe_link: true }", doc)
+    }
+
+    pub(super) const fn about(mut self, example: &'static str, doc: &'static str) -> Self {
+        self.example = example;
+        self.doc = doc;
+        self
+    }
+
+    pub(super) const fn default(mut self, value: &'static str) -> Self {
+        self.default = Some(value);
+        self
+    }
+
+    pub(super) const fn required(self) -> Self {
+        self.need(Need::Always)
+    }
+
+    pub(super) const fn need(mut self, need: Need) -> Self {
+        self.need = need;
+        self
+    }
+
+    pub(super) const fn rule(mut self, rule: Rule) -> Self {
+        self.rule = rule;
+        self
+    }
+
+    pub(super) const fn called(mut self, noun: &'static str) -> Self {
+        self.noun = noun;
+        self
+    }
+
+    /// Where it stands outside of a pipeline.
+    pub(super) const fn flat(mut self, place: Place) -> Self {
+        self.flat = place;
+        self
+    }
+
+    /// Where it stands in a stage of a pipeline.
+    pub(super) const fn stage(mut self, place: Place) -> Self {
+        self.stage = place;
+        self
+    }
+
+    /// Operations outside of a pipeline that have no place for it, and why.
+    pub(super) const fn nowhere(mut self, kinds: &'static [(OperationKind, &'static str)]) -> Self {
+        self.nowhere = kinds;
+        self
+    }
+
+    /// Where an operation of `kind` carries it.
+    #[must_use]
+    pub fn place(&self, kind: OperationKind) -> Place {
+        if kind == OperationKind::Pipeline {
+            return self.stage;
+        }
+        let nowhere = self.nowhere.iter().find(|(without, _)| *without == kind);
+        nowhere.map_or(self.flat, |(_, why)| Place::Nowhere(why))
+    }
+}

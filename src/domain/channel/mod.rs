@@ -1,0 +1,280 @@
+//! The channels: one list, and a file for each.
+//!
+//! A channel's file says everything about it that no format and no gateway decides otherwise: its keys and where
+//! operations carry them, the limits of its texts, whether it stands alone, whether a second message harms. What is the
+//! same for all channels is derived from the list.
+
+mod call_otp;
+mod field;
+mod hlr;
+mod rcs;
+mod rule;
+mod sms;
+mod telegram;
+mod value;
+mod viber;
+mod voice;
+mod whatsapp;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Extra;
+
+pub use call_otp::CallOtp;
+pub use field::{Field, FieldKind, Need, Place};
+pub use hlr::Hlr;
+pub use rcs::Rcs;
+pub use rule::{Rule, Violation, text_violation, violation};
+pub use sms::Sms;
+pub use telegram::Telegram;
+pub use value::{Value, Values};
+pub use viber::{Card, Carousel, Viber, ViberKind};
+pub use voice::Voice;
+pub use whatsapp::Whatsapp;
+
+/// What is known of a channel.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// How a person calls it: `SMS`, `code call`.
+    pub title: &'static str,
+    /// Its keys as somebody would write them.
+    pub example: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// Its keys, in the order in which documents name them.
+    pub fields: &'static [Field],
+    /// The forms of its messages, the one that a pipeline carries first; empty where there is only one.
+    pub forms: &'static [Form],
+    /// Whether it is a service on a number: it stands alone, and its answer is a result of its own.
+    pub stands_alone: bool,
+    /// Whether a second message harms beyond being a second one: a repeated code or call confuses or costs a person.
+    pub personal: bool,
+    /// Whether its sender names are in the list that the gateway tells.
+    pub senders_listed: bool,
+    /// Whether its price is that of a part, and not that of the message.
+    pub billed_by_part: bool,
+    /// What is said of an empty text.
+    pub empty: &'static str,
+    /// A price as somebody would write it.
+    pub price_example: &'static str,
+    /// What its price is.
+    pub price_doc: &'static str,
+}
+
+/// A form of a channel's messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Its name on the wire and in campaign files.
+    pub name: &'static str,
+    /// The keys that it needs.
+    pub needs: &'static [&'static str],
+    /// The keys that it may have besides.
+    pub may_have: &'static [&'static str],
+}
+
+impl Facts {
+    /// A channel of which nothing special is to be said.
+    const PLAIN: Self = Self {
+        title: "",
+        example: "{}",
+        doc: "",
+        fields: &[],
+        forms: &[],
+        stands_alone: false,
+        personal: false,
+        senders_listed: false,
+        billed_by_part: false,
+        empty: "is empty",
+        price_example: "",
+        price_doc: "",
+    };
+}
+
+/// Makes from the list of channels whatever is the same for all of them.
+macro_rules! channels {
+    ($($(#[$doc:meta])* $channel:ident($message:ty) = $name:literal, $facts:expr;)*) => {
+        /// One way to reach a recipient: a messaging channel or a service on a number (contract 1 and 4.3).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum Channel {
+            $($(#[$doc])* #[serde(rename = $name)] $channel,)*
+        }
+
+        impl Channel {
+            /// Every channel, in the order in which documents name them.
+            pub const ALL: [Channel; [$($name),*].len()] = [$(Channel::$channel),*];
+
+            /// The channel's name in campaign files and in a pipeline.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Channel::$channel => $name,)*
+                }
+            }
+
+            /// What is known of it.
+            #[must_use]
+            pub const fn facts(self) -> &'static Facts {
+                match self {
+                    $(Channel::$channel => &$facts,)*
+                }
+            }
+        }
+
+        /// What is said on one channel.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum Stage<T> {
+            $($(#[$doc])* $channel($message),)*
+        }
+
+        impl<T> Stage<T> {
+            /// The channel of this stage.
+            pub fn channel(&self) -> Channel {
+                match self {
+                    $(Stage::$channel(_) => Channel::$channel,)*
+                }
+            }
+
+            /// The stage of a channel whose keys have these values; nothing where one is missing that it cannot do without.
+            #[must_use]
+            pub fn of(channel: Channel, values: Values<T>) -> Option<Self> {
+                match channel {
+                    $(Channel::$channel => <$message>::of(values).map(Stage::$channel),)*
+                }
+            }
+
+            /// The keys that have a value, in the order in which they are sent; extra properties are not among them.
+            pub fn values(&self) -> Vec<(&'static Field, Value<&T>)> {
+                match self {
+                    $(Stage::$channel(message) => message.values(),)*
+                }
+            }
+
+            /// The extra properties of this stage.
+            pub fn fields(&self) -> &Extra {
+                match self {
+                    $(Stage::$channel(message) => &message.fields,)*
+                }
+            }
+
+            /// The same stage with each text turned into another form by `f`.
+            ///
+            /// # Errors
+            /// The first error of `f`.
+            pub fn try_map<'a, U, E>(&'a self, f: &mut impl FnMut(&'a T) -> Result<U, E>) -> Result<Stage<U>, E> {
+                Ok(match self {
+                    $(Stage::$channel(message) => Stage::$channel(message.try_map(f)?),)*
+                })
+            }
+        }
+    };
+}
+
+channels! {
+    /// A text message.
+    Sms(Sms<T>) = "sms", sms::FACTS;
+    /// A Viber business message.
+    Viber(Viber<T>) = "viber", viber::FACTS;
+    /// A rich message (RCS).
+    Rcs(Rcs<T>) = "rcs", rcs::FACTS;
+    /// A one-time code by Telegram.
+    Telegram(Telegram<T>) = "telegram", telegram::FACTS;
+    /// A spoken message.
+    Voice(Voice<T>) = "voice", voice::FACTS;
+    /// A WhatsApp message; only a stage of a pipeline.
+    Whatsapp(Whatsapp<T>) = "whatsapp", whatsapp::FACTS;
+    /// A lookup of a number; sends nothing.
+    Hlr(Hlr) = "hlr", hlr::FACTS;
+    /// A call whose last four digits are a one-time code.
+    CallOtp(CallOtp) = "call/otp", call_otp::FACTS;
+}
+
+impl Channel {
+    /// The channel of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|channel| channel.name() == name)
+    }
+}
+
+impl fmt::Display for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl<T> Stage<T> {
+    /// Each text of this stage with its key, in the order in which they are sent; those of cards stand where the cards do.
+    pub fn texts(&self) -> Vec<(&'static Field, &T)> {
+        let mut texts = Vec::with_capacity(8);
+        for (field, value) in self.values() {
+            match value {
+                Value::Text(text) => texts.push((field, text)),
+                Value::Cards(cards) => texts.extend(cards.into_iter().flat_map(Card::into_texts)),
+                Value::Word(_) | Value::Number(_) | Value::Flag(_) => {}
+            }
+        }
+        texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stage whose every key has a value.
+    fn full(channel: Channel) -> Stage<&'static str> {
+        let mut values = Values::new(Extra::new());
+        for field in channel.facts().fields {
+            let card = Card { caption: Some("Coats"), image: "image", url: "url", button: "button" };
+            match field.kind {
+                FieldKind::Template | FieldKind::Message | FieldKind::Choice(_) => {
+                    values.set(field, Value::Text(field.key));
+                }
+                FieldKind::Form(names) => values.set(field, Value::Word(names[0])),
+                FieldKind::Seconds { least, .. } | FieldKind::Number { least, .. } => {
+                    values.set(field, Value::Number(least));
+                }
+                FieldKind::Flag => values.set(field, Value::Flag(true)),
+                FieldKind::Cards { .. } => values.set(field, Value::Cards(vec![card])),
+                FieldKind::Extra => {}
+            }
+        }
+        Stage::of(channel, values).expect("a stage that has everything")
+    }
+
+    #[test]
+    fn a_stage_gives_back_every_key_of_its_channel_with_the_value_that_it_got() {
+        for channel in Channel::ALL {
+            let stage = full(channel);
+            assert_eq!(stage.channel(), channel);
+            let values = stage.values();
+            let keys = || channel.facts().fields.iter().filter(|field| field.kind != FieldKind::Extra);
+            assert_eq!(values.len(), keys().count(), "{channel}");
+            for field in keys() {
+                let value = values.iter().find(|(given, _)| *given == field).map(|(_, value)| value);
+                match value {
+                    Some(Value::Text(text)) => assert_eq!(**text, field.key, "{channel}"),
+                    Some(Value::Word(word)) => assert_eq!(*word, channel.facts().forms[0].name, "{channel}"),
+                    Some(Value::Number(_) | Value::Flag(true) | Value::Cards(_)) => {}
+                    other => panic!("`{}` of {channel} is {other:?}", field.key),
+                }
+            }
+            let mut same = |text: &&'static str| Ok::<_, ()>(*text);
+            assert_eq!(stage.try_map(&mut same), Ok(stage.clone()), "{channel}");
+        }
+    }
+
+    #[test]
+    fn a_channel_has_its_name_in_files_and_records() {
+        for channel in Channel::ALL {
+            assert_eq!(serde_json::to_value(channel).unwrap(), channel.name());
+            assert_eq!(Channel::from_name(channel.name()), Some(channel));
+        }
+        let record = |stage: Stage<&'static str>| serde_json::to_value(stage).unwrap();
+        assert_eq!(record(full(Channel::CallOtp)), serde_json::json!({ "callotp": { "fields": {} } }));
+        assert_eq!(record(full(Channel::Hlr)), serde_json::json!({ "hlr": { "fields": {} } }));
+    }
+}

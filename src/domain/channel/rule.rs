@@ -1,0 +1,386 @@
+//! What the channels accept of a text that is ready to be sent.
+//!
+//! The gateway takes, charges and then drops texts that no phone will show, so a text is judged
+//! here first: constant texts before anything is sent, the others row by row. A violation names
+//! no text and no number, so it may be shown and kept anywhere.
+//!
+//! The contract shows no limits (contract 8); these are the platform's and are deliberately the
+//! widest of those known: a button of Viber may have 30 characters although some accounts allow 19.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::{Channel, Field, Stage};
+use crate::domain::{Content, Encoding, SmsText, sms_text};
+
+/// What a channel accepts of a text; an empty one none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Anything that is not empty.
+    NotEmpty,
+    /// At most so many characters.
+    AtMost(usize),
+    /// At most as many billed parts as the author allows.
+    Parts,
+    /// A sender name of Latin letters.
+    AlphaName,
+    /// A web address.
+    WebAddress,
+    /// The web address of an image in one of these formats.
+    Image(&'static [&'static str]),
+    /// A code of digits.
+    Digits {
+        /// The fewest.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+}
+
+/// Why a channel would not take a text; `Display` gives the reason in plain words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The channel whose rule is broken.
+    pub channel: Channel,
+    /// The key of the text.
+    pub field: &'static Field,
+    reason: Reason,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Reason {
+    Empty,
+    Parts { text: SmsText, max: u32 },
+    AlphaNameLength(usize),
+    AlphaNameCharacters,
+    AlphaNameWithoutLetter,
+    TooLong { characters: usize, max: usize },
+    NotAnAddress,
+    ImageFormat(&'static [&'static str]),
+    NotDigits { least: usize, most: usize },
+    NotOneOf(&'static [&'static str]),
+}
+
+/// The first rule that a rendered message breaks, if any.
+#[must_use]
+pub fn violation(content: &Content<Cow<'_, str>>) -> Option<Violation> {
+    content
+        .stages
+        .iter()
+        .find_map(|stage| stage.texts().into_iter().find_map(|(field, text)| text_violation(stage, field, text)))
+}
+
+/// The rule that `text` breaks as the text of that key of `stage`, if any.
+///
+/// The stage's own texts do not matter, so a stage of templates will do for a constant text.
+#[must_use]
+pub fn text_violation<T>(stage: &Stage<T>, field: &'static Field, text: &str) -> Option<Violation> {
+    let broken = || field.rule.broken(text, stage.max_parts());
+    let reason = if text.trim().is_empty() { Some(Reason::Empty) } else { broken() };
+    reason.map(|reason| Violation { channel: stage.channel(), field, reason })
+}
+
+impl Rule {
+    fn broken(self, text: &str, max_parts: Option<u32>) -> Option<Reason> {
+        match self {
+            Rule::NotEmpty => None,
+            Rule::AtMost(max) => too_long(text, max),
+            Rule::Parts => max_parts.and_then(|max| too_many_parts(text, max)),
+            Rule::AlphaName => bad_alpha_name(text),
+            Rule::WebAddress => bad_address(text),
+            Rule::Image(formats) => bad_address(text).or_else(|| bad_image(text, formats)),
+            Rule::Digits { least, most } => {
+                let digits = (least..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+                (!digits).then_some(Reason::NotDigits { least, most })
+            }
+            Rule::OneOf(words) => (!words.contains(&text)).then_some(Reason::NotOneOf(words)),
+        }
+    }
+}
+
+fn too_many_parts(text: &str, max: u32) -> Option<Reason> {
+    let text = sms_text(text);
+    (text.parts > max as usize).then_some(Reason::Parts { text, max })
+}
+
+fn too_long(text: &str, max: usize) -> Option<Reason> {
+    // Bytes are at least as many as characters, so most texts need no counting.
+    if text.len() <= max {
+        return None;
+    }
+    let characters = text.chars().count();
+    (characters > max).then_some(Reason::TooLong { characters, max })
+}
+
+fn bad_alpha_name(text: &str) -> Option<Reason> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b' ');
+    if !text.bytes().all(allowed) {
+        return Some(Reason::AlphaNameCharacters);
+    }
+    if !(3..=11).contains(&text.len()) {
+        return Some(Reason::AlphaNameLength(text.len()));
+    }
+    let letter = text.bytes().any(|byte| byte.is_ascii_alphabetic());
+    (!letter).then_some(Reason::AlphaNameWithoutLetter)
+}
+
+fn bad_address(text: &str) -> Option<Reason> {
+    (!is_web_address(text)).then_some(Reason::NotAnAddress)
+}
+
+fn is_web_address(text: &str) -> bool {
+    let Some(rest) = after_scheme(text) else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
+    let host = authority.rsplit('@').next().unwrap_or("");
+    let name = host.split(':').next().unwrap_or("");
+    // An IPv6 host begins with a bracket and a colon may follow at once.
+    let named = host.starts_with('[') || name.chars().any(char::is_alphanumeric);
+    named && !text.chars().any(|c| c.is_whitespace() || c.is_control())
+}
+
+fn after_scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once("://")?;
+    (scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")).then_some(rest)
+}
+
+/// Judges the format by the extension in the path; an address without one may be any image.
+fn bad_image(address: &str, formats: &'static [&'static str]) -> Option<Reason> {
+    let path = after_scheme(address)?.split(['?', '#']).next()?.split_once('/')?.1;
+    let (_, extension) = path.rsplit('/').next()?.rsplit_once('.')?;
+    let known = formats.iter().any(|format| extension.eq_ignore_ascii_case(format));
+    (!known).then_some(Reason::ImageFormat(formats))
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = Noun(self);
+        match &self.reason {
+            Reason::Empty => write!(f, "{what} {}", self.channel.facts().empty),
+            Reason::Parts { text, max } => {
+                let alphabet = match text.encoding {
+                    Encoding::Gsm7 => "153 characters in a part",
+                    Encoding::Ucs2 => "67 characters in a part, since not all its characters are in the SMS alphabet",
+                };
+                let parts = text.parts;
+                write!(
+                    f,
+                    "{parts} parts, more than `max_parts: {max}`: {what} has {} characters, {alphabet}",
+                    text.units
+                )
+            }
+            Reason::AlphaNameLength(length) => {
+                write!(f, "{what} has {length} characters; a sender name has 3 to 11")
+            }
+            Reason::AlphaNameCharacters => {
+                write!(f, "{what} may have only Latin letters, digits, dots, dashes, underscores and spaces")
+            }
+            Reason::AlphaNameWithoutLetter => write!(f, "{what} needs at least one Latin letter"),
+            Reason::TooLong { characters, max } => {
+                write!(f, "{what} has {characters} characters; at most {max} fit")
+            }
+            Reason::NotAnAddress => {
+                write!(f, "{what} is not a web address; it begins with `https://` and a host, and has no spaces")
+            }
+            Reason::ImageFormat(formats) => write!(f, "{what} must be a {} image", either(formats.iter().copied())),
+            Reason::NotDigits { least, most } => {
+                let title = self.channel.facts().title;
+                write!(f, "{what} is not a code of {least} to {most} digits, and {title} carries nothing else")
+            }
+            Reason::NotOneOf(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+                write!(f, "{what} must be {}", either(words.iter().map(String::as_str)))
+            }
+        }
+    }
+}
+
+/// The words as alternatives: `a, b or c`.
+fn either<'w>(words: impl DoubleEndedIterator<Item = &'w str>) -> String {
+    let mut words = words.rev();
+    let last = words.next().unwrap_or_default().to_owned();
+    let Some(before) = words.next() else { return last };
+    words.fold(format!("{before} or {last}"), |listed, word| format!("{word}, {listed}"))
+}
+
+/// The text of a violation as a person calls it: `the SMS text`, `the Viber button`.
+struct Noun<'a>(&'a Violation);
+
+impl fmt::Display for Noun<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Violation { channel, field, .. } = self.0;
+        write!(f, "the {} {}", channel.facts().title, field.noun)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Card, Extra, OperationKind, Rcs, Sms, Telegram, Viber, ViberKind, Voice, Whatsapp};
+
+    static CARD: [Field; 4] = Card::<()>::FIELDS;
+
+    fn sms() -> Stage<()> {
+        let (lifetime, short_link, fields) = (None, None, Extra::new());
+        Stage::Sms(Sms { signature: (), message: (), lifetime, short_link, max_parts: 3, fields })
+    }
+
+    fn viber() -> Stage<()> {
+        Stage::Viber(Viber {
+            kind: ViberKind::Carousel,
+            signature: (),
+            message: None,
+            image: None,
+            link: None,
+            button: None,
+            carousel: Vec::new(),
+            lifetime: None,
+            short_link: None,
+            fields: Extra::new(),
+        })
+    }
+
+    fn rcs() -> Stage<()> {
+        Stage::Rcs(Rcs {
+            signature: (),
+            message: (),
+            image: None,
+            button: None,
+            link: None,
+            lifetime: None,
+            short_link: None,
+            fields: Extra::new(),
+        })
+    }
+
+    fn voice() -> Stage<()> {
+        let (gender, language, name) = (None, None, None);
+        Stage::Voice(Voice { message: (), gender, language, name, dtmf: None, fields: Extra::new() })
+    }
+
+    fn telegram() -> Stage<()> {
+        Stage::Telegram(Telegram { message: (), lifetime: None, fields: Extra::new() })
+    }
+
+    fn whatsapp() -> Stage<()> {
+        Stage::Whatsapp(Whatsapp { signature: (), message: (), fields: Extra::new() })
+    }
+
+    /// The key of that name; the keys of cards are called by `carousel`.
+    fn field(stage: &Stage<()>, key: &str) -> &'static Field {
+        let card = key.strip_prefix("carousel.").map(|key| (CARD.as_slice(), key));
+        let (fields, key) = card.unwrap_or((stage.channel().facts().fields, key));
+        fields.iter().find(|field| field.key == key).expect("a key")
+    }
+
+    fn reason(stage: &Stage<()>, key: &'static str, text: &str) -> String {
+        text_violation(stage, field(stage, key), text).map_or_else(String::new, |violation| violation.to_string())
+    }
+
+    #[test]
+    fn texts_within_the_limits_pass() {
+        let (viber_text, rcs_text, whatsapp_text) = ("я".repeat(1000), "я".repeat(3072), "я".repeat(4096));
+        let table: [(Stage<()>, &'static str, &[&str]); 15] = [
+            (sms(), "signature", &["Ola", "Olena-Co.1", "a_b c", "1234567891a"]),
+            (sms(), "message", &["Hi", " x ", "{}"]),
+            (viber(), "signature", &["Олена"]),
+            (viber(), "message", &[&viber_text]),
+            (viber(), "button", &["Shop now", "123456789012345678901234567890"]),
+            (
+                viber(),
+                "link",
+                &["https://a.example", "HTTP://a.example:80/x?y=1#z", "http://[::1]/", "https://магазин.укр/"],
+            ),
+            (viber(), "image", &["https://a.example/x.PNG?v=1.5", "https://a.example/image", "https://a.example"]),
+            (viber(), "carousel.image", &["https://a.example/dir.v2/x.jpeg"]),
+            (rcs(), "message", &[&rcs_text]),
+            (rcs(), "image", &["https://a.example/x.webp"]),
+            (rcs(), "button", &["1234567890123456789012345"]),
+            (telegram(), "message", &["0042", "12345678"]),
+            (voice(), "gender", &["male", "female"]),
+            (voice(), "language", &["uk-UA"]),
+            (whatsapp(), "message", &[&whatsapp_text]),
+        ];
+        for (stage, key, texts) in table {
+            for text in texts {
+                assert_eq!(reason(&stage, key, text), "", "{key}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_outside_the_limits_says_why() {
+        let (long, cyrillic) = ("x".repeat(4097), "я".repeat(202));
+        let table: [(Stage<()>, &'static str, &str, &str); 31] = [
+            (sms(), "message", "", "the SMS text is empty"),
+            (sms(), "message", " \n\u{a0}", "the SMS text is empty"),
+            (sms(), "message", &cyrillic, "4 parts, more than `max_parts: 3`: the SMS text has 202 characters"),
+            (sms(), "message", &long[..460], "4 parts, more than `max_parts: 3`"),
+            (sms(), "signature", "Ol", "the SMS signature has 2 characters; a sender name has 3 to 11"),
+            (sms(), "signature", "OlenaAndCompany", "has 15 characters"),
+            (sms(), "signature", "Олена", "only Latin letters"),
+            (sms(), "signature", "Olena&Co", "only Latin letters"),
+            (sms(), "signature", "380501234", "at least one Latin letter"),
+            (viber(), "signature", " ", "the Viber signature is empty"),
+            (viber(), "message", &long[..1001], "the Viber text has 1001 characters; at most 1000 fit"),
+            (viber(), "button", &long[..31], "the Viber button has 31 characters; at most 30 fit"),
+            (viber(), "link", "a.example", "the Viber link is not a web address"),
+            (viber(), "link", "ftp://a.example", "not a web address"),
+            (viber(), "link", "https://", "not a web address"),
+            (viber(), "link", "https:///path", "not a web address"),
+            (viber(), "link", "https://?c=1", "not a web address"),
+            (viber(), "link", "https://user@:80", "not a web address"),
+            (viber(), "link", "https://a.example/a b", "not a web address"),
+            (viber(), "image", "https://a.example/x.webp", "the Viber image must be a jpg, jpeg, png or gif image"),
+            (viber(), "image", "x.png", "not a web address"),
+            (viber(), "carousel.url", "x", "the Viber card's link is not a web address"),
+            (viber(), "carousel.caption", "", "the Viber card's caption is empty"),
+            (rcs(), "message", &long[..3073], "the RCS text has 3073 characters"),
+            (rcs(), "button", &long[..26], "at most 25 fit"),
+            (rcs(), "link", "javascript:alert(1)", "not a web address"),
+            (telegram(), "message", "123", "the Telegram text is not a code of 4 to 8 digits"),
+            (telegram(), "message", "Code 1234", "not a code"),
+            (voice(), "gender", "Female", "the voice gender must be `male` or `female`"),
+            (
+                whatsapp(),
+                "message",
+                "",
+                "the WhatsApp text is empty: it would be accepted and charged, and arrive empty",
+            ),
+            (whatsapp(), "signature", "", "the WhatsApp signature is empty: it would be accepted and charged"),
+        ];
+        for (stage, key, text, expected) in table {
+            let reason = reason(&stage, key, text);
+            assert!(reason.contains(expected), "{key}: `{reason}` does not say `{expected}`");
+        }
+        assert!(reason(&whatsapp(), "message", &long).contains("at most 4096 fit"));
+    }
+
+    #[test]
+    fn a_message_is_judged_by_each_of_its_stages() {
+        let content = |message: &'static str, code: &'static str| {
+            let (lifetime, short_link, fields) = (None, None, Extra::new());
+            let (signature, message, code) = (Cow::Borrowed("Olena"), Cow::Borrowed(message), Cow::Borrowed(code));
+            Content {
+                kind: OperationKind::Pipeline,
+                stages: vec![
+                    Stage::Sms(Sms { signature, message, lifetime, short_link, max_parts: 1, fields: Extra::new() }),
+                    Stage::Telegram(Telegram { message: code, lifetime, fields }),
+                ],
+            }
+        };
+        assert_eq!(violation(&content("Hi", "1234")), None);
+        let second = violation(&content("Hi", "?")).map(|violation| (violation.channel, violation.field.key));
+        assert_eq!(second, Some((Channel::Telegram, "message")));
+        let first = violation(&content("", "?")).map(|violation| (violation.channel, violation.field.key));
+        assert_eq!(first, Some((Channel::Sms, "message")));
+    }
+
+    #[test]
+    fn a_violation_shows_nothing_of_the_text() {
+        let shown =
+            text_violation(&telegram(), field(&telegram(), "message"), "380501234567").map(|v| format!("{v} {v:?}"));
+        assert!(shown.is_some_and(|shown| !shown.contains("0501234567")));
+    }
+}

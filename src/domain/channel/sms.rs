@@ -1,0 +1,106 @@
+//! SMS.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::value::{self, Filled, filled, text};
+use super::{Facts, Field, FieldKind, Rule, Stage, Values};
+use crate::domain::{Extra, OperationKind, sms_text};
+
+const SIGNATURE: Field = Field::signature("sms_signature").rule(Rule::AlphaName);
+const MESSAGE: Field = Field::message("sms_message").required().rule(Rule::Parts);
+const NO_LIFETIME: &str = "it has no field for the lifetime of the SMS";
+const LIFETIME: Field = Field::lifetime("sms_lifetime", 3_600, 259_200).nowhere(&[
+    (OperationKind::ViberSms, NO_LIFETIME),
+    (OperationKind::RcsSms, NO_LIFETIME),
+    (OperationKind::RcsViberSms, NO_LIFETIME),
+]);
+const SHORT_LINK: Field = Field::short_link();
+const MAX_PARTS: Field = Field::new("max_parts", FieldKind::Number { least: 1, most: 255 })
+    .about("3", "The most billed parts; a longer message makes its row invalid.")
+    .default("3");
+
+pub(super) const FACTS: Facts = Facts {
+    title: "SMS",
+    example: "{ signature: OlenaCo, message: \"Hello\" }",
+    doc: "A text message.",
+    fields: &[SIGNATURE, MESSAGE, LIFETIME, SHORT_LINK, MAX_PARTS, Field::extra()],
+    senders_listed: true,
+    billed_by_part: true,
+    price_example: "0.80",
+    price_doc: "The price of one part of an SMS.",
+    ..Facts::PLAIN
+};
+
+/// An SMS (contract 4.3 `sms`; the fields are in the platform's documentation).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sms<T> {
+    /// The sender name.
+    pub signature: T,
+    /// The text.
+    pub message: T,
+    /// Seconds for which delivery is tried.
+    pub lifetime: Option<u32>,
+    /// Whether links are shortened and tracked.
+    pub short_link: Option<bool>,
+    /// The most billed parts that the author allows; not sent.
+    pub max_parts: u32,
+    /// Extra properties.
+    pub fields: Extra,
+}
+
+impl<T> Sms<T> {
+    pub(super) fn of(mut values: Values<T>) -> Option<Self> {
+        Some(Self {
+            signature: values.text(&SIGNATURE)?,
+            message: values.text(&MESSAGE)?,
+            lifetime: values.number(&LIFETIME),
+            short_link: values.flag(&SHORT_LINK),
+            max_parts: values.number(&MAX_PARTS)?,
+            fields: values.fields,
+        })
+    }
+
+    pub(super) fn values(&self) -> Filled<'_, T> {
+        filled([
+            text(&SIGNATURE, &self.signature),
+            text(&MESSAGE, &self.message),
+            value::number(&LIFETIME, self.lifetime),
+            value::flag(&SHORT_LINK, self.short_link),
+            value::number(&MAX_PARTS, Some(self.max_parts)),
+        ])
+    }
+
+    pub(super) fn try_map<'a, U, E>(&'a self, f: &mut impl FnMut(&'a T) -> Result<U, E>) -> Result<Sms<U>, E> {
+        Ok(Sms {
+            signature: f(&self.signature)?,
+            message: f(&self.message)?,
+            lifetime: self.lifetime,
+            short_link: self.short_link,
+            max_parts: self.max_parts,
+            fields: self.fields.clone(),
+        })
+    }
+}
+
+impl<T> Stage<T> {
+    /// The most billed parts that the author allows, where parts are billed.
+    pub(super) fn max_parts(&self) -> Option<u32> {
+        match self {
+            Stage::Sms(sms) => Some(sms.max_parts),
+            _ => None,
+        }
+    }
+}
+
+impl Stage<Cow<'_, str>> {
+    /// The parts that are billed, where parts are billed.
+    #[must_use]
+    pub fn parts(&self) -> Option<u32> {
+        match self {
+            Stage::Sms(sms) => u32::try_from(sms_text(&sms.message).parts).ok(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The form of a message, where its channel has several: which one it is, and what each needs.
+
+use super::Resolver;
+use super::channels::Slot;
+use crate::domain::{FieldKind, Form, OperationKind};
+use crate::finding::{Finding, list_all};
+
+/// The form that the keys which are there make: the smallest that has room for all of them, else the last.
+fn derived(forms: &'static [Form], given: &[&str]) -> Option<&'static Form> {
+    let fits = |form: &&Form| given.iter().all(|key| form.needs.contains(key) || form.may_have.contains(key));
+    forms.iter().filter(fits).min_by_key(|form| form.needs.len()).or(forms.last())
+}
+
+impl Resolver<'_> {
+    /// The form of a channel's message; nothing if it has none of that name, or has but one.
+    pub(super) fn form(&mut self, operation: Option<OperationKind>, slot: &Slot<'_>) -> Option<&'static Form> {
+        let facts = slot.channel.facts();
+        let named = facts.fields.iter().find(|field| matches!(field.kind, FieldKind::Form(_)))?.key;
+        if operation == Some(OperationKind::Pipeline) {
+            return self.pipeline_form(slot, named);
+        }
+        // The keys that depend on the form.
+        let keys = facts.fields.iter().map(|field| field.key);
+        let keys: Vec<&str> = keys.filter(|key| facts.forms.iter().any(|form| form.needs.contains(key))).collect();
+        let typed = slot.section.typed(named);
+        let form = match typed {
+            Some((name, _)) => facts.forms.iter().find(|form| form.name == name)?,
+            None => {
+                let given: Vec<&str> = keys.iter().copied().filter(|key| slot.section.has(key)).collect();
+                derived(facts.forms, &given)?
+            }
+        };
+        let (title, name) = (facts.title, form.name);
+        for key in form.needs.iter().filter(|key| slot.section.entry(key).is_none()) {
+            let message = format!("a {title} message of type `{name}` needs `{key}`");
+            let help = match typed {
+                Some(_) => format!("add `{key}`, or change `{named}`"),
+                None => format!("add `{key}`; the type follows from the keys that are there"),
+            };
+            self.report.at(slot.name_span, Finding::error("viber-type", message).help(help));
+        }
+        for key in keys.iter().filter(|key| !form.needs.contains(key) && !form.may_have.contains(key)) {
+            let Some(entry) = slot.section.entry(key) else { continue };
+            let message = format!("a {title} message of type `{name}` has no `{key}`");
+            let has = list_all(form.needs.iter().copied());
+            let help = format!("remove it, or change the type: `{name}` has {has}");
+            self.report.at(&entry.key_span, Finding::error("viber-type", message).help(help));
+        }
+        Some(form)
+    }
+
+    /// A stage of a pipeline carries the first form; keys of others are told as not carried.
+    fn pipeline_form(&mut self, slot: &Slot<'_>, named: &str) -> Option<&'static Form> {
+        let facts = slot.channel.facts();
+        let carried = facts.forms.first()?;
+        if let Some((name, span)) = slot.section.typed(named).filter(|(name, _)| *name != carried.name) {
+            let message =
+                format!("a pipeline cannot carry a {} message of type `{name}`, only `{}`", facts.title, carried.name);
+            self.report.at(span, Finding::error("not-carried", message).help(format!("remove `{named}`")));
+        }
+        Some(carried)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Channel;
+
+    #[test]
+    fn the_form_follows_from_the_keys_that_are_there() {
+        let cases: [(&[&str], &str); 12] = [
+            (&["message"], "text"),
+            (&["image"], "image"),
+            (&["link"], "text+link"),
+            (&["message", "button"], "text+link"),
+            (&["message", "link", "button"], "text+link"),
+            (&["image", "link"], "text+image+link"),
+            (&["message", "image", "link", "button"], "text+image+link"),
+            (&["message", "image"], "text+image+link"),
+            (&["carousel", "message"], "carousel"),
+            (&["carousel"], "carousel"),
+            (&["carousel", "image"], "carousel"),
+            (&[], "text"),
+        ];
+        for (keys, name) in cases {
+            let form = derived(Channel::Viber.facts().forms, keys);
+            assert_eq!(form.map(|form| form.name), Some(name), "{keys:?}");
+        }
+    }
+}

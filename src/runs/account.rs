@@ -1,0 +1,197 @@
+//! The account behind a profile: asked at the account's pace.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Adapters, Error, Event, Observer, check_host, key_of};
+use crate::domain::Endpoint;
+use crate::gateway::{Address, Inquiry, JsonApi, Rules, Unanswered, UnansweredCause};
+use crate::ledger::{Allowance, Ledger};
+use crate::manifest::Profile;
+
+/// How long after a refused connection a question is asked once more.
+const PAUSE: Duration = Duration::from_millis(300);
+/// The longest wait that the gateway can impose on every campaign of the account.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+/// A wait that is told.
+const LONG: Duration = Duration::from_secs(1);
+
+/// What two questions in one envelope came to.
+type BothAnswers<A, B> = Result<(Result<A, Unanswered>, Result<B, Unanswered>), Unanswered>;
+
+/// An account that can be asked.
+pub struct Account {
+    /// Its profile.
+    pub profile: Profile,
+    api: JsonApi,
+    ledger: Arc<dyn Ledger>,
+    observer: Observer,
+}
+
+impl Account {
+    /// The account of a profile whose host is the one that the ledger knows. Nothing is asked yet.
+    ///
+    /// # Errors
+    /// When there is no key, the host has changed, or the ledger cannot be read.
+    pub async fn of(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
+        let key = key_of(profile)?;
+        check_host(adapters.ledger.as_ref(), profile).await?;
+        let address = Address {
+            base_url: profile.base_url.as_str().to_owned(),
+            async_url: String::new(),
+            proxy: profile.proxy.clone(),
+            timeout,
+        };
+        let rules = Rules { trust_status: profile.trust_status.clone(), fatal_errors: Vec::new() };
+        let api = (adapters.connect)(&address, Endpoint::Sync, key, rules).map_err(Error::Client)?;
+        let (ledger, observer) = (Arc::clone(&adapters.ledger), Arc::clone(&adapters.observer));
+        Ok(Self { profile: profile.clone(), api, ledger, observer })
+    }
+
+    /// Asks for one thing, or orders one.
+    ///
+    /// # Errors
+    /// When there is no good answer, or the ledger cannot be read.
+    pub async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, Error> {
+        let answer = self.paced((1, I::READS_ONLY), || self.api.ask(inquiry)).await?;
+        answer.map_err(|unanswered| self.unanswered(unanswered))
+    }
+
+    /// Asks for several things of one kind, in as many envelopes as it takes; the answers are in their order.
+    ///
+    /// An envelope that fails ends the asking. The answers before it are kept, and all others are its failure.
+    ///
+    /// # Errors
+    /// When the first envelope fails, or the ledger cannot be read.
+    pub async fn ask_all<I: Inquiry>(&self, inquiries: &[I]) -> Result<Vec<Result<I::Answer, Unanswered>>, Error> {
+        let mut answers = Vec::with_capacity(inquiries.len());
+        for chunk in inquiries.chunks(self.profile.largest_envelope()) {
+            let count = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
+            match self.paced((count, I::READS_ONLY), || self.api.ask_all(chunk)).await? {
+                Ok(answered) => answers.extend(answered),
+                Err(unanswered) if answers.is_empty() => return Err(self.unanswered(unanswered)),
+                Err(unanswered) => {
+                    // Refused was the envelope: of the single things nothing is known.
+                    let open = Unanswered { cause: UnansweredCause::Unclear, ..unanswered };
+                    answers.resize_with(inquiries.len(), || Err(open.clone()));
+                    break;
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Asks for two things in one envelope.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn ask_both<A: Inquiry, B: Inquiry>(
+        &self,
+        both: (&A, &B),
+    ) -> Result<BothAnswers<A::Answer, B::Answer>, Error> {
+        self.paced((2, A::READS_ONLY && B::READS_ONLY), || self.api.ask_both(both)).await
+    }
+
+    /// Asks once there is room at the account's pace. What only reads is asked once more if no connection was made.
+    async fn paced<T, F: Future<Output = Result<T, Unanswered>>>(
+        &self,
+        (count, reads_only): (u32, bool),
+        ask: impl Fn() -> F,
+    ) -> Result<Result<T, Unanswered>, Error> {
+        let allowance = Allowance::new(self.profile.account.as_str(), self.profile.rate.per_second());
+        let wait = self.ledger.reserve(&allowance, count).await?;
+        if wait.time > LONG {
+            (self.observer)(Event::WaitingToAsk(wait));
+        }
+        tokio::time::sleep(wait.time).await;
+        let mut answer = ask().await;
+        if reads_only && answer.as_ref().is_err_and(|failed| failed.cause == UnansweredCause::NotConnected) {
+            tokio::time::sleep(PAUSE).await;
+            answer = ask().await;
+        }
+        if let Err(Unanswered { cause: UnansweredCause::SlowDown(wait), .. }) = &answer {
+            self.ledger.slow_down(&allowance.name, wait.filter(|wait| *wait <= LONGEST_WAIT)).await?;
+        }
+        Ok(answer)
+    }
+
+    fn unanswered(&self, answer: Unanswered) -> Error {
+        Error::Unanswered { gateway: self.profile.name.clone(), answer }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::ledger::SqliteLedger;
+    use crate::runs::Profiles;
+
+    /// An account on loopback with a ledger of its own.
+    async fn account(folder: &std::path::Path) -> Account {
+        let (file, key) = (folder.join("gateways.yaml"), folder.join("gateway.key"));
+        std::fs::write(&key, "s3cret").unwrap();
+        #[cfg(unix)]
+        std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let profile = "local:\n  base_url: http://127.0.0.1:1\n  api_key: { file: gateway.key }\n  rate: 30/s\n";
+        std::fs::write(&file, profile).unwrap();
+        let profiles = Profiles { explicit: Some(file), configuration: None };
+        let profile = profiles.load(None).unwrap().profile("local").unwrap().clone();
+        let ledger = SqliteLedger::open(&folder.join("ledger.sqlite"), jiff::Timestamp::now).await.unwrap();
+        let adapters = Adapters {
+            state: folder.to_owned(),
+            ledger: Arc::new(ledger),
+            profiles,
+            connect: JsonApi::new,
+            clock: jiff::Timestamp::now,
+            name_view: Arc::new(|_, _| String::new()),
+            observer: Arc::new(|_| ()),
+        };
+        Account::of(&adapters, &profile, Duration::from_secs(1)).await.unwrap()
+    }
+
+    fn failed(cause: UnansweredCause) -> Unanswered {
+        Unanswered { cause, reason: "why".into(), undone: true }
+    }
+
+    #[tokio::test]
+    async fn only_a_question_is_asked_again_and_only_once_after_no_connection() {
+        let folder = tempfile::tempdir().unwrap();
+        let account = account(folder.path()).await;
+        let table = [
+            (true, UnansweredCause::NotConnected, 2),
+            (false, UnansweredCause::NotConnected, 1),
+            (true, UnansweredCause::Unclear, 1),
+            (true, UnansweredCause::Refused, 1),
+            (true, UnansweredCause::KeyRefused, 1),
+        ];
+        for (reads_only, cause, expected) in table {
+            let asked = Cell::new(0);
+            let answer = account.paced((1, reads_only), || {
+                asked.set(asked.get() + 1);
+                std::future::ready(Err::<(), _>(failed(cause)))
+            });
+            assert!(answer.await.unwrap().is_err_and(|answer| answer == failed(cause)));
+            assert_eq!(asked.get(), expected, "{reads_only} {cause:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_wait_that_the_gateway_asks_for_holds_for_every_process_on_the_ledger() {
+        let folder = tempfile::tempdir().unwrap();
+        let account = account(folder.path()).await;
+        let slow = || failed(UnansweredCause::SlowDown(Some(Duration::from_secs(60))));
+        let answer = account.paced((1, true), || std::future::ready(Err::<(), _>(slow()))).await;
+        assert!(answer.unwrap().is_err());
+        let allowance = Allowance::new(account.profile.account.as_str(), None);
+        let wait = account.ledger.reserve(&allowance, 1).await.unwrap().time;
+        assert!(wait > Duration::from_secs(50), "{wait:?}");
+    }
+
+    #[tokio::test]
+    async fn an_envelope_holds_no_more_questions_than_the_profile_allows_in_a_second() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(account(folder.path()).await.profile.largest_envelope(), 30);
+    }
+}
