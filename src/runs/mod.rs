@@ -65,5 +65,5 @@ pub use resolve::{Decision, Resolution, ResolvedRun, resolve};
 pub use row_choice::RowChoice;
 pub use single::{ConfirmedSingle, EndedSingle, Single};
 pub use stop::stop;
-pub use target::{OwnFiles, RESULTS_RULE};
+pub use target::OwnFiles;
 pub use templates::TemplateChange;
