@@ -19,7 +19,7 @@ use crate::gateway::JsonApi;
 use crate::ledger::{Ledger, LedgerError, Run, SqliteLedger};
 use crate::private;
 use crate::report::unknown_copies;
-use crate::runs::{self, AccountView, Adapters, Error, Event, Inputs, Launch, Observer, Profiles};
+use crate::runs::{self, Adapters, Error, Event, Inputs, Launch, Observer, Profiles};
 
 /// The file of the ledger in the state folder.
 const LEDGER: &str = "ledger.sqlite";
@@ -72,14 +72,8 @@ impl Context {
 
     /// The adapters of this program around a ledger.
     pub(super) fn adapters(&self, ledger: Arc<dyn Ledger>) -> Result<Adapters, Failure> {
-        let output = self.output.clone();
-        let name_view = move |view, profile: &str| {
-            let what = match view {
-                AccountView::Balance => "balance",
-                AccountView::Senders => "senders",
-            };
-            output.command(format!("gateway {what} --gateway {profile}"))
-        };
+        let options = self.output.options.clone();
+        let name_view = move |view, profile: &str| options.view(view, profile);
         Ok(Adapters {
             state: self.state()?,
             ledger,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Refusal;
+use super::{AccountView, Refusal, Unconfirmed};
 use crate::delivery::OneOff;
 use crate::domain::Row;
 use crate::finding::Finding;
@@ -27,6 +27,45 @@ pub enum Error {
         gateway: String,
         /// Why, and whether it is proven that nothing was done.
         answer: Unanswered,
+    },
+    /// An order was given, and nobody knows whether it was done.
+    OrderUnclear {
+        /// The profile.
+        gateway: String,
+        /// Why that is not known.
+        answer: Unanswered,
+        /// Where it can be seen.
+        view: AccountView,
+    },
+    /// A deletion deleted nothing.
+    NothingDeleted {
+        /// The gateway's identifier of the template.
+        id: u64,
+    },
+    /// The account has no such Viber template.
+    NoSuchTemplate {
+        /// The profile.
+        gateway: String,
+        /// The gateway's identifier of the template.
+        id: u64,
+    },
+    /// The gateway does not tell the text of a template, which its deletion takes.
+    TemplateTextUnknown {
+        /// The gateway's identifier of the template.
+        id: u64,
+    },
+    /// The built-in sandbox has no account that could be asked.
+    SandboxAccount,
+    /// There is no profile.
+    NoGateway,
+    /// There are several profiles, and none was named.
+    SeveralGateways(Vec<String>),
+    /// Another lookup or code call goes on through the account.
+    BusySingle {
+        /// Which.
+        operation: OneOff,
+        /// The gateway.
+        gateway: String,
     },
     /// There is no run of that name.
     NoSuchRun {
@@ -97,7 +136,12 @@ pub enum Error {
         changes: Vec<String>,
     },
     /// There is no yes.
-    NotConfirmed(Refusal),
+    NotConfirmed {
+        /// What to.
+        what: Unconfirmed,
+        /// Why not.
+        refusal: Refusal,
+    },
     /// Everybody would be another number than was said.
     OtherNumber {
         /// The number that was said.

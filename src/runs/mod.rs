@@ -34,8 +34,11 @@ mod resume;
 mod retry;
 mod row_choice;
 mod send;
+mod single;
+mod single_run;
 mod stop;
 mod target;
+mod templates;
 #[cfg(test)]
 mod tests;
 
@@ -43,7 +46,7 @@ pub use account::Account;
 pub use adapters::{AccountView, Adapters, Connect, NameView};
 pub use blocking::blocking;
 pub use claim::{claim, lock, person};
-pub use consent::{Consent, Question, Refusal};
+pub use consent::{Consent, Question, Refusal, Unconfirmed};
 pub use dry_run::{DryRun, dry_run};
 pub use error::{Error, Stage};
 pub use event::{Event, Observer};
@@ -62,5 +65,7 @@ pub use reconcile_run::{ReconciledRun, reconcile};
 pub use request::{Request, Round};
 pub use resolve::{Decision, Resolution, ResolvedRun, resolve};
 pub use row_choice::RowChoice;
+pub use single::{ConfirmedSingle, EndedSingle, Single};
 pub use stop::stop;
 pub use target::OwnFiles;
+pub use templates::TemplateChange;

@@ -119,7 +119,7 @@ async fn without_a_yes_no_run_begins() {
     let (world, no) = (World::new().await, Fixed::no());
     let request = Request { offline: true, ..Request::default() };
     let refused = world.launch(Some("production"), request, Arc::clone(&no), Interrupt::None).await;
-    assert!(matches!(refused, Err(Error::NotConfirmed(Refusal::No))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::NotConfirmed { refusal: Refusal::No, .. })), "{refused:?}");
     assert_eq!(no.asked(), 1);
     assert!(!world.knows_a_run().await);
 }

@@ -6,6 +6,7 @@
 //! `SIMULATION_SEED=N cargo test --lib simulation` plays it alone.
 
 mod agreement;
+mod anew;
 mod chance;
 mod decisions;
 mod disk;
@@ -29,7 +30,7 @@ use plan::{Fault, Oracle, Plan};
 use story::{Seen, Told, play};
 
 /// What a test has to have seen, besides every fault.
-const ALL_SEEN: [Seen; 14] = [
+const ALL_SEEN: [Seen; 15] = [
     Seen::Oracle(Oracle::Sees),
     Seen::Oracle(Oracle::KnowsAll),
     Seen::Oracle(Oracle::DeniesAll),
@@ -44,6 +45,7 @@ const ALL_SEEN: [Seen; 14] = [
     Seen::CountedAsNotSent,
     Seen::Retried,
     Seen::Unresolved,
+    Seen::BegunAnew,
 ];
 
 /// Plays one world on a virtual clock of its own.
