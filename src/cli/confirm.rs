@@ -8,7 +8,7 @@ use super::context::Context;
 use super::exit::Failure;
 use super::run::left_out;
 use super::survey::{Inputs, Looked, blocking};
-use crate::delivery::Standing;
+use crate::delivery::Snapshot;
 use crate::finding::{harmless, one_line};
 use crate::ledger::Run;
 use crate::manifest::Profile;
@@ -51,14 +51,14 @@ pub(super) async fn resume(
     context: &Context,
     args: &RunArgs,
     profile: &Profile,
-    (run, standing): (&Run, &Standing),
+    (run, snapshot): (&Run, &Snapshot),
     number: u64,
 ) -> Result<(), Failure> {
     if args.yes || number == 0 {
         return Ok(());
     }
     let mut text = format!("going on with {} · through {} at {}\n", run.name(), profile.name, profile.base_url.host());
-    text += &format!("  {} rows: {}\n", thousands(run.recipients), counts_line(&standing.counts));
+    text += &format!("  {} rows: {}\n", thousands(run.recipients), counts_line(&snapshot.counts));
     ask(context, text, number).await
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::context::Context;
 use super::exit::{self, Failure};
 use super::output::Output;
-use crate::delivery::{Frozen, RunFolder, Standing};
+use crate::delivery::{FrozenInputs, RunFolder, Snapshot};
 use crate::ledger::{Ledger, Owner, Progress, Run, RunId, State, StateCounts};
 use crate::manifest::{Profile, load_campaign};
 use crate::report::{self, NextStep, OpenDoubt, open_doubts, plural};
@@ -105,15 +105,15 @@ pub(super) async fn claim(ledger: &dyn Ledger, run: RunId) -> Result<(Owner, usi
 }
 
 /// What a run froze.
-pub(super) fn frozen(folder: &RunFolder) -> Result<Frozen, Failure> {
+pub(super) fn frozen(folder: &RunFolder) -> Result<FrozenInputs, Failure> {
     folder.frozen().map_err(|error| {
         Failure::storage(format!("the frozen copies in `{}` cannot be read: {error}", folder.path().display()))
     })
 }
 
 /// Where a run stands now.
-pub(super) async fn standing(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Standing, Failure> {
-    Ok(Standing::read(ledger, run, owned).await?)
+pub(super) async fn snapshot(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Snapshot, Failure> {
+    Ok(Snapshot::read(ledger, run, owned).await?)
 }
 
 /// The code that `run` would exit with for this run as it stands.

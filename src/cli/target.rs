@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::context::Context;
 use super::exit::Failure;
 use super::survey::Inputs;
-use crate::delivery::Frozen;
+use crate::delivery::FrozenInputs;
 use crate::finding::Finding;
 use crate::manifest::{Campaign, GatewaySearch, load_campaign};
 use crate::report::{ProtectedPath, Target};
@@ -21,7 +21,7 @@ pub(super) fn of_campaign(context: &Context, campaign: &Campaign, path: PathBuf)
 }
 
 /// The results of a run at `path`, whatever became of its campaign since.
-pub(super) fn of_run(context: &Context, frozen: &Frozen, path: PathBuf) -> Result<Target, Failure> {
+pub(super) fn of_run(context: &Context, frozen: &FrozenInputs, path: PathBuf) -> Result<Target, Failure> {
     let file = frozen.campaign_file.as_path();
     // A lookup or a code call has no campaign.
     let named = !file.as_os_str().is_empty();

@@ -87,7 +87,7 @@ impl From<SingleConditions> for Conditions {
                 unreachable: patience,
                 keep_going: true,
             },
-            canary: Duration::ZERO,
+            first_messages: Duration::ZERO,
             attended: true,
         }
     }

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::speed::{Estimate, Speed};
 use super::summary::{counts_line, duration, thousands};
-use crate::delivery::Event;
+use crate::delivery::DeliveryEvent;
 use crate::finding::one_line;
 use crate::ledger::{State, StateCounts};
 
@@ -47,15 +47,15 @@ impl Progress {
     }
 
     /// Takes an event in.
-    pub fn show(&self, event: &Event) {
+    pub fn show(&self, event: &DeliveryEvent) {
         match event {
-            Event::Settled { counts } => self.counts(counts),
-            Event::Warning(what) => self.say(&format!("warning: {what}")),
-            Event::Waiting { reason, time } => {
+            DeliveryEvent::Settled { counts } => self.counts(counts),
+            DeliveryEvent::Warning(what) => self.say(&format!("warning: {what}")),
+            DeliveryEvent::Waiting { reason, time } => {
                 self.wait();
                 self.say(&format!("waiting {}: {reason}", duration(*time)));
             }
-            Event::Stopping { reason, in_flight, at_most } => self.say(&format!(
+            DeliveryEvent::Stopping { reason, in_flight, at_most } => self.say(&format!(
                 "stopping ({reason}): waiting for {} operations in flight, at most {}",
                 thousands(*in_flight as u64),
                 duration(*at_most)

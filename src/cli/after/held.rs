@@ -9,7 +9,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::{self, Failure};
 use crate::cli::output::Output;
 use crate::cli::{runs, target};
-use crate::delivery::{RunFolder, RunLock, Standing};
+use crate::delivery::{RunFolder, RunLock, Snapshot};
 use crate::ledger::{Ledger, NewEvent, Owner, Progress, Recorded, Run, RunEnd, State, StopKind};
 use crate::report::RunResults;
 
@@ -26,7 +26,7 @@ pub(in crate::cli) struct Held<'a> {
 
 /// Where a run stands after it was given back.
 pub(in crate::cli) struct Given {
-    pub(in crate::cli) standing: Standing,
+    pub(in crate::cli) snapshot: Snapshot,
     /// What `run` would exit with for this run; 74 when its results could not be written.
     pub(in crate::cli) exit: u8,
     /// Why the results were not written anew, in words.
@@ -73,8 +73,8 @@ impl<'a> Held<'a> {
     }
 
     /// Where the run stands now.
-    pub(in crate::cli) async fn standing(&self) -> Result<Standing, Failure> {
-        runs::standing(self.ledger.as_ref(), &self.run, false).await
+    pub(in crate::cli) async fn snapshot(&self) -> Result<Snapshot, Failure> {
+        runs::snapshot(self.ledger.as_ref(), &self.run, false).await
     }
 
     /// Records what was decided.
@@ -89,23 +89,23 @@ impl<'a> Held<'a> {
     pub(in crate::cli) async fn give_back(self) -> Result<Given, Failure> {
         let runs = self.ledger.runs().await?;
         let now = runs.iter().find(|run| run.key == self.run.key).cloned().ok_or_else(|| lost(&self.run))?;
-        let standing = runs::standing(self.ledger.as_ref(), &now, false).await?;
+        let snapshot = runs::snapshot(self.ledger.as_ref(), &now, false).await?;
         let reopened = now.progress == Progress::Open && self.run.progress != Progress::Open;
         let before = Run { progress: now.progress, ..self.run.clone() };
-        let exit = if reopened { exit::STOPPED } else { runs::code(&before, &standing.counts, false) };
+        let exit = if reopened { exit::STOPPED } else { runs::code(&before, &snapshot.counts, false) };
         let (unwritten, failed) = self.write_results(&now, &runs).await?;
         let end = RunEnd {
             progress: now.progress,
-            stop: if reopened { None } else { still_stopped(&before, &standing) },
+            stop: if reopened { None } else { still_stopped(&before, &snapshot) },
             stopped: self.run.stopped.clone(),
-            counts: standing.counts.clone(),
-            parts: standing.parts,
+            counts: snapshot.counts.clone(),
+            parts: snapshot.parts,
             results: self.run.results.clone(),
             lag: None,
             at: self.run.ended_at.unwrap_or_else(Timestamp::now),
         };
         self.ledger.end(self.run.key, self.owner, end).await?;
-        Ok(Given { standing, exit: if failed { exit::STORAGE } else { exit }, unwritten })
+        Ok(Given { snapshot, exit: if failed { exit::STORAGE } else { exit }, unwritten })
     }
 
     /// Writes the results where they were, unless those of a later run stand there now; if not, why, and whether it failed.
@@ -131,15 +131,15 @@ impl<'a> Held<'a> {
 impl Given {
     /// How many rows are in this state.
     pub(in crate::cli) fn count(&self, state: State) -> u64 {
-        self.standing.counts.get(state)
+        self.snapshot.counts.get(state)
     }
 }
 
 /// Why a run that was only asked or decided about is still stopped: not where nothing of it is left to send.
-fn still_stopped(before: &Run, standing: &Standing) -> Option<StopKind> {
+fn still_stopped(before: &Run, snapshot: &Snapshot) -> Option<StopKind> {
     let left = match before.progress {
         Progress::Finished => before.stopped.is_some(),
-        Progress::Open => standing.counts.get(State::Planned) > 0,
+        Progress::Open => snapshot.counts.get(State::Planned) > 0,
         Progress::Replaced => false,
     };
     before.stop.filter(|_| left)

@@ -11,7 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::Failure;
 use crate::cli::run::Platform;
 use crate::cli::{runs, survey};
-use crate::delivery::{Doubts, Inquest, Learnt, patience};
+use crate::delivery::{Doubts, Reconciler, Reconciliation, patience};
 use crate::ledger::{Allowance, Run, State};
 use crate::manifest::Profile;
 use crate::report::{counts_json, counts_line, duration, plural, thousands};
@@ -23,10 +23,11 @@ const LONGEST: Duration = Duration::from_secs(3_600);
 
 pub(in crate::cli) async fn reconcile(context: &Context, name: &str) -> Result<u8, Failure> {
     let held = Held::take(context, name).await?;
-    let standing = held.standing().await?;
+    let snapshot = held.snapshot().await?;
     let wanted = [State::InDoubt, State::Unresolved];
-    let mut doubts = Doubts::read(held.ledger.as_ref(), &held.run, &standing.states, &wanted).await?;
-    let learnt = if doubts.rows.is_empty() { Ok(Learnt::default()) } else { ask(context, &held, &mut doubts).await };
+    let mut doubts = Doubts::read(held.ledger.as_ref(), &held.run, &snapshot.states, &wanted).await?;
+    let learnt =
+        if doubts.rows.is_empty() { Ok(Reconciliation::default()) } else { ask(context, &held, &mut doubts).await };
     let run = held.run.clone();
     // The run is given back whatever came of it.
     let given = held.give_back().await?;
@@ -37,13 +38,13 @@ pub(in crate::cli) async fn reconcile(context: &Context, name: &str) -> Result<u
     Ok(given.exit)
 }
 
-async fn ask(context: &Context, held: &Held<'_>, doubts: &mut Doubts) -> Result<Learnt, Failure> {
+async fn ask(context: &Context, held: &Held<'_>, doubts: &mut Doubts) -> Result<Reconciliation, Failure> {
     let run = &held.run;
     let profile = profile_of(context, run)?;
     let key = survey::key_of(&profile)?;
     runs::check_host(&context.output, held.ledger.as_ref(), &profile).await?;
     let gateway = Platform::Gateway(&profile, key).client(run.endpoint, TIMEOUT)?;
-    let inquest = Inquest {
+    let reconciler = Reconciler {
         ledger: held.ledger.as_ref(),
         gateway: gateway.as_ref(),
         run,
@@ -52,7 +53,7 @@ async fn ask(context: &Context, held: &Held<'_>, doubts: &mut Doubts) -> Result<
         most: profile.largest_envelope(),
         clock: Timestamp::now,
     };
-    Ok(inquest.ask(doubts, Instant::now() + LONGEST).await?)
+    Ok(reconciler.ask(doubts, Instant::now() + LONGEST).await?)
 }
 
 /// The profile of the gateway that a run went through.
@@ -68,8 +69,8 @@ fn profile_of(context: &Context, run: &Run) -> Result<Profile, Failure> {
 }
 
 /// What was learnt, in a line.
-pub(in crate::cli) fn learnt_line(learnt: &Learnt) -> String {
-    let Learnt { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
+pub(in crate::cli) fn learnt_line(learnt: &Reconciliation) -> String {
+    let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
     if asked == 0 {
         return "the gateway was not asked: the account's rate left no room for it in time".to_owned();
     }
@@ -94,8 +95,8 @@ pub(in crate::cli) fn learnt_line(learnt: &Learnt) -> String {
     format!("asked the gateway about {} in doubt: {parts}{blind}", plural(asked, "row"))
 }
 
-fn report(context: &Context, run: &Run, learnt: &Learnt, given: &Given) {
-    let (name, counts) = (run.name(), &given.standing.counts);
+fn report(context: &Context, run: &Run, learnt: &Reconciliation, given: &Given) {
+    let (name, counts) = (run.name(), &given.snapshot.counts);
     let left = given.count(State::InDoubt) + given.count(State::Unresolved);
     let resolve = context.output.command(format!("resolve {name} --all --as DECISION"));
     let next = if given.count(State::InDoubt) > 0 {
@@ -106,7 +107,7 @@ fn report(context: &Context, run: &Run, learnt: &Learnt, given: &Given) {
         context.output.command(format!("results {name}"))
     };
     if context.output.json {
-        let Learnt { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
+        let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
         return context.output.object(&json!({
             "run": name, "asked": asked, "found": found, "failed": failed, "not_found": not_found,
             "unresolved": unresolved, "unclear": unclear, "blind": blind > 0, "counts": counts_json(counts), "exit": given.exit, "next": next,

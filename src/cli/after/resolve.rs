@@ -30,9 +30,9 @@ pub(in crate::cli) async fn resolve(context: &Context, args: ResolveArgs) -> Res
 
 /// Records the decision and tells about how many rows it was.
 async fn decide(held: &Held<'_>, args: &ResolveArgs) -> Result<u64, Failure> {
-    let standing = held.standing().await?;
-    let doubts = Doubts::read(held.ledger.as_ref(), &held.run, &standing.states, &DECIDABLE).await?;
-    let state = |doubt: &Doubt| standing.states.recorded(doubt.row).unwrap_or(State::Planned);
+    let snapshot = held.snapshot().await?;
+    let doubts = Doubts::read(held.ledger.as_ref(), &held.run, &snapshot.states, &DECIDABLE).await?;
+    let state = |doubt: &Doubt| snapshot.states.recorded(doubt.row).unwrap_or(State::Planned);
     let meant = meant(held, args)?;
     let open = |doubt: &&Doubt| matches!(state(doubt), State::InDoubt | State::Unresolved);
     let chosen: Vec<&Doubt> = match &meant {
@@ -47,7 +47,7 @@ async fn decide(held: &Held<'_>, args: &ResolveArgs) -> Result<u64, Failure> {
         return Err(Failure::wrong(format!("{message}; nothing was decided")));
     }
     if let Some(stranger) = meant.as_ref().and_then(|rows| stranger(rows, &chosen)) {
-        let told = standing.states.recorded(stranger).unwrap_or(State::Planned);
+        let told = snapshot.states.recorded(stranger).unwrap_or(State::Planned);
         return Err(Failure::wrong(format!("row {stranger} is not in doubt but {told}; nothing was decided")));
     }
     if chosen.is_empty() {
@@ -113,7 +113,7 @@ fn change(args: &ResolveArgs) -> Change {
 }
 
 fn report(context: &Context, (run, decision): (&Run, Decision), number: u64, given: &Given) {
-    let (name, counts) = (run.name(), &given.standing.counts);
+    let (name, counts) = (run.name(), &given.snapshot.counts);
     let command = |arguments: String| context.output.command(arguments);
     let next = match (decision, NextStep::of_doubt(counts)) {
         (Decision::Sent | Decision::NotSent, Some(step)) => context.output.about_run(&name, &step),

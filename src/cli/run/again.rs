@@ -6,7 +6,7 @@ use super::{Ready, Selected, Start};
 use crate::cli::after::person;
 use crate::cli::exit::{self, Failure};
 use crate::cli::{confirm, runs};
-use crate::delivery::{OneOff, RunFolder, Standing};
+use crate::delivery::{OneOff, RunFolder, Snapshot};
 use crate::domain::{Outcome, Phone, Row};
 use crate::failpoint;
 use crate::ledger::{Author, Change, Progress, Recorded, RetryOrder, Run, RunId, State, Walk};
@@ -31,8 +31,8 @@ fn nothing_to_retry(run: &Run, error: Option<&str>, guarded: u64) -> Failure {
 }
 
 /// The status with which the gateway refused what it had queued, or what was in doubt.
-fn told_by_status(standing: &Standing, row: Row, envelope: u32) -> String {
-    let about = standing.states.events().of(row).iter().rev().filter(|event| event.envelope == envelope);
+fn told_by_status(snapshot: &Snapshot, row: Row, envelope: u32) -> String {
+    let about = snapshot.states.events().of(row).iter().rev().filter(|event| event.envelope == envelope);
     let mut statuses = about.filter_map(|event| match &event.change {
         Change::Found { status, .. } => Some(status.clone()),
         _ => None,
@@ -58,8 +58,8 @@ impl Start<'_> {
                 changes.join(", ")
             )));
         }
-        let standing = runs::standing(self.ledger.as_ref(), &run, false).await?;
-        let rows = self.refused(&run, &standing, error).await?;
+        let snapshot = runs::snapshot(self.ledger.as_ref(), &run, false).await?;
+        let rows = self.refused(&run, &snapshot, error).await?;
         let guarded = self.has_message_elsewhere(&run, &runs).await?;
         let (guarded, rows): (Vec<Refused>, Vec<Refused>) =
             rows.into_iter().partition(|row| guarded.contains(row.phone.get()));
@@ -69,7 +69,7 @@ impl Start<'_> {
         let number = rows.len() as u64;
         if let Some(profile) = self.inputs.destination.remote() {
             runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
-            confirm::resume(self.context, &self.args, profile, (&run, &standing), number).await?;
+            confirm::resume(self.context, &self.args, profile, (&run, &snapshot), number).await?;
         }
         let (owner, _) = runs::claim(self.ledger.as_ref(), run.key).await?;
         let order = RetryOrder {
@@ -113,19 +113,19 @@ impl Start<'_> {
     }
 
     /// The rows whose last attempt was refused, or that a person decided were not sent.
-    async fn refused(&self, run: &Run, standing: &Standing, error: Option<&str>) -> Result<Vec<Refused>, Failure> {
+    async fn refused(&self, run: &Run, snapshot: &Snapshot, error: Option<&str>) -> Result<Vec<Refused>, Failure> {
         let mut found = std::collections::BTreeMap::new();
         let mut envelopes = Walk::over(self.ledger.as_ref(), run.key);
         while let Some(envelope) = envelopes.next().await? {
             for (index, sent) in envelope.rows.iter().enumerate() {
-                let state = standing.states.recorded(sent.row);
+                let state = snapshot.states.recorded(sent.row);
                 if !matches!(state, Some(State::Rejected | State::NotSent | State::Failed)) {
                     continue;
                 }
                 let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
                 let error = match outcome {
                     Some(Outcome::Rejected { error }) => error.clone(),
-                    _ => told_by_status(standing, sent.row, envelope.envelope),
+                    _ => told_by_status(snapshot, sent.row, envelope.envelope),
                 };
                 let refused = Refused { row: sent.row, envelope: envelope.envelope, phone: sent.phone, error };
                 // A later attempt takes the place of the one before.

@@ -9,7 +9,7 @@ use super::{Ready, Selected, Start};
 use crate::cli::exit::{self, Failure};
 use crate::cli::survey::{Looked, already_sent, blocking};
 use crate::cli::{confirm, runs};
-use crate::delivery::{Frozen, RunFolder};
+use crate::delivery::{FrozenInputs, RunFolder};
 use crate::domain::Row;
 use crate::failpoint;
 use crate::ledger::{NewRun, Run};
@@ -105,9 +105,9 @@ impl Start<'_> {
         }
     }
 
-    fn frozen(&self, looked: &Looked) -> Frozen {
+    fn frozen(&self, looked: &Looked) -> FrozenInputs {
         let campaign = &self.inputs.campaign;
-        Frozen {
+        FrozenInputs {
             brief: campaign.brief.clone(),
             includes: looked.includes.clone(),
             today: self.inputs.today.clone(),

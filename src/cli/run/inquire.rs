@@ -10,7 +10,7 @@ use super::{Platform, Start};
 use crate::cli::after::{Held, learnt_line};
 use crate::cli::exit::Failure;
 use crate::cli::runs;
-use crate::delivery::{Doubt, Doubts, Inquest, Interrupt, LONGEST_STAY, Learnt, RunFolder, WAITS};
+use crate::delivery::{Doubt, Doubts, Interrupt, LONGEST_STAY, Reconciler, Reconciliation, RunFolder, WAITS};
 use crate::domain::Endpoint;
 use crate::gateway::Gateway;
 use crate::ledger::{Allowance, Author, Change, NewEvent, Owner, Progress, Run, State};
@@ -35,7 +35,7 @@ impl Start<'_> {
         if !self.inputs.destination.is_live() {
             return Ok(());
         }
-        let asked = self.ask(&self.inquest(run, owner, gateway), &[Duration::ZERO], AT_START).await?;
+        let asked = self.ask(&self.reconciler(run, owner, gateway), &[Duration::ZERO], AT_START).await?;
         if self.inputs.campaign.delivery.on_in_doubt == OnInDoubt::ResendIfNotFound && self.may_resend(run) {
             let rows = asked.doubts.rows.iter().filter(|doubt| doubt.not_found);
             self.apply(run, owner, rows, |by| Change::SendAgain { by, why: None }).await?;
@@ -58,8 +58,8 @@ impl Start<'_> {
         let asked = if unchanged {
             self.inquire_first(&held.run, held.owner, gateway.as_ref()).await
         } else {
-            let inquest = self.inquest(&held.run, held.owner, gateway.as_ref());
-            self.ask(&inquest, &[Duration::ZERO], AT_START).await.map(drop)
+            let reconciler = self.reconciler(&held.run, held.owner, gateway.as_ref());
+            self.ask(&reconciler, &[Duration::ZERO], AT_START).await.map(drop)
         };
         let given = held.give_back().await?;
         if let Some(unwritten) = given.unwritten {
@@ -74,7 +74,7 @@ impl Start<'_> {
     pub(super) async fn inquire_last(&self, run: &Run, owner: Owner, gateway: &dyn Gateway) -> Result<Asked, Failure> {
         let at_once = !self.inputs.destination.is_live() || self.args.no_wait;
         let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &WAITS };
-        let asked = self.ask(&self.inquest(run, owner, gateway), waits, LONGEST_STAY).await?;
+        let asked = self.ask(&self.reconciler(run, owner, gateway), waits, LONGEST_STAY).await?;
         if self.inputs.campaign.delivery.on_in_doubt == OnInDoubt::AssumeSent && asked.interrupted.is_none() {
             let rows = asked.doubts.rows.iter();
             self.apply(run, owner, rows, |by| Change::AssumedSent { by, why: None }).await?;
@@ -82,24 +82,24 @@ impl Start<'_> {
         Ok(asked)
     }
 
-    fn inquest<'i>(&'i self, run: &'i Run, owner: Owner, gateway: &'i dyn Gateway) -> Inquest<'i> {
+    fn reconciler<'i>(&'i self, run: &'i Run, owner: Owner, gateway: &'i dyn Gateway) -> Reconciler<'i> {
         let destination = &self.inputs.destination;
         let account = Allowance::new(run.account.as_str(), destination.rate().per_second());
         let most = destination.largest_envelope();
-        Inquest { ledger: self.ledger.as_ref(), gateway, run, owner, account, most, clock: Timestamp::now }
+        Reconciler { ledger: self.ledger.as_ref(), gateway, run, owner, account, most, clock: Timestamp::now }
     }
 
     /// Asks after each of the waits as long as there is something to ask.
-    async fn ask(&self, inquest: &Inquest<'_>, waits: &[Duration], longest: Duration) -> Result<Asked, Failure> {
-        let standing = runs::standing(inquest.ledger, inquest.run, false).await?;
-        if standing.counts.get(State::InDoubt) == 0 {
+    async fn ask(&self, reconciler: &Reconciler<'_>, waits: &[Duration], longest: Duration) -> Result<Asked, Failure> {
+        let snapshot = runs::snapshot(reconciler.ledger, reconciler.run, false).await?;
+        if snapshot.counts.get(State::InDoubt) == 0 {
             return Ok(Asked::default());
         }
-        let mut doubts = Doubts::read(inquest.ledger, inquest.run, &standing.states, &[State::InDoubt]).await?;
+        let mut doubts = Doubts::read(reconciler.ledger, reconciler.run, &snapshot.states, &[State::InDoubt]).await?;
         let rows = plural(doubts.rows.len() as u64, "row");
         self.context.output.note(&format!("asking the gateway about {rows} in doubt; nothing is sent again"));
         let deadline = Instant::now() + longest;
-        let mut learnt = Learnt::default();
+        let mut learnt = Reconciliation::default();
         for wait in waits {
             if doubts.rows.is_empty() || learnt.lost {
                 break;
@@ -107,11 +107,11 @@ impl Start<'_> {
             let asked = tokio::select! {
                 biased;
                 signal = self.signal() => return Ok(Asked { doubts, interrupted: Some(signal) }),
-                asked = async { sleep(*wait).await; inquest.ask(&mut doubts, deadline).await } => asked?,
+                asked = async { sleep(*wait).await; reconciler.ask(&mut doubts, deadline).await } => asked?,
             };
             // How often is not how many.
-            let Learnt { blind, unclear, .. } = asked;
-            learnt = Learnt { asked: learnt.asked.max(asked.asked), blind, unclear, ..learnt.and(asked) };
+            let Reconciliation { blind, unclear, .. } = asked;
+            learnt = Reconciliation { asked: learnt.asked.max(asked.asked), blind, unclear, ..learnt.and(asked) };
         }
         self.context.output.note(&learnt_line(&learnt));
         Ok(Asked { doubts, interrupted: None })

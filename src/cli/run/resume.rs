@@ -10,7 +10,7 @@ use crate::check::Tee;
 use crate::cli::exit::Failure;
 use crate::cli::survey::blocking;
 use crate::cli::{confirm, runs};
-use crate::delivery::{Frozen, RunFolder, RunLock, Standing};
+use crate::delivery::{FrozenInputs, RunFolder, RunLock, Snapshot};
 use crate::domain::Row;
 use crate::ledger::{Run, State};
 use crate::regular;
@@ -36,16 +36,16 @@ impl Start<'_> {
 
     /// Asks for a yes to go on, and gives back the run.
     pub(super) async fn resume(&self, run: Run, folder: RunFolder, lock: Option<RunLock>) -> Result<Ready, Failure> {
-        let standing = runs::standing(self.ledger.as_ref(), &run, false).await?;
-        let left = standing.counts.get(State::Planned);
-        let open = open_rows(&run, &standing);
+        let snapshot = runs::snapshot(self.ledger.as_ref(), &run, false).await?;
+        let left = snapshot.counts.get(State::Planned);
+        let open = open_rows(&run, &snapshot);
         let number = if left == 0 { 0 } else { self.chosen(&open, run.last_row())?.len() };
         if let Some(profile) = self.inputs.destination.remote() {
             runs::check_host(&self.context.output, self.ledger.as_ref(), profile).await?;
             if left > 0 && self.asks_first() {
                 self.ask_for_rest(profile, &open).await?;
             }
-            confirm::resume(self.context, &self.args, profile, (&run, &standing), number.min(left)).await?;
+            confirm::resume(self.context, &self.args, profile, (&run, &snapshot), number.min(left)).await?;
         }
         self.context.output.note(&format!("going on with {}", run.name()));
         Ok(Ready::Run(Box::new(Selected { run, folder, lock })))
@@ -53,14 +53,14 @@ impl Start<'_> {
 }
 
 /// Whether the copy of the recipients is what was frozen.
-pub(super) fn is_whole(folder: &RunFolder, frozen: &Frozen) -> bool {
+pub(super) fn is_whole(folder: &RunFolder, frozen: &FrozenInputs) -> bool {
     let hashed = regular::open(&folder.recipients()).and_then(|list| Tee::new(list, None::<File>).finish());
     hashed.is_ok_and(|(_, sha256)| sha256 == frozen.recipients_sha256)
 }
 
 /// The rows of an unfinished run that may still be sent; blank rows of the list are among them.
-fn open_rows(run: &Run, standing: &Standing) -> RoaringBitmap {
+fn open_rows(run: &Run, snapshot: &Snapshot) -> RoaringBitmap {
     let mut rows = RoaringBitmap::new();
     rows.insert_range(Row::HEADER.get() + 1..=run.last_row().get());
-    rows - &standing.settled
+    rows - &snapshot.settled
 }

@@ -11,7 +11,8 @@ use crate::cli::exit::Failure;
 use crate::cli::runs;
 use crate::cli::survey::blocking;
 use crate::delivery::{
-    Conditions, Edges, Ending, Frozen, Limits, Observer, RunFolder, Selection, Standing, Stop, StopKind, feed, send,
+    Conditions, Edges, Ending, FrozenInputs, Limits, Observer, RunFolder, Selection, Snapshot, Stop, StopKind, feed,
+    send,
 };
 use crate::failpoint;
 use crate::gateway::Gateway;
@@ -42,13 +43,13 @@ impl Start<'_> {
         let platform = Platform::open(&self.inputs.destination, key, scenario).await?;
         let gateway = platform.client(frozen.brief.endpoint, self.inputs.campaign.delivery.timeout)?;
         self.inquire_first(&run, owner, gateway.as_ref()).await?;
-        let standing = runs::standing(self.ledger.as_ref(), &run, true).await?;
-        let mut ending = self.engine(&run, owner, Arc::clone(&gateway), prepared, &standing).await;
+        let snapshot = runs::snapshot(self.ledger.as_ref(), &run, true).await?;
+        let mut ending = self.engine(&run, owner, Arc::clone(&gateway), prepared, &snapshot).await;
         tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
         if self.asks_at_end(&ending) {
             let asked = self.inquire_last(&run, owner, gateway.as_ref()).await?;
             // Nothing is on its way any more: an intent without an outcome is doubt.
-            ending.counts = runs::standing(self.ledger.as_ref(), &run, false).await?.counts;
+            ending.counts = runs::snapshot(self.ledger.as_ref(), &run, false).await?.counts;
             if let (None, Some(signal)) = (&ending.stopped, asked.interrupted) {
                 ending.stopped = Some(Stop::new(StopKind::Interrupted(signal), "interrupted"));
             }
@@ -57,7 +58,7 @@ impl Start<'_> {
             Some(sandbox) => self.play_out(sandbox, &ending).await,
             None => None,
         };
-        self.end(&run, owner, ending, (standing.parts, began), played.as_ref()).await
+        self.end(&run, owner, ending, (snapshot.parts, began), played.as_ref()).await
     }
 
     /// Whether there is somebody to ask about rows in doubt, and time for it.
@@ -85,24 +86,24 @@ impl Start<'_> {
         owner: Owner,
         gateway: Arc<dyn Gateway>,
         prepared: Prepared<BufReader<File>>,
-        standing: &Standing,
+        snapshot: &Snapshot,
     ) -> Ending {
         let output = &self.context.output;
         let progress = Arc::new(Progress::new(run.recipients, output.terminal(), output.quiet || output.json));
         let shown = Arc::clone(&progress);
         let observer: Observer = Arc::new(move |event| shown.show(&event));
         let selection = Selection {
-            settled: standing.settled.clone(),
+            settled: snapshot.settled.clone(),
             rows: self.args.rows.clone(),
             limit: self.args.limit,
-            digests: standing.digests.clone(),
-            renumbered: standing.renumbered.clone(),
+            digests: snapshot.digests.clone(),
+            renumbered: snapshot.renumbered.clone(),
         };
         let feed = feed(prepared, run.ids, selection);
-        let conditions = self.conditions(run, owner, standing);
+        let conditions = self.conditions(run, owner, snapshot);
         let (ledger, interrupt) = (Arc::clone(&self.ledger), self.interrupt.clone());
         let edges = Edges { ledger, gateway, observer, interrupt };
-        let mut ending = send(conditions, edges, feed, standing.counts.clone()).await;
+        let mut ending = send(conditions, edges, feed, snapshot.counts.clone()).await;
         progress.finish();
         let asked_for_some = self.args.limit.is_some() || self.args.rows.is_some();
         if ending.stopped.is_none() && asked_for_some && ending.counts.get(State::Planned) > 0 {
@@ -111,7 +112,7 @@ impl Start<'_> {
         ending
     }
 
-    fn conditions(&self, run: &Run, owner: Owner, standing: &Standing) -> Conditions {
+    fn conditions(&self, run: &Run, owner: Owner, snapshot: &Snapshot) -> Conditions {
         let destination = &self.inputs.destination;
         let delivery = destination.within(self.inputs.campaign.delivery);
         let waits = destination.is_live() || self.args.real_time;
@@ -120,15 +121,15 @@ impl Start<'_> {
             owner,
             endpoint: run.endpoint,
             kind: run.kind,
-            last_envelope: standing.last_envelope,
-            repeated: standing.repeated.clone(),
+            last_envelope: snapshot.last_envelope,
+            repeated: snapshot.repeated.clone(),
             rate: if waits { delivery.rate.per_second() } else { None },
             account: Allowance::new(destination.account(), destination.rate().per_second()),
             batch: delivery.batch.get() as usize,
             in_flight: delivery.in_flight.get() as usize,
             timeout: delivery.timeout,
             limits: limits(&delivery, self.args.keep_going),
-            canary: if destination.is_live() { CANARY } else { Duration::ZERO },
+            first_messages: if destination.is_live() { CANARY } else { Duration::ZERO },
             attended: false,
         }
     }
@@ -146,7 +147,7 @@ fn limits(delivery: &Delivery, keep_going: bool) -> Limits {
 }
 
 /// Opens the frozen copies of a run: what is sent never depends on what the files say now.
-async fn thaw(folder: RunFolder) -> Result<(Frozen, Prepared<BufReader<File>>), Failure> {
+async fn thaw(folder: RunFolder) -> Result<(FrozenInputs, Prepared<BufReader<File>>), Failure> {
     blocking(move || {
         let damaged = |error: String| {
             Failure::storage(format!("the frozen copies in `{}` cannot be read: {error}", folder.path().display()))

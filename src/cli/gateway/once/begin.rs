@@ -6,7 +6,7 @@ use super::Asking;
 use crate::check::Tee;
 use crate::cli::exit::{self, Failure};
 use crate::cli::runs;
-use crate::delivery::{OneOff, RunFolder, Standing};
+use crate::delivery::{OneOff, RunFolder, Snapshot};
 use crate::domain::Endpoint;
 use crate::ledger::{LeftOut, NewRun, Progress, Run, RunEnd, State, StopKind};
 
@@ -58,7 +58,7 @@ impl Asking<'_> {
         for run in runs {
             let (owner, _) = runs::claim(self.ledger.as_ref(), run.key).await?;
             let run = Run { progress: Progress::Finished, ..run };
-            let Standing { counts, parts, .. } = Standing::read(self.ledger.as_ref(), &run, false).await?;
+            let Snapshot { counts, parts, .. } = Snapshot::read(self.ledger.as_ref(), &run, false).await?;
             let unsent = counts.get(State::NotSent) > 0;
             let end = RunEnd {
                 lag: None,

@@ -20,7 +20,9 @@ use crate::cli::exit::{self, Failure};
 use crate::cli::run::{Platform, key};
 use crate::cli::survey::profile;
 use crate::cli::{confirm, runs};
-use crate::delivery::{Edges, Event, Interrupt, Observer, OneOff, RunLock, SingleConditions, StopKind, send_single};
+use crate::delivery::{
+    DeliveryEvent, Edges, Interrupt, Observer, OneOff, RunLock, SingleConditions, StopKind, send_single,
+};
 use crate::domain::{Endpoint, Phone, Region};
 use crate::gateway::Encoded;
 use crate::ledger::{Allowance, Ledger, Owner, Run};
@@ -109,12 +111,12 @@ impl Asking<'_> {
     fn observer(&self) -> Observer {
         let output = self.context.output.clone();
         Arc::new(move |event| match event {
-            Event::Settled { .. } => {}
-            Event::Warning(what) => output.note(&what),
-            Event::Waiting { reason, time } => {
+            DeliveryEvent::Settled { .. } => {}
+            DeliveryEvent::Warning(what) => output.note(&what),
+            DeliveryEvent::Waiting { reason, time } => {
                 output.note(&format!("{reason}; the next attempt is in {}", duration(time)));
             }
-            Event::Stopping { reason, at_most, .. } => output.note(&format!(
+            DeliveryEvent::Stopping { reason, at_most, .. } => output.note(&format!(
                 "{reason}: what was sent already is waited for, at most {}; a second Ctrl-C leaves at once",
                 duration(at_most)
             )),
