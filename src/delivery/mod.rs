@@ -12,6 +12,8 @@ mod engine;
 mod errors;
 mod event;
 mod feed;
+#[cfg(test)]
+mod fixtures;
 mod flight;
 mod frozen;
 mod gate;
@@ -21,8 +23,6 @@ mod oddities;
 mod one_off;
 mod ramp;
 mod retry;
-#[cfg(test)]
-mod samples;
 #[cfg(test)]
 mod simulation;
 mod single;
