@@ -12,6 +12,7 @@
 //! |---|---|
 //! | [`cli`] | commands, output, exit codes; the only place that names SQLite, HTTP and the clock together |
 //! | [`sandbox`] | the emulated gateway; shares nothing with the client but the vocabulary |
+//! | [`runs`] | what a run does, for every surface: a request goes in, events and an outcome come out |
 //! | [`report`] | projections of the ledger: results, summary, previews, progress |
 //! | [`delivery`] | the engine: intents, envelopes, pace, breaker, resuming |
 //! | [`check`] | the survey of everything that can be known before sending |
@@ -33,4 +34,5 @@ pub mod message;
 mod private;
 mod regular;
 pub mod report;
+pub mod runs;
 pub mod sandbox;

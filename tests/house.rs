@@ -9,7 +9,8 @@ use campaign::domain::{Channel, OperationKind};
 /// The layers from the top. A module uses modules of the layers below it, and none beside it.
 const LAYERS: &[&[&str]] = &[
     &["cli"],
-    &["webhook", "schedule", "connector"],
+    &["webhook", "schedule", "connector", "web"],
+    &["runs"],
     &["report"],
     &["delivery"],
     &["check", "sandbox"],
@@ -143,7 +144,7 @@ fn code(text: &str) -> String {
 /// Whether a file holds nothing but tests.
 fn is_test(file: &Path) -> bool {
     let within = file.strip_prefix(source()).expect("in src").to_string_lossy().into_owned();
-    ["tests", "simulation", "fixtures"].iter().any(|word| within.contains(word))
+    ["tests", "simulation", "samples", "fixtures"].iter().any(|word| within.contains(word))
 }
 
 /// Files that know of one channel something that no other has. A new channel does not touch them.

@@ -1,38 +1,38 @@
 //! `campaign check`: everything that can be known before sending.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::args::CheckArgs;
 use super::context::Context;
-use super::exit::{self, Failure};
-use super::online::{self, Figures, Online};
+use super::events::money;
+use super::exit;
+use super::failure::Failure;
 use super::suggested;
-use super::survey::{self, Inputs, Looked};
-use super::target;
 use crate::check::online::Cost;
 use crate::check::{Survey, invalid_rows};
+use crate::domain::Amount;
 use crate::finding::{Finding, findings_json, one_line};
 use crate::ledger::StateCounts;
 use crate::manifest::{Destination, KeySource};
 use crate::report::{counts_json, counts_line, plural};
+use crate::runs::{Inputs, ListSurvey, OnlineAnswer, OwnFiles, RESULTS_RULE, ask_online, survey_list};
 
 pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
     let mut findings = Vec::new();
     let (mut rows, mut parts, mut counts) = (0, 0, StateCounts::default());
-    let (mut text, mut told) = (String::new(), Vec::new());
+    let (mut text, mut figures) = (String::new(), Vec::new());
     for file in &args.files {
         let name = file.display();
         match one(context, &args, file).await {
-            Ok((found, looked, online)) => {
-                let survey = &looked.survey;
+            Ok(Checked { findings: found, list, online }) => {
+                let survey = &list.survey;
                 rows += survey.recipients;
                 parts += survey.parts;
                 survey.counts().iter().for_each(|(state, count)| counts.add(state, count));
-                let in_the_way = found.iter().any(|finding| finding.rule == target::RULE);
+                let in_the_way = found.iter().any(|finding| finding.rule == RESULTS_RULE);
                 let verdict = match found.iter().any(Finding::is_error) {
                     true if in_the_way => "its results have no place",
                     true => "the gateway says no",
@@ -40,13 +40,17 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                 };
                 let (list, how) = (plural(survey.recipients, "row"), counts_line(&survey.counts()));
                 text += &format!("{name}: {verdict} · {list}: {how} · {}\n", plural(survey.parts, "part"));
-                if let Some(Told { money, figures }) = online {
-                    text += &money.map(|money| format!("  {}\n", one_line(&money))).unwrap_or_default();
-                    told.push(figures);
+                if let Some(online) = online {
+                    text += &online.money.map(|money| format!("  {}\n", one_line(&money))).unwrap_or_default();
+                    figures.push(online.figures);
                 }
                 findings.extend(found);
             }
-            Err(failure) if failure.exit == exit::WRONG => {
+            Err(failure) => {
+                let failure = failure.explain(&context.output.options);
+                if failure.exit != exit::WRONG {
+                    return Err(Failure::Explained(failure));
+                }
                 text += &format!("{name}: {}\n", one_line(&failure.message.replace("; nothing was sent", "")));
                 let alone = failure.findings.is_empty();
                 findings.extend(failure.findings);
@@ -54,13 +58,12 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                     findings.push(Finding::error("check", failure.message));
                 }
             }
-            Err(failure) => return Err(failure),
         }
     }
     let code = if findings.iter().any(Finding::is_error) { exit::WRONG } else { exit::FINE };
     if context.output.json {
         let (findings, counts) = (findings_json(&findings), counts_json(&counts));
-        context.output.object(&Printed { findings, rows, counts, parts, online: told, exit: code });
+        context.output.object(&Printed { findings, rows, counts, parts, online: figures, exit: code });
         return Ok(code);
     }
     context.output.findings(&findings);
@@ -74,9 +77,32 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
 }
 
 /// What the gateway says of the money for a campaign: for people, for programs.
-struct Told {
+struct Online {
     money: Option<String>,
     figures: Figures,
+}
+
+/// The money of an account and of a campaign; nothing where it is not known. Amounts keep their digits.
+#[derive(Debug, Default, Serialize)]
+struct Figures {
+    balance: Option<Amount>,
+    currency: Option<String>,
+    cost: Option<Amount>,
+}
+
+impl Online {
+    fn of(answer: &OnlineAnswer) -> Self {
+        let OnlineAnswer { balance, cost, .. } = answer;
+        let figures = Figures {
+            balance: balance.as_ref().map(|balance| balance.amount),
+            currency: balance.as_ref().map(|balance| balance.currency.clone()),
+            cost: match cost {
+                Cost::AtMost(cost) => Some(*cost),
+                Cost::Unknown(_) => None,
+            },
+        };
+        Self { money: balance.as_ref().map(|balance| money(balance, cost)), figures }
+    }
 }
 
 /// What `--json` prints.
@@ -99,25 +125,27 @@ fn one_or_each<S: Serializer>(figures: &Vec<Figures>, serializer: S) -> Result<S
     }
 }
 
-/// What one file shows, what its list shows, and what the gateway says of its money where it was asked.
-type Checked = (Vec<Finding>, Looked, Option<Told>);
+/// What one file shows.
+struct Checked {
+    findings: Vec<Finding>,
+    list: ListSurvey,
+    /// What the gateway says of the money, where it was asked.
+    online: Option<Online>,
+}
 
 async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<Checked, Failure> {
-    let inputs = Arc::new(survey::load(context, file, args.gateway.as_deref())?);
-    let looked = survey::look(context, Arc::clone(&inputs)).await?;
+    let inputs = context.load(file, args.gateway.as_deref())?;
+    let ledger = context.existing_ledger().await?;
+    let list = survey_list(&inputs, ledger.as_deref(), &context.observer).await?;
     let mut findings = inputs.warnings.clone();
     if let Some(why) = inputs.destination.profile().and_then(|profile| missing_key(&profile.api_key)) {
         findings.push(Finding::warning("api-key", why));
     }
-    findings.extend(target::finding(context, &inputs)?);
-    findings.extend(invalid_rows(&looked.survey.left_out));
-    let mut told = None;
-    if args.online {
-        let online = online(context, &inputs, &looked.survey).await?;
-        findings.extend(online.findings);
-        told = Some(Told { money: online.money, figures: online.figures });
-    }
-    Ok((findings, looked, told))
+    let (state, profiles) = (context.state()?, context.profiles());
+    findings.extend(OwnFiles { state: &state, profiles: &profiles }.finding(&inputs));
+    findings.extend(invalid_rows(&list.survey.left_out));
+    let online = if args.online { Some(online(context, &inputs, &list.survey, &mut findings).await?) } else { None };
+    Ok(Checked { findings, list, online })
 }
 
 /// Why there is no key to send with yet; it never shows any part of one.
@@ -126,9 +154,22 @@ fn missing_key(source: &KeySource) -> Option<String> {
 }
 
 /// What the gateway says of a campaign.
-async fn online(context: &Context, inputs: &Inputs, survey: &Survey) -> Result<Online, Failure> {
-    let Destination::Live(profile) = &inputs.destination else { return Ok(Online::of_nobody()) };
+async fn online(
+    context: &Context,
+    inputs: &Inputs,
+    survey: &Survey,
+    findings: &mut Vec<Finding>,
+) -> Result<Online, Failure> {
+    let Destination::Live(profile) = &inputs.destination else {
+        let finding = Finding::warning("online-unknown", "the built-in sandbox has no account to ask");
+        findings.push(finding.help("name the gateway that the campaign is for: `--online --gateway NAME`"));
+        return Ok(Online { money: None, figures: Figures::default() });
+    };
     let content = &inputs.campaign.brief.content;
     let cost = Cost::of(profile, content, &survey.by_sms_parts, &survey.planned_rows());
-    online::ask(&context.output, (inputs, profile), context.ledger().await?, &cost).await
+    let adapters = context.adapters(context.ledger().await?)?;
+    let answer = ask_online(&adapters, (inputs, profile), cost).await?;
+    let online = Online::of(&answer);
+    findings.extend(answer.findings);
+    Ok(online)
 }

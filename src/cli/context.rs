@@ -9,13 +9,17 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::args::Global;
-use super::exit::{self, Failure};
+use super::events::observer;
+use super::exit;
+use super::failure::Failure;
 use super::output::Output;
 use super::signals;
 use crate::delivery::Interrupt;
+use crate::gateway::JsonApi;
 use crate::ledger::{Ledger, LedgerError, SqliteLedger};
 use crate::private;
-use crate::report::{Sign, unknown_copies, unknown_results};
+use crate::report::unknown_copies;
+use crate::runs::{AccountView, Adapters, Event, Inputs, Launch, Observer, Profiles};
 
 /// The file of the ledger in the state folder.
 const LEDGER: &str = "ledger.sqlite";
@@ -35,11 +39,14 @@ pub(super) struct Context {
     ledgers: Mutex<Vec<Arc<SqliteLedger>>>,
     /// What signals ask for, once somebody listens to them.
     interrupt: OnceLock<watch::Receiver<Interrupt>>,
+    /// Tells a person what happens.
+    pub(super) observer: Observer,
 }
 
 impl Context {
     pub(super) fn new(global: Global, output: Output) -> Self {
-        Self { global, output, ledgers: Mutex::default(), interrupt: OnceLock::new() }
+        let observer = observer(&output);
+        Self { global, output, ledgers: Mutex::default(), interrupt: OnceLock::new(), observer }
     }
 
     /// The state folder, whether it exists or not.
@@ -52,9 +59,36 @@ impl Context {
             })
     }
 
-    /// The user's configuration folder.
-    pub(super) fn configuration(&self) -> Option<PathBuf> {
-        dirs::config_dir().map(|folder| folder.join("campaign"))
+    /// Where profiles are found.
+    pub(super) fn profiles(&self) -> Profiles {
+        let configuration = dirs::config_dir().map(|folder| folder.join("campaign"));
+        Profiles { explicit: self.global.gateways.clone(), configuration }
+    }
+
+    /// Loads a campaign file, and the profile of its gateway or of the one named instead.
+    pub(super) fn load(&self, file: &Path, gateway: Option<&str>) -> Result<Arc<Inputs>, Failure> {
+        Ok(Arc::new(Inputs::load(file, gateway, &self.profiles(), Timestamp::now())?))
+    }
+
+    /// The adapters of this program around a ledger.
+    pub(super) fn adapters(&self, ledger: Arc<dyn Ledger>) -> Result<Adapters, Failure> {
+        let output = self.output.clone();
+        let name_view = move |view, profile: &str| {
+            let what = match view {
+                AccountView::Balance => "balance",
+                AccountView::Senders => "senders",
+            };
+            output.command(format!("gateway {what} --gateway {profile}"))
+        };
+        Ok(Adapters {
+            state: self.state()?,
+            ledger,
+            profiles: self.profiles(),
+            connect: JsonApi::new,
+            clock: Timestamp::now,
+            name_view: Arc::new(name_view),
+            observer: Arc::clone(&self.observer),
+        })
     }
 
     /// What signals ask for, from the first call to the end of the process.
@@ -88,11 +122,25 @@ impl Context {
         Ok(self.keep(ledger))
     }
 
-    /// The ledger, which counts from now on whatever contradicts it; and why it would have been refused.
-    pub(super) async fn accepted_ledger(&self) -> Result<(Arc<dyn Ledger>, Option<LedgerError>), Failure> {
+    /// The ledger for a launch; none is begun where another one may be put back.
+    pub(super) async fn ledger_for(&self, launch: &Launch) -> Result<Arc<dyn Ledger>, Failure> {
+        if launch.accepts_any_ledger() {
+            return self.accepted_ledger().await;
+        }
+        if !self.has_ledger()? {
+            launch.begin_ledger(&self.state()?).await?;
+        }
+        self.ledger().await
+    }
+
+    /// The ledger, whatever its mark says of it, since a person wants it to count.
+    async fn accepted_ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
         let path = self.new_state()?.join(LEDGER);
-        let (ledger, refused) = SqliteLedger::accept(&path, Timestamp::now).await?;
-        Ok((self.keep(ledger), refused))
+        let (ledger, refused): (_, Option<LedgerError>) = SqliteLedger::accept(&path, Timestamp::now).await?;
+        if let Some(refused) = refused {
+            self.output.note(&format!("this ledger counts from now on, as you say: {}", refused.reason()));
+        }
+        Ok(self.keep(ledger))
     }
 
     /// The ledger, for commands that only read; nothing where there is none.
@@ -121,20 +169,10 @@ impl Context {
                 return Err(Failure::storage(message));
             }
         };
-        self.distrust(unknown_copies(ledger.as_deref(), &state).await?.first());
-        Ok(ledger)
-    }
-
-    /// Says whether the results at `path` hold messages that the ledger does not know of; that ends the command with 74.
-    pub(super) async fn judge_results(&self, ledger: Option<&dyn Ledger>, path: &Path) -> Result<(), Failure> {
-        self.distrust(unknown_results(ledger, path).await?.as_ref());
-        Ok(())
-    }
-
-    fn distrust(&self, sign: Option<&Sign>) {
-        if let Some(sign) = sign {
-            self.output.distrust(&format!("messages went out that the ledger does not know of: {sign}"));
+        if let Some(sign) = unknown_copies(ledger.as_deref(), &state).await?.into_iter().next() {
+            (self.observer)(Event::Contradicted(sign));
         }
+        Ok(ledger)
     }
 
     /// Closes what was opened: everything that was acknowledged is marked then, and in the ledger's file.

@@ -1,9 +1,8 @@
-//! Exit codes, and the errors that end a command.
+//! Exit codes.
 
-use crate::finding::Finding;
-use crate::ledger::{LedgerError, Run, State, StateCounts, StopKind};
-use crate::regular::ran_out_of_handles;
-use crate::report::{DOUBTFUL, REFUSED, ResultsError};
+use crate::ledger::{Progress, Run, State, StateCounts, StopKind};
+use crate::report::{DOUBTFUL, REFUSED};
+use crate::runs::{ReleasedRun, Unwritten};
 
 /// Everything was accepted, queued or skipped.
 pub(super) const FINE: u8 = 0;
@@ -26,55 +25,6 @@ pub(super) const STORAGE: u8 = 74;
 /// A signal of number n ends with this and n.
 pub(super) const SIGNAL: u8 = 128;
 
-/// Why a command ended without its result.
-#[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) exit: u8,
-    /// One sentence; the findings, where there are any, tell the rest.
-    pub(super) message: String,
-    pub(super) findings: Vec<Finding>,
-}
-
-impl Failure {
-    pub(super) fn new(exit: u8, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), findings: Vec::new() }
-    }
-
-    /// An input is wrong, or could not be opened for want of a handle, which no input is to blame for.
-    pub(super) fn wrong(message: impl Into<String>) -> Self {
-        Self::new(if ran_out_of_handles() { STORAGE } else { WRONG }, message)
-    }
-
-    /// Inputs are wrong in these ways, as [`Failure::wrong`] judges them.
-    pub(super) fn findings(findings: Vec<Finding>) -> Self {
-        let errors = findings.iter().filter(|finding| finding.is_error()).count();
-        let problems = if errors == 1 { "1 problem".to_owned() } else { format!("{errors} problems") };
-        Self { findings, ..Self::wrong(format!("{problems} found; nothing was sent")) }
-    }
-
-    /// Something in the state folder or the results could not be written or read.
-    pub(super) fn storage(message: impl std::fmt::Display) -> Self {
-        Self::new(STORAGE, message.to_string())
-    }
-}
-
-impl From<LedgerError> for Failure {
-    fn from(error: LedgerError) -> Self {
-        Self::storage(error)
-    }
-}
-
-impl From<ResultsError> for Failure {
-    fn from(error: ResultsError) -> Self {
-        match &error {
-            ResultsError::Contradicted { run, .. } => {
-                Self::storage(format!("{error}; name another file with `results {run} --out FILE`"))
-            }
-            _ => Self::storage(error),
-        }
-    }
-}
-
 /// The code of a call to `run` that ended like this. The first that applies.
 pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
     let any = |states: &[State]| states.iter().any(|state| counts.get(*state) > 0);
@@ -96,6 +46,35 @@ pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
 /// it was killed.
 pub(super) fn last(run: &Run) -> Option<u8> {
     run.counts.as_ref().map(|(counts, _)| code(run.stop, counts))
+}
+
+/// The code that `run` would exit with for this run as it stands.
+pub(super) fn of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
+    match (owned, run.progress) {
+        (true, _) => NOTHING,
+        // One that was given up exits as it did then: nothing goes on with it.
+        (false, Progress::Finished) if run.stopped.is_some() => last(run).unwrap_or(STOPPED),
+        (false, Progress::Open) if counts.get(State::Planned) > 0 => match last(run) {
+            Some(code) if code != FINE => code,
+            _ => STOPPED,
+        },
+        (false, _) => {
+            let mut counts = counts.clone();
+            // What a replaced run left is nobody's task any more.
+            let planned = counts.get(State::Planned);
+            counts.shift(State::Planned, State::Skipped, planned);
+            code(None, &counts)
+        }
+    }
+}
+
+/// The code that `run` would exit with for a run after it was asked or decided about; its results may have failed.
+pub(super) fn of_released(released: &ReleasedRun) -> u8 {
+    match released.unwritten {
+        Some(Unwritten::Failed(_)) => STORAGE,
+        _ if released.reopened => STOPPED,
+        _ => of_run(&released.run, &released.snapshot.counts, false),
+    }
 }
 
 #[cfg(test)]

@@ -5,19 +5,19 @@
 mod after;
 mod args;
 mod check;
-mod confirm;
+mod consent;
 mod context;
+mod events;
 mod exit;
+mod failure;
 mod gateway;
 mod init;
 mod listing;
-mod online;
 mod output;
 mod preview;
 mod process;
 mod results;
 mod run;
-mod runs;
 mod sandbox;
 mod screen;
 mod shell;
@@ -25,8 +25,6 @@ mod signals;
 mod status;
 mod stop;
 mod suggested;
-mod survey;
-mod target;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,7 +33,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use args::{Arguments, Command};
 use context::Context;
-use exit::Failure;
+use failure::Failure;
 use output::Output;
 use suggested::Options;
 
@@ -56,8 +54,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     match to_end(&context, parsed.command) {
         Ok(code) => output.code(code),
         Err(failure) => {
-            output.failure(&failure);
-            output.code(failure.exit)
+            let code = output.failure(failure);
+            output.code(code)
         }
     }
 }

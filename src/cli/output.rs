@@ -11,9 +11,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::args::{ColorChoice, Global};
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::{Explanation, Failure};
 use super::suggested::Options;
 use crate::finding::{Finding, findings_json, harmless, harmless_json, one_line, show};
+use crate::runs;
 
 /// How a command prints.
 #[derive(Clone, Debug)]
@@ -122,18 +124,25 @@ impl Output {
         }
     }
 
-    /// Why a command ended without its result.
-    pub(super) fn failure(&self, failure: &Failure) {
+    /// Tells why a command ended without its result, and gives its code.
+    pub(super) fn failure(&self, failure: Failure) -> u8 {
+        let Explanation { exit, message, findings } = failure.explain(&self.options);
         if self.json {
-            let Failure { exit, message, findings } = failure;
             let mut object = json!({ "exit": exit, "error": message });
             if !findings.is_empty() {
-                object["findings"] = findings_json(findings);
+                object["findings"] = findings_json(&findings);
             }
-            return self.object(&object);
+            self.object(&object);
+        } else {
+            self.findings(&findings);
+            let _ = writeln!(io::stderr().lock(), "campaign: {}", one_line(&message));
         }
-        self.findings(&failure.findings);
-        let _ = writeln!(io::stderr().lock(), "campaign: {}", one_line(&failure.message));
+        exit
+    }
+
+    /// The words and the code of what `runs` refused.
+    pub(super) fn explain(&self, error: runs::Error) -> Explanation {
+        Failure::from(error).explain(&self.options)
     }
 
     /// Whether progress can be drawn.

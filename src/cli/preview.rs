@@ -1,44 +1,45 @@
 //! `campaign preview`: messages as people will see them, or the operations as they would be sent.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use serde_json::json;
 
 use super::args::PreviewArgs;
 use super::context::Context;
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use super::output::Output;
 use super::suggested::file;
-use super::survey::{self, Inputs, Looked, blocking};
 use crate::audience::Chunk;
 use crate::check::row_of;
 use crate::domain::{MessageId, Operation, Row, RowSet};
 use crate::finding::one_line;
 use crate::ledger::State;
 use crate::report;
+use crate::runs::{Error, Inputs, ListSurvey, blocking, survey_list};
 
 /// How many messages are shown when no rows are named.
 const SHOWN: usize = 3;
 
 pub(super) async fn preview(context: &Context, args: PreviewArgs) -> Result<u8, Failure> {
-    let inputs = Arc::new(survey::load(context, &args.file, None)?);
-    let looked = survey::look(context, Arc::clone(&inputs)).await?;
+    let inputs = context.load(&args.file, None)?;
+    let ledger = context.existing_ledger().await?;
+    let surveyed = survey_list(&inputs, ledger.as_deref(), &context.observer).await?;
     if !context.output.json {
         context.output.findings(&inputs.warnings);
     }
     let output = context.output.clone();
-    blocking(move || show(&output, &inputs, &looked, args.rows.as_ref())).await?;
+    blocking(move || show(&output, &inputs, &surveyed, args.rows.as_ref())).await??;
     Ok(exit::FINE)
 }
 
 /// Shows the chosen rows in the order of the file.
-fn show(output: &Output, inputs: &Inputs, looked: &Looked, rows: Option<&RowSet>) -> Result<(), Failure> {
-    if let Some(rows) = rows.filter(|rows| rows.last() > looked.survey.last_row) {
-        let (asked, last) = (rows.last(), looked.survey.last_row);
-        return Err(Failure::wrong(format!("there is no row {asked}; the last recipient is in row {last}")));
+fn show(output: &Output, inputs: &Inputs, surveyed: &ListSurvey, rows: Option<&RowSet>) -> Result<(), Failure> {
+    let last = surveyed.survey.last_row;
+    if let Some(rows) = rows.filter(|rows| rows.last() > last) {
+        return Err(Error::NoSuchRow { row: rows.last(), last }.into());
     }
-    let left_out: HashMap<Row, (State, &str)> = looked
+    let left_out: HashMap<Row, (State, &str)> = surveyed
         .survey
         .left_out
         .in_order()
@@ -51,7 +52,7 @@ fn show(output: &Output, inputs: &Inputs, looked: &Looked, rows: Option<&RowSet>
     let mut renderer = prepared.messages.renderer();
     let mut chunk = Chunk::new();
     let mut shown = 0;
-    while shown < most && prepared.reader.read_chunk(&mut chunk).map_err(|finding| Failure::findings(vec![*finding]))? {
+    while shown < most && prepared.reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
         let chosen = chunk.iter().filter(|record| rows.is_none_or(|rows| rows.contains(record.row)));
         for record in chosen {
             if shown == most {
@@ -73,7 +74,7 @@ fn show(output: &Output, inputs: &Inputs, looked: &Looked, rows: Option<&RowSet>
         }
     }
     if !output.json {
-        let (rows, file) = (report::thousands(looked.survey.recipients), file(&inputs.campaign.file));
+        let (rows, file) = (report::thousands(surveyed.survey.recipients), file(&inputs.campaign.file));
         let next = output.command(format!("run {file}"));
         output.result(&format!("{shown} of {rows} rows\nnext: {next}\n"));
     }

@@ -10,7 +10,7 @@ use std::thread;
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::exit::Failure;
+use super::failure::Failure;
 use crate::check::cores;
 
 /// The most threads that a command has at the same time for each core: one of the runtime, one for the list.

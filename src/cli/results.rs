@@ -7,22 +7,22 @@ use serde_json::json;
 
 use super::args::ResultsArgs;
 use super::context::Context;
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use super::output::Output;
-use super::runs;
 use super::screen::{Form, Screen};
-use super::target;
 use crate::delivery::{OneOff, RunFolder};
 use crate::ledger::Run;
-use crate::report::{ResultsError, RunResults};
+use crate::report::{ResultsError, RunResults, is_owned};
+use crate::runs::{self, Error, OwnFiles};
 
 pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
-    let run = runs::find(context, ledger.as_deref(), &args.run).await?;
+    let run = runs::find(ledger.as_deref(), &args.run).await?;
     let Some(ledger) = ledger else { return Ok(exit::FINE) };
-    runs::judge(context, ledger.as_ref(), &run).await?;
-    let owned = runs::is_owned(context, &run)?;
-    let state = context.state()?;
+    let (state, profiles) = (context.state()?, context.profiles());
+    runs::judge_results(ledger.as_ref(), &state, &run, &context.observer).await?;
+    let owned = is_owned(&state, &run);
     let folder = RunFolder::of(&state, &run.name());
     // Some rows only, or the one of a lookup or a code call, are for looking at; they take no file's place.
     let some = args.out.is_none() && (!args.state.is_empty() || OneOff::of(&run).is_some());
@@ -49,8 +49,8 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
         return Err(Failure::wrong(format!("{} has no results file yet; name one with `--out FILE`", run.name())));
     };
     let results = RunResults::open(ledger.as_ref(), &folder, &run, owned).await?.in_states(&args.state);
-    let target = target::of_run(context, results.frozen(), path)?;
-    target.judge().map_err(|why| target::refuse(&why))?;
+    let target = OwnFiles { state: &state, profiles: &profiles }.target_of_run(results.frozen(), path);
+    target.judge().map_err(Error::ResultsPlace)?;
     results.to_file(&target).await?;
     let path = target.path().display().to_string();
     if context.output.json {

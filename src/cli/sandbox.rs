@@ -10,8 +10,10 @@ use serde_json::json;
 
 use super::args::SandboxArgs;
 use super::context::Context;
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use crate::delivery::Interrupt;
+use crate::runs::Error;
 use crate::sandbox::{Assumption, Hooks, Journal, Sandbox, Scenario, Settings, load_scenario};
 
 /// The key that it accepts where only this machine can reach it.
@@ -88,7 +90,7 @@ fn place(address: SocketAddr) -> String {
 pub(super) fn scenario(context: &Context, file: Option<&Path>) -> Result<Arc<Scenario>, Failure> {
     let Some(file) = file else { return Ok(Arc::default()) };
     let loaded = load_scenario(file);
-    let Some(scenario) = loaded.value else { return Err(Failure::findings(loaded.findings)) };
+    let Some(scenario) = loaded.value else { return Err(Error::Findings(loaded.findings).into()) };
     if !context.output.json {
         context.output.findings(&loaded.findings);
     }

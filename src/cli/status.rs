@@ -3,14 +3,15 @@
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::exit::{self, Failure};
+use super::exit;
+use super::failure::Failure;
 use super::listing::listing;
-use super::runs;
 use super::suggested::file;
 use crate::delivery::RunFolder;
 use crate::finding::one_line;
 use crate::ledger::{Ledger, State};
-use crate::report::{NextStep, RunStatus, RunView, counts_json, counts_line, plural, thousands};
+use crate::report::{NextStep, RunStatus, RunView, counts_json, counts_line, is_owned, plural, thousands};
+use crate::runs;
 
 /// How many lookups and code calls are listed among the campaigns' runs, besides those in doubt.
 const ONE_OFFS: usize = 5;
@@ -18,12 +19,13 @@ const ONE_OFFS: usize = 5;
 pub(super) async fn status(context: &Context, name: Option<&str>) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
     let Some(name) = name else { return all(context, ledger.as_deref()).await };
-    let run = runs::find(context, ledger.as_deref(), name).await?;
+    let run = runs::find(ledger.as_deref(), name).await?;
     let Some(ledger) = ledger else { return Ok(exit::FINE) };
-    runs::judge(context, ledger.as_ref(), &run).await?;
-    let owned = runs::is_owned(context, &run)?;
+    let state = context.state()?;
+    runs::judge_results(ledger.as_ref(), &state, &run, &context.observer).await?;
+    let owned = is_owned(&state, &run);
     let view = RunView::read(ledger.as_ref(), run, owned).await?;
-    let code = runs::code(&view.run, &view.counts, owned);
+    let code = exit::of_run(&view.run, &view.counts, owned);
     if context.output.json {
         context.output.object(&object(&view, code));
     } else {

@@ -1,13 +1,15 @@
 //! `campaign stop`: asks a running campaign to stop after what is in flight.
 
 use super::context::Context;
-use super::exit::{self, Failure};
-use super::runs;
+use super::exit;
+use super::failure::Failure;
+use crate::report::is_owned;
+use crate::runs;
 
 pub(super) async fn stop(context: &Context, name: &str) -> Result<u8, Failure> {
     let ledger = context.existing_ledger().await?;
-    let run = runs::find(context, ledger.as_deref(), name).await?;
-    if !runs::is_owned(context, &run)? {
+    let run = runs::find(ledger.as_deref(), name).await?;
+    if !is_owned(&context.state()?, &run) {
         return Err(Failure::new(exit::NOTHING, format!("{} is not being sent by any process", run.name())));
     }
     if let Some(ledger) = ledger {

@@ -34,12 +34,19 @@ impl Display for Options {
     }
 }
 
-impl Output {
+impl Options {
     /// A command to suggest; `arguments` are what stands behind the program's name, the subcommand first.
     ///
     /// The only place that writes one: `tests/house.rs` finds any other.
     pub(super) fn command(&self, arguments: impl Display) -> String {
-        format!("campaign {arguments}{}", self.options)
+        format!("campaign {arguments}{self}")
+    }
+}
+
+impl Output {
+    /// A command to suggest, as [`Options::command`] writes it.
+    pub(super) fn command(&self, arguments: impl Display) -> String {
+        self.options.command(arguments)
     }
 
     /// The command for what a run needs next, once it is not sent any more.

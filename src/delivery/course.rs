@@ -204,7 +204,7 @@ mod tests {
 
     use super::*;
     use crate::delivery::Limits;
-    use crate::delivery::samples::{envelope, outcome};
+    use crate::delivery::fixtures::{envelope, outcome};
     use crate::delivery::stop::StopKind;
     use crate::domain::{Endpoint, OperationKind};
     use crate::gateway::StopCause;

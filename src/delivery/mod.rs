@@ -12,6 +12,8 @@ mod errors;
 mod event;
 mod feed;
 mod first_messages;
+#[cfg(test)]
+mod fixtures;
 mod flight;
 mod frozen;
 mod gate;
@@ -21,8 +23,6 @@ mod one_off;
 mod ramp;
 mod reconcile;
 mod retry;
-#[cfg(test)]
-mod samples;
 #[cfg(test)]
 mod simulation;
 mod single;

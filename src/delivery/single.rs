@@ -96,7 +96,7 @@ impl From<SingleConditions> for Conditions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delivery::samples::outcome;
+    use crate::delivery::fixtures::outcome;
 
     #[test]
     fn what_was_not_sent_has_a_reason_and_what_left_has_none_but_somebodys_will() {

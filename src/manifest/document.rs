@@ -37,5 +37,6 @@ pub(crate) fn load<T>(path: &Path, kind: FileKind, resolve: impl FnOnce(Node, &m
         check_root(&root, kind.owner, &mut report);
         resolve(root, &mut report)
     });
+    report.blame_slips();
     Loaded::new(value, report.into_findings())
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::keys::{CAMPAIGN, Key};
+use super::keys::{CAMPAIGN, Key, is_known};
+use super::yaml::slips;
 use crate::finding::{Finding, Place, Severity, Source};
 
 /// The most findings about one file that are told.
@@ -44,6 +45,18 @@ impl Report {
     /// Nothing found yet in a file with these keys.
     pub(crate) fn of(source: &Source, root: &'static [Key]) -> Self {
         Self { source: source.clone(), findings: Vec::new(), root }
+    }
+
+    /// Has slips of the keyboard stand for all that went wrong because of them.
+    pub(crate) fn blame_slips(&mut self) {
+        if !self.findings.iter().any(Finding::is_error) {
+            return;
+        }
+        let slips = slips(self.source.text(), |name| is_known(name, self.root));
+        if !slips.is_empty() {
+            self.findings.clear();
+            slips.into_iter().for_each(|(span, finding)| self.at(&span, finding));
+        }
     }
 
     /// Adds a finding about those bytes of the file.

@@ -29,8 +29,6 @@ pub struct Summary {
     pub stopped: Option<String>,
     /// Where the results are.
     pub results: Option<String>,
-    /// The code that the call exits with.
-    pub exit: u8,
     /// Whether this was a rehearsal on the built-in sandbox.
     pub rehearsal: bool,
     /// What the sandbox tells of a rehearsal with a scenario, for programs; null without one.
@@ -56,7 +54,6 @@ impl Summary {
             "seconds": (self.time.as_secs_f64() * 1000.0).round() / 1000.0,
             "stopped": self.stopped,
             "results": self.results,
-            "exit": self.exit,
             "rehearsal": self.rehearsal,
             "sandbox": self.sandbox,
             "notes": self.notes,

@@ -3,37 +3,40 @@
 use roaring::RoaringBitmap;
 use serde_json::json;
 
-use super::held::{Given, Held};
-use super::{person, rows};
+use super::{rows, take};
 use crate::cli::args::{Decision, ResolveArgs};
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
+use crate::cli::events::unwritten;
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::delivery::{Doubt, Doubts, OneOff};
 use crate::domain::Row;
 use crate::ledger::{Author, Change, NewEvent, Progress, Run, State};
 use crate::report::{NextStep, counts_json, counts_line, plural};
+use crate::runs::{HeldRun, ReleasedRun, person};
 
 /// The states about which a person can decide.
 const DECIDABLE: [State; 4] = [State::InDoubt, State::Unresolved, State::NotSent, State::AssumedSent];
 
 pub(in crate::cli) async fn resolve(context: &Context, args: ResolveArgs) -> Result<u8, Failure> {
-    let held = Held::take(context, &args.run).await?;
-    let decided = decide(&held, &args).await;
-    let run = held.run.clone();
-    let given = held.give_back().await?;
-    report(context, (&run, args.decision), decided?, &given);
-    if let Some(unwritten) = &given.unwritten {
-        context.output.note(unwritten);
+    let held = take(context, &args.run).await?;
+    let decided = decide(context, &held, &args).await;
+    let before = held.run.progress;
+    let released = held.release().await?;
+    let exit = exit::of_released(&released);
+    report(context, (before, args.decision), decided?, &released);
+    if let Some(why) = released.unwritten {
+        context.output.note(&unwritten(&context.output, why));
     }
-    Ok(given.exit)
+    Ok(exit)
 }
 
 /// Records the decision and tells about how many rows it was.
-async fn decide(held: &Held<'_>, args: &ResolveArgs) -> Result<u64, Failure> {
+async fn decide(context: &Context, held: &HeldRun, args: &ResolveArgs) -> Result<u64, Failure> {
     let snapshot = held.snapshot().await?;
-    let doubts = Doubts::read(held.ledger.as_ref(), &held.run, &snapshot.states, &DECIDABLE).await?;
+    let doubts = Doubts::read(held.adapters.ledger.as_ref(), &held.run, &snapshot.states, &DECIDABLE).await?;
     let state = |doubt: &Doubt| snapshot.states.recorded(doubt.row).unwrap_or(State::Planned);
-    let meant = meant(held, args)?;
+    let meant = meant(context, &held.run, args)?;
     let open = |doubt: &&Doubt| matches!(state(doubt), State::InDoubt | State::Unresolved);
     let chosen: Vec<&Doubt> = match &meant {
         // All that wait for a decision; what was decided already is decided again by name only.
@@ -71,11 +74,10 @@ async fn decide(held: &Held<'_>, args: &ResolveArgs) -> Result<u64, Failure> {
 }
 
 /// The rows that were named; nothing for all of them.
-fn meant(held: &Held<'_>, args: &ResolveArgs) -> Result<Option<RoaringBitmap>, Failure> {
-    let run = &held.run;
+fn meant(context: &Context, run: &Run, args: &ResolveArgs) -> Result<Option<RoaringBitmap>, Failure> {
     match (&args.rows, &args.file) {
         (Some(set), _) => rows::of_set(set, run).map(Some),
-        (None, Some(path)) => rows::of_file(path, run, held.output()).map(Some),
+        (None, Some(path)) => rows::of_file(path, run, &context.output).map(Some),
         (None, None) => Ok(None),
     }
 }
@@ -112,19 +114,20 @@ fn change(args: &ResolveArgs) -> Change {
     }
 }
 
-fn report(context: &Context, (run, decision): (&Run, Decision), number: u64, given: &Given) {
-    let (name, counts) = (run.name(), &given.snapshot.counts);
+fn report(context: &Context, (before, decision): (Progress, Decision), number: u64, released: &ReleasedRun) {
+    let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::of_released(released));
+    let name = run.name();
     let command = |arguments: String| context.output.command(arguments);
     let next = match (decision, NextStep::of_doubt(counts)) {
         (Decision::Sent | Decision::NotSent, Some(step)) => context.output.about_run(&name, &step),
-        (Decision::NotSent, None) if run.progress == Progress::Finished => command(format!("retry {name}")),
+        (Decision::NotSent, None) if before == Progress::Finished => command(format!("retry {name}")),
         _ if counts.get(State::Planned) > 0 => command(format!("run {}", campaign_file(context, run))),
         _ => command(format!("status {name}")),
     };
     let what = decision.name().replace('-', " ");
     if context.output.json {
         return context.output.object(&json!({
-            "run": name, "rows": number, "as": decision.name(), "counts": counts_json(counts), "exit": given.exit, "next": next,
+            "run": name, "rows": number, "as": decision.name(), "counts": counts_json(counts), "exit": exit, "next": next,
         }));
     }
     let rows = plural(number, "row");

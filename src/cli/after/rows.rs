@@ -6,11 +6,12 @@ use std::path::Path;
 use roaring::RoaringBitmap;
 
 use crate::audience::read_column;
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
 use crate::cli::output::Output;
 use crate::domain::{MessageId, Row, RowSet};
 use crate::ledger::Run;
 use crate::regular;
+use crate::runs::Error;
 
 /// The rows of a CSV file with a column `id`, as the results have it, however a spreadsheet has saved it.
 ///
@@ -29,9 +30,8 @@ pub(super) fn of_file(path: &Path, run: &Run, output: &Output) -> Result<Roaring
             None => {}
         }
     });
-    let found = found.map_err(|finding| Failure {
-        message: format!("`{name}` cannot be read; nothing was decided"),
-        ..Failure::findings(vec![*finding])
+    let found = found.map_err(|finding| {
+        Failure::with_findings(format!("`{name}` cannot be read; nothing was decided"), vec![*finding])
     })?;
     if !found {
         return Err(Failure::wrong(format!(
@@ -58,7 +58,7 @@ fn row_of(run: &Run, id: MessageId) -> Option<Row> {
 pub(super) fn of_set(set: &RowSet, run: &Run) -> Result<RoaringBitmap, Failure> {
     let (asked, last) = (set.last(), run.last_row());
     if asked > last {
-        return Err(Failure::wrong(format!("there is no row {asked}; the last recipient is in row {last}")));
+        return Err(Error::NoSuchRow { row: asked, last }.into());
     }
     let mut rows = RoaringBitmap::new();
     rows.extend((Row::FIRST.get()..=last.get()).filter(|row| set.contains(Row::new(*row))));

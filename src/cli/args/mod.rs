@@ -178,29 +178,6 @@ pub(super) struct RunArgs {
     pub(super) new_ledger: bool,
 }
 
-impl RunArgs {
-    /// A plain run of that file.
-    pub(super) fn of(file: PathBuf) -> Self {
-        Self {
-            file,
-            yes: false,
-            dry_run: false,
-            limit: None,
-            rows: None,
-            gateway: None,
-            again: None,
-            accept_changes: false,
-            up_to: None,
-            keep_going: false,
-            real_time: false,
-            no_wait: false,
-            offline: false,
-            scenario: None,
-            new_ledger: false,
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 pub(super) struct RunName {
     /// A run such as autumn-sale@3, or a campaign's name or file

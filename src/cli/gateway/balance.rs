@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::Account;
+use super::ask::account;
 use crate::cli::args::Through;
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::domain::Amount;
 use crate::finding::one_line;
 use crate::gateway::AskBalance;
@@ -20,7 +21,7 @@ struct Told<'a> {
 }
 
 pub(super) async fn balance(context: &Context, through: &Through) -> Result<u8, Failure> {
-    let account = Account::open(context, through).await?;
+    let account = account(context, through).await?;
     let balance = account.ask(&AskBalance).await?;
     let gateway = &account.profile.name;
     if context.output.json {

@@ -1,10 +1,10 @@
 //! Asking for a yes before something changes on a live account.
 
-use super::Account;
 use crate::cli::args::Agreed;
-use crate::cli::confirm::typed;
+use crate::cli::consent::typed;
 use crate::cli::context::Context;
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
+use crate::runs::Account;
 
 /// A change that needs a yes, unless it stays on this machine or was agreed to beforehand.
 pub(super) struct Consent {

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use super::Account;
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
+use crate::runs::Account;
 
 /// Says that a template is deleted, unless the gateway says that it deleted none.
 pub(super) fn told_deleted(

@@ -1,6 +1,6 @@
 //! `campaign gateway …`: what the account of a gateway has, and its templates. One file per command.
 
-mod account;
+mod ask;
 mod balance;
 mod consent;
 mod deleted;
@@ -14,11 +14,9 @@ mod text;
 mod trust;
 mod viber_templates;
 
-pub(super) use account::Account;
-
 use super::args::GatewayCommand;
 use super::context::Context;
-use super::exit::Failure;
+use super::failure::Failure;
 use crate::delivery::OneOff;
 
 pub(super) async fn gateway(context: &Context, command: GatewayCommand) -> Result<u8, Failure> {

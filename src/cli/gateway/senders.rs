@@ -2,15 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::Account;
+use super::ask::account;
 use super::show::table;
 use crate::cli::args::Through;
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::gateway::AskSenders;
 
 pub(super) async fn senders(context: &Context, through: &Through) -> Result<u8, Failure> {
-    let account = Account::open(context, through).await?;
+    let account = account(context, through).await?;
     let senders = account.ask(&AskSenders).await?;
     let gateway = &account.profile.name;
     if context.output.json {

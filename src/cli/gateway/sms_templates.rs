@@ -2,14 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::Account;
+use super::ask::{account, order};
 use super::consent::Consent;
 use super::deleted::told_deleted;
 use super::show::{id, id_json, moment, text_table};
 use super::text;
 use crate::cli::args::{Agreed, SmsTemplatesCommand, Through};
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::finding::one_line;
 use crate::gateway::{CreateSmsTemplate, DeleteSmsTemplate, ListSmsTemplates, SmsTemplate};
 
@@ -30,7 +31,7 @@ pub(super) async fn templates(context: &Context, command: SmsTemplatesCommand) -
 }
 
 async fn list(context: &Context, through: &Through) -> Result<u8, Failure> {
-    let account = Account::open(context, through).await?;
+    let account = account(context, through).await?;
     let templates = account.ask(&ListSmsTemplates).await?;
     let gateway = &account.profile.name;
     if context.output.json {
@@ -54,10 +55,10 @@ async fn create(
     if template.name.is_empty() {
         return Err(Failure::wrong("the name of the template is empty"));
     }
-    let account = Account::open(context, through).await?;
+    let account = account(context, through).await?;
     let consent = Consent::to("create", context, &account, agreed)?;
     consent.ask(&account, &format!("  {}\n  {}", template.name, template.text)).await?;
-    let created = account.order(&template, LIST).await?;
+    let created = order(context, &account, (&template, LIST)).await?;
     if context.output.json {
         let object = json!({ "gateway": account.profile.name, "template": object(&created), "exit": exit::FINE });
         context.output.object(&object);
@@ -75,10 +76,10 @@ async fn delete(
     through: &Through,
     (template, agreed): (DeleteSmsTemplate, &Agreed),
 ) -> Result<u8, Failure> {
-    let account = Account::open(context, through).await?;
+    let account = account(context, through).await?;
     let consent = Consent::to("delete", context, &account, agreed)?;
     consent.ask(&account, &format!("  the SMS template {}", template.id)).await?;
-    let deleted = account.order(&template, LIST).await?;
+    let deleted = order(context, &account, (&template, LIST)).await?;
     told_deleted(context, &account, ("SMS", template.id, deleted))
 }
 

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::Account;
+use super::ask::account;
 use super::show::{id, id_json, moment, table};
 use crate::cli::args::MessageArgs;
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::domain::{MessageId, MsgId};
 use crate::gateway::{AskStatus, MessageRecord, Unanswered, UnansweredCause};
 
@@ -15,7 +16,7 @@ type Answered<'a> = (&'a AskStatus, &'a Result<MessageRecord, Unanswered>);
 
 pub(super) async fn status(context: &Context, args: &MessageArgs) -> Result<u8, Failure> {
     let asked = args.ids.iter().map(|id| question(id, args.msg_id)).collect::<Result<Vec<_>, _>>()?;
-    let account = Account::open(context, &args.through).await?;
+    let account = account(context, &args.through).await?;
     let answers = account.ask_all(&asked).await?;
     let code = code(&answers);
     let answered = || asked.iter().zip(&answers);

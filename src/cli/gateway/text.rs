@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use crate::cli::args::TextArgs;
-use crate::cli::exit::Failure;
+use crate::cli::failure::Failure;
 use crate::regular;
 
 /// The most bytes that a file with a text may have.
@@ -41,6 +41,7 @@ fn read(file: &Path) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::suggested::Options;
 
     #[test]
     fn a_file_gives_its_text_without_what_editors_add() {
@@ -48,7 +49,8 @@ mod tests {
         let file = folder.path().join("a.txt");
         let of = |bytes: &[u8]| {
             std::fs::write(&file, bytes).unwrap();
-            text(&TextArgs { text: None, file: Some(file.clone()) }).map_err(|failure| failure.message)
+            text(&TextArgs { text: None, file: Some(file.clone()) })
+                .map_err(|failure| failure.explain(&Options::default()).message)
         };
         assert_eq!(of("\u{feff}Привіт,\r\n%name%\n".as_bytes()).as_deref(), Ok("Привіт,\n%name%"));
         assert!(of(b"\n").unwrap_err().contains("empty"));

@@ -2,16 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::Account;
+use super::ask::{account, order};
 use super::consent::Consent;
 use super::deleted::told_deleted;
 use super::show::{id, id_json, text_table};
 use super::text;
 use crate::cli::args::{Agreed, Through, ViberTemplatesCommand};
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::finding::one_line;
 use crate::gateway::{CreateViberTemplate, DeleteViberTemplate, ListViberTemplates, ViberTemplate};
+use crate::runs::Account;
 
 /// The command that shows whether a change was made.
 const LIST: &str = "viber-templates list";
@@ -30,7 +32,7 @@ pub(super) async fn templates(context: &Context, command: ViberTemplatesCommand)
 }
 
 async fn list(context: &Context, through: &Through) -> Result<u8, Failure> {
-    let account = Account::open(context, through).await?;
+    let account = account(context, through).await?;
     let templates = account.ask(&ListViberTemplates).await?;
     let gateway = &account.profile.name;
     if context.output.json {
@@ -53,10 +55,10 @@ async fn create(
     if template.signature.is_empty() {
         return Err(Failure::wrong("the signature of the template is empty"));
     }
-    let account = Account::open(context, through).await?;
+    let account = account(context, through).await?;
     let consent = Consent::to("create", context, &account, agreed)?;
     consent.ask(&account, &format!("  {}\n  {}", template.signature, template.text)).await?;
-    let created = account.order(&template, LIST).await?;
+    let created = order(context, &account, (&template, LIST)).await?;
     if context.output.json {
         let object = json!({ "gateway": account.profile.name, "template": object(&created), "exit": exit::FINE });
         context.output.object(&object);
@@ -74,24 +76,24 @@ async fn delete(
     through: &Through,
     (id, text, agreed): (u64, Option<String>, &Agreed),
 ) -> Result<u8, Failure> {
-    let account = Account::open(context, through).await?;
+    let account = account(context, through).await?;
     let consent = Consent::to("delete", context, &account, agreed)?;
     let text = match text {
         Some(text) => text,
-        None => listed(&account, id).await?,
+        None => listed(context, &account, id).await?,
     };
     consent.ask(&account, &format!("  the Viber template {id}\n  {text}")).await?;
-    let deleted = account.order(&DeleteViberTemplate { id, text }, LIST).await?;
+    let deleted = order(context, &account, (&DeleteViberTemplate { id, text }, LIST)).await?;
     told_deleted(context, &account, ("Viber", id, deleted))
 }
 
 /// The text of a template, which its deletion takes besides the identifier.
-async fn listed(account: &Account, wanted: u64) -> Result<String, Failure> {
+async fn listed(context: &Context, account: &Account, wanted: u64) -> Result<String, Failure> {
     let templates = account.ask(&ListViberTemplates).await?;
     let found = templates.into_iter().find(|template| id(template.id.as_ref()) == wanted.to_string());
     let name = &account.profile.name;
     let template = found.ok_or_else(|| {
-        let list = account.output.command(format!("gateway {LIST} --gateway {name}"));
+        let list = context.output.command(format!("gateway {LIST} --gateway {name}"));
         Failure::wrong(format!("there is no Viber template {wanted}; see `{list}`"))
     })?;
     template.text.ok_or_else(|| {

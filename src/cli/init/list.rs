@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use crate::audience::{Chunk, Reader, Settings, parse, suggest};
-use crate::cli::exit::{Failure, WRONG};
+use crate::cli::failure::Failure;
 use crate::domain::{Region, Row};
 use crate::finding::{self, Finding};
 use crate::regular;
@@ -132,12 +132,14 @@ fn open(path: &Path) -> Result<File, Failure> {
 }
 
 fn refused(findings: Vec<Finding>) -> Failure {
-    Failure { exit: WRONG, message: "no campaign can be written for this list; nothing was written".into(), findings }
+    Failure::with_findings("no campaign can be written for this list; nothing was written", findings)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::exit::WRONG;
+    use crate::cli::suggested::Options;
 
     fn read(text: &str) -> Result<List, Failure> {
         let folder = tempfile::tempdir().unwrap();
@@ -186,7 +188,7 @@ mod tests {
             ("Clients of spring;;\nphone;name;city\n+380501234567;Olena;Kyiv\n", "above the row that names"),
             ("Clients of spring\nphone,name\n+380501234567,Olena\n", "above the row that names"),
         ] {
-            let refused = read(text).unwrap_err();
+            let refused = read(text).unwrap_err().explain(&Options::default());
             assert!(refused.findings[0].help.as_ref().unwrap().contains(said), "{text}: {:?}", refused.findings);
         }
         for text in ["sep=;\r\nphone;name\r\n+380501234567;Olena\r\n", "phone|name\n+380501234567|Olena\n"] {
@@ -203,7 +205,7 @@ mod tests {
             ("", "recipients-empty"),
         ];
         for (text, rule) in table {
-            let failure = read(text).unwrap_err();
+            let failure = read(text).unwrap_err().explain(&Options::default());
             assert_eq!(failure.exit, WRONG, "{text}");
             assert_eq!(failure.findings[0].rule, rule, "{text}");
             assert!(failure.findings[0].help.is_some(), "{text}");

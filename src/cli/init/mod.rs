@@ -11,7 +11,8 @@ use serde_json::json;
 
 use super::args::InitArgs;
 use super::context::Context;
-use super::exit::{FINE, Failure};
+use super::exit::FINE;
+use super::failure::Failure;
 use crate::manifest::{is_slug, slug};
 use draft::{Draft, drafts};
 use list::List;

@@ -1,6 +1,6 @@
 //! What was probably meant by a key that is not known where it stands.
 
-use super::{CAMPAIGN, CHANNELS, Key, Mark, Shape, find, names};
+use super::{CHANNELS, Key, Mark, Shape, find, names};
 use crate::finding::{did_you_mean, list};
 
 /// Words that people use for the gateway's own.
@@ -48,6 +48,11 @@ pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> St
     }
 }
 
+/// Whether a file with the keys `root` has a key of that name anywhere.
+pub(crate) fn is_known(name: &str, root: &'static [Key]) -> bool {
+    !places(name, root).is_empty()
+}
+
 /// The key of a channel in the gateway's spelling, such as `viber_signature`.
 fn prefixed(name: &str) -> Option<(&'static str, &str)> {
     CHANNELS.iter().find_map(|channel| {
@@ -65,7 +70,7 @@ fn keys_of(channel: &str) -> &'static [Key] {
 
 /// Whether these are the keys of a campaign, whose channels stand in a list of their own form.
 fn is_campaign(root: &'static [Key]) -> bool {
-    std::ptr::eq(root, CAMPAIGN)
+    find(root, "channels").is_some()
 }
 
 /// Where the file may have a key of that name, as paths; only the first of a campaign's channels that share it.
@@ -104,6 +109,7 @@ fn walk(keys: &'static [Key], above: &str, name: &str, found: &mut Vec<String>) 
 
 #[cfg(test)]
 mod tests {
+    use super::super::CAMPAIGN;
     use super::*;
 
     #[test]

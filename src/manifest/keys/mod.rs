@@ -15,6 +15,7 @@ pub(crate) use campaign::CAMPAIGN;
 pub(crate) use channels::CHANNELS;
 use channels::PRICES;
 pub(crate) use gateway::PROFILE;
+pub(crate) use hint::is_known;
 pub(crate) use item::channel_item;
 pub use schema::schema;
 pub(crate) use structure::{check_root, check_whole};

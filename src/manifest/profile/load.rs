@@ -44,6 +44,9 @@ fn read_profiles(source: &Source) -> (Gateways, Vec<Finding>) {
         place.source = shown.clone();
     }
     report.source = shown;
+    for finding in report.findings.iter_mut().filter(|finding| finding.rule == "file-empty") {
+        finding.help = Some("write `production:` and under it `base_url: …`".to_owned());
+    }
     let Some(tree) = tree else { return (gateways, report.into_findings()) };
     let Some(entries) = tree.entries() else {
         let finding = Finding::error("wrong-type", "the file must be a map of profiles");
@@ -273,6 +276,14 @@ local:
         for (line, expected) in cases {
             assert_eq!(profile_with(line), [expected], "{line}");
         }
+    }
+
+    #[test]
+    fn an_empty_file_speaks_of_profiles() {
+        let (_folder, loaded) = load("\n");
+        let findings = refused(loaded);
+        assert_eq!(findings[0].rule, "file-empty");
+        assert!(findings[0].help.as_ref().unwrap().contains("base_url"), "{findings:?}");
     }
 
     #[test]

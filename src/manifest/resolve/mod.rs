@@ -33,11 +33,23 @@ const CAMPAIGN_FILE: FileKind = FileKind { file: "the campaign file", owner: "th
 /// Every problem that these files alone show is a finding; nothing stops at the first one.
 #[must_use]
 pub fn load_campaign(path: &Path) -> Loaded<Campaign> {
+    if is_list(path) {
+        let message = format!("`{}` is a list of recipients and no campaign file", path.display());
+        let help = format!("write a campaign for it: `campaign init NAME --from {}`", path.display());
+        return Loaded::new(None, vec![Finding::error("wrong-type", message).help(help)]);
+    }
     document::load(path, CAMPAIGN_FILE, |root, report| {
         let folder = path.parent().unwrap_or(Path::new(""));
         let folders = TextFolders::beside(folder);
         Resolver { report, folders, files: BTreeMap::new() }.campaign(path, root)
     })
+}
+
+/// Whether a file that is there is a list by its name.
+fn is_list(path: &Path) -> bool {
+    const ENDINGS: [&str; 5] = ["csv", "tsv", "xlsx", "xls", "ods"];
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    ENDINGS.iter().any(|list| ending.eq_ignore_ascii_case(list)) && path.is_file()
 }
 
 /// Resolves one campaign; findings go into the report.

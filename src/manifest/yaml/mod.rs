@@ -7,6 +7,7 @@ mod core;
 mod explain;
 mod node;
 mod read;
+mod slips;
 
 #[cfg(test)]
 mod tests;
@@ -14,3 +15,4 @@ mod tests;
 pub(crate) use core::{core_json, core_scalar};
 pub(crate) use node::{Content, Entry, Node, Scalar, Style};
 pub(crate) use read::read;
+pub(crate) use slips::slips;

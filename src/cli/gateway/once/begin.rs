@@ -4,11 +4,12 @@ use jiff::{Timestamp, Zoned};
 
 use super::Asking;
 use crate::check::Tee;
-use crate::cli::exit::{self, Failure};
-use crate::cli::runs;
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::delivery::{OneOff, RunFolder, Snapshot};
 use crate::domain::Endpoint;
 use crate::ledger::{LeftOut, NewRun, Progress, Run, RunEnd, State, StopKind};
+use crate::runs::claim;
 
 impl Asking<'_> {
     /// Creates the run and freezes the number, as for a campaign.
@@ -56,7 +57,7 @@ impl Asking<'_> {
             mine && run.progress == Progress::Open
         });
         for run in runs {
-            let (owner, _) = runs::claim(self.ledger.as_ref(), run.key).await?;
+            let (owner, _) = claim(self.ledger.as_ref(), run.key).await?;
             let run = Run { progress: Progress::Finished, ..run };
             let Snapshot { counts, parts, .. } = Snapshot::read(self.ledger.as_ref(), &run, false).await?;
             let unsent = counts.get(State::NotSent) > 0;

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::Asking;
 use super::answer::lines;
-use crate::cli::exit::{self, Failure};
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::delivery::{OneOff, SingleEnding};
 use crate::domain::{MessageId, Outcome};
 use crate::finding::one_line;

@@ -15,19 +15,19 @@ use tokio::sync::watch;
 use super::profile::only;
 use crate::audience::{PhoneProblem, parse};
 use crate::cli::args::OneOffArgs;
+use crate::cli::consent;
 use crate::cli::context::Context;
-use crate::cli::exit::{self, Failure};
-use crate::cli::run::{Platform, key};
-use crate::cli::survey::profile;
-use crate::cli::{confirm, runs};
+use crate::cli::exit;
+use crate::cli::failure::{Explanation, Failure};
 use crate::delivery::{
     DeliveryEvent, Edges, Interrupt, Observer, OneOff, RunLock, SingleConditions, StopKind, send_single,
 };
 use crate::domain::{Endpoint, Phone, Region};
-use crate::gateway::Encoded;
+use crate::gateway::{Encoded, JsonApi};
 use crate::ledger::{Allowance, Ledger, Owner, Run};
 use crate::manifest::{Destination, Profile, SANDBOX};
 use crate::report::duration;
+use crate::runs::{Platform, check_host, claim, key};
 
 /// How long an answer is waited for.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -40,8 +40,8 @@ pub(super) async fn once(context: &Context, one_off: OneOff, args: OneOffArgs) -
     let key = key(&destination)?;
     let ledger = context.ledger().await?;
     if let Some(profile) = destination.remote() {
-        runs::check_host(&context.output, ledger.as_ref(), profile).await?;
-        confirm::one_off(context, args.yes, question(context, one_off, phone, profile)?).await?;
+        check_host(ledger.as_ref(), profile).await?;
+        consent::one_off(&context.output, args.yes, question(context, one_off, phone, profile)?).await?;
     }
     let interrupt = context.interrupt()?;
     let asking = Asking { context, one_off, phone, destination, key, ledger, interrupt };
@@ -76,9 +76,9 @@ impl Asking<'_> {
     async fn ask(&self) -> Result<u8, Failure> {
         self.close_interrupted().await?;
         let run = self.begin().await?;
-        let (owner, _) = runs::claim(self.ledger.as_ref(), run.key).await?;
+        let (owner, _) = claim(self.ledger.as_ref(), run.key).await?;
         let platform = Platform::open(&self.destination, self.key.clone(), Arc::default()).await?;
-        let gateway = platform.client(Endpoint::Sync, TIMEOUT)?;
+        let gateway = platform.client(JsonApi::new, Endpoint::Sync, TIMEOUT)?;
         let id = run.ids.id(OneOff::ROW).ok_or_else(|| Failure::new(exit::BUG, "the run has no identifier"))?;
         let operation = Encoded::new(OneOff::ROW, &self.one_off.operation(id, self.phone));
         let (ledger, interrupt) = (Arc::clone(&self.ledger), self.interrupt.clone());
@@ -143,10 +143,11 @@ fn number(args: &OneOffArgs) -> Result<Phone, Failure> {
 fn choose(context: &Context, name: Option<&str>) -> Result<Destination, Failure> {
     let profile = match name {
         Some(SANDBOX) => return Ok(Destination::Rehearsal),
-        Some(name) => profile(context, name, None)?,
+        Some(name) => context.profiles().named(name, None, &context.observer)?,
         None => only(context).map_err(|failure| {
+            let failure = failure.explain(&context.output.options);
             let message = format!("{}, or say `--gateway sandbox` to rehearse", failure.message);
-            Failure { message, ..failure }
+            Failure::Explained(Explanation { message, ..failure })
         })?,
     };
     Ok(Destination::Live(Box::new(profile)))

@@ -67,8 +67,11 @@ pub(super) struct Deletion<'a> {
 
 impl Deletion<'_> {
     /// Reads the payload of a deletion that succeeded; nothing where it tells no number.
-    pub(super) fn read(payload: Option<&RawValue>) -> Option<u64> {
-        record::<Deletion<'_>>(payload).ok()?.deleted.and_then(whole)
+    ///
+    /// # Errors
+    /// When the payload is no object, and so proves nothing.
+    pub(super) fn read(payload: Option<&RawValue>) -> Result<Option<u64>, &'static str> {
+        Ok(record::<Deletion<'_>>(payload)?.deleted.and_then(whole))
     }
 }
 
@@ -105,8 +108,8 @@ impl Inquiry for CreateSmsTemplate {
     }
 
     fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<SmsTemplate, &'static str> {
-        // That it was created is proven by the item's `success`; the record may be left out.
-        Ok(record(payload).map_or_else(|_| SmsTemplate::default(), |record: Record<'_>| template(&record, words)))
+        let created = template(&record(payload)?, words);
+        if created.id.is_some() { Ok(created) } else { Err("tells no identifier") }
     }
 }
 
@@ -120,7 +123,7 @@ impl Inquiry for DeleteSmsTemplate {
     }
 
     fn read(&self, payload: Option<&RawValue>, _: &Words<'_>) -> Result<Option<u64>, &'static str> {
-        Ok(Deletion::read(payload))
+        Deletion::read(payload)
     }
 }
 
@@ -138,15 +141,18 @@ mod tests {
         assert_eq!((templates[1].name.as_deref(), templates[1].text.as_deref()), (None, Some("Bye")));
         let create = CreateSmsTemplate { name: "Sale".into(), text: "Hi".into() };
         assert_eq!(answer(&create, r#"{"id":7,"count":"2 / 1"}"#).unwrap().id, Some(MsgId::Number(7)));
-        assert_eq!(answer(&create, "[]").unwrap(), SmsTemplate::default());
+        for nothing in ["[]", "null", "{}", "7", r#"{"id":""}"#] {
+            assert!(answer(&create, nothing).is_err(), "{nothing} names no template");
+        }
     }
 
     #[test]
     fn a_deletion_tells_its_number_or_nothing() {
-        for (data, expected) in
-            [(r#"{"deleted":1}"#, Some(1)), (r#"{"deleted":"0"}"#, Some(0)), ("{}", None), ("[]", None), ("null", None)]
-        {
+        for (data, expected) in [(r#"{"deleted":1}"#, Some(1)), (r#"{"deleted":"0"}"#, Some(0)), ("{}", None)] {
             assert_eq!(answer(&DeleteSmsTemplate { id: 5 }, data).unwrap(), expected, "{data}");
+        }
+        for nothing in ["[]", "null", "1"] {
+            assert!(answer(&DeleteSmsTemplate { id: 5 }, nothing).is_err(), "{nothing}");
         }
     }
 }

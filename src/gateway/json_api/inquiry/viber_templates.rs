@@ -88,8 +88,8 @@ impl Inquiry for CreateViberTemplate {
     }
 
     fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<ViberTemplate, &'static str> {
-        // That it was created is proven by the item's `success`; the record may be left out.
-        Ok(record(payload).map_or_else(|_| ViberTemplate::default(), |record: Record<'_>| template(&record, words)))
+        let created = template(&record(payload)?, words);
+        if created.id.is_some() { Ok(created) } else { Err("tells no identifier") }
     }
 }
 
@@ -103,7 +103,7 @@ impl Inquiry for DeleteViberTemplate {
     }
 
     fn read(&self, payload: Option<&RawValue>, _: &Words<'_>) -> Result<Option<u64>, &'static str> {
-        Ok(Deletion::read(payload))
+        Deletion::read(payload)
     }
 }
 

@@ -256,3 +256,35 @@ fn a_great_many_problems_are_cut_short_and_still_refuse() {
     assert_eq!(loaded.findings.len(), 101);
     assert!(loaded.findings[100].message.starts_with("402 more") && loaded.value.is_none());
 }
+
+#[test]
+fn a_slip_of_the_keyboard_is_told_where_it_is_and_nothing_that_follows_from_it() {
+    let rest = "channels:\n  - sms:\n      signature: Co\n      message: Hi\n";
+    let cases = [
+        (format!("recipients:\n  file:list.csv\n{rest}"), "yaml-syntax", 2, 7),
+        (format!("recipients: {{ file: x }}\n{}", rest.replace("signature: ", "signature:")), "yaml-syntax", 4, 16),
+        (format!("recipients:\n\u{a0}\u{a0}file: list.csv\n{rest}"), "yaml-indentation", 2, 1),
+        (format!("recipients: {{ file: x }}\n{}", rest.replace("- sms", "– sms")), "yaml-syntax", 3, 3),
+    ];
+    let house = House::new();
+    for (yaml, rule, line, column) in cases {
+        assert_eq!(told(&house.load(&yaml)), [(rule, line, column)], "{yaml}");
+    }
+    let sound = format!("recipients: {{ file: x }}\n{}", rest.replace("Hi", "\"file:x, – and so on\""));
+    assert_eq!(told(&house.load(&sound)), []);
+}
+
+#[test]
+fn a_list_in_the_place_of_a_campaign_leads_to_a_campaign_for_it() {
+    let house = House::new();
+    let loaded = house.load_as("Clients.CSV", "phone,name\n+380501234567,Olena\n");
+    assert!(loaded.findings[0].help.as_ref().is_some_and(|help| help.contains("campaign init NAME --from")));
+}
+
+#[test]
+fn a_key_of_a_channel_that_stands_elsewhere_is_told_where_it_belongs() {
+    let loaded = House::new()
+        .load("recipients: { file: x }\nmessage: Hi\nchannels: [{ sms: { signature: Co, message: Hi } }]\n");
+    let help = loaded.findings[0].help.as_ref().unwrap();
+    assert_eq!(help, "`message` belongs elsewhere: `channels[…].sms.message`");
+}

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::cli::exit::{self, Failure};
-use crate::cli::survey;
+use super::{Connect, Error, key_of};
 use crate::domain::Endpoint;
-use crate::gateway::{Address, Gateway, JsonApi, Rules};
+use crate::gateway::{Address, Gateway, Rules};
 use crate::manifest::{Destination, Profile};
 use crate::sandbox::{Sandbox, Scenario, Settings};
 
@@ -16,12 +15,15 @@ use crate::sandbox::{Sandbox, Scenario, Settings};
 const REHEARSAL_KEY: &str = "rehearsal";
 
 /// The key that opens a destination.
-pub(in crate::cli) fn key(destination: &Destination) -> Result<SecretString, Failure> {
-    destination.profile().map_or_else(|| Ok(REHEARSAL_KEY.to_owned().into()), survey::key_of)
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub fn key(destination: &Destination) -> Result<SecretString, Error> {
+    destination.profile().map_or_else(|| Ok(REHEARSAL_KEY.to_owned().into()), key_of)
 }
 
 /// What answers the envelopes of a start.
-pub(in crate::cli) enum Platform<'a> {
+pub enum Platform<'a> {
     /// The built-in sandbox.
     Sandbox(Sandbox),
     /// The gateway of a profile, with the key that opens it.
@@ -30,23 +32,25 @@ pub(in crate::cli) enum Platform<'a> {
 
 impl<'a> Platform<'a> {
     /// The platform of a destination; a sandbox plays the scenario.
-    pub(in crate::cli) async fn open(
-        destination: &'a Destination,
-        key: SecretString,
-        scenario: Arc<Scenario>,
-    ) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// When a sandbox cannot start.
+    pub async fn open(destination: &'a Destination, key: SecretString, scenario: Arc<Scenario>) -> Result<Self, Error> {
         match destination {
             Destination::Live(profile) => Ok(Platform::Gateway(profile, key)),
             Destination::Rehearsal => {
                 let sandbox = Sandbox::start(Settings { key, scenario, ..Settings::default() }).await;
-                let failed = |error| Failure::new(exit::BUG, format!("the built-in sandbox cannot start: {error}"));
+                let failed = |error| Error::Internal(format!("the built-in sandbox cannot start: {error}"));
                 sandbox.map(Platform::Sandbox).map_err(failed)
             }
         }
     }
 
     /// A client of it.
-    pub(in crate::cli) fn client(&self, endpoint: Endpoint, timeout: Duration) -> Result<Arc<dyn Gateway>, Failure> {
+    ///
+    /// # Errors
+    /// When none can be made.
+    pub fn client(&self, connect: Connect, endpoint: Endpoint, timeout: Duration) -> Result<Arc<dyn Gateway>, Error> {
         let (address, key, rules) = match self {
             Platform::Sandbox(sandbox) => (
                 Address { base_url: sandbox.base_url(), async_url: sandbox.async_url(), proxy: None, timeout },
@@ -66,12 +70,13 @@ impl<'a> Platform<'a> {
             ),
         };
         let key = key.expose_secret().to_owned().into();
-        let api = JsonApi::new(&address, endpoint, key, rules).map_err(|error| Failure::wrong(error.to_string()))?;
+        let api = connect(&address, endpoint, key, rules).map_err(Error::Client)?;
         Ok(Arc::new(api))
     }
 
     /// The sandbox, for a rehearsal.
-    pub(in crate::cli) fn into_sandbox(self) -> Option<Sandbox> {
+    #[must_use]
+    pub fn into_sandbox(self) -> Option<Sandbox> {
         match self {
             Platform::Sandbox(sandbox) => Some(sandbox),
             Platform::Gateway(..) => None,

@@ -1,0 +1,133 @@
+//! What happens, in words: notes on standard error, and progress while messages are sent.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::output::Output;
+use crate::check::online::Cost;
+use crate::delivery::Reconciliation;
+use crate::domain::Amount;
+use crate::finding::list_all;
+use crate::gateway::Balance;
+use crate::report::{Progress, duration, plural, thousands};
+use crate::runs::{Event, Observer, Unwritten};
+
+/// An observer that tells a person.
+pub(super) fn observer(output: &Output) -> Observer {
+    let output = output.clone();
+    let progress: Mutex<Option<Progress>> = Mutex::default();
+    Arc::new(move |event| {
+        let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::SendingBegins { recipients } => {
+                *progress = Some(Progress::new(recipients, output.terminal(), output.quiet || output.json));
+            }
+            Event::Sending(event) => progress.iter().for_each(|progress| progress.show(&event)),
+            Event::SendingEnded => progress.take().iter().for_each(Progress::finish),
+            event => tell(&output, event),
+        }
+    })
+}
+
+fn tell(output: &Output, event: Event) {
+    match event {
+        Event::Warnings(findings) => {
+            if !output.json {
+                output.findings(&findings);
+            }
+        }
+        Event::OtherProfiles(findings) => output.findings(&findings),
+        Event::Contradicted(sign) => {
+            output.distrust(&format!("messages went out that the ledger does not know of: {sign}"));
+        }
+        Event::PutAside { sign, aside } => {
+            output.note(&format!("{sign}: it is `{}` from now on", aside.display()));
+        }
+        Event::WaitingToAsk(wait) => {
+            output.note(&format!("waiting {}: {}", duration(wait.time), wait.reason.words()));
+        }
+        Event::Money { balance, cost } => output.note(&money(&balance, &cost)),
+        Event::GoingOn { run } => output.note(&format!("going on with {run}")),
+        Event::Retrying { run, rows } => {
+            output.note(&format!("sending {} of {run} as new messages", plural(rows, "row")));
+        }
+        Event::DoubtFromBefore { requests } => {
+            let requests = plural(requests as u64, "request");
+            output.note(&format!(
+                "in doubt from a start that was interrupted: {requests}: nothing proves whether the gateway executed them"
+            ));
+        }
+        Event::AskingAboutDoubt { rows } => {
+            let rows = plural(rows, "row");
+            output.note(&format!("asking the gateway about {rows} in doubt; nothing is sent again"));
+        }
+        Event::Reconciliation(learnt) => output.note(&learnt_line(&learnt)),
+        Event::ResultsUnwritten(why) => output.note(&unwritten(output, why)),
+        Event::SendingBegins { .. } | Event::Sending(_) | Event::SendingEnded => {}
+    }
+}
+
+/// The money of an account, and what a campaign costs of it.
+pub(super) fn money(balance: &Balance, cost: &Cost) -> String {
+    let with_currency = |amount: Amount| format!("{amount} {}", balance.currency).trim_end().to_owned();
+    let line = format!("the balance is {}", with_currency(balance.amount));
+    match cost {
+        Cost::AtMost(cost) => format!("{line}; this costs at most {}", with_currency(*cost)),
+        Cost::Unknown(channels) => {
+            let channels = list_all(channels.iter().map(|channel| channel.name()));
+            format!("{line}; what this costs is not known: the profile's `prices` lack {channels}")
+        }
+    }
+}
+
+/// What was learnt by asking about rows in doubt.
+pub(super) fn learnt_line(learnt: &Reconciliation) -> String {
+    let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
+    if asked == 0 {
+        return "the gateway was not asked: the account's rate left no room for it in time".to_owned();
+    }
+    let parts = [
+        (found, "went out"),
+        (failed, "the gateway had and refused"),
+        (not_found, "not found"),
+        (unresolved, "unresolved"),
+        (unclear, "without a usable answer (`campaign show` tells why)"),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", thousands(count)))
+        .collect();
+    let parts = if parts.is_empty() { "nothing new".to_owned() } else { parts.join(", ") };
+    let blind = if blind > 0 {
+        "; its answers prove nothing: it says the same of messages that were sent and that never were"
+    } else {
+        ""
+    };
+    format!("asked the gateway about {} in doubt: {parts}{blind}", plural(asked, "row"))
+}
+
+/// Why results were not written anew.
+pub(super) fn unwritten(output: &Output, why: Unwritten) -> String {
+    match why {
+        Unwritten::Later { run, later, path } => {
+            let elsewhere = output.command(format!("results {run} --out FILE"));
+            format!("`{}` holds the results of {later}; those of {run}: {elsewhere}", path.display())
+        }
+        Unwritten::Failed(error) => format!("the results were not written anew: {}", output.explain(error).message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Channel;
+
+    #[test]
+    fn balance_and_cost_are_told_in_a_line() {
+        let balance = Balance { amount: "1200.5".parse().unwrap(), currency: "UAH".into() };
+        let told = money(&balance, &Cost::AtMost("80".parse().unwrap()));
+        assert_eq!(told, "the balance is 1 200.50 UAH; this costs at most 80.00 UAH");
+        let unknown = money(&balance, &Cost::Unknown(vec![Channel::Viber, Channel::Sms]));
+        assert!(unknown.ends_with("the profile's `prices` lack `viber` and `sms`"), "{unknown}");
+    }
+}

@@ -1,0 +1,240 @@
+//! The failures that end a command, and the one place that finds words and codes for what `runs` refuses.
+
+use super::exit;
+use super::suggested::{Options, file};
+use crate::domain::Row;
+use crate::finding::Finding;
+use crate::gateway::{Unanswered, UnansweredCause};
+use crate::ledger::LedgerError;
+use crate::regular::ran_out_of_handles;
+use crate::report::{ResultsError, Sign, plural};
+use crate::runs::{Error, Refusal, Stage};
+
+/// Why a command ended without its result.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// What the command itself has to say.
+    Explained(Explanation),
+    /// What a run could not do.
+    Run(Box<Error>),
+}
+
+/// A failure as it is told.
+#[derive(Debug)]
+pub(super) struct Explanation {
+    pub(super) exit: u8,
+    /// One sentence; the findings, where there are any, tell the rest.
+    pub(super) message: String,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Failure {
+    pub(super) fn new(exit: u8, message: impl Into<String>) -> Self {
+        Self::Explained(Explanation::new(exit, message))
+    }
+
+    /// An input is wrong, or could not be opened for want of a handle, which no input is to blame for.
+    pub(super) fn wrong(message: impl Into<String>) -> Self {
+        Self::Explained(Explanation::wrong(message))
+    }
+
+    /// Inputs are wrong in these ways, which this message sums up.
+    pub(super) fn with_findings(message: impl Into<String>, findings: Vec<Finding>) -> Self {
+        Self::Explained(Explanation { findings, ..Explanation::wrong(message) })
+    }
+
+    /// Something in the state folder or the results could not be written or read.
+    pub(super) fn storage(message: impl std::fmt::Display) -> Self {
+        Self::new(exit::STORAGE, message.to_string())
+    }
+
+    /// The words and the code; commands that it suggests have these options behind them.
+    pub(super) fn explain(self, options: &Options) -> Explanation {
+        match self {
+            Failure::Explained(explanation) => explanation,
+            Failure::Run(error) => explain(*error, options),
+        }
+    }
+}
+
+impl Explanation {
+    fn new(exit: u8, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), findings: Vec::new() }
+    }
+
+    fn wrong(message: impl Into<String>) -> Self {
+        Self::new(if ran_out_of_handles() { exit::STORAGE } else { exit::WRONG }, message)
+    }
+
+    fn findings(findings: Vec<Finding>) -> Self {
+        let errors = findings.iter().filter(|finding| finding.is_error()).count();
+        let problems = if errors == 1 { "1 problem".to_owned() } else { format!("{errors} problems") };
+        Self { findings, ..Self::wrong(format!("{problems} found; nothing was sent")) }
+    }
+
+    fn storage(message: impl std::fmt::Display) -> Self {
+        Self::new(exit::STORAGE, message.to_string())
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Run(Box::new(error))
+    }
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<ResultsError> for Failure {
+    fn from(error: ResultsError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+/// The words and the code of what `runs` refused.
+fn explain(error: Error, options: &Options) -> Explanation {
+    let command = |arguments: String| options.command(arguments);
+    match error {
+        Error::Findings(findings) => Explanation::findings(findings),
+        Error::KeyRefused(findings) => Explanation { exit: exit::KEY, ..Explanation::findings(findings) },
+        Error::Input(reason) => Explanation::wrong(reason),
+        Error::Client(error) => Explanation::wrong(error.to_string()),
+        Error::Unanswered { gateway, answer } => unanswered(&gateway, &answer),
+        Error::NoSuchRun { name, near } => {
+            let status = || format!("see `{}` for the runs of this state folder", command("status".to_owned()));
+            let hint = near.map_or_else(status, |near| format!("did you mean `{near}`?"));
+            Explanation::wrong(format!("there is no run `{name}`; {hint}"))
+        }
+        Error::Busy { campaign, gateway } => {
+            Explanation::new(exit::NOTHING, format!("another process is sending `{campaign}` through `{gateway}`"))
+        }
+        Error::Taken { run } => Explanation::new(exit::NOTHING, format!("another process took {run}")),
+        Error::RoundUnfinished { run } => {
+            Explanation::wrong(format!("{run} is unfinished; run it to its end before you send to everybody again"))
+        }
+        Error::RetryUnfinished { run, file: campaign, gateway } => {
+            let again = command(format!("run {} --gateway {gateway}", file(&campaign)));
+            Explanation::wrong(format!("{run} is unfinished; first: {again}"))
+        }
+        Error::Replaced { run } => Explanation::wrong(format!("a newer run took the place of {run}; retry that one")),
+        Error::SingleQuestion { run } => {
+            Explanation::wrong(format!("{run} was a single question; ask again with `campaign gateway`"))
+        }
+        Error::NoCampaign(one_off) => Explanation::wrong(format!(
+            "a {} is not a campaign and is never repeated by itself; `campaign gateway --help` tells how to ask anew",
+            one_off.name()
+        )),
+        Error::InputsChanged { run, changes, damaged } => {
+            let explanation = Explanation::wrong(format!(
+                "{run} is unfinished, and since it began these changed: {}; put them back to go on, or end it and begin \
+                 anew with `--accept-changes` (whoever has a message is skipped)",
+                changes.join(", ")
+            ));
+            if damaged { Explanation { exit: exit::STORAGE, ..explanation } } else { explanation }
+        }
+        Error::RetryChanged { run, changes } => Explanation::wrong(format!(
+            "{run} would be sent from the copies it began with, but since then these changed: {}; put them back, or run \
+             the campaign anew: it skips whoever has a message",
+            changes.join(", ")
+        )),
+        Error::NotConfirmed(Refusal::NobodyToAsk(number)) => Explanation::wrong(format!(
+            "this would send to {number} recipients through a live gateway; say `--yes` to agree where nobody can be asked"
+        )),
+        Error::NotConfirmed(Refusal::No) => Explanation::wrong("nothing was sent: the number was not typed"),
+        Error::OtherNumber { said, number } => Explanation::wrong(format!(
+            "`--again {said}` does not match: the new round would go to {number} recipients; if that is right, say \
+             `--again {number}`"
+        )),
+        Error::TooManyRecipients { number, limit } => Explanation::wrong(format!(
+            "{number} recipients are more than the gateway's limit of {limit}; if that is right, say `--up-to {number}`"
+        )),
+        Error::NoSuchRow { row, last } => no_such_row(row, last),
+        Error::NoRowsLeft => Explanation::new(exit::NOTHING, "none of the rows that were asked for is left to send"),
+        Error::NothingToRetry { run, error, guarded } => nothing_to_retry(&run, error.as_deref(), guarded),
+        Error::HostChanged { gateway, known, now } => Explanation::wrong(format!(
+            "the gateway `{gateway}` was at {known} and is now at {now}; if that is right, say `{}`",
+            command(format!("gateway trust {gateway}"))
+        )),
+        Error::LedgerLost { state, signs } => {
+            let told: Vec<String> = signs.iter().map(Sign::to_string).collect();
+            Explanation::storage(format!(
+                "nothing was sent: messages went out that the ledger in `{}` does not know of: {}. If they were sent from \
+                 another ledger (another user, another `--state-dir`), use that one; if it is lost for good, take those \
+                 who have a message off your list and say `--new-ledger`",
+                state.display(),
+                told.join("; ")
+            ))
+        }
+        Error::Ledger(error) => Explanation::storage(error),
+        Error::Results(error) => match &error {
+            ResultsError::Contradicted { run, .. } => {
+                Explanation::storage(format!("{error}; name another file with `results {run} --out FILE`"))
+            }
+            _ => Explanation::storage(error),
+        },
+        Error::BusyRun { campaign, gateway } => Explanation::new(
+            exit::NOTHING,
+            format!("another process is sending `{campaign}` through `{gateway}`; wait for its end"),
+        ),
+        Error::ResultsPlace(why) => Explanation::wrong(format!(
+            "{why}; nothing was written: only results are replaced by results, so name another file"
+        )),
+        Error::Storage(reason) => Explanation::storage(reason),
+        Error::Interrupted { signal, stage } => {
+            Explanation::new(exit::SIGNAL.saturating_add(signal), interrupted(stage))
+        }
+        Error::Internal(reason) => Explanation::new(exit::BUG, reason),
+    }
+}
+
+fn no_such_row(row: Row, last: Row) -> Explanation {
+    Explanation::wrong(format!("there is no row {row}; the last recipient is in row {last}"))
+}
+
+/// Why no row can be sent again; so many got a message by another run.
+fn nothing_to_retry(run: &str, error: Option<&str>, guarded: u64) -> Explanation {
+    let which = error.map(|error| format!(" with `{error}` in its error")).unwrap_or_default();
+    let meanwhile = match guarded {
+        0 => String::new(),
+        rows => format!("; {} got a message by another run meanwhile", plural(rows, "rejected row")),
+    };
+    Explanation::new(exit::NOTHING, format!("{run} has no rejected row{which} to send again{meanwhile}"))
+}
+
+fn interrupted(stage: Stage) -> String {
+    match stage {
+        Stage::Preparing => "interrupted before anything was sent".to_owned(),
+        Stage::Sending(messages) => format!(
+            "interrupted twice with {} on the way: in doubt from now on, and not sent again by itself; the results were not \
+             written; run it again to go on",
+            plural(messages, "message")
+        ),
+        Stage::Ending => "interrupted twice; run it again to go on".to_owned(),
+    }
+}
+
+/// A question without a good answer, with what to do.
+fn unanswered(gateway: &str, answer: &Unanswered) -> Explanation {
+    let (name, reason) = (gateway, &answer.reason);
+    match answer.cause {
+        UnansweredCause::KeyRefused => {
+            Explanation::new(exit::KEY, format!("{reason}; check where `{name}` has its `api_key` in gateways.yaml"))
+        }
+        UnansweredCause::Refused => Explanation::new(exit::REJECTIONS, reason),
+        UnansweredCause::NotConnected => Explanation::new(
+            exit::STOPPED,
+            format!("{reason}; nothing was asked. Check the address of `{name}` and your connection, then try again"),
+        ),
+        UnansweredCause::SlowDown(Some(wait)) => {
+            Explanation::new(exit::STOPPED, format!("{reason} and to wait {} s; try again after that", wait.as_secs()))
+        }
+        UnansweredCause::SlowDown(None) => Explanation::new(exit::STOPPED, format!("{reason}; try again later")),
+        UnansweredCause::Unclear => {
+            Explanation::new(exit::STOPPED, format!("`{name}` gave no usable answer: {reason}; try again later"))
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What the outside gives: storage, network, time, and somebody who listens. Surfaces choose the adapters.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+
+use super::{Observer, Profiles};
+use crate::domain::Endpoint;
+use crate::gateway::{Address, JsonApi, JsonApiError, Rules};
+use crate::ledger::Ledger;
+
+/// Makes a client of a gateway; it asks nothing by that.
+pub type Connect = fn(&Address, Endpoint, SecretString, Rules) -> Result<JsonApi, JsonApiError>;
+
+/// What a person can look at of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountView {
+    /// The money that is left.
+    Balance,
+    /// The sender names.
+    Senders,
+}
+
+/// Names the place where a surface shows this of the account behind a profile: a command, a link.
+pub type NameView = Arc<dyn Fn(AccountView, &str) -> String + Send + Sync>;
+
+/// What the outside gives to everything that a run does.
+#[derive(Clone)]
+pub struct Adapters {
+    /// The state folder.
+    pub state: PathBuf,
+    /// The ledger.
+    pub ledger: Arc<dyn Ledger>,
+    /// Where profiles are found.
+    pub profiles: Profiles,
+    /// Makes the clients of gateways.
+    pub connect: Connect,
+    /// The wall clock.
+    pub clock: fn() -> Timestamp,
+    /// Names what findings point at.
+    pub name_view: NameView,
+    /// Hears what happens.
+    pub observer: Observer,
+}

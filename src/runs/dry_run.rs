@@ -1,0 +1,46 @@
+//! Everything but sending.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, survey_list};
+use crate::ledger::Ledger;
+use crate::report::{Listing, write_file};
+
+/// What a run would send.
+#[derive(Debug)]
+pub struct DryRun {
+    /// What was found in the list.
+    pub survey: ListSurvey,
+    /// Where the results are.
+    pub results: PathBuf,
+}
+
+/// Looks at everything, and writes the results of a run that sends nothing.
+///
+/// # Errors
+/// When the inputs are wrong, or the results cannot be written.
+pub async fn dry_run(
+    inputs: &Arc<Inputs>,
+    ledger: Option<&dyn Ledger>,
+    files: OwnFiles<'_>,
+    observer: &Observer,
+) -> Result<DryRun, Error> {
+    let survey = survey_list(inputs, ledger, observer).await?;
+    let campaign = &inputs.campaign;
+    let target = files.target(campaign, campaign.dry_results_file());
+    target.judge().map_err(Error::ResultsPlace)?;
+    let listing = Listing {
+        recipients: &campaign.recipients,
+        recipients_sha256: &survey.sha256,
+        brief: &campaign.brief,
+        run: "",
+        kind: campaign.brief.content.kind,
+        ids: None,
+        orders: &[],
+        left_out: &survey.survey.left_out,
+        states: &[],
+    };
+    write_file(&target, &listing, None).await?;
+    Ok(DryRun { survey, results: target.path().to_owned() })
+}

@@ -1,0 +1,83 @@
+//! The end of a call: results into place, the run marked.
+
+use std::path::Path;
+use std::time::Instant;
+
+use super::launch::Session;
+use super::{EndedRun, Error, Outcome, Stage, runs_of};
+use crate::delivery::{Ending, RunFolder};
+use crate::failpoint;
+use crate::ledger::{Owner, Progress, Run, RunEnd, State, StopKind};
+use crate::report::{RunResults, open_doubts};
+use crate::sandbox::Counts;
+
+impl Session {
+    /// Writes the results and marks the run.
+    pub(super) async fn end(
+        &self,
+        (run, owner): (Run, Owner),
+        ending: Ending,
+        (parts_before, began): (u64, Instant),
+        played: Option<Counts>,
+    ) -> Result<Outcome, Error> {
+        let Ending { stopped: stop, counts, parts, errors, oddities, lag, .. } = ending;
+        let (kind, sending) = (stop.as_ref().map(|stop| stop.kind), counts.get(State::Sending));
+        if let Some(StopKind::Interrupted(signal)) = kind
+            && sending > 0
+        {
+            // A second signal: leave at once. What is in flight shows as doubt from the next look on.
+            return Err(Error::Interrupted { signal, stage: Stage::Sending(sending) });
+        }
+        let open_doubts = open_doubts(&runs_of(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
+        let results = match kind {
+            Some(StopKind::NotOwner) => None,
+            _ => Some(self.write_results(&run).await.map(|()| self.results())),
+        };
+        let unwritten = results.as_ref().is_some_and(Result::is_err);
+        let stopped_by = if unwritten { Some(StopKind::ResultsUnwritten) } else { kind };
+        let parts = parts_before + parts;
+        if kind != Some(StopKind::Ledger) && kind != Some(StopKind::NotOwner) {
+            let done = kind.is_none() && counts.get(State::Planned) + sending == 0;
+            let end = RunEnd {
+                // Results come first: a run without them is not finished.
+                progress: if done && !unwritten { Progress::Finished } else { Progress::Open },
+                stop: stopped_by,
+                stopped: stop.as_ref().map(ToString::to_string),
+                counts: counts.clone(),
+                parts,
+                results: Some(absolute(&self.results())),
+                lag,
+                at: (self.adapters.clock)(),
+            };
+            self.adapters.ledger.end(run.key, owner, end).await?;
+            failpoint::pass("run.marked");
+        }
+        let time = began.elapsed();
+        Ok(Outcome::Ended(Box::new(EndedRun {
+            run,
+            stop,
+            kind: stopped_by,
+            counts,
+            parts,
+            time,
+            errors,
+            oddities,
+            results,
+            played,
+            open_doubts,
+        })))
+    }
+
+    async fn write_results(&self, run: &Run) -> Result<(), Error> {
+        let folder = RunFolder::of(&self.adapters.state, &run.name());
+        let results = RunResults::open(self.adapters.ledger.as_ref(), &folder, run, false).await?;
+        results.to_file(&self.launch.target).await?;
+        tracing::info!(run = run.name(), "results written");
+        Ok(())
+    }
+}
+
+/// The path from the root, so that the results are found from any folder later.
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}

@@ -1,0 +1,77 @@
+//! What is told while a run is prepared, sent and ended. It knows nothing of who listens.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::Unwritten;
+use crate::check::online::Cost;
+use crate::delivery::{self, Reconciliation};
+use crate::finding::Finding;
+use crate::gateway::Balance;
+use crate::ledger::Wait;
+use crate::report::Sign;
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Event {
+    /// Something is wrong that refuses nothing.
+    Warnings(Vec<Finding>),
+    /// Profiles that stand beside the one that is used cannot be used themselves.
+    OtherProfiles(Vec<Finding>),
+    /// Messages went out that the ledger does not know of: what it says may be wrong.
+    Contradicted(Sign),
+    /// What contradicted the ledger has this name from now on.
+    PutAside {
+        /// What contradicted it.
+        sign: Sign,
+        /// Its new place.
+        aside: PathBuf,
+    },
+    /// A question about the account waits for the account's pace.
+    WaitingToAsk(Wait),
+    /// What the account has, and what the messages cost.
+    Money {
+        /// What it has.
+        balance: Balance,
+        /// What they cost.
+        cost: Cost,
+    },
+    /// A run that began before goes on.
+    GoingOn {
+        /// Its name.
+        run: String,
+    },
+    /// Rows of a run go out as new messages.
+    Retrying {
+        /// The run's name.
+        run: String,
+        /// How many.
+        rows: u64,
+    },
+    /// A start that was interrupted left requests whose outcome nothing proves.
+    DoubtFromBefore {
+        /// How many.
+        requests: usize,
+    },
+    /// The gateway is asked about rows in doubt.
+    AskingAboutDoubt {
+        /// How many.
+        rows: u64,
+    },
+    /// What came of asking about rows in doubt.
+    Reconciliation(Reconciliation),
+    /// The results of a run that was only asked or decided about were not written anew.
+    ResultsUnwritten(Unwritten),
+    /// Sending begins, of a run with so many recipients.
+    SendingBegins {
+        /// How many.
+        recipients: u64,
+    },
+    /// Something happened while sending.
+    Sending(delivery::DeliveryEvent),
+    /// Nothing more is sent by this start.
+    SendingEnded,
+}
+
+/// Somebody who is told of events.
+pub type Observer = Arc<dyn Fn(Event) + Send + Sync>;

@@ -1,0 +1,144 @@
+//! A run that this process has, to ask or decide about its rows without sending anything.
+
+use std::path::{Path, PathBuf};
+
+use super::{Adapters, Error, OwnFiles, claim, later_at, lock};
+use crate::delivery::{RunFolder, RunLock, Snapshot};
+use crate::ledger::{NewEvent, Owner, Progress, Recorded, Run, RunEnd, State, StopKind};
+use crate::report::RunResults;
+
+/// A run that this process has.
+pub struct HeldRun {
+    /// What it is held with.
+    pub adapters: Adapters,
+    /// The run as it was before it was taken.
+    pub run: Run,
+    /// Who has it.
+    pub owner: Owner,
+    /// Nothing where the caller has the lock.
+    _lock: Option<RunLock>,
+}
+
+/// Where a run stands after it was released.
+#[derive(Debug)]
+pub struct ReleasedRun {
+    /// The run as it was before it was taken, with the progress that it has now.
+    pub run: Run,
+    /// Whether it can go on because of what was learnt or decided.
+    pub reopened: bool,
+    /// Where it stands now.
+    pub snapshot: Snapshot,
+    /// Why the results were not written anew, where they stood.
+    pub unwritten: Option<Unwritten>,
+}
+
+/// Why the results of a run were not written anew.
+#[derive(Debug)]
+pub enum Unwritten {
+    /// Those of a later run stand in their place.
+    Later {
+        /// The run.
+        run: String,
+        /// The later one.
+        later: String,
+        /// The place.
+        path: PathBuf,
+    },
+    /// They could not be written.
+    Failed(Error),
+}
+
+impl HeldRun {
+    /// Takes a run.
+    ///
+    /// # Errors
+    /// When another process has it, or the ledger cannot be written.
+    pub async fn take(adapters: &Adapters, run: Run) -> Result<Self, Error> {
+        let lock = lock(&adapters.state, &run.campaign, &run.gateway, &run.account).map_err(|error| match error {
+            Error::Busy { campaign, gateway } => Error::BusyRun { campaign, gateway },
+            other => other,
+        })?;
+        Ok(Self { _lock: Some(lock), ..Self::of(adapters, run).await? })
+    }
+
+    /// Takes a run whose lock the caller has.
+    pub(super) async fn of(adapters: &Adapters, run: Run) -> Result<Self, Error> {
+        let (owner, _) = claim(adapters.ledger.as_ref(), run.key).await?;
+        Ok(Self { adapters: adapters.clone(), run, owner, _lock: None })
+    }
+
+    /// Where the run stands now.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn snapshot(&self) -> Result<Snapshot, Error> {
+        Ok(Snapshot::read(self.adapters.ledger.as_ref(), &self.run, false).await?)
+    }
+
+    /// Records what was decided.
+    ///
+    /// # Errors
+    /// When another process took the run, or the ledger cannot be written.
+    pub async fn record(&self, events: Vec<NewEvent>) -> Result<(), Error> {
+        match self.adapters.ledger.record(self.run.key, self.owner, events).await? {
+            Recorded::Done => Ok(()),
+            Recorded::NotOwner => Err(self.taken()),
+        }
+    }
+
+    /// Writes the results anew and gives the run back.
+    ///
+    /// # Errors
+    /// When another process took the run, or the ledger cannot be read or written.
+    pub async fn release(self) -> Result<ReleasedRun, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let runs = ledger.runs().await?;
+        let now = runs.iter().find(|run| run.key == self.run.key).cloned().ok_or_else(|| self.taken())?;
+        let snapshot = Snapshot::read(ledger, &now, false).await?;
+        let reopened = now.progress == Progress::Open && self.run.progress != Progress::Open;
+        let run = Run { progress: now.progress, ..self.run.clone() };
+        let unwritten = self.write_results(&now, &runs).await;
+        let end = RunEnd {
+            progress: run.progress,
+            stop: if reopened { None } else { still_stopped(&run, &snapshot) },
+            stopped: self.run.stopped.clone(),
+            counts: snapshot.counts.clone(),
+            parts: snapshot.parts,
+            results: self.run.results.clone(),
+            lag: None,
+            at: self.run.ended_at.unwrap_or_else(self.adapters.clock),
+        };
+        ledger.end(self.run.key, self.owner, end).await?;
+        Ok(ReleasedRun { run, reopened, snapshot, unwritten })
+    }
+
+    /// Writes the results where they were, unless those of a later run stand there now; if not, why.
+    async fn write_results(&self, now: &Run, runs: &[Run]) -> Option<Unwritten> {
+        let path = self.run.results.as_ref()?;
+        if let Some(later) = later_at(runs, now, path) {
+            return Some(Unwritten::Later { run: now.name(), later, path: PathBuf::from(path) });
+        }
+        self.write(now, Path::new(path)).await.err().map(Unwritten::Failed)
+    }
+
+    async fn write(&self, now: &Run, path: &Path) -> Result<(), Error> {
+        let Adapters { state, profiles, ledger, .. } = &self.adapters;
+        let results = RunResults::open(ledger.as_ref(), &RunFolder::of(state, &now.name()), now, false).await?;
+        let target = OwnFiles { state, profiles }.target_of_run(results.frozen(), path.to_owned());
+        Ok(results.to_file(&target).await?)
+    }
+
+    fn taken(&self) -> Error {
+        Error::Taken { run: self.run.name() }
+    }
+}
+
+/// Why a run that was only asked or decided about is still stopped: not where nothing of it is left to send.
+fn still_stopped(before: &Run, snapshot: &Snapshot) -> Option<StopKind> {
+    let left = match before.progress {
+        Progress::Finished => before.stopped.is_some(),
+        Progress::Open => snapshot.counts.get(State::Planned) > 0,
+        Progress::Replaced => false,
+    };
+    before.stop.filter(|_| left)
+}

@@ -1,0 +1,149 @@
+//! Loading what a campaign file names: profile, texts, recipients.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use roaring::RoaringTreemap;
+use secrecy::SecretString;
+
+use super::{Error, ListSurvey, Profiles};
+use crate::check::{Prepared, Survey, Tee, Terms, Texts, prepare, survey};
+use crate::finding::Finding;
+use crate::manifest::{Campaign, Destination, Profile, check_against_profile, load_campaign};
+use crate::regular;
+
+/// How much of a list is read at once.
+const BUFFER: usize = 1 << 16;
+
+/// A campaign with everything its files say.
+#[derive(Debug)]
+pub struct Inputs {
+    /// The campaign.
+    pub campaign: Campaign,
+    /// Where it goes.
+    pub destination: Destination,
+    /// What is worth knowing and refuses nothing.
+    pub warnings: Vec<Finding>,
+    /// The date that texts see.
+    pub today: String,
+}
+
+/// The texts that others include or extend, by name.
+pub(super) type Includes = Vec<(String, String)>;
+
+/// The API key of a profile.
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub fn key_of(profile: &Profile) -> Result<SecretString, Error> {
+    profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Error::Input)
+}
+
+fn today(campaign: &Campaign, now: Timestamp) -> Result<String, Error> {
+    let now = match &campaign.brief.timezone {
+        Some(zone) => now.in_tz(zone).map_err(|error| Error::Input(error.to_string()))?,
+        None => now.to_zoned(TimeZone::system()),
+    };
+    Ok(now.date().to_string())
+}
+
+impl Inputs {
+    /// Loads a campaign file, and the profile of its gateway or of the one named instead.
+    ///
+    /// # Errors
+    /// With everything that is wrong with them.
+    pub fn load(file: &Path, gateway: Option<&str>, profiles: &Profiles, now: Timestamp) -> Result<Self, Error> {
+        let loaded = load_campaign(file);
+        let Some(campaign) = loaded.value else { return Err(Error::Findings(loaded.findings)) };
+        let campaign = match gateway {
+            Some(gateway) => campaign.sent_through(gateway),
+            None => campaign,
+        };
+        let mut findings = loaded.findings;
+        let destination = if campaign.brief.is_rehearsal() {
+            Destination::Rehearsal
+        } else {
+            let place = campaign.places.of_key("gateway").filter(|_| gateway.is_none());
+            let gateways = profiles.load(Some(file))?;
+            let profile = gateways.profile(&campaign.brief.gateway).cloned().map_err(|mut findings| {
+                findings.iter_mut().filter(|finding| finding.place.is_none()).for_each(|finding| {
+                    finding.place.clone_from(&place);
+                });
+                Error::Findings(findings)
+            })?;
+            findings.extend(check_against_profile(&campaign, &profile));
+            findings.extend(gateways.warnings());
+            Destination::Live(Box::new(profile))
+        };
+        if findings.iter().any(Finding::is_error) {
+            return Err(Error::Findings(findings));
+        }
+        let today = today(&campaign, now)?;
+        Ok(Self { campaign, destination, warnings: findings, today })
+    }
+
+    /// Opens the recipients and compiles the texts.
+    ///
+    /// # Errors
+    /// With everything that is wrong with them.
+    pub fn open(&self) -> Result<Prepared<BufReader<File>>, Error> {
+        let input = self.list()?;
+        self.prepare(BufReader::with_capacity(BUFFER, input))
+    }
+
+    /// Looks at all recipients, of whom these numbers have a message already, and copies them where somebody wants a copy.
+    ///
+    /// # Errors
+    /// When the list cannot be read or copied, or with everything that makes it impossible to send.
+    pub fn survey(&self, already: &RoaringTreemap, copy: Option<File>) -> Result<ListSurvey, Error> {
+        let mut tee = Tee::new(BufReader::with_capacity(BUFFER, self.list()?), copy);
+        let surveyed = self
+            .survey_through(&mut tee, already)
+            .and_then(|surveyed| Ok((surveyed, tee.finish().map_err(|error| self.unreadable(&error))?)));
+        // A copy that fails ends the reading too, and the list is not to blame.
+        if let Some(error) = tee.copy_failure() {
+            return Err(Error::Storage(format!("the recipients cannot be copied to the state folder: {error}")));
+        }
+        let ((survey, includes), (copy, sha256)) = surveyed?;
+        Ok(ListSurvey { survey, includes, sha256, copy })
+    }
+
+    /// The texts that others include, and the hash of the recipients: what tells a changed input.
+    pub(super) fn fingerprint(&self) -> Result<(Includes, String), Error> {
+        let includes = self.open()?.messages.includes().to_vec();
+        let hashed = Tee::new(self.list()?, None::<File>).finish();
+        let (_, sha256) = hashed.map_err(|error| self.unreadable(&error))?;
+        Ok((includes, sha256))
+    }
+
+    /// What the list says of everybody, and the texts that others include.
+    fn survey_through(&self, list: impl Read + Send, already: &RoaringTreemap) -> Result<(Survey, Includes), Error> {
+        let mut prepared = self.prepare(list)?;
+        let terms = Terms { brief: &self.campaign.brief, already };
+        let survey = survey(&mut prepared, &terms).map_err(Error::Findings)?;
+        Ok((survey, prepared.messages.includes().to_vec()))
+    }
+
+    fn unreadable(&self, error: &std::io::Error) -> Error {
+        Error::Input(format!("the recipients `{}` cannot be read: {error}", self.campaign.recipients.display()))
+    }
+
+    fn list(&self) -> Result<File, Error> {
+        let path = &self.campaign.recipients;
+        regular::open(path).map_err(|error| {
+            let place = self.campaign.places.of_key("recipients.file");
+            let message = format!("the recipients `{}` cannot be opened: {error}", path.display());
+            Error::Findings(vec![Finding::error("recipients-missing", message).at(place)])
+        })
+    }
+
+    fn prepare<R: Read>(&self, input: R) -> Result<Prepared<R>, Error> {
+        let campaign = &self.campaign;
+        let mut load = |name: &str| campaign.folders.read(name).map(|(_, text)| text);
+        let texts = Texts { places: Some(&campaign.places), load: &mut load };
+        prepare(&campaign.brief, (input, &campaign.recipients), texts, &self.today).map_err(Error::Findings)
+    }
+}

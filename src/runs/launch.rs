@@ -1,0 +1,194 @@
+//! One call to send a campaign: what it begins with, and its way from the look at everything to the end.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use tokio::sync::watch;
+
+use super::lost::put_aside;
+use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, Stage, key, lock, refuse_lost};
+use crate::delivery::{Interrupt, RunFolder, RunLock, Snapshot};
+use crate::ledger::{Run, RunId};
+use crate::report::{Target, check_place};
+
+/// How long after a second signal what is still going on is left.
+const LEAVING: Duration = Duration::from_millis(700);
+
+/// A campaign that is to be sent, as far as it can be known without a ledger that it can be.
+pub struct Launch {
+    pub(super) inputs: Arc<Inputs>,
+    pub(super) request: Request,
+    pub(super) key: SecretString,
+    pub(super) target: Target,
+}
+
+/// Rows of a run that go out again as new messages.
+#[derive(Clone, Debug)]
+pub struct RetryScope {
+    /// The run.
+    pub run: RunId,
+    /// Only rows with this text in their error.
+    pub error: Option<String>,
+}
+
+/// A launch on its way.
+pub(super) struct Session {
+    pub(super) launch: Launch,
+    pub(super) adapters: Adapters,
+    pub(super) consent: Arc<dyn Consent>,
+    pub(super) interrupt: watch::Receiver<Interrupt>,
+    _lock: RunLock,
+}
+
+/// The run that a call sends.
+pub(super) struct Selection {
+    pub(super) run: Run,
+    pub(super) folder: RunFolder,
+    /// Where it stood under the lock; nothing if that has to be read again.
+    pub(super) snapshot: Option<Snapshot>,
+    /// The lock of the account that it was begun on, if the profile has another one by now.
+    pub(super) lock: Option<RunLock>,
+}
+
+/// What the preparation of a call came to.
+pub(super) enum Preparation {
+    /// This run is to be sent.
+    Send(Box<Selection>),
+    /// There is nothing to send.
+    Nothing(Outcome),
+}
+
+impl Launch {
+    /// A campaign with what is wanted of it.
+    ///
+    /// # Errors
+    /// When there is no key, or its results could not be written.
+    pub fn of(inputs: Arc<Inputs>, request: Request, files: OwnFiles<'_>) -> Result<Self, Error> {
+        let key = key(&inputs.destination)?;
+        // A run whose results have no place is found out before it is sent, not after.
+        let target = files.target(&inputs.campaign, inputs.campaign.results_file());
+        check_place(&target)?;
+        Ok(Self { inputs, request, key, target })
+    }
+
+    /// Whether the ledger counts, whatever contradicts it.
+    #[must_use]
+    pub fn accepts_any_ledger(&self) -> bool {
+        self.request.new_ledger
+    }
+
+    /// Refuses to begin a ledger while something tells of another one: it may be put back where that would stand.
+    ///
+    /// # Errors
+    /// When something does.
+    pub async fn begin_ledger(&self, state: &Path) -> Result<(), Error> {
+        refuse_lost(None, state, &self.inputs).await
+    }
+
+    /// Sends the campaign, or goes on where it stopped.
+    ///
+    /// # Errors
+    /// Why nothing was sent; or that a second signal came.
+    pub async fn run(
+        self,
+        adapters: Adapters,
+        consent: Arc<dyn Consent>,
+        interrupt: watch::Receiver<Interrupt>,
+    ) -> Result<Outcome, Error> {
+        let session = self.session(adapters, consent, interrupt).await?;
+        session.go(session.prepare()).await
+    }
+
+    /// Sends rejected rows of a run again, as new messages.
+    ///
+    /// # Errors
+    /// Why nothing was sent; or that a second signal came.
+    pub async fn retry(
+        self,
+        adapters: Adapters,
+        consent: Arc<dyn Consent>,
+        interrupt: watch::Receiver<Interrupt>,
+        scope: RetryScope,
+    ) -> Result<Outcome, Error> {
+        let session = self.session(adapters, consent, interrupt).await?;
+        session.go(session.prepare_retry(&scope)).await
+    }
+
+    async fn session(
+        self,
+        adapters: Adapters,
+        consent: Arc<dyn Consent>,
+        interrupt: watch::Receiver<Interrupt>,
+    ) -> Result<Session, Error> {
+        let (brief, account) = (&self.inputs.campaign.brief, self.inputs.destination.account());
+        let lock = lock(&adapters.state, &brief.name, &brief.gateway, account)?;
+        // With the lock, so that nobody writes those results meanwhile.
+        let ledger = adapters.ledger.as_ref();
+        match self.request.new_ledger {
+            true => put_aside(ledger, &adapters.state, &self.inputs, &adapters.observer).await?,
+            false => refuse_lost(Some(ledger), &adapters.state, &self.inputs).await?,
+        }
+        Ok(Session { launch: self, adapters, consent, interrupt, _lock: lock })
+    }
+}
+
+impl Session {
+    /// The campaign's inputs.
+    pub(super) fn inputs(&self) -> &Arc<Inputs> {
+        &self.launch.inputs
+    }
+
+    /// The lock of a run that was begun when the profile's account was another one; nothing if it is the one that is held.
+    pub(super) fn lock_of(&self, run: &Run) -> Result<Option<RunLock>, Error> {
+        let (inputs, state) = (self.inputs(), &self.adapters.state);
+        let brief = &inputs.campaign.brief;
+        let other = run.account != inputs.destination.account();
+        other.then(|| lock(state, &brief.name, &brief.gateway, &run.account)).transpose()
+    }
+
+    /// Where its results go.
+    pub(super) fn results(&self) -> PathBuf {
+        self.launch.target.path().to_owned()
+    }
+
+    /// Sends what the preparation selects; a signal before that leaves without sending.
+    async fn go(&self, prepare: impl Future<Output = Result<Preparation, Error>>) -> Result<Outcome, Error> {
+        let prepared = tokio::select! {
+            prepared = prepare => prepared?,
+            signal = self.signal() => return Err(Error::Interrupted { signal, stage: Stage::Preparing }),
+        };
+        match prepared {
+            Preparation::Send(selection) => tokio::select! {
+                ended = self.send(*selection) => ended,
+                // The engine leaves at once by itself; this is for what comes after it, such as results of millions.
+                signal = self.second_signal() => Err(Error::Interrupted { signal, stage: Stage::Ending }),
+            },
+            Preparation::Nothing(outcome) => Ok(outcome),
+        }
+    }
+
+    /// Waits for a signal, which may have come before.
+    pub(super) async fn signal(&self) -> u8 {
+        let mut interrupt = self.interrupt.clone();
+        let signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|signal| *signal);
+        match signal {
+            Ok(Interrupt::Gently(signal) | Interrupt::AtOnce(signal)) => signal,
+            Ok(Interrupt::None) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Waits for a moment after the second signal.
+    async fn second_signal(&self) -> u8 {
+        let mut interrupt = self.interrupt.clone();
+        let at_once = |interrupt: &Interrupt| matches!(interrupt, Interrupt::AtOnce(_));
+        match interrupt.wait_for(at_once).await.map(|signal| *signal) {
+            Ok(Interrupt::AtOnce(signal)) => {
+                tokio::time::sleep(LEAVING).await;
+                signal
+            }
+            _ => std::future::pending().await,
+        }
+    }
+}

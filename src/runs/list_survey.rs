@@ -1,0 +1,49 @@
+//! What a look at all recipients finds.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use roaring::RoaringTreemap;
+
+use super::inputs::Includes;
+use super::{Error, Event, Inputs, Observer, already_sent, blocking};
+use crate::check::Survey;
+use crate::ledger::Ledger;
+use crate::report::unknown_results;
+
+/// What a survey found, and what a run freezes.
+#[derive(Debug)]
+pub struct ListSurvey {
+    /// What is known of the recipients.
+    pub survey: Survey,
+    /// The texts that others include or extend, by name.
+    pub includes: Includes,
+    /// SHA-256 of the recipients, in hexadecimal.
+    pub sha256: String,
+    /// The copy of the recipients, where one was wanted.
+    pub copy: Option<File>,
+}
+
+/// Looks at all recipients off the asynchronous threads, with what the ledger knows, if there is one.
+///
+/// # Errors
+/// When the inputs are wrong, or the ledger cannot be read.
+pub async fn survey_list(
+    inputs: &Arc<Inputs>,
+    ledger: Option<&dyn Ledger>,
+    observer: &Observer,
+) -> Result<ListSurvey, Error> {
+    let opened = Arc::clone(inputs);
+    let edition = blocking(move || Ok::<_, Error>(opened.open()?.edition)).await??;
+    if inputs.destination.is_live()
+        && let Some(sign) = unknown_results(ledger, &inputs.campaign.results_file()).await?
+    {
+        observer(Event::Contradicted(sign));
+    }
+    let already = match ledger {
+        Some(ledger) => already_sent(ledger, inputs, &edition).await?.0,
+        None => RoaringTreemap::new(),
+    };
+    let inputs = Arc::clone(inputs);
+    blocking(move || inputs.survey(&already, None)).await?
+}

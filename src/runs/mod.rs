@@ -1,0 +1,56 @@
+//! What a run does, for every surface: a [`Request`] goes in, a [`Consent`] is asked, an [`Observer`] hears events, and an
+//! outcome or an [`Error`] comes out.
+//!
+//! Words for people, exit codes, terminals, signals and the choice of adapters belong to the surfaces; what they choose
+//! comes in as [`Adapters`].
+
+mod account;
+mod adapters;
+mod begin;
+mod blocking;
+mod claim;
+mod consent;
+mod dry_run;
+mod end;
+mod error;
+mod event;
+mod find;
+mod freeze;
+mod guard;
+mod held;
+mod inputs;
+mod launch;
+mod list_survey;
+mod lost;
+mod online;
+mod outcome;
+mod platform;
+mod profiles;
+mod reconcile;
+mod request;
+mod resume;
+mod retry;
+mod send;
+mod target;
+
+pub use account::Account;
+pub use adapters::{AccountView, Adapters, Connect, NameView};
+pub use blocking::blocking;
+pub use claim::{claim, lock, person};
+pub use consent::{Consent, Question, Refusal};
+pub use dry_run::{DryRun, dry_run};
+pub use error::{Error, Stage};
+pub use event::{Event, Observer};
+pub use find::{find, find_doubtful, frozen, judge_results, later_at};
+pub use guard::{already_sent, runs_of};
+pub use held::{HeldRun, ReleasedRun, Unwritten};
+pub use inputs::{Inputs, key_of};
+pub use launch::{Launch, RetryScope};
+pub use list_survey::{ListSurvey, survey_list};
+pub use lost::refuse_lost;
+pub use online::{OnlineAnswer, ask_online};
+pub use outcome::{EndedRun, NothingLeft, Outcome};
+pub use platform::{Platform, key};
+pub use profiles::{Profiles, check_host};
+pub use request::{Request, Round};
+pub use target::{OwnFiles, RESULTS_RULE};

@@ -1,0 +1,85 @@
+//! Asking a gateway about a campaign before it is sent: one envelope for balance and sender names.
+
+use std::time::Duration;
+
+use super::{Account, AccountView, Adapters, Error, Event, Inputs};
+use crate::check::online::{self, Cost, Told, findings, signatures};
+use crate::finding::Finding;
+use crate::gateway::{AskBalance, AskSenders, Balance, UnansweredCause};
+use crate::manifest::Profile;
+
+/// How long the answer is waited for: the question is a service, not a condition.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a gateway said about a campaign.
+#[derive(Debug)]
+pub struct OnlineAnswer {
+    /// What speaks against sending.
+    pub findings: Vec<Finding>,
+    /// What the account has; nothing where that is not known.
+    pub balance: Option<Balance>,
+    /// What the messages cost.
+    pub cost: Cost,
+    key_refused: bool,
+}
+
+/// Asks the gateway of a campaign about messages that cost so much.
+///
+/// # Errors
+/// When it cannot be asked; what it says is no error.
+pub async fn ask_online(
+    adapters: &Adapters,
+    (inputs, profile): (&Inputs, &Profile),
+    cost: Cost,
+) -> Result<OnlineAnswer, Error> {
+    let account = Account::of(adapters, profile, PATIENCE).await?;
+    let told: Told = account.ask_both((&AskBalance, &AskSenders)).await?;
+    let campaign = &inputs.campaign;
+    let signatures = signatures(&campaign.brief, &campaign.places, &inputs.today);
+    let view = |view| (adapters.name_view)(view, &profile.name);
+    let (balance, senders) = (view(AccountView::Balance), view(AccountView::Senders));
+    let known = online::Account { verified: &profile.sender_verified, balance: &balance, senders: &senders };
+    Ok(OnlineAnswer {
+        findings: findings(&told, &signatures, known, &cost),
+        key_refused: matches!(&told, Err(refused) if refused.cause == UnansweredCause::KeyRefused),
+        balance: told.ok().and_then(|(balance, _)| balance.ok()),
+        cost,
+    })
+}
+
+/// Asks the gateway of a campaign, and refuses what it speaks against; the rest is told.
+pub(super) async fn refuse_online(adapters: &Adapters, of: (&Inputs, &Profile), cost: Cost) -> Result<(), Error> {
+    let answer = ask_online(adapters, of, cost).await?;
+    if let Some(balance) = &answer.balance {
+        (adapters.observer)(Event::Money { balance: balance.clone(), cost: answer.cost.clone() });
+    }
+    (adapters.observer)(Event::Warnings(answer.allowed()?));
+    Ok(())
+}
+
+impl OnlineAnswer {
+    /// The warnings, unless there are errors, which refuse a run.
+    fn allowed(self) -> Result<Vec<Finding>, Error> {
+        match self.findings.iter().any(Finding::is_error) {
+            false => Ok(self.findings),
+            true if self.key_refused => Err(Error::KeyRefused(self.findings)),
+            true => Err(Error::Findings(self.findings)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_key_is_an_error_of_its_own_and_warnings_refuse_nothing() {
+        let cost = || Cost::Unknown(Vec::new());
+        let answer = |findings, key_refused| OnlineAnswer { findings, balance: None, cost: cost(), key_refused };
+        let refused = answer(vec![Finding::error("key-refused", "x")], true).allowed();
+        assert!(matches!(refused, Err(Error::KeyRefused(_))));
+        let unknown = answer(vec![Finding::error("sender-unknown", "x")], false).allowed();
+        assert!(matches!(unknown, Err(Error::Findings(_))));
+        assert_eq!(answer(vec![Finding::warning("online-unknown", "x")], false).allowed().unwrap().len(), 1);
+    }
+}

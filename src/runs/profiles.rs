@@ -1,0 +1,76 @@
+//! The profiles of gateways: where they are found, and that their hosts stay what they were.
+
+use std::path::{Path, PathBuf};
+
+use super::{Error, Event, Observer};
+use crate::ledger::{Ledger, Run};
+use crate::manifest::{GatewaySearch, Gateways, Profile, load_gateways};
+
+/// Where files of profiles are found, besides those that stand near a campaign.
+#[derive(Clone, Debug, Default)]
+pub struct Profiles {
+    /// The only file, where one is named.
+    pub explicit: Option<PathBuf>,
+    /// The user's configuration folder.
+    pub configuration: Option<PathBuf>,
+}
+
+impl Profiles {
+    /// The profiles that are found from a campaign's file, or from the working folder.
+    ///
+    /// # Errors
+    /// When the file that is named, or all of them, cannot be read.
+    pub fn load(&self, campaign: Option<&Path>) -> Result<Gateways, Error> {
+        let campaign = campaign.map_or_else(|| PathBuf::from("campaign.yaml"), Path::to_owned);
+        let loaded = load_gateways(&self.search(Some(campaign)));
+        loaded.value.ok_or(Error::Findings(loaded.findings))
+    }
+
+    /// The profile of that name; those beside it that cannot be used are only warned of.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be used.
+    pub fn named(&self, name: &str, campaign: Option<&Path>, observer: &Observer) -> Result<Profile, Error> {
+        let gateways = self.load(campaign)?;
+        let profile = gateways.profile(name).cloned().map_err(Error::Findings)?;
+        observer(Event::OtherProfiles(gateways.warnings()));
+        Ok(profile)
+    }
+
+    /// The profile of the account that a run went through: by the name that it had, else under whatever name it has now.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be used.
+    pub fn of_account(&self, run: &Run, campaign: Option<&Path>, observer: &Observer) -> Result<Profile, Error> {
+        let gateways = self.load(campaign)?;
+        let renamed = gateways.profiles().iter().find(|profile| profile.account == run.account);
+        match renamed.filter(|_| !gateways.names().any(|name| name == run.gateway)) {
+            Some(renamed) => Ok(renamed.clone()),
+            None => self.named(&run.gateway, campaign, observer),
+        }
+    }
+
+    /// The files in which profiles are looked for, whether they exist or not.
+    #[must_use]
+    pub fn files(&self, campaign: Option<&Path>) -> Vec<PathBuf> {
+        self.search(campaign.map(Path::to_owned)).files()
+    }
+
+    fn search(&self, campaign: Option<PathBuf>) -> GatewaySearch {
+        let Self { explicit, configuration } = self.clone();
+        GatewaySearch { explicit, campaign, configuration }
+    }
+}
+
+/// A profile's host is the one it had at its first use, so that no slip sends the key and the list elsewhere.
+///
+/// # Errors
+/// When it is another one, or the ledger cannot be read.
+pub async fn check_host(ledger: &dyn Ledger, profile: &Profile) -> Result<(), Error> {
+    if profile.is_loopback() {
+        return Ok(());
+    }
+    let (gateway, now) = (&profile.name, profile.hosts());
+    let known = ledger.remember_host(gateway, &now).await?;
+    if known == now { Ok(()) } else { Err(Error::HostChanged { gateway: gateway.clone(), known, now }) }
+}

@@ -1,0 +1,190 @@
+//! What a run asks about its rows in doubt: at its start and at its end, bounded in time.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::launch::Session;
+use super::{Error, Event, HeldRun, Platform, check_host};
+use crate::delivery::{
+    Doubt, Doubts, Ending, LONGEST_STAY, Reconciler, Reconciliation, RunFolder, Snapshot, Stop, WAITS,
+};
+use crate::domain::Endpoint;
+use crate::gateway::Gateway;
+use crate::ledger::{Allowance, Author, Change, NewEvent, Owner, Progress, Run, State, StopKind};
+use crate::manifest::{Destination, OnInDoubt};
+
+/// How long a start waits for answers about rows in doubt.
+const AT_START: Duration = Duration::from_secs(10);
+
+/// How the asking about the rows in doubt of a run ended.
+#[derive(Default)]
+struct ReconciliationEnd {
+    /// The rows in doubt that are left.
+    doubts: Doubts,
+    /// What was learnt about the others.
+    learnt: Reconciliation,
+    /// The signal that ended the asking before its time.
+    interrupted: Option<u8>,
+}
+
+impl ReconciliationEnd {
+    /// Whether a row may be in another state than before; what was learnt when a signal came is not known here.
+    fn changed_something(&self) -> bool {
+        let Reconciliation { found, failed, not_found, unresolved, .. } = self.learnt;
+        self.interrupted.is_some() || found + failed + not_found + unresolved > 0
+    }
+}
+
+impl Session {
+    /// Asks at the start of a run that stands like this, and orders again what its rule says; tells whether that changed
+    /// the state of any row.
+    pub(super) async fn reconcile_first(
+        &self,
+        run: &Run,
+        owner: Owner,
+        gateway: &dyn Gateway,
+        snapshot: &Snapshot,
+    ) -> Result<bool, Error> {
+        // The sandbox of the start before is gone.
+        if !self.inputs().destination.is_live() {
+            return Ok(false);
+        }
+        let asked = self.ask(&self.reconciler(run, owner, gateway), snapshot, &[Duration::ZERO], AT_START).await?;
+        let mut changed = asked.changed_something();
+        if self.inputs().campaign.delivery.on_in_doubt == OnInDoubt::ResendIfNotFound && self.may_resend(run) {
+            let rows = asked.doubts.rows.iter().filter(|doubt| doubt.not_found);
+            changed |= self.apply(run, owner, rows, |by| Change::SendAgain { by, why: None }).await?;
+        }
+        Ok(changed)
+    }
+
+    /// Asks about the last finished run if it has rows in doubt; gives it back if it has something to send by that.
+    ///
+    /// Of a run whose campaign, texts or list changed since nothing is ordered: it could not go on.
+    pub(super) async fn reconcile_finished(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
+        let doubtful = |run: &&Run| run.counts.as_ref().is_some_and(|(counts, _)| counts.get(State::InDoubt) > 0);
+        let Destination::Live(profile) = &self.inputs().destination else { return Ok(None) };
+        let Some(run) = runs.last().filter(doubtful) else { return Ok(None) };
+        let ledger = &self.adapters.ledger;
+        check_host(ledger.as_ref(), profile).await?;
+        let platform = Platform::Gateway(profile, self.launch.key.clone());
+        let gateway = platform.client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
+        let unchanged = self.changes(&RunFolder::of(&self.adapters.state, &run.name())).await?.is_empty();
+        let held = HeldRun::of(&self.adapters, run.clone()).await?;
+        let asked = self.reconcile_held(&held, gateway.as_ref(), unchanged).await;
+        let released = held.release().await?;
+        if let Some(unwritten) = released.unwritten {
+            (self.adapters.observer)(Event::ResultsUnwritten(unwritten));
+        }
+        asked?;
+        let now = ledger.runs().await?.into_iter().find(|now| now.key == run.key);
+        Ok(now.filter(|now| now.progress == Progress::Open))
+    }
+
+    async fn reconcile_held(&self, held: &HeldRun, gateway: &dyn Gateway, unchanged: bool) -> Result<(), Error> {
+        let snapshot = held.snapshot().await?;
+        if unchanged {
+            return self.reconcile_first(&held.run, held.owner, gateway, &snapshot).await.map(drop);
+        }
+        let reconciler = self.reconciler(&held.run, held.owner, gateway);
+        self.ask(&reconciler, &snapshot, &[Duration::ZERO], AT_START).await.map(drop)
+    }
+
+    /// Asks at the end of a run. Its rule decides only when everything was asked that there was time for.
+    pub(super) async fn reconcile_last(
+        &self,
+        run: &Run,
+        owner: Owner,
+        gateway: &dyn Gateway,
+        ending: &mut Ending,
+    ) -> Result<(), Error> {
+        let at_once = !self.inputs().destination.is_live() || self.launch.request.no_wait;
+        let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &WAITS };
+        // Nothing is on its way any more: an intent without an outcome is doubt.
+        let mut snapshot = Snapshot::read(self.adapters.ledger.as_ref(), run, false).await?;
+        let asked = self.ask(&self.reconciler(run, owner, gateway), &snapshot, waits, LONGEST_STAY).await?;
+        let mut changed = asked.changed_something();
+        if self.inputs().campaign.delivery.on_in_doubt == OnInDoubt::AssumeSent && asked.interrupted.is_none() {
+            let rows = asked.doubts.rows.iter();
+            changed |= self.apply(run, owner, rows, |by| Change::AssumedSent { by, why: None }).await?;
+        }
+        if changed {
+            snapshot = Snapshot::read(self.adapters.ledger.as_ref(), run, false).await?;
+        }
+        ending.counts = snapshot.counts;
+        if let (None, Some(signal)) = (&ending.stopped, asked.interrupted) {
+            ending.stopped = Some(Stop::new(StopKind::Interrupted(signal), "interrupted"));
+        }
+        Ok(())
+    }
+
+    fn reconciler<'i>(&'i self, run: &'i Run, owner: Owner, gateway: &'i dyn Gateway) -> Reconciler<'i> {
+        let (destination, ledger) = (&self.inputs().destination, self.adapters.ledger.as_ref());
+        let account = Allowance::new(run.account.as_str(), destination.rate().per_second());
+        let most = destination.largest_envelope();
+        Reconciler { ledger, gateway, run, owner, account, most, clock: self.adapters.clock }
+    }
+
+    /// Asks after each of the waits as long as there is something to ask.
+    async fn ask(
+        &self,
+        reconciler: &Reconciler<'_>,
+        snapshot: &Snapshot,
+        waits: &[Duration],
+        longest: Duration,
+    ) -> Result<ReconciliationEnd, Error> {
+        if snapshot.counts.get(State::InDoubt) == 0 {
+            return Ok(ReconciliationEnd::default());
+        }
+        let mut doubts = Doubts::read(reconciler.ledger, reconciler.run, &snapshot.states, &[State::InDoubt]).await?;
+        (self.adapters.observer)(Event::AskingAboutDoubt { rows: doubts.rows.len() as u64 });
+        let deadline = Instant::now() + longest;
+        let mut learnt = Reconciliation::default();
+        for wait in waits {
+            if doubts.rows.is_empty() || learnt.lost {
+                break;
+            }
+            let asked = tokio::select! {
+                biased;
+                signal = self.signal() => {
+                    return Ok(ReconciliationEnd { doubts, learnt, interrupted: Some(signal) });
+                }
+                asked = async { sleep(*wait).await; reconciler.ask(&mut doubts, deadline).await } => asked?,
+            };
+            // How often is not how many.
+            let Reconciliation { blind, unclear, .. } = asked;
+            learnt = Reconciliation { asked: learnt.asked.max(asked.asked), blind, unclear, ..learnt.and(asked) };
+        }
+        (self.adapters.observer)(Event::Reconciliation(learnt));
+        Ok(ReconciliationEnd { doubts, learnt, interrupted: None })
+    }
+
+    /// Decides about rows as the campaign's own rule says; tells whether there was any.
+    async fn apply(
+        &self,
+        run: &Run,
+        owner: Owner,
+        doubts: impl Iterator<Item = &Doubt>,
+        change: impl Fn(Author) -> Change,
+    ) -> Result<bool, Error> {
+        let rule = format!("on_in_doubt: {}", self.inputs().campaign.delivery.on_in_doubt.name());
+        let events: Vec<NewEvent> = doubts
+            .map(|doubt| NewEvent {
+                row: doubt.row,
+                envelope: doubt.envelope,
+                change: change(Author::Policy(rule.clone())),
+            })
+            .collect();
+        let any = !events.is_empty();
+        self.adapters.ledger.record(run.key, owner, events).await?;
+        Ok(any)
+    }
+
+    /// Whether a row that was not found may be sent again: a second code or call harms, and a queue may only be slow.
+    fn may_resend(&self, run: &Run) -> bool {
+        // What a newer run took the place of is not opened again.
+        let open = run.progress != Progress::Replaced;
+        open && run.endpoint == Endpoint::Sync && self.inputs().campaign.brief.content.may_repeat()
+    }
+}

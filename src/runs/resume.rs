@@ -1,0 +1,95 @@
+//! Going on with an unfinished run.
+
+use std::sync::Arc;
+
+use roaring::{RoaringBitmap, RoaringTreemap};
+
+use super::launch::{Preparation, Selection, Session};
+use super::online::refuse_online;
+use super::{Error, Event, Question, blocking, check_host};
+use crate::check::Survey;
+use crate::check::online::{Cost, Prices};
+use crate::delivery::{RunFolder, RunLock, Snapshot};
+use crate::domain::Row;
+use crate::ledger::{Run, State};
+use crate::manifest::Profile;
+
+impl Session {
+    /// Asks for a yes to go on, and selects the run.
+    pub(super) async fn resume(
+        &self,
+        run: Run,
+        folder: RunFolder,
+        lock: Option<RunLock>,
+    ) -> Result<Preparation, Error> {
+        let snapshot = Snapshot::read(self.adapters.ledger.as_ref(), &run, false).await?;
+        let left = snapshot.counts.get(State::Planned);
+        let open = open_rows(&run, &snapshot);
+        let number = if left == 0 { 0 } else { self.chosen(&open, run.last_row())?.len() };
+        if let Some(profile) = self.inputs().destination.remote() {
+            check_host(self.adapters.ledger.as_ref(), profile).await?;
+            if left > 0 && self.asks_first() {
+                self.ask_for_rest(profile, &open).await?;
+            }
+            self.agree_to_go_on(profile, (&run, &snapshot), number.min(left)).await?;
+        }
+        (self.adapters.observer)(Event::GoingOn { run: run.name() });
+        Ok(Preparation::Send(Box::new(Selection { run, folder, snapshot: Some(snapshot), lock })))
+    }
+
+    /// Asks for a yes to messages to so many people of a run; none is needed for none.
+    pub(super) async fn agree_to_go_on(
+        &self,
+        profile: &Profile,
+        (run, snapshot): (&Run, &Snapshot),
+        number: u64,
+    ) -> Result<(), Error> {
+        if number == 0 {
+            return Ok(());
+        }
+        let question = Question::GoOn { run, snapshot, profile, number };
+        self.consent.ask(question).await.map_err(Error::NotConfirmed)
+    }
+
+    /// Whether this call asks first. Where a yes is needed and nobody can give it, the run ends without a request.
+    pub(super) fn asks_first(&self) -> bool {
+        !self.launch.request.offline && self.consent.can_come()
+    }
+
+    /// Asks the gateway about messages to these rows of a survey.
+    pub(super) async fn ask_for_new(
+        &self,
+        profile: &Profile,
+        survey: &Survey,
+        rows: &RoaringBitmap,
+    ) -> Result<(), Error> {
+        let inputs = self.inputs();
+        let cost = Cost::of(profile, &inputs.campaign.brief.content, &survey.by_sms_parts, rows);
+        refuse_online(&self.adapters, (inputs, profile), cost).await
+    }
+
+    /// Asks the gateway about what is left of an unfinished run, `open` being the rows that are not settled.
+    ///
+    /// The list is looked at again only where prices make something of it.
+    async fn ask_for_rest(&self, profile: &Profile, open: &RoaringBitmap) -> Result<(), Error> {
+        let inputs = self.inputs();
+        let cost = match Prices::of(profile, &inputs.campaign.brief.content) {
+            Ok(prices) => {
+                let surveyed = Arc::clone(inputs);
+                // Whoever has a message is not among the open rows.
+                let survey = blocking(move || surveyed.survey(&RoaringTreemap::new(), None)).await??.survey;
+                let rows = self.chosen(&(open & survey.planned_rows()), survey.last_row)?;
+                Cost::AtMost(prices.most(&survey.by_sms_parts, &rows))
+            }
+            Err(missing) => Cost::Unknown(missing),
+        };
+        refuse_online(&self.adapters, (inputs, profile), cost).await
+    }
+}
+
+/// The rows of an unfinished run that may still be sent; blank rows of the list are among them.
+fn open_rows(run: &Run, snapshot: &Snapshot) -> RoaringBitmap {
+    let mut rows = RoaringBitmap::new();
+    rows.insert_range(Row::HEADER.get() + 1..=run.last_row().get());
+    rows - &snapshot.settled
+}

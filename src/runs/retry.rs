@@ -1,0 +1,140 @@
+//! Sending rejected rows of a run again, as new messages with identifiers of their own.
+
+use std::collections::BTreeMap;
+
+use roaring::RoaringTreemap;
+
+use super::launch::{Preparation, RetryScope, Selection, Session};
+use super::{Error, Event, check_host, claim, person};
+use crate::delivery::{OneOff, RunFolder, Snapshot};
+use crate::domain::{Outcome, Phone, Row};
+use crate::failpoint;
+use crate::ledger::{Author, Change, Progress, Recorded, RetryOrder, Run, RunId, State, Walk};
+
+/// A row that can be sent again: the attempt that was refused, its number, and the gateway's words.
+struct RefusedRow {
+    row: Row,
+    envelope: u32,
+    phone: Phone,
+    error: String,
+}
+
+/// The status with which the gateway refused what it had queued, or what was in doubt.
+fn refused_by_status(snapshot: &Snapshot, row: Row, envelope: u32) -> String {
+    let about = snapshot.states.events().of(row).iter().rev().filter(|event| event.envelope == envelope);
+    let mut statuses = about.filter_map(|event| match &event.change {
+        Change::Found { status, .. } => Some(status.clone()),
+        _ => None,
+    });
+    statuses.next().unwrap_or_default()
+}
+
+impl Session {
+    /// Orders that the rejected rows of a run go out as new messages, and selects the run.
+    pub(super) async fn prepare_retry(&self, scope: &RetryScope) -> Result<Preparation, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let runs = ledger.runs().await?;
+        let run = found(&runs, scope.run)?;
+        self.refuse_retry(&run, &runs)?;
+        let lock = self.lock_of(&run)?;
+        let folder = RunFolder::of(&self.adapters.state, &run.name());
+        let changes = self.changes(&folder).await?;
+        if !changes.is_empty() {
+            return Err(Error::RetryChanged { run: run.name(), changes });
+        }
+        let snapshot = Snapshot::read(ledger, &run, false).await?;
+        let rows = self.refused(&run, &snapshot, scope.error.as_deref()).await?;
+        let guarded = self.has_message_elsewhere(&run, &runs).await?;
+        let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
+            rows.into_iter().partition(|row| guarded.contains(row.phone.get()));
+        if rows.is_empty() {
+            let (error, guarded) = (scope.error.clone(), guarded.len() as u64);
+            return Err(Error::NothingToRetry { run: run.name(), error, guarded });
+        }
+        let number = rows.len() as u64;
+        if let Some(profile) = self.inputs().destination.remote() {
+            check_host(ledger, profile).await?;
+            self.agree_to_go_on(profile, (&run, &snapshot), number).await?;
+        }
+        let (owner, _) = claim(ledger, run.key).await?;
+        let order = RetryOrder {
+            run: run.key,
+            rows: rows.iter().map(|refused| (refused.row, refused.envelope)).collect(),
+            by: Author::Person(person()),
+            random: rand::random(),
+        };
+        if ledger.retry(owner, order).await? == Recorded::NotOwner {
+            return Err(Error::Taken { run: run.name() });
+        }
+        failpoint::pass("retry.ordered");
+        (self.adapters.observer)(Event::Retrying { run: run.name(), rows: number });
+        // With the identifiers that the order reserved.
+        let run = found(&ledger.runs().await?, scope.run)?;
+        Ok(Preparation::Send(Box::new(Selection { run, folder, snapshot: None, lock })))
+    }
+
+    /// Why nothing of a run can be sent again now.
+    fn refuse_retry(&self, run: &Run, runs: &[Run]) -> Result<(), Error> {
+        if OneOff::of(run).is_some() {
+            return Err(Error::SingleQuestion { run: run.name() });
+        }
+        if run.progress == Progress::Replaced {
+            return Err(Error::Replaced { run: run.name() });
+        }
+        let same = |other: &&Run| {
+            other.campaign == run.campaign && other.live == run.live && other.went_through(&run.gateway, &run.account)
+        };
+        match runs.iter().filter(same).find(|other| other.progress == Progress::Open) {
+            Some(open) => {
+                let campaign = &self.inputs().campaign;
+                let (file, gateway) = (campaign.file.clone(), campaign.brief.gateway.clone());
+                Err(Error::RetryUnfinished { run: open.name(), file, gateway })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The rows whose last attempt was refused, or that a person decided were not sent.
+    async fn refused(&self, run: &Run, snapshot: &Snapshot, error: Option<&str>) -> Result<Vec<RefusedRow>, Error> {
+        let mut found = BTreeMap::new();
+        let mut envelopes = Walk::over(self.adapters.ledger.as_ref(), run.key);
+        while let Some(envelope) = envelopes.next().await? {
+            for (index, sent) in envelope.rows.iter().enumerate() {
+                let state = snapshot.states.recorded(sent.row);
+                if !matches!(state, Some(State::Rejected | State::NotSent | State::Failed)) {
+                    continue;
+                }
+                let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
+                let error = match outcome {
+                    Some(Outcome::Rejected { error }) => error.clone(),
+                    _ => refused_by_status(snapshot, sent.row, envelope.envelope),
+                };
+                let refused = RefusedRow { row: sent.row, envelope: envelope.envelope, phone: sent.phone, error };
+                // A later attempt takes the place of the one before.
+                found.insert(sent.row, refused);
+            }
+        }
+        let error = error.map(str::to_lowercase);
+        let meant =
+            |refused: &RefusedRow| error.as_ref().is_none_or(|error| refused.error.to_lowercase().contains(error));
+        Ok(found.into_values().filter(meant).collect())
+    }
+
+    /// Whoever got a message of the same campaign and edition by another run meanwhile.
+    async fn has_message_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<RoaringTreemap, Error> {
+        let same = |other: &&Run| {
+            (&other.campaign, &other.edition) == (&run.campaign, &run.edition)
+                && other.live == run.live
+                && other.went_through(&run.gateway, &run.account)
+                && other.round >= run.round
+                && other.key != run.key
+        };
+        let others: Vec<RunId> = runs.iter().filter(same).map(|other| other.key).collect();
+        Ok(self.adapters.ledger.numbers_sent_to(&others).await?)
+    }
+}
+
+fn found(runs: &[Run], key: RunId) -> Result<Run, Error> {
+    let run = runs.iter().find(|run| run.key == key).cloned();
+    run.ok_or_else(|| Error::Internal("the run is gone from the ledger".to_owned()))
+}

@@ -1,0 +1,142 @@
+//! Sending a run: claim, engine, what is asked before and after, end.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::freeze::thaw;
+use super::launch::{Selection, Session};
+use super::{Error, Event, Outcome, Platform, claim};
+use crate::check::Prepared;
+use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Snapshot, Stop, feed, send};
+use crate::failpoint;
+use crate::gateway::Gateway;
+use crate::ledger::{Allowance, Owner, Run, State, StopKind};
+use crate::manifest::Delivery;
+use crate::sandbox::{Counts, Sandbox};
+
+/// How long an asynchronous start asks about its first messages.
+const CANARY: Duration = Duration::from_secs(10);
+
+impl Session {
+    /// Sends the run and tells how it ended.
+    pub(super) async fn send(&self, selection: Selection) -> Result<Outcome, Error> {
+        let began = Instant::now();
+        let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
+        let Selection { run, folder, snapshot, lock: _lock } = selection;
+        let (owner, requests) = claim(ledger, run.key).await?;
+        failpoint::pass("run.claimed");
+        if requests > 0 {
+            (self.adapters.observer)(Event::DoubtFromBefore { requests });
+        }
+        let (frozen, prepared) = thaw(folder).await?;
+        let (key, scenario) = (self.launch.key.clone(), request.scenario.clone().unwrap_or_default());
+        let platform = Platform::open(&inputs.destination, key, scenario).await?;
+        let gateway =
+            platform.client(self.adapters.connect, frozen.brief.endpoint, inputs.campaign.delivery.timeout)?;
+        let snapshot = match snapshot {
+            // Read under the lock; what the claim made doubt was read as doubt.
+            Some(snapshot) => snapshot,
+            None => Snapshot::read(ledger, &run, false).await?,
+        };
+        let snapshot = match self.reconcile_first(&run, owner, gateway.as_ref(), &snapshot).await? {
+            true => Snapshot::read(ledger, &run, false).await?,
+            false => snapshot,
+        };
+        let mut ending = self.engine(&run, owner, Arc::clone(&gateway), prepared, &snapshot).await;
+        tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
+        if asks_at_end(&ending) {
+            self.reconcile_last(&run, owner, gateway.as_ref(), &mut ending).await?;
+        }
+        let played = match platform.into_sandbox() {
+            Some(sandbox) => self.play_out(sandbox, &ending).await,
+            None => None,
+        };
+        self.end((run, owner), ending, (snapshot.parts, began), played).await
+    }
+
+    /// Lets everything become of the messages that will, if a scenario says what; nobody waits for an interrupted one.
+    async fn play_out(&self, sandbox: Sandbox, ending: &Ending) -> Option<Counts> {
+        let interrupted = ending.stopped.as_ref().is_some_and(|stop| matches!(stop.kind, StopKind::Interrupted(_)));
+        let plays = self.launch.request.scenario.is_some() && !interrupted;
+        let counts = if plays { Some(sandbox.run_out().await) } else { None };
+        sandbox.stop().await;
+        counts
+    }
+
+    /// The engine, which the observer hears.
+    async fn engine(
+        &self,
+        run: &Run,
+        owner: Owner,
+        gateway: Arc<dyn Gateway>,
+        prepared: Prepared<BufReader<File>>,
+        snapshot: &Snapshot,
+    ) -> Ending {
+        let request = &self.launch.request;
+        let told = Arc::clone(&self.adapters.observer);
+        told(Event::SendingBegins { recipients: run.recipients });
+        let observer: Observer = Arc::new(move |event| told(Event::Sending(event)));
+        let selection = delivery::Selection {
+            settled: snapshot.settled.clone(),
+            rows: request.rows.clone(),
+            limit: request.limit,
+            digests: snapshot.digests.clone(),
+            renumbered: snapshot.renumbered.clone(),
+        };
+        let feed = feed(prepared, run.ids, selection);
+        let conditions = self.conditions(run, owner, snapshot);
+        let (ledger, interrupt) = (Arc::clone(&self.adapters.ledger), self.interrupt.clone());
+        let edges = Edges { ledger, gateway, observer, interrupt };
+        let mut ending = send(conditions, edges, feed, snapshot.counts.clone()).await;
+        (self.adapters.observer)(Event::SendingEnded);
+        let asked_for_some = request.limit.is_some() || request.rows.is_some();
+        if ending.stopped.is_none() && asked_for_some && ending.counts.get(State::Planned) > 0 {
+            ending.stopped = Some(Stop::new(StopKind::Limit, "the rows that were asked for are through"));
+        }
+        ending
+    }
+
+    fn conditions(&self, run: &Run, owner: Owner, snapshot: &Snapshot) -> Conditions {
+        let (destination, request) = (&self.inputs().destination, &self.launch.request);
+        let delivery = destination.within(self.inputs().campaign.delivery);
+        let waits = destination.is_live() || request.real_time;
+        Conditions {
+            run: run.key,
+            owner,
+            endpoint: run.endpoint,
+            kind: run.kind,
+            last_envelope: snapshot.last_envelope,
+            repeated: snapshot.repeated.clone(),
+            rate: if waits { delivery.rate.per_second() } else { None },
+            account: Allowance::new(destination.account(), destination.rate().per_second()),
+            batch: delivery.batch.get() as usize,
+            in_flight: delivery.in_flight.get() as usize,
+            timeout: delivery.timeout,
+            limits: limits(&delivery, request.keep_going),
+            first_messages: if destination.is_live() { CANARY } else { Duration::ZERO },
+            attended: false,
+        }
+    }
+}
+
+/// Whether there is somebody to ask about rows in doubt, and time for it.
+fn asks_at_end(ending: &Ending) -> bool {
+    let doubt = ending.counts.get(State::InDoubt) > 0;
+    let kind = ending.stopped.as_ref().map(|stop| stop.kind);
+    let gone =
+        |kind| matches!(kind, StopKind::Interrupted(_) | StopKind::Ledger | StopKind::NotOwner | StopKind::KeyRefused);
+    doubt && !kind.is_some_and(gone)
+}
+
+fn limits(delivery: &Delivery, keep_going: bool) -> Limits {
+    let stop_after = &delivery.stop_after;
+    Limits {
+        doubtful_envelopes: stop_after.doubtful_envelopes.get(),
+        same_error_in_a_row: stop_after.same_error_in_a_row.get(),
+        rejected: stop_after.rejected.fraction(),
+        unreachable: stop_after.unreachable,
+        keep_going,
+    }
+}

@@ -1,0 +1,73 @@
+//! Where results go, and the files of the user and of the program that they never replace.
+
+use std::path::{Path, PathBuf};
+
+use super::{Inputs, Profiles};
+use crate::delivery::FrozenInputs;
+use crate::finding::Finding;
+use crate::manifest::{Campaign, load_campaign};
+use crate::report::{ProtectedPath, Target};
+
+/// The rule that results replace nothing but results.
+pub const RESULTS_RULE: &str = "results-overwrite";
+
+/// What results never replace, whatever campaign they are of: the state folder, and the files of profiles.
+#[derive(Clone, Copy)]
+pub struct OwnFiles<'a> {
+    /// The state folder.
+    pub state: &'a Path,
+    /// Where profiles are found.
+    pub profiles: &'a Profiles,
+}
+
+impl OwnFiles<'_> {
+    /// The results of a campaign at `path`.
+    #[must_use]
+    pub fn target(self, campaign: &Campaign, path: PathBuf) -> Target {
+        let mut kept = self.kept(Some(&campaign.file));
+        kept.extend(of_user(campaign));
+        Target::new(path, kept)
+    }
+
+    /// The results of a run at `path`, whatever became of its campaign since.
+    #[must_use]
+    pub fn target_of_run(self, frozen: &FrozenInputs, path: PathBuf) -> Target {
+        let file = frozen.campaign_file.as_path();
+        // A lookup or a code call has no campaign.
+        let named = !file.as_os_str().is_empty();
+        let mut kept = self.kept(named.then_some(file));
+        if named {
+            kept.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
+            kept.push(ProtectedPath { path: frozen.list.clone(), what: "the list of recipients" });
+            kept.extend(load_campaign(file).value.iter().flat_map(of_user));
+        }
+        Target::new(path, kept)
+    }
+
+    /// Why a run of this campaign could not write its results, at the place where the file names them.
+    #[must_use]
+    pub fn finding(self, inputs: &Inputs) -> Option<Finding> {
+        let campaign = &inputs.campaign;
+        let why = self.target(campaign, campaign.results_file()).judge().err()?;
+        let finding = Finding::error(RESULTS_RULE, format!("the results cannot take this place: {why}"));
+        let help = "name another file under `results`, or move what is there; only results are replaced by results";
+        Some(finding.at(campaign.places.of_key("results")).help(help))
+    }
+
+    fn kept(self, campaign: Option<&Path>) -> Vec<ProtectedPath> {
+        let gateways = self.profiles.files(campaign).into_iter();
+        let gateways = gateways.map(|path| ProtectedPath { path, what: "the file of the gateways' profiles" });
+        let state = ProtectedPath { path: self.state.to_owned(), what: "in the state folder, where the ledger is" };
+        gateways.chain([state]).collect()
+    }
+}
+
+fn of_user(campaign: &Campaign) -> Vec<ProtectedPath> {
+    let mut kept = vec![
+        ProtectedPath { path: campaign.recipients.clone(), what: "the list of recipients" },
+        ProtectedPath { path: campaign.file.clone(), what: "the campaign file" },
+    ];
+    let texts = campaign.places.text_files();
+    kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "a text of the campaign" }));
+    kept
+}
