@@ -143,8 +143,15 @@ fn code(text: &str) -> String {
 
 /// Whether a file holds nothing but tests.
 fn is_test(file: &Path) -> bool {
-    let within = file.strip_prefix(source()).expect("in src").to_string_lossy().into_owned();
-    ["tests", "simulation", "samples", "fixtures"].iter().any(|word| within.contains(word))
+    let mut ways = file.ancestors().take_while(|way| *way != source());
+    ways.any(|way| {
+        let name = way.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let above = fs::read_to_string(way.with_file_name("mod.rs")).unwrap_or_default();
+        // Below `mod.rs`, or below a file of the folder's name.
+        let beside = way.parent().map(|folder| fs::read_to_string(folder.with_extension("rs")).unwrap_or_default());
+        let declared = format!("#[cfg(test)]\nmod {name};");
+        above.contains(&declared) || beside.is_some_and(|beside| beside.contains(&declared))
+    })
 }
 
 /// Files that know of one channel something that no other has. A new channel does not touch them.
@@ -154,7 +161,7 @@ const SPECIAL: &[(&str, &[&str])] = &[
     // An answer that only a code call has.
     ("src/gateway/json_api/read.rs", &["CallOtp"]),
     // A list of sender names may hold those of SMS alone.
-    ("src/check/online.rs", &["Sms"]),
+    ("src/check/rules/sender_unknown.rs", &["Sms"]),
     // An account may lack a route for WhatsApp.
     ("src/sandbox/platform/account.rs", &["Whatsapp"]),
     // What is answered at once.
@@ -198,6 +205,34 @@ fn a_new_channel_touches_the_files_that_contributing_lists() {
 
 /// How CONTRIBUTING calls the file of a channel.
 const CHANNEL_FILE: &str = "src/domain/channel/NAME.rs";
+
+#[test]
+fn a_new_rule_is_a_file_and_a_line_in_the_list() {
+    let folder = source().join("check/rules");
+    let list = fs::read_to_string(folder.join("mod.rs")).expect("the list");
+    let mut rules = 0;
+    for file in files(&source()) {
+        let text = code(&fs::read_to_string(&file).expect("a file"));
+        let made =
+            ["error", "warning"].iter().map(|form| text.matches(&format!("Rule::{form}(")).count()).sum::<usize>();
+        if file.starts_with(source().join("finding")) || made == 0 {
+            continue;
+        }
+        let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
+        assert!(
+            file.parent() == Some(&folder),
+            "{}: a rule is made in `check/rules` or `finding/rules`",
+            file.display()
+        );
+        assert_eq!(made, 1, "{}: a rule is a file", file.display());
+        assert!(list.contains(&format!("    &{name}::RULE,\n")), "`{name}` is not in the list of check/rules/mod.rs");
+        let id = format!("\"{}\"", name.replace('_', "-"));
+        let whole = fs::read_to_string(&file).expect("a file");
+        assert!(whole.contains(&id), "{}: the file has the name of its rule, {id}", file.display());
+        rules += 1;
+    }
+    assert_eq!(rules, list.matches("::RULE,\n").count(), "the list has a line for each file");
+}
 
 #[test]
 fn every_operation_has_a_pair_of_request_and_answer() {

@@ -41,7 +41,7 @@ mod tests {
         let mut cells = Vec::new();
         let read =
             read_column(bytes, Path::new("part.csv"), "id", |row, cell| cells.push((row.get(), cell.to_owned())));
-        read.map(|found| found.then_some(cells)).map_err(|finding| finding.rule)
+        read.map(|found| found.then_some(cells)).map_err(|finding| finding.rule.id)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::evidence::{self, Tally};
 use super::phones::resembles_number;
 use super::records::HeaderLine;
 use crate::domain::Region;
-use crate::finding::{Finding, did_you_mean, list};
+use crate::finding::{Finding, did_you_mean, list, rules};
 
 /// The name of the column that holds the numbers.
 const PHONE: &str = "phone";
@@ -133,12 +133,12 @@ pub(super) fn title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
         && next.is_some_and(|cells| filled(&mut cells.iter()) > 1 && !cells.iter().any(resembles_number));
     let column = headers.iter().position(|header| !header.is_empty()).filter(|_| is_title)?;
     let message = format!("the first row is a title, `{}`, so the columns have no names", headers[column]);
-    let finding = Finding::error("recipients-no-header", message).at(line.place(column));
+    let finding = Finding::new(&rules::RECIPIENTS_NO_HEADER, message).at(line.place(column));
     Some(finding.help("delete what stands above the row that names the columns"))
 }
 
 fn no_header(line: &HeaderLine, column: usize) -> Finding {
-    Finding::error("recipients-no-header", "the first row holds a phone number, so the columns have no names")
+    Finding::new(&rules::RECIPIENTS_NO_HEADER, "the first row holds a phone number, so the columns have no names")
         .at(line.place(column))
         .help("put a row before it that names the columns, for example `phone,first_name`")
 }
@@ -150,13 +150,13 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("the file has {}", list(known)),
     };
-    Finding::error("recipients-unknown-column", message).at(line.spot().place(line.spot().all())).help(help)
+    Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.spot().place(line.spot().all())).help(help)
 }
 
 fn two_names(line: &HeaderLine, column: usize, names: [&str; 2]) -> Finding {
     let [first, second] = names;
     let message = format!("`columns` calls `{}` both `{first}` and `{second}`", line.headers[column]);
-    Finding::error("recipients-duplicate-column", message).at(line.place(column)).help("give it one name")
+    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message).at(line.place(column)).help("give it one name")
 }
 
 /// The columns that have the name of an earlier one; of very many the first ones.
@@ -184,11 +184,11 @@ fn same_name(line: &HeaderLine, name: &str, columns: [usize; 2]) -> Finding {
         let other = if line.headers[first] == name { first } else { second };
         format!("give the other one a name of its own: `columns: {{ other_{name}: {:?} }}`", line.headers[other])
     };
-    Finding::error("recipients-duplicate-column", message).at(line.place(second)).help(help)
+    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message).at(line.place(second)).help(help)
 }
 
 fn no_phone(line: &HeaderLine, sample: &Chunk, region: Option<Region>) -> Finding {
-    let finding = Finding::error("recipients-phone-column", format!("no column is called `{PHONE}`"));
+    let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, format!("no column is called `{PHONE}`"));
     match evidence::phone_column(sample, &line.headers, region) {
         Some(found) => {
             let header = &line.headers[found.column];
@@ -211,7 +211,7 @@ fn wrong_phone(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<R
     }
     let header = &line.headers[phone];
     let message = format!("of the first {} cells in `{header}` {} are phone numbers", tally.filled, tally.valid);
-    let finding = Finding::error("recipients-phone-column", message).at(line.place(phone));
+    let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, message).at(line.place(phone));
     if region.is_none()
         && tally.valid == 0
         && let Some(home) = evidence::region_of(sample, phone)

@@ -127,7 +127,7 @@ mod tests {
         let path = folder.path().join("list.csv");
         let opened = || open_list(&path, &Settings::default());
         let finding = opened().err().unwrap().remove(0);
-        assert_eq!(finding.rule, "recipients-unreadable");
+        assert_eq!(finding.rule.id, "recipients-unreadable");
         assert!(finding.message.contains("list.csv"), "{}", finding.message);
         std::fs::write(&path, "phone\n+380501234567\n").unwrap();
         assert_eq!(opened().unwrap().header().phone(), 0);
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn all_that_is_wrong_is_told_at_once() {
         let findings = refusals("phone,name,name\n1,2\n", &[("code", "promo")], "");
-        let rules: Vec<&str> = findings.iter().map(|finding| finding.rule).collect();
+        let rules: Vec<&str> = findings.iter().map(|finding| finding.rule.id).collect();
         assert_eq!(rules, ["recipients-unknown-column", "recipients-duplicate-column", "recipients-ragged-row"]);
     }
 
@@ -196,7 +196,7 @@ mod tests {
         };
         assert_eq!(open(&columns(16_384), &[], "").unwrap().header().names().len(), 16_384);
         let finding = refusals(&columns(16_385), &[], "").remove(0);
-        assert_eq!(finding.rule, "recipients-too-many-columns");
+        assert_eq!(finding.rule.id, "recipients-too-many-columns");
         assert!(finding.message.contains("16385 columns"), "{}", finding.message);
         let same = format!("phone{}\n+380501234567{}\n", ",a".repeat(99), ",".repeat(99));
         let findings = refusals(&same, &[], "");

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::dialect::{Delimiter, Foreign};
 use super::dialled::is_scientific;
 use super::intake::line_ends;
-use crate::finding::{Finding, Place, Source};
+use crate::finding::{Finding, Place, Source, rules};
 
 /// The most bytes of a line that are shown behind the place.
 const EXCERPT: usize = 200;
@@ -96,25 +96,25 @@ fn printable(bytes: &[u8]) -> String {
 }
 
 pub(super) fn unreadable(file: &Path, error: &io::Error) -> Finding {
-    Finding::error("recipients-unreadable", format!("cannot read `{}`: {error}", file.display()))
+    Finding::new(&rules::RECIPIENTS_UNREADABLE, format!("cannot read `{}`: {error}", file.display()))
         .at(Spot::whole(file).place(0..0))
 }
 
 pub(super) fn foreign(file: &Path, foreign: Foreign) -> Finding {
     let (rule, kind) = match foreign {
-        Foreign::Utf16 => ("recipients-encoding", "text in UTF-16, not in UTF-8"),
-        Foreign::Workbook => ("recipients-not-csv", "a spreadsheet's workbook, not a CSV file"),
-        Foreign::Other(kind) => ("recipients-not-csv", kind),
+        Foreign::Utf16 => (&rules::RECIPIENTS_ENCODING, "text in UTF-16, not in UTF-8"),
+        Foreign::Workbook => (&rules::RECIPIENTS_NOT_CSV, "a spreadsheet's workbook, not a CSV file"),
+        Foreign::Other(kind) => (&rules::RECIPIENTS_NOT_CSV, kind),
     };
     let help = match foreign {
         Foreign::Utf16 | Foreign::Workbook => format!("save it as CSV in UTF-8: {SAVE_AS}"),
         Foreign::Other(_) => "give the CSV file itself".to_owned(),
     };
-    Finding::error(rule, format!("`{}` is {kind}", file.display())).at(Spot::whole(file).place(0..0)).help(help)
+    Finding::new(rule, format!("`{}` is {kind}", file.display())).at(Spot::whole(file).place(0..0)).help(help)
 }
 
 pub(super) fn encoding(spot: Spot<'_>, at: usize) -> Finding {
-    Finding::error("recipients-encoding", format!("line {} is not text in UTF-8", spot.line_of(at)))
+    Finding::new(&rules::RECIPIENTS_ENCODING, format!("line {} is not text in UTF-8", spot.line_of(at)))
         .at(spot.place(at..at + 1))
         .help(format!(
             "open the file in its own encoding (often `Windows-1251`) and save it as CSV in UTF-8: {SAVE_AS}"
@@ -122,20 +122,20 @@ pub(super) fn encoding(spot: Spot<'_>, at: usize) -> Finding {
 }
 
 pub(super) fn nul(spot: Spot<'_>, at: usize) -> Finding {
-    Finding::error("recipients-not-csv", format!("line {} holds a NUL, which no text has", spot.line_of(at)))
+    Finding::new(&rules::RECIPIENTS_NOT_CSV, format!("line {} holds a NUL, which no text has", spot.line_of(at)))
         .at(spot.place(at..at + 1))
         .help("the file is damaged or no CSV; export it again")
 }
 
 pub(super) fn nothing(file: &Path) -> Finding {
-    Finding::error("recipients-empty", format!("`{}` is empty", file.display()))
+    Finding::new(&rules::RECIPIENTS_EMPTY, format!("`{}` is empty", file.display()))
         .at(Spot::whole(file).place(0..0))
         .help("its first row names the columns, and every further row is a recipient")
 }
 
 pub(super) fn nobody(header: Spot<'_>) -> Finding {
     let name = header.file.display();
-    Finding::error("recipients-empty", format!("`{name}` has a header and no recipients"))
+    Finding::new(&rules::RECIPIENTS_EMPTY, format!("`{name}` has a header and no recipients"))
         .at(header.place(header.all()))
         .help("add a row for each recipient")
 }
@@ -144,7 +144,7 @@ pub(super) fn unclosed_quote(spot: Spot<'_>, opened: usize) -> Finding {
     let line = spot.line_of(opened);
     let message =
         format!("the quote that opens in line {line} is not closed, so the rows behind it belong to its cell");
-    Finding::error("recipients-unclosed-quote", message)
+    Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message)
         .at(spot.place(opened..opened + 1))
         .help("close it at the end of the cell; a quote that is part of the text is written twice, in a quoted cell")
 }
@@ -153,14 +153,14 @@ pub(super) fn swallowed_row(spot: Spot<'_>, opened: usize, swallowed: u64) -> Fi
     let line = spot.line_of(opened);
     let message =
         format!("the quoted cell that opens in line {line} contains line {swallowed}, which looks like a row");
-    Finding::error("recipients-unclosed-quote", message)
+    Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message)
         .at(spot.place(opened..opened + 1))
         .help("close the quote at the end of its cell, or remove it")
 }
 
 pub(super) fn text_behind_quote(spot: Spot<'_>, at: usize) -> Finding {
     let message = format!("text stands behind the closing quote of a cell in line {}", spot.line_of(at));
-    Finding::error("recipients-stray-quote", message)
+    Finding::new(&rules::RECIPIENTS_STRAY_QUOTE, message)
         .at(spot.place(at..at + 1))
         .help("write a quote that is part of the text twice: `\"Cafe \"\"Sun\"\"\"`")
 }
@@ -194,7 +194,7 @@ pub(super) fn ragged(spot: Spot<'_>, ragged: Ragged) -> Finding {
     } else {
         format!("probably a line break inside a cell that is not quoted, or a {delimiter} is missing")
     };
-    Finding::error("recipients-ragged-row", message).at(spot.place(surplus.unwrap_or(spot.all()))).help(help)
+    Finding::new(&rules::RECIPIENTS_RAGGED_ROW, message).at(spot.place(surplus.unwrap_or(spot.all()))).help(help)
 }
 
 /// Whether a quantity such as `3,80501E+11` stands in the record, cut by its own comma.
@@ -204,25 +204,25 @@ fn is_shortened(raw: &[u8], delimiter: Delimiter) -> bool {
 }
 
 pub(super) fn large_cell(spot: Spot<'_>, at: usize) -> Finding {
-    Finding::error("recipients-too-large", format!("line {} has a cell of more than 64 KiB", spot.line_of(at)))
+    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("line {} has a cell of more than 64 KiB", spot.line_of(at)))
         .at(spot.place(at..at + EXCERPT))
         .help("no message needs that much; look for a quote that is not closed")
 }
 
 pub(super) fn large_record(spot: Spot<'_>) -> Finding {
-    Finding::error("recipients-too-large", format!("the row in line {} has more than 1 MiB", spot.line))
+    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("the row in line {} has more than 1 MiB", spot.line))
         .at(spot.place(0..EXCERPT))
         .help("no recipient needs that much; look for a quote that is not closed, or for missing line ends")
 }
 
 pub(super) fn too_many_columns(place: Place, columns: usize, most: usize) -> Finding {
-    Finding::error("recipients-too-many-columns", format!("the header has {columns} columns, and may have {most}"))
+    Finding::new(&rules::RECIPIENTS_TOO_MANY_COLUMNS, format!("the header has {columns} columns, and may have {most}"))
         .at(place)
         .help("keep the numbers and what the texts name; or is it a list on its side, with a column per recipient?")
 }
 
 pub(super) fn too_many_rows(file: &Path) -> Finding {
-    Finding::error("recipients-too-large", format!("`{}` has more rows than can be numbered", file.display()))
+    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("`{}` has more rows than can be numbered", file.display()))
         .at(Spot::whole(file).place(0..0))
         .help("split it into several lists")
 }

@@ -6,16 +6,15 @@
 
 #[cfg(test)]
 mod carried_tests;
-mod constants;
-mod invalid;
 pub mod online;
 mod parallel;
 mod prepare;
+pub mod rules;
 mod survey;
 mod tee;
 
-pub use invalid::invalid_rows;
 pub use parallel::{cores, ordered};
 pub use prepare::{Prepared, Texts, prepare, settings};
+pub use rules::{against_profile, invalid_rows};
 pub use survey::{ALREADY_SENT, DUPLICATE, First, Survey, Terms, row_of, survey};
 pub use tee::Tee;

@@ -6,14 +6,12 @@ use std::collections::BTreeMap;
 
 use roaring::RoaringBitmap;
 
+use super::rules;
 use crate::domain::{Amount, Channel, Content, Stage, Text};
-use crate::finding::{Finding, Place, did_you_mean};
+use crate::finding::{Finding, Place};
 use crate::gateway::{Balance, Sender, Unanswered, UnansweredCause};
 use crate::manifest::{Brief, Places, Profile};
 use crate::message::{Names, render_constant};
-
-/// The platform's word for a sender name that is not verified yet; the contract leaves the set open (2.5).
-const UNVERIFIED: &str = "New";
 
 /// What the gateway told when it was asked for balance and sender names in one envelope.
 pub type Told = Result<(Result<Balance, Unanswered>, Result<Vec<Sender>, Unanswered>), Unanswered>;
@@ -125,76 +123,23 @@ pub fn findings(told: &Told, signatures: &[Signature], account: Account<'_>, cos
     let (balance, senders) = match told {
         Ok(told) => told,
         Err(refused) if refused.cause == UnansweredCause::KeyRefused => {
-            let finding = Finding::error("key-refused", refused.reason.clone());
-            return vec![finding.help("check where the profile has its `api_key` in gateways.yaml")];
+            return vec![rules::key_refused(refused.reason.clone())];
         }
-        Err(unanswered) => return vec![unknown("sender names and balance are", unanswered, account)],
+        Err(unanswered) => return vec![rules::online_unknown("sender names and balance are", unanswered, account)],
     };
     let mut findings = match senders {
         Ok(senders) => {
             let named: Vec<&Sender> = senders.iter().filter(|sender| !sender.name.trim().is_empty()).collect();
-            signatures.iter().filter_map(|signature| judge(signature, &named, account)).collect()
+            signatures.iter().filter_map(|signature| rules::sender_unknown(signature, &named, account)).collect()
         }
-        Err(unanswered) => vec![unknown("the sender names are", unanswered, account)],
+        Err(unanswered) => vec![rules::online_unknown("the sender names are", unanswered, account)],
     };
     match (balance, cost) {
-        (Ok(balance), Cost::AtMost(cost)) => findings.extend(too_low(balance, *cost)),
+        (Ok(balance), Cost::AtMost(cost)) => findings.extend(rules::balance_too_low(balance, *cost)),
         (Ok(_), Cost::Unknown(_)) => {}
-        (Err(unanswered), _) => findings.push(unknown("the balance is", unanswered, account)),
+        (Err(unanswered), _) => findings.push(rules::online_unknown("the balance is", unanswered, account)),
     }
     findings
-}
-
-fn unknown(what: &str, unanswered: &Unanswered, account: Account<'_>) -> Finding {
-    let finding = Finding::warning("online-unknown", format!("{what} not known: {}", unanswered.reason));
-    finding.help(format!("this refuses nothing; `{}` and `{}` ask again", account.balance, account.senders))
-}
-
-/// What the list of sender names says against a signature.
-fn judge(signature: &Signature, senders: &[&Sender], account: Account<'_>) -> Option<Finding> {
-    // An account that lists no name may be one that needs none: it proves nothing.
-    if senders.is_empty() {
-        return None;
-    }
-    let Signature { channel, name, place } = signature;
-    // The list may hold names for SMS alone, so it proves nothing against another channel.
-    let new = |message: String| match channel {
-        Channel::Sms => Finding::error("sender-unknown", message),
-        _ => Finding::warning("sender-unknown", message),
-    };
-    let known = || senders.iter().map(|sender| sender.name.as_str());
-    let finding = match senders.iter().find(|sender| sender.name == *name).map(|sender| sender.status.as_str()) {
-        Some(status) if account.verified.iter().any(|word| word.eq_ignore_ascii_case(status)) => return None,
-        Some(status) if status.eq_ignore_ascii_case(UNVERIFIED) => {
-            new(format!("the sender name `{name}` is not verified yet: its status is `{status}`"))
-                .help(format!("wait until the gateway has verified it, or use another name of `{}`", account.senders))
-        }
-        Some(status) => Finding::warning(
-            "sender-unknown",
-            format!("the sender name `{name}` has the status `{status}`, which may mean that it cannot be used"),
-        )
-        .help("ask the gateway's support what it means"),
-        None => new(format!("the account has no sender name `{name}`")).help(match did_you_mean(name, known()) {
-            Some(meant) if meant.eq_ignore_ascii_case(name) => {
-                format!("did you mean `{meant}`? capital letters matter")
-            }
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("see `{}` for the names of the account", account.senders),
-        }),
-    };
-    Some(finding.at(place.clone()))
-}
-
-fn too_low(balance: &Balance, cost: Amount) -> Option<Finding> {
-    let Balance { amount, currency } = balance;
-    if *amount >= cost {
-        return None;
-    }
-    let missing = cost.minus(*amount);
-    let told = |amount: Amount| format!("{amount} {currency}").trim_end().to_owned();
-    let (amount, cost, missing) = (told(*amount), told(cost), told(missing));
-    let message = format!("the balance is {amount}, but this can cost up to {cost}: {missing} are missing");
-    Some(Finding::error("balance-too-low", message).help("top the account up, or send to fewer with `run --limit N`"))
 }
 
 #[cfg(test)]
@@ -238,7 +183,7 @@ mod tests {
     }
 
     fn rules(findings: &[Finding]) -> Vec<(&'static str, Severity)> {
-        findings.iter().map(|finding| (finding.rule, finding.severity)).collect()
+        findings.iter().map(|finding| (finding.rule.id, finding.severity)).collect()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::constants;
+use super::rules;
 use crate::audience::{Reader, Settings};
 use crate::domain::Region;
 use crate::finding::Finding;
@@ -51,7 +51,7 @@ pub fn prepare<R: Read>(
     };
     let messages = compile(&brief.content, &names, texts.load)
         .map_err(|problems| problems.into_iter().map(tell).collect::<Vec<_>>())?;
-    let findings = constants::check(brief, &messages, texts.places);
+    let findings = rules::text_refused(brief, &messages, texts.places);
     if findings.is_empty() { Ok(Prepared { reader, messages, region: brief.region, edition }) } else { Err(findings) }
 }
 
@@ -80,7 +80,7 @@ fn finding(problem: TextProblem, places: Option<&Places>) -> Finding {
             format!("{} (in `{}`, line {}, column {})", problem.message, problem.text, problem.line, problem.column)
         }
     };
-    let finding = Finding::error(problem.rule, message).at(place);
+    let finding = Finding::new(problem.rule, message).at(place);
     match problem.help {
         Some(help) => finding.help(help),
         None => finding,

@@ -7,9 +7,9 @@ use std::ops::ControlFlow;
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
-use super::invalid::too_many_invalid;
 use super::parallel::{cores, ordered};
 use super::prepare::Prepared;
+use super::rules;
 use crate::audience::{Chunk, RecordRef, Seen, parse};
 use crate::domain::{Content, Phone, Region, Row, Stage};
 use crate::finding::Finding;
@@ -207,15 +207,8 @@ impl Tally {
             by_sms_parts: self.by_sms_parts,
             first: self.first,
         };
-        let mut findings = Vec::new();
-        if let (Duplicates::Refuse, Some(row)) = (brief.duplicates, self.repeated) {
-            let finding = Finding::error("duplicate-number", format!("row {row} repeats the number of an earlier row"));
-            findings.push(finding.help("remove the duplicates from the list, or set `duplicates: skip`"));
-        }
-        let invalid = survey.left_out.count(State::Invalid);
-        if brief.max_invalid.is_exceeded_by(invalid, survey.recipients) {
-            findings.extend(too_many_invalid(brief, &survey));
-        }
+        let mut findings: Vec<Finding> = rules::duplicate_number(brief, self.repeated).into_iter().collect();
+        findings.extend(rules::too_many_invalid(brief, &survey));
         if findings.is_empty() { Ok(survey) } else { Err(findings) }
     }
 }

@@ -12,13 +12,14 @@ use super::exit;
 use super::failure::Failure;
 use super::suggested;
 use crate::check::online::Cost;
+use crate::check::rules::ONLINE_UNKNOWN;
 use crate::check::{Survey, invalid_rows};
 use crate::domain::Amount;
-use crate::finding::{Finding, findings_json, one_line};
+use crate::finding::{Finding, findings_json, one_line, rules};
 use crate::ledger::StateCounts;
 use crate::manifest::{Destination, KeySource};
 use crate::report::{counts_json, counts_line, plural};
-use crate::runs::{Inputs, ListSurvey, OnlineAnswer, OwnFiles, RESULTS_RULE, ask_online, survey_list};
+use crate::runs::{Inputs, ListSurvey, OnlineAnswer, OwnFiles, ask_online, survey_list};
 
 pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
     let mut findings = Vec::new();
@@ -32,7 +33,7 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                 rows += survey.recipients;
                 parts += survey.parts;
                 survey.counts().iter().for_each(|(state, count)| counts.add(state, count));
-                let in_the_way = found.iter().any(|finding| finding.rule == RESULTS_RULE);
+                let in_the_way = found.iter().any(|finding| *finding.rule == rules::RESULTS_OVERWRITE);
                 let verdict = match found.iter().any(Finding::is_error) {
                     true if in_the_way => "its results have no place",
                     true => "the gateway says no",
@@ -55,7 +56,7 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                 let alone = failure.findings.is_empty();
                 findings.extend(failure.findings);
                 if alone {
-                    findings.push(Finding::error("check", failure.message));
+                    findings.push(Finding::new(&rules::CHECK, failure.message));
                 }
             }
         }
@@ -139,7 +140,7 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<Checked
     let list = survey_list(&inputs, ledger.as_deref(), &context.observer).await?;
     let mut findings = inputs.warnings.clone();
     if let Some(why) = inputs.destination.profile().and_then(|profile| missing_key(&profile.api_key)) {
-        findings.push(Finding::warning("api-key", why));
+        findings.push(Finding::new(&rules::API_KEY, why));
     }
     let (state, profiles) = (context.state()?, context.profiles());
     findings.extend(OwnFiles { state: &state, profiles: &profiles }.finding(&inputs));
@@ -161,7 +162,7 @@ async fn online(
     findings: &mut Vec<Finding>,
 ) -> Result<Online, Failure> {
     let Destination::Live(profile) = &inputs.destination else {
-        let finding = Finding::warning("online-unknown", "the built-in sandbox has no account to ask");
+        let finding = Finding::new(&ONLINE_UNKNOWN, "the built-in sandbox has no account to ask");
         findings.push(finding.help("name the gateway that the campaign is for: `--online --gateway NAME`"));
         return Ok(Online { money: None, figures: Figures::default() });
     };

@@ -4,11 +4,14 @@
 
 mod harmless;
 mod place;
+mod rule;
+pub mod rules;
 mod show;
 mod suggest;
 
 pub use harmless::{harmless, harmless_json, one_line};
 pub use place::{Place, Source};
+pub use rule::Rule;
 pub use show::{findings_json, show};
 pub use suggest::{did_you_mean, list, list_all};
 
@@ -24,8 +27,8 @@ pub enum Severity {
 /// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The rule's name in kebab case, stable for programs.
-    pub rule: &'static str,
+    /// What is broken.
+    pub rule: &'static Rule,
     /// Whether it refuses or warns.
     pub severity: Severity,
     /// What is wrong: a lowercase fragment with names in backticks.
@@ -37,14 +40,15 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// An error without a place.
-    pub fn error(rule: &'static str, message: impl Into<String>) -> Self {
-        Self { rule, severity: Severity::Error, message: message.into(), place: None, help: None }
+    /// A finding without a place, as severe as its rule.
+    pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {
+        Self { rule, severity: rule.severity, message: message.into(), place: None, help: None }
     }
 
-    /// A warning without a place.
-    pub fn warning(rule: &'static str, message: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, ..Self::error(rule, message) }
+    /// The same finding as a warning, where the rule is only likely to be broken.
+    #[must_use]
+    pub fn as_warning(self) -> Self {
+        Self { severity: Severity::Warning, ..self }
     }
 
     /// The same finding at a place.

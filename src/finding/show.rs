@@ -32,7 +32,7 @@ pub fn findings_json(findings: &[Finding]) -> serde_json::Value {
         .map(|finding| {
             let place = finding.place.as_ref();
             serde_json::json!({
-                "rule": finding.rule,
+                "rule": finding.rule.id,
                 "severity": severity(finding.severity),
                 "message": finding.message,
                 "file": place.map(|place| place.source.path().display().to_string()),
@@ -54,7 +54,7 @@ fn show_one(finding: &Finding, renderer: &Renderer) -> String {
         Severity::Error => Level::ERROR,
     };
     let path = finding.place.as_ref().map(|place| place.source.path().display().to_string());
-    let title = level.primary_title(one_line(&finding.message)).id(finding.rule);
+    let title = level.primary_title(one_line(&finding.message)).id(finding.rule.id);
     let mut group = Group::with_title(title);
     if let Some((place, path)) = finding.place.as_ref().zip(path) {
         let (line, span) = first_line(place);
@@ -92,6 +92,10 @@ fn severity(severity: Severity) -> &'static str {
 mod tests {
     use super::super::Source;
     use super::*;
+    use crate::finding::Rule;
+
+    static REFUSES: Rule = Rule::error("refuses", "It is so.", "Mend it.");
+    static WARNS: Rule = Rule::warning("warns", "It is so.", "Mend it.");
 
     fn plain(findings: &[Finding]) -> String {
         show(findings, false)
@@ -101,12 +105,12 @@ mod tests {
     fn the_text_is_underlined_in_its_line_also_behind_cyrillic() {
         let source = Source::new("a.yaml", "name: x\nvars: { мова: укр }\n");
         let start = source.text().find("укр").unwrap();
-        let finding = Finding::error("unknown-language", "no such language")
+        let finding = Finding::new(&REFUSES, "no such language")
             .at(Place::new(&source, start..start + "укр".len()))
             .help("write `uk`");
         assert_eq!(
             plain(&[finding]),
-            "error[unknown-language]: no such language\n\
+            "error[refuses]: no such language\n\
              \x20--> a.yaml:2:15\n\
              \x20 |\n\
              2 | vars: { мова: укр }\n\
@@ -119,12 +123,15 @@ mod tests {
     #[test]
     fn findings_are_sorted_by_file_and_place_with_a_blank_line_between() {
         let (a, b) = (Source::new("a.yaml", "one\ntwo\n"), Source::new("b.yaml", "one\n"));
-        let at = |source, span, message: &str| Finding::warning("w", message).at(Place::new(source, span));
+        let at = |source, span, message: &str| Finding::new(&WARNS, message).at(Place::new(source, span));
         let findings =
-            [at(&b, 0..1, "third"), at(&a, 4..5, "second"), at(&a, 0..1, "first"), Finding::error("e", "zeroth")];
+            [at(&b, 0..1, "third"), at(&a, 4..5, "second"), at(&a, 0..1, "first"), Finding::new(&REFUSES, "zeroth")];
         let text = plain(&findings);
         let titles: Vec<&str> = text.lines().filter(|line| line.contains("]: ")).collect();
-        assert_eq!(titles, ["error[e]: zeroth", "warning[w]: first", "warning[w]: second", "warning[w]: third"]);
+        assert_eq!(
+            titles,
+            ["error[refuses]: zeroth", "warning[warns]: first", "warning[warns]: second", "warning[warns]: third"]
+        );
         assert_eq!(text.matches("\n\n").count(), 3);
     }
 
@@ -132,20 +139,20 @@ mod tests {
     fn an_excerpt_shows_the_lines_number_in_its_file() {
         let source = Source::new("big.csv", "+380501234567;ok\nbad\n");
         let place = Place { first_line: 1_000_000, ..Place::new(&source, 17..20) };
-        let text = plain(&[Finding::error("bad-row", "not a number").at(place)]);
+        let text = plain(&[Finding::new(&REFUSES, "not a number").at(place)]);
         assert!(text.contains("big.csv:1000001:1"), "{text}");
         assert!(text.contains("1000001 | bad"), "{text}");
     }
 
     #[test]
     fn a_finding_without_a_place_is_its_words() {
-        let text = plain(&[Finding::error("gone", "`a.yaml` does not exist").help("check its name")]);
-        assert_eq!(text, "error[gone]: `a.yaml` does not exist\n |\n = help: check its name\n");
+        let text = plain(&[Finding::new(&REFUSES, "`a.yaml` does not exist").help("check its name")]);
+        assert_eq!(text, "error[refuses]: `a.yaml` does not exist\n |\n = help: check its name\n");
     }
 
     #[test]
     fn colours_come_only_when_asked_for() {
-        let finding = [Finding::error("x", "y")];
+        let finding = [Finding::new(&REFUSES, "y")];
         assert!(show(&finding, true).contains('\u{1b}'));
         assert!(!plain(&finding).contains('\u{1b}'));
     }

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
-use crate::finding::{Finding, Place, Source};
+use crate::finding::{Finding, Place, Source, rules};
 use crate::regular;
 
 /// The most bytes that a campaign file or gateways.yaml may have.
@@ -14,16 +14,16 @@ pub(super) fn read_source(path: &Path, what: &str) -> Result<Source, Box<Finding
     let name = path.display();
     let unreadable = |error: std::io::Error| {
         Box::new(match error.kind() {
-            ErrorKind::NotFound => Finding::error("file-missing", format!("{what} `{name}` does not exist"))
+            ErrorKind::NotFound => Finding::new(&rules::FILE_MISSING, format!("{what} `{name}` does not exist"))
                 .help(with_ending(path).unwrap_or_else(|| "check its name and the folder that you are in".to_owned())),
-            _ => Finding::error("file-unreadable", format!("{what} `{name}` cannot be read: {error}"))
+            _ => Finding::new(&rules::FILE_UNREADABLE, format!("{what} `{name}` cannot be read: {error}"))
                 .help("check the file and its permissions"),
         })
     };
     let mut bytes = Vec::new();
     regular::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
-        let finding = Finding::error("file-too-large", format!("{what} `{name}` is larger than 1 MiB"));
+        let finding = Finding::new(&rules::FILE_TOO_LARGE, format!("{what} `{name}` is larger than 1 MiB"));
         return Err(Box::new(finding.help("is it the right file? recipients belong into a CSV file")));
     }
     decode(path, bytes)
@@ -43,7 +43,7 @@ fn decode(path: &Path, bytes: Vec<u8>) -> Result<Source, Box<Finding>> {
     let at = error.utf8_error().valid_up_to();
     let text = String::from_utf8_lossy(error.as_bytes());
     let source = Source::new(path, text);
-    let finding = Finding::error("file-encoding", "this is not UTF-8 text")
+    let finding = Finding::new(&rules::FILE_ENCODING, "this is not UTF-8 text")
         .help("save the file as UTF-8: it was written in another encoding, such as Windows-1251 or UTF-16");
     Err(Box::new(finding.at(Place::new(&source, at..at + '\u{fffd}'.len_utf8()))))
 }

@@ -26,7 +26,7 @@ pub use campaign::{Brief, Campaign, Delivery, Duplicates, OnInDoubt, SANDBOX, St
 pub use destination::Destination;
 pub use keys::schema;
 pub use places::Places;
-pub use profile::{Address, GatewaySearch, Gateways, KeySource, Profile, check_against_profile, load_gateways};
+pub use profile::{Address, GatewaySearch, Gateways, KeySource, Profile, load_gateways};
 pub use report::Loaded;
 pub use resolve::{is_slug, load_campaign, slug};
 pub use text_folders::TextFolders;

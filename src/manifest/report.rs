@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::keys::{CAMPAIGN, Key, is_known};
 use super::yaml::slips;
-use crate::finding::{Finding, Place, Severity, Source};
+use crate::finding::{Finding, Place, Severity, Source, rules};
 
 /// The most findings about one file that are told.
 const MOST: usize = 100;
@@ -73,7 +73,7 @@ impl Report {
         if !rest.is_empty() {
             let worst = rest.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Warning);
             let message = format!("{} more problems are not shown", rest.len());
-            let finding = Finding { severity: worst, ..Finding::warning("more-findings", message) };
+            let finding = Finding { severity: worst, ..Finding::new(&rules::MORE_FINDINGS, message) };
             self.findings.push(finding.help("mend those that are shown, then check again"));
         }
         self.findings

@@ -1,5 +1,6 @@
 //! Texts become messages that can be filled, or all their problems.
 
+use crate::finding::rules;
 use std::collections::HashMap;
 
 use tera::{Context, Tera, Value};
@@ -57,12 +58,12 @@ pub fn render_constant(text: &Text, names: &Names) -> Result<String, TextProblem
     let mut buffer = Vec::new();
     fill(&compiled.tera, &key(0), &context(names, &compiled.needs), &mut buffer).map_err(|error| {
         let span = place_of(&error, &compiled.sheets).map_or(0..0, |(_, span)| span);
-        TextProblem::new(&text.name, &text.source, span, "text-fails", words::runtime(error.kind()))
+        TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, words::runtime(error.kind()))
     })
 }
 
 fn unreadable(text: &Text) -> TextProblem {
-    TextProblem::new(&text.name, &text.source, 0..0, "text-syntax", "the text cannot be read".to_owned())
+    TextProblem::new(&text.name, &text.source, 0..0, &rules::TEXT_SYNTAX, "the text cannot be read".to_owned())
 }
 
 /// The texts that are no constants, each once.
@@ -116,7 +117,7 @@ fn with_templates(sheets: &Sheets) -> Result<Tera, Vec<TextProblem>> {
         let place = place_of(&error, sheets).or_else(first);
         let message = words::runtime(error.kind());
         let problem =
-            |(text, span): (&Text, _)| TextProblem::new(&text.name, &text.source, span, "text-syntax", message);
+            |(text, span): (&Text, _)| TextProblem::new(&text.name, &text.source, span, &rules::TEXT_SYNTAX, message);
         place.map(problem).into_iter().collect::<Vec<_>>()
     });
     added.map(|()| tera)
@@ -366,7 +367,7 @@ mod tests {
             _ => Ok(format!("{{% include '{name}x' %}}").repeat(9)),
         };
         let wide = compile(&content("{% include 'x' %}", "x"), &names(), &mut { wide }).unwrap_err();
-        assert!(wide.iter().all(|problem| problem.rule == "text-too-long"), "{wide:?}");
+        assert!(wide.iter().all(|problem| problem.rule.id == "text-too-long"), "{wide:?}");
     }
 
     #[test]

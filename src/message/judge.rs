@@ -3,6 +3,7 @@
 //! The order of a text counts: a variable that it sets is known after that, and one of a loop only
 //! within it. An included text sees the variables at the place where it is included.
 
+use crate::finding::{Rule, rules};
 use std::collections::{BTreeSet, HashSet};
 
 use super::engine::{MAX_BYTES, MAX_STEPS};
@@ -35,8 +36,18 @@ pub(super) struct Judge<'j> {
     pub(super) problems: Vec<TextProblem>,
 }
 
-/// The rule, the message and the help of a problem.
-type Complaint = (&'static str, String, Option<String>);
+/// What is wrong with a use of a name.
+struct Complaint {
+    rule: &'static Rule,
+    message: String,
+    help: Option<String>,
+}
+
+impl Complaint {
+    fn new(rule: &'static Rule, message: String, help: Option<String>) -> Self {
+        Self { rule, message, help }
+    }
+}
 
 /// Variables that a text defined so far; one set for the text and one for each open loop.
 type Scopes = Vec<HashSet<String>>;
@@ -79,7 +90,7 @@ impl<'j> Judge<'j> {
                 }
                 _ => {}
             }
-            if let Some((rule, message, help)) = self.wrong(&event.what, &scopes, &asked) {
+            if let Some(Complaint { rule, message, help }) = self.wrong(&event.what, &scopes, &asked) {
                 let Analysis { text, .. } = analysis;
                 let problem = TextProblem::new(&text.name, &text.source, event.span.clone(), rule, message);
                 self.problems.push(problem.help(help));
@@ -110,21 +121,25 @@ impl<'j> Judge<'j> {
         match what {
             What::Use(Use { name, .. }) | What::Ask(name) | What::Define { name, .. } if name.starts_with("__") => {
                 let help = Some("names that begin with `__` are the template engine's own".to_owned());
-                Some(("unknown-variable", format!("`{name}` cannot be used"), help))
+                Some(Complaint::new(&rules::UNKNOWN_VARIABLE, format!("`{name}` cannot be used"), help))
             }
             What::Use(Use { name, .. }) if local(name) => None,
             What::Key { .. } | What::AnyKey if local("recipient") => None,
             What::Use(Use { name, .. }) if name == "recipient" && self.reach == Reach::Recipient => {
                 let help = Some("name one column: `recipient[\"Header\"]`".to_owned());
-                Some((
-                    "whole-recipient",
+                Some(Complaint::new(
+                    &rules::WHOLE_RECIPIENT,
                     "`recipient` is the whole row, and a message would show all of it".to_owned(),
                     help,
                 ))
             }
             What::Use(Use { name, dotted: true, .. }) if !self.names.meanings(name, self.reach).is_empty() => {
                 let help = Some("leave out the dot and what follows it".to_owned());
-                Some(("unknown-variable", format!("`{name}` is a text and has no parts after a dot"), help))
+                Some(Complaint::new(
+                    &rules::UNKNOWN_VARIABLE,
+                    format!("`{name}` is a text and has no parts after a dot"),
+                    help,
+                ))
             }
             What::Use(Use { name, optional, .. }) => self.variable(name, *optional || asked.contains(name.as_str())),
             What::Ask(name) if local(name) => None,
@@ -140,8 +155,8 @@ impl<'j> Judge<'j> {
                 if self.library.loaded.get(name).is_some_and(|text| text.outline.parent().is_some()) =>
             {
                 let help = Some("include the parent, or extend it from here".to_owned());
-                Some((
-                    "unsupported",
+                Some(Complaint::new(
+                    &rules::UNSUPPORTED,
                     format!("`{name}` extends another text, and such a text cannot be included"),
                     help,
                 ))
@@ -155,7 +170,7 @@ impl<'j> Judge<'j> {
             [] if optional => None,
             [] => {
                 let help = Some(self.names.help_for_name(name, self.reach));
-                Some(("unknown-variable", format!("unknown variable `{name}`"), help))
+                Some(Complaint::new(&rules::UNKNOWN_VARIABLE, format!("unknown variable `{name}`"), help))
             }
             [one] => {
                 match one {
@@ -169,7 +184,7 @@ impl<'j> Judge<'j> {
             meanings if meanings.iter().any(|meaning| matches!(meaning, Meaning::Var(_))) => None,
             [_, ..] => {
                 let help = Some("give the column another name under `columns:`".to_owned());
-                Some(("name-clash", format!("`{name}` means more than one thing here"), help))
+                Some(Complaint::new(&rules::NAME_CLASH, format!("`{name}` means more than one thing here"), help))
             }
         }
     }
@@ -179,13 +194,17 @@ impl<'j> Judge<'j> {
             [] if optional => None,
             [] => {
                 let help = Some(self.names.help_for_header(header));
-                Some(("unknown-column", format!("no column has the header `{header}`"), help))
+                Some(Complaint::new(&rules::UNKNOWN_COLUMN, format!("no column has the header `{header}`"), help))
             }
             [column] => {
                 self.needs.headers.insert(*column);
                 None
             }
-            [_, ..] => Some(("name-clash", format!("more than one column has the header `{header}`"), None)),
+            [_, ..] => Some(Complaint::new(
+                &rules::NAME_CLASH,
+                format!("more than one column has the header `{header}`"),
+                None,
+            )),
         }
     }
 }
@@ -198,10 +217,10 @@ pub(super) fn wrong_vars(names: &Names, reach: Reach) -> Vec<TextProblem> {
         if let Some(other) = meanings.iter().find(|meaning| !matches!(meaning, Meaning::Var(_))) {
             let other = if *other == Meaning::Ours { "a name that every text has" } else { "a column" };
             let help = "give the var another name, or the column under `columns:`".to_owned();
-            return Some(new("name-clash", format!("the var `{name}` is {other} too")).help(help));
+            return Some(new(&rules::NAME_CLASH, format!("the var `{name}` is {other} too")).help(help));
         }
         (value.len() > MAX_BYTES)
-            .then(|| new("text-too-long", format!("the var `{name}` is longer than {MAX_BYTES} bytes")))
+            .then(|| new(&rules::TEXT_TOO_LONG, format!("the var `{name}` is longer than {MAX_BYTES} bytes")))
     };
     names.vars.iter().filter_map(problem).collect()
 }

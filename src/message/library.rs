@@ -15,7 +15,7 @@ use super::outline::{Event, Outline, What};
 use super::problem::TextProblem;
 use super::words;
 use crate::domain::Text;
-use crate::finding::did_you_mean;
+use crate::finding::{Rule, did_you_mean, rules};
 
 /// The longest source in bytes.
 const MAX_SOURCE: usize = 64 * 1024;
@@ -45,6 +45,18 @@ pub(super) struct Library<'l> {
     names: &'l Names,
     pub(super) loaded: BTreeMap<String, Analysis>,
     pub(super) problems: Vec<TextProblem>,
+}
+
+/// Why a text cannot be included.
+struct Unavailable {
+    rule: &'static Rule,
+    message: String,
+}
+
+impl Unavailable {
+    fn new(rule: &'static Rule, message: String) -> Self {
+        Self { rule, message }
+    }
 }
 
 impl<'l> Library<'l> {
@@ -80,35 +92,41 @@ impl<'l> Library<'l> {
         };
         self.problems.extend(outline.events.iter().filter_map(|event| unsupported(text, event)));
         for (name, span) in outline.loads() {
-            if let Err((rule, message)) = self.fetch(name, chain) {
+            if let Err(Unavailable { rule, message }) = self.fetch(name, chain) {
                 self.problems.push(TextProblem::new(&text.name, &text.source, span, rule, message));
             }
         }
         let steps = self.steps(&outline, outline.tokens, text.source.len(), 0..outline.events.len());
         if steps > MAX_STEPS {
             let message = "the text has too many tags, with all that it includes".to_owned();
-            self.problems.push(TextProblem::new(&text.name, &text.source, 0..0, "text-too-long", message));
+            self.problems.push(TextProblem::new(&text.name, &text.source, 0..0, &rules::TEXT_TOO_LONG, message));
         }
         self.problems.extend(self.unknown_blocks(text, &outline));
         Some(Analysis { text: text.clone(), outline, steps })
     }
 
-    fn fetch(&mut self, name: &str, chain: &mut Vec<String>) -> Result<(), (&'static str, String)> {
+    fn fetch(&mut self, name: &str, chain: &mut Vec<String>) -> Result<(), Unavailable> {
         if chain.iter().any(|open| open == name) {
             let way = chain.iter().map(|open| format!("`{open}`")).collect::<Vec<_>>().join(", then ");
-            return Err(("include-cycle", format!("`{name}` is included in itself: {way}, then `{name}`")));
+            return Err(Unavailable::new(
+                &rules::INCLUDE_CYCLE,
+                format!("`{name}` is included in itself: {way}, then `{name}`"),
+            ));
         }
         if self.loaded.contains_key(name) {
             return Ok(());
         }
         if name.chars().any(char::is_control) {
-            return Err(("missing-include", "the name of an included text has a control character".to_owned()));
+            return Err(Unavailable::new(
+                &rules::MISSING_INCLUDE,
+                "the name of an included text has a control character".to_owned(),
+            ));
         }
         if self.loaded.len() + chain.len() >= MAX_LOADED {
-            return Err(("text-too-long", format!("more than {MAX_LOADED} texts are included")));
+            return Err(Unavailable::new(&rules::TEXT_TOO_LONG, format!("more than {MAX_LOADED} texts are included")));
         }
-        let source =
-            (self.load)(name).map_err(|why| ("missing-include", format!("`{name}` cannot be included: {why}")))?;
+        let source = (self.load)(name)
+            .map_err(|why| Unavailable::new(&rules::MISSING_INCLUDE, format!("`{name}` cannot be included: {why}")))?;
         chain.push(name.to_owned());
         let analysis = self.read_within(&Text { name: name.to_owned(), source }, chain);
         chain.pop();
@@ -140,7 +158,8 @@ impl<'l> Library<'l> {
                 let help =
                     did_you_mean(name, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
                 Some(
-                    TextProblem::new(&text.name, &text.source, event.span.clone(), "unknown-block", message).help(help),
+                    TextProblem::new(&text.name, &text.source, event.span.clone(), &rules::UNKNOWN_BLOCK, message)
+                        .help(help),
                 )
             }
             _ => None,
@@ -154,20 +173,20 @@ fn read_alone(text: &Text, names: &Names) -> Result<Outline, Box<TextProblem>> {
     let problem = |span, rule, message: String| TextProblem::new(&text.name, &text.source, span, rule, message);
     if text.source.len() > MAX_SOURCE {
         let message = format!("the text has {} bytes; at most {MAX_SOURCE} are read", text.source.len());
-        return Err(Box::new(problem(0..0, "text-too-long", message)));
+        return Err(Box::new(problem(0..0, &rules::TEXT_TOO_LONG, message)));
     }
     let outline = Outline::of(&tokens(&text.source));
     if outline.elifs > MAX_ELIFS || outline.block_depth > MAX_BLOCK_DEPTH {
         let message =
             format!("the text has more than {MAX_ELIFS} `elif`, or more than {MAX_BLOCK_DEPTH} blocks in each other");
-        return Err(Box::new(problem(0..0, "text-too-long", message)));
+        return Err(Box::new(problem(0..0, &rules::TEXT_TOO_LONG, message)));
     }
     // Other errors are about names, which are judged against more than tera knows.
     if let Err(error) = Tera::new().add_raw_template(&text.name, &text.source)
         && let ErrorKind::SyntaxError(report) = error.kind()
     {
         let (message, help) = words::syntax(report, &text.source, names);
-        return Err(Box::new(problem(words::span(report), "text-syntax", message).help(help)));
+        return Err(Box::new(problem(words::span(report), &rules::TEXT_SYNTAX, message).help(help)));
     }
     Ok(outline)
 }
@@ -186,21 +205,27 @@ fn unsupported(text: &Text, event: &Event) -> Option<TextProblem> {
         What::Filter(name) if WEB_FILTERS.contains(&name.as_str()) => {
             let help = "leave it out; nothing is escaped in a message".to_owned();
             Some(
-                problem("unknown-filter", format!("the filter `{name}` is for web pages, and a message is plain text"))
-                    .help(help),
+                problem(
+                    &rules::UNKNOWN_FILTER,
+                    format!("the filter `{name}` is for web pages, and a message is plain text"),
+                )
+                .help(help),
             )
         }
-        What::Filter(name) if !FILTERS.contains(&name.as_str()) => unknown("unknown-filter", "filter", name, &FILTERS),
-        What::Test(name) if !TESTS.contains(&name.as_str()) => unknown("unknown-test", "test", name, &TESTS),
+        What::Filter(name) if !FILTERS.contains(&name.as_str()) => {
+            unknown(&rules::UNKNOWN_FILTER, "filter", name, &FILTERS)
+        }
+        What::Test(name) if !TESTS.contains(&name.as_str()) => unknown(&rules::UNKNOWN_TEST, "test", name, &TESTS),
         What::Function(name) if !FUNCTIONS.contains(&name.as_str()) => {
-            unknown("unknown-function", "function", name, &FUNCTIONS)
+            unknown(&rules::UNKNOWN_FUNCTION, "function", name, &FUNCTIONS)
         }
-        What::StraySuper => {
-            Some(problem("unknown-function", "`super()` gives a parent's block and stands only in a block".to_owned()))
-        }
+        What::StraySuper => Some(problem(
+            &rules::UNKNOWN_FUNCTION,
+            "`super()` gives a parent's block and stands only in a block".to_owned(),
+        )),
         What::Unsupported(what) => {
             let help = "write it with `for`, `if`, `set` or `include`".to_owned();
-            Some(problem("unsupported", format!("messages do not have {what}")).help(help))
+            Some(problem(&rules::UNSUPPORTED, format!("messages do not have {what}")).help(help))
         }
         _ => None,
     }

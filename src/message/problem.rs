@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::finding::Rule;
+
 /// A problem of one text, found before anything is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextProblem {
@@ -13,8 +15,8 @@ pub struct TextProblem {
     pub column: usize,
     /// How many characters are meant, at least 1, all of them in that line.
     pub length: usize,
-    /// The rule's name in kebab case, stable for programs.
-    pub rule: &'static str,
+    /// What is broken.
+    pub rule: &'static Rule,
     /// What is wrong: a lowercase fragment with names in backticks.
     pub message: String,
     /// What to do.
@@ -23,7 +25,7 @@ pub struct TextProblem {
 
 impl TextProblem {
     /// A problem of the bytes `span` of `source`.
-    pub(super) fn new(text: &str, source: &str, span: Range<usize>, rule: &'static str, message: String) -> Self {
+    pub(super) fn new(text: &str, source: &str, span: Range<usize>, rule: &'static Rule, message: String) -> Self {
         let start = floor(source, span.start);
         let meant = &source[start..floor(source, span.end).max(start)];
         let before = &source[..start];
@@ -54,12 +56,13 @@ fn floor(source: &str, at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::rules;
 
     #[test]
     fn a_place_is_told_in_lines_and_characters() {
         let source = "Привіт\n{{ ім }} x\ny";
         let at = |start, end| {
-            let problem = TextProblem::new("t", source, start..end, "r", String::new());
+            let problem = TextProblem::new("t", source, start..end, &rules::TEXT_FAILS, String::new());
             (problem.line, problem.column, problem.length)
         };
         assert_eq!(at(0, 2), (1, 1, 1));

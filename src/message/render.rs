@@ -11,6 +11,7 @@ use super::problem::TextProblem;
 use super::sheet::{Sheets, place_of};
 use super::words;
 use crate::domain::{Content, Row, Violation, violation};
+use crate::finding::rules;
 
 /// Fills the messages for one row after another.
 ///
@@ -118,8 +119,8 @@ fn invalid(error: &Error, name: &str, sheets: &Sheets) -> Invalid {
     if matches!(error.kind(), tera::ErrorKind::Io(_)) {
         return Invalid::TooLong { text: name.to_owned() };
     }
-    let place =
-        place_of(error, sheets).map(|(text, span)| TextProblem::new(&text.name, &text.source, span, "", String::new()));
+    let place = place_of(error, sheets)
+        .map(|(text, span)| TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, String::new()));
     let reason = words::runtime(error.kind());
     match place {
         // A shared template has the name of the first text that has its source.

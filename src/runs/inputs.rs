@@ -10,9 +10,9 @@ use roaring::RoaringTreemap;
 use secrecy::SecretString;
 
 use super::{Error, ListSurvey, Profiles};
-use crate::check::{Prepared, Survey, Tee, Terms, Texts, prepare, survey};
-use crate::finding::Finding;
-use crate::manifest::{Campaign, Destination, Profile, check_against_profile, load_campaign};
+use crate::check::{Prepared, Survey, Tee, Terms, Texts, against_profile, prepare, survey};
+use crate::finding::{Finding, rules};
+use crate::manifest::{Campaign, Destination, Profile, load_campaign};
 use crate::regular;
 
 /// How much of a list is read at once.
@@ -74,7 +74,7 @@ impl Inputs {
                 });
                 Error::Findings(findings)
             })?;
-            findings.extend(check_against_profile(&campaign, &profile));
+            findings.extend(against_profile(&campaign, &profile));
             findings.extend(gateways.warnings());
             Destination::Live(Box::new(profile))
         };
@@ -136,7 +136,7 @@ impl Inputs {
         regular::open(path).map_err(|error| {
             let place = self.campaign.places.of_key("recipients.file");
             let message = format!("the recipients `{}` cannot be opened: {error}", path.display());
-            Error::Findings(vec![Finding::error("recipients-missing", message).at(place)])
+            Error::Findings(vec![Finding::new(&rules::RECIPIENTS_MISSING, message).at(place)])
         })
     }
 

@@ -53,4 +53,4 @@ pub use outcome::{EndedRun, NothingLeft, Outcome};
 pub use platform::{Platform, key};
 pub use profiles::{Profiles, check_host};
 pub use request::{Request, Round};
-pub use target::{OwnFiles, RESULTS_RULE};
+pub use target::OwnFiles;

@@ -71,15 +71,16 @@ impl OnlineAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::rules::{KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN};
 
     #[test]
     fn a_refused_key_is_an_error_of_its_own_and_warnings_refuse_nothing() {
         let cost = || Cost::Unknown(Vec::new());
         let answer = |findings, key_refused| OnlineAnswer { findings, balance: None, cost: cost(), key_refused };
-        let refused = answer(vec![Finding::error("key-refused", "x")], true).allowed();
+        let refused = answer(vec![Finding::new(&KEY_REFUSED, "x")], true).allowed();
         assert!(matches!(refused, Err(Error::KeyRefused(_))));
-        let unknown = answer(vec![Finding::error("sender-unknown", "x")], false).allowed();
+        let unknown = answer(vec![Finding::new(&SENDER_UNKNOWN, "x")], false).allowed();
         assert!(matches!(unknown, Err(Error::Findings(_))));
-        assert_eq!(answer(vec![Finding::warning("online-unknown", "x")], false).allowed().unwrap().len(), 1);
+        assert_eq!(answer(vec![Finding::new(&ONLINE_UNKNOWN, "x")], false).allowed().unwrap().len(), 1);
     }
 }

@@ -4,12 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::{Inputs, Profiles};
 use crate::delivery::FrozenInputs;
-use crate::finding::Finding;
+use crate::finding::{Finding, rules};
 use crate::manifest::{Campaign, load_campaign};
 use crate::report::{ProtectedPath, Target};
-
-/// The rule that results replace nothing but results.
-pub const RESULTS_RULE: &str = "results-overwrite";
 
 /// What results never replace, whatever campaign they are of: the state folder, and the files of profiles.
 #[derive(Clone, Copy)]
@@ -49,7 +46,7 @@ impl OwnFiles<'_> {
     pub fn finding(self, inputs: &Inputs) -> Option<Finding> {
         let campaign = &inputs.campaign;
         let why = self.target(campaign, campaign.results_file()).judge().err()?;
-        let finding = Finding::error(RESULTS_RULE, format!("the results cannot take this place: {why}"));
+        let finding = Finding::new(&rules::RESULTS_OVERWRITE, format!("the results cannot take this place: {why}"));
         let help = "name another file under `results`, or move what is there; only results are replaced by results";
         Some(finding.at(campaign.places.of_key("results")).help(help))
     }

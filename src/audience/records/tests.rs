@@ -44,7 +44,7 @@ fn trouble_is_named_with_its_line() {
         ("phone,name\n1,a\n2,\0\n", "recipients-not-csv", 3),
     ] {
         let finding = refusal(text);
-        assert_eq!((finding.rule, finding.place.unwrap().line()), (rule, line), "{text:?}");
+        assert_eq!((finding.rule.id, finding.place.unwrap().line()), (rule, line), "{text:?}");
     }
 }
 
@@ -84,7 +84,7 @@ fn a_line_that_names_the_delimiter_is_no_row() {
     let (records, last) = read("\u{feff}sep=;\r\nphone;name\r\n380501234567;\"a;b\"\r\n").unwrap();
     assert_eq!((records, last), (vec![(2, vec!["380501234567".to_owned(), "a;b".to_owned()])], 2));
     let finding = refusal("sep=;\nphone;name\n1\n");
-    assert_eq!((finding.rule, finding.place.unwrap().line()), ("recipients-ragged-row", 3));
+    assert_eq!((finding.rule.id, finding.place.unwrap().line()), ("recipients-ragged-row", 3));
 }
 
 #[test]
@@ -107,10 +107,10 @@ fn another_encoding_is_named_with_its_line() {
     };
     let cyrillic = b"phone,name\n1,a\n2,\xce\xeb\xe5\xed\xe0\n";
     let encoding = finding(cyrillic).unwrap_err();
-    assert_eq!((encoding.rule, encoding.place.unwrap().line()), ("recipients-encoding", 3));
+    assert_eq!((encoding.rule.id, encoding.place.unwrap().line()), ("recipients-encoding", 3));
     assert!(encoding.help.unwrap().contains("CSV UTF-8"));
     let split = finding(b"phone,name\n1,\xd0,\x9e\n").unwrap_err();
-    assert_eq!(split.rule, "recipients-encoding");
+    assert_eq!(split.rule.id, "recipients-encoding");
     assert_eq!(finding(b"\xff\xfep\0,\0").unwrap_err().rule, "recipients-encoding");
     assert_eq!(finding(b"PK\x03\x04\x14\0").unwrap_err().rule, "recipients-not-csv");
 }
@@ -121,7 +121,7 @@ fn what_is_too_large_is_refused() {
     assert_eq!(refusal(&format!("phone,name\n1,a\n2,{long}\n")).message, "line 3 has a cell of more than 64 KiB");
     let quoted = format!("phone,name\n1,a\n2,\"b\n{}", "3,c\n".repeat(1 << 20));
     let finding = refusal(&quoted);
-    assert_eq!((finding.rule, finding.place.unwrap().line()), ("recipients-unclosed-quote", 3));
+    assert_eq!((finding.rule.id, finding.place.unwrap().line()), ("recipients-unclosed-quote", 3));
     let endless = format!("phone,name\n1,a\n2,{}", "b,".repeat(1 << 20));
     assert_eq!(refusal(&endless).message, "the row in line 3 has more than 1 MiB");
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::audience::{Chunk, Reader, Settings, parse, suggest};
 use crate::cli::failure::Failure;
 use crate::domain::{Region, Row};
-use crate::finding::{self, Finding};
+use crate::finding::{self, Finding, rules};
 use crate::regular;
 use crate::report::{plural, thousands};
 
@@ -52,7 +52,7 @@ impl List {
         };
         let suggestion = suggest(open(path)?, path).map_err(|finding| refused(vec![*finding]))?;
         let Some(phone) = suggestion.phone else {
-            let finding = Finding::error("no-phones", format!("no column of `{typed}` holds phone numbers"));
+            let finding = Finding::new(&rules::NO_PHONES, format!("no column of `{typed}` holds phone numbers"));
             if let Some((header, problem)) = suggestion.problem {
                 return Err(refused(vec![finding.help(format!("`{header}`: {problem}"))]));
             }

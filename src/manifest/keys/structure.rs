@@ -3,7 +3,7 @@
 use super::hint::{hint, is_planned};
 use super::{CHANNELS, Key, Mark, Shape, campaign::TEXT_FILE, channel_item, find, names};
 use crate::domain::{Amount, Channel};
-use crate::finding::{Finding, did_you_mean, list};
+use crate::finding::{Finding, did_you_mean, list, rules};
 use crate::manifest::report::Report;
 use crate::manifest::value::{Rate, Seconds, Share};
 use crate::manifest::yaml::{Content, Entry, Node, Scalar, core_scalar};
@@ -11,22 +11,22 @@ use crate::manifest::yaml::{Content, Entry, Node, Scalar, core_scalar};
 /// Checks the map `node`, called `owner` in findings, against its keys.
 pub(crate) fn check(node: &Node, owner: &str, keys: &'static [Key], report: &mut Report) {
     let Some(entries) = node.entries() else {
-        let finding = Finding::error("wrong-type", format!("{owner} must be a map of keys, but is {}", kind(node)));
+        let finding = Finding::new(&rules::WRONG_TYPE, format!("{owner} must be a map of keys, but is {}", kind(node)));
         return report.at(&head(node), finding.help(format!("begin with `{}: `", names(keys).next().unwrap_or(""))));
     };
     for entry in entries {
         match find(keys, &entry.key) {
             Some(key) if key.mark == Mark::Later => {
-                let finding = Finding::error("not-supported", format!("`{}` is not supported yet", key.name));
+                let finding = Finding::new(&rules::NOT_SUPPORTED, format!("`{}` is not supported yet", key.name));
                 report.at(&entry.key_span, finding.help("remove it"));
             }
             Some(key) => value(key, entry, report),
             None if is_planned(&entry.key, report.root) => {
-                let finding = Finding::error("not-supported", format!("`{}` is not supported yet", entry.key));
+                let finding = Finding::new(&rules::NOT_SUPPORTED, format!("`{}` is not supported yet", entry.key));
                 report.at(&entry.key_span, finding.help("remove it"));
             }
             None => {
-                let finding = Finding::error("unknown-key", format!("unknown key `{}` in {owner}", entry.key));
+                let finding = Finding::new(&rules::UNKNOWN_KEY, format!("unknown key `{}` in {owner}", entry.key));
                 let hint = hint(&entry.key, keys, report.root);
                 report.at(&entry.key_span, finding.help(hint));
             }
@@ -38,7 +38,7 @@ pub(crate) fn check(node: &Node, owner: &str, keys: &'static [Key], report: &mut
 fn required(node: &Node, (owner, span): (&str, &std::ops::Range<usize>), keys: &'static [Key], report: &mut Report) {
     let missing = |key: &&Key| key.mark == Mark::Required && node.get(key.name).is_none();
     for key in keys.iter().filter(missing).filter(|_| node.entries().is_some()) {
-        let finding = Finding::error("missing-key", format!("{owner} needs `{}`", key.name));
+        let finding = Finding::new(&rules::MISSING_KEY, format!("{owner} needs `{}`", key.name));
         report.at(span, finding.help(format!("add `{}`", key.written())));
     }
 }
@@ -70,7 +70,7 @@ fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
             items.iter().for_each(|item| channel(item, report));
         }
         (Shape::Channels, Content::List(_)) => {
-            let finding = Finding::error("empty-value", "`channels` is empty, and a campaign needs at least one");
+            let finding = Finding::new(&rules::EMPTY_VALUE, "`channels` is empty, and a campaign needs at least one");
             report.at(
                 &head(node),
                 finding.help("write one in each line below, such as `- sms: { signature: …, message: … }`"),
@@ -80,7 +80,7 @@ fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
         (Shape::List { of, least, most }, Content::List(items)) => {
             if !(least..=most).contains(&items.len()) {
                 let message = format!("`{}` has {} items, but must have {least} to {most}", key.name, items.len());
-                report.at(&entry.key_span, Finding::error("out-of-range", message));
+                report.at(&entry.key_span, Finding::new(&rules::OUT_OF_RANGE, message));
             }
             for item in items {
                 let item = Entry { key: key.name.into(), key_span: head(item), value: item.clone() };
@@ -89,7 +89,7 @@ fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
         }
         (Shape::Secret, _) => secret(key, entry, report),
         (_, Content::Scalar(scalar)) if scalar.is_null() => {
-            let finding = Finding::error("empty-value", format!("`{}` has no value", key.name));
+            let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` has no value", key.name));
             report.at(&entry.key_span, finding.help(format!("write it like `{}`, or remove it", key.written())));
         }
         (shape, Content::Scalar(scalar)) if !is_collection(shape) => self::scalar(key, entry, scalar, report),
@@ -115,29 +115,30 @@ fn is_collection(shape: Shape) -> bool {
 
 fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
     let text = scalar.text.as_str();
-    let within = |number: u32, least, most| if (least..=most).contains(&number) { None } else { Some("out-of-range") };
+    let within =
+        |number: u32, least, most| if (least..=most).contains(&number) { None } else { Some(&rules::OUT_OF_RANGE) };
     let problem = match key.shape {
-        Shape::Line if text.trim().is_empty() => Some("empty-value"),
-        Shape::Line if text.trim_end().contains('\n') => Some("wrong-type"),
-        Shape::Integer { least, most } => integer(scalar).map_or(Some("wrong-type"), |number| {
-            number.map_or(Some("out-of-range"), |number| within(number, least, most))
+        Shape::Line if text.trim().is_empty() => Some(&rules::EMPTY_VALUE),
+        Shape::Line if text.trim_end().contains('\n') => Some(&rules::WRONG_TYPE),
+        Shape::Integer { least, most } => integer(scalar).map_or(Some(&rules::WRONG_TYPE), |number| {
+            number.map_or(Some(&rules::OUT_OF_RANGE), |number| within(number, least, most))
         }),
-        Shape::Bool => (!core_scalar(scalar).is_boolean()).then_some("wrong-type"),
+        Shape::Bool => (!core_scalar(scalar).is_boolean()).then_some(&rules::WRONG_TYPE),
         Shape::Seconds { least, most } => {
-            text.parse().map_or(Some("wrong-type"), |Seconds(number)| within(number, least, most))
+            text.parse().map_or(Some(&rules::WRONG_TYPE), |Seconds(number)| within(number, least, most))
         }
-        Shape::Rate => text.parse::<Rate>().err().map(|_| "wrong-type"),
-        Shape::Share => text.parse::<Share>().err().map(|_| "wrong-type"),
-        Shape::Amount => {
-            text.parse::<Amount>().map_or(Some("wrong-type"), |price| price.is_negative().then_some("out-of-range"))
-        }
+        Shape::Rate => text.parse::<Rate>().err().map(|_| &rules::WRONG_TYPE),
+        Shape::Share => text.parse::<Share>().err().map(|_| &rules::WRONG_TYPE),
+        Shape::Amount => text
+            .parse::<Amount>()
+            .map_or(Some(&rules::WRONG_TYPE), |price| price.is_negative().then_some(&rules::OUT_OF_RANGE)),
         Shape::OneOf(words) if words.contains(&text) => None,
-        Shape::OneOf(_) => Some("unknown-value"),
+        Shape::OneOf(_) => Some(&rules::UNKNOWN_VALUE),
         _ => None,
     };
     if let Some(rule) = problem {
         let message = format!("`{}` is `{text}`, but must be {}", key.name, expected(key.shape));
-        report.at(&entry.value.span, Finding::error(rule, message).help(advice(key, scalar)));
+        report.at(&entry.value.span, Finding::new(rule, message).help(advice(key, scalar)));
     }
 }
 
@@ -207,7 +208,7 @@ fn wrong_type(key: &Key, entry: &Entry, report: &mut Report) {
             format!("write it like `{}`", key.written()),
         ),
     };
-    report.at(&head(node), Finding::error("wrong-type", message).help(help));
+    report.at(&head(node), Finding::new(&rules::WRONG_TYPE, message).help(help));
 }
 
 /// Where a secret is kept. No finding repeats what was written: it may be the secret.
@@ -218,7 +219,7 @@ fn secret(key: &Key, entry: &Entry, report: &mut Report) {
     if !fine {
         let message = format!("`{}` must say where the key is kept, not hold the key", key.name);
         let help = format!("write `{0}: {{ env: NAME }}` or `{0}: {{ file: PATH }}`", key.name);
-        report.at(&entry.key_span, Finding::error("secret", message).help(help));
+        report.at(&entry.key_span, Finding::new(&rules::SECRET, message).help(help));
     }
 }
 
@@ -229,7 +230,7 @@ fn texts(node: &Node, report: &mut Report) {
             Content::Scalar(_) => ("has no value", "write `\"\"` if an empty text is meant"),
             Content::List(_) | Content::Map(_) => ("must be one text", "put the value in quotes"),
         };
-        let finding = Finding::error("wrong-type", format!("`{}` {problem}", entry.key)).help(help);
+        let finding = Finding::new(&rules::WRONG_TYPE, format!("`{}` {problem}", entry.key)).help(help);
         report.at(&entry.key_span, finding);
     }
 }
@@ -254,7 +255,7 @@ fn channel(item: &Node, report: &mut Report) {
             }
             _ => crowded(entries),
         },
-        Content::List(_) => Finding::error("wrong-type", "an item of `channels` is a channel, not another list")
+        Content::List(_) => Finding::new(&rules::WRONG_TYPE, "an item of `channels` is a channel, not another list")
             .help("write each as `- sms: …`"),
     };
     report.at(&head(item), finding);
@@ -264,23 +265,23 @@ fn channel(item: &Node, report: &mut Report) {
 fn crowded(entries: &[Entry]) -> Finding {
     let channels: Vec<&Entry> = entries.iter().filter(|entry| Channel::from_name(&entry.key).is_some()).collect();
     match channels.as_slice() {
-        [] => Finding::error("unknown-channel", "this item names no channel")
+        [] => Finding::new(&rules::UNKNOWN_CHANNEL, "this item names no channel")
             .help(format!("begin it with a channel: {}", list(names(CHANNELS)))),
         [one] if one.value.is_null() => {
-            Finding::error("yaml-indentation", format!("the keys of `{}` do not stand under it", one.key))
+            Finding::new(&rules::YAML_INDENTATION, format!("the keys of `{}` do not stand under it", one.key))
                 .help(format!("indent them deeper than `{}` by two spaces", one.key))
         }
-        [one] => Finding::error("yaml-indentation", format!("other keys stand beside the channel `{}`", one.key))
+        [one] => Finding::new(&rules::YAML_INDENTATION, format!("other keys stand beside the channel `{}`", one.key))
             .help("indent what belongs to the channel under it, and begin other channels with `- `"),
         [first, second, ..] => {
-            Finding::error("crowded-item", format!("`{}` and `{}` stand in one item", first.key, second.key))
+            Finding::new(&rules::CROWDED_ITEM, format!("`{}` and `{}` stand in one item", first.key, second.key))
                 .help(format!("begin each channel with its own dash: `- {}: …`", second.key))
         }
     }
 }
 
 fn unknown_channel(name: &str) -> Finding {
-    let finding = Finding::error("unknown-channel", format!("`{name}` is not a channel"));
+    let finding = Finding::new(&rules::UNKNOWN_CHANNEL, format!("`{name}` is not a channel"));
     match did_you_mean(name, names(CHANNELS)) {
         Some(meant) => finding.help(format!("did you mean `{meant}`?")),
         None => finding.help(format!("channels are {}", list(names(CHANNELS)))),
@@ -289,7 +290,7 @@ fn unknown_channel(name: &str) -> Finding {
 
 fn channels_without_dashes(entry: &Entry, channels: &[Entry], report: &mut Report) {
     let first = channels.first().map_or("sms", |channel| channel.key.as_str());
-    let finding = Finding::error("wrong-type", "`channels` must be a list; the dashes are missing");
+    let finding = Finding::new(&rules::WRONG_TYPE, "`channels` must be a list; the dashes are missing");
     report.at(&entry.key_span, finding.help(format!("begin each channel with a dash: `- {first}: …`")));
     for channel in channels {
         match find(CHANNELS, &channel.key) {

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Profile;
-use crate::finding::{Finding, Severity, did_you_mean, list_all};
+use crate::finding::{Finding, Severity, did_you_mean, list_all, rules};
 use crate::manifest::campaign::SANDBOX;
 
 /// The profiles that were found.
@@ -69,7 +69,7 @@ impl Gateways {
                 format!("write a gateways.yaml with it; it was looked for as {looked}")
             }
         };
-        let unknown = Finding::error("unknown-gateway", format!("there is no gateway `{name}`")).help(help);
+        let unknown = Finding::new(&rules::UNKNOWN_GATEWAY, format!("there is no gateway `{name}`")).help(help);
         Err([vec![unknown], self.warnings()].concat())
     }
 }

@@ -4,7 +4,6 @@
 //! and no finding shows it, even where somebody wrote it into the file.
 
 mod address;
-mod against;
 mod conceal;
 mod gateways;
 mod key_source;
@@ -14,7 +13,6 @@ mod search;
 use std::num::NonZeroU32;
 
 pub use address::Address;
-pub use against::check_against_profile;
 pub use gateways::Gateways;
 pub use key_source::KeySource;
 pub use load::load_gateways;

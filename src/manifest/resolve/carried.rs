@@ -3,7 +3,7 @@
 use super::Resolver;
 use super::channels::Slot;
 use crate::domain::{Channel, OperationKind, Place};
-use crate::finding::Finding;
+use crate::finding::{Finding, rules};
 
 /// Properties of every operation that is no stage of a pipeline.
 const COMMON: [&str; 4] = ["type", "id", "phone", "hook"];
@@ -35,7 +35,7 @@ impl Resolver<'_> {
                     continue;
                 };
                 let message = format!("a `{kind}` cannot carry `{}` of `{}`: {why}", field.key, slot.channel);
-                self.report.at(&entry.key_span, Finding::error("not-carried", message).help(help));
+                self.report.at(&entry.key_span, Finding::new(&rules::NOT_CARRIED, message).help(help));
             }
         }
     }

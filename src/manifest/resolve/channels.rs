@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Resolver;
 use super::carried::Carrier;
 use crate::domain::{Channel, Content, OperationKind, Text};
-use crate::finding::Finding;
+use crate::finding::{Finding, rules};
 use crate::manifest::keys::{CHANNELS, channel_item};
 use crate::manifest::section::Section;
 
@@ -54,14 +54,16 @@ impl Resolver<'_> {
         for (index, slot) in slots.iter().enumerate() {
             if slots[..index].iter().any(|other| other.channel == slot.channel) {
                 let finding =
-                    Finding::error("repeated-channel", format!("`{}` stands here a second time", slot.channel));
+                    Finding::new(&rules::REPEATED_CHANNEL, format!("`{}` stands here a second time", slot.channel));
                 self.report
                     .at(slot.name_span, finding.help("remove one of them; a channel is tried once (contract 4.3)"));
                 possible = false;
             }
             if slot.channel.facts().stands_alone && slots.len() > 1 {
-                let finding =
-                    Finding::error("stands-alone", format!("`{}` cannot stand beside other channels", slot.channel));
+                let finding = Finding::new(
+                    &rules::STANDS_ALONE,
+                    format!("`{}` cannot stand beside other channels", slot.channel),
+                );
                 self.report.at(slot.name_span, finding.help("give it a campaign of its own"));
                 possible = false;
             }
@@ -69,7 +71,8 @@ impl Resolver<'_> {
         let forced = root.typed("operation").filter(|(name, _)| *name == OperationKind::Pipeline.name());
         let inquiry = slots.iter().find(|slot| slot.channel.facts().stands_alone);
         if let (Some((_, span)), Some(slot)) = (forced, inquiry) {
-            let finding = Finding::error("stands-alone", format!("`{}` cannot be a stage of a pipeline", slot.channel));
+            let finding =
+                Finding::new(&rules::STANDS_ALONE, format!("`{}` cannot be a stage of a pipeline", slot.channel));
             self.report.at(span, finding.help("remove `operation`"));
             possible = false;
         }
@@ -86,7 +89,7 @@ impl Resolver<'_> {
         });
         let Some((first, _)) = given.next() else { return };
         for (_, span) in given.filter(|&(value, _)| value != first) {
-            let finding = Finding::error("short-link", format!("another channel says `short_link: {first}`"));
+            let finding = Finding::new(&rules::SHORT_LINK, format!("another channel says `short_link: {first}`"));
             self.report
                 .at(span, finding.help("one `short_link` serves all channels of the operation; make them agree"));
         }

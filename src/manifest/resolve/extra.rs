@@ -6,7 +6,7 @@ use super::Resolver;
 use super::carried::known_properties;
 use super::channels::Slot;
 use crate::domain::{Channel, Extra, OperationKind};
-use crate::finding::Finding;
+use crate::finding::{Finding, rules};
 use crate::manifest::yaml::core_json;
 
 impl Resolver<'_> {
@@ -25,11 +25,14 @@ impl Resolver<'_> {
             for entry in entries {
                 let other = given.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
                 let finding = if known.contains(&entry.key.as_str()) {
-                    Finding::error("field-collision", format!("`{}` is a field that `{kind}` already has", entry.key))
-                        .help("use the channel's own keys; `fields` is for properties that are not known here")
+                    Finding::new(
+                        &rules::FIELD_COLLISION,
+                        format!("`{}` is a field that `{kind}` already has", entry.key),
+                    )
+                    .help("use the channel's own keys; `fields` is for properties that are not known here")
                 } else if let Some(other) = other {
-                    Finding::error(
-                        "field-collision",
+                    Finding::new(
+                        &rules::FIELD_COLLISION,
                         format!("`{other}` gives `{kind}` a property `{}` already", entry.key),
                     )
                     .help("keep one of them: both channels are sent in one operation")

@@ -3,7 +3,7 @@
 use super::Resolver;
 use super::channels::Slot;
 use crate::domain::{FieldKind, Form, OperationKind};
-use crate::finding::{Finding, list_all};
+use crate::finding::{Finding, list_all, rules};
 
 /// The form that the keys which are there make: the smallest that has room for all of them, else the last.
 fn derived(forms: &'static [Form], given: &[&str]) -> Option<&'static Form> {
@@ -37,14 +37,14 @@ impl Resolver<'_> {
                 Some(_) => format!("add `{key}`, or change `{named}`"),
                 None => format!("add `{key}`; the type follows from the keys that are there"),
             };
-            self.report.at(slot.name_span, Finding::error("viber-type", message).help(help));
+            self.report.at(slot.name_span, Finding::new(&rules::VIBER_TYPE, message).help(help));
         }
         for key in keys.iter().filter(|key| !form.needs.contains(key) && !form.may_have.contains(key)) {
             let Some(entry) = slot.section.entry(key) else { continue };
             let message = format!("a {title} message of type `{name}` has no `{key}`");
             let has = list_all(form.needs.iter().copied());
             let help = format!("remove it, or change the type: `{name}` has {has}");
-            self.report.at(&entry.key_span, Finding::error("viber-type", message).help(help));
+            self.report.at(&entry.key_span, Finding::new(&rules::VIBER_TYPE, message).help(help));
         }
         Some(form)
     }
@@ -56,7 +56,7 @@ impl Resolver<'_> {
         if let Some((name, span)) = slot.section.typed(named).filter(|(name, _)| *name != carried.name) {
             let message =
                 format!("a pipeline cannot carry a {} message of type `{name}`, only `{}`", facts.title, carried.name);
-            self.report.at(span, Finding::error("not-carried", message).help(format!("remove `{named}`")));
+            self.report.at(span, Finding::new(&rules::NOT_CARRIED, message).help(format!("remove `{named}`")));
         }
         Some(carried)
     }

@@ -22,7 +22,7 @@ use super::report::{Loaded, Report};
 use super::text_folders::TextFolders;
 use super::yaml::Node;
 use crate::domain::{Content, Endpoint, Text};
-use crate::finding::{Finding, Source};
+use crate::finding::{Finding, Source, rules};
 
 pub use names::{is_slug, slug};
 
@@ -36,7 +36,7 @@ pub fn load_campaign(path: &Path) -> Loaded<Campaign> {
     if is_list(path) {
         let message = format!("`{}` is a list of recipients and no campaign file", path.display());
         let help = format!("write a campaign for it: `campaign init NAME --from {}`", path.display());
-        return Loaded::new(None, vec![Finding::error("wrong-type", message).help(help)]);
+        return Loaded::new(None, vec![Finding::new(&rules::WRONG_TYPE, message).help(help)]);
     }
     document::load(path, CAMPAIGN_FILE, |root, report| {
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -115,7 +115,7 @@ impl Resolver<'_> {
         } else {
             return;
         };
-        let finding = Finding::error("never-resent", format!("`resend_if_not_found` is not possible {why}"));
+        let finding = Finding::new(&rules::NEVER_RESENT, format!("`resend_if_not_found` is not possible {why}"));
         self.report.at(span, finding.help("write `hold`, and decide about rows in doubt by `campaign resolve`"));
     }
 }

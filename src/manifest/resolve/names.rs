@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Resolver;
 use crate::domain::variable::{is_built_in, is_reserved, is_variable};
 use crate::domain::{ParseRegionError, Region};
-use crate::finding::{Finding, did_you_mean};
+use crate::finding::{Finding, did_you_mean, rules};
 use crate::manifest::section::Section;
 
 /// Whether a name is 1 to 64 of a-z, 0-9 and `-`.
@@ -36,14 +36,15 @@ impl Resolver<'_> {
             }
             let message = format!("the file's name `{stem}` cannot be the campaign's name");
             let help = format!("add `name: {}`, of a-z, 0-9 and `-`, or rename the file", slug(&stem));
-            self.report.at(&(0..0), Finding::error("campaign-name", message).help(help));
+            self.report.at(&(0..0), Finding::new(&rules::CAMPAIGN_NAME, message).help(help));
             return None;
         };
         if is_slug(name) {
             return Some(name.to_owned());
         }
         let message = format!("`{name}` cannot be a campaign's name: 1 to 64 of a-z, 0-9 and `-`");
-        self.report.at(span, Finding::error("campaign-name", message).help(format!("write `name: {}`", slug(name))));
+        self.report
+            .at(span, Finding::new(&rules::CAMPAIGN_NAME, message).help(format!("write `name: {}`", slug(name))));
         None
     }
 
@@ -58,7 +59,8 @@ impl Resolver<'_> {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "write it as the time zone database does, like `Europe/Kyiv`".into(),
         };
-        self.report.at(span, Finding::error("unknown-timezone", format!("there is no time zone `{name}`")).help(help));
+        self.report
+            .at(span, Finding::new(&rules::UNKNOWN_TIMEZONE, format!("there is no time zone `{name}`")).help(help));
         None
     }
 
@@ -66,7 +68,7 @@ impl Resolver<'_> {
     pub(super) fn region(&mut self, recipients: Section<'_>) -> Option<Region> {
         let (code, span) = recipients.typed("region")?;
         let refuse = |error: ParseRegionError| {
-            let finding = Finding::error("unknown-region", format!("there is no region `{code}`"));
+            let finding = Finding::new(&rules::UNKNOWN_REGION, format!("there is no region `{code}`"));
             self.report.at(span, finding.help(error.advice()));
         };
         code.parse().map_err(refuse).ok()
@@ -80,7 +82,7 @@ impl Resolver<'_> {
             self.variable(&entry.key, &entry.key_span);
             let Some(header) = entry.value.scalar().map(|scalar| scalar.text.trim()) else { continue };
             if header.is_empty() {
-                let finding = Finding::error("empty-value", format!("`{}` names no header", entry.key));
+                let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` names no header", entry.key));
                 self.report.at(&entry.key_span, finding.help("write the column's header as it stands in the file"));
             }
             columns.push((entry.key.clone(), header.to_owned()));
@@ -98,14 +100,14 @@ impl Resolver<'_> {
             self.variable(&entry.key, &entry.key_span);
             if let Some(header) = taken.get(entry.key.as_str()) {
                 let message = format!("`{}` is a constant here and the column `{header}` too", entry.key);
-                let finding = Finding::error("name-clash", message).help("give one of them another name");
+                let finding = Finding::new(&rules::NAME_CLASH, message).help("give one of them another name");
                 self.report.at(&entry.key_span, finding);
             }
             let Some(scalar) = entry.value.scalar() else { continue };
             self.refuse_cut("vars", &entry.value);
             if scalar.text.contains("{{") || scalar.text.contains("{%") {
                 let finding =
-                    Finding::error("template-in-constant", format!("`{}` is a constant, no template", entry.key));
+                    Finding::new(&rules::TEMPLATE_IN_CONSTANT, format!("`{}` is a constant, no template", entry.key));
                 self.report.at(&entry.value.span, finding.help("put the braces into the texts that use it"));
             }
             vars.push((entry.key.clone(), scalar.text.clone()));
@@ -118,13 +120,13 @@ impl Resolver<'_> {
         let finding = if is_variable(name) {
             return;
         } else if is_built_in(name) {
-            Finding::error("name-clash", format!("`{name}` already means something in every text"))
+            Finding::new(&rules::NAME_CLASH, format!("`{name}` already means something in every text"))
                 .help("choose another name")
         } else if is_reserved(name) {
-            Finding::error("variable-name", format!("`{name}` is a word of the template language"))
+            Finding::new(&rules::VARIABLE_NAME, format!("`{name}` is a word of the template language"))
                 .help("choose another name")
         } else {
-            Finding::error("variable-name", format!("texts cannot use the name `{name}`"))
+            Finding::new(&rules::VARIABLE_NAME, format!("texts cannot use the name `{name}`"))
                 .help("use a-z, A-Z, 0-9 and `_`, beginning with a letter, as in `first_name`")
         };
         self.report.at(span, finding);

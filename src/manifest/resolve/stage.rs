@@ -3,7 +3,7 @@
 use super::Resolver;
 use super::channels::Slot;
 use crate::domain::{Card, Field, FieldKind, Need, OperationKind, Stage, Text, Value, Values};
-use crate::finding::{Finding, list};
+use crate::finding::{Finding, list, rules};
 use crate::manifest::value::Seconds;
 use crate::manifest::yaml::Entry;
 
@@ -57,7 +57,7 @@ impl Resolver<'_> {
             _ => return,
         };
         if slot.section.entry(field.key).is_none() {
-            let finding = Finding::error("missing-key", format!("`{}` needs `{}`", slot.channel, field.key));
+            let finding = Finding::new(&rules::MISSING_KEY, format!("`{}` needs `{}`", slot.channel, field.key));
             self.report.at(slot.name_span, finding.help(format!("add `{}`: {why}", field.key)));
         }
     }
@@ -70,7 +70,7 @@ impl Resolver<'_> {
             let Field { key, example, .. } = field;
             let message = format!("`{key}` is `{text}`, but must be {}", list(words.iter().copied()));
             let help = format!("write `{key}: {example}`");
-            self.report.at(span, Finding::error("unknown-value", message).help(help));
+            self.report.at(span, Finding::new(&rules::UNKNOWN_VALUE, message).help(help));
         }
     }
 

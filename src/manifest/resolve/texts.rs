@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Resolver;
 use crate::domain::Text;
-use crate::finding::{Finding, Place, Source};
+use crate::finding::{Finding, Place, Source, rules};
 use crate::manifest::align::align;
 use crate::manifest::yaml::{Entry, Node, Scalar};
 
@@ -26,7 +26,7 @@ impl Resolver<'_> {
     fn inline(&mut self, path: String, entry: &Entry, scalar: &Scalar) -> Option<Text> {
         self.refuse_cut(&path, &entry.value);
         if scalar.text.trim().is_empty() {
-            let finding = Finding::error("empty-text", format!("`{}` is empty", entry.key)).help("write a text");
+            let finding = Finding::new(&rules::EMPTY_TEXT, format!("`{}` is empty", entry.key)).help("write a text");
             self.report.at(&entry.key_span, finding);
             return None;
         }
@@ -36,10 +36,10 @@ impl Resolver<'_> {
         if matches!(entry.key.as_str(), "message" | "caption") && names_a_file(&text) {
             let message = format!("`{text}` would be sent as it stands, but looks like the name of a text file");
             let help = format!("write `{}: {{ file: {text} }}`", entry.key);
-            self.report.at(&entry.value.span, Finding::error("looks-like-a-file", message).help(help));
+            self.report.at(&entry.value.span, Finding::new(&rules::LOOKS_LIKE_A_FILE, message).help(help));
         }
         if text.len() > LARGEST {
-            let finding = Finding::error("text-too-long", format!("`{}` is longer than 64 KiB", entry.key));
+            let finding = Finding::new(&rules::TEXT_TOO_LONG, format!("`{}` is longer than 64 KiB", entry.key));
             self.report.at(&entry.key_span, finding.help("a message is short; is a quote missing?"));
             return None;
         }
@@ -53,12 +53,13 @@ impl Resolver<'_> {
         let found = match self.folders.find(name) {
             Ok(found) => found,
             Err(problem) => {
-                self.report.at(&file.span, Finding::error("text-file", problem.message).help(problem.help));
+                self.report.at(&file.span, Finding::new(&rules::TEXT_FILE, problem.message).help(problem.help));
                 return None;
             }
         };
         if found.text.trim().is_empty() {
-            let finding = Finding::error("empty-text", format!("the text file `{}` is empty", found.path.display()));
+            let finding =
+                Finding::new(&rules::EMPTY_TEXT, format!("the text file `{}` is empty", found.path.display()));
             self.report.at(&file.span, finding.help("write a text into it"));
             return None;
         }
@@ -85,7 +86,7 @@ impl Resolver<'_> {
         let comment = apart > 1 && name.ends_with(".signature");
         if apart > 0 && !comment && rest.trim_start().starts_with('#') {
             let cut = end..end + rest.trim_end().len();
-            let finding = Finding::error("cut-text", "YAML cuts this text off at ` #`, as if a comment began");
+            let finding = Finding::new(&rules::CUT_TEXT, "YAML cuts this text off at ` #`, as if a comment began");
             let help = "put the whole text in quotes; a comment may follow the closing quote";
             self.report.at(&cut, finding.help(help));
         }
@@ -119,7 +120,7 @@ fn names_a_file(text: &str) -> bool {
 fn braces_finding(text: &str, braces: &Range<usize>) -> Finding {
     let written = &text[braces.clone()];
     let name = written.trim_matches(['{', '}']).trim();
-    Finding::warning("single-braces", format!("`{written}` is sent as it stands"))
+    Finding::new(&rules::SINGLE_BRACES, format!("`{written}` is sent as it stands"))
         .help(format!("write `{{{{ {name} }}}}` if the recipient's value is meant"))
 }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use granit_parser::{ErrorKind, ScanError};
 
-use crate::finding::{Finding, Place, Source};
+use crate::finding::{Finding, Place, Source, rules};
 
 const QUOTE_IT: &str = "put the whole text in double quotes; write `\\\"` for a quote inside it";
 const ALIGN_IT: &str =
@@ -29,14 +29,15 @@ fn finding(error: &ScanError, spot: &Spot<'_>) -> (Finding, Range<usize>) {
         | E::TabInIndentation
         | E::TabInPlainScalar
         | E::TabAtBlockScalarStart => (
-            Finding::error("yaml-tab", "a tab stands where YAML wants spaces")
+            Finding::new(&rules::YAML_TAB, "a tab stands where YAML wants spaces")
                 .help("replace every tab at the beginning of a line by two spaces"),
             spot.tab(),
         ),
         E::MappingValueNotAllowed | E::InvalidColonPlacement => spot.colon(),
         E::ExpectedBlockMappingKey if spot.is_indentation() => spot.indentation(),
         E::ExpectedBlockMappingKey => (
-            Finding::error("yaml-quote", "a text that begins with a bracket is read as a list or a map").help(QUOTE_IT),
+            Finding::new(&rules::YAML_QUOTE, "a text that begins with a bracket is read as a list or a map")
+                .help(QUOTE_IT),
             spot.value(),
         ),
         E::InvalidIndentation
@@ -45,17 +46,17 @@ fn finding(error: &ScanError, spot: &Spot<'_>) -> (Finding, Range<usize>) {
         | E::InvalidFlowScalarIndent
         | E::MappingKeyNotAllowed => spot.indentation(),
         E::InvalidTrailingSingleQuotedScalar => (
-            Finding::error("yaml-quote", "the text ends at the second `'`, but more follows on the line")
+            Finding::new(&rules::YAML_QUOTE, "the text ends at the second `'`, but more follows on the line")
                 .help("write an apostrophe inside single quotes twice (`''`), or put the text in double quotes"),
             spot.rest(),
         ),
         E::InvalidTrailingDoubleQuotedScalar => (
-            Finding::error("yaml-quote", "the text ends at the second `\"`, but more follows on the line")
+            Finding::new(&rules::YAML_QUOTE, "the text ends at the second `\"`, but more follows on the line")
                 .help("write a quote inside double quotes as `\\\"`, or put the text in single quotes"),
             spot.rest(),
         ),
         E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent | E::DocumentIndicatorInQuotedScalar => (
-            Finding::error("yaml-quote", "a text in quotes has no closing quote")
+            Finding::new(&rules::YAML_QUOTE, "a text in quotes has no closing quote")
                 .help("add the quote at its end; a text of several lines goes after `|`, indented"),
             spot.opening_quote(),
         ),
@@ -75,21 +76,21 @@ fn finding(error: &ScanError, spot: &Spot<'_>) -> (Finding, Range<usize>) {
         | E::UnexpectedEofFlowMapping
         | E::UnexpectedEofFlowSequence
         | E::UnexpectedEofImplicitFlowMapping => (
-            Finding::error("yaml-syntax", "a `{` or `[` is not closed, or a comma is missing inside it")
+            Finding::new(&rules::YAML_SYNTAX, "a `{` or `[` is not closed, or a comma is missing inside it")
                 .help("close it with `}` or `]`; a text with brackets or commas inside it needs quotes"),
             spot.here(),
         ),
         E::UnknownQuotedScalarEscape | E::InvalidQuotedScalarHexEscape | E::InvalidUnicodeEscape => (
-            Finding::error("yaml-quote", "a `\\` inside double quotes begins an escape that does not exist")
+            Finding::new(&rules::YAML_QUOTE, "a `\\` inside double quotes begins an escape that does not exist")
                 .help("write `\\\\` for a backslash, or put the text in single quotes"),
             spot.value(),
         ),
         E::RecursionLimitExceeded => (
-            Finding::error("file-too-complex", "lists and maps lie too deep in each other").help(ALIGN_IT),
+            Finding::new(&rules::FILE_TOO_COMPLEX, "lists and maps lie too deep in each other").help(ALIGN_IT),
             spot.here(),
         ),
         _ => (
-            Finding::error("yaml-syntax", format!("this is not YAML: {}", error.info()))
+            Finding::new(&rules::YAML_SYNTAX, format!("this is not YAML: {}", error.info()))
                 .help("look for a missing quote or a wrong indentation in this line and the one above"),
             spot.here(),
         ),
@@ -169,12 +170,12 @@ impl<'t> Spot<'t> {
 
     fn indentation(&self) -> (Finding, Range<usize>) {
         let finding =
-            Finding::error("yaml-indentation", "the indentation of this line fits none of the lines above it");
+            Finding::new(&rules::YAML_INDENTATION, "the indentation of this line fits none of the lines above it");
         (finding.help(ALIGN_IT), self.trimmed_line())
     }
 
     fn no_key(&self) -> (Finding, Range<usize>) {
-        let finding = Finding::error("yaml-syntax", "this line is neither `key: value` nor part of a text");
+        let finding = Finding::new(&rules::YAML_SYNTAX, "this line is neither `key: value` nor part of a text");
         let help =
             "if a key is meant, put `: ` after it; if it continues the text above, indent it deeper than its key";
         (finding.help(help), self.trimmed_line())
@@ -183,7 +184,8 @@ impl<'t> Spot<'t> {
     /// A second colon: in a text that needs quotes, or a key indented under a finished value.
     fn colon(&self) -> (Finding, Range<usize>) {
         if self.before().contains(": ") {
-            let finding = Finding::error("yaml-quote", "the `:` inside this text is read as the end of another key");
+            let finding =
+                Finding::new(&rules::YAML_QUOTE, "the `:` inside this text is read as the end of another key");
             return (finding.help(QUOTE_IT), self.value());
         }
         if self.trimmed_line().start == self.line.start && self.line.start > 0 {
@@ -191,7 +193,7 @@ impl<'t> Spot<'t> {
             return above.no_key();
         }
         let message = "this line is indented deeper than the line above, which is complete already";
-        (Finding::error("yaml-indentation", message).help(ALIGN_IT), self.trimmed_line())
+        (Finding::new(&rules::YAML_INDENTATION, message).help(ALIGN_IT), self.trimmed_line())
     }
 
     /// A value that begins with a character that means something to YAML.
@@ -199,26 +201,27 @@ impl<'t> Spot<'t> {
         match self.text[self.at..].chars().next() {
             Some(c) if c.is_control() => {
                 let message = format!("the character U+{:04X} cannot stand in a YAML file", u32::from(c));
-                (Finding::error("yaml-syntax", message).help("remove it, or type the text anew"), self.here())
+                (Finding::new(&rules::YAML_SYNTAX, message).help("remove it, or type the text anew"), self.here())
             }
             Some('-') => {
-                let finding = Finding::error("yaml-syntax", "a list cannot begin behind a key on the same line");
+                let finding = Finding::new(&rules::YAML_SYNTAX, "a list cannot begin behind a key on the same line");
                 let help = "begin each item with `- ` on its own line; a text that begins with `- ` needs quotes";
                 (finding.help(help), self.value())
             }
             Some(c @ ('|' | '>')) => {
-                let finding = Finding::error("yaml-quote", format!("nothing may follow `{c}` on its line"));
+                let finding = Finding::new(&rules::YAML_QUOTE, format!("nothing may follow `{c}` on its line"));
                 (
                     finding.help("begin the text on the next line, indented; or put the whole text in quotes"),
                     self.value(),
                 )
             }
             Some(c) => {
-                let finding = Finding::error("yaml-quote", format!("a text cannot begin with `{c}` without quotes"));
+                let finding =
+                    Finding::new(&rules::YAML_QUOTE, format!("a text cannot begin with `{c}` without quotes"));
                 (finding.help(QUOTE_IT), self.rest())
             }
             None => {
-                let finding = Finding::error("yaml-syntax", "the file ends in the middle of something");
+                let finding = Finding::new(&rules::YAML_SYNTAX, "the file ends in the middle of something");
                 (finding.help("look for a missing quote or bracket above"), self.here())
             }
         }

@@ -8,7 +8,7 @@ use granit_parser::{Event, Parser, Span, StrInput, options};
 use super::explain::explain;
 use super::node::Style;
 use super::{Content, Entry, Node, Scalar};
-use crate::finding::{Finding, Place};
+use crate::finding::{Finding, Place, rules};
 use crate::manifest::report::Report;
 
 /// How deep lists and maps may lie in each other.
@@ -60,7 +60,7 @@ impl<'s> Reader<'s, '_> {
                 (Event::DocumentStart(..), span) if root.is_some() => {
                     return Err(self.fatal(
                         &span,
-                        Finding::error("yaml-documents", "a second document begins here")
+                        Finding::new(&rules::YAML_DOCUMENTS, "a second document begins here")
                             .help("remove the line `---`; one file holds one document"),
                     ));
                 }
@@ -72,7 +72,7 @@ impl<'s> Reader<'s, '_> {
         if root.is_none() {
             self.report.at(
                 &(0..0),
-                Finding::error("file-empty", "the file is empty")
+                Finding::new(&rules::FILE_EMPTY, "the file is empty")
                     .help("start with `recipients:` and `channels:`; `campaign init NAME` writes a file to start from"),
             );
         }
@@ -111,7 +111,7 @@ impl<'s> Reader<'s, '_> {
             Event::SequenceStart(..) => self.list(span, depth)?,
             Event::MappingStart(..) => self.map(span, depth)?,
             Event::Alias(id) => return self.alias(id, span, depth),
-            _ => return Err(self.fatal(&span, Finding::error("yaml-syntax", "a value is missing here"))),
+            _ => return Err(self.fatal(&span, Finding::new(&rules::YAML_SYNTAX, "a value is missing here"))),
         };
         if let Some(id) = anchor {
             self.anchors.entry(id).or_default().node = Some(node.clone());
@@ -146,7 +146,7 @@ impl<'s> Reader<'s, '_> {
             if seen.insert(name.clone()) {
                 entries.push(Entry { key: name, key_span: key.span, value });
             } else {
-                let finding = Finding::error("yaml-duplicate-key", format!("`{name}` stands here a second time"));
+                let finding = Finding::new(&rules::YAML_DUPLICATE_KEY, format!("`{name}` stands here a second time"));
                 self.report.at(&key.span, finding.help("keep one of them; YAML would silently use only one"));
             }
         }
@@ -157,17 +157,17 @@ impl<'s> Reader<'s, '_> {
         let unquoted = self.report.source.text()[map.start..].starts_with("{{");
         match key.scalar() {
             Some(scalar) if scalar.is_plain() && scalar.text == "<<" => {
-                let finding = Finding::error("yaml-merge", "`<<` (merging one map into another) is not supported");
+                let finding = Finding::new(&rules::YAML_MERGE, "`<<` (merging one map into another) is not supported");
                 self.report.at(&key.span, finding.help("write the keys out"));
             }
             Some(scalar) if !scalar.is_null() => return Some(scalar.text.clone()),
             None if unquoted => self.report.at(
                 &(map.start..key.span.end + 1),
-                Finding::error("unquoted-template", "a text that begins with `{{` is read as a map, not as a text")
+                Finding::new(&rules::UNQUOTED_TEMPLATE, "a text that begins with `{{` is read as a map, not as a text")
                     .help("put the whole text in quotes, as in `message: \"{{ first_name }}, hello\"`"),
             ),
             _ => {
-                let finding = Finding::error("yaml-key", "the name before `:` is missing or is not a name");
+                let finding = Finding::new(&rules::YAML_KEY, "the name before `:` is missing or is not a name");
                 self.report.at(&key.span, finding.help("write `key: value`; a text with `:` or braces needs quotes"));
             }
         }
@@ -179,11 +179,11 @@ impl<'s> Reader<'s, '_> {
         let anchor = self.anchors.entry(id).or_default();
         anchor.used = true;
         let Some(node) = anchor.node.clone() else {
-            let finding = Finding::error("yaml-alias", "this alias stands inside the value that it repeats");
+            let finding = Finding::new(&rules::YAML_ALIAS, "this alias stands inside the value that it repeats");
             return Err(self.fatal(&span, finding.help("write the value out")));
         };
         if self.aliases > ALIASES {
-            let finding = Finding::error("file-too-complex", format!("the file has more than {ALIASES} aliases"));
+            let finding = Finding::new(&rules::FILE_TOO_COMPLEX, format!("the file has more than {ALIASES} aliases"));
             return Err(self.fatal(&span, finding.help("write the values out")));
         }
         self.spend(node.size(), depth, &span)?;
@@ -201,20 +201,20 @@ impl<'s> Reader<'s, '_> {
             return Ok(());
         };
         let help = "a campaign file is small: recipients belong into a CSV file, long texts into text files";
-        Err(self.fatal(span, Finding::error("file-too-complex", problem).help(help)))
+        Err(self.fatal(span, Finding::new(&rules::FILE_TOO_COMPLEX, problem).help(help)))
     }
 
     /// The word is not repeated: it may be a key that opens a gateway. Its place shows it where it may be shown.
     fn tag(&mut self, span: &Range<usize>) {
         let message = "a word that begins with `!` is read as a YAML tag and would vanish from the text";
-        self.report.at(span, Finding::error("yaml-tag", message).help("put the whole text in quotes"));
+        self.report.at(span, Finding::new(&rules::YAML_TAG, message).help("put the whole text in quotes"));
     }
 
     /// An anchor that nothing repeats is far more often the beginning of a text; its word is not repeated either.
     fn unused_anchors(&mut self) {
         for anchor in self.anchors.values().filter(|anchor| !anchor.used) {
             let message = "a word that begins with `&` is read as a YAML anchor and would vanish from the text";
-            let finding = Finding::error("yaml-anchor", message).help("put the whole text in quotes");
+            let finding = Finding::new(&rules::YAML_ANCHOR, message).help("put the whole text in quotes");
             self.report.at(&anchor.span, finding);
         }
     }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::finding::Finding;
+use crate::finding::{Finding, rules};
 
 /// The slips of a file, each with the bytes that it is about; `is_key` knows the keys that the file may have.
 pub(crate) fn slips(text: &str, is_key: impl Fn(&str) -> bool) -> Vec<(Range<usize>, Finding)> {
@@ -39,13 +39,13 @@ fn slip(line: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Fin
     let (indentation, rest) = line.split_at(first);
     if let Some((at, space)) = indentation.char_indices().find(|(_, character)| !character.is_ascii_whitespace()) {
         let message = format!("the space at the beginning of this line is none for YAML (U+{:04X})", u32::from(space));
-        let finding = Finding::error("yaml-indentation", message);
+        let finding = Finding::new(&rules::YAML_INDENTATION, message);
         return Some((at..at + space.len_utf8(), finding.help("type the spaces at the beginning of the line anew")));
     }
     let item =
         rest.trim_start_matches(['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}']);
     if item.len() < rest.len() && item.starts_with(' ') {
-        let finding = Finding::error("yaml-syntax", "an item of a list begins with the dash of the keyboard, `-`");
+        let finding = Finding::new(&rules::YAML_SYNTAX, "an item of a list begins with the dash of the keyboard, `-`");
         let finding = finding.help("type the dash anew; a text processor has made a longer one of it");
         return Some((first..line.len() - item.len(), finding));
     }
@@ -59,7 +59,7 @@ fn stuck(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Ra
     let is_stuck = value.starts_with(|character: char| !character.is_whitespace()) && !value.starts_with("//");
     (is_stuck && is_key(key)).then(|| {
         let colon = first + skipped + key.len();
-        let finding = Finding::error("yaml-syntax", format!("a space is missing behind `{key}:`"));
+        let finding = Finding::new(&rules::YAML_SYNTAX, format!("a space is missing behind `{key}:`"));
         (colon..colon + 1, finding.help(format!("write `{key}: {}`", value.trim())))
     })
 }

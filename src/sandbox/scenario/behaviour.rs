@@ -7,7 +7,7 @@ use super::keys::{BEHAVIOUR, EXCEPTION};
 use super::load::seconds;
 use super::{When, fault};
 use crate::domain::{Channel, Status};
-use crate::finding::Finding;
+use crate::finding::{Finding, rules};
 use crate::manifest::Share;
 use crate::manifest::document::{Node, Report, Section};
 
@@ -134,7 +134,7 @@ fn change(usual: &Behaviour, channel: Option<Channel>, section: Section<'_>, rep
     if let Some((text, span)) = digit
         && !matches!(text.as_bytes(), [b'0'..=b'9' | b'*' | b'#'])
     {
-        let finding = Finding::error("wrong-type", format!("`digit` is `{text}`, but must be one key of a phone"));
+        let finding = Finding::new(&rules::WRONG_TYPE, format!("`digit` is `{text}`, but must be one key of a phone"));
         report.at(span, finding.help("write one of 0 to 9, `*` or `#`"));
     }
     if let Some(channel) = channel {
@@ -165,7 +165,7 @@ fn refuse_unknown(channel: Channel, section: Section<'_>, report: &mut Report) {
     };
     for key in BEHAVIOUR.iter().filter(|key| !known(key.name)) {
         if let Some(entry) = section.entry(key.name) {
-            let finding = Finding::error("not-known", format!("`{channel}` does not know `{}`", key.name));
+            let finding = Finding::new(&rules::NOT_KNOWN, format!("`{channel}` does not know `{}`", key.name));
             report.at(&entry.key_span, finding.help("remove it"));
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::keys::FAULT;
 use super::load::seconds;
 use crate::domain::Endpoint;
-use crate::finding::Finding;
+use crate::finding::{Finding, rules};
 use crate::manifest::Share;
 use crate::manifest::document::{Node, Report, Section};
 
@@ -116,7 +116,7 @@ fn fault(item: &Node, report: &mut Report) -> Option<Fault> {
             [] => "this fault does not say what goes wrong".to_owned(),
             many => format!("this fault says {} things that go wrong", many.len()),
         };
-        let finding = Finding::error("fault-effect", message);
+        let finding = Finding::new(&rules::FAULT_EFFECT, message);
         report.at(&item.span, finding.help(format!("give it one of {}", crate::finding::list(EFFECTS))));
         return None;
     };
@@ -124,7 +124,7 @@ fn fault(item: &Node, report: &mut Report) -> Option<Fault> {
         let fits = *one == effect && (word.is_empty() || section.text(effect) == Some(word));
         if let Some(entry) = section.entry(key).filter(|_| !fits) {
             let needs = if word.is_empty() { format!("`{effect}`") } else { format!("`{effect}: {word}`") };
-            let finding = Finding::error("fault-effect", format!("`{key}` belongs to {needs}"));
+            let finding = Finding::new(&rules::FAULT_EFFECT, format!("`{key}` belongs to {needs}"));
             report.at(&entry.key_span, finding.help("remove it"));
         }
     }
@@ -133,7 +133,7 @@ fn fault(item: &Node, report: &mut Report) -> Option<Fault> {
     for (key, unknown) in UNKNOWN_AT_THE_DOOR {
         if let Some(entry) = condition.entry(key).filter(|_| *one == "connection") {
             let message = format!("{unknown} is not known before the connection is made");
-            let finding = Finding::error("fault-effect", message);
+            let finding = Finding::new(&rules::FAULT_EFFECT, message);
             report.at(&entry.key_span, finding.help("use `envelope` or `share` for `connection`"));
         }
     }
@@ -170,14 +170,14 @@ pub(super) fn when(section: Section<'_>, report: &mut Report) -> When {
     let digits = |text: &str| (1..=15).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     if let Some((text, span)) = section.typed("suffix").filter(|(text, _)| !digits(text)) {
         let finding =
-            Finding::error("wrong-type", format!("`suffix` is `{text}`, but must be the last digits of a number"));
+            Finding::new(&rules::WRONG_TYPE, format!("`suffix` is `{text}`, but must be the last digits of a number"));
         report.at(span, finding.help("write it like `suffix: \"07\"`"));
     }
     let envelope = section.typed("envelope").and_then(|(text, span)| {
         let envelopes = envelopes(text);
         if envelopes.is_none() {
             let finding =
-                Finding::error("wrong-type", format!("`envelope` is `{text}`, but must be a number or a range"));
+                Finding::new(&rules::WRONG_TYPE, format!("`envelope` is `{text}`, but must be a number or a range"));
             report.at(span, finding.help("write it like `envelope: 3` or `envelope: 3-5`; the first is 1"));
         }
         envelopes

@@ -7,7 +7,7 @@ use super::channels::PRICES;
 use super::keys::{ACCOUNT, SCENARIO, WEBHOOKS};
 use super::{Account, Blindness, Limit, Prices, Scenario, SenderStatus, Webhooks, behaviour, fault};
 use crate::domain::{Amount, Channel};
-use crate::finding::{Finding, Source};
+use crate::finding::{Finding, Source, rules};
 use crate::manifest::Rate;
 use crate::manifest::document::{self, FileKind, Loaded, Node, Report, Seconds, Section};
 use crate::sandbox::doors::posting::is_loopback;
@@ -21,7 +21,7 @@ pub fn load_scenario(path: &Path) -> Loaded<Scenario> {
         document::load(path, SCENARIO_FILE, |root, report| Some(scenario(Section::new(Some(&root), SCENARIO), report)));
     match loaded.findings.as_slice() {
         // Every key is optional, so that an empty file is the usual scenario.
-        [only] if only.rule == "file-empty" => Loaded::new(Some(Scenario::default()), Vec::new()),
+        [only] if *only.rule == rules::FILE_EMPTY => Loaded::new(Some(Scenario::default()), Vec::new()),
         _ => loaded,
     }
 }
@@ -103,7 +103,7 @@ fn accounts(root: Section<'_>, report: &mut Report) -> Vec<Account> {
                 None => "two accounts have no key of their own",
             };
             let span = section.typed("key").map_or(&node.span, |(_, span)| span);
-            report.at(span, Finding::error("account-key", message).help("give each account another `key`"));
+            report.at(span, Finding::new(&rules::ACCOUNT_KEY, message).help("give each account another `key`"));
         }
         accounts.push(account);
     }
@@ -143,12 +143,12 @@ fn against_notify(address: &str) -> Option<Finding> {
     let url = reqwest::Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     match url.as_ref().and_then(reqwest::Url::host_str) {
         None => {
-            let finding = Finding::error("address", format!("`{address}` is not a web address"));
+            let finding = Finding::new(&rules::ADDRESS, format!("`{address}` is not a web address"));
             Some(finding.help("write it like `http://127.0.0.1:9000/status`"))
         }
         Some(host) if is_loopback(host) => None,
         Some(host) => {
-            let finding = Finding::warning("notify-elsewhere", format!("`{host}` is not this machine"));
+            let finding = Finding::new(&rules::NOTIFY_ELSEWHERE, format!("`{host}` is not this machine"));
             Some(finding.help("statuses go there only from `campaign sandbox --any-hook`"))
         }
     }
@@ -162,7 +162,8 @@ fn senders(section: Section<'_>, report: &mut Report) -> Option<Vec<(String, Sen
             "Checked" => SenderStatus::Checked,
             "New" => SenderStatus::New,
             other => {
-                let finding = Finding::error("unknown-value", format!("`{other}` is not the status of a sender name"));
+                let finding =
+                    Finding::new(&rules::UNKNOWN_VALUE, format!("`{other}` is not the status of a sender name"));
                 report.at(&entry.value.span, finding.help("write `Checked` or `New`"));
                 continue;
             }

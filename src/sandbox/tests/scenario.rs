@@ -34,7 +34,7 @@ fn refused(yaml: &str) -> Vec<(&'static str, usize, usize)> {
     let loaded = load(yaml);
     assert!(loaded.value.is_none(), "{yaml}");
     let place = |finding: &crate::finding::Finding| finding.place.clone().expect("a place");
-    loaded.findings.iter().map(|finding| (finding.rule, place(finding).line(), place(finding).column())).collect()
+    loaded.findings.iter().map(|finding| (finding.rule.id, place(finding).line(), place(finding).column())).collect()
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn statuses_that_go_to_another_machine_are_warned_of() {
     for (host, rules) in [("127.0.0.1:9", &[][..]), ("[::1]", &[]), ("hooks.example", &["notify-elsewhere"])] {
         let loaded = load(&format!("accounts: [{{ notify: \"http://{host}/status\" }}]"));
         assert!(loaded.value.is_some());
-        assert_eq!(loaded.findings.iter().map(|finding| finding.rule).collect::<Vec<_>>(), rules, "{host}");
+        assert_eq!(loaded.findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), rules, "{host}");
     }
 }
 

@@ -78,7 +78,7 @@ impl House {
 
 fn told(loaded: &Loaded<Campaign>) -> Vec<(&'static str, usize, usize)> {
     let place = |finding: &Finding| finding.place.as_ref().map_or((0, 0), |place| (place.line(), place.column()));
-    loaded.findings.iter().map(|finding| (finding.rule, place(finding).0, place(finding).1)).collect()
+    loaded.findings.iter().map(|finding| (finding.rule.id, place(finding).0, place(finding).1)).collect()
 }
 
 /// A campaign with these lines under `channels`.

@@ -228,7 +228,7 @@ fn keys_and_values_that_do_not_fit_are_told_where_they_stand() {
         assert!(told(&loaded).contains(&expected), "{yaml}{}", show(&loaded.findings, false));
         assert!(loaded.value.is_none(), "{yaml}");
         assert!(
-            loaded.findings.iter().all(|finding| finding.help.is_some() || finding.rule == "out-of-range"),
+            loaded.findings.iter().all(|finding| finding.help.is_some() || finding.rule.id == "out-of-range"),
             "{yaml}"
         );
     }

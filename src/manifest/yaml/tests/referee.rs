@@ -37,7 +37,7 @@ const DIFFERENCES: [(&str, &str, &str, &str); 17] = [
 fn ours(text: &str) -> String {
     let (node, findings) = understood(text);
     node.map_or_else(
-        || findings.iter().map(|finding| finding.rule).collect::<Vec<_>>().join(" "),
+        || findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>().join(" "),
         |node| core_json(&node).to_string(),
     )
 }

@@ -1,0 +1,123 @@
+//! The rules that judge a campaign, its texts, its rows and its account: a file each.
+//!
+//! A file has the rule (its id, whether it refuses or warns, why it is one, how to mend what breaks it) and what judges by
+//! it. Rules of what a single file says stand in [`finding::rules`](crate::finding::rules), since they are needed where
+//! the file is read. Rows are told by `rows`: counted, by what is said of them, with examples.
+
+mod balance_too_low;
+mod batch_limit;
+mod duplicate_number;
+mod invalid_row;
+mod key_refused;
+mod missing_endpoint;
+mod online_unknown;
+mod rate_limit;
+mod rows;
+mod sender_unknown;
+mod text_refused;
+mod too_many_invalid;
+
+use crate::finding::{Finding, Rule, rules};
+use crate::manifest::{Campaign, Profile};
+
+pub(super) use balance_too_low::judge as balance_too_low;
+pub(super) use duplicate_number::judge as duplicate_number;
+pub use invalid_row::invalid_rows;
+pub use key_refused::RULE as KEY_REFUSED;
+pub(super) use key_refused::judge as key_refused;
+pub use online_unknown::RULE as ONLINE_UNKNOWN;
+pub(super) use online_unknown::judge as online_unknown;
+pub use sender_unknown::RULE as SENDER_UNKNOWN;
+pub(super) use sender_unknown::judge as sender_unknown;
+pub(super) use text_refused::judge as text_refused;
+pub(super) use too_many_invalid::judge as too_many_invalid;
+
+/// The rules of this folder.
+static HERE: &[&Rule] = &[
+    &balance_too_low::RULE,
+    &batch_limit::RULE,
+    &duplicate_number::RULE,
+    &invalid_row::RULE,
+    &key_refused::RULE,
+    &missing_endpoint::RULE,
+    &online_unknown::RULE,
+    &rate_limit::RULE,
+    &sender_unknown::RULE,
+    &text_refused::RULE,
+    &too_many_invalid::RULE,
+];
+
+/// Every rule of the house.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    rules::all().chain(HERE.iter().copied())
+}
+
+/// Where a campaign's file asks for more than its gateway's profile allows.
+///
+/// Only what the file says is a finding; a default gives way to the profile
+/// ([`Delivery::within`](crate::manifest::Delivery::within)).
+#[must_use]
+pub fn against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
+    let rules = [batch_limit::judge, rate_limit::judge, missing_endpoint::judge];
+    rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::manifest::{GatewaySearch, load_campaign, load_gateways};
+
+    const GATEWAYS: &str = "\
+production:
+  base_url: https://g.example
+  api_key: { env: KEY }
+  rate: 100/s
+local:
+  base_url: http://127.0.0.1:9000
+  api_key: { env: KEY }
+  rate: unlimited
+";
+
+    #[test]
+    fn a_campaign_asks_for_no_more_than_its_profile_allows() {
+        let cases: [(&str, &[&str]); 5] = [
+            ("delivery: { batch: 101, rate: 101/s }\n", &["batch-limit", "rate-limit"]),
+            ("delivery: { batch: 100, rate: 100/s }\n", &[]),
+            ("delivery: { rate: unlimited }\n", &["unlimited-rate"]),
+            ("endpoint: async\n", &["missing-endpoint"]),
+            ("", &[]),
+        ];
+        let folder = TempDir::new().unwrap();
+        let (file, profiles) = (folder.path().join("a.yaml"), folder.path().join("gateways.yaml"));
+        fs::write(&profiles, GATEWAYS).unwrap();
+        let search = GatewaySearch { explicit: Some(profiles), ..GatewaySearch::default() };
+        let gateways = load_gateways(&search).value.unwrap();
+        for (delivery, rules) in cases {
+            fs::write(&file, format!("{delivery}recipients: {{ file: a.csv }}\nchannels: [hlr]\n")).unwrap();
+            let campaign = load_campaign(&file).value.unwrap();
+            let findings = against_profile(&campaign, gateways.profile("production").unwrap());
+            assert_eq!(findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), rules);
+            let local = gateways.profile("local").unwrap();
+            assert!(campaign.delivery.within(local).batch <= local.batch_limit);
+        }
+    }
+
+    #[test]
+    fn every_rule_has_a_name_of_its_own_and_says_why_and_how_to_mend() {
+        let mut ids = BTreeSet::new();
+        for rule in all() {
+            assert!(ids.insert(rule.id), "two rules are called `{}`", rule.id);
+            assert!(rule.id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{rule}");
+            for sentence in [rule.why, rule.mend] {
+                let whole = sentence.starts_with(|c: char| c.is_uppercase() || c == '`') && sentence.ends_with('.');
+                assert!(whole, "`{sentence}` of {rule} is no sentence");
+            }
+        }
+        assert!(ids.len() > 90, "only {} rules", ids.len());
+    }
+}

@@ -1,0 +1,69 @@
+//! Findings about rows: those of which the same is said together, counted, with examples.
+
+use std::cmp::Reverse;
+
+use roaring::RoaringBitmap;
+
+use crate::finding::{Finding, Rule};
+use crate::ledger::{LeftOut, State};
+
+/// The most rows that are named.
+const NAMED: usize = 20;
+/// Where all of them stand.
+pub(super) const ALL_OF_THEM: &str = "the results of a `--dry-run` have every row with its reason";
+
+/// Rows of which the same is said.
+pub(super) struct Alike<'l> {
+    /// What is said.
+    pub(super) reason: &'l str,
+    /// Which they are.
+    pub(super) rows: &'l RoaringBitmap,
+}
+
+/// The rows that were left out in a state, by their reasons, the commonest first.
+pub(super) fn left_out(left_out: &LeftOut, state: State) -> Vec<Alike<'_>> {
+    let sets = left_out.sets().filter(|(each, ..)| *each == state);
+    let mut reasons: Vec<_> = sets.map(|(_, reason, rows)| Alike { reason, rows }).collect();
+    reasons.sort_by_key(|alike| Reverse(alike.rows.len()));
+    reasons
+}
+
+/// A finding for each reason that there is room for, and one for the rest; `what` is what all these rows are.
+pub(super) fn findings(rule: &'static Rule, what: &str, reasons: &[Alike<'_>]) -> Vec<Finding> {
+    let (mut findings, mut named, mut rest) = (Vec::new(), 0, 0);
+    for (index, Alike { reason, rows }) in reasons.iter().enumerate() {
+        // As many as there is room for, if each reason behind this one is to have a row of its own.
+        let behind = reasons.len() - index - 1;
+        let room = NAMED.saturating_sub(named);
+        let take = room.saturating_sub(behind).max(1).min(room);
+        if take == 0 {
+            rest += rows.len();
+            continue;
+        }
+        let shown: Vec<String> = rows.iter().take(take).map(|row| row.to_string()).collect();
+        named += shown.len();
+        let subject = subject(&shown, rows.len() - shown.len() as u64);
+        findings.push(Finding::new(rule, format!("{subject} {what}: {reason}")));
+    }
+    match rest {
+        0 => {}
+        1 => findings.push(Finding::new(rule, format!("1 more row is {what}"))),
+        rest => findings.push(Finding::new(rule, format!("{rest} more rows are {what}"))),
+    }
+    let all: u64 = reasons.iter().map(|alike| alike.rows.len()).sum();
+    if all > named as u64
+        && let Some(last) = findings.pop()
+    {
+        findings.push(last.help(ALL_OF_THEM));
+    }
+    findings
+}
+
+/// The rows that are shown, and how many more there are, before what they are.
+fn subject(shown: &[String], more: u64) -> String {
+    match (shown, more) {
+        ([one], 0) => format!("row {one} is"),
+        ([first @ .., last], 0) => format!("rows {} and {last} are", first.join(", ")),
+        (shown, more) => format!("rows {} and {more} more are", shown.join(", ")),
+    }
+}

@@ -1,0 +1,101 @@
+//! So many rows cannot be sent to that the list or the text is probably the wrong one.
+
+use std::collections::BTreeMap;
+
+use super::invalid_row::invalid_rows;
+use super::rows::{self, ALL_OF_THEM, Alike};
+use crate::audience::PhoneProblem;
+use crate::check::survey::Survey;
+use crate::finding::{Finding, Rule};
+use crate::ledger::State;
+use crate::manifest::Brief;
+
+pub(super) static RULE: Rule = Rule::error(
+    "too-many-invalid",
+    "If many rows are invalid, the list or the text is probably not the one that was meant.",
+    "Mend the list or the text, or raise `recipients.max_invalid`.",
+);
+
+/// Why so many rows are invalid that nothing is sent, and which they are; nothing if they are few.
+pub(in crate::check) fn judge(brief: &Brief, survey: &Survey) -> Vec<Finding> {
+    let invalid = survey.left_out.count(State::Invalid);
+    if !brief.max_invalid.is_exceeded_by(invalid, survey.recipients) {
+        return Vec::new();
+    }
+    let reasons = rows::left_out(&survey.left_out, State::Invalid);
+    let first = |Alike { reason, rows }: &Alike<'_>| {
+        format!("{} × {reason} (first in row {})", rows.len(), rows.min().unwrap_or_default())
+    };
+    let commonest: Vec<String> = reasons.iter().take(5).map(first).collect();
+    let message = format!(
+        "{invalid} of {} rows are invalid, more than `max_invalid: {}`: {}",
+        survey.recipients,
+        brief.max_invalid,
+        commonest.join("; ")
+    );
+    let advice = advice(&reasons, brief.region.is_some());
+    let help = format!("{advice}; with `max_invalid: 100%` {ALL_OF_THEM}");
+    let mut findings = vec![Finding::new(&RULE, message).help(help)];
+    findings.extend(invalid_rows(&survey.left_out));
+    findings
+}
+
+/// What to do about the reasons that most rows have in common.
+fn advice(reasons: &[Alike<'_>], has_region: bool) -> &'static str {
+    let mut rows: BTreeMap<&str, u64> = BTreeMap::new();
+    for Alike { reason, rows: alike } in reasons {
+        *rows.entry(advice_for(reason, has_region)).or_default() += alike.len();
+    }
+    let commonest = rows.into_iter().max_by_key(|(_, count)| *count);
+    commonest.map_or("mend the list", |(advice, _)| advice)
+}
+
+fn advice_for(reason: &str, has_region: bool) -> &'static str {
+    use PhoneProblem::{
+        Country, Empty, Length, Letters, National, Rounded, Several, Symbols, TooLong, TooShort, Unassigned,
+    };
+    match PhoneProblem::ALL.into_iter().find(|problem| problem.to_string() == reason) {
+        Some(National) => "set `recipients.region` to the country of the numbers, such as `region: UA`",
+        Some(Rounded) => {
+            "the digits are lost in this file: format the column as text where the list comes from, and save it anew"
+        }
+        Some(TooShort | Length | Country | Unassigned) if !has_region => {
+            "mend the numbers; if they are national ones, set `recipients.region`, such as `region: UA`"
+        }
+        Some(Empty | Letters) => {
+            "mend the list, or name the column that holds the numbers: `columns: { phone: \"…\" }`"
+        }
+        Some(Several) => "give each number a row of its own",
+        Some(TooShort | TooLong | Length | Country | Unassigned | Symbols) => "mend the numbers in the list",
+        None if reason.contains("`max_parts: ") => "shorten the text or the cells that it uses, or raise `max_parts`",
+        None => "mend the text, or the cells that it uses",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Row;
+    use crate::ledger::LeftOut;
+
+    fn left_out(rows: &[(u32, &str)]) -> LeftOut {
+        let mut left_out = LeftOut::default();
+        rows.iter().for_each(|(row, reason)| left_out.insert(Row::new(*row), State::Invalid, reason));
+        left_out
+    }
+
+    #[test]
+    fn advice_is_for_what_most_rows_have_in_common() {
+        let national = PhoneProblem::National.to_string();
+        let rounded = PhoneProblem::Rounded.to_string();
+        let long =
+            |characters: u32| format!("4 parts, more than `max_parts: 3`: the SMS text has {characters} characters");
+        let advice = |rows: &[(u32, &str)], region| advice(&rows::left_out(&left_out(rows), State::Invalid), region);
+        assert!(advice(&[(2, &national), (3, &national), (4, &rounded)], false).contains("`region: UA`"));
+        assert!(advice(&[(2, &national), (3, &rounded), (4, &rounded)], false).contains("format the column as text"));
+        let texts = [long(480), long(490)];
+        let rows = [(2, texts[0].as_str()), (3, &texts[1]), (4, &rounded)];
+        assert!(advice(&rows, false).contains("raise `max_parts`"), "texts of several lengths are one matter");
+        assert!(!advice(&[(2, &PhoneProblem::TooShort.to_string())], true).contains("region"));
+    }
+}

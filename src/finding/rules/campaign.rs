@@ -1,0 +1,52 @@
+//! What a campaign file alone shows.
+
+use super::Rule;
+
+rules! {
+    error CAMPAIGN_NAME = "campaign-name":
+        "The name of a campaign is part of the names of files and of commands.",
+        "Use 1 to 64 of a-z, 0-9 and `-`, beginning and ending with a letter or a digit.";
+    error UNKNOWN_TIMEZONE = "unknown-timezone":
+        "Local times and `today` follow the time zone.", "Write the name of a zone such as `Europe/Kyiv`.";
+    error UNKNOWN_REGION = "unknown-region":
+        "National numbers are read as those of the region.", "Write the ISO 3166 code of a country, such as `UA`.";
+    error UNKNOWN_CHANNEL = "unknown-channel":
+        "Only the gateway's channels can be tried.", "Write one of the channels that are named.";
+    error CROWDED_ITEM = "crowded-item":
+        "Each item of `channels` is one channel, so that their order is clear.",
+        "Begin each channel with its own dash.";
+    error REPEATED_CHANNEL = "repeated-channel":
+        "A channel is tried once (contract 4.3).", "Remove one of them.";
+    error STANDS_ALONE = "stands-alone":
+        "Lookups and code calls are operations that no other channel can be tried beside.",
+        "Give it a campaign of its own.";
+    error NOT_CARRIED = "not-carried":
+        "The operation has no place for this key, so it would be dropped in silence.",
+        "Remove it, or use channels whose operation carries it.";
+    error SHORT_LINK = "short-link":
+        "One `short_link` serves all channels of an operation.", "Make them agree.";
+    error FIELD_COLLISION = "field-collision":
+        "A property that is given twice would be one that nobody meant.",
+        "Use the channel's own keys; `fields` is for properties that are not known here.";
+    error VIBER_TYPE = "viber-type":
+        "The form of a message says which keys it has.", "Add or remove the key that is named, or change the form.";
+    error NEVER_RESENT = "never-resent":
+        "A second code or call harms, and an asynchronous queue may only be slow.",
+        "Write `hold`, and decide about rows in doubt by `campaign resolve`.";
+    error LOOKS_LIKE_A_FILE = "looks-like-a-file":
+        "The name of a file would be sent as the text.", "Write `{ file: NAME }`.";
+    error TEXT_FILE = "text-file":
+        "A text file has to be beside the campaign or in `templates/`.", "Check its name and where it is.";
+    error EMPTY_TEXT = "empty-text":
+        "An empty text is charged, or refused.", "Write a text.";
+    warning SINGLE_BRACES = "single-braces":
+        "A name in single braces is sent as it stands.", "Write `{{ name }}` if the recipient's value is meant.";
+    error NAME_CLASH = "name-clash":
+        "A name that means two things would put the wrong value into texts.", "Give one of them another name.";
+    error VARIABLE_NAME = "variable-name":
+        "Texts can only use names of Latin letters, digits and `_` that are no words of their language.",
+        "Choose another name, such as `first_name`.";
+    error TEMPLATE_IN_CONSTANT = "template-in-constant":
+        "Constants are used as they are; braces in them would be sent.",
+        "Put the braces into the texts that use it.";
+}

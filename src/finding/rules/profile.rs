@@ -1,0 +1,20 @@
+//! Profiles of gateways.
+
+use super::Rule;
+
+rules! {
+    error PROFILE_NAME = "profile-name":
+        "A profile's name is written in campaigns and commands.", "Use 1 to 64 of a-z, 0-9 and `-`.";
+    error RESERVED_NAME = "reserved-name":
+        "`sandbox` is the built-in gateway and needs no profile.", "Give the profile another name.";
+    error UNKNOWN_GATEWAY = "unknown-gateway":
+        "A campaign can only be sent through a profile that exists.",
+        "Correct the name, or add the profile to gateways.yaml.";
+    error GATEWAY_ADDRESS = "gateway-address":
+        "The key travels with every request, so the address has to be one that keeps it secret.",
+        "Write an `https://` address without a path or a password.";
+    error PROXY_ADDRESS = "proxy-address":
+        "Requests go through the proxy, so its address has to be one.", "Write it like `http://proxy.example:3128`.";
+    error UNLIMITED_RATE = "unlimited-rate":
+        "A gateway that others use takes only so much.", "Write the account's allowance, such as `rate: 10/s`.";
+}
