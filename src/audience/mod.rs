@@ -13,7 +13,7 @@ mod chunk;
 mod column;
 mod columns;
 mod dialect;
-mod dialled;
+mod digits;
 mod evidence;
 mod inspection;
 mod intake;

@@ -27,13 +27,13 @@ const KNOWN: [(&str, &[&str]); 17] = [
 
 /// Names that columns have already.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct TakenNames {
     names: HashSet<String>,
     /// The number that was last put behind a name.
     numbers: HashMap<String, u32>,
 }
 
-impl Taken {
+impl TakenNames {
     /// Takes the name, or that name with the first number behind it that makes it free.
     pub(super) fn take(&mut self, name: String) -> String {
         if self.names.insert(name.clone()) {
@@ -51,7 +51,7 @@ impl Taken {
 }
 
 /// A name for a column that is none of those taken: a known word, else the header in Latin letters.
-pub(super) fn suggest_name(header: &str, column: usize, taken: &mut Taken) -> String {
+pub(super) fn suggest_name(header: &str, column: usize, taken: &mut TakenNames) -> String {
     let lower = header.trim().to_lowercase();
     let known = KNOWN.iter().find(|(_, words)| words.contains(&lower.as_str()));
     let name = match known {
@@ -145,7 +145,7 @@ mod tests {
             ("__id", "id"),
             ("city", "city_2"),
         ] {
-            let mut taken = Taken::default();
+            let mut taken = TakenNames::default();
             taken.take("city".to_owned());
             assert_eq!(suggest_name(header, 2, &mut taken), name, "{header:?}");
         }
@@ -156,7 +156,7 @@ mod tests {
         let time = |number: usize| {
             let once = || {
                 let start = std::time::Instant::now();
-                let mut taken = Taken::default();
+                let mut taken = TakenNames::default();
                 let last = (0..number).map(|_| taken.take("x_y".to_owned())).last();
                 assert_eq!(last, Some(format!("x_y_{number}")));
                 start.elapsed()
@@ -170,7 +170,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_suggested_name_can_always_be_used_and_is_free(header: String, taken in prop::collection::vec("[a-c]", 0..4)) {
-            let mut names = Taken::default();
+            let mut names = TakenNames::default();
             let mut taken: Vec<String> = taken.into_iter().map(|name| names.take(name)).collect();
             for _ in 0..3 {
                 let name = suggest_name(&header, 0, &mut names);

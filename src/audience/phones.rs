@@ -7,7 +7,7 @@ use rlibphonenumber::{
     NumberLengthType, PHONE_NUMBER_UTIL, ParseError, PhoneNumber, PhoneNumberFormat, ValidationError,
 };
 
-use super::dialled::Dialled;
+use super::digits::Digits;
 use crate::domain::{Phone, Region};
 
 /// Why a cell is not a number that can be sent to.
@@ -77,13 +77,13 @@ impl PhoneProblem {
 ///
 /// The cell is empty, is not one number, or its number does not exist.
 pub fn parse(text: &str, region: Option<Region>) -> Result<Phone, PhoneProblem> {
-    let number = Dialled::read(text)?;
+    let number = Digits::read(text)?;
     ukrainian_mobile(number, region).map_or_else(|| look_up(number, region), Ok)
 }
 
 /// Whether the cell holds digits like those of a whole number, valid or not.
 pub(super) fn resembles_number(text: &str) -> bool {
-    Dialled::read(text).is_ok_and(Dialled::is_long)
+    Digits::read(text).is_ok_and(Digits::is_long)
 }
 
 /// Ukraine's country code and a national number of nine digits are `380 * NATIONAL + number`.
@@ -103,7 +103,7 @@ const MOBILE: u128 = {
 };
 
 /// The answer of [`look_up`] for a Ukrainian mobile number, some thirty times faster.
-fn ukrainian_mobile(number: Dialled, region: Option<Region>) -> Option<Phone> {
+fn ukrainian_mobile(number: Digits, region: Option<Region>) -> Option<Phone> {
     let home = region == Some(Region::UKRAINE);
     let possible = match (number.len, number.value / NATIONAL) {
         (12, 380) => number.plus || home || region.is_none(),
@@ -117,7 +117,7 @@ fn ukrainian_mobile(number: Dialled, region: Option<Region>) -> Option<Phone> {
 }
 
 /// The library's answer, and what no library knows about digits without a plus sign.
-fn look_up(number: Dialled, region: Option<Region>) -> Result<Phone, PhoneProblem> {
+fn look_up(number: Digits, region: Option<Region>) -> Result<Phone, PhoneProblem> {
     let digits = number.digits();
     if number.plus {
         return international(&digits);
@@ -268,7 +268,7 @@ mod tests {
     const SPELLINGS: [&str; 6] = ["+380", "380", "00380", "0", "80", ""];
 
     fn agrees(text: &str, region: Option<Region>) {
-        let number = Dialled::read(text).ok().unwrap();
+        let number = Digits::read(text).ok().unwrap();
         if let Some(phone) = ukrainian_mobile(number, region) {
             assert_eq!(look_up(number, region).map(Phone::get), Ok(phone.get()), "{text} in {region:?}");
         }

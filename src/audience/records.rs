@@ -12,7 +12,7 @@ use super::chunk::Chunk;
 use super::dialect::{Delimiter, Foreign};
 use super::inspection::Inspection;
 use super::intake::Intake;
-use super::trouble::{self, Ragged, Spot};
+use super::trouble::{self, RaggedRow, Spot};
 use crate::domain::Row;
 use crate::finding::{Finding, Place};
 
@@ -50,7 +50,7 @@ impl HeaderLine {
             return Ok(());
         }
         let first = cells(spot.raw, self.delimiter.byte()).nth(expected).map(|cell| cell.span.start..spot.raw.len());
-        let ragged = Ragged { cells: cells_found, expected, delimiter: self.delimiter, surplus: first };
+        let ragged = RaggedRow { cells: cells_found, expected, delimiter: self.delimiter, surplus: first };
         Err(trouble::ragged(spot, ragged).into())
     }
 

@@ -7,7 +7,7 @@ use super::PhoneProblem;
 use super::chunk::Chunk;
 use super::columns;
 use super::evidence;
-use super::naming::{Taken, suggest_name};
+use super::naming::{TakenNames, suggest_name};
 use super::records::Records;
 use crate::domain::Region;
 use crate::finding::Finding;
@@ -41,7 +41,7 @@ pub fn suggest<R: Read>(input: R, file: &Path) -> Result<Suggestion, Box<Finding
     }
     let headers = &records.header().headers;
     let found = evidence::phone_column(&sample, headers, None);
-    let mut names = Taken::default();
+    let mut names = TakenNames::default();
     names.take("phone".to_owned());
     let mut named = Vec::new();
     for (column, header) in headers.iter().enumerate() {

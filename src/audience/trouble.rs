@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::dialect::{Delimiter, Foreign};
-use super::dialled::is_scientific;
+use super::digits::is_scientific;
 use super::intake::line_ends;
 use crate::finding::{Finding, Place, Source, rules};
 
@@ -166,7 +166,7 @@ pub(super) fn text_behind_quote(spot: Spot<'_>, at: usize) -> Finding {
 }
 
 /// A record whose cells are not as many as the header's.
-pub(super) struct Ragged {
+pub(super) struct RaggedRow {
     /// How many cells the record has.
     pub(super) cells: usize,
     /// How many the header has.
@@ -176,8 +176,8 @@ pub(super) struct Ragged {
     pub(super) surplus: Option<Range<usize>>,
 }
 
-pub(super) fn ragged(spot: Spot<'_>, ragged: Ragged) -> Finding {
-    let Ragged { cells, expected, delimiter, surplus } = ragged;
+pub(super) fn ragged(spot: Spot<'_>, ragged: RaggedRow) -> Finding {
+    let RaggedRow { cells, expected, delimiter, surplus } = ragged;
     let line = spot.line_of(0);
     let plural = if cells == 1 { "" } else { "s" };
     let message = format!("line {line} has {cells} cell{plural}, the header has {expected}");

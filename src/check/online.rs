@@ -14,7 +14,7 @@ use crate::manifest::{Brief, Places, Profile};
 use crate::message::{Names, render_constant};
 
 /// What the gateway told when it was asked for balance and sender names in one envelope.
-pub type Told = Result<(Result<Balance, Unanswered>, Result<Vec<Sender>, Unanswered>), Unanswered>;
+pub type AccountAnswer = Result<(Result<Balance, Unanswered>, Result<Vec<Sender>, Unanswered>), Unanswered>;
 
 /// A sender name that is the same for everybody.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ pub fn signatures(brief: &Brief, places: &Places, today: &str) -> Vec<Signature>
 
 /// What is known of the account besides its answers.
 #[derive(Clone, Copy, Debug)]
-pub struct Account<'a> {
+pub struct AccountTerms<'a> {
     /// Its words for a verified name.
     pub verified: &'a [String],
     /// The command that shows its balance.
@@ -119,7 +119,12 @@ pub struct Account<'a> {
 
 /// What speaks against sending, as far as the account tells.
 #[must_use]
-pub fn findings(told: &Told, signatures: &[Signature], account: Account<'_>, cost: &Cost) -> Vec<Finding> {
+pub fn findings(
+    told: &AccountAnswer,
+    signatures: &[Signature],
+    account: AccountTerms<'_>,
+    cost: &Cost,
+) -> Vec<Finding> {
     let (balance, senders) = match told {
         Ok(told) => told,
         Err(refused) if refused.cause == UnansweredCause::KeyRefused => {
@@ -173,12 +178,12 @@ mod tests {
         Cost::Unknown(vec![Channel::Sms])
     }
 
-    fn account(verified: &[String]) -> Account<'_> {
-        Account { verified, balance: "campaign gateway balance", senders: "campaign gateway senders" }
+    fn account(verified: &[String]) -> AccountTerms<'_> {
+        AccountTerms { verified, balance: "campaign gateway balance", senders: "campaign gateway senders" }
     }
 
     /// The findings where `Checked` means verified.
-    fn judged(told: &Told, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
+    fn judged(told: &AccountAnswer, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
         findings(told, signatures, account(&["Checked".to_owned()]), cost)
     }
 
@@ -226,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_profile_says_which_words_mean_verified() {
-        let told: Told = Ok((Ok(balance("1")), Ok(senders())));
+        let told: AccountAnswer = Ok((Ok(balance("1")), Ok(senders())));
         for (word, name, severity) in [
             ("paused", "Odd", None),
             ("Paused", "OlenaCo", Some(Severity::Warning)),
@@ -259,7 +264,7 @@ mod tests {
     #[test]
     fn only_a_refused_key_and_what_is_known_refuse_anything() {
         let (sms, cost) = ([signature(Channel::Sms, "Stranger")], Cost::AtMost(amount("9")));
-        let rule = |told: Told| rules(&judged(&told, &sms, &cost));
+        let rule = |told: AccountAnswer| rules(&judged(&told, &sms, &cost));
         let error = |rule| (rule, Severity::Error);
         let doubt = ("online-unknown", Severity::Warning);
         assert_eq!(rule(Err(unanswered(UnansweredCause::KeyRefused))), [error("key-refused")]);

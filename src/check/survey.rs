@@ -121,11 +121,11 @@ pub fn survey<R: Read + Send>(prepared: &mut Prepared<R>, terms: &Terms<'_>) -> 
         }
     };
     let examine = |renderer: &mut Renderer<'_>, chunk: Chunk| {
-        let examined: Vec<Examined> = chunk
+        let examined: Vec<Examination> = chunk
             .iter()
             .map(|record| {
                 let (phone, content) = row_of(renderer, phone_column, *region, record)?;
-                Ok((phone, sms_parts(&content)))
+                Ok(Sendable { phone, sms_parts: sms_parts(&content) })
             })
             .collect();
         (chunk, examined)
@@ -155,8 +155,15 @@ pub fn survey<R: Read + Send>(prepared: &mut Prepared<R>, terms: &Terms<'_>) -> 
     }
 }
 
-/// What a worker found out about one record: its number and the parts of its SMS, or why it cannot be sent to.
-type Examined = Result<(Phone, u32), String>;
+/// What a worker found out about one record: what would be sent, or why nothing can be.
+type Examination = Result<Sendable, String>;
+
+/// A record that can be sent to.
+struct Sendable {
+    phone: Phone,
+    /// The parts of its SMS; 0 when it has none.
+    sms_parts: u32,
+}
 
 #[derive(Default)]
 struct Tally {
@@ -172,10 +179,10 @@ struct Tally {
 
 impl Tally {
     /// Takes a record in; gives back its number when it is to be sent to.
-    fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examined) -> Option<Phone> {
+    fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examination) -> Option<Phone> {
         self.recipients += 1;
         self.rows.insert(row.get());
-        let (phone, parts) = match examined {
+        let Sendable { phone, sms_parts } = match examined {
             Ok(examined) => examined,
             Err(reason) => {
                 self.left_out.insert(row, State::Invalid, &reason);
@@ -191,7 +198,7 @@ impl Tally {
             self.left_out.insert(row, State::Skipped, DUPLICATE);
             return None;
         }
-        self.by_sms_parts.entry(parts).or_default().insert(row.get());
+        self.by_sms_parts.entry(sms_parts).or_default().insert(row.get());
         Some(phone)
     }
 

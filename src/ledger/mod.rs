@@ -4,14 +4,19 @@
 //! belong to it, so that several machines can share one ledger later.
 
 mod allowance;
+#[cfg(test)]
+mod conformance;
 mod error;
 mod event;
 mod left_out;
+#[cfg(test)]
+pub(crate) mod memory;
 mod pace;
 mod record;
 mod row_events;
 mod row_state;
 mod row_states;
+mod rules;
 mod sqlite;
 mod state;
 mod stop;

@@ -127,6 +127,14 @@ impl Run {
         }
     }
 
+    /// The row whose message has this identifier: of the run itself, or of an order to send again.
+    #[must_use]
+    pub fn row_of(&self, id: MessageId) -> Option<Row> {
+        let row = [self.ids].iter().chain(&self.orders).find_map(|ids| ids.row(id))?;
+        // The identifiers of the header and of what is to spare are never sent.
+        (row >= Row::FIRST && row <= self.last_row()).then_some(row)
+    }
+
     /// Whether its messages went where those through this profile of this account go.
     ///
     /// A profile may have got another name since, or its account another host; whoever has a message has it all the same.

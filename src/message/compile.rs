@@ -10,7 +10,7 @@ use super::judge::{Judge, Needs, wrong_vars};
 use super::lex::is_constant;
 use super::library::{Analysis, Library, Load};
 use super::messages::{Cells, Messages, Piece};
-use super::meter::Metered;
+use super::meter::MeteredSource;
 use super::names::{Names, Reach};
 use super::problem::TextProblem;
 use super::render::fill;
@@ -31,7 +31,7 @@ pub fn compile(
     load: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<Messages, Vec<TextProblem>> {
     let texts = templates(content);
-    let Compiled { tera, sheets, needs, includes } = Compiled::of(&texts, names, Reach::Recipient, load)?;
+    let Compilation { tera, sheets, needs, includes } = Compilation::of(&texts, names, Reach::Recipient, load)?;
     let mut keys: HashMap<&str, usize> = HashMap::new();
     for (index, text) in texts.iter().enumerate() {
         keys.entry(&text.source).or_insert(index);
@@ -53,7 +53,7 @@ pub fn compile(
 /// The first problem of the text.
 pub fn render_constant(text: &Text, names: &Names) -> Result<String, TextProblem> {
     let mut load = |_: &str| Err("this text stands alone".to_owned());
-    let compiled = Compiled::of(&[text], names, Reach::Campaign, &mut load);
+    let compiled = Compilation::of(&[text], names, Reach::Campaign, &mut load);
     let compiled = compiled.map_err(|problems| problems.into_iter().next().unwrap_or_else(|| unreadable(text)))?;
     let mut buffer = Vec::new();
     fill(&compiled.tera, &key(0), &context(names, &compiled.needs), &mut buffer).map_err(|error| {
@@ -78,14 +78,14 @@ fn templates(content: &Content<Text>) -> Vec<&Text> {
 }
 
 /// The templates of one compilation.
-struct Compiled {
+struct Compilation {
     tera: Tera,
     sheets: Sheets,
     needs: Needs,
     includes: Vec<(String, String)>,
 }
 
-impl Compiled {
+impl Compilation {
     fn of(texts: &[&Text], names: &Names, reach: Reach, load: &mut Load<'_>) -> Result<Self, Vec<TextProblem>> {
         let mut library = Library::new(load, names);
         let analyses: Vec<Option<Analysis>> = texts.iter().map(|text| library.read(text)).collect();
@@ -101,7 +101,7 @@ impl Compiled {
         let mains = analyses.iter().flatten().enumerate().map(|(index, analysis)| (key(index), analysis));
         let loaded = library.loaded.iter().map(|(name, analysis)| (name.clone(), analysis));
         let sheet =
-            |analysis: &Analysis| Sheet { text: analysis.text.clone(), metered: Metered::of(analysis, &library) };
+            |analysis: &Analysis| Sheet { text: analysis.text.clone(), metered: MeteredSource::of(analysis, &library) };
         let sheets: Sheets = mains.chain(loaded).map(|(key, analysis)| (key, sheet(analysis))).collect();
         let includes =
             library.loaded.values().map(|Analysis { text, .. }| (text.name.clone(), text.source.clone())).collect();

@@ -186,9 +186,9 @@ fn at_most_max_items(count: usize) -> TeraResult<()> {
 }
 
 /// A writer that refuses what is longer than any message.
-pub(super) struct Capped<'b>(pub(super) &'b mut Vec<u8>);
+pub(super) struct CappedWriter<'b>(pub(super) &'b mut Vec<u8>);
 
-impl io::Write for Capped<'_> {
+impl io::Write for CappedWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > MAX_BYTES {
             return Err(io::ErrorKind::FileTooLarge.into());

@@ -5,17 +5,17 @@
 
 use super::engine::{KEPT, ROUND};
 use super::library::{Analysis, Library};
-use super::outline::Kept;
+use super::outline::SetValue;
 
 /// A source with its counting.
 #[derive(Clone, Debug)]
-pub(super) struct Metered {
+pub(super) struct MeteredSource {
     pub(super) source: String,
     /// Bytes of the author's source before which something was put in, and how long that is.
     inserted: Vec<(usize, usize)>,
 }
 
-impl Metered {
+impl MeteredSource {
     /// The metered source of a text.
     pub(super) fn of(analysis: &Analysis, library: &Library<'_>) -> Self {
         let outline = &analysis.outline;
@@ -27,11 +27,11 @@ impl Metered {
         }
         for kept in &outline.kept {
             match kept {
-                Kept::Value(value) => {
+                SetValue::Value(value) => {
                     pieces.push((value.start, "(".to_owned()));
                     pieces.push((value.end, format!(")|{KEPT}")));
                 }
-                Kept::Block(at) => pieces.push((*at, format!("|{KEPT}"))),
+                SetValue::Block(at) => pieces.push((*at, format!("|{KEPT}"))),
             }
         }
         pieces.sort_by_key(|(at, _)| *at);
@@ -73,7 +73,7 @@ mod tests {
         let (names, mut load) = (Names::default(), |_: &str| Err(String::new()));
         let mut library = Library::new(&mut load, &names);
         let analysis = library.read(&Text { name: "t".into(), source: source.into() }).unwrap();
-        let metered = Metered::of(&analysis, &library);
+        let metered = MeteredSource::of(&analysis, &library);
         let expected = "{% set a =( b )|__kept-%} {% for c in a -%}{{ __round(cost=3) -}} x{{ c }}{% endfor %}\
                         {% set d |__kept%}e{% endset %}é";
         assert_eq!(metered.source, expected);

@@ -79,7 +79,7 @@ pub(super) struct Loop {
 
 /// A value that is set, whose size is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum SetValue {
     /// `{% set a = value %}`: the bytes of the value.
     Value(Range<usize>),
     /// `{% set a %} … {% endset %}`: where the opening tag ends.
@@ -91,7 +91,7 @@ pub(super) enum Kept {
 pub(super) struct Outline {
     pub(super) events: Vec<Event>,
     pub(super) loops: Vec<Loop>,
-    pub(super) kept: Vec<Kept>,
+    pub(super) kept: Vec<SetValue>,
     /// Tokens in all tags.
     pub(super) tokens: usize,
     /// The most `elif` in one text and the deepest nesting of blocks, which cost stack.
@@ -211,11 +211,11 @@ impl Reader {
         let [Token { kind: Kind::Name(name), span }, value @ ..] = arguments else { return };
         match value {
             [Token { kind: Kind::Symbol("="), span }, value @ ..] => {
-                self.outline.kept.push(Kept::Value(span.end..end.span.start));
+                self.outline.kept.push(SetValue::Value(span.end..end.span.start));
                 self.expression(value);
             }
             filters => {
-                self.outline.kept.push(Kept::Block(end.span.start));
+                self.outline.kept.push(SetValue::Block(end.span.start));
                 self.expression(filters);
             }
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tera::value::Key;
 use tera::{Context, Error, Tera, Value};
 
-use super::engine::{Capped, MAX_BYTES, refill};
+use super::engine::{CappedWriter, MAX_BYTES, refill};
 use super::messages::{Messages, Piece};
 use super::problem::TextProblem;
 use super::sheet::{Sheets, place_of};
@@ -111,7 +111,7 @@ fn cell(text: &str) -> Option<Value> {
 pub(super) fn fill(tera: &Tera, key: &str, context: &Context, buffer: &mut Vec<u8>) -> Result<String, Error> {
     refill();
     buffer.clear();
-    tera.render_to(key, context, Capped(buffer))?;
+    tera.render_to(key, context, CappedWriter(buffer))?;
     Ok(std::str::from_utf8(buffer).map_err(Error::message)?.to_owned())
 }
 

@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use tera::{Error, ErrorKind};
 
-use super::meter::Metered;
+use super::meter::MeteredSource;
 use crate::domain::Text;
 
 /// A compiled text.
 #[derive(Clone, Debug)]
 pub(super) struct Sheet {
     pub(super) text: Text,
-    pub(super) metered: Metered,
+    pub(super) metered: MeteredSource,
 }
 
 /// All compiled texts by the names that tera has for them.

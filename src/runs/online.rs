@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Account, AccountView, Adapters, Error, Event, Inputs};
-use crate::check::online::{self, Cost, Told, findings, signatures};
+use crate::check::online::{self, AccountAnswer, Cost, findings, signatures};
 use crate::finding::Finding;
 use crate::gateway::{AskBalance, AskSenders, Balance, UnansweredCause};
 use crate::manifest::Profile;
@@ -33,12 +33,12 @@ pub async fn ask_online(
     cost: Cost,
 ) -> Result<OnlineAnswer, Error> {
     let account = Account::of(adapters, profile, PATIENCE).await?;
-    let told: Told = account.ask_both((&AskBalance, &AskSenders)).await?;
+    let told: AccountAnswer = account.ask_both((&AskBalance, &AskSenders)).await?;
     let campaign = &inputs.campaign;
     let signatures = signatures(&campaign.brief, &campaign.places, &inputs.today);
     let view = |view| (adapters.name_view)(view, &profile.name);
     let (balance, senders) = (view(AccountView::Balance), view(AccountView::Senders));
-    let known = online::Account { verified: &profile.sender_verified, balance: &balance, senders: &senders };
+    let known = online::AccountTerms { verified: &profile.sender_verified, balance: &balance, senders: &senders };
     Ok(OnlineAnswer {
         findings: findings(&told, &signatures, known, &cost),
         key_refused: matches!(&told, Err(refused) if refused.cause == UnansweredCause::KeyRefused),

@@ -36,7 +36,7 @@ use crate::domain::{Amount, Phone};
 use crate::private::{self, Existing};
 use crate::sandbox::platform::Moment;
 use crate::sandbox::request::ClientId;
-use crate::sandbox::webhooks::Posted;
+use crate::sandbox::webhooks::PostOutcome;
 
 /// Where the journal goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -124,7 +124,7 @@ pub(crate) enum Line<'a> {
         status: &'a str,
         attempt: usize,
         #[serde(serialize_with = "posted")]
-        result: &'a Posted,
+        result: &'a PostOutcome,
     },
 }
 
@@ -135,10 +135,10 @@ impl Line<'_> {
     }
 }
 
-fn posted<S: Serializer>(outcome: &Posted, serializer: S) -> Result<S::Ok, S::Error> {
+fn posted<S: Serializer>(outcome: &PostOutcome, serializer: S) -> Result<S::Ok, S::Error> {
     match outcome {
-        Posted::Answered(status) => serializer.serialize_u16(*status),
-        Posted::Failed(reason) | Posted::Refused(reason) => serializer.serialize_str(reason),
+        PostOutcome::Answered(status) => serializer.serialize_u16(*status),
+        PostOutcome::Failed(reason) | PostOutcome::Refused(reason) => serializer.serialize_str(reason),
     }
 }
 

@@ -38,6 +38,6 @@ pub use doors::{Hooks, Sandbox, Settings};
 pub use journal::Journal;
 pub use platform::{ChannelTally, Counts, Funds, Tally};
 pub use scenario::{
-    Account, Behaviour, Behaviours, Blindness, Effect, Exception, Fault, Limit, Prices, Read, Reply, Scenario,
-    SenderStatus, WebhookFault, Webhooks, When, load_scenario,
+    AccountSettings, Behaviour, Behaviours, Blindness, Effect, Exception, Fault, Limit, Prices, Reading, Reply,
+    Scenario, SenderStatus, WebhookFault, Webhooks, When, load_scenario,
 };

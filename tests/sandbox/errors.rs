@@ -1,7 +1,7 @@
 //! Errors, row by row: contract 7.
 
 use campaign::domain::Channel;
-use campaign::sandbox::{Account, Effect, Fault, Scenario, SenderStatus, When};
+use campaign::sandbox::{AccountSettings, Effect, Fault, Scenario, SenderStatus, When};
 use serde_json::{Value, json};
 
 use super::Stand;
@@ -10,7 +10,7 @@ use super::stand::{ASYNC, JSON, SYNC, envelope};
 use crate::support::{Answer, Gateway, Reachable as _, until};
 
 /// A scenario with one account.
-fn with_account(account: Account) -> Scenario {
+fn with_account(account: AccountSettings) -> Scenario {
     Scenario { accounts: vec![account], ..Scenario::default() }
 }
 
@@ -40,7 +40,7 @@ fn whatsapp_is_no_type_and_refuses_the_whole_envelope() {
 /// Contract 7, row 3 (and 4.3): an account without a WhatsApp route.
 #[test]
 fn without_a_whatsapp_route_the_item_fails_and_the_others_run() {
-    let stand = Stand::playing(with_account(Account { whatsapp: false, ..Account::default() }));
+    let stand = Stand::playing(with_account(AccountSettings { whatsapp: false, ..AccountSettings::default() }));
     for channels in [json!(["whatsapp"]), json!(["sms", "whatsapp"]), json!(["whatsapp", "viber", "sms"])] {
         let pipeline = with(&example("pipeline", 2), json!({"pipeline": channels}));
         let items = stand.items(&[example("sms", 1), pipeline, example("pipeline", 3)]);
@@ -53,7 +53,7 @@ fn without_a_whatsapp_route_the_item_fails_and_the_others_run() {
 #[test]
 fn a_sender_name_that_is_not_verified_fails_with_the_id() {
     let senders = vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)];
-    let stand = Stand::playing(with_account(Account { senders: Some(senders), ..Account::default() }));
+    let stand = Stand::playing(with_account(AccountSettings { senders: Some(senders), ..AccountSettings::default() }));
     for (name, good) in [("OlenaCo", true), ("Fresh", false), ("Another", false), ("", false)] {
         for kind in ["sms", "viber", "rcs", "viber+sms", "rcs+sms", "rcs+viber+sms"] {
             let signature = format!("{}_signature", kind.split('+').next_back().expect("a channel"));
@@ -70,8 +70,12 @@ fn a_sender_name_that_is_not_verified_fails_with_the_id() {
 /// Contract 7, row 5 (and 6.5): what is refused on intake in the asynchronous transport is told by a webhook.
 #[test]
 fn a_refusal_of_the_asynchronous_endpoint_is_told_to_the_hook() {
-    let poor = Account { whatsapp: false, balance: "0.00001".parse().expect("an amount"), ..Account::default() };
-    let rich = Account { whatsapp: false, ..Account::default() };
+    let poor = AccountSettings {
+        whatsapp: false,
+        balance: "0.00001".parse().expect("an amount"),
+        ..AccountSettings::default()
+    };
+    let rich = AccountSettings { whatsapp: false, ..AccountSettings::default() };
     let whatsapp = json!({"pipeline": ["whatsapp"]});
     for (account, kind, changes, error) in [
         (&rich, "pipeline", whatsapp, "No route"),
@@ -109,7 +113,7 @@ fn a_request_without_its_content_type_executes_nothing() {
 fn who_cannot_pay_gets_an_item_that_failed_and_nothing_is_taken() {
     let price = Scenario::default().prices.of(Channel::Sms);
     let balance = price.times(2).plus("0.000001".parse().expect("an amount"));
-    let stand = Stand::playing(with_account(Account { balance, ..Account::default() }));
+    let stand = Stand::playing(with_account(AccountSettings { balance, ..AccountSettings::default() }));
     let items = stand.items(&[example("sms", 1), example("sms", 2), example("sms", 3), json!({"type": "balance"})]);
     let errors: Vec<_> = items.iter().map(|item| item["error"].as_str()).collect();
     assert_eq!(errors, [None, None, Some("Not enough money"), None]);

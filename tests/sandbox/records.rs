@@ -1,6 +1,6 @@
 //! The records of results: contract 2.2 and 2.5.
 
-use campaign::sandbox::{Account, Scenario, SenderStatus};
+use campaign::sandbox::{AccountSettings, Scenario, SenderStatus};
 use serde_json::{Value, json};
 
 use super::Stand;
@@ -125,7 +125,7 @@ fn a_viber_template_is_created_listed_and_deleted() {
 #[test]
 fn a_sender_has_a_name_and_a_status() {
     let senders = Some(vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)]);
-    let accounts = vec![Account { senders, ..Account::default() }];
+    let accounts = vec![AccountSettings { senders, ..AccountSettings::default() }];
     let stand = Stand::playing(Scenario { accounts, ..Scenario::default() });
     let senders = stand.payload(&json!({"type": "sender"}));
     let senders = senders.as_array().expect("an array");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use campaign::domain::Channel;
 use campaign::manifest::Share;
-use campaign::sandbox::{Account, Behaviour, Behaviours, Reply, Scenario, Webhooks};
+use campaign::sandbox::{AccountSettings, Behaviour, Behaviours, Reply, Scenario, Webhooks};
 use serde_json::{Value, json};
 
 use super::Stand;
@@ -122,7 +122,7 @@ fn a_webhook_that_is_not_acknowledged_comes_again() {
 fn the_hook_of_a_pipeline_is_not_kept() {
     let (hook, notified) = (receiver(), receiver());
     let notify = Some(format!("{}/account", notified.base_url()));
-    let accounts = vec![Account { notify, ..Account::default() }];
+    let accounts = vec![AccountSettings { notify, ..AccountSettings::default() }];
     let stand = Stand::playing(Scenario { accounts, ..Scenario::default() });
     let operation = hooked(&example("pipeline", 3), &hook);
     stand.payload(&operation);

@@ -1,6 +1,6 @@
 //! What the gateway did not tell of the account.
 
-use crate::check::online::Account;
+use crate::check::online::AccountTerms;
 use crate::finding::{Finding, Rule};
 use crate::gateway::Unanswered;
 
@@ -12,7 +12,7 @@ pub static RULE: Rule = Rule::warning(
 );
 
 /// What is not known, and why.
-pub(in crate::check) fn judge(what: &str, unanswered: &Unanswered, account: Account<'_>) -> Finding {
+pub(in crate::check) fn judge(what: &str, unanswered: &Unanswered, account: AccountTerms<'_>) -> Finding {
     let finding = Finding::new(&RULE, format!("{what} not known: {}", unanswered.reason));
     finding.help(format!("this refuses nothing; `{}` and `{}` ask again", account.balance, account.senders))
 }

@@ -1,6 +1,6 @@
 //! A sender name that the account does not have, or may not use.
 
-use crate::check::online::{Account, Signature};
+use crate::check::online::{AccountTerms, Signature};
 use crate::domain::Channel;
 use crate::finding::{Finding, Rule, did_you_mean};
 use crate::gateway::Sender;
@@ -16,7 +16,11 @@ pub static RULE: Rule = Rule::error(
 const UNVERIFIED: &str = "New";
 
 /// What the list of sender names says against a signature.
-pub(in crate::check) fn judge(signature: &Signature, senders: &[&Sender], account: Account<'_>) -> Option<Finding> {
+pub(in crate::check) fn judge(
+    signature: &Signature,
+    senders: &[&Sender],
+    account: AccountTerms<'_>,
+) -> Option<Finding> {
     // An account that lists no name may be one that needs none: it proves nothing.
     if senders.is_empty() {
         return None;

@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 
 use super::chance::Chance;
-use super::disk::{Disk, instant};
+use super::disk::instant;
 use super::judge::phone;
 use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
+use crate::ledger::memory::Contents;
 use crate::ledger::{
     Allowance, Author, Begun, Change, EnvelopeRecord, Event, Intent, Ledger, LeftOut, NewEvent, NewRun, Owner,
     Recorded, RetryOrder, RunId, SentRow, Settlement, SqliteLedger,
@@ -69,7 +70,7 @@ fn change(chance: &mut Chance) -> Change {
 /// Both ledgers and what they were told so far.
 struct Pair {
     real: SqliteLedger,
-    model: Disk,
+    model: Contents,
     run: RunId,
     envelopes: u32,
 }
@@ -90,32 +91,36 @@ impl Pair {
         match chance.below(8) {
             0 => {
                 let told = self.real.claim(self.run, owner).await.unwrap();
-                assert_eq!(told, self.model.claim(NOW, owner), "claim");
+                assert_eq!(told, self.model.claim(NOW, self.run, owner).unwrap(), "claim");
             }
             1..=3 => {
                 let intent = self.intent(chance, owner);
-                let told = self.model.begin(NOW, &intent);
+                let told = self.model.begin(NOW, intent.clone()).unwrap();
                 assert_eq!(self.real.begin(intent).await.unwrap(), told, "begin");
                 // The number of an intent that was refused is free.
                 self.envelopes -= u32::from(!matches!(told, Begun::After(_)));
             }
             4 | 5 if self.envelopes > 0 => {
                 let envelope = 1 + chance.below(u64::from(self.envelopes)) as u32;
-                let outcomes = self.model.envelopes[&envelope].rows.iter().map(|_| outcome(chance)).collect();
+                let outcomes = self.model.book(self.run).unwrap().envelopes[&envelope]
+                    .rows
+                    .iter()
+                    .map(|_| outcome(chance))
+                    .collect();
                 let settlement = Settlement { run: self.run, envelope, outcomes, evidence: None };
                 self.real.settle(settlement.clone()).await.unwrap();
-                self.model.settle(NOW, settlement);
+                self.model.settle(NOW, settlement).unwrap();
             }
             6 if self.envelopes > 0 => {
                 let envelope = 1 + chance.below(u64::from(self.envelopes)) as u32;
                 let event = NewEvent { row: row(chance), envelope, change: change(chance) };
                 let told = self.real.record(self.run, owner, vec![event.clone()]).await.unwrap();
-                assert_eq!(told, self.model.record(NOW, owner, vec![event]), "record");
+                assert_eq!(told, self.model.record(NOW, self.run, owner, vec![event]).unwrap(), "record");
             }
             7 => {
                 let asked = chance.once_in(4);
                 self.real.request_stop(self.run, asked).await.unwrap();
-                self.model.run.stop_requested = asked;
+                self.model.request_stop(self.run, asked).unwrap();
                 let account = Allowance::new("account", Some(10.0));
                 let wait = self.real.reserve(&account, 3).await.unwrap();
                 assert_eq!(wait, self.model.reserve(NOW, &account, 3), "reserve");
@@ -123,7 +128,7 @@ impl Pair {
             _ => {
                 let wait = chance.of(&[None, Some(std::time::Duration::from_secs(3))]);
                 self.real.slow_down("account", wait).await.unwrap();
-                self.model.slow_down(NOW, "account", wait);
+                self.model.slow_down(NOW, "account", wait).unwrap();
             }
         }
     }
@@ -132,25 +137,30 @@ impl Pair {
     async fn compare(mut self, chance: &mut Chance) {
         let owner = Owner(1);
         let claimed = self.real.claim(self.run, owner).await.unwrap();
-        assert_eq!(claimed, self.model.claim(NOW, owner), "claim");
+        assert_eq!(claimed, self.model.claim(NOW, self.run, owner).unwrap(), "claim");
         let by = Author::Person("olena".into());
         let order = RetryOrder { run: self.run, rows: vec![(row(chance), 1)], by, random: 9 };
         assert_eq!(self.real.retry(owner, order.clone()).await.unwrap(), Recorded::Done);
-        assert_eq!(self.model.retry(NOW, owner, order), Recorded::Done);
+        assert_eq!(self.model.retry(NOW, owner, order).unwrap(), Recorded::Done);
         let plain = |record: &EnvelopeRecord| {
             let rows: Vec<Row> = record.rows.iter().map(|sent| sent.row).collect();
             (record.envelope, rows, record.settled.as_ref().map(|(_, outcomes)| outcomes.clone()))
         };
         let real: Vec<_> = self.real.envelopes(self.run, 1..=u32::MAX).await.unwrap().iter().map(plain).collect();
-        let model: Vec<_> = self.model.envelopes.values().map(plain).collect();
+        let model: Vec<_> = self.model.book(self.run).unwrap().envelopes.values().map(plain).collect();
         assert_eq!(real, model, "envelopes");
         let plain = |event: &Event| (event.row, event.envelope, event.change.clone());
         let real: Vec<_> = self.real.events(self.run).await.unwrap().iter().map(plain).collect();
-        let model: Vec<_> = self.model.events.iter().map(plain).collect();
+        let model: Vec<_> = self.model.book(self.run).unwrap().events.iter().map(plain).collect();
         assert_eq!(real, model, "events");
         let run = self.real.runs().await.unwrap().remove(0);
-        assert_eq!(run.owner, self.model.run.owner);
-        assert_eq!((run.progress, run.orders.len()), (self.model.run.progress, self.model.run.orders.len()));
+        let model = self.model.runs().remove(0);
+        assert_eq!(
+            (run.owner, run.progress, run.ids, run.orders),
+            (model.owner, model.progress, model.ids, model.orders)
+        );
+        let guarded = self.real.numbers_sent_to(&[self.run]).await.unwrap();
+        assert_eq!(guarded, self.model.numbers_sent_to(&[self.run]), "guard");
     }
 }
 
@@ -163,13 +173,16 @@ async fn the_simulated_ledger_tells_the_same_as_the_real_one() {
         let real = SqliteLedger::open(&folder.path().join("ledger"), clock).await.unwrap();
         let created = real.create_run(&new_run()).await.unwrap();
         real.open_run(created.key, None).await.unwrap();
-        let (run, model) = (created.key, Disk::new(created));
+        let (run, mut model) = (created.key, Contents::default());
+        let copy = model.create_run(&new_run()).unwrap();
+        assert_eq!((copy.key, copy.ids), (created.key, created.ids));
+        model.open_run(NOW, run, None).unwrap();
         let mut pair = Pair { real, model, run, envelopes: 0 };
         // An order to send again needs an envelope to be about.
         let intent = pair.intent(&mut chance, Owner(1));
         pair.real.claim(run, Owner(1)).await.unwrap();
-        pair.model.claim(NOW, Owner(1));
-        assert_eq!(pair.real.begin(intent.clone()).await.unwrap(), pair.model.begin(NOW, &intent), "begin");
+        pair.model.claim(NOW, run, Owner(1)).unwrap();
+        assert_eq!(pair.real.begin(intent.clone()).await.unwrap(), pair.model.begin(NOW, intent).unwrap(), "begin");
         for _ in 0..CALLS {
             pair.call(&mut chance).await;
         }

@@ -13,7 +13,7 @@ use super::plan::Decision;
 use super::story::{Sighting, World, look};
 use crate::delivery::{Doubts, Reconciler};
 use crate::domain::Row;
-use crate::ledger::{Allowance, Author, Change, Ledger, NewEvent, Owner, RetryOrder, RunId, State};
+use crate::ledger::{Allowance, Author, Change, Ledger, NewEvent, Owner, RetryOrder, State};
 
 impl World {
     /// Asks about rows in doubt, and applies the campaign's rule to those that were not found.
@@ -56,7 +56,7 @@ impl World {
     async fn decide_on(&self, decision: Decision, retry_rejected: bool) {
         let desk = self.desk(&self.immortal());
         let owner = self.owner();
-        let _ = desk.claim(RunId(1), owner).await;
+        let _ = desk.claim(self.run(), owner).await;
         let Some((run, snapshot)) = look(desk.as_ref(), false).await else { return };
         let wanted = [State::InDoubt, State::Unresolved];
         let Ok(doubts) = Doubts::read(desk.as_ref(), &run, &snapshot.states, &wanted).await else { return };

@@ -1,159 +1,77 @@
-//! What is on the disk: the ledger's promises in memory, made of the pure parts of the real one.
+//! What is on the disk: what the ledger in memory holds, and what the judge counts besides.
 //!
 //! The real ledger writes on threads of its own, and a virtual clock does not wait for them: it would run through
-//! every time-out while the disk works. That this one answers as SQLite does is tested in `agreement`.
+//! every time-out while the disk works. That the one in memory keeps what SQLite keeps is tested beside it
+//! (`ledger/conformance`) and, call by call, in `agreement`.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::HashMap;
 
-use crate::domain::{IdRange, Outcome, Row};
-use crate::ledger::{
-    AccountPace, Activity, Allowance, Begun, Change, ENDED_EARLY, EnvelopeRecord, Event, Intent, LeftOut, NewEvent,
-    Owner, Progress, Question, Recorded, RetryOrder, RowStates, Run, RunEnd, Settlement, State, StateCounts, Wait,
-};
+use crate::domain::Row;
+use crate::ledger::memory::{Book, Contents};
+use crate::ledger::{Activity, Begun, Intent, LedgerError, NewRun, RowStates, RunId, Settlement, StateCounts};
 
 /// The wall clock in microseconds.
 pub(super) type Now = i64;
 
-/// What survives the end of a process: one run and the paces of the accounts.
+/// What survives the end of a process.
 pub(super) struct Disk {
-    pub(super) run: Run,
-    pub(super) envelopes: BTreeMap<u32, EnvelopeRecord>,
-    pub(super) events: Vec<Event>,
-    pub(super) questions: BTreeMap<Row, Question>,
-    pub(super) paces: HashMap<String, AccountPace>,
-    /// How many intents name a row.
+    pub(super) contents: Contents,
+    /// How many intents of all runs name a row.
     pub(super) intents: HashMap<Row, u32>,
 }
 
 impl Disk {
-    pub(super) fn new(run: Run) -> Self {
-        Self {
-            run,
-            envelopes: BTreeMap::new(),
-            events: Vec::new(),
-            questions: BTreeMap::new(),
-            paces: HashMap::new(),
-            intents: HashMap::new(),
-        }
+    /// A disk with nothing on it.
+    pub(super) fn new() -> Self {
+        Self { contents: Contents::default(), intents: HashMap::new() }
+    }
+
+    /// Begins a run on it; gives its identifier.
+    pub(super) fn begin_run(&mut self, now: Now, new: &NewRun) -> RunId {
+        let run = self.contents.create_run(new).expect("identifiers are left");
+        self.contents.open_run(now, run.key, None).expect("it was created");
+        run.key
+    }
+
+    /// A run with everything that belongs to it.
+    pub(super) fn book(&self, run: RunId) -> &Book {
+        self.contents.book(run).expect("runs stay")
     }
 
     /// How many rows are in each state by what is on the disk now.
-    pub(super) fn counts(&self) -> StateCounts {
-        let mut states = RowStates::new(Activity::Sending, self.events.clone().into());
-        self.envelopes.values().for_each(|envelope| states.add(envelope));
-        states.counts(self.run.recipients, &LeftOut::default())
+    pub(super) fn counts(&self, run: RunId) -> StateCounts {
+        let book = self.book(run);
+        let mut states = RowStates::new(Activity::Sending, book.events.clone().into());
+        book.envelopes.values().for_each(|envelope| states.add(envelope));
+        states.counts(book.run.recipients, &book.left_out)
     }
 
-    pub(super) fn claim(&mut self, now: Now, owner: Owner) -> usize {
-        self.run.owner = Some(owner);
-        let reason: Arc<str> = ENDED_EARLY.into();
-        let open = self.envelopes.values_mut().filter(|envelope| envelope.settled.is_none());
-        open.map(|envelope| {
-            let outcomes = vec![Outcome::InDoubt { reason: Arc::clone(&reason) }; envelope.rows.len()];
-            envelope.settled = Some((instant(now), outcomes));
-        })
-        .count()
-    }
-
-    /// Whether an intent may be recorded; nothing if it may.
-    pub(super) fn refuses(&self, owner: Owner) -> Option<Begun> {
-        if self.run.owner != Some(owner) {
-            return Some(Begun::NotOwner);
+    pub(super) fn begin(&mut self, now: Now, intent: Intent) -> Result<Begun, LedgerError> {
+        let rows: Vec<Row> = intent.rows.iter().map(|sent| sent.row).collect();
+        let begun = self.contents.begin(now, intent)?;
+        if matches!(begun, Begun::After(_)) {
+            self.count(rows);
         }
-        self.run.stop_requested.then_some(Begun::StopRequested)
+        Ok(begun)
     }
 
-    pub(super) fn begin(&mut self, now: Now, intent: &Intent) -> Begun {
-        if let Some(refusal) = self.refuses(intent.owner) {
-            return refusal;
-        }
-        self.insert(now, intent);
-        let account = &intent.account;
-        let held = self.paces.get(&*account.name).is_some_and(|pace| pace.not_before > now);
-        if account.rate.is_none() && !held {
-            return Begun::After(Wait::NONE);
-        }
-        let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
-        Begun::After(self.reserve(now, account, count))
+    /// Keeps an intent whoever it is of, without a slot.
+    pub(super) fn insert(&mut self, now: Now, intent: Intent) -> Result<(), LedgerError> {
+        self.count(intent.rows.iter().map(|sent| sent.row));
+        self.contents.book_mut(intent.run)?.insert(instant(now), intent)
     }
 
-    pub(super) fn insert(&mut self, now: Now, intent: &Intent) {
-        for sent in &intent.rows {
-            *self.intents.entry(sent.row).or_default() += 1;
-        }
-        let rows = intent.rows.clone();
-        let record = EnvelopeRecord { envelope: intent.envelope, begun_at: instant(now), rows, settled: None };
-        self.envelopes.insert(intent.envelope, record);
+    fn count(&mut self, rows: impl IntoIterator<Item = Row>) {
+        rows.into_iter().for_each(|row| *self.intents.entry(row).or_default() += 1);
     }
 
-    pub(super) fn reserve(&mut self, now: Now, account: &Allowance, count: u32) -> Wait {
-        let pace = self.paces.entry(account.name.to_string()).or_default();
-        let reservation = pace.reserve(now, count, account.rate);
-        *pace = reservation.pace;
-        reservation.wait
-    }
-
-    pub(super) fn slow_down(&mut self, now: Now, account: &str, wait: Option<Duration>) {
-        let pace = self.paces.entry(account.to_owned()).or_default();
-        *pace = pace.slowed(now, wait.and_then(|wait| i64::try_from(wait.as_micros()).ok()));
-    }
-
-    pub(super) fn settle(&mut self, now: Now, settlement: Settlement) {
-        let Some(envelope) = self.envelopes.get_mut(&settlement.envelope) else { return };
-        let outcomes = match &envelope.settled {
-            None => settlement.outcomes,
-            Some((_, known)) => {
-                let pairs = known.iter().cloned().zip(settlement.outcomes);
-                pairs.map(|(known, told)| if proves(&known, &told) { told } else { known }).collect()
-            }
-        };
-        envelope.settled = Some((instant(now), outcomes));
-    }
-
-    pub(super) fn record(&mut self, now: Now, owner: Owner, events: Vec<NewEvent>) -> Recorded {
-        if self.run.owner != Some(owner) {
-            return Recorded::NotOwner;
-        }
-        for NewEvent { row, envelope, change } in events {
-            if change.state() == Some(State::Planned) {
-                self.run.progress = Progress::Open;
-            }
-            self.events.push(Event { row, envelope, at: instant(now), change });
-        }
-        Recorded::Done
-    }
-
-    pub(super) fn retry(&mut self, now: Now, owner: Owner, order: RetryOrder) -> Recorded {
-        if self.run.owner != Some(owner) {
-            return Recorded::NotOwner;
-        }
-        let mut ids = IdRange::draw(300, order.random, self.run.ids.len);
-        while ids.overlaps(self.run.ids) || self.run.orders.iter().any(|known| ids.overlaps(*known)) {
-            ids.first += ids.len;
-        }
-        self.run.orders.push(ids);
-        let number = self.run.orders.len() as u32;
-        let by = order.by;
-        let event =
-            |(row, envelope)| NewEvent { row, envelope, change: Change::Retry { by: by.clone(), order: number } };
-        self.record(now, owner, order.rows.into_iter().map(event).collect())
-    }
-
-    pub(super) fn end(&mut self, owner: Owner, end: RunEnd) {
-        if self.run.owner == Some(owner) {
-            self.run.owner = None;
-            self.run.stop_requested = false;
-            self.run.progress = end.progress;
-            self.run.lag = self.run.lag.max(end.lag);
+    /// Settles an envelope, if there is one: a process without intents settles what nobody knows of.
+    pub(super) fn settle(&mut self, now: Now, settlement: Settlement) -> Result<(), LedgerError> {
+        match self.book(settlement.run).envelopes.contains_key(&settlement.envelope) {
+            true => self.contents.settle(now, settlement),
+            false => Ok(()),
         }
     }
-}
-
-/// Whether an answer that came after its envelope was settled says more than what is known.
-fn proves(known: &Outcome, told: &Outcome) -> bool {
-    State::of(told) != State::Planned && State::of(known).can_become(State::of(told))
 }
 
 pub(super) fn instant(now: Now) -> jiff::Timestamp {

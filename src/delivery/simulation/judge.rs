@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use roaring::RoaringTreemap;
+
 use super::disk::Disk;
 use super::life::elapsed;
 use super::plan::Plan;
@@ -11,7 +13,7 @@ use super::platform::{ArrivedOperation, TakenMessage};
 use crate::delivery::Snapshot;
 use crate::domain::{MessageId, MsgId, Outcome, Row};
 use crate::gateway::Envelope;
-use crate::ledger::{Run, State, StateCounts};
+use crate::ledger::{State, StateCounts};
 
 /// A promise that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +38,8 @@ pub(super) enum Breach {
     Pace,
     /// Something was shown before it was on the disk.
     ShownEarly,
+    /// Somebody who has a message, or may have one, would get one of the next run.
+    Unguarded,
     /// Something took longer than it may.
     Unbounded,
 }
@@ -112,7 +116,7 @@ impl Judge {
             if before != operation.phone {
                 notes.broken(Breach::ForeignId, || format!("row {row}"));
             }
-            if row_of(&disk.run, operation.id).is_none_or(|known| phone(known) != operation.phone) {
+            if row_of(disk, operation.id).is_none_or(|known| phone(known) != operation.phone) {
                 notes.broken(Breach::Unexpected, || format!("row {row} under the identifier {}", operation.id));
             }
         }
@@ -155,8 +159,29 @@ impl Judge {
                 notes.broken(Breach::Lost, || format!("row {row} is {state} in the end"));
             }
         }
-        if let Some(stranger) = taken.iter().find(|taken| row_of(&disk.run, taken.id).is_none()) {
+        if let Some(stranger) = taken.iter().find(|taken| row_of(disk, taken.id).is_none()) {
             notes.broken(Breach::Unexpected, || format!("identifier {}", stranger.id));
+        }
+    }
+
+    /// Holds whom the guard skips against what the platform took: a run that began now would send to everybody else.
+    pub(super) fn guard(&self, plan: &Plan, snapshot: &Snapshot, taken: &[TakenMessage], skipped: &RoaringTreemap) {
+        let mut notes = self.0.lock().unwrap();
+        for row in (2..=plan.rows + 1).map(Row::new).filter(|row| !skipped.contains(phone(*row))) {
+            let got = taken.iter().any(|taken| taken.phone == phone(row) && !taken.refused);
+            let state = snapshot.state(row);
+            let unknown = matches!(state, State::Sending | State::InDoubt | State::Unresolved);
+            if unknown || (got && !notes.decided.contains(&row)) {
+                notes.broken(Breach::Unguarded, || format!("row {row} is {state}, and would be sent to again"));
+            }
+        }
+    }
+
+    /// Rows that count as not sent, because a person said so, may get another message.
+    pub(super) fn begun_anew(&self) {
+        let mut notes = self.0.lock().unwrap();
+        for row in notes.decided.clone() {
+            *notes.accepted.entry(row).or_default() += 1;
         }
     }
 
@@ -183,16 +208,15 @@ impl Judge {
 }
 
 /// The row that an identifier belongs to.
-fn row_of(run: &Run, id: u64) -> Option<Row> {
+fn row_of(disk: &Disk, id: u64) -> Option<Row> {
     let id = MessageId::new(id)?;
-    let row = [run.ids].iter().chain(&run.orders).find_map(|ids| ids.row(id))?;
-    (row >= Row::FIRST && row <= run.last_row()).then_some(row)
+    disk.contents.books().find_map(|book| book.run.row_of(id))
 }
 
 /// Every `msg_id` that was kept has to be the one that the platform gave this row.
 fn misattributed(notes: &mut Notes, disk: &Disk, taken: &[TakenMessage]) {
     let owners: HashMap<u64, u64> = taken.iter().map(|taken| (taken.msg_id, taken.phone)).collect();
-    for envelope in disk.envelopes.values() {
+    for envelope in disk.contents.books().flat_map(|book| book.envelopes.values()) {
         let Some((_, outcomes)) = &envelope.settled else { continue };
         for (sent, outcome) in envelope.rows.iter().zip(outcomes) {
             let Outcome::Accepted { msg_id: Some(MsgId::Number(msg_id)), .. } = outcome else { continue };

@@ -10,6 +10,8 @@ use tokio::time::sleep;
 use super::disk::Disk;
 use super::life::{Life, wall};
 use super::mistake::Mistake;
+use crate::domain::Outcome;
+use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
     Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
     NewEvent, NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
@@ -31,32 +33,35 @@ impl Desk {
     }
 
     /// A change: a process may end before it, and between the commit and its return.
-    async fn write<T>(&self, change: impl FnOnce(&mut Disk, i64) -> T + Send) -> Result<T, LedgerError> {
+    async fn write<T>(
+        &self,
+        change: impl FnOnce(&mut Disk, i64) -> Result<T, LedgerError> + Send,
+    ) -> Result<T, LedgerError> {
         self.life.step().await;
         sleep(COMMIT).await;
         self.life.step().await;
         let told = change(&mut self.disk(), wall().as_microsecond());
         sleep(COMMIT).await;
         self.life.step().await;
-        Ok(told)
+        told
     }
 
-    async fn read<T>(&self, look: impl FnOnce(&Disk) -> T + Send) -> Result<T, LedgerError> {
+    async fn read<T>(&self, look: impl FnOnce(&Contents) -> T + Send) -> Result<T, LedgerError> {
         self.life.step().await;
-        Ok(look(&self.disk()))
+        Ok(look(&self.disk().contents))
     }
 
     /// A change that is told before it is on the disk.
     async fn tell_before<T>(
         &self,
         told: T,
-        change: impl FnOnce(&mut Disk, i64) + Send + 'static,
+        change: impl FnOnce(&mut Disk, i64) -> Result<(), LedgerError> + Send + 'static,
     ) -> Result<T, LedgerError> {
         let (disk, life) = (Arc::clone(&self.disk), Arc::clone(&self.life));
         tokio::spawn(async move {
             sleep(Duration::from_millis(50)).await;
             life.step().await;
-            change(&mut disk.lock().unwrap(), wall().as_microsecond());
+            change(&mut disk.lock().unwrap(), wall().as_microsecond())
         });
         Ok(told)
     }
@@ -65,17 +70,20 @@ impl Desk {
         match self.mistake {
             Some(Mistake::NoIntent) => Ok(Begun::After(Wait::NONE)),
             Some(Mistake::IntentAfterTheSend) => {
-                let change = move |disk: &mut Disk, now| disk.insert(now, &intent);
+                let change = move |disk: &mut Disk, now| disk.insert(now, intent);
                 self.tell_before(Begun::After(Wait::NONE), change).await
             }
             Some(Mistake::NoOwnerCheck) => {
                 let change = |disk: &mut Disk, now| {
-                    let owner = disk.run.owner.unwrap_or(intent.owner);
-                    disk.begin(now, &Intent { owner, ..intent })
+                    let book = disk.contents.book_mut(intent.run)?;
+                    // Both count their envelopes from where the run stood.
+                    book.envelopes.remove(&intent.envelope);
+                    let owner = book.run.owner.unwrap_or(intent.owner);
+                    disk.begin(now, Intent { owner, ..intent })
                 };
                 self.write(change).await
             }
-            _ => self.write(|disk, now| disk.begin(now, &intent)).await,
+            _ => self.write(|disk, now| disk.begin(now, intent)).await,
         }
     }
 
@@ -83,7 +91,7 @@ impl Desk {
     fn spoil_pace(&self, account: &str, rate: Option<f64>) {
         let mut disk = self.disk();
         if self.mistake == Some(Mistake::BurstingPace)
-            && let (Some(pace), Some(rate)) = (disk.paces.get_mut(account), rate)
+            && let (Some(pace), Some(rate)) = (disk.contents.paces.get_mut(account), rate)
         {
             // A whole second's room is there at once.
             pace.next_free -= if rate >= 1.0 { 900_000 } else { 0 };
@@ -91,46 +99,43 @@ impl Desk {
     }
 }
 
-fn elsewhere<T>() -> Result<T, LedgerError> {
-    Err(LedgerError::Unreadable("this ledger keeps one run, which is there already".into()))
-}
-
 impl Ledger for Desk {
-    fn create_run<'a>(&'a self, _: &'a NewRun) -> LedgerFuture<'a, Run> {
-        Box::pin(async { elsewhere() })
+    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.create_run(new)).await })
     }
 
-    fn open_run(&self, _: RunId, _: Option<RunId>) -> LedgerFuture<'_, ()> {
-        Box::pin(async { elsewhere() })
+    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.open_run(now, run, replaced)).await })
     }
 
-    fn retire(&self, _: RunId) -> LedgerFuture<'_, ()> {
-        Box::pin(async { elsewhere() })
+    fn retire(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.retire(now, run)).await })
     }
 
     fn runs(&self) -> LedgerFuture<'_, Vec<Run>> {
-        Box::pin(async { self.read(|disk| vec![disk.run.clone()]).await })
+        Box::pin(async { self.read(Contents::runs).await })
     }
 
     fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {
-        Box::pin(async { elsewhere() })
+        Box::pin(async { self.read(|contents| contents.books().map(|book| book.run.name()).collect()).await })
     }
 
-    fn claim(&self, _: RunId, owner: Owner) -> LedgerFuture<'_, usize> {
+    fn claim(&self, run: RunId, owner: Owner) -> LedgerFuture<'_, usize> {
         Box::pin(async move {
             let mistake = self.mistake;
             let change = |disk: &mut Disk, now| {
                 if mistake == Some(Mistake::DoubtSentAgain) {
-                    disk.envelopes.retain(|_, envelope| envelope.settled.is_some());
+                    let book = disk.contents.book_mut(run)?;
+                    book.envelopes.retain(|_, envelope| envelope.settled.is_some());
                 }
-                disk.claim(now, owner)
+                disk.contents.claim(now, run, owner)
             };
             self.write(change).await
         })
     }
 
-    fn end(&self, _: RunId, owner: Owner, end: RunEnd) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.end(owner, end)).await })
+    fn end(&self, run: RunId, owner: Owner, end: RunEnd) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.end(run, owner, end)).await })
     }
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Begun> {
@@ -147,76 +152,94 @@ impl Ledger for Desk {
         })
     }
 
-    fn request_stop(&self, _: RunId, requested: bool) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.run.stop_requested = requested).await })
+    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.request_stop(run, requested)).await })
     }
 
-    fn stop_requested(&self, _: RunId) -> LedgerFuture<'_, bool> {
-        Box::pin(async { self.read(|disk| disk.run.stop_requested).await })
+    fn stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
+        Box::pin(
+            async move { self.read(|contents| contents.book(run).map(|book| book.run.stop_requested)).await.flatten() },
+        )
     }
 
     fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
-        Box::pin(async move { self.write(|disk, now| disk.slow_down(now, account, wait)).await })
+        Box::pin(async move { self.write(|disk, now| disk.contents.slow_down(now, account, wait)).await })
     }
 
     fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {
-        Box::pin(async move { self.write(|disk, now| disk.reserve(now, account, count)).await })
+        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve(now, account, count))).await })
     }
 
-    fn envelope_summaries(&self, _: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
-        let summary = |record: &EnvelopeRecord| {
-            let rows = record.rows.iter().map(|sent| sent.row);
-            let (first, last) = rows.clone().min().zip(rows.max())?;
-            Some(EnvelopeSummary { envelope: record.envelope, first, last })
-        };
-        Box::pin(async move { self.read(|disk| disk.envelopes.values().filter_map(summary).collect()).await })
+    fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
+        Box::pin(async move { self.read(|contents| contents.book(run).map(Book::summaries)).await.flatten() })
     }
 
-    fn envelopes(&self, _: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
-        let look = |disk: &Disk| disk.envelopes.range(numbers).map(|(_, record)| record.clone()).collect();
-        Box::pin(async move { self.read(look).await })
+    fn envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        Box::pin(async move { self.read(|contents| contents.envelopes(run, numbers)).await })
     }
 
-    fn evidence(&self, _: RunId, _: u32) -> LedgerFuture<'_, Option<String>> {
-        Box::pin(async { Ok(None) })
+    fn evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
+        Box::pin(async move {
+            self.read(|contents| contents.book(run).map(|book| book.evidence.get(&envelope).cloned())).await.flatten()
+        })
     }
 
-    fn left_out(&self, _: RunId) -> LedgerFuture<'_, LeftOut> {
-        Box::pin(async { Ok(LeftOut::default()) })
+    fn left_out(&self, run: RunId) -> LedgerFuture<'_, LeftOut> {
+        Box::pin(
+            async move { self.read(|contents| contents.book(run).map(|book| book.left_out.clone())).await.flatten() },
+        )
     }
 
-    fn numbers_sent_to<'a>(&'a self, _: &'a [RunId]) -> LedgerFuture<'a, RoaringTreemap> {
-        Box::pin(async { elsewhere() })
+    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, RoaringTreemap> {
+        Box::pin(async move {
+            let forgets = self.mistake == Some(Mistake::GuardForgetsDoubt);
+            self.read(|contents| if forgets { taken(contents, runs) } else { contents.numbers_sent_to(runs) }).await
+        })
     }
 
-    fn record(&self, _: RunId, owner: Owner, events: Vec<NewEvent>) -> LedgerFuture<'_, Recorded> {
-        Box::pin(async move { self.write(|disk, now| disk.record(now, owner, events)).await })
+    fn record(&self, run: RunId, owner: Owner, events: Vec<NewEvent>) -> LedgerFuture<'_, Recorded> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.record(now, run, owner, events)).await })
     }
 
     fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Recorded> {
-        Box::pin(async move { self.write(|disk, now| disk.retry(now, owner, order)).await })
+        Box::pin(async move { self.write(|disk, now| disk.contents.retry(now, owner, order)).await })
     }
 
-    fn events(&self, _: RunId) -> LedgerFuture<'_, Vec<Event>> {
-        Box::pin(async { self.read(|disk| disk.events.clone()).await })
+    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<Event>> {
+        Box::pin(
+            async move { self.read(|contents| contents.book(run).map(|book| book.events.clone())).await.flatten() },
+        )
     }
 
-    fn asked(&self, _: RunId, questions: Vec<Question>) -> LedgerFuture<'_, ()> {
-        let change = |disk: &mut Disk, _| {
-            disk.questions.extend(questions.into_iter().map(|question| (question.row, question)));
+    fn asked(&self, run: RunId, questions: Vec<Question>) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.ask(run, questions)).await })
+    }
+
+    fn questions(&self, run: RunId) -> LedgerFuture<'_, Vec<Question>> {
+        let look = move |contents: &Contents| {
+            contents.book(run).map(|book| book.questions.values().cloned().collect::<Vec<_>>())
         };
-        Box::pin(async move { self.write(change).await })
+        Box::pin(async move { self.read(look).await.flatten() })
     }
 
-    fn questions(&self, _: RunId) -> LedgerFuture<'_, Vec<Question>> {
-        Box::pin(async { self.read(|disk| disk.questions.values().cloned().collect()).await })
-    }
-
-    fn remember_host<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, String> {
-        Box::pin(async { elsewhere() })
+    fn remember_host<'a>(&'a self, _: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
+        Box::pin(async { Ok(host.to_owned()) })
     }
 
     fn trust_host<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, ()> {
-        Box::pin(async { elsewhere() })
+        Box::pin(async { Ok(()) })
     }
+}
+
+/// The numbers whose message was surely taken: whoever skips no others sends to those in doubt again.
+fn taken(contents: &Contents, runs: &[RunId]) -> RoaringTreemap {
+    let envelopes = runs.iter().filter_map(|run| contents.book(*run).ok()).flat_map(|book| book.envelopes.values());
+    let mut numbers = RoaringTreemap::new();
+    for envelope in envelopes {
+        let outcomes = envelope.settled.iter().flat_map(|(_, outcomes)| outcomes);
+        let is_taken = |outcome: &Outcome| matches!(outcome, Outcome::Accepted { .. } | Outcome::Queued { .. });
+        let taken = envelope.rows.iter().zip(outcomes).filter(|(_, outcome)| is_taken(outcome));
+        numbers.extend(taken.map(|(sent, _)| sent.phone.get()));
+    }
+    numbers
 }

@@ -27,4 +27,6 @@ pub(super) enum Mistake {
     BlindOracleBelieved,
     /// The account's pace lets a whole second's operations through at once after a rest.
     BurstingPace,
+    /// The guard skips those only whose message was surely taken.
+    GuardForgetsDoubt,
 }

@@ -93,3 +93,8 @@ fn a_blind_gateway_that_is_believed_is_caught() {
 fn a_pace_that_bursts_is_caught() {
     caught_in(Mistake::BurstingPace, &[Breach::Pace], account_only);
 }
+
+#[test]
+fn a_guard_that_forgets_whoever_may_have_a_message_is_caught() {
+    caught(Mistake::GuardForgetsDoubt, &[Breach::Unguarded, Breach::Duplicated]);
+}

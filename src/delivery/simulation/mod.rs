@@ -6,6 +6,7 @@
 //! `SIMULATION_SEED=N cargo test --lib simulation` plays it alone.
 
 mod agreement;
+mod anew;
 mod chance;
 mod decisions;
 mod disk;
@@ -29,7 +30,7 @@ use plan::{Fault, Oracle, Plan};
 use story::{Sighting, WorldReport, play};
 
 /// What a test has to have seen, besides every fault.
-const ALL_SEEN: [Sighting; 14] = [
+const ALL_SEEN: [Sighting; 15] = [
     Sighting::Oracle(Oracle::Sees),
     Sighting::Oracle(Oracle::KnowsAll),
     Sighting::Oracle(Oracle::DeniesAll),
@@ -44,6 +45,7 @@ const ALL_SEEN: [Sighting; 14] = [
     Sighting::CountedAsNotSent,
     Sighting::Retried,
     Sighting::Unresolved,
+    Sighting::BegunAnew,
 ];
 
 /// Plays one world on a virtual clock of its own.

@@ -18,9 +18,9 @@ use super::plan::{Fault, Oracle, Plan};
 use super::platform::Platform;
 use crate::delivery::engine::send;
 use crate::delivery::{Conditions, DeliveryEvent, Edges, Ending, Feed, Interrupt, Limits, Observer, Snapshot};
-use crate::domain::{Endpoint, IdRange, MessageId, Phone, Row};
+use crate::domain::{Endpoint, MessageId, Phone, Row};
 use crate::gateway::Encoded;
-use crate::ledger::{Allowance, Ledger, Owner, Progress, Run, RunEnd, RunId, State};
+use crate::ledger::{Allowance, Ledger, LeftOut, NewRun, Owner, Progress, Run, RunEnd, RunId, State};
 
 /// The longest that one process may take, by the virtual clock.
 const LONGEST: Duration = Duration::from_secs(2 * 3_600);
@@ -40,6 +40,7 @@ pub(super) enum Sighting {
     CountedAsNotSent,
     Retried,
     Unresolved,
+    BegunAnew,
 }
 
 /// What came of a world.
@@ -55,8 +56,10 @@ pub(super) struct WorldReport {
 pub(super) struct World {
     pub(super) plan: Arc<Plan>,
     pub(super) mistake: Option<Mistake>,
-    disk: Arc<Mutex<Disk>>,
-    platform: Arc<Platform>,
+    pub(super) disk: Arc<Mutex<Disk>>,
+    /// The run that is being sent, which is the last.
+    pub(super) run: Mutex<RunId>,
+    pub(super) platform: Arc<Platform>,
     pub(super) judge: Arc<Judge>,
     chance: Mutex<Chance>,
     seen: Mutex<BTreeMap<Sighting, u64>>,
@@ -69,16 +72,18 @@ pub(super) async fn play(plan: Plan, mistake: Option<Mistake>) -> WorldReport {
     let world = World::new(Arc::new(plan), mistake);
     world.go_wrong().await;
     world.compare(false).await;
+    world.guard().await;
     world.platform.heal();
     world.go_well().await;
     world.compare(true).await;
+    world.go_again().await;
     world.measure();
     world.told()
 }
 
 /// What a process is there for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Errand {
+pub(super) enum Errand {
     /// To send.
     Send,
     /// To ask about rows in doubt.
@@ -88,8 +93,11 @@ enum Errand {
 impl World {
     fn new(plan: Arc<Plan>, mistake: Option<Mistake>) -> Arc<Self> {
         let platform = Arc::new(Platform::new(Arc::clone(&plan), mistake));
+        let mut disk = Disk::new();
+        let run = disk.begin_run(wall().as_microsecond(), &new_run(&plan, plan.seed, LeftOut::default()));
         Arc::new(Self {
-            disk: Arc::new(Mutex::new(Disk::new(run(&plan)))),
+            disk: Arc::new(Mutex::new(disk)),
+            run: Mutex::new(run),
             platform,
             judge: Arc::default(),
             chance: Mutex::new(plan.chance(3)),
@@ -98,6 +106,11 @@ impl World {
             plan,
             mistake,
         })
+    }
+
+    /// The run that is being sent.
+    pub(super) fn run(&self) -> RunId {
+        *self.run.lock().unwrap()
     }
 
     pub(super) fn chance<T>(&self, draw: impl FnOnce(&mut Chance) -> T) -> T {
@@ -169,7 +182,7 @@ impl World {
     }
 
     /// One process from its start to its end, or to where it is killed.
-    async fn process(self: &Arc<Self>, errand: Errand, life: Arc<Life>) {
+    pub(super) async fn process(self: &Arc<Self>, errand: Errand, life: Arc<Life>) {
         let number = {
             let mut processes = self.processes.lock().unwrap();
             processes.push(Arc::clone(&life));
@@ -215,7 +228,7 @@ impl World {
     async fn send(self: &Arc<Self>, process: usize, life: &Arc<Life>) {
         let (desk, line) = (self.desk(life), self.line(process, life));
         let owner = self.owner();
-        if desk.claim(RunId(1), owner).await.is_err() {
+        if desk.claim(self.run(), owner).await.is_err() {
             return;
         }
         self.reconcile(desk.as_ref(), &line, owner, &[State::InDoubt]).await;
@@ -227,20 +240,20 @@ impl World {
         let edges = Edges { ledger: desk.clone(), gateway: line, observer, interrupt: interrupts };
         let ending = send(conditions, edges, feed, snapshot.counts).await;
         let progress = if ending.counts.get(State::Planned) == 0 { Progress::Finished } else { Progress::Open };
-        let _ = desk.end(RunId(1), owner, end(ending, progress)).await;
+        let _ = desk.end(self.run(), owner, end(ending, progress)).await;
     }
 
     /// What `reconcile` does: take the run, ask, give it back.
     async fn ask(&self, process: usize, life: &Arc<Life>) {
         let (desk, line) = (self.desk(life), self.line(process, life));
         let owner = self.owner();
-        if desk.claim(RunId(1), owner).await.is_err() {
+        if desk.claim(self.run(), owner).await.is_err() {
             return;
         }
         self.reconcile(desk.as_ref(), &line, owner, &[State::InDoubt, State::Unresolved]).await;
         let Some((run, snapshot)) = look(desk.as_ref(), false).await else { return };
         let ending = Ending { counts: snapshot.counts, ..Ending::default() };
-        let _ = desk.end(RunId(1), owner, end(ending, run.progress)).await;
+        let _ = desk.end(self.run(), owner, end(ending, run.progress)).await;
     }
 
     /// The operations that are still to be sent, as the feed brings them.
@@ -272,7 +285,7 @@ impl World {
             keep_going: plan.unsupported.is_some() || plan.seed.is_multiple_of(2),
         };
         Conditions {
-            run: RunId(1),
+            run: self.run(),
             owner,
             endpoint: plan.endpoint,
             kind: plan.kind,
@@ -295,7 +308,7 @@ impl World {
             if let DeliveryEvent::Settled { counts } = event
                 && !life.is_over()
             {
-                world.judge.shown(&counts, &world.disk.lock().unwrap().counts());
+                world.judge.shown(&counts, &world.disk.lock().unwrap().counts(world.run()));
             }
         })
     }
@@ -304,12 +317,12 @@ impl World {
         Owner(self.chance(|chance| chance.bits() as i64 | 1))
     }
 
-    async fn snapshot(&self) -> Snapshot {
+    pub(super) async fn snapshot(&self) -> Snapshot {
         let desk = self.desk(&self.immortal());
         look(desk.as_ref(), false).await.map(|(_, snapshot)| snapshot).unwrap()
     }
 
-    async fn compare(&self, ended: bool) {
+    pub(super) async fn compare(&self, ended: bool) {
         let snapshot = self.snapshot().await;
         self.judge.compare(&self.plan, &self.disk.lock().unwrap(), &snapshot, &self.platform.taken(), ended);
     }
@@ -365,10 +378,8 @@ fn end(ending: Ending, progress: Progress) -> RunEnd {
     }
 }
 
-fn run(plan: &Plan) -> Run {
-    Run {
-        key: RunId(1),
-        number: 1,
+pub(super) fn new_run(plan: &Plan, random: u64, left_out: LeftOut) -> NewRun {
+    NewRun {
         campaign: "simulated".into(),
         edition: String::new(),
         gateway: "main".into(),
@@ -378,17 +389,9 @@ fn run(plan: &Plan) -> Run {
         live: true,
         round: 1,
         recipients: u64::from(plan.rows),
-        ids: IdRange::draw(300, plan.seed, u64::from(plan.rows) + 3),
+        last_row: Row::new(plan.rows + 1),
+        left_out,
         began_at: wall(),
-        ended_at: None,
-        progress: Progress::Open,
-        stop: None,
-        stopped: None,
-        counts: None,
-        results: None,
-        stop_requested: false,
-        owner: None,
-        lag: None,
-        orders: Vec::new(),
+        random,
     }
 }

@@ -1,13 +1,11 @@
 //! Queries about envelopes and the account's pace.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
 use roaring::RoaringTreemap;
-use rustc_hash::FxHashMap;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
@@ -15,11 +13,12 @@ use super::checksum::Checksum;
 use super::events;
 use super::ledger::{Failure, Now};
 use super::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
-use super::runs::instant;
-use crate::domain::{Outcome, Phone, Row};
+use super::runs::{self, instant};
+use crate::domain::{Outcome, Row};
+use crate::ledger::rules::{Guard, doubt, merge, refusal, takes_slot};
 use crate::ledger::{
-    AccountPace, Activity, Allowance, Attempt, Begun, ENDED_EARLY, EnvelopeRecord, EnvelopeSummary, Intent,
-    LedgerError, Owner, RowEvents, RunId, SentRow, Settlement, State, Wait,
+    AccountPace, Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, Owner, RunId, SentRow,
+    Settlement, Wait,
 };
 
 /// Takes ownership; what the owner before had begun is in doubt from here on.
@@ -29,24 +28,14 @@ pub(super) async fn claim(
     run: RunId,
     owner: Owner,
 ) -> Result<usize, Failure> {
-    // What the last end said is not true any more.
-    sqlx::query(
-        "UPDATE runs SET owner = ?, stopped = NULL, stop = NULL, signal = NULL, counts = NULL, parts = NULL, ended_at = NULL
-         WHERE key = ?",
-    )
-    .bind(owner.0)
-    .bind(run.0)
-    .execute(&mut *connection)
-    .await?;
+    runs::change(connection, run, |run| run.claim(owner)).await?;
     let intents = sqlx::query("SELECT envelope, rows FROM envelopes WHERE run = ? AND settled_at IS NULL")
         .bind(run.0)
         .fetch_all(&mut *connection)
         .await?;
-    let reason: Arc<str> = ENDED_EARLY.into();
     for intent in &intents {
         let rows: Vec<SentRow> = unpack(intent.try_get("rows")?)?;
-        let outcomes = vec![Outcome::InDoubt { reason: Arc::clone(&reason) }; rows.len()];
-        let outcomes = Outcomes::new((run, intent.try_get("envelope")?), now, &outcomes)?;
+        let outcomes = Outcomes::new((run, intent.try_get("envelope")?), now, &doubt(rows.len()))?;
         outcomes.write(&mut *connection, None).await?;
     }
     Ok(intents.len())
@@ -77,12 +66,11 @@ pub(super) async fn begin(connection: &mut SqliteConnection, now: Now, intent: I
     .fetch_optional(&mut *connection)
     .await?;
     let Some(inserted) = inserted else {
-        let owner: Option<i64> =
-            sqlx::query_scalar("SELECT owner FROM runs WHERE key = ?").bind(intent.run.0).fetch_one(connection).await?;
-        return Ok(if owner == Some(intent.owner.0) { Begun::StopRequested } else { Begun::NotOwner });
+        let run = runs::read(connection, intent.run).await?;
+        return Ok(refusal(run.owner, run.stop_requested, intent.owner).unwrap_or(Begun::NotOwner));
     };
     let not_before: Option<i64> = inserted.try_get(0)?;
-    if account.rate.is_none() && not_before.is_none_or(|instant| instant <= now.0) {
+    if !takes_slot(account, not_before.unwrap_or(0), now.0) {
         return Ok(Begun::After(Wait::NONE));
     }
     let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
@@ -228,16 +216,7 @@ pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settleme
         .bind(envelope)
         .fetch_one(&mut *connection)
         .await?;
-    let known = unpack_outcomes(&packed)?;
-    let merged: Vec<Outcome> = known
-        .into_iter()
-        .zip(outcomes)
-        .map(|(known, told)| {
-            // Proof that nothing was sent came too late: the row may have been decided on since.
-            let proven = State::of(&told) != State::Planned && State::of(&known).can_become(State::of(&told));
-            if proven { told } else { known }
-        })
-        .collect();
+    let merged = merge(unpack_outcomes(&packed)?, outcomes);
     Outcomes::new((run, envelope), now, &merged)?.write(connection, evidence).await
 }
 
@@ -329,27 +308,13 @@ fn damaged(rows: usize) -> Vec<Outcome> {
 pub(super) async fn numbers_sent_to(readers: &SqlitePool, runs: &[RunId]) -> Result<RoaringTreemap, Failure> {
     let mut numbers = RoaringTreemap::new();
     for run in runs {
-        let events = RowEvents::from(events::read(readers, *run).await?);
-        // What was learnt and decided about a row counts over all of its attempts.
-        let mut attempts: FxHashMap<Row, (Phone, Vec<Attempt>)> = FxHashMap::default();
+        let mut guard = Guard::new(events::read(readers, *run).await?.into());
         let mut rows =
             sqlx::query("SELECT * FROM envelopes WHERE run = ? ORDER BY envelope").bind(run.0).fetch(readers);
         while let Some(row) = rows.try_next().await? {
-            let envelope = record(&row)?;
-            for (index, sent) in envelope.rows.iter().enumerate() {
-                let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
-                // Whoever has the run by now: an intent alone may have gone out.
-                let attempt = Activity::Idle.attempt(envelope.envelope, outcome);
-                if events.concern(sent.row) {
-                    let (_, attempts) = attempts.entry(sent.row).or_insert((sent.phone, Vec::new()));
-                    attempts.push(attempt);
-                } else if events.has_message(sent.row, &[attempt]) {
-                    numbers.insert(sent.phone.get());
-                }
-            }
+            guard.add(&record(&row)?);
         }
-        let sent_to = attempts.iter().filter(|(row, (_, attempts))| events.has_message(**row, attempts));
-        numbers.extend(sent_to.map(|(_, (phone, _))| phone.get()));
+        numbers |= guard.numbers();
     }
     Ok(numbers)
 }

@@ -6,9 +6,7 @@ use super::checksum::Checksum;
 use super::ledger::{Failure, Now};
 use super::runs::{self, instant};
 use crate::domain::{IdRange, Row};
-use crate::ledger::{
-    Change, Event, LedgerError, NewEvent, Owner, Progress, Question, Recorded, RetryOrder, RunId, State,
-};
+use crate::ledger::{Event, LedgerError, NewEvent, Owner, Question, Recorded, RetryOrder, RunId};
 
 /// Records events, if the owner still has the run.
 pub(super) async fn record(
@@ -17,7 +15,7 @@ pub(super) async fn record(
     (run, owner): (RunId, Owner),
     events: Vec<NewEvent>,
 ) -> Result<Recorded, Failure> {
-    if !owns(connection, run, owner).await? {
+    if !runs::read(connection, run).await?.is_owned_by(owner) {
         return Ok(Recorded::NotOwner);
     }
     add(connection, now, run, &events).await?;
@@ -31,17 +29,16 @@ pub(super) async fn retry(
     owner: Owner,
     order: RetryOrder,
 ) -> Result<Recorded, Failure> {
-    let RetryOrder { run, rows, by, random } = order;
-    if !owns(connection, run, owner).await? {
+    let run = order.run;
+    let known = runs::read(connection, run).await?;
+    if !known.is_owned_by(owner) {
         return Ok(Recorded::NotOwner);
     }
     let number: u32 = sqlx::query_scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM orders WHERE run = ?")
         .bind(run.0)
         .fetch_one(&mut *connection)
         .await?;
-    let len: i64 =
-        sqlx::query_scalar("SELECT ids FROM runs WHERE key = ?").bind(run.0).fetch_one(&mut *connection).await?;
-    let ids = runs::free_ids(connection, (now, random), u64::try_from(len).unwrap_or(0)).await?;
+    let ids = runs::free_ids(connection, (now, order.random), known.ids.len).await?;
     let (first, ids) = (runs::signed(ids.first), runs::signed(ids.len));
     sqlx::query("INSERT INTO orders (run, number, first_id, ids, at, sum) VALUES (?, ?, ?, ?, ?, ?)")
         .bind(run.0)
@@ -52,15 +49,8 @@ pub(super) async fn retry(
         .bind(order_sum(run, number, first, ids).finish())
         .execute(&mut *connection)
         .await?;
-    let event = |(row, envelope)| NewEvent { row, envelope, change: Change::Retry { by: by.clone(), order: number } };
-    add(connection, now, run, &rows.into_iter().map(event).collect::<Vec<_>>()).await?;
+    add(connection, now, run, &order.events(number)).await?;
     Ok(Recorded::Done)
-}
-
-async fn owns(connection: &mut SqliteConnection, run: RunId, owner: Owner) -> Result<bool, Failure> {
-    let has: Option<i64> =
-        sqlx::query_scalar("SELECT owner FROM runs WHERE key = ?").bind(run.0).fetch_one(connection).await?;
-    Ok(has == Some(owner.0))
 }
 
 async fn add(connection: &mut SqliteConnection, now: Now, run: RunId, events: &[NewEvent]) -> Result<(), Failure> {
@@ -76,11 +66,7 @@ async fn add(connection: &mut SqliteConnection, now: Now, run: RunId, events: &[
             .execute(&mut *connection)
             .await?;
     }
-    // Where something is to be sent again, there is a run to go on with.
-    if events.iter().any(|event| event.change.state() == Some(State::Planned)) {
-        runs::set_progress(connection, run, Progress::Open).await?;
-    }
-    Ok(())
+    runs::change(connection, run, |run| run.learn(events.iter().map(|event| &event.change))).await
 }
 
 /// The events of a run, in the order in which they were recorded.

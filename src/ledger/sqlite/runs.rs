@@ -13,13 +13,11 @@ use super::events;
 use super::ledger::{Failure, Now};
 use super::pack::{pack_set, unpack_set};
 use crate::domain::IdRange;
+use crate::ledger::rules::candidates;
 use crate::ledger::{LedgerError, LeftOut, NewRun, Owner, Progress, Run, RunEnd, RunId, State, StopKind};
 
 /// A run whose frozen copies are not in place yet; it never sent anything.
 const PREPARING: &str = "preparing";
-/// 2026-01-01T00:00:00Z in seconds: identifiers count days from here.
-const FIRST_DAY: i64 = 1_767_225_600;
-
 pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun) -> Result<Run, Failure> {
     let number: i64 = sqlx::query_scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM runs WHERE campaign = ?")
         .bind(&new.campaign)
@@ -89,12 +87,10 @@ fn left_out_sum(run: i64, state: &str, reason: &str, rows: &[u8]) -> Checksum {
 /// A range of identifiers that nothing in this ledger has.
 pub(super) async fn free_ids(
     connection: &mut SqliteConnection,
-    (now, mut random): (Now, u64),
+    (now, random): (Now, u64),
     len: u64,
 ) -> Result<IdRange, Failure> {
-    let days = u64::try_from((now.0 / 1_000_000 - FIRST_DAY) / 86_400).unwrap_or(0);
-    loop {
-        let ids = IdRange::draw(days, random, len);
+    for ids in candidates(now.0, random, len) {
         let taken: Option<i64> = sqlx::query_scalar(
             "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders)
              WHERE first_id < ? AND first_id + ids > ? LIMIT 1",
@@ -106,8 +102,8 @@ pub(super) async fn free_ids(
         if taken.is_none() {
             return Ok(ids);
         }
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     }
+    Err(LedgerError::Unreadable("no identifiers are left".to_owned()).into())
 }
 
 pub(super) async fn open(
@@ -116,34 +112,17 @@ pub(super) async fn open(
     run: RunId,
     replaced: Option<RunId>,
 ) -> Result<(), Failure> {
-    set_progress(connection, run, Progress::Open).await?;
+    // What is being prepared stands at its beginning.
+    change(connection, run, |_| {}).await?;
     match replaced {
         Some(replaced) => retire(connection, now, replaced).await,
         None => Ok(()),
     }
 }
 
-pub(super) async fn set_progress(
-    connection: &mut SqliteConnection,
-    run: RunId,
-    progress: Progress,
-) -> Result<(), Failure> {
-    sqlx::query("UPDATE runs SET progress = ? WHERE key = ?")
-        .bind(word(&progress)?)
-        .bind(run.0)
-        .execute(connection)
-        .await?;
-    Ok(())
-}
-
 pub(super) async fn retire(connection: &mut SqliteConnection, now: Now, run: RunId) -> Result<(), Failure> {
-    sqlx::query("UPDATE runs SET progress = ?, owner = NULL, ended_at = ? WHERE key = ?")
-        .bind(word(&Progress::Replaced)?)
-        .bind(now.0)
-        .bind(run.0)
-        .execute(connection)
-        .await?;
-    Ok(())
+    let at = instant(now.0)?;
+    change(connection, run, |run| run.replace(at)).await
 }
 
 pub(super) async fn end(
@@ -152,23 +131,46 @@ pub(super) async fn end(
     owner: Owner,
     end: RunEnd,
 ) -> Result<(), Failure> {
-    let counts = serde_json::to_string(&end.counts).map_err(unreadable)?;
+    change(connection, run, |run| run.end(owner, end)).await
+}
+
+/// The run without its orders, as it stands in this transaction.
+pub(super) async fn read(connection: &mut SqliteConnection, key: RunId) -> Result<Run, Failure> {
+    let row = sqlx::query("SELECT * FROM runs WHERE key = ?").bind(key.0).fetch_one(connection).await?;
+    let progress = match row.try_get("progress")? {
+        PREPARING => Progress::Open,
+        progress => parse(progress)?,
+    };
+    self::run(&row, progress)
+}
+
+/// Changes how a run stands.
+pub(super) async fn change(
+    connection: &mut SqliteConnection,
+    key: RunId,
+    change: impl FnOnce(&mut Run),
+) -> Result<(), Failure> {
+    let mut run = read(connection, key).await?;
+    change(&mut run);
+    let (counts, parts) = run.counts.map_or((None, None), |(counts, parts)| (Some(counts), Some(signed(parts))));
+    let counts = counts.map(|counts| serde_json::to_string(&counts).map_err(unreadable)).transpose()?;
     sqlx::query(
-        "UPDATE runs SET progress = ?, stopped = ?, stop = ?, signal = ?, counts = ?, parts = ?, results = ?, ended_at = ?,
-             lag = MAX(COALESCE(?, lag, 0), COALESCE(lag, 0)), owner = NULL, stop_requested = 0
-         WHERE key = ? AND owner = ?",
+        "UPDATE runs SET progress = ?, stopped = ?, stop = ?, signal = ?, counts = ?, parts = ?, results = ?,
+             ended_at = ?, lag = ?, owner = ?, stop_requested = ?
+         WHERE key = ?",
     )
-    .bind(word(&end.progress)?)
-    .bind(&end.stopped)
-    .bind(end.stop.map(StopKind::name))
-    .bind(end.stop.and_then(StopKind::signal))
+    .bind(word(&run.progress)?)
+    .bind(run.stopped)
+    .bind(run.stop.map(StopKind::name))
+    .bind(run.stop.and_then(StopKind::signal))
     .bind(counts)
-    .bind(signed(end.parts))
-    .bind(&end.results)
-    .bind(end.at.as_microsecond())
-    .bind(end.lag.map(|lag| i64::try_from(lag.as_micros()).unwrap_or(i64::MAX)))
-    .bind(run.0)
-    .bind(owner.0)
+    .bind(parts)
+    .bind(run.results)
+    .bind(run.ended_at.map(Timestamp::as_microsecond))
+    .bind(run.lag.map(|lag| i64::try_from(lag.as_micros()).unwrap_or(i64::MAX)))
+    .bind(run.owner.map(|owner| owner.0))
+    .bind(run.stop_requested)
+    .bind(key.0)
     .execute(connection)
     .await?;
     Ok(())

@@ -1,5 +1,7 @@
 //! Whether a file has the form that the tables give it. Finds everything, stops at nothing.
 
+use std::ops::Range;
+
 use super::hint::{hint, is_planned};
 use super::{CHANNELS, Key, Mark, Shape, campaign::TEXT_FILE, channel_item, find, names};
 use crate::domain::{Amount, Channel};
@@ -34,12 +36,19 @@ pub(crate) fn check(node: &Node, owner: &str, keys: &'static [Key], report: &mut
     }
 }
 
-/// Tells the required keys that a map has not; `span` is where the map is named.
-fn required(node: &Node, (owner, span): (&str, &std::ops::Range<usize>), keys: &'static [Key], report: &mut Report) {
+/// A map as findings call it.
+struct Owner<'a> {
+    name: &'a str,
+    /// Where it is named.
+    span: &'a Range<usize>,
+}
+
+/// Tells the required keys that a map has not.
+fn required(node: &Node, owner: &Owner<'_>, keys: &'static [Key], report: &mut Report) {
     let missing = |key: &&Key| key.mark == Mark::Required && node.get(key.name).is_none();
     for key in keys.iter().filter(missing).filter(|_| node.entries().is_some()) {
-        let finding = Finding::new(&rules::MISSING_KEY, format!("{owner} needs `{}`", key.name));
-        report.at(span, finding.help(format!("add `{}`", key.written())));
+        let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, key.name));
+        report.at(owner.span, finding.help(format!("add `{}`", key.written())));
     }
 }
 
@@ -47,13 +56,13 @@ fn required(node: &Node, (owner, span): (&str, &std::ops::Range<usize>), keys: &
 pub(crate) fn check_whole(entry: &Entry, keys: &'static [Key], report: &mut Report) {
     let owner = format!("`{}`", entry.key);
     check(&entry.value, &owner, keys, report);
-    required(&entry.value, (&owner, &entry.key_span), keys, report);
+    required(&entry.value, &Owner { name: &owner, span: &entry.key_span }, keys, report);
 }
 
 /// Checks the map at the top of a file, called `owner` in findings, against the keys of the whole file.
 pub(crate) fn check_root(node: &Node, owner: &str, report: &mut Report) {
     check(node, owner, report.root, report);
-    required(node, (owner, &(node.span.start..node.span.start)), report.root, report);
+    required(node, &Owner { name: owner, span: &(node.span.start..node.span.start) }, report.root, report);
 }
 
 fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
@@ -311,7 +320,7 @@ fn kind(node: &Node) -> &'static str {
 }
 
 /// The place of a node that is shown: its first key, item or character rather than all its lines.
-fn head(node: &Node) -> std::ops::Range<usize> {
+fn head(node: &Node) -> Range<usize> {
     match &node.content {
         Content::Scalar(_) => node.span.clone(),
         Content::List(items) => items.first().map_or_else(|| node.span.clone(), head),

@@ -18,7 +18,7 @@ use crate::sandbox::journal::{Lines, Sink};
 use crate::sandbox::platform::{Arrival, Counts, Platform};
 use crate::sandbox::request::{Keys, Request, envelope};
 use crate::sandbox::scenario::Scenario;
-use crate::sandbox::webhooks::{Post, Posted};
+use crate::sandbox::webhooks::{Post, PostOutcome};
 
 /// How many messages move on before the lock is let go, so that a million that are due at once keep
 /// nobody waiting for long.
@@ -103,7 +103,7 @@ impl Live {
     }
 
     /// Takes note of what became of a webhook.
-    pub(super) async fn posted(&self, webhook: u64, outcome: Posted) {
+    pub(super) async fn posted(&self, webhook: u64, outcome: PostOutcome) {
         // Nobody would read of it in a journal that cannot be written; the shell tells of that to every client.
         let _ = self.catch_up().await;
         let _ = self.core().record(|platform, at, lines| platform.posted(webhook, outcome, at, lines));

@@ -16,7 +16,7 @@ use hyper_util::rt::TokioExecutor;
 use reqwest::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::{Client, Url};
 
-use crate::sandbox::webhooks::{Post, Posted};
+use crate::sandbox::webhooks::{Post, PostOutcome};
 
 /// How many webhooks are on their way at a time.
 pub(super) const AT_A_TIME: usize = 64;
@@ -68,17 +68,17 @@ impl Courier {
     }
 
     /// Tries to send a webhook once and tells what became of it.
-    pub(super) async fn bring(&self, post: Post) -> Posted {
+    pub(super) async fn bring(&self, post: Post) -> PostOutcome {
         let url = match self.receiver(&post.url) {
             Ok(url) => url,
             Err(reason) => {
                 self.warn_once(&reason);
-                return Posted::Refused(reason);
+                return PostOutcome::Refused(reason);
             }
         };
         match tokio::time::timeout(self.timeout, self.post(url, post)).await {
-            Ok(answered) => answered.map_or_else(Posted::Failed, Posted::Answered),
-            Err(_) => Posted::Failed(format!("no answer within {} s", self.timeout.as_secs_f32())),
+            Ok(answered) => answered.map_or_else(PostOutcome::Failed, PostOutcome::Answered),
+            Err(_) => PostOutcome::Failed(format!("no answer within {} s", self.timeout.as_secs_f32())),
         }
     }
 
@@ -176,7 +176,7 @@ mod tests {
             (500, "/a/../b/./%2e%2E/{tok}|^\"?q='a'|bc&r={tok}&s=\\п"),
         ] {
             let hook = receiver.url(target);
-            assert_eq!(courier(Hooks::Loopback).bring(post(&hook)).await, Posted::Answered(status));
+            assert_eq!(courier(Hooks::Loopback).bring(post(&hook)).await, PostOutcome::Answered(status));
             let request = receiver.next().await;
             assert_eq!(request.line, format!("POST {target} HTTP/1.1"));
             assert_eq!(request.header("content-type"), Some("application/json"));
@@ -188,7 +188,7 @@ mod tests {
     async fn a_redirect_is_an_answer_and_followed_nowhere() {
         let receiver = Receiver::answering([307]).await;
         let outcome = courier(Hooks::Anywhere).bring(post(&receiver.url("/a"))).await;
-        assert_eq!(outcome, Posted::Answered(307));
+        assert_eq!(outcome, PostOutcome::Answered(307));
         assert_eq!(receiver.next().await.line, "POST /a HTTP/1.1");
         assert!(receiver.is_idle());
     }
@@ -199,9 +199,9 @@ mod tests {
         let deaf_hook = format!("http://{}/?token=secret", deaf.local_addr().expect("an address"));
         let hasty = Courier::new(Hooks::Loopback, Duration::from_millis(50)).expect("a client");
         let outcome = hasty.bring(post(&deaf_hook)).await;
-        assert_eq!(outcome, Posted::Failed("no answer within 0.05 s".into()));
+        assert_eq!(outcome, PostOutcome::Failed("no answer within 0.05 s".into()));
         drop(deaf);
-        let Posted::Failed(reason) = courier(Hooks::Loopback).bring(post(&deaf_hook)).await else {
+        let PostOutcome::Failed(reason) = courier(Hooks::Loopback).bring(post(&deaf_hook)).await else {
             panic!("nobody is there")
         };
         assert!(reason.starts_with("no connection: ") && !reason.contains("secret"), "{reason}");
@@ -211,7 +211,7 @@ mod tests {
     async fn a_name_below_localhost_is_reached_and_told_its_whole_name() {
         let receiver = Receiver::answering([]).await;
         let hook = receiver.url("/a").replace("127.0.0.1", "Shop.localhost");
-        assert_eq!(courier(Hooks::Loopback).bring(post(&hook)).await, Posted::Answered(200));
+        assert_eq!(courier(Hooks::Loopback).bring(post(&hook)).await, PostOutcome::Answered(200));
         let host = receiver.next().await.header("host").map(str::to_owned);
         assert_eq!(
             host,

@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
     use crate::sandbox::request::BODY_LIMIT;
-    use crate::sandbox::scenario::Account;
+    use crate::sandbox::scenario::AccountSettings;
 
     async fn sandbox(journal: Journal) -> Sandbox {
         Sandbox::start(Settings { journal, ..Settings::default() }).await.expect("a sandbox")
@@ -344,7 +344,10 @@ mod tests {
 
     #[tokio::test]
     async fn two_accounts_with_one_key_are_refused_without_showing_it() {
-        let accounts = vec![Account { key: Some("sandbox".into()), ..Account::default() }, Account::default()];
+        let accounts = vec![
+            AccountSettings { key: Some("sandbox".into()), ..AccountSettings::default() },
+            AccountSettings::default(),
+        ];
         let scenario = Arc::new(Scenario { accounts, ..Scenario::default() });
         let error = Sandbox::start(Settings { scenario, ..Settings::default() }).await.err().expect("refused");
         assert!(error.to_string().contains("another `key`"), "{error}");

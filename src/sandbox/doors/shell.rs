@@ -33,14 +33,14 @@ pub(super) struct Shell {
 }
 
 /// A body as far as it arrived.
-enum Arrived {
+enum Arrival {
     Whole(Vec<u8>),
     TooLarge,
     TooLate,
 }
 
 /// An answer whose body is whole yet.
-type Told = Response<Vec<u8>>;
+type WholeAnswer = Response<Vec<u8>>;
 
 /// Both endpoints on one port.
 pub(super) fn router(shell: Arc<Shell>) -> Router {
@@ -71,11 +71,11 @@ async fn serve(
     }
     let (head, body) = request.into_parts();
     let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let arrived = tokio::time::timeout(shell.body_timeout, read_body(body)).await.unwrap_or(Arrived::TooLate);
+    let arrived = tokio::time::timeout(shell.body_timeout, read_body(body)).await.unwrap_or(Arrival::TooLate);
     let body = match &arrived {
-        Arrived::Whole(body) => Some(body.as_slice()),
-        Arrived::TooLarge => None,
-        Arrived::TooLate => return refused("The request did not arrive in time"),
+        Arrival::Whole(body) => Some(body.as_slice()),
+        Arrival::TooLarge => None,
+        Arrival::TooLate => return refused("The request did not arrive in time"),
     };
     match shell.live.execute(endpoint, remote, Request { content_type, body }).await {
         Some(reaction) => shell.give(reaction).await,
@@ -124,7 +124,7 @@ impl Shell {
 
 /// So much of an answer's body behind a head that promises all of it, and the end of the connection; of nothing
 /// of the body not even the head leaves.
-fn cut(told: Told, kept: usize) -> Response {
+fn cut(told: WholeAnswer, kept: usize) -> Response {
     let (mut head, mut body) = told.into_parts();
     head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     body.truncate(kept);
@@ -139,11 +139,11 @@ fn cut(told: Told, kept: usize) -> Response {
     Response::from_parts(head, Body::from_stream(stream::iter(kept).chain(stream::once(broken))))
 }
 
-fn json(status: StatusCode, answer: &Answer) -> Told {
+fn json(status: StatusCode, answer: &Answer) -> WholeAnswer {
     told(status, "application/json", answer.to_json())
 }
 
-fn html(page: &Page) -> Told {
+fn html(page: &Page) -> WholeAnswer {
     let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let title = format!("{} {}", status.as_u16(), status.canonical_reason().unwrap_or("Error"));
     let body = format!(
@@ -156,7 +156,7 @@ fn html(page: &Page) -> Told {
     told
 }
 
-fn told(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Told {
+fn told(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> WholeAnswer {
     let mut told = Response::new(body);
     *told.status_mut() = status;
     told.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -167,12 +167,12 @@ fn told(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Told {
 ///
 /// One that is too large is read on and dropped: a client that is still sending would otherwise see
 /// the connection break instead of the answer.
-async fn read_body(body: Body) -> Arrived {
+async fn read_body(body: Body) -> Arrival {
     let mut chunks = body.into_data_stream();
     let (mut whole, mut too_large) = (Vec::new(), false);
     while let Some(chunk) = chunks.next().await {
         // The connection is gone, and nobody will read the answer.
-        let Ok(chunk) = chunk else { return Arrived::TooLate };
+        let Ok(chunk) = chunk else { return Arrival::TooLate };
         too_large |= whole.len() + chunk.len() > BODY_LIMIT;
         if too_large {
             whole = Vec::new();
@@ -180,5 +180,5 @@ async fn read_body(body: Body) -> Arrived {
             whole.extend_from_slice(&chunk);
         }
     }
-    if too_large { Arrived::TooLarge } else { Arrived::Whole(whole) }
+    if too_large { Arrival::TooLarge } else { Arrival::Whole(whole) }
 }

@@ -14,7 +14,7 @@ use crate::sandbox::scenario::{self, SenderStatus};
 /// An account as it is now.
 #[derive(Debug)]
 pub(crate) struct Account {
-    settings: scenario::Account,
+    settings: scenario::AccountSettings,
     balance: Amount,
     /// Where statuses go that no `hook` keeps.
     pub notify: Option<Arc<str>>,
@@ -23,7 +23,7 @@ pub(crate) struct Account {
 
 impl Account {
     /// An account at its beginning.
-    pub(crate) fn new(settings: scenario::Account) -> Self {
+    pub(crate) fn new(settings: scenario::AccountSettings) -> Self {
         let notify = settings.notify.as_deref().map(Arc::from);
         Self { balance: settings.balance, notify, templates: Templates::default(), settings }
     }
@@ -87,8 +87,8 @@ mod tests {
     fn an_account_with_a_list_sends_only_under_its_verified_names() {
         let senders =
             Some(vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)]);
-        let listed = Account::new(scenario::Account { senders, ..scenario::Account::default() });
-        let open = Account::new(scenario::Account::default());
+        let listed = Account::new(scenario::AccountSettings { senders, ..scenario::AccountSettings::default() });
+        let open = Account::new(scenario::AccountSettings::default());
         for (name, known) in [("OlenaCo", true), ("Fresh", false), ("olenaco", false), ("Other", false)] {
             let expected = if known { Ok(()) } else { Err(Refusal::ALPHA_NAME) };
             assert_eq!(listed.allows(&load(name, Channel::Sms)), expected, "{name}");
@@ -100,17 +100,21 @@ mod tests {
 
     #[test]
     fn whatsapp_needs_a_route() {
-        let without = Account::new(scenario::Account { whatsapp: false, ..scenario::Account::default() });
+        let without =
+            Account::new(scenario::AccountSettings { whatsapp: false, ..scenario::AccountSettings::default() });
         assert_eq!(without.allows(&load("OlenaCo", Channel::Whatsapp)), Err(Refusal::NO_ROUTE));
         assert_eq!(without.allows(&load("OlenaCo", Channel::Sms)), Ok(()));
-        assert_eq!(Account::new(scenario::Account::default()).allows(&load("OlenaCo", Channel::Whatsapp)), Ok(()));
+        assert_eq!(
+            Account::new(scenario::AccountSettings::default()).allows(&load("OlenaCo", Channel::Whatsapp)),
+            Ok(())
+        );
     }
 
     #[test]
     fn a_balance_is_taken_to_the_last_millionth_and_never_overdrawn() {
         let amount = |text: &str| text.parse::<Amount>().expect("an amount");
         let balance = amount("1.000001");
-        let mut account = Account::new(scenario::Account { balance, ..scenario::Account::default() });
+        let mut account = Account::new(scenario::AccountSettings { balance, ..scenario::AccountSettings::default() });
         assert_eq!(account.take(amount("1.000002")), Err(Refusal::NO_MONEY));
         assert_eq!(account.take(balance), Ok(()));
         assert_eq!(account.take(amount("0.000001")), Err(Refusal::NO_MONEY));

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Refusal, Told};
+use super::{Refusal, WireMoment};
 use crate::domain::Amount;
 use crate::sandbox::request::ClientId;
 
@@ -100,7 +100,7 @@ pub(crate) struct StatusRecord {
     #[serde(rename = "type")]
     pub channel: &'static str,
     pub status: String,
-    pub updated: Told,
+    pub updated: WireMoment,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replies: Option<[ReplyRecord; 1]>,
 }
@@ -108,7 +108,7 @@ pub(crate) struct StatusRecord {
 /// A reply to a message (contract 2.4); nobody replies with media here.
 #[derive(Serialize)]
 pub(crate) struct ReplyRecord {
-    pub datetime: Told,
+    pub datetime: WireMoment,
     pub message: String,
 }
 

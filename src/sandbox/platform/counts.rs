@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Standing;
+use super::Phase;
 use crate::domain::{Amount, Channel};
 use crate::sandbox::request::Kind;
 
@@ -84,14 +84,14 @@ impl Counts {
     }
 
     /// Counts what became of a message in the channel that delivered it or was tried last.
-    pub(crate) fn moved(&mut self, channel: Channel, standing: Standing) {
+    pub(crate) fn moved(&mut self, channel: Channel, phase: Phase) {
         let tally = self.channels.entry(channel).or_default();
-        match standing {
-            Standing::Delivered => tally.delivered += 1,
-            Standing::Read => tally.read += 1,
-            Standing::Replied => tally.replied += 1,
-            Standing::Failed(_) => tally.failed += 1,
-            Standing::Queued | Standing::Accepted | Standing::Rejected => {}
+        match phase {
+            Phase::Delivered => tally.delivered += 1,
+            Phase::Read => tally.read += 1,
+            Phase::Replied => tally.replied += 1,
+            Phase::Failed(_) => tally.failed += 1,
+            Phase::Queued | Phase::Accepted | Phase::Rejected => {}
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::limit::Limit;
-use super::{Account, Answer, Counts, Events, Funds, Messages, Moment, Payload, Plans, Refusal, ResultItem, msg_id};
+use super::{Account, Agenda, Answer, Counts, Funds, Messages, Moment, Payload, Plans, Refusal, ResultItem, msg_id};
 use crate::domain::{Amount, Endpoint};
 use crate::sandbox::faults::{Page, Reaction, Wire, spoil};
 use crate::sandbox::journal::{EnvelopeLine, Line, Lines, Reason};
@@ -32,7 +32,7 @@ pub(crate) struct Platform {
     limits: Vec<Limit>,
     pub(crate) plans: Plans,
     pub(crate) messages: Messages,
-    pub(crate) events: Events,
+    pub(crate) agenda: Agenda,
     pub(crate) outbox: Outbox,
     pub(crate) counts: Counts,
     /// How far virtual time has come.
@@ -104,7 +104,7 @@ impl Platform {
             limits,
             plans: Plans::default(),
             messages: Messages::default(),
-            events: Events::default(),
+            agenda: Agenda::default(),
             outbox: Outbox::default(),
             counts: Counts { funds, ..Counts::default() },
             now: Moment::BEGINNING,

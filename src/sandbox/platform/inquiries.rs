@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    Chance, Message, Origin, Payload, Platform, Refusal, ReplyRecord, Standing, State, StatusRecord, Told, msg_id,
+    Chance, Message, Origin, Payload, Phase, Platform, Refusal, ReplyRecord, State, StatusRecord, WireMoment, msg_id,
 };
 use crate::sandbox::request::{ClientId, Question, TemplateCall};
 use crate::sandbox::scenario::Blindness;
@@ -28,18 +28,18 @@ impl Platform {
             id: message.id.as_ref().map_or_else(|| msg_id.clone(), ClientId::to_string),
             msg_id,
             channel: self.label(message, message.state),
-            status: message.state.standing.word(&self.scenario).to_owned(),
-            updated: Told(message.state.since),
+            status: message.state.phase.word(&self.scenario).to_owned(),
+            updated: WireMoment(message.state.since),
             replies: self.replies(message, message.state),
         }))
     }
 
     /// The reply to a message that has one in this state.
     pub(crate) fn replies(&self, message: &Message, state: State) -> Option<[ReplyRecord; 1]> {
-        let life = self.life(message).filter(|_| state.standing == Standing::Replied)?;
+        let life = self.life(message).filter(|_| state.phase == Phase::Replied)?;
         let stage = self.stage(message, state)?;
         let reply = life.rule(stage.channel).behaviour(&self.scenario).reply.as_ref()?;
-        Some([ReplyRecord { datetime: Told(state.since), message: reply.message.clone() }])
+        Some([ReplyRecord { datetime: WireMoment(state.since), message: reply.message.clone() }])
     }
 
     /// What a gateway says that takes every question for a message.
@@ -53,8 +53,8 @@ impl Platform {
             Question::Id(id) => (id.to_string(), made_up(id)),
             Question::MsgId(msg_id) => (made_up(msg_id), msg_id.to_string()),
         };
-        let status = Standing::Queued.word(&self.scenario).to_owned();
-        StatusRecord { id, msg_id, channel: "sms", status, updated: Told(self.now), replies: None }
+        let status = Phase::Queued.word(&self.scenario).to_owned();
+        StatusRecord { id, msg_id, channel: "sms", status, updated: WireMoment(self.now), replies: None }
     }
 
     /// Does something with the account's templates.

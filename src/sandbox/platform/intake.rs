@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::plan;
 use super::{
-    Chance, Charge, CodeCall, Life, Message, MessageFacts, Origin, Outcome, Payload, Platform, Refusal, SendResult,
-    Stage, Standing, State, msg_id, number_record,
+    Chance, Charge, CodeCall, Life, Message, MessageFacts, Origin, Outcome, Payload, Phase, Platform, Refusal,
+    SendResult, Stage, State, msg_id, number_record,
 };
 use crate::domain::{Amount, Channel, Phone};
 use crate::sandbox::journal::Reason;
@@ -16,7 +16,7 @@ const CODE: u64 = 10 << 48;
 
 /// What a message begins with.
 struct Beginning<'a> {
-    standing: Standing,
+    phase: Phase,
     /// None if it was refused.
     stages: &'a [Stage],
     hook: Option<Arc<str>>,
@@ -34,7 +34,7 @@ impl Platform {
         account.take(all)?;
         self.counts.reserve(all);
         let hook = self.hook(item, origin);
-        let first = self.keep(item, origin, &Beginning { standing: Standing::Queued, stages: &load.stages, hook });
+        let first = self.keep(item, origin, &Beginning { phase: Phase::Queued, stages: &load.stages, hook });
         let parts = plan::longest(&load.stages);
         let all_parts = u64::from(parts) * u64::from(recipients);
         self.counts.messages += u64::from(recipients);
@@ -57,11 +57,11 @@ impl Platform {
         let facts = MessageFacts { phone, envelope: origin.envelope.into(), endpoint: origin.endpoint() };
         let stages = [Stage::new(Channel::Hlr, 1, None)];
         let life = Life { scenario: &self.scenario, facts, stages: &stages, intake: origin.at };
-        let mut state = State::at_intake(Standing::Queued, origin.at);
-        while let Some(next) = life.next(state).filter(|_| !state.standing.is_final()) {
+        let mut state = State::at_intake(Phase::Queued, origin.at);
+        while let Some(next) = life.next(state).filter(|_| !state.phase.is_final()) {
             state = next;
         }
-        state.standing.word(&self.scenario).to_owned()
+        state.phase.word(&self.scenario).to_owned()
     }
 
     /// Calls a number from one whose last four digits are the code.
@@ -77,7 +77,7 @@ impl Platform {
         let unheard = origin.request.is_some() && item.kind.reaches_a_phone();
         let first = unheard.then(|| {
             let hook = item.hook.clone();
-            let first = self.keep(item, origin, &Beginning { standing: Standing::Rejected, stages: &[], hook });
+            let first = self.keep(item, origin, &Beginning { phase: Phase::Rejected, stages: &[], hook });
             for recipient in 0..recipients(item) {
                 self.reject(first + recipient, &refusal);
             }
@@ -101,7 +101,7 @@ impl Platform {
         account.take(each)?;
         self.counts.reserve(each);
         self.counts.settle(channel, each, each);
-        let first = self.keep(item, origin, &Beginning { standing: Standing::Queued, stages: &stages, hook: None });
+        let first = self.keep(item, origin, &Beginning { phase: Phase::Queued, stages: &stages, hook: None });
         let charge = Some(Charge { reason: Reason::Charged, each, before });
         Ok(Outcome { result: Ok(answer(first, each)), first: Some(first), parts: None, charge })
     }
@@ -124,7 +124,7 @@ impl Platform {
             hook: beginning.hook.clone(),
             phone: None,
             at: origin.at,
-            state: State::at_intake(beginning.standing, origin.at),
+            state: State::at_intake(beginning.phase, origin.at),
             request: origin.request,
             envelope: origin.envelope,
             plan: self.plans.number(beginning.stages),

@@ -9,7 +9,7 @@ use crate::sandbox::scenario::{Behaviour, Scenario};
 
 /// How far a message came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Standing {
+pub(crate) enum Phase {
     /// Taken.
     Queued,
     /// Handed on to a channel.
@@ -48,29 +48,29 @@ impl Rule {
     }
 }
 
-impl Standing {
+impl Phase {
     /// The gateway's word.
     pub(crate) fn word(self, scenario: &Scenario) -> &str {
         match self {
-            Standing::Queued => "QUEUED",
-            Standing::Accepted => "ACCEPTED",
-            Standing::Delivered => "DELIVERED",
-            Standing::Read => "READ",
-            Standing::Replied => "REPLIED",
-            Standing::Failed(Failure::Expired) => "EXPIRED",
-            Standing::Failed(Failure::As(rule)) => rule.behaviour(scenario).fails_as.name(),
-            Standing::Rejected => "REJECTED",
+            Phase::Queued => "QUEUED",
+            Phase::Accepted => "ACCEPTED",
+            Phase::Delivered => "DELIVERED",
+            Phase::Read => "READ",
+            Phase::Replied => "REPLIED",
+            Phase::Failed(Failure::Expired) => "EXPIRED",
+            Phase::Failed(Failure::As(rule)) => rule.behaviour(scenario).fails_as.name(),
+            Phase::Rejected => "REJECTED",
         }
     }
 
     /// Whether a webhook tells of it (contract 6.2).
     pub(crate) fn is_final(self) -> bool {
-        !matches!(self, Standing::Queued | Standing::Accepted)
+        !matches!(self, Phase::Queued | Phase::Accepted)
     }
 
     /// Whether the message reached its recipient.
     pub(crate) fn is_good(self) -> bool {
-        matches!(self, Standing::Delivered | Standing::Read | Standing::Replied)
+        matches!(self, Phase::Delivered | Phase::Read | Phase::Replied)
     }
 }
 
@@ -79,15 +79,15 @@ impl Standing {
 pub(crate) struct State {
     /// Since when.
     pub since: Moment,
-    pub standing: Standing,
+    pub phase: Phase,
     /// The stage that is tried, or that ended its life.
     pub stage: u8,
 }
 
 impl State {
     /// The state of a message that was taken or refused just now.
-    pub(crate) fn at_intake(standing: Standing, since: Moment) -> Self {
-        Self { since, standing, stage: 0 }
+    pub(crate) fn at_intake(phase: Phase, since: Moment) -> Self {
+        Self { since, phase, stage: 0 }
     }
 }
 
@@ -117,15 +117,15 @@ impl Life<'_> {
     pub(crate) fn next(&self, state: State) -> Option<State> {
         let stage = self.stages.get(usize::from(state.stage))?;
         let behaviour = self.rule(stage.channel).behaviour(self.scenario);
-        match state.standing {
-            Standing::Queued => {
+        match state.phase {
+            Phase::Queued => {
                 let since = self.intake.after(behaviour.after.min(stage.lifetime()) / 2);
-                Some(State { since, standing: Standing::Accepted, ..state })
+                Some(State { since, phase: Phase::Accepted, ..state })
             }
-            Standing::Accepted => Some(self.outcome(stage, state)),
-            Standing::Delivered => self.reading(stage, behaviour, state),
-            Standing::Read => self.reply(stage, behaviour, state),
-            Standing::Replied | Standing::Failed(_) | Standing::Rejected => None,
+            Phase::Accepted => Some(self.outcome(stage, state)),
+            Phase::Delivered => self.reading(stage, behaviour, state),
+            Phase::Read => self.reply(stage, behaviour, state),
+            Phase::Replied | Phase::Failed(_) | Phase::Rejected => None,
         }
     }
 
@@ -148,12 +148,12 @@ impl Life<'_> {
         let in_time = behaviour.after <= stage.lifetime();
         let since = tried.after(behaviour.after.min(stage.lifetime()));
         if in_time && behaviour.delivered.takes(self.draw(Draw::Delivery, stage.channel)) {
-            return State { since, standing: Standing::Delivered, ..state };
+            return State { since, phase: Phase::Delivered, ..state };
         }
         if usize::from(state.stage) + 1 < self.stages.len() {
-            return State { since, standing: Standing::Accepted, stage: state.stage + 1 };
+            return State { since, phase: Phase::Accepted, stage: state.stage + 1 };
         }
-        State { since, standing: Standing::Failed(self.failure(stage)), ..state }
+        State { since, phase: Phase::Failed(self.failure(stage)), ..state }
     }
 
     /// How a stage fails if it does.
@@ -165,14 +165,14 @@ impl Life<'_> {
 
     fn reading(&self, stage: &Stage, behaviour: &Behaviour, state: State) -> Option<State> {
         let read = behaviour.read.filter(|read| read.share.takes(self.draw(Draw::Reading, stage.channel)));
-        let read = read.map(|read| State { since: state.since.after(read.after), standing: Standing::Read, ..state });
+        let read = read.map(|read| State { since: state.since.after(read.after), phase: Phase::Read, ..state });
         read.or_else(|| self.reply(stage, behaviour, state))
     }
 
     fn reply(&self, stage: &Stage, behaviour: &Behaviour, state: State) -> Option<State> {
         let reply = behaviour.reply.as_ref()?;
         let replied = reply.share.takes(self.draw(Draw::Reply, stage.channel));
-        replied.then(|| State { since: state.since.after(reply.after), standing: Standing::Replied, ..state })
+        replied.then(|| State { since: state.since.after(reply.after), phase: Phase::Replied, ..state })
     }
 
     fn draw(&self, draw: Draw, channel: Channel) -> u64 {

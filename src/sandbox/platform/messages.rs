@@ -125,7 +125,7 @@ mod tests {
     use jiff::Timestamp;
     use serde_json::json;
 
-    use super::super::Standing;
+    use super::super::Phase;
     use super::*;
 
     fn message(account: u32, id: Option<u64>) -> Message {
@@ -135,7 +135,7 @@ mod tests {
             hook: None,
             phone: Phone::new(380_501_234_567),
             at,
-            state: State::at_intake(Standing::Queued, at),
+            state: State::at_intake(Phase::Queued, at),
             request: None,
             envelope: 1,
             plan: 0,

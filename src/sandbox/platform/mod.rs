@@ -3,15 +3,15 @@
 //! - `execution`: an envelope is taken apart, executed in order, and answered; `answer`, `refusal`: in what words;
 //! - `limit`: an envelope is turned away that is more than its account may send in a time;
 //! - `intake`: a message is checked against the `account`, paid for and kept (`messages`, `plan`), or refused;
-//! - `life`: what becomes of a message, from one state to the next; `events`: it happens when it is due; `chance`: to whom;
+//! - `life`: what becomes of a message, from one state to the next; `agenda`: it happens when it is due; `chance`: to whom;
 //! - `inquiries`: balance, sender names, statuses, `templates`; `lookup`: the record of a number;
 //! - `counts`: what a rehearsal's summary shows; `moment`: times.
 
 pub(crate) mod account;
+pub(crate) mod agenda;
 pub(crate) mod answer;
 pub(crate) mod chance;
 pub(crate) mod counts;
-pub(crate) mod events;
 pub(crate) mod execution;
 pub(crate) mod inquiries;
 pub(crate) mod intake;
@@ -25,15 +25,15 @@ pub(crate) mod refusal;
 pub(crate) mod templates;
 
 pub(crate) use account::Account;
+pub(crate) use agenda::Agenda;
 pub(crate) use answer::{Answer, Balance, CodeCall, Payload, ReplyRecord, ResultItem, SendResult, StatusRecord};
 pub(crate) use chance::{Chance, EnvelopeFacts, MessageFacts};
 pub use counts::{ChannelTally, Counts, Funds, Tally};
-pub(crate) use events::Events;
 pub(crate) use execution::{Arrival, Charge, Origin, Outcome, Platform, request_id};
-pub(crate) use life::{Failure, Life, Standing, State};
+pub(crate) use life::{Failure, Life, Phase, State};
 pub(crate) use lookup::number_record;
 pub(crate) use messages::{Message, Messages, msg_id};
-pub(crate) use moment::{Moment, Told};
+pub(crate) use moment::{Moment, WireMoment};
 pub(crate) use plan::{Plans, Stage};
 pub(crate) use refusal::Refusal;
 pub(crate) use templates::Templates;

@@ -44,9 +44,9 @@ impl fmt::Display for Moment {
 
 /// A moment as the gateway tells it: whole seconds with an offset, PHP's `DATE_ATOM` (contract 2.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told(pub Moment);
+pub(crate) struct WireMoment(pub Moment);
 
-impl Serialize for Told {
+impl Serialize for WireMoment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{:.0}", self.0.timestamp().display_with_offset(Offset::UTC)))
     }
@@ -67,7 +67,7 @@ mod tests {
         let at = Moment::of(Timestamp::UNIX_EPOCH).after(Duration::from_millis(1_500));
         assert_eq!(at.to_string(), "1970-01-01T00:00:01.500+00:00");
         assert_eq!(at.timestamp().as_millisecond(), 1_500);
-        assert_eq!(serde_json::to_value(Told(at)).expect("JSON"), "1970-01-01T00:00:01+00:00");
+        assert_eq!(serde_json::to_value(WireMoment(at)).expect("JSON"), "1970-01-01T00:00:01+00:00");
         for wait in [Duration::MAX, Duration::from_secs(u64::from(u32::MAX) * 1_000)] {
             let end = at.after(wait).after(wait);
             assert_eq!(end.timestamp().as_second(), Timestamp::MAX.as_second());

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Moment, Refusal, Told};
+use super::{Moment, Refusal, WireMoment};
 use crate::domain::sms_text;
 use crate::sandbox::scenario::Scenario;
 
@@ -78,7 +78,7 @@ impl Templates {
         let dated = |(id, template): (&u64, &Template)| {
             let mut record = record(*id, template);
             // Its time is told by the list alone (contract 2.5).
-            record["datetime"] = json!(Told(template.created));
+            record["datetime"] = json!(WireMoment(template.created));
             record
         };
         self.sms.all.iter().map(dated).collect()

@@ -104,7 +104,7 @@ fn is_json(content_type: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::scenario::Account;
+    use crate::sandbox::scenario::AccountSettings;
 
     fn keys() -> Keys {
         Keys::of(&Scenario::default(), &"key".into())
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_key_opens_its_account_and_the_servers_key_the_first_that_has_none() {
-        let account = |key: Option<&str>| Account { key: key.map(str::to_owned), ..Account::default() };
+        let account = |key: Option<&str>| AccountSettings { key: key.map(str::to_owned), ..AccountSettings::default() };
         let accounts = vec![account(Some("shop")), account(None), account(None), account(Some("shop"))];
         let keys = Keys::of(&Scenario { accounts, ..Scenario::default() }, &"server".into());
         let opened = ["shop", "server", "", "Shop"].map(|key| keys.account(key));

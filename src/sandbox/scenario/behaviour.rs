@@ -21,7 +21,7 @@ pub struct Behaviour {
     /// The status of a message that is not delivered.
     pub fails_as: Status,
     /// How many of the delivered ones are read; nothing where the channel does not know it.
-    pub read: Option<Read>,
+    pub read: Option<Reading>,
     /// A reply to a message that was delivered.
     pub reply: Option<Reply>,
     /// The digit that a recipient presses in a call (DTMF).
@@ -32,7 +32,7 @@ pub struct Behaviour {
 
 /// How many messages are read, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Read {
+pub struct Reading {
     /// How many of those that were delivered.
     pub share: Share,
     /// How long after the delivery.
@@ -83,7 +83,7 @@ impl Behaviour {
     #[must_use]
     pub fn usual(channel: Channel) -> Self {
         let play = play(channel);
-        let read = play.tells_reading.then_some(Read { share: Share::WHOLE, after: Duration::from_secs(3) });
+        let read = play.tells_reading.then_some(Reading { share: Share::WHOLE, after: Duration::from_secs(3) });
         Self {
             delivered: Share::WHOLE,
             after: Duration::from_secs(2),
@@ -140,7 +140,7 @@ fn change(usual: &Behaviour, channel: Option<Channel>, section: Section<'_>, rep
     if let Some(channel) = channel {
         refuse_unknown(channel, section, report);
     }
-    let read = usual.read.map(|read| Read {
+    let read = usual.read.map(|read| Reading {
         share: section.parsed("read").unwrap_or(read.share),
         after: seconds(section, "read_after").unwrap_or(read.after),
     });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::channels::PRICES;
 use super::keys::{ACCOUNT, SCENARIO, WEBHOOKS};
-use super::{Account, Blindness, Limit, Prices, Scenario, SenderStatus, Webhooks, behaviour, fault};
+use super::{AccountSettings, Blindness, Limit, Prices, Scenario, SenderStatus, Webhooks, behaviour, fault};
 use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, Source, rules};
 use crate::manifest::Rate;
@@ -33,7 +33,7 @@ impl Default for Scenario {
     }
 }
 
-impl Default for Account {
+impl Default for AccountSettings {
     fn default() -> Self {
         account(Section::new(None, ACCOUNT))
     }
@@ -87,8 +87,8 @@ fn items<'n>(section: Section<'n>, key: &str) -> &'n [Node] {
     section.value(key).and_then(Node::items).unwrap_or_default()
 }
 
-fn accounts(root: Section<'_>, report: &mut Report) -> Vec<Account> {
-    let mut accounts: Vec<Account> = Vec::new();
+fn accounts(root: Section<'_>, report: &mut Report) -> Vec<AccountSettings> {
+    let mut accounts: Vec<AccountSettings> = Vec::new();
     for node in items(root, "accounts") {
         let section = Section::new(Some(node), ACCOUNT);
         if let Some((address, span)) = section.typed("notify")
@@ -96,7 +96,7 @@ fn accounts(root: Section<'_>, report: &mut Report) -> Vec<Account> {
         {
             report.at(span, finding);
         }
-        let account = Account { senders: senders(section, report), ..account(section) };
+        let account = AccountSettings { senders: senders(section, report), ..account(section) };
         if accounts.iter().any(|other| other.key == account.key) {
             let message = match account.key {
                 Some(_) => "two accounts have this key",
@@ -107,12 +107,12 @@ fn accounts(root: Section<'_>, report: &mut Report) -> Vec<Account> {
         }
         accounts.push(account);
     }
-    if accounts.is_empty() { vec![Account::default()] } else { accounts }
+    if accounts.is_empty() { vec![AccountSettings::default()] } else { accounts }
 }
 
-fn account(section: Section<'_>) -> Account {
+fn account(section: Section<'_>) -> AccountSettings {
     let text = |key| section.text(key).map(str::to_owned);
-    Account {
+    AccountSettings {
         key: text("key"),
         balance: section.parsed("balance").unwrap_or_default(),
         currency: text("currency").unwrap_or_default(),

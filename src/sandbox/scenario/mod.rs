@@ -10,7 +10,7 @@ mod fault;
 mod keys;
 mod load;
 
-pub use behaviour::{Behaviour, Behaviours, Exception, Read, Reply};
+pub use behaviour::{Behaviour, Behaviours, Exception, Reading, Reply};
 pub use fault::{Blindness, Effect, Fault, WebhookFault, When};
 pub use load::load_scenario;
 
@@ -28,7 +28,7 @@ pub struct Scenario {
     /// How many seconds pass for messages in one second of real time.
     pub speed: u32,
     /// The accounts, of which there is at least one; the first without a key has the server's.
-    pub accounts: Vec<Account>,
+    pub accounts: Vec<AccountSettings>,
     /// What each account may send in a time; nothing if that is any amount.
     pub limit: Option<Limit>,
     /// What a part costs, per channel.
@@ -55,7 +55,7 @@ pub struct Scenario {
 
 /// An account of the gateway; its key is in no log.
 #[derive(Clone, PartialEq)]
-pub struct Account {
+pub struct AccountSettings {
     /// The key that opens it; nothing for the one that the server's own key opens.
     pub key: Option<String>,
     /// The money that it begins with.
@@ -125,9 +125,9 @@ pub struct Webhooks {
     pub async_pipeline: bool,
 }
 
-impl fmt::Debug for Account {
+impl fmt::Debug for AccountSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Account")
+        f.debug_struct("AccountSettings")
             .field("key", &self.key.as_ref().map(|_| "…"))
             .field("balance", &self.balance)
             .field("currency", &self.currency)

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::desk::Desk;
+use super::bench::Bench;
 use crate::domain::Endpoint;
 
 /// A file of `tests/contract`; its README says what the members mean.
@@ -24,11 +24,11 @@ struct Pair {
 impl Pair {
     /// What the sandbox answers.
     fn answer(&self) -> Value {
-        let mut desk = Desk::new();
+        let mut bench = Bench::new();
         for body in &self.before {
-            desk.post(self.endpoint, body.to_string().as_bytes());
+            bench.post(self.endpoint, body.to_string().as_bytes());
         }
-        desk.post(self.endpoint, self.request.to_string().as_bytes())
+        bench.post(self.endpoint, self.request.to_string().as_bytes())
     }
 }
 

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use crate::domain::Channel;
 use crate::domain::{Endpoint, Phone, Status};
 use crate::manifest::Share;
-use crate::sandbox::platform::{Life, MessageFacts, Moment, Stage, Standing, State};
-use crate::sandbox::scenario::{Behaviour, Behaviours, Exception, Read, Reply, Scenario, When};
+use crate::sandbox::platform::{Life, MessageFacts, Moment, Phase, Stage, State};
+use crate::sandbox::scenario::{Behaviour, Behaviours, Exception, Reading, Reply, Scenario, When};
 
 const INTAKE: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -26,10 +26,10 @@ fn lived(scenario: &Scenario, stages: &[Stage], phone: u64) -> Vec<(Channel, Str
     let facts = MessageFacts { phone: Phone::new(phone).expect("a phone"), envelope: 1, endpoint: Endpoint::Sync };
     let intake = Moment::of(INTAKE);
     let life = Life { scenario, facts, stages, intake };
-    let states = std::iter::successors(Some(State::at_intake(Standing::Queued, intake)), |state| life.next(*state));
+    let states = std::iter::successors(Some(State::at_intake(Phase::Queued, intake)), |state| life.next(*state));
     let told = states.map(|state| {
         let millis = state.since.timestamp().as_millisecond();
-        (stages[usize::from(state.stage)].channel, state.standing.word(scenario).to_owned(), millis)
+        (stages[usize::from(state.stage)].channel, state.phase.word(scenario).to_owned(), millis)
     });
     told.take(100).collect()
 }
@@ -97,8 +97,12 @@ fn a_reply_follows_the_reading_or_the_delivery() {
     let mut scenario = Scenario::default();
     let reply = Some(Reply { share: Share::WHOLE, after: Duration::from_secs(7), message: "Yes".into() });
     for (read, words, end) in [
-        (Some(Read { share: share(100), after: Duration::from_secs(3) }), vec!["DELIVERED", "READ", "REPLIED"], 12_000),
-        (Some(Read { share: share(0), after: Duration::from_secs(3) }), vec!["DELIVERED", "REPLIED"], 9_000),
+        (
+            Some(Reading { share: share(100), after: Duration::from_secs(3) }),
+            vec!["DELIVERED", "READ", "REPLIED"],
+            12_000,
+        ),
+        (Some(Reading { share: share(0), after: Duration::from_secs(3) }), vec!["DELIVERED", "REPLIED"], 9_000),
         (None, vec!["DELIVERED", "REPLIED"], 9_000),
     ] {
         let behaviour = Behaviour { read, reply: reply.clone(), ..Behaviour::usual(Channel::Viber) };
@@ -166,7 +170,7 @@ fn behaviour() -> impl Strategy<Value = Behaviour> {
         delivered: share(delivered),
         after,
         fails_as: Status::Undeliverable,
-        read: read.map(|(part, after)| Read { share: share(part), after }),
+        read: read.map(|(part, after)| Reading { share: share(part), after }),
         reply: reply.map(|(part, after)| Reply { share: share(part), after, message: "Yes".into() }),
         digit: None,
         duration: None,

@@ -1,6 +1,6 @@
-//! The promises of the sandbox as a whole. `desk` stands in for its doors, `receiver` for whoever gets webhooks.
+//! The promises of the sandbox as a whole. `bench` stands in for its doors, `receiver` for whoever gets webhooks.
 
-pub(crate) mod desk;
+pub(crate) mod bench;
 pub(crate) mod receiver;
 
 mod contract_pairs;

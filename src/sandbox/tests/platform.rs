@@ -5,13 +5,13 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::desk::Desk;
+use super::bench::Bench;
 use crate::domain::{Amount, Endpoint};
 use crate::sandbox::platform::messages::FIRST_MSG_ID;
 use crate::sandbox::scenario::{self, Blindness, Scenario, SenderStatus};
 
-fn status(desk: &mut Desk, id: Value) -> Value {
-    desk.ask(Endpoint::Sync, &json!([{"type": "status", "id": id}]))["data"][0].clone()
+fn status(bench: &mut Bench, id: Value) -> Value {
+    bench.ask(Endpoint::Sync, &json!([{"type": "status", "id": id}]))["data"][0].clone()
 }
 
 fn sms(id: Value, phone: Value) -> Value {
@@ -20,7 +20,7 @@ fn sms(id: Value, phone: Value) -> Value {
 
 #[test]
 fn each_item_answers_for_itself_in_order() {
-    let mut desk = Desk::new();
+    let mut bench = Bench::new();
     let data = json!([
         {"type": "balance"},
         sms(json!(1), json!(380_501_234_567_u64)),
@@ -28,7 +28,7 @@ fn each_item_answers_for_itself_in_order() {
         {"type": "template/list"},
         {"type": "status", "id": "001"},
     ]);
-    let answer = desk.ask(Endpoint::Sync, &data);
+    let answer = bench.ask(Endpoint::Sync, &data);
     assert_eq!(answer["success"], true);
     let items = answer["data"].as_array().expect("items");
     let verdicts: Vec<_> = items.iter().map(|item| item["success"] == true).collect();
@@ -41,14 +41,14 @@ fn each_item_answers_for_itself_in_order() {
 
 #[test]
 fn a_status_moves_with_the_clock() {
-    let mut desk = Desk::new();
-    desk.ask(Endpoint::Sync, &json!([sms(json!("007"), json!("380501234567"))]));
+    let mut bench = Bench::new();
+    bench.ask(Endpoint::Sync, &json!([sms(json!("007"), json!("380501234567"))]));
     let updated = "1970-01-01T00:00:00+00:00";
     let record =
         json!({"id": "007", "msg_id": FIRST_MSG_ID.to_string(), "type": "sms", "status": "QUEUED", "updated": updated});
-    assert_eq!(status(&mut desk, json!(7)), json!({"success": true, "data": record}));
-    desk.now += SignedDuration::from_secs(10);
-    let record = status(&mut desk, json!(7))["data"].clone();
+    assert_eq!(status(&mut bench, json!(7)), json!({"success": true, "data": record}));
+    bench.now += SignedDuration::from_secs(10);
+    let record = status(&mut bench, json!(7))["data"].clone();
     assert_eq!(record["status"], "DELIVERED");
     assert_eq!(record["updated"], "1970-01-01T00:00:02+00:00");
 }
@@ -56,53 +56,53 @@ fn a_status_moves_with_the_clock() {
 #[test]
 fn an_unknown_message_is_an_item_that_failed() {
     let failed = json!({"success": false, "error": "Message not found", "data": {"id": 5}});
-    assert_eq!(status(&mut Desk::new(), json!(5)), failed);
+    assert_eq!(status(&mut Bench::new(), json!(5)), failed);
 }
 
 #[test]
 fn the_asynchronous_endpoint_executes_in_silence_and_its_refusals_have_a_status() {
-    let mut desk = Desk::new();
+    let mut bench = Bench::new();
     let data = json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("nobody"))]);
-    assert_eq!(desk.ask(Endpoint::Async, &data), json!({"success": true, "request_id": "sandbox-0000000001"}));
-    assert_eq!(status(&mut desk, json!(1))["data"]["status"], "QUEUED");
-    assert_eq!(status(&mut desk, json!(2))["data"]["status"], "REJECTED");
+    assert_eq!(bench.ask(Endpoint::Async, &data), json!({"success": true, "request_id": "sandbox-0000000001"}));
+    assert_eq!(status(&mut bench, json!(1))["data"]["status"], "QUEUED");
+    assert_eq!(status(&mut bench, json!(2))["data"]["status"], "REJECTED");
 }
 
 #[test]
 fn a_refusal_that_was_answered_leaves_no_message() {
-    let mut desk = Desk::new();
-    desk.ask(Endpoint::Sync, &json!([sms(json!(2), json!("nobody"))]));
-    assert_eq!(status(&mut desk, json!(2))["success"], false);
+    let mut bench = Bench::new();
+    bench.ask(Endpoint::Sync, &json!([sms(json!(2), json!("nobody"))]));
+    assert_eq!(status(&mut bench, json!(2))["success"], false);
 }
 
 #[test]
 fn a_message_without_an_id_is_known_by_the_gateways() {
-    let mut desk = Desk::new();
-    let sent = desk.ask(Endpoint::Sync, &json!([sms(Value::Null, json!("380501234567"))]))["data"][0].clone();
+    let mut bench = Bench::new();
+    let sent = bench.ask(Endpoint::Sync, &json!([sms(Value::Null, json!("380501234567"))]))["data"][0].clone();
     assert_eq!(sent["data"]["id"], sent["data"]["msg_id"]);
-    assert_eq!(status(&mut desk, sent["data"]["id"].clone())["data"]["id"], FIRST_MSG_ID.to_string());
+    assert_eq!(status(&mut bench, sent["data"]["id"].clone())["data"]["id"], FIRST_MSG_ID.to_string());
 }
 
 #[test]
 fn several_recipients_are_several_messages() {
-    let mut desk = Desk::new();
+    let mut bench = Bench::new();
     let phones = json!("380501234567,380671234567");
-    let sent = desk.ask(Endpoint::Sync, &json!([sms(json!(1), phones)]))["data"][0].clone();
+    let sent = bench.ask(Endpoint::Sync, &json!([sms(json!(1), phones)]))["data"][0].clone();
     assert_eq!(sent["data"], json!({"id": 1, "msg_id": FIRST_MSG_ID, "data": 1, "parts": 2}));
     let told: Vec<_> =
-        desk.events("operation").iter().map(|line| (line["phone"].clone(), line["msg_id"].clone())).collect();
+        bench.events("operation").iter().map(|line| (line["phone"].clone(), line["msg_id"].clone())).collect();
     let both = [("380501234567", FIRST_MSG_ID), ("380671234567", FIRST_MSG_ID + 1)];
     assert_eq!(told, both.map(|(phone, msg_id)| (json!(phone), json!(msg_id))));
-    assert_eq!((desk.platform.counts().messages, desk.platform.counts().parts), (2, 2));
+    assert_eq!((bench.platform.counts().messages, bench.platform.counts().parts), (2, 2));
 }
 
 #[test]
 fn what_is_sent_twice_stands_in_the_journal_twice() {
-    let mut desk = Desk::new();
+    let mut bench = Bench::new();
     for _ in 0..2 {
-        desk.ask(Endpoint::Sync, &json!([sms(json!(1), json!("380501234567"))]));
+        bench.ask(Endpoint::Sync, &json!([sms(json!(1), json!("380501234567"))]));
     }
-    let sent = desk.events("operation");
+    let sent = bench.events("operation");
     let at = "1970-01-01T00:00:00.000+00:00";
     let line = |envelope: u64, msg_id: u64| {
         json!({"event": "operation", "at": at, "envelope": envelope, "index": 0, "type": "sms", "id": 1,
@@ -113,12 +113,12 @@ fn what_is_sent_twice_stands_in_the_journal_twice() {
 
 #[test]
 fn the_journal_has_every_envelope_and_why_it_was_refused() {
-    let mut desk = Desk::new();
-    desk.ask(Endpoint::Sync, &json!([{"type": "balance"}, {"type": "whatsapp"}]));
-    desk.ask(Endpoint::Async, &json!([{"type": "balance"}]));
+    let mut bench = Bench::new();
+    bench.ask(Endpoint::Sync, &json!([{"type": "balance"}, {"type": "whatsapp"}]));
+    bench.ask(Endpoint::Async, &json!([{"type": "balance"}]));
     let at = "1970-01-01T00:00:00.000+00:00";
     assert_eq!(
-        desk.journal(),
+        bench.journal(),
         [
             json!({"event": "envelope", "at": at, "envelope": 1, "endpoint": "sync", "remote": "127.0.0.1:9",
                 "operations": 2, "accepted": false, "error": "Invalid message type"}),
@@ -131,10 +131,10 @@ fn the_journal_has_every_envelope_and_why_it_was_refused() {
 
 #[test]
 fn the_counts_add_up() {
-    let mut desk = Desk::new();
-    desk.ask(Endpoint::Sync, &json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("nobody"))]));
-    desk.ask(Endpoint::Sync, &json!([{"type": "whatsapp"}]));
-    let counts = desk.platform.counts();
+    let mut bench = Bench::new();
+    bench.ask(Endpoint::Sync, &json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("nobody"))]));
+    bench.ask(Endpoint::Sync, &json!([{"type": "whatsapp"}]));
+    let counts = bench.platform.counts();
     assert_eq!((counts.envelopes, counts.refused_envelopes), (1, 1));
     let tally = counts.operations["sms"];
     assert_eq!((tally.accepted, tally.rejected, counts.messages, counts.parts), (1, 1, 1, 1));
@@ -145,8 +145,12 @@ fn money(text: &str) -> Amount {
 }
 
 /// An account with its own key and so much money.
-fn account(key: &str, balance: &str) -> scenario::Account {
-    scenario::Account { key: Some(key.to_owned()), balance: money(balance), ..scenario::Account::default() }
+fn account(key: &str, balance: &str) -> scenario::AccountSettings {
+    scenario::AccountSettings {
+        key: Some(key.to_owned()),
+        balance: money(balance),
+        ..scenario::AccountSettings::default()
+    }
 }
 
 fn whatsapp(id: u64) -> Value {
@@ -158,20 +162,20 @@ fn each_account_has_its_own_money_names_and_messages() {
     let senders = Some(vec![("Other".to_owned(), SenderStatus::Checked), ("OlenaCo".to_owned(), SenderStatus::New)]);
     let scenario = Scenario {
         accounts: vec![
-            scenario::Account { currency: "UAH".into(), ..account("one", "5") },
-            scenario::Account { currency: "EUR".into(), senders, ..account("two", "7.654321") },
+            scenario::AccountSettings { currency: "UAH".into(), ..account("one", "5") },
+            scenario::AccountSettings { currency: "EUR".into(), senders, ..account("two", "7.654321") },
         ],
         ..Scenario::default()
     };
-    let mut desk = Desk::playing(scenario);
+    let mut bench = Bench::playing(scenario);
     let asked = json!([{"type": "balance"}, {"type": "sender"}, sms(json!(1), json!("380501234567")),
         {"type": "template/create", "name": "a", "template": "b"}]);
-    let first = desk.ask_as("one", Endpoint::Sync, &asked)["data"].clone();
-    let second = desk.ask_as("two", Endpoint::Sync, &asked)["data"].clone();
+    let first = bench.ask_as("one", Endpoint::Sync, &asked)["data"].clone();
+    let second = bench.ask_as("two", Endpoint::Sync, &asked)["data"].clone();
     assert_eq!(first[0]["data"], json!({"amount": 5.0, "currency": "UAH"}));
     assert_eq!(second[0]["data"], json!({"amount": 7.654_321, "currency": "EUR"}));
     assert_eq!(first[1]["data"], json!([]));
-    let senders = desk.ask_as("one", Endpoint::Sync, &json!([{"type": "sender"}]))["data"][0]["data"].clone();
+    let senders = bench.ask_as("one", Endpoint::Sync, &json!([{"type": "sender"}]))["data"][0]["data"].clone();
     assert_eq!(senders, json!([]), "every name is known, and none is listed");
     assert_eq!(second[1]["data"][1], json!({"name": "OlenaCo", "status": "New"}));
     assert_eq!(first[2]["success"], true);
@@ -179,37 +183,37 @@ fn each_account_has_its_own_money_names_and_messages() {
     assert_eq!(second[2], refused, "a name that is not verified cannot be used");
     for (key, found) in [("one", true), ("two", false)] {
         let asked = json!([{"type": "status", "id": 1}, {"type": "status", "msg_id": FIRST_MSG_ID}]);
-        let told = desk.ask_as(key, Endpoint::Sync, &asked)["data"].clone();
+        let told = bench.ask_as(key, Endpoint::Sync, &asked)["data"].clone();
         assert_eq!((&told[0]["success"], &told[1]["success"]), (&json!(found), &json!(found)), "{key}");
     }
-    assert_eq!(desk.ask_as("sandbox", Endpoint::Sync, &asked), json!({"success": false, "error": "Access denied"}));
+    assert_eq!(bench.ask_as("sandbox", Endpoint::Sync, &asked), json!({"success": false, "error": "Access denied"}));
     let left =
-        desk.ask_as("two", Endpoint::Sync, &json!([{"type": "template/delete", "id": 1}, {"type": "template/list"}]));
+        bench.ask_as("two", Endpoint::Sync, &json!([{"type": "template/delete", "id": 1}, {"type": "template/list"}]));
     assert_eq!(left["data"][1]["data"], json!([]));
-    let kept = desk.ask_as("one", Endpoint::Sync, &json!([{"type": "template/list"}]));
+    let kept = bench.ask_as("one", Endpoint::Sync, &json!([{"type": "template/list"}]));
     assert_eq!(kept["data"][0]["data"][0]["template"], "b");
 }
 
 #[test]
 fn whatsapp_without_a_route_fails_alone_and_costs_nothing() {
-    let accounts = vec![scenario::Account { whatsapp: false, ..scenario::Account::default() }];
-    let mut desk = Desk::playing(Scenario { accounts, ..Scenario::default() });
-    let balance = desk.one(&json!({"type": "balance"}));
-    let answer = desk.ask(Endpoint::Sync, &json!([whatsapp(1), {"type": "balance"}]));
+    let accounts = vec![scenario::AccountSettings { whatsapp: false, ..scenario::AccountSettings::default() }];
+    let mut bench = Bench::playing(Scenario { accounts, ..Scenario::default() });
+    let balance = bench.one(&json!({"type": "balance"}));
+    let answer = bench.ask(Endpoint::Sync, &json!([whatsapp(1), {"type": "balance"}]));
     let refused = json!({"success": false, "error": "No route", "data": {"id": 1}});
     assert_eq!(answer, json!({"success": true, "data": [refused, balance]}));
 }
 
 #[test]
 fn a_status_can_lag_or_be_blind() {
-    let mut desk = Desk::playing(Scenario { status_lag: Duration::from_secs(1), ..Scenario::default() });
-    desk.one(&sms(json!(1), json!("380501234567")));
+    let mut bench = Bench::playing(Scenario { status_lag: Duration::from_secs(1), ..Scenario::default() });
+    bench.one(&sms(json!(1), json!("380501234567")));
     let ask = json!({"type": "status", "id": 1});
-    assert_eq!(desk.one(&ask)["error"], "Message not found");
-    desk.wait(1_000);
-    assert_eq!(desk.one(&ask)["data"]["status"], "ACCEPTED");
+    assert_eq!(bench.one(&ask)["error"], "Message not found");
+    bench.wait(1_000);
+    assert_eq!(bench.one(&ask)["data"]["status"], "ACCEPTED");
 
-    let blind = |blindness| Desk::playing(Scenario { status_blind: Some(blindness), ..Scenario::default() });
+    let blind = |blindness| Bench::playing(Scenario { status_blind: Some(blindness), ..Scenario::default() });
     let mut denies = blind(Blindness::Denies);
     denies.one(&sms(json!(1), json!("380501234567")));
     assert_eq!(denies.one(&ask)["error"], "Message not found");
@@ -223,46 +227,46 @@ fn a_status_can_lag_or_be_blind() {
 
 #[test]
 fn templates_are_kept_listed_and_deleted() {
-    let mut desk = Desk::new();
-    let created = desk.one(&json!({"type": "template/create", "name": "hello", "template": "Hi there"}));
+    let mut bench = Bench::new();
+    let created = bench.one(&json!({"type": "template/create", "name": "hello", "template": "Hi there"}));
     let record = json!({"id": 1, "name": "hello", "template": "Hi there", "count": "8 / 1"});
     assert_eq!(created, json!({"success": true, "data": record}));
     let mut listed = record;
     listed["datetime"] = json!("1970-01-01T00:00:00+00:00");
-    assert_eq!(desk.one(&json!({"type": "template/list"}))["data"], json!([listed]));
-    let created = desk.one(&json!({"type": "template/viber/create", "signature": "OlenaCo", "template": "Hi"}));
+    assert_eq!(bench.one(&json!({"type": "template/list"}))["data"], json!([listed]));
+    let created = bench.one(&json!({"type": "template/viber/create", "signature": "OlenaCo", "template": "Hi"}));
     let mut record = json!({"id": 1, "template": "Hi", "signature": "OlenaCo", "status": "new"});
     assert_eq!(created["data"], record);
-    desk.wait(20_000);
+    bench.wait(20_000);
     record["status"] = json!("approved");
-    assert_eq!(desk.one(&json!({"type": "template/viber/list"}))["data"], json!([record]));
+    assert_eq!(bench.one(&json!({"type": "template/viber/list"}))["data"], json!([record]));
     for (kind, id, deleted) in [
         ("template/delete", json!(1), 1),
         ("template/delete", json!("1"), 0),
         ("template/viber/delete", json!(2), 0),
         ("template/viber/delete", json!("1"), 1),
     ] {
-        let answer = desk.one(&json!({"type": kind, "id": id, "template": "Hi"}));
+        let answer = bench.one(&json!({"type": kind, "id": id, "template": "Hi"}));
         assert_eq!(answer, json!({"success": true, "data": {"deleted": deleted}}), "{kind} {id}");
     }
 }
 
 #[test]
 fn each_account_may_send_a_burst_and_then_its_rate_and_what_is_above_is_not_executed() {
-    let second = scenario::Account { key: Some("second".into()), ..scenario::Account::default() };
+    let second = scenario::AccountSettings { key: Some("second".into()), ..scenario::AccountSettings::default() };
     let limit = scenario::Limit { rate: 10.0, burst: std::num::NonZeroU32::new(2).expect("two") };
-    let accounts = vec![scenario::Account::default(), second];
-    let mut desk = Desk::playing(Scenario { accounts, limit: Some(limit), ..Scenario::default() });
+    let accounts = vec![scenario::AccountSettings::default(), second];
+    let mut bench = Bench::playing(Scenario { accounts, limit: Some(limit), ..Scenario::default() });
     let two = json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("380501234568"))]);
-    assert_eq!(desk.ask(Endpoint::Sync, &two)["success"], true);
+    assert_eq!(bench.ask(Endpoint::Sync, &two)["success"], true);
     let refused = json!({"success": false, "error": "Too many operations"});
-    assert_eq!(desk.ask(Endpoint::Async, &two), refused, "both endpoints count");
-    assert_eq!(desk.ask_as("second", Endpoint::Sync, &two)["success"], true, "each account has its own");
-    desk.wait(199);
-    assert_eq!(desk.ask(Endpoint::Sync, &two), refused);
-    desk.wait(1);
-    assert_eq!(desk.ask(Endpoint::Sync, &two)["success"], true);
-    assert_eq!(desk.platform.counts().messages, 6);
-    let errors: Vec<_> = desk.events("envelope").iter().map(|line| line["error"].as_str().is_some()).collect();
+    assert_eq!(bench.ask(Endpoint::Async, &two), refused, "both endpoints count");
+    assert_eq!(bench.ask_as("second", Endpoint::Sync, &two)["success"], true, "each account has its own");
+    bench.wait(199);
+    assert_eq!(bench.ask(Endpoint::Sync, &two), refused);
+    bench.wait(1);
+    assert_eq!(bench.ask(Endpoint::Sync, &two)["success"], true);
+    assert_eq!(bench.platform.counts().messages, 6);
+    let errors: Vec<_> = bench.events("envelope").iter().map(|line| line["error"].as_str().is_some()).collect();
     assert_eq!(errors, [false, true, false, true, false]);
 }

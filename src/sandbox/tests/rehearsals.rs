@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::desk::Desk;
+use super::bench::Bench;
 use crate::domain::{Amount, Channel, Endpoint, Status};
 use crate::sandbox::journal::Lines;
 use crate::sandbox::platform::Message;
@@ -17,7 +17,7 @@ fn money(text: &str) -> Amount {
 }
 
 fn holding(balance: &str, scenario: Scenario) -> Scenario {
-    let accounts = vec![scenario::Account { balance: money(balance), ..scenario::Account::default() }];
+    let accounts = vec![scenario::AccountSettings { balance: money(balance), ..scenario::AccountSettings::default() }];
     Scenario { accounts, ..scenario }
 }
 
@@ -49,17 +49,17 @@ fn the_dearest_stage_is_reserved_and_the_difference_returned() {
         (&[], false, Amount::default()),
     ] {
         let scenario = Scenario { charge_undelivered, ..only_delivered_by(delivered_by) };
-        let mut desk = Desk::playing(holding("100", scenario));
-        desk.one(&viber_then_sms(1));
-        let funds = desk.platform.counts().funds.clone();
+        let mut bench = Bench::playing(holding("100", scenario));
+        bench.one(&viber_then_sms(1));
+        let funds = bench.platform.counts().funds.clone();
         assert_eq!((funds.balance, funds.reserved, funds.spent), (money("100").minus(sms), sms, Amount::default()));
-        desk.wait(60_000);
-        let funds = desk.platform.counts().funds.clone();
+        bench.wait(60_000);
+        let funds = bench.platform.counts().funds.clone();
         assert_eq!((funds.balance, funds.reserved, funds.spent), (money("100").minus(spent), Amount::default(), spent));
         let amount = serde_json::to_value(funds.balance.shortest()).expect("JSON");
-        assert_eq!(desk.one(&json!({"type": "balance"}))["data"]["amount"], amount);
+        assert_eq!(bench.one(&json!({"type": "balance"}))["data"]["amount"], amount);
         // What the journal says adds up to what the message cost.
-        let amounts: Vec<_> = desk.events("charge").iter().filter_map(|line| line["amount"].as_f64()).collect();
+        let amounts: Vec<_> = bench.events("charge").iter().filter_map(|line| line["amount"].as_f64()).collect();
         let micros: f64 = amounts.iter().map(|amount| (amount * 1e6).round()).sum();
         assert_eq!(Ok(spent), format!("{micros}e-6").parse(), "{amounts:?}");
     }
@@ -67,54 +67,54 @@ fn the_dearest_stage_is_reserved_and_the_difference_returned() {
 
 #[test]
 fn what_cannot_be_paid_is_refused_alone_and_reserves_nothing() {
-    let mut desk = Desk::playing(holding("1.65", Scenario::default()));
+    let mut bench = Bench::playing(holding("1.65", Scenario::default()));
     let two = sms(1, "380501234567,380671234567");
     let data = json!([two, sms(2, "380501234567"), {"type": "hlr", "id": 3, "phone": 380_501_234_567_u64},
         {"type": "hlr", "id": 4, "phone": 380_501_234_567_u64}, {"type": "call/otp", "id": 5, "phone": 380_501_234_567_u64}]);
-    let answer = desk.ask(Endpoint::Sync, &data)["data"].clone();
+    let answer = bench.ask(Endpoint::Sync, &data)["data"].clone();
     assert_eq!(answer[0]["data"]["parts"], 2);
     for (item, id) in [(1, 2), (3, 4), (4, 5)] {
         assert_eq!(answer[item], json!({"success": false, "error": "Not enough money", "data": {"id": id}}));
     }
     // 1.65 is two SMS for 0.80 each and a lookup for 0.05.
     assert_eq!(answer[2]["success"], true);
-    assert_eq!(desk.one(&json!({"type": "balance"}))["data"]["amount"], 0.0);
+    assert_eq!(bench.one(&json!({"type": "balance"}))["data"]["amount"], 0.0);
     let told: Vec<_> =
-        desk.events("charge").iter().map(|line| (line["reason"].clone(), line["balance"].clone())).collect();
+        bench.events("charge").iter().map(|line| (line["reason"].clone(), line["balance"].clone())).collect();
     let expected = [("reserved", 0.85), ("reserved", 0.05), ("charged", 0.0)];
     assert_eq!(told, expected.map(|(reason, balance)| (json!(reason), json!(balance))));
 }
 
 #[test]
 fn a_lookup_and_a_code_call_are_charged_at_once() {
-    let mut desk = Desk::new();
-    let begun = desk.platform.counts().funds.balance;
-    let call = desk.one(&json!({"type": "call/otp", "id": 1, "phone": 380_501_234_567_u64}));
-    desk.one(&json!({"type": "hlr", "id": 2, "phone": 380_501_234_567_u64}));
+    let mut bench = Bench::new();
+    let begun = bench.platform.counts().funds.balance;
+    let call = bench.one(&json!({"type": "call/otp", "id": 1, "phone": 380_501_234_567_u64}));
+    bench.one(&json!({"type": "hlr", "id": 2, "phone": 380_501_234_567_u64}));
     let prices = scenario::Prices::default();
     let price = serde_json::to_value(prices.of(Channel::CallOtp).shortest()).expect("JSON");
     assert_eq!(call["data"]["price"], price);
     let spent = prices.of(Channel::CallOtp).plus(prices.of(Channel::Hlr));
-    desk.wait(60_000);
-    let counts = desk.platform.counts();
+    bench.wait(60_000);
+    let counts = bench.platform.counts();
     assert_eq!((counts.funds.spent, counts.funds.balance), (spent, begun.minus(spent)));
     assert_eq!((counts.channels[&Channel::Hlr].delivered, counts.messages), (1, 0));
 }
 
 #[test]
 fn an_empty_whatsapp_message_is_taken_and_charged() {
-    let mut desk = Desk::new();
+    let mut bench = Bench::new();
     let empty = json!({"type": "pipeline", "id": 1, "phone": 380_501_234_567_u64, "pipeline": ["whatsapp"]});
-    assert_eq!(desk.one(&empty)["success"], true);
-    desk.wait(60_000);
+    assert_eq!(bench.one(&empty)["success"], true);
+    bench.wait(60_000);
     let price = scenario::Prices::default().of(Channel::Whatsapp);
-    assert_eq!(desk.platform.counts().channels[&Channel::Whatsapp].spent, price);
+    assert_eq!(bench.platform.counts().channels[&Channel::Whatsapp].spent, price);
 }
 
 #[test]
 fn a_status_names_the_channel_that_is_tried() {
-    let mut desk = Desk::playing(only_delivered_by(&[Channel::Sms]));
-    desk.one(&viber_then_sms(1));
+    let mut bench = Bench::playing(only_delivered_by(&[Channel::Sms]));
+    bench.one(&viber_then_sms(1));
     for (millis, channel, word) in [
         (0, "viber", "QUEUED"),
         (999, "viber", "QUEUED"),
@@ -124,56 +124,56 @@ fn a_status_names_the_channel_that_is_tried() {
         (1, "sms", "DELIVERED"),
         (1_000_000, "sms", "DELIVERED"),
     ] {
-        desk.wait(millis);
-        let record = desk.status(1);
+        bench.wait(millis);
+        let record = bench.status(1);
         assert_eq!((&record["type"], &record["status"]), (&json!(channel), &json!(word)));
     }
     let told: Vec<_> =
-        desk.events("status").iter().map(|line| (line["type"].clone(), line["status"].clone())).collect();
+        bench.events("status").iter().map(|line| (line["type"].clone(), line["status"].clone())).collect();
     let changes = [("viber", "ACCEPTED"), ("viber", "UNDELIVERABLE"), ("sms", "ACCEPTED"), ("sms", "DELIVERED")];
     assert_eq!(told, changes.map(|(channel, word)| (json!(channel), json!(word))));
-    assert_eq!(desk.status(1)["updated"], "1970-01-01T00:00:04+00:00");
+    assert_eq!(bench.status(1)["updated"], "1970-01-01T00:00:04+00:00");
 }
 
 #[test]
 fn time_that_runs_out_ends_every_life_in_the_order_of_time() {
-    let mut desk = Desk::playing(only_delivered_by(&[Channel::Sms]));
+    let mut bench = Bench::playing(only_delivered_by(&[Channel::Sms]));
     for id in 0..20_u64 {
-        desk.one(&viber_then_sms(id));
-        desk.wait(u64::from(id % 3 == 0) * 700);
+        bench.one(&viber_then_sms(id));
+        bench.wait(u64::from(id % 3 == 0) * 700);
     }
-    assert!(desk.platform.next_due().is_some());
+    assert!(bench.platform.next_due().is_some());
     let mut lines = Lines(None);
-    while desk.platform.run_out(1, &mut lines) {}
-    let end = desk.platform.now.timestamp();
-    assert!(!desk.platform.run_out(usize::MAX, &mut lines));
-    assert_eq!((desk.platform.next_due(), desk.platform.now.timestamp()), (None, end));
-    let last = desk.now.as_millisecond();
+    while bench.platform.run_out(1, &mut lines) {}
+    let end = bench.platform.now.timestamp();
+    assert!(!bench.platform.run_out(usize::MAX, &mut lines));
+    assert_eq!((bench.platform.next_due(), bench.platform.now.timestamp()), (None, end));
+    let last = bench.now.as_millisecond();
     assert!(end.as_millisecond() > last - 1_000, "{end}");
-    assert_eq!(desk.platform.counts().statuses, [("DELIVERED".to_owned(), 20)].into());
+    assert_eq!(bench.platform.counts().statuses, [("DELIVERED".to_owned(), 20)].into());
 }
 
 #[test]
 fn the_journal_is_in_the_order_of_time() {
-    let mut desk = Desk::playing(only_delivered_by(&[Channel::Sms]));
+    let mut bench = Bench::playing(only_delivered_by(&[Channel::Sms]));
     for id in 0..20 {
-        desk.one(&viber_then_sms(id));
-        desk.wait(333 * id);
+        bench.one(&viber_then_sms(id));
+        bench.wait(333 * id);
     }
-    desk.wait(60_000);
-    let times: Vec<_> = desk.journal().iter().map(|line| line["at"].as_str().expect("a time").to_owned()).collect();
+    bench.wait(60_000);
+    let times: Vec<_> = bench.journal().iter().map(|line| line["at"].as_str().expect("a time").to_owned()).collect();
     assert!(times.is_sorted(), "{times:?}");
-    assert_eq!(desk.events("status").len(), 80);
+    assert_eq!(bench.events("status").len(), 80);
 }
 
 #[test]
 fn the_counts_tell_what_became_of_messages_and_money() {
-    let mut desk = Desk::playing(only_delivered_by(&[Channel::Viber]));
-    desk.ask(Endpoint::Async, &json!([viber_then_sms(1), sms(2, "380501234567"), sms(3, "x")]));
-    let on_their_way = desk.platform.counts().statuses.clone();
+    let mut bench = Bench::playing(only_delivered_by(&[Channel::Viber]));
+    bench.ask(Endpoint::Async, &json!([viber_then_sms(1), sms(2, "380501234567"), sms(3, "x")]));
+    let on_their_way = bench.platform.counts().statuses.clone();
     assert_eq!(on_their_way, [("REJECTED".to_owned(), 1)].into());
-    desk.wait(60_000);
-    let counts = desk.platform.counts();
+    bench.wait(60_000);
+    let counts = bench.platform.counts();
     let words = ["READ", "REJECTED", "UNDELIVERABLE"].map(|word| (word.to_owned(), 1));
     assert_eq!(counts.statuses, words.into());
     let viber = counts.channels[&Channel::Viber];
@@ -191,14 +191,14 @@ fn neither_order_nor_company_changes_what_becomes_of_a_number() {
     scenario.behaviours.set(Channel::Sms, half);
     let numbers: Vec<u64> = (0..50).map(|n| 380_501_230_000 + n).collect();
     let fates = |order: Vec<u64>, batch: usize| {
-        let mut desk = Desk::playing(scenario.clone());
+        let mut bench = Bench::playing(scenario.clone());
         for chunk in order.chunks(batch) {
             let data: Vec<_> = chunk.iter().map(|phone| sms(*phone, *phone)).collect();
-            desk.ask(Endpoint::Async, &json!(data));
-            desk.wait(10);
+            bench.ask(Endpoint::Async, &json!(data));
+            bench.wait(10);
         }
-        desk.wait(60_000);
-        numbers.iter().map(|phone| desk.status(*phone)["status"].clone()).collect::<Vec<_>>()
+        bench.wait(60_000);
+        numbers.iter().map(|phone| bench.status(*phone)["status"].clone()).collect::<Vec<_>>()
     };
     let forward = fates(numbers.clone(), 50);
     assert_eq!(forward, fates(numbers.iter().rev().copied().collect(), 3));
@@ -208,10 +208,10 @@ fn neither_order_nor_company_changes_what_becomes_of_a_number() {
 #[test]
 fn a_message_on_its_way_is_small_and_shares_its_plan() {
     assert!(size_of::<Message>() <= 128, "{} bytes", size_of::<Message>());
-    let mut desk = Desk::new();
+    let mut bench = Bench::new();
     let data: Vec<_> = (0..500).map(|id| sms(id, 380_501_230_000 + id)).collect();
-    desk.ask(Endpoint::Async, &json!(data));
-    assert_eq!((desk.platform.messages.count(), desk.platform.plans.all.len()), (500, 1));
+    bench.ask(Endpoint::Async, &json!(data));
+    assert_eq!((bench.platform.messages.count(), bench.platform.plans.all.len()), (500, 1));
 }
 
 #[test]
@@ -220,11 +220,11 @@ fn a_lookup_tells_at_once_what_becomes_of_it() {
     let delivered = "50%".parse().expect("a share");
     let half = Behaviour { delivered, fails_as: Status::SimFull, ..Behaviour::usual(Channel::Hlr) };
     scenario.behaviours.set(Channel::Hlr, half);
-    let mut desk = Desk::playing(scenario);
+    let mut bench = Bench::playing(scenario);
     let lookup = |id: u64| json!({"type": "hlr", "id": id, "phone": 380_501_230_000 + id});
-    let told: Vec<Value> = (0..40).map(|id| desk.one(&lookup(id))["data"]["status"].clone()).collect();
-    desk.wait(60_000);
-    let became: Vec<Value> = (0..40).map(|id| desk.status(id)["status"].clone()).collect();
+    let told: Vec<Value> = (0..40).map(|id| bench.one(&lookup(id))["data"]["status"].clone()).collect();
+    bench.wait(60_000);
+    let became: Vec<Value> = (0..40).map(|id| bench.status(id)["status"].clone()).collect();
     assert_eq!(told, became);
     assert!(told.contains(&json!("DELIVERED")) && told.contains(&json!("SIM FULL")), "{told:?}");
 }
@@ -238,11 +238,11 @@ fn shares_of_exceptions_and_of_faults_take_numbers_independently() {
         faults: vec![Fault { when: half(), effect: Effect::ItemError("No route".into()) }],
         ..Scenario::default()
     };
-    let mut desk = Desk::playing(scenario);
+    let mut bench = Bench::playing(scenario);
     let data: Vec<_> = (0..1_000).map(|id| sms(id, 380_501_230_000 + id)).collect();
-    desk.ask(Endpoint::Sync, &json!(data));
-    desk.wait(60_000);
-    let statuses = &desk.platform.counts().statuses;
+    bench.ask(Endpoint::Sync, &json!(data));
+    bench.wait(60_000);
+    let statuses = &bench.platform.counts().statuses;
     let count = |word: &str| statuses.get(word).copied().unwrap_or_default();
     for word in ["DELIVERED", "UNDELIVERABLE"] {
         assert!((190..310).contains(&count(word)), "{statuses:?}");
@@ -253,9 +253,9 @@ fn shares_of_exceptions_and_of_faults_take_numbers_independently() {
 fn a_code_call_to_some_numbers_can_be_refused_at_the_top() {
     let when = When { suffix: Some("67".into()), ..When::default() };
     let faults = vec![Fault { when, effect: Effect::TopError("Operator not supported".into()) }];
-    let mut desk = Desk::playing(Scenario { faults, ..Scenario::default() });
+    let mut bench = Bench::playing(Scenario { faults, ..Scenario::default() });
     let call = |phone: u64| json!([{"type": "call/otp", "id": 1, "phone": phone}]);
-    let refused = desk.ask(Endpoint::Sync, &call(380_501_234_567));
+    let refused = bench.ask(Endpoint::Sync, &call(380_501_234_567));
     assert_eq!(refused, json!({"success": false, "error": "Operator not supported"}));
-    assert_eq!(desk.ask(Endpoint::Sync, &call(380_501_234_568))["data"][0]["success"], true);
+    assert_eq!(bench.ask(Endpoint::Sync, &call(380_501_234_568))["data"][0]["success"], true);
 }

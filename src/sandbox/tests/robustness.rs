@@ -6,17 +6,17 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Map, Value, json};
 
+use super::bench::Bench;
 use super::contract_pairs;
-use super::desk::Desk;
 use crate::domain::{Amount, Endpoint};
 use crate::sandbox::request::kind::KINDS;
 use crate::sandbox::scenario;
 
 /// The answer of a fresh platform, with its journal.
 fn post(endpoint: Endpoint, body: &[u8]) -> (Value, Vec<Value>) {
-    let mut desk = Desk::new();
-    let answer = desk.post(endpoint, body);
-    (answer, desk.journal())
+    let mut bench = Bench::new();
+    let answer = bench.post(endpoint, body);
+    (answer, bench.journal())
 }
 
 fn ask(endpoint: Endpoint, data: &[Value]) -> (Value, Vec<Value>) {
@@ -183,24 +183,24 @@ proptest! {
         slips in prop::collection::vec(slip(), 1..4),
         requests in prop::collection::vec(any::<Index>(), 1..4),
     ) {
-        let mut desk = Desk::new();
+        let mut bench = Bench::new();
         let mut most = 0;
         for request in requests {
             let (endpoint, body) = request.get(&REQUESTS).clone();
             let body = slipped(body, &slips);
-            prop_assert!(desk.post(endpoint, &body)["success"].is_boolean());
+            prop_assert!(bench.post(endpoint, &body)["success"].is_boolean());
             most += most_messages(&body);
         }
-        let begun = desk.platform.messages.count();
-        prop_assert!(begun as usize <= most && desk.platform.plans.all.len() <= most + 1);
+        let begun = bench.platform.messages.count();
+        prop_assert!(begun as usize <= most && bench.platform.plans.all.len() <= most + 1);
         // Whatever was taken comes to rest, and each webhook that it leaves is JSON with a status.
-        desk.wait(1_000_000_000);
-        prop_assert!(desk.webhooks().iter().all(|(_, _, body)| body["status"].is_string()));
-        prop_assert_eq!(desk.platform.messages.count(), begun);
-        prop_assert_eq!(desk.platform.next_due(), None);
-        let funds = &desk.platform.counts().funds;
+        bench.wait(1_000_000_000);
+        prop_assert!(bench.webhooks().iter().all(|(_, _, body)| body["status"].is_string()));
+        prop_assert_eq!(bench.platform.messages.count(), begun);
+        prop_assert_eq!(bench.platform.next_due(), None);
+        let funds = &bench.platform.counts().funds;
         prop_assert_eq!(funds.reserved, Amount::default());
-        prop_assert_eq!(funds.spent.plus(funds.balance), scenario::Account::default().balance);
+        prop_assert_eq!(funds.spent.plus(funds.balance), scenario::AccountSettings::default().balance);
     }
 
     #[test]

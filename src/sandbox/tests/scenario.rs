@@ -8,8 +8,8 @@ use crate::domain::{Amount, Channel};
 use crate::domain::{Endpoint, Status};
 use crate::manifest::Loaded;
 use crate::sandbox::scenario::{
-    Account, Behaviour, Behaviours, Blindness, Effect, Fault, Limit, Prices, Scenario, SenderStatus, WebhookFault,
-    When, load_scenario,
+    AccountSettings, Behaviour, Behaviours, Blindness, Effect, Fault, Limit, Prices, Scenario, SenderStatus,
+    WebhookFault, When, load_scenario,
 };
 
 fn load(yaml: &str) -> Loaded<Scenario> {
@@ -214,7 +214,7 @@ fn every_channel_has_the_usual_behaviour_of_its_own() {
 
 #[test]
 fn a_key_shows_in_no_log() {
-    let account = Account { key: Some("s3cret".into()), ..Account::default() };
+    let account = AccountSettings { key: Some("s3cret".into()), ..AccountSettings::default() };
     let scenario = Scenario { accounts: vec![account], ..Scenario::default() };
     assert!(!format!("{scenario:?}").contains("s3cret"));
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::desk::Desk;
+use super::bench::Bench;
 use crate::domain::Channel;
 use crate::domain::{Endpoint, Status};
 use crate::manifest::Share;
 use crate::sandbox::platform::messages::FIRST_MSG_ID;
 use crate::sandbox::scenario::{self, Behaviour, Reply, Scenario, Webhooks};
-use crate::sandbox::webhooks::Posted;
+use crate::sandbox::webhooks::PostOutcome;
 use crate::sandbox::webhooks::outbox::Waiting;
 
 const HOOK: &str = "https://hooks.example.com/Receipts?token=a%2Fb&run=1";
@@ -30,14 +30,15 @@ fn with(mut operation: Value, key: &str, value: Value) -> Value {
 }
 
 fn notifying(scenario: Scenario) -> Scenario {
-    let accounts = vec![scenario::Account { notify: Some(NOTIFY.into()), ..scenario::Account::default() }];
+    let accounts =
+        vec![scenario::AccountSettings { notify: Some(NOTIFY.into()), ..scenario::AccountSettings::default() }];
     Scenario { accounts, ..scenario }
 }
 
-/// The statuses that a desk tells until its messages are at rest, with the address of each.
-fn told(desk: &mut Desk) -> Vec<(String, String)> {
-    desk.wait(600_000);
-    let told = desk.received().into_iter();
+/// The statuses that a bench tells until its messages are at rest, with the address of each.
+fn told(bench: &mut Bench) -> Vec<(String, String)> {
+    bench.wait(600_000);
+    let told = bench.received().into_iter();
     told.map(|(url, body)| (url, body["status"].as_str().expect("a status").to_owned())).collect()
 }
 
@@ -58,11 +59,11 @@ fn every_message_with_a_hook_tells_of_its_final_states_on_both_endpoints() {
         ("rcs+viber+sms", &["DELIVERED", "READ"]),
     ] {
         for endpoint in [Endpoint::Sync, Endpoint::Async] {
-            let mut desk = Desk::new();
-            desk.ask(endpoint, &json!([good(kind)]));
-            assert_eq!(desk.webhooks(), [], "nothing is final yet");
+            let mut bench = Bench::new();
+            bench.ask(endpoint, &json!([good(kind)]));
+            assert_eq!(bench.webhooks(), [], "nothing is final yet");
             let expected: Vec<_> = statuses.iter().map(|status| (HOOK, *status)).collect();
-            assert_eq!(told(&mut desk), pairs(&expected), "{kind} {endpoint}");
+            assert_eq!(told(&mut bench), pairs(&expected), "{kind} {endpoint}");
         }
     }
 }
@@ -77,9 +78,9 @@ fn what_reaches_nobody_and_what_names_no_hook_is_not_told() {
         json!({"type": "balance", "hook": HOOK}),
     ] {
         for endpoint in [Endpoint::Sync, Endpoint::Async] {
-            let mut desk = Desk::new();
-            desk.ask(endpoint, &json!([operation]));
-            assert_eq!(told(&mut desk), [], "{operation}");
+            let mut bench = Bench::new();
+            bench.ask(endpoint, &json!([operation]));
+            assert_eq!(told(&mut bench), [], "{operation}");
         }
     }
 }
@@ -96,23 +97,23 @@ fn a_pipeline_reports_to_the_account_and_its_refusal_to_the_hook() {
         (Endpoint::Sync, Webhooks::default(), refused.clone(), &[]),
         (Endpoint::Async, Webhooks::default(), refused, &[(HOOK, "REJECTED")]),
     ] {
-        let mut desk = Desk::playing(notifying(Scenario { webhooks, ..Scenario::default() }));
-        desk.ask(endpoint, &json!([operation]));
-        assert_eq!(told(&mut desk), pairs(expected), "{endpoint} {operation}");
+        let mut bench = Bench::playing(notifying(Scenario { webhooks, ..Scenario::default() }));
+        bench.ask(endpoint, &json!([operation]));
+        assert_eq!(told(&mut bench), pairs(expected), "{endpoint} {operation}");
     }
-    let mut nobody = Desk::new();
+    let mut nobody = Bench::new();
     nobody.ask(Endpoint::Async, &json!([good("pipeline")]));
     assert_eq!(told(&mut nobody), []);
 }
 
 #[test]
 fn a_refusal_on_the_asynchronous_endpoint_is_told_at_once() {
-    let poor = scenario::Account {
-        balance: scenario::Account::default().balance,
+    let poor = scenario::AccountSettings {
+        balance: scenario::AccountSettings::default().balance,
         whatsapp: false,
-        ..scenario::Account::default()
+        ..scenario::AccountSettings::default()
     };
-    let poor = scenario::Account { balance: "0.79".parse().expect("an amount"), ..poor };
+    let poor = scenario::AccountSettings { balance: "0.79".parse().expect("an amount"), ..poor };
     for (operation, error) in [
         (good("sms"), "Not enough money"),
         (good("pipeline"), "Not enough money"),
@@ -121,9 +122,9 @@ fn a_refusal_on_the_asynchronous_endpoint_is_told_at_once() {
         (with(good("sms"), "phone", json!("nobody")), "Please enter valid receiver phone number"),
         (with(good("sms"), "sms_message", json!("")), "Please enter SMS text"),
     ] {
-        let mut desk = Desk::playing(Scenario { accounts: vec![poor.clone()], ..Scenario::default() });
-        desk.ask(Endpoint::Async, &json!([operation]));
-        let [(_, url, body)] = &desk.webhooks()[..] else { panic!("one webhook for {operation}") };
+        let mut bench = Bench::playing(Scenario { accounts: vec![poor.clone()], ..Scenario::default() });
+        bench.ask(Endpoint::Async, &json!([operation]));
+        let [(_, url, body)] = &bench.webhooks()[..] else { panic!("one webhook for {operation}") };
         assert_eq!(url, HOOK);
         let mut expected = json!({"success": false, "id": "7", "msg_id": FIRST_MSG_ID.to_string(),
             "status": "REJECTED", "error": error, "updated": "1970-01-01T00:00:00+00:00",
@@ -144,19 +145,19 @@ fn a_payload_has_what_the_contract_shows_and_nothing_that_does_not_apply() {
     let none = "0%".parse().expect("a share");
     let failing = Behaviour { delivered: none, fails_as: Status::SimFull, ..Behaviour::usual(Channel::Sms) };
     scenario.behaviours.set(Channel::Sms, failing);
-    let mut desk = Desk::playing(scenario);
-    desk.ask(
+    let mut bench = Bench::playing(scenario);
+    bench.ask(
         Endpoint::Sync,
         &json!([
             with(good("viber"), "id", json!("007")),
             with(with(good("voice"), "id", Value::Null), "dtmf", json!(true))
         ]),
     );
-    desk.ask(Endpoint::Async, &json!([good("sms")]));
-    desk.wait(60_000);
-    let replied = desk.one(&json!({"type": "status", "msg_id": FIRST_MSG_ID}))["data"]["replies"].clone();
+    bench.ask(Endpoint::Async, &json!([good("sms")]));
+    bench.wait(60_000);
+    let replied = bench.one(&json!({"type": "status", "msg_id": FIRST_MSG_ID}))["data"]["replies"].clone();
     assert_eq!(replied, json!([{"datetime": "1970-01-01T00:00:12+00:00", "message": "Так"}]));
-    let bodies: Vec<_> = desk.received().into_iter().map(|(_, body)| body).collect();
+    let bodies: Vec<_> = bench.received().into_iter().map(|(_, body)| body).collect();
     let viber = |status: &str, updated: &str| {
         json!({"success": true, "id": "007", "msg_id": FIRST_MSG_ID.to_string(), "type": "viber", "status": status,
             "updated": updated})
@@ -194,10 +195,10 @@ fn the_type_of_a_webhook_is_one_of_four_or_left_out() {
         (refused("telegram"), Value::Null),
     ] {
         let webhooks = Webhooks { async_pipeline: true, ..Webhooks::default() };
-        let mut desk = Desk::playing(Scenario { webhooks, ..Scenario::default() });
-        desk.ask(Endpoint::Async, &json!([operation]));
-        desk.wait(60_000);
-        let told = desk.received();
+        let mut bench = Bench::playing(Scenario { webhooks, ..Scenario::default() });
+        bench.ask(Endpoint::Async, &json!([operation]));
+        bench.wait(60_000);
+        let told = bench.received();
         assert!(!told.is_empty() && told.iter().all(|(_, body)| body["type"] == expected), "{operation}\n{told:?}");
         assert!(told.iter().all(|(_, body)| expected != Value::Null || body.get("type").is_none()), "{told:?}");
     }
@@ -206,50 +207,50 @@ fn the_type_of_a_webhook_is_one_of_four_or_left_out() {
 #[test]
 fn a_webhook_that_is_tried_again_never_comes_after_a_newer_status() {
     let webhooks = Webhooks { retry: vec![Duration::from_secs(60)], ..Webhooks::default() };
-    let mut desk = Desk::playing(Scenario { webhooks, ..Scenario::default() });
-    desk.one(&good("viber"));
-    desk.wait(2_000);
-    let [(delivered, _, body)] = desk.webhooks().try_into().expect("one");
+    let mut bench = Bench::playing(Scenario { webhooks, ..Scenario::default() });
+    bench.one(&good("viber"));
+    bench.wait(2_000);
+    let [(delivered, _, body)] = bench.webhooks().try_into().expect("one");
     assert_eq!(body["status"], "DELIVERED");
-    desk.posted(delivered, Posted::Answered(500));
-    desk.wait(3_000);
-    let [(read, _, body)] = desk.webhooks().try_into().expect("one");
+    bench.posted(delivered, PostOutcome::Answered(500));
+    bench.wait(3_000);
+    let [(read, _, body)] = bench.webhooks().try_into().expect("one");
     assert_eq!(body["status"], "READ");
-    desk.posted(read, Posted::Answered(200));
-    desk.wait(10_000_000);
-    assert_eq!((desk.webhooks(), desk.platform.next_due()), (vec![], None));
+    bench.posted(read, PostOutcome::Answered(200));
+    bench.wait(10_000_000);
+    assert_eq!((bench.webhooks(), bench.platform.next_due()), (vec![], None));
 }
 
 #[test]
 fn a_webhook_is_tried_until_it_is_acknowledged_and_no_longer_than_the_scenario_says() {
     let retry = vec![Duration::from_secs(60), Duration::from_secs(180)];
     let webhooks = Webhooks { retry, ..Webhooks::default() };
-    let answered = |status| Posted::Answered(status);
-    let failed = || Posted::Failed("the connection was refused".into());
+    let answered = |status| PostOutcome::Answered(status);
+    let failed = || PostOutcome::Failed("the connection was refused".into());
     for (outcomes, results) in [
         (vec![answered(200)], json!([200])),
         (vec![answered(204), answered(200)], json!([204, 200])),
         (vec![failed(), answered(500), answered(302)], json!(["the connection was refused", 500, 302])),
-        (vec![Posted::Refused("not allowed".into())], json!(["not allowed"])),
+        (vec![PostOutcome::Refused("not allowed".into())], json!(["not allowed"])),
     ] {
-        let mut desk = Desk::playing(Scenario { webhooks: webhooks.clone(), ..Scenario::default() });
-        desk.one(&good("sms"));
-        desk.wait(2_000);
+        let mut bench = Bench::playing(Scenario { webhooks: webhooks.clone(), ..Scenario::default() });
+        bench.one(&good("sms"));
+        bench.wait(2_000);
         let waits = [0, 60_000, 180_000];
         let mut first = None;
         for (outcome, wait) in outcomes.into_iter().zip(waits) {
-            desk.wait(wait.max(1) - 1);
-            assert!(wait == 0 || desk.webhooks().is_empty(), "not before its time");
-            desk.wait(1);
-            let [(number, _, body)] = desk.webhooks().try_into().expect("one");
+            bench.wait(wait.max(1) - 1);
+            assert!(wait == 0 || bench.webhooks().is_empty(), "not before its time");
+            bench.wait(1);
+            let [(number, _, body)] = bench.webhooks().try_into().expect("one");
             // Every try has the same number and says the same.
             assert_eq!(first.get_or_insert((number, body.clone())), &(number, body));
-            assert!(desk.webhooks().is_empty(), "it is under way");
-            desk.posted(number, outcome);
+            assert!(bench.webhooks().is_empty(), "it is under way");
+            bench.posted(number, outcome);
         }
-        desk.wait(10_000_000);
-        assert_eq!((desk.webhooks(), desk.platform.next_due()), (vec![], None));
-        let lines = desk.events("webhook");
+        bench.wait(10_000_000);
+        assert_eq!((bench.webhooks(), bench.platform.next_due()), (vec![], None));
+        let lines = bench.events("webhook");
         assert_eq!(lines.iter().map(|line| line["result"].clone()).collect::<Value>(), results);
         let attempts: Vec<_> = lines.iter().map(|line| line["attempt"].as_u64().expect("a number")).collect();
         assert_eq!(attempts, (1..=attempts.len() as u64).collect::<Vec<_>>());
@@ -259,18 +260,18 @@ fn a_webhook_is_tried_until_it_is_acknowledged_and_no_longer_than_the_scenario_s
 
 #[test]
 fn webhooks_come_in_the_order_of_time_and_no_more_than_there_is_room_for() {
-    let mut desk = Desk::new();
+    let mut bench = Bench::new();
     let data: Vec<_> = (0..1_200).map(|id| with(good("viber"), "id", json!(id))).collect();
-    desk.ask(Endpoint::Async, &json!(data));
-    desk.wait(60_000);
+    bench.ask(Endpoint::Async, &json!(data));
+    bench.wait(60_000);
     let (mut words, mut rounds) = (Vec::new(), 0);
     loop {
-        let round = desk.webhooks_for(1_000);
+        let round = bench.webhooks_for(1_000);
         if round.is_empty() {
             break;
         }
         for (number, _, body) in round {
-            desk.posted(number, Posted::Answered(200));
+            bench.posted(number, PostOutcome::Answered(200));
             words.push(body["status"].clone());
         }
         rounds += 1;
@@ -281,25 +282,25 @@ fn webhooks_come_in_the_order_of_time_and_no_more_than_there_is_room_for() {
 
 #[test]
 fn the_next_news_of_a_message_waits_until_the_last_was_received_and_no_other_message_waits_for_it() {
-    let mut desk = Desk::new();
-    desk.ask(Endpoint::Sync, &json!([good("viber"), with(good("viber"), "id", json!(8))]));
-    desk.wait(60_000);
-    let [(first, _, told), (second, _, _)] = desk.webhooks().try_into().expect("one of each message");
-    assert_eq!((&told["status"], desk.webhooks()), (&json!("DELIVERED"), vec![]));
-    desk.posted(second, Posted::Answered(200));
-    let [(_, _, told)] = desk.webhooks().try_into().expect("one");
+    let mut bench = Bench::new();
+    bench.ask(Endpoint::Sync, &json!([good("viber"), with(good("viber"), "id", json!(8))]));
+    bench.wait(60_000);
+    let [(first, _, told), (second, _, _)] = bench.webhooks().try_into().expect("one of each message");
+    assert_eq!((&told["status"], bench.webhooks()), (&json!("DELIVERED"), vec![]));
+    bench.posted(second, PostOutcome::Answered(200));
+    let [(_, _, told)] = bench.webhooks().try_into().expect("one");
     assert_eq!((&told["id"], &told["status"]), (&json!("8"), &json!("READ")));
     // Whatever became of it: a receiver that fails does not lose the rest.
-    desk.posted(first, Posted::Answered(500));
-    let [(_, _, told)] = desk.webhooks().try_into().expect("one");
+    bench.posted(first, PostOutcome::Answered(500));
+    let [(_, _, told)] = bench.webhooks().try_into().expect("one");
     assert_eq!((&told["id"], &told["status"]), (&json!("7"), &json!("READ")));
 }
 
 #[test]
 fn an_outcome_that_nobody_waits_for_changes_nothing() {
-    let mut desk = Desk::new();
-    desk.posted(1, Posted::Answered(500));
-    assert_eq!((desk.webhooks(), desk.journal()), (vec![], vec![]));
+    let mut bench = Bench::new();
+    bench.posted(1, PostOutcome::Answered(500));
+    assert_eq!((bench.webhooks(), bench.journal()), (vec![], vec![]));
 }
 
 #[test]
@@ -316,10 +317,10 @@ fn a_digit_is_told_only_of_a_call_that_waited_for_one() {
         let stage = json!({"message": "Hi", "dtmf": dtmf});
         let pipeline = with(with(good("pipeline"), "pipeline", json!(["voice"])), "voice", stage);
         for operation in [with(good("voice"), "dtmf", dtmf.clone()), pipeline] {
-            let mut desk = Desk::playing(scenario.clone());
-            desk.ask(Endpoint::Async, &json!([operation]));
-            desk.wait(60_000);
-            let (_, told) = desk.received().pop().expect("a webhook");
+            let mut bench = Bench::playing(scenario.clone());
+            bench.ask(Endpoint::Async, &json!([operation]));
+            bench.wait(60_000);
+            let (_, told) = bench.received().pop().expect("a webhook");
             assert_eq!((&told["reply"], &told["duration"]), (&digit, &json!(12)), "{operation}");
         }
     }

@@ -15,7 +15,7 @@ use crate::domain::Channel;
 use crate::sandbox::faults::decision;
 use crate::sandbox::journal::{Line, Lines};
 use crate::sandbox::platform::{
-    Failure, Message, Moment, Platform, Refusal, ReplyRecord, Standing, State, Told, msg_id, request_id,
+    Failure, Message, Moment, Phase, Platform, Refusal, ReplyRecord, State, WireMoment, msg_id, request_id,
 };
 use crate::sandbox::request::ClientId;
 use crate::sandbox::scenario::WebhookFault;
@@ -33,7 +33,7 @@ pub(crate) struct Post {
 
 /// What became of a try to send a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Posted {
+pub(crate) enum PostOutcome {
     /// The receiver answered with this HTTP status; 200 acknowledges it (contract 6.1).
     Answered(u16),
     /// There was no answer, for this reason.
@@ -121,7 +121,7 @@ struct Payload<'a> {
     status: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    updated: Told,
+    updated: WireMoment,
     /// The digit that the recipient pressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<char>,
@@ -156,7 +156,7 @@ impl Platform {
     }
 
     /// Takes note of how a try ended: 200 ends it, anything else is tried again as the scenario says.
-    pub(crate) fn posted(&mut self, webhook: u64, outcome: Posted, now: Timestamp, lines: &mut Lines) {
+    pub(crate) fn posted(&mut self, webhook: u64, outcome: PostOutcome, now: Timestamp, lines: &mut Lines) {
         let Some(news) = self.outbox.ended(webhook) else { return };
         self.now = self.now.max(Moment::of(now));
         let attempt = news.tries as usize + 1;
@@ -164,13 +164,13 @@ impl Platform {
             at: self.now,
             msg_id: msg_id(news.message),
             url: self.messages.at(news.message).hook.as_deref().unwrap_or_default(),
-            status: news.state.standing.word(&self.scenario),
+            status: news.state.phase.word(&self.scenario),
             attempt,
             result: &outcome,
         });
         let wait = match outcome {
-            Posted::Answered(200) | Posted::Refused(_) => None,
-            Posted::Answered(_) | Posted::Failed(_) => self.scenario.webhooks.retry.get(news.tries as usize),
+            PostOutcome::Answered(200) | PostOutcome::Refused(_) => None,
+            PostOutcome::Answered(_) | PostOutcome::Failed(_) => self.scenario.webhooks.retry.get(news.tries as usize),
         };
         if let Some(wait) = wait {
             let news = News { tries: news.tries + 1, ..news };
@@ -209,7 +209,7 @@ impl Platform {
         if message.hook.is_some() {
             self.outbox.refusals.insert(index, refusal.clone());
         }
-        self.counts.ended(state.standing.word(&self.scenario));
+        self.counts.ended(state.phase.word(&self.scenario));
         self.announce(index, state);
     }
 
@@ -221,16 +221,16 @@ impl Platform {
             let rule = self.life(message)?.rule(stage.channel);
             Some(rule.behaviour(&self.scenario))
         });
-        let called = behaviour
-            .filter(|_| state.standing.is_good() && stage.is_some_and(|stage| stage.channel == Channel::Voice));
+        let called =
+            behaviour.filter(|_| state.phase.is_good() && stage.is_some_and(|stage| stage.channel == Channel::Voice));
         let payload = Payload {
-            success: state.standing.is_good(),
+            success: state.phase.is_good(),
             id: message.id.as_ref().map_or_else(|| msg_id.clone(), ClientId::to_string),
             msg_id,
             channel: Some(self.label(message, state)).filter(|label| TYPES.contains(label)),
-            status: state.standing.word(&self.scenario),
+            status: state.phase.word(&self.scenario),
             error: self.error(news),
-            updated: Told(state.since),
+            updated: WireMoment(state.since),
             reply: called.filter(|_| stage.is_some_and(|stage| stage.dtmf)).and_then(|behaviour| behaviour.digit),
             duration: called.and_then(|behaviour| behaviour.duration).map(|duration| duration.as_secs()),
             request_id: message.request.map(request_id),
@@ -242,11 +242,11 @@ impl Platform {
 
     /// Why a message was rejected or failed.
     fn error(&self, news: News) -> Option<String> {
-        match news.state.standing {
-            Standing::Rejected => self.outbox.refusals.get(&news.message).map(|refusal| refusal.text().to_owned()),
-            Standing::Failed(Failure::Expired) => Some("Lifetime ended before delivery".to_owned()),
-            Standing::Failed(Failure::As(_)) => Some("Not delivered".to_owned()),
-            Standing::Queued | Standing::Accepted | Standing::Delivered | Standing::Read | Standing::Replied => None,
+        match news.state.phase {
+            Phase::Rejected => self.outbox.refusals.get(&news.message).map(|refusal| refusal.text().to_owned()),
+            Phase::Failed(Failure::Expired) => Some("Lifetime ended before delivery".to_owned()),
+            Phase::Failed(Failure::As(_)) => Some("Not delivered".to_owned()),
+            Phase::Queued | Phase::Accepted | Phase::Delivered | Phase::Read | Phase::Replied => None,
         }
     }
 }

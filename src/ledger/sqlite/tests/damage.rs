@@ -65,7 +65,7 @@ async fn a_damaged_record_of_rows_of_events_of_the_run_or_of_who_is_left_out_sto
 
 #[tokio::test]
 async fn a_table_that_lost_records_is_told_to_whoever_only_looks_and_is_looked_at_once_per_state_of_the_file() {
-    let Scene { ledger, folder, .. } = Scene::new().await;
+    let Scene { scene: Parts { ledger, .. }, folder } = Scene::new().await;
     assert!(ledger.unsound().await.is_none());
     ledger.close().await;
     let path = folder.path().join("ledger");
@@ -97,7 +97,7 @@ async fn a_table_that_lost_records_is_told_to_whoever_only_looks_and_is_looked_a
 
 #[tokio::test]
 async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
-    let Scene { ledger, run, folder } = Scene::new().await;
+    let Scene { scene: Parts { ledger, run }, folder } = Scene::new().await;
     for envelope in 1..=3 {
         let row = SentRow { row: Row::new(envelope + 1), phone: phone(envelope), digest: [0; 8] };
         let account = Allowance::new("account", None);
@@ -127,7 +127,7 @@ async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
 
 #[tokio::test]
 async fn a_ledger_that_was_deleted_or_put_back_from_an_older_copy_sends_nothing() {
-    let Scene { ledger, run, folder } = Scene::new().await;
+    let Scene { scene: Parts { ledger, run }, folder } = Scene::new().await;
     let path = folder.path().join("ledger");
     let copy = folder.path().join("copy");
     let mut other = connect(&path).await;

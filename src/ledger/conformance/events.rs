@@ -1,42 +1,12 @@
 //! What was learnt and decided about rows is kept, in its order, by the one who has the run.
 
-use super::*;
-use crate::ledger::{Activity, Author, Change, Event, NewEvent, Question, Recorded, RetryOrder, RowStates, RunId};
+use jiff::Timestamp;
 
-fn by() -> Author {
-    Author::Person("olena".into())
-}
+use super::scene::*;
+use crate::domain::{MsgId, Row};
+use crate::ledger::{Change, Ledger, Owner, Progress, Question, Recorded, RetryOrder, RunEnd, RunId, State};
 
-fn event(row: u32, envelope: u32, change: Change) -> NewEvent {
-    NewEvent { row: Row::new(row), envelope, change }
-}
-
-fn again() -> Change {
-    Change::SendAgain { by: by(), why: Some("the operator confirmed".into()) }
-}
-
-impl Scene {
-    async fn record(&self, owner: Owner, events: Vec<NewEvent>) -> Recorded {
-        self.ledger.record(self.run.key, owner, events).await.unwrap()
-    }
-
-    async fn events(&self) -> Vec<Event> {
-        self.ledger.events(self.run.key).await.unwrap()
-    }
-
-    /// The states of the rows 2 to 5.
-    async fn row_states(&self) -> Vec<Option<State>> {
-        let mut states = RowStates::new(Activity::Idle, self.events().await.into());
-        for envelope in self.ledger.envelopes(self.run.key, 1..=10).await.unwrap() {
-            states.add(&envelope);
-        }
-        (2..=5).map(|row| states.recorded(Row::new(row))).collect()
-    }
-}
-
-#[tokio::test]
-async fn events_need_the_owner_and_come_back_in_their_order() {
-    let scene = Scene::new().await;
+pub(super) async fn events_need_the_owner_and_come_back_in_their_order<L: Ledger>(scene: Scene<L>) {
     scene.begin(1, ME).await;
     scene.settle(1, [doubt(), doubt()]).await;
     assert_eq!(scene.record(Owner(8), vec![event(2, 1, again())]).await, Recorded::NotOwner);
@@ -49,9 +19,7 @@ async fn events_need_the_owner_and_come_back_in_their_order() {
     assert_eq!(scene.row_states().await, [Some(State::Planned), Some(State::Accepted), None, None]);
 }
 
-#[tokio::test]
-async fn a_run_with_something_to_send_again_is_open() {
-    let scene = Scene::new().await;
+pub(super) async fn a_run_with_something_to_send_again_is_open<L: Ledger>(scene: Scene<L>) {
     scene.begin(1, ME).await;
     scene.settle(1, [doubt(), rejected()]).await;
     for (change, open) in [(Change::Unresolved { asked: 20 }, false), (again(), true)] {
@@ -64,9 +32,7 @@ async fn a_run_with_something_to_send_again_is_open() {
     }
 }
 
-#[tokio::test]
-async fn an_order_to_send_again_has_identifiers_that_nothing_else_has() {
-    let scene = Scene::new().await;
+pub(super) async fn an_order_to_send_again_has_identifiers_that_nothing_else_has<L: Ledger>(scene: Scene<L>) {
     scene.begin(1, ME).await;
     scene.settle(1, [rejected(), accepted()]).await;
     // The random number that the run drew: the range that comes of it is taken.
@@ -83,26 +49,7 @@ async fn an_order_to_send_again_has_identifiers_that_nothing_else_has() {
     assert_eq!(scene.row_states().await, [Some(State::Planned), Some(State::Accepted), None, None]);
 }
 
-#[tokio::test]
-async fn the_guard_knows_what_was_learnt_and_decided() {
-    let scene = Scene::new().await;
-    scene.begin(1, ME).await;
-    scene.settle(1, [doubt(), doubt()]).await;
-    let guarded = async || {
-        let numbers = scene.ledger.numbers_sent_to(&[scene.run.key]).await.unwrap();
-        [2, 3].map(|row| numbers.contains(phone(row).get()))
-    };
-    assert_eq!(guarded().await, [true, true]);
-    scene.record(ME, vec![event(2, 1, Change::NotSent { by: by(), why: None })]).await;
-    assert_eq!(guarded().await, [false, true]);
-    let found = Change::Found { status: "DELIVERED".into(), msg_id: None };
-    scene.record(ME, vec![event(2, 1, found)]).await;
-    assert_eq!(guarded().await, [true, true], "proof wins over a decision");
-}
-
-#[tokio::test]
-async fn questions_are_kept_by_row() {
-    let scene = Scene::new().await;
+pub(super) async fn questions_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
     let at = Timestamp::from_second(1_000).unwrap();
     let question = |row, asked, negative_at| Question {
         row: Row::new(row),

@@ -5,15 +5,15 @@ use std::collections::BinaryHeap;
 
 use jiff::Timestamp;
 
-use super::{Life, Message, Moment, Platform, Stage, Standing, State, msg_id, plan};
+use super::{Life, Message, Moment, Phase, Platform, Stage, State, msg_id, plan};
 use crate::domain::Amount;
 use crate::sandbox::journal::{Line, Lines, Reason};
 
 /// When which message moves on; a message waits for one moment at a time.
 #[derive(Debug, Default)]
-pub(crate) struct Events(BinaryHeap<Reverse<(Moment, u32)>>);
+pub(crate) struct Agenda(BinaryHeap<Reverse<(Moment, u32)>>);
 
-impl Events {
+impl Agenda {
     fn add(&mut self, due: Moment, index: u32) {
         self.0.push(Reverse((due, index)));
     }
@@ -35,7 +35,7 @@ impl Platform {
     pub(crate) fn advance(&mut self, now: Timestamp, limit: usize, lines: &mut Lines) -> bool {
         let now = Moment::of(now);
         for _ in 0..limit {
-            let Some((due, index)) = self.events.take_due(now) else {
+            let Some((due, index)) = self.agenda.take_due(now) else {
                 self.now = self.now.max(now);
                 return false;
             };
@@ -47,14 +47,14 @@ impl Platform {
 
     /// When the next event or webhook is due; it may be past.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
-        let event = self.events.next().map(|(due, _)| due);
+        let event = self.agenda.next().map(|(due, _)| due);
         event.into_iter().chain(self.outbox.next_due()).min().map(Moment::timestamp)
     }
 
     /// Executes at most `limit` events whenever they are due; tells whether any is left. Webhooks wait to be taken.
     pub(crate) fn run_out(&mut self, limit: usize, lines: &mut Lines) -> bool {
         for _ in 0..limit {
-            let Some((due, index)) = self.events.take_due(Moment::END) else { return false };
+            let Some((due, index)) = self.agenda.take_due(Moment::END) else { return false };
             self.now = self.now.max(due);
             self.step(index, lines);
         }
@@ -72,7 +72,7 @@ impl Platform {
         let message = self.messages.at(index);
         let next = self.life(message).and_then(|life| life.next(message.state));
         if let Some(next) = next {
-            self.events.add(next.since, index);
+            self.agenda.add(next.since, index);
         }
     }
 
@@ -84,13 +84,13 @@ impl Platform {
         let Some(state) = life.next(before) else { return };
         // No status ever tells how a channel failed before another: the next one is tried at the same moment.
         if let Some(stage) = self.stage(message, before).filter(|_| state.stage > before.stage) {
-            let standing = Standing::Failed(life.failure(stage));
-            self.write_status(index, State { since: state.since, standing, ..before }, lines);
+            let phase = Phase::Failed(life.failure(stage));
+            self.write_status(index, State { since: state.since, phase, ..before }, lines);
         }
         self.messages.set_state(index, state);
         self.write_status(index, state, lines);
-        if state.standing.is_final() {
-            self.count(index, before.standing, state);
+        if state.phase.is_final() {
+            self.count(index, before.phase, state);
             self.settle(index, state, lines);
             self.announce(index, state);
         }
@@ -105,29 +105,29 @@ impl Platform {
             msg_id: msg_id(index),
             id: message.id.as_ref(),
             channel: self.label(message, state),
-            status: state.standing.word(&self.scenario),
+            status: state.phase.word(&self.scenario),
         });
     }
 
-    fn count(&mut self, index: u32, before: Standing, state: State) {
+    fn count(&mut self, index: u32, before: Phase, state: State) {
         if before.is_final() {
             self.counts.left(before.word(&self.scenario));
         }
-        self.counts.ended(state.standing.word(&self.scenario));
+        self.counts.ended(state.phase.word(&self.scenario));
         if let Some(channel) = self.stage(self.messages.at(index), state).map(|stage| stage.channel) {
-            self.counts.moved(channel, state.standing);
+            self.counts.moved(channel, state.phase);
         }
     }
 
     /// Charges a message for the stage that ended its delivery, and gives back what was reserved beyond (contract 4.3).
     fn settle(&mut self, index: u32, state: State, lines: &mut Lines) {
         let message = self.messages.at(index);
-        let charged = match state.standing {
+        let charged = match state.phase {
             // A lookup and a code call are charged at once.
             _ if !message.kind.is_message() => return,
-            Standing::Delivered => true,
-            Standing::Failed(_) => self.scenario.charge_undelivered,
-            Standing::Queued | Standing::Accepted | Standing::Read | Standing::Replied | Standing::Rejected => return,
+            Phase::Delivered => true,
+            Phase::Failed(_) => self.scenario.charge_undelivered,
+            Phase::Queued | Phase::Accepted | Phase::Read | Phase::Replied | Phase::Rejected => return,
         };
         let stages = self.plans.stages(message.plan);
         let Some(stage) = stages.get(usize::from(state.stage)) else { return };

@@ -12,17 +12,17 @@ use crate::sandbox::journal::{Journal, Sink};
 use crate::sandbox::platform::{Arrival, Platform};
 use crate::sandbox::request::{Keys, Request, envelope};
 use crate::sandbox::scenario::Scenario;
-use crate::sandbox::webhooks::Posted;
+use crate::sandbox::webhooks::PostOutcome;
 
 /// A platform without HTTP around it; its key is `sandbox`.
-pub(crate) struct Desk {
+pub(crate) struct Bench {
     pub platform: Platform,
     pub now: Timestamp,
     keys: Keys,
     sink: Sink,
 }
 
-impl Desk {
+impl Bench {
     pub(crate) fn new() -> Self {
         Self::playing(Scenario::default())
     }
@@ -95,14 +95,14 @@ impl Desk {
                 return received;
             }
             for (number, url, body) in round {
-                self.posted(number, Posted::Answered(200));
+                self.posted(number, PostOutcome::Answered(200));
                 received.push((url, body));
             }
         }
     }
 
     /// Tells the platform how a webhook was received.
-    pub(crate) fn posted(&mut self, webhook: u64, outcome: Posted) {
+    pub(crate) fn posted(&mut self, webhook: u64, outcome: PostOutcome) {
         let mut lines = self.sink.lines().expect("whole");
         self.platform.posted(webhook, outcome, self.now, &mut lines);
         assert!(self.sink.write(&lines));

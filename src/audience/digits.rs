@@ -6,7 +6,7 @@ use super::PhoneProblem;
 
 /// A number as it would be dialled.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Dialled {
+pub(super) struct Digits {
     /// Whether a plus sign stands before the digits.
     pub(super) plus: bool,
     /// How many digits there are, zeros in front included.
@@ -18,7 +18,7 @@ pub(super) struct Dialled {
 /// Fewer digits than this are no number of their own.
 const SHORT: u32 = 7;
 
-impl Dialled {
+impl Digits {
     /// The most digits that are kept; E.164 has 15, a prefix may stand before them.
     const MOST: u32 = 18;
 
@@ -170,7 +170,7 @@ mod tests {
             "0501234567,",
             "0501234567;",
         ] {
-            let number = Dialled::read(text).ok().unwrap();
+            let number = Digits::read(text).ok().unwrap();
             assert_eq!((number.plus, number.digits().as_str()), (false, "0501234567"), "{text:?}");
         }
     }
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_plus_counts_before_the_first_digit() {
         for text in ["+380501234567", "(+38) 050 1234567", "＋380501234567", "+380501234567.0", "+380501234567,00"] {
-            let number = Dialled::read(text).ok().unwrap();
+            let number = Digits::read(text).ok().unwrap();
             assert_eq!((number.plus, number.digits().as_str()), (true, "380501234567"), "{text:?}");
         }
     }

@@ -1,0 +1,65 @@
+//! Whom the guard skips: whoever has a message, or may have one.
+
+use super::scene::*;
+use crate::domain::Row;
+use crate::ledger::{Intent, Ledger, Owner, RetryOrder, SentRow, Settlement};
+
+pub(super) async fn the_guard_knows_every_number_that_may_have_a_message<L: Ledger>(scene: Scene<L>) {
+    for envelope in 1..=3 {
+        scene.begin(envelope, ME).await;
+    }
+    scene.settle(1, [accepted(), rejected()]).await;
+    scene.settle(2, [doubt(), not_sent()]).await;
+    let numbers = scene.ledger.numbers_sent_to(&[scene.run.key]).await.unwrap();
+    let guarded: Vec<u32> = (2..=7).filter(|&row| numbers.contains(phone(row).get())).collect();
+    assert_eq!(guarded, [2, 4, 6, 7], "accepted, in doubt, and an intent without an answer");
+}
+
+pub(super) async fn the_guard_knows_what_was_learnt_and_decided<L: Ledger>(scene: Scene<L>) {
+    scene.begin(1, ME).await;
+    scene.settle(1, [doubt(), doubt()]).await;
+    assert_eq!(scene.guarded().await, [2, 3]);
+    scene.record(ME, vec![event(2, 1, not_sent_after_all())]).await;
+    assert_eq!(scene.guarded().await, [3]);
+    scene.record(ME, vec![event(2, 1, found("DELIVERED"))]).await;
+    assert_eq!(scene.guarded().await, [2, 3], "proof wins over a decision");
+    scene.record(ME, vec![event(3, 1, again())]).await;
+    assert_eq!(scene.guarded().await, [2, 3], "an order to send again undoes no doubt");
+    scene.begin(2, ME).await;
+    scene.settle(2, [rejected(), not_sent()]).await;
+    assert_eq!(scene.guarded().await, [2, 3], "and rows that were refused have nothing");
+}
+
+pub(super) async fn the_guard_knows_what_came_late_and_of_all_runs_that_are_asked_about<L: Ledger>(scene: Scene<L>) {
+    scene.begin(1, ME).await;
+    scene.ledger.claim(scene.run.key, Owner(8)).await.unwrap();
+    assert_eq!(scene.guarded().await, [2, 3], "what the owner before had begun");
+    // The answer comes to the owner before.
+    scene.settle(1, [accepted(), rejected()]).await;
+    assert_eq!(scene.guarded().await, [2]);
+    let other = scene.ledger.create_run(&new_run(2)).await.unwrap();
+    scene.ledger.open_run(other.key, None).await.unwrap();
+    scene.ledger.claim(other.key, ME).await.unwrap();
+    let intent = Intent { run: other.key, ..scene.intent(2, ME) };
+    scene.ledger.begin(intent).await.unwrap();
+    assert_eq!(scene.guarded().await, [2], "another run is not asked about");
+    let both = scene.ledger.numbers_sent_to(&[other.key, scene.run.key]).await.unwrap();
+    assert!([2, 4, 5].iter().all(|&row| both.contains(phone(row).get())) && both.len() == 3, "{both:?}");
+}
+
+pub(super) async fn an_order_to_send_again_leaves_the_guard_as_it_was_until_the_message_went_out<L: Ledger>(
+    scene: Scene<L>,
+) {
+    scene.begin(1, ME).await;
+    scene.settle(1, [rejected(), accepted()]).await;
+    let order = RetryOrder { run: scene.run.key, rows: vec![(Row::new(2), 1)], by: by(), random: 1 };
+    scene.ledger.retry(ME, order).await.unwrap();
+    assert_eq!(scene.guarded().await, [3]);
+    let mut intent = scene.intent(2, ME);
+    intent.rows = vec![SentRow { row: Row::new(2), phone: phone(2), digest: [0; 8] }];
+    scene.ledger.begin(intent).await.unwrap();
+    assert_eq!(scene.guarded().await, [2, 3]);
+    let settlement = Settlement { run: scene.run.key, envelope: 2, outcomes: vec![rejected()], evidence: None };
+    scene.ledger.settle(settlement).await.unwrap();
+    assert_eq!(scene.guarded().await, [3]);
+}

@@ -1,0 +1,72 @@
+//! What every ledger promises, through its port: one suite, and each adapter goes through all of it.
+//!
+//! A new adapter gets a line in `promises`, a factory here, and nothing else.
+
+mod envelopes;
+mod events;
+mod guard;
+mod runs;
+pub(in crate::ledger) mod scene;
+
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+use self::scene::Scene;
+use super::memory::{Contents, MemoryLedger};
+use super::sqlite::SqliteLedger;
+
+/// A new ledger in memory; it needs no folder.
+async fn memory(_: &TempDir) -> MemoryLedger {
+    MemoryLedger::new(Contents::default(), Timestamp::now)
+}
+
+/// A new ledger in a file of this folder.
+async fn sqlite(folder: &TempDir) -> SqliteLedger {
+    SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.expect("a ledger")
+}
+
+/// Has each adapter keep each promise, as a test of its own.
+macro_rules! promises {
+    ($($file:ident: $($promise:ident),+;)+) => {
+        promises!(@ memory_keeps, memory; $($($file $promise)+)+);
+        promises!(@ sqlite_keeps, sqlite; $($($file $promise)+)+);
+    };
+    (@ $name:ident, $adapter:ident; $($file:ident $promise:ident)+) => {
+        mod $name {
+            $(
+                #[tokio::test]
+                async fn $promise() {
+                    let folder = tempfile::tempdir().expect("a folder");
+                    super::$file::$promise(super::Scene::on(super::$adapter(&folder).await).await).await;
+                }
+            )+
+        }
+    };
+}
+
+promises! {
+    runs:
+        a_request_to_stop_outlives_the_taking_of_a_run_until_it_is_taken_back,
+        runs_are_numbered_and_their_identifiers_never_overlap,
+        a_run_reads_back_as_it_was_written,
+        a_run_that_takes_the_place_of_another_ends_it_as_it_is,
+        taking_a_run_forgets_what_its_last_end_said,
+        a_profile_keeps_the_host_of_its_first_use_until_another_is_trusted;
+    envelopes:
+        an_intent_needs_the_owner_and_no_request_to_stop,
+        taking_a_run_turns_what_was_begun_into_doubt_and_shuts_the_old_owner_out,
+        a_late_answer_is_evidence_and_late_proof_of_nothing_sent_is_not,
+        the_body_of_an_answer_is_kept_until_a_later_one_has_another,
+        a_rated_account_makes_the_next_envelope_wait_whoever_sends_it,
+        a_walk_meets_every_envelope_once_and_in_order_whatever_numbers_are_missing;
+    events:
+        events_need_the_owner_and_come_back_in_their_order,
+        a_run_with_something_to_send_again_is_open,
+        an_order_to_send_again_has_identifiers_that_nothing_else_has,
+        questions_are_kept_by_row;
+    guard:
+        the_guard_knows_every_number_that_may_have_a_message,
+        the_guard_knows_what_was_learnt_and_decided,
+        the_guard_knows_what_came_late_and_of_all_runs_that_are_asked_about,
+        an_order_to_send_again_leaves_the_guard_as_it_was_until_the_message_went_out;
+}

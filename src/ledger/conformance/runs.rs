@@ -1,0 +1,78 @@
+//! Runs: created, opened, replaced, taken, ended.
+
+use std::time::Duration;
+
+use super::scene::*;
+use crate::domain::{Endpoint, OperationKind};
+use crate::ledger::{Begun, Ledger, Owner, Progress, RunEnd, State, StateCounts, StopKind, Wait};
+
+pub(super) async fn a_request_to_stop_outlives_the_taking_of_a_run_until_it_is_taken_back<L: Ledger>(scene: Scene<L>) {
+    scene.ledger.request_stop(scene.run.key, true).await.unwrap();
+    scene.ledger.claim(scene.run.key, ME).await.unwrap();
+    assert!(scene.ledger.stop_requested(scene.run.key).await.unwrap());
+    assert_eq!(scene.begin(1, ME).await, Begun::StopRequested);
+    scene.ledger.request_stop(scene.run.key, false).await.unwrap();
+    assert_eq!(scene.begin(1, ME).await, Begun::After(Wait::NONE));
+}
+
+pub(super) async fn runs_are_numbered_and_their_identifiers_never_overlap<L: Ledger>(scene: Scene<L>) {
+    let mut ranges = vec![scene.run.ids];
+    for number in 2..=20 {
+        // The same random number again and again: the ledger has to find other room.
+        let run = scene.ledger.create_run(&new_run(1)).await.unwrap();
+        assert_eq!(run.name(), format!("sale@{number}"));
+        assert!(ranges.iter().all(|range| !range.overlaps(run.ids)), "{ranges:?} {:?}", run.ids);
+        ranges.push(run.ids);
+    }
+    assert_eq!(scene.ledger.runs().await.unwrap().len(), 1, "a run that was not opened does not show");
+}
+
+pub(super) async fn a_run_reads_back_as_it_was_written<L: Ledger>(scene: Scene<L>) {
+    let mut counts = StateCounts::default();
+    counts.add(State::Accepted, 9);
+    counts.add(State::Invalid, 1);
+    let end = RunEnd { counts: counts.clone(), ..run_end() };
+    scene.ledger.end(scene.run.key, Owner(8), end.clone()).await.unwrap();
+    assert_eq!(scene.ledger.runs().await.unwrap()[0].progress, Progress::Open, "only its owner ends a run");
+    scene.ledger.end(scene.run.key, ME, end).await.unwrap();
+    let run = &scene.ledger.runs().await.unwrap()[0];
+    assert_eq!(
+        (run.progress, run.stop, run.owner, &run.counts),
+        (Progress::Finished, Some(StopKind::Interrupted(15)), None, &Some((counts, 12)))
+    );
+    assert_eq!((run.endpoint, run.kind), (Endpoint::Async, OperationKind::ViberSms));
+    assert_eq!(scene.ledger.left_out(run.key).await.unwrap().in_order().count(), 1);
+}
+
+pub(super) async fn a_profile_keeps_the_host_of_its_first_use_until_another_is_trusted<L: Ledger>(scene: Scene<L>) {
+    assert_eq!(scene.ledger.remember_host("main", "a.example").await.unwrap(), "a.example");
+    assert_eq!(scene.ledger.remember_host("main", "b.example").await.unwrap(), "a.example");
+    scene.ledger.trust_host("main", "b.example").await.unwrap();
+    assert_eq!(scene.ledger.remember_host("main", "b.example").await.unwrap(), "b.example");
+}
+
+pub(super) async fn a_run_that_takes_the_place_of_another_ends_it_as_it_is<L: Ledger>(scene: Scene<L>) {
+    let next = scene.ledger.create_run(&new_run(2)).await.unwrap();
+    assert_eq!(scene.now().await.progress, Progress::Open, "until the next one is open");
+    scene.ledger.open_run(next.key, Some(scene.run.key)).await.unwrap();
+    let before = scene.now().await;
+    assert_eq!((before.progress, before.owner, before.ended_at.is_some()), (Progress::Replaced, None, true));
+    assert_eq!(scene.begin(1, ME).await, Begun::NotOwner);
+    scene.ledger.retire(next.key).await.unwrap();
+    let runs = scene.ledger.runs().await.unwrap();
+    assert!(runs.iter().all(|run| run.progress == Progress::Replaced) && runs.len() == 2);
+}
+
+pub(super) async fn taking_a_run_forgets_what_its_last_end_said<L: Ledger>(scene: Scene<L>) {
+    let seen = RunEnd { lag: Some(Duration::from_secs(7)), ..run_end() };
+    scene.ledger.end(scene.run.key, ME, seen).await.unwrap();
+    scene.ledger.claim(scene.run.key, ME).await.unwrap();
+    let run = scene.now().await;
+    assert_eq!((run.stop, run.stopped, run.counts, run.ended_at), (None, None, None, None));
+    assert_eq!(
+        (run.owner, run.lag, run.results.as_deref()),
+        (Some(ME), Some(Duration::from_secs(7)), Some("results.csv"))
+    );
+    scene.ledger.end(scene.run.key, ME, run_end()).await.unwrap();
+    assert_eq!(scene.now().await.lag, Some(Duration::from_secs(7)), "what was seen once of the gateway stays seen");
+}

@@ -1,0 +1,149 @@
+//! A ledger with one open run, and what can be done with it.
+
+use jiff::Timestamp;
+
+use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
+use crate::ledger::{
+    Activity, Allowance, Author, Begun, Change, Event, Intent, Ledger, LeftOut, NewEvent, NewRun, Owner, Progress,
+    Recorded, RowStates, Run, RunEnd, SentRow, Settlement, State, StateCounts, StopKind,
+};
+
+pub(in crate::ledger) const ME: Owner = Owner(7);
+
+/// A ledger with one open run that `ME` has.
+pub(in crate::ledger) struct Scene<L> {
+    pub(in crate::ledger) ledger: L,
+    pub(in crate::ledger) run: Run,
+}
+
+impl<L: Ledger> Scene<L> {
+    /// The scene on a ledger that is empty.
+    pub(in crate::ledger) async fn on(ledger: L) -> Self {
+        let run = ledger.create_run(&new_run(1)).await.unwrap();
+        ledger.open_run(run.key, None).await.unwrap();
+        ledger.claim(run.key, ME).await.unwrap();
+        Self { ledger, run }
+    }
+
+    pub(in crate::ledger) async fn begin(&self, envelope: u32, owner: Owner) -> Begun {
+        self.ledger.begin(self.intent(envelope, owner)).await.unwrap()
+    }
+
+    pub(in crate::ledger) fn intent(&self, envelope: u32, owner: Owner) -> Intent {
+        let row = |row| SentRow { row: Row::new(row), phone: phone(row), digest: [row as u8; 8] };
+        let rows = vec![row(envelope * 2), row(envelope * 2 + 1)];
+        Intent { run: self.run.key, envelope, owner, account: Allowance::new("account", None), rows }
+    }
+
+    pub(in crate::ledger) async fn settle(&self, envelope: u32, outcomes: [Outcome; 2]) {
+        let outcomes = outcomes.to_vec();
+        self.ledger.settle(Settlement { run: self.run.key, envelope, outcomes, evidence: None }).await.unwrap();
+    }
+
+    pub(in crate::ledger) async fn states(&self, envelope: u32) -> Vec<State> {
+        let records = self.ledger.envelopes(self.run.key, envelope..=envelope).await.unwrap();
+        let settled = records[0].settled.as_ref();
+        settled.map_or_else(Vec::new, |(_, outcomes)| outcomes.iter().map(State::of).collect())
+    }
+
+    pub(in crate::ledger) async fn record(&self, owner: Owner, events: Vec<NewEvent>) -> Recorded {
+        self.ledger.record(self.run.key, owner, events).await.unwrap()
+    }
+
+    pub(in crate::ledger) async fn events(&self) -> Vec<Event> {
+        self.ledger.events(self.run.key).await.unwrap()
+    }
+
+    /// The run as it stands.
+    pub(in crate::ledger) async fn now(&self) -> Run {
+        self.ledger.runs().await.unwrap().into_iter().find(|run| run.key == self.run.key).unwrap()
+    }
+
+    /// The states of the rows 2 to 5.
+    pub(in crate::ledger) async fn row_states(&self) -> Vec<Option<State>> {
+        let mut states = RowStates::new(Activity::Idle, self.events().await.into());
+        for envelope in self.ledger.envelopes(self.run.key, 1..=10).await.unwrap() {
+            states.add(&envelope);
+        }
+        (2..=5).map(|row| states.recorded(Row::new(row))).collect()
+    }
+
+    /// The rows, of 2 to 5, whose numbers the guard skips.
+    pub(in crate::ledger) async fn guarded(&self) -> Vec<u32> {
+        let numbers = self.ledger.numbers_sent_to(&[self.run.key]).await.unwrap();
+        (2..=5).filter(|&row| numbers.contains(phone(row).get())).collect()
+    }
+}
+
+pub(in crate::ledger) fn phone(row: u32) -> Phone {
+    Phone::new(380_501_234_000 + u64::from(row)).unwrap()
+}
+
+pub(in crate::ledger) fn new_run(random: u64) -> NewRun {
+    let mut left_out = LeftOut::default();
+    left_out.insert(Row::new(9), State::Invalid, "too short");
+    NewRun {
+        campaign: "sale".into(),
+        edition: String::new(),
+        gateway: "main".into(),
+        account: "account".into(),
+        endpoint: Endpoint::Async,
+        kind: OperationKind::ViberSms,
+        live: true,
+        round: 1,
+        recipients: 10,
+        last_row: Row::new(11),
+        left_out,
+        began_at: Timestamp::now(),
+        random,
+    }
+}
+
+pub(in crate::ledger) fn run_end() -> RunEnd {
+    RunEnd {
+        progress: Progress::Finished,
+        stopped: Some("asked to stop".into()),
+        stop: Some(StopKind::Interrupted(15)),
+        counts: StateCounts::default(),
+        parts: 12,
+        results: Some("results.csv".into()),
+        lag: None,
+        at: Timestamp::now(),
+    }
+}
+
+pub(in crate::ledger) fn accepted() -> Outcome {
+    Outcome::Accepted { msg_id: Some(MsgId::Number(5)), parts: Some(2), answer: None }
+}
+
+pub(in crate::ledger) fn rejected() -> Outcome {
+    Outcome::Rejected { error: "No route".into() }
+}
+
+pub(in crate::ledger) fn not_sent() -> Outcome {
+    Outcome::NotSent { reason: "refused".into() }
+}
+
+pub(in crate::ledger) fn doubt() -> Outcome {
+    Outcome::InDoubt { reason: "silence".into() }
+}
+
+pub(in crate::ledger) fn by() -> Author {
+    Author::Person("olena".into())
+}
+
+pub(in crate::ledger) fn event(row: u32, envelope: u32, change: Change) -> NewEvent {
+    NewEvent { row: Row::new(row), envelope, change }
+}
+
+pub(in crate::ledger) fn again() -> Change {
+    Change::SendAgain { by: by(), why: Some("the operator confirmed".into()) }
+}
+
+pub(in crate::ledger) fn not_sent_after_all() -> Change {
+    Change::NotSent { by: by(), why: None }
+}
+
+pub(in crate::ledger) fn found(status: &str) -> Change {
+    Change::Found { status: status.into(), msg_id: None }
+}

@@ -1,0 +1,151 @@
+//! The port over what is held in memory.
+
+use std::ops::RangeInclusive;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roaring::RoaringTreemap;
+
+use super::contents::Contents;
+use crate::ledger::{
+    Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
+    NewEvent, NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+};
+
+/// The ledger in memory.
+pub(crate) struct MemoryLedger {
+    contents: Mutex<Contents>,
+    clock: fn() -> Timestamp,
+}
+
+impl MemoryLedger {
+    /// One that holds this.
+    pub(crate) fn new(contents: Contents, clock: fn() -> Timestamp) -> Self {
+        Self { contents: Mutex::new(contents), clock }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<'a, T: Send + 'a>(
+        &'a self,
+        change: impl FnOnce(&mut Contents, i64) -> Result<T, LedgerError> + Send + 'a,
+    ) -> LedgerFuture<'a, T> {
+        Box::pin(async move { change(&mut self.lock(), (self.clock)().as_microsecond()) })
+    }
+
+    fn look<'a, T: Send + 'a>(&'a self, look: impl FnOnce(&Contents) -> T + Send + 'a) -> LedgerFuture<'a, T> {
+        Box::pin(async move { Ok(look(&self.lock())) })
+    }
+}
+
+impl Ledger for MemoryLedger {
+    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
+        self.change(|contents, _| contents.create_run(new))
+    }
+
+    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, now| contents.open_run(now, run, replaced))
+    }
+
+    fn retire(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, now| contents.retire(now, run))
+    }
+
+    fn runs(&self) -> LedgerFuture<'_, Vec<Run>> {
+        self.look(Contents::runs)
+    }
+
+    fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {
+        self.look(|contents| contents.books().map(|book| book.run.name()).collect())
+    }
+
+    fn claim(&self, run: RunId, owner: Owner) -> LedgerFuture<'_, usize> {
+        self.change(move |contents, now| contents.claim(now, run, owner))
+    }
+
+    fn end(&self, run: RunId, owner: Owner, end: RunEnd) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, _| contents.end(run, owner, end))
+    }
+
+    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Begun> {
+        self.change(move |contents, now| contents.begin(now, intent))
+    }
+
+    fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, now| contents.settle(now, settlement))
+    }
+
+    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, _| contents.request_stop(run, requested))
+    }
+
+    fn stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
+        self.change(move |contents, _| contents.book(run).map(|book| book.run.stop_requested))
+    }
+
+    fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
+        self.change(move |contents, now| contents.slow_down(now, account, wait))
+    }
+
+    fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {
+        self.change(move |contents, now| Ok(contents.reserve(now, account, count)))
+    }
+
+    fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
+        self.look(move |contents| contents.book(run).map_or_else(|_| Vec::new(), |book| book.summaries()))
+    }
+
+    fn envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        self.look(move |contents| contents.envelopes(run, numbers))
+    }
+
+    fn evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
+        self.look(move |contents| contents.book(run).ok().and_then(|book| book.evidence.get(&envelope).cloned()))
+    }
+
+    fn left_out(&self, run: RunId) -> LedgerFuture<'_, LeftOut> {
+        self.look(move |contents| contents.book(run).map(|book| book.left_out.clone()).unwrap_or_default())
+    }
+
+    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, RoaringTreemap> {
+        self.look(move |contents| contents.numbers_sent_to(runs))
+    }
+
+    fn record(&self, run: RunId, owner: Owner, events: Vec<NewEvent>) -> LedgerFuture<'_, Recorded> {
+        self.change(move |contents, now| contents.record(now, run, owner, events))
+    }
+
+    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Recorded> {
+        self.change(move |contents, now| contents.retry(now, owner, order))
+    }
+
+    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<Event>> {
+        self.look(move |contents| contents.book(run).map(|book| book.events.clone()).unwrap_or_default())
+    }
+
+    fn asked(&self, run: RunId, questions: Vec<Question>) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, _| contents.ask(run, questions))
+    }
+
+    fn questions(&self, run: RunId) -> LedgerFuture<'_, Vec<Question>> {
+        self.look(move |contents| {
+            contents.book(run).map(|book| book.questions.values().cloned().collect()).unwrap_or_default()
+        })
+    }
+
+    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
+        self.change(move |contents, _| {
+            Ok(contents.hosts.entry(profile.to_owned()).or_insert_with(|| host.to_owned()).clone())
+        })
+    }
+
+    fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
+        self.change(move |contents, _| {
+            contents.hosts.insert(profile.to_owned(), host.to_owned());
+            Ok(())
+        })
+    }
+}

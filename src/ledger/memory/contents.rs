@@ -1,0 +1,194 @@
+//! What the ledger in memory holds; a copy of it is what a crash leaves.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roaring::RoaringTreemap;
+
+use super::book::Book;
+use crate::domain::IdRange;
+use crate::ledger::rules::{candidates, refusal, takes_slot};
+use crate::ledger::{
+    AccountPace, Allowance, Begun, EnvelopeRecord, Intent, LedgerError, NewEvent, NewRun, Owner, Progress, Question,
+    Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+};
+
+/// Everything that is kept.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contents {
+    books: BTreeMap<RunId, Book>,
+    pub(crate) paces: BTreeMap<String, AccountPace>,
+    pub(super) hosts: BTreeMap<String, String>,
+}
+
+impl Contents {
+    /// A run with everything that belongs to it.
+    pub(crate) fn book(&self, run: RunId) -> Result<&Book, LedgerError> {
+        self.books.get(&run).ok_or_else(|| missing(run))
+    }
+
+    pub(crate) fn book_mut(&mut self, run: RunId) -> Result<&mut Book, LedgerError> {
+        self.books.get_mut(&run).ok_or_else(|| missing(run))
+    }
+
+    /// All runs, whether opened or not, oldest first.
+    pub(crate) fn books(&self) -> impl Iterator<Item = &Book> {
+        self.books.values()
+    }
+
+    /// The runs that were opened, oldest first.
+    pub(crate) fn runs(&self) -> Vec<Run> {
+        self.books().filter(|book| book.opened).map(|book| book.run.clone()).collect()
+    }
+
+    pub(crate) fn create_run(&mut self, new: &NewRun) -> Result<Run, LedgerError> {
+        let same = self.books().filter(|book| book.run.campaign == new.campaign);
+        let number = same.map(|book| book.run.number).max().unwrap_or(0) + 1;
+        let len = u64::from(new.last_row.get()) + 2;
+        let ids = self.free_ids(new.began_at.as_microsecond(), new.random, len)?;
+        let key = RunId(self.books.keys().next_back().map_or(0, |last| last.0) + 1);
+        let run = Run {
+            key,
+            number,
+            campaign: new.campaign.clone(),
+            edition: new.edition.clone(),
+            gateway: new.gateway.clone(),
+            account: new.account.clone(),
+            endpoint: new.endpoint,
+            kind: new.kind,
+            live: new.live,
+            round: new.round,
+            recipients: new.recipients,
+            ids,
+            began_at: new.began_at,
+            ended_at: None,
+            progress: Progress::Open,
+            stop: None,
+            stopped: None,
+            counts: None,
+            results: None,
+            stop_requested: false,
+            owner: None,
+            lag: None,
+            orders: Vec::new(),
+        };
+        self.books.insert(key, Book::new(run.clone(), new.left_out.clone()));
+        Ok(run)
+    }
+
+    pub(crate) fn open_run(&mut self, now: i64, run: RunId, replaced: Option<RunId>) -> Result<(), LedgerError> {
+        self.book_mut(run)?.opened = true;
+        replaced.map_or(Ok(()), |replaced| self.retire(now, replaced))
+    }
+
+    pub(crate) fn retire(&mut self, now: i64, run: RunId) -> Result<(), LedgerError> {
+        self.book_mut(run)?.run.replace(instant(now)?);
+        Ok(())
+    }
+
+    pub(crate) fn claim(&mut self, now: i64, run: RunId, owner: Owner) -> Result<usize, LedgerError> {
+        Ok(self.book_mut(run)?.claim(instant(now)?, owner))
+    }
+
+    pub(crate) fn end(&mut self, run: RunId, owner: Owner, end: RunEnd) -> Result<(), LedgerError> {
+        self.book_mut(run)?.run.end(owner, end);
+        Ok(())
+    }
+
+    pub(crate) fn begin(&mut self, now: i64, intent: Intent) -> Result<Begun, LedgerError> {
+        let book = self.book_mut(intent.run)?;
+        if let Some(refusal) = refusal(book.run.owner, book.run.stop_requested, intent.owner) {
+            return Ok(refusal);
+        }
+        let (account, count) = (intent.account.clone(), intent.rows.len());
+        book.insert(instant(now)?, intent)?;
+        let not_before = self.paces.get(&*account.name).map_or(0, |pace| pace.not_before);
+        if !takes_slot(&account, not_before, now) {
+            return Ok(Begun::After(Wait::NONE));
+        }
+        Ok(Begun::After(self.reserve(now, &account, u32::try_from(count).unwrap_or(u32::MAX))))
+    }
+
+    pub(crate) fn settle(&mut self, now: i64, settlement: Settlement) -> Result<(), LedgerError> {
+        self.book_mut(settlement.run)?.settle(instant(now)?, settlement)
+    }
+
+    pub(crate) fn slow_down(&mut self, now: i64, account: &str, wait: Option<Duration>) -> Result<(), LedgerError> {
+        let pace = self.paces.entry(account.to_owned()).or_default();
+        *pace = pace.slowed(now, wait.and_then(|wait| i64::try_from(wait.as_micros()).ok()));
+        Ok(())
+    }
+
+    pub(crate) fn reserve(&mut self, now: i64, account: &Allowance, count: u32) -> Wait {
+        let pace = self.paces.entry(account.name.to_string()).or_default();
+        let reservation = pace.reserve(now, count, account.rate);
+        *pace = reservation.pace;
+        reservation.wait
+    }
+
+    pub(crate) fn record(
+        &mut self,
+        now: i64,
+        run: RunId,
+        owner: Owner,
+        events: Vec<NewEvent>,
+    ) -> Result<Recorded, LedgerError> {
+        let book = self.book_mut(run)?;
+        if !book.run.is_owned_by(owner) {
+            return Ok(Recorded::NotOwner);
+        }
+        book.record(instant(now)?, events);
+        Ok(Recorded::Done)
+    }
+
+    pub(crate) fn retry(&mut self, now: i64, owner: Owner, order: RetryOrder) -> Result<Recorded, LedgerError> {
+        let run = order.run;
+        if !self.book(run)?.run.is_owned_by(owner) {
+            return Ok(Recorded::NotOwner);
+        }
+        let ids = self.free_ids(now, order.random, self.book(run)?.run.ids.len)?;
+        let book = self.book_mut(run)?;
+        book.run.orders.push(ids);
+        let number = u32::try_from(book.run.orders.len()).unwrap_or(u32::MAX);
+        book.record(instant(now)?, order.events(number));
+        Ok(Recorded::Done)
+    }
+
+    pub(crate) fn request_stop(&mut self, run: RunId, requested: bool) -> Result<(), LedgerError> {
+        self.book_mut(run)?.run.stop_requested = requested;
+        Ok(())
+    }
+
+    pub(crate) fn ask(&mut self, run: RunId, questions: Vec<Question>) -> Result<(), LedgerError> {
+        let kept = &mut self.book_mut(run)?.questions;
+        kept.extend(questions.into_iter().map(|question| (question.row, question)));
+        Ok(())
+    }
+
+    pub(crate) fn envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> Vec<EnvelopeRecord> {
+        let within = self.book(run).into_iter().flat_map(|book| book.envelopes.range(numbers.clone()));
+        within.map(|(_, record)| record.clone()).collect()
+    }
+
+    pub(crate) fn numbers_sent_to(&self, runs: &[RunId]) -> RoaringTreemap {
+        let books = runs.iter().filter_map(|run| self.book(*run).ok());
+        books.fold(RoaringTreemap::new(), |numbers, book| numbers | book.guard())
+    }
+
+    fn free_ids(&self, now: i64, random: u64, len: u64) -> Result<IdRange, LedgerError> {
+        let taken: Vec<IdRange> =
+            self.books().flat_map(|book| [book.run.ids].into_iter().chain(book.run.orders.iter().copied())).collect();
+        let free = candidates(now, random, len).find(|ids| taken.iter().all(|known| !known.overlaps(*ids)));
+        free.ok_or_else(|| LedgerError::Unreadable("no identifiers are left".to_owned()))
+    }
+}
+
+fn missing(run: RunId) -> LedgerError {
+    LedgerError::Unreadable(format!("there is no run {}", run.0))
+}
+
+fn instant(now: i64) -> Result<Timestamp, LedgerError> {
+    Timestamp::from_microsecond(now).map_err(|error| LedgerError::Unreadable(error.to_string()))
+}

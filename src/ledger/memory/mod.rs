@@ -1,0 +1,12 @@
+//! The ledger in memory: the whole port, and nothing survives it.
+//!
+//! Only tests use it: the conformance suite, which holds it to what SQLite keeps, and the simulation, whose processes die
+//! while what they had on this disk stays. So it is compiled for tests alone.
+
+mod adapter;
+mod book;
+mod contents;
+
+pub(crate) use adapter::MemoryLedger;
+pub(crate) use book::Book;
+pub(crate) use contents::Contents;

@@ -1,0 +1,55 @@
+//! The course of a run: who takes it, who ends it, and what opens it again.
+
+use jiff::Timestamp;
+
+use crate::ledger::{Change, NewEvent, Owner, Progress, RetryOrder, Run, RunEnd, State};
+
+impl Run {
+    /// Whether a process has it still; only then may it begin, record or end anything.
+    #[must_use]
+    pub fn is_owned_by(&self, owner: Owner) -> bool {
+        self.owner == Some(owner)
+    }
+
+    /// A process takes it: what its last end said is not true any more.
+    pub(in crate::ledger) fn claim(&mut self, owner: Owner) {
+        self.owner = Some(owner);
+        (self.stop, self.stopped, self.counts, self.ended_at) = (None, None, None, None);
+    }
+
+    /// Its owner ends it and gives it up; from anybody else it is nothing.
+    pub(in crate::ledger) fn end(&mut self, owner: Owner, end: RunEnd) {
+        if !self.is_owned_by(owner) {
+            return;
+        }
+        let RunEnd { progress, stop, stopped, counts, parts, results, lag, at } = end;
+        (self.owner, self.stop_requested) = (None, false);
+        (self.progress, self.stop, self.stopped) = (progress, stop, stopped);
+        (self.counts, self.results) = (Some((counts, parts)), results);
+        self.ended_at = Some(at);
+        // What was seen once of the gateway stays seen.
+        self.lag = self.lag.max(lag);
+    }
+
+    /// Another run takes its place: it ends as it is.
+    pub(in crate::ledger) fn replace(&mut self, at: Timestamp) {
+        (self.progress, self.owner, self.ended_at) = (Progress::Replaced, None, Some(at));
+    }
+
+    /// Something was learnt or decided about its rows: where one is to be sent again, there is a run to go on with.
+    pub(in crate::ledger) fn learn<'a>(&mut self, changes: impl IntoIterator<Item = &'a Change>) {
+        if changes.into_iter().any(|change| change.state() == Some(State::Planned)) {
+            self.progress = Progress::Open;
+        }
+    }
+}
+
+impl RetryOrder {
+    /// What the order of that number says of each row.
+    pub(in crate::ledger) fn events(self, number: u32) -> Vec<NewEvent> {
+        let by = self.by;
+        let event =
+            |(row, envelope)| NewEvent { row, envelope, change: Change::Retry { by: by.clone(), order: number } };
+        self.rows.into_iter().map(event).collect()
+    }
+}

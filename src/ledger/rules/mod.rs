@@ -1,0 +1,15 @@
+//! What the ledger decides, apart from where it is kept: every adapter stores and locks, and asks here. Pure.
+//!
+//! What an event may change is beside the events (`event.rs`), what state a row is in beside the states
+//! (`row_state.rs`), and the pace beside the account (`pace.rs`).
+
+mod course;
+mod guard;
+mod ids;
+mod intent;
+mod settlement;
+
+pub(super) use guard::Guard;
+pub(super) use ids::candidates;
+pub(super) use intent::{refusal, takes_slot};
+pub(super) use settlement::{doubt, merge};
