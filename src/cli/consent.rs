@@ -2,19 +2,25 @@
 
 use std::io::{BufRead as _, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::failure::Failure;
 use super::output::Output;
 use super::run::left_out;
+use crate::delivery::OneOff;
 use crate::finding::{harmless, one_line};
 use crate::gateway::BoxFuture;
 use crate::manifest::Profile;
 use crate::report::{counts_line, duration, preview, thousands};
-use crate::runs::{self, Consent, Inputs, ListSurvey, Question, Refusal, blocking};
+use crate::runs::{self, Consent, Inputs, ListSurvey, Question, Refusal, TemplateChange, blocking};
+
+/// Who agrees: whoever gave the command, if they said so in it, else the person at the terminal.
+pub(super) fn of(output: &Output, agreed: bool) -> Arc<dyn Consent> {
+    if agreed { Arc::new(Given) } else { Arc::new(Person { can_ask: output.can_ask() }) }
+}
 
 /// The yes that was given with the command.
-pub(super) struct Given;
+struct Given;
 
 impl Consent for Given {
     fn can_come(&self) -> bool {
@@ -27,13 +33,36 @@ impl Consent for Given {
 }
 
 /// A person who types the number of recipients, if there is one at the terminal.
-pub(super) struct Person {
+struct Person {
     can_ask: bool,
 }
 
-impl Person {
-    pub(super) fn at(output: &Output) -> Self {
-        Self { can_ask: output.can_ask() }
+/// What has to be typed for a yes.
+enum Yes {
+    Number(u64),
+    Word(&'static str),
+}
+
+impl Yes {
+    /// The line that asks for it.
+    fn prompt(&self) -> String {
+        match self {
+            Yes::Number(number) => {
+                format!("type the number of recipients ({number}) to send, anything else to leave: ")
+            }
+            Yes::Word("yes") => "type `yes` to go on, anything else to leave: ".to_owned(),
+            Yes::Word(verb) => format!("type `{verb}` to {verb} it, anything else to leave: "),
+        }
+    }
+
+    fn is(&self, typed: &str) -> bool {
+        match self {
+            Yes::Number(number) => {
+                let digits: String = typed.chars().filter(|character| !character.is_whitespace()).collect();
+                digits.parse() == Ok(*number)
+            }
+            Yes::Word(word) => typed.trim() == *word,
+        }
     }
 }
 
@@ -43,28 +72,52 @@ impl Consent for Person {
     }
 
     fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
-        let (text, number) = match question {
-            Question::Begin { inputs, profile, survey, state, number } => {
-                (begin((inputs, profile), survey, state, number), number)
-            }
-            Question::GoOn { run, snapshot, profile, number } => {
-                let (name, host) = (run.name(), profile.base_url.host());
-                let (rows, counts) = (thousands(run.recipients), counts_line(&snapshot.counts));
-                (
-                    format!("going on with {name} · through {} at {host}\n  {rows} rows: {counts}\n", profile.name),
-                    number,
-                )
-            }
-        };
+        let (text, yes) = words(&question);
         Box::pin(async move {
             if !self.can_ask {
-                return Err(Refusal::NobodyToAsk(number));
+                return Err(Refusal::NobodyToAsk);
             }
-            let prompt = format!("{text}type the number of recipients ({number}) to send, anything else to leave: ");
-            let typed = typed(prompt).await.map_err(|_| Refusal::No)?;
-            let digits: String = typed.chars().filter(|character| !character.is_whitespace()).collect();
-            if digits.parse() == Ok(number) { Ok(()) } else { Err(Refusal::No) }
+            let typed = typed(format!("{text}{}", yes.prompt())).await.map_err(|_| Refusal::No)?;
+            if yes.is(&typed) { Ok(()) } else { Err(Refusal::No) }
         })
+    }
+}
+
+/// What a person agrees to, and how.
+fn words(question: &Question<'_>) -> (String, Yes) {
+    match question {
+        Question::Begin { inputs, profile, survey, state, number } => {
+            (begin((inputs, profile), survey, state, *number), Yes::Number(*number))
+        }
+        Question::GoOn { run, snapshot, profile, number } => {
+            let (name, host) = (run.name(), profile.base_url.host());
+            let (rows, counts) = (thousands(run.recipients), counts_line(&snapshot.counts));
+            let through = &profile.name;
+            let text = format!("going on with {name} · through {through} at {host}\n  {rows} rows: {counts}\n");
+            (text, Yes::Number(*number))
+        }
+        Question::Single { operation, phone, profile, state } => {
+            let (what, effect) = match operation {
+                OneOff::Lookup => ("a lookup of", "it costs money; the subscriber notices nothing"),
+                OneOff::CodeCall => ("a code call to", "it costs money, and that phone rings"),
+            };
+            let (through, host, ledger) = (&profile.name, profile.base_url.host(), state.display());
+            let text = format!("{what} +{phone} · through {through} at {host}\n  {effect}\n  ledger: {ledger}\n");
+            (text, Yes::Word("yes"))
+        }
+        Question::Template { profile, change } => {
+            let (verb, through, host) = (change.verb(), &profile.name, profile.base_url.host());
+            (format!("{verb} through {through} at {host}:\n{}\n", template(change)), Yes::Word(verb))
+        }
+    }
+}
+
+fn template(change: &TemplateChange) -> String {
+    match change {
+        TemplateChange::CreateSms(template) => format!("  {}\n  {}", template.name, template.text),
+        TemplateChange::DeleteSms(template) => format!("  the SMS template {}", template.id),
+        TemplateChange::CreateViber(template) => format!("  {}\n  {}", template.signature, template.text),
+        TemplateChange::DeleteViber(template) => format!("  the Viber template {}\n  {}", template.id, template.text),
     }
 }
 
@@ -91,24 +144,8 @@ fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &
     text
 }
 
-/// Asks before a single paid operation, which `question` describes.
-pub(super) async fn one_off(output: &Output, yes: bool, question: String) -> Result<(), Failure> {
-    if yes {
-        return Ok(());
-    }
-    if !output.can_ask() {
-        return Err(Failure::wrong(
-            "this would ask a live gateway, and costs money; say `--yes` to agree where nobody can be asked",
-        ));
-    }
-    match typed(format!("{question}type `yes` to go on, anything else to leave: ")).await?.trim() {
-        "yes" => Ok(()),
-        _ => Err(Failure::wrong("nothing was sent: `yes` was not typed")),
-    }
-}
-
 /// The line that a person types at the terminal below `prompt`.
-pub(super) async fn typed(prompt: String) -> Result<String, runs::Error> {
+async fn typed(prompt: String) -> Result<String, runs::Error> {
     blocking(move || {
         {
             // The lock ends before the wait: whoever interrupts it has something to say there too.

@@ -16,10 +16,10 @@ use super::output::Output;
 use super::signals;
 use crate::delivery::Interrupt;
 use crate::gateway::JsonApi;
-use crate::ledger::{Ledger, LedgerError, SqliteLedger};
+use crate::ledger::{Ledger, LedgerError, Run, SqliteLedger};
 use crate::private;
 use crate::report::unknown_copies;
-use crate::runs::{AccountView, Adapters, Event, Inputs, Launch, Observer, Profiles};
+use crate::runs::{self, Adapters, Error, Event, Inputs, Launch, Observer, Profiles};
 
 /// The file of the ledger in the state folder.
 const LEDGER: &str = "ledger.sqlite";
@@ -72,14 +72,8 @@ impl Context {
 
     /// The adapters of this program around a ledger.
     pub(super) fn adapters(&self, ledger: Arc<dyn Ledger>) -> Result<Adapters, Failure> {
-        let output = self.output.clone();
-        let name_view = move |view, profile: &str| {
-            let what = match view {
-                AccountView::Balance => "balance",
-                AccountView::Senders => "senders",
-            };
-            output.command(format!("gateway {what} --gateway {profile}"))
-        };
+        let options = self.output.options.clone();
+        let name_view = move |view, profile: &str| options.view(view, profile);
         Ok(Adapters {
             state: self.state()?,
             ledger,
@@ -173,6 +167,25 @@ impl Context {
             (self.observer)(Event::Contradicted(sign));
         }
         Ok(ledger)
+    }
+
+    /// The run that a user names, and the ledger that has it.
+    pub(super) async fn named_run(&self, name: &str) -> Result<(Arc<dyn Ledger>, Run), Failure> {
+        let ledger = self.ledger_of(name).await?;
+        let run = runs::find(ledger.as_ref(), name).await?;
+        Ok((ledger, run))
+    }
+
+    /// The same for who decides: by a campaign's name alone the latest run whose rows nobody knows, if there is one.
+    pub(super) async fn doubtful_run(&self, name: &str) -> Result<(Arc<dyn Ledger>, Run), Failure> {
+        let ledger = self.ledger_of(name).await?;
+        let run = runs::find_doubtful(ledger.as_ref(), name).await?;
+        Ok((ledger, run))
+    }
+
+    async fn ledger_of(&self, run: &str) -> Result<Arc<dyn Ledger>, Failure> {
+        let none = || Error::NoSuchRun { name: run.to_owned(), near: None };
+        Ok(self.existing_ledger().await?.ok_or_else(none)?)
     }
 
     /// Closes what was opened: everything that was acknowledged is marked then, and in the ledger's file.

@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::output::Output;
+use super::progress::Progress;
 use crate::check::online::Cost;
-use crate::delivery::Reconciliation;
+use crate::delivery::{self, Reconciliation};
 use crate::domain::Amount;
 use crate::finding::list_all;
 use crate::gateway::Balance;
-use crate::report::{Progress, duration, plural, thousands};
+use crate::report::{duration, plural, thousands};
 use crate::runs::{Event, Observer, Unwritten};
 
 /// An observer that tells a person.
@@ -21,11 +22,29 @@ pub(super) fn observer(output: &Output) -> Observer {
             Event::SendingBegins { recipients } => {
                 *progress = Some(Progress::new(recipients, output.terminal(), output.quiet || output.json));
             }
-            Event::Sending(event) => progress.iter().for_each(|progress| progress.show(&event)),
+            Event::Sending(event) => match &*progress {
+                Some(progress) => progress.show(&event),
+                None => wait(&output, &event),
+            },
             Event::SendingEnded => progress.take().iter().for_each(Progress::finish),
             event => tell(&output, event),
         }
     })
+}
+
+/// Tells a person who waits for a single operation what it waits for.
+fn wait(output: &Output, event: &delivery::DeliveryEvent) {
+    match event {
+        delivery::DeliveryEvent::Settled { .. } => {}
+        delivery::DeliveryEvent::Warning(what) => output.note(what),
+        delivery::DeliveryEvent::Waiting { reason, time } => {
+            output.note(&format!("{reason}; the next attempt is in {}", duration(*time)));
+        }
+        delivery::DeliveryEvent::Stopping { reason, at_most, .. } => output.note(&format!(
+            "{reason}: what was sent already is waited for, at most {}; a second Ctrl-C leaves at once",
+            duration(*at_most)
+        )),
+    }
 }
 
 fn tell(output: &Output, event: Event) {

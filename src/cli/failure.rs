@@ -3,12 +3,12 @@
 use super::exit;
 use super::suggested::{Options, file};
 use crate::domain::Row;
-use crate::finding::Finding;
+use crate::finding::{Finding, list};
 use crate::gateway::{Unanswered, UnansweredCause};
 use crate::ledger::LedgerError;
 use crate::regular::ran_out_of_handles;
 use crate::report::{ResultsError, Sign, plural};
-use crate::runs::{Error, Refusal, Stage};
+use crate::runs::{AccountView, Error, Refusal, Stage, Unconfirmed};
 
 /// Why a command ended without its result.
 #[derive(Debug)]
@@ -104,6 +104,40 @@ fn explain(error: Error, options: &Options) -> Explanation {
         Error::Input(reason) => Explanation::wrong(reason),
         Error::Client(error) => Explanation::wrong(error.to_string()),
         Error::Unanswered { gateway, answer } => unanswered(&gateway, &answer),
+        Error::OrderUnclear { gateway, answer, view } => {
+            let look = options.view(view, &gateway);
+            let message = format!(
+                "{}; it may have been done all the same: look with `{look}` before you try again",
+                answer.reason
+            );
+            Explanation { message, ..unanswered(&gateway, &answer) }
+        }
+        Error::NothingDeleted { id } => {
+            Explanation::new(exit::REJECTIONS, format!("the gateway deleted nothing: is there a template {id}?"))
+        }
+        Error::NoSuchTemplate { gateway, id } => Explanation::wrong(format!(
+            "there is no Viber template {id}; see `{}`",
+            options.view(AccountView::ViberTemplates, &gateway)
+        )),
+        Error::TemplateTextUnknown { id } => Explanation::wrong(format!(
+            "the gateway does not tell the text of the Viber template {id}; say `--text TEXT`"
+        )),
+        Error::SandboxAccount => Explanation::wrong(
+            "the built-in sandbox lives only as long as a run and has no account between runs; start one with \
+             `campaign sandbox`, and name the profile that it prints with `--gateway NAME`",
+        ),
+        Error::NoGateway => Explanation::wrong(
+            "there is no gateway to ask; write its profile into gateways.yaml, or start `campaign sandbox`, which \
+             prints one",
+        ),
+        Error::SeveralGateways(names) => Explanation::wrong(format!(
+            "there are several gateways; say which with `--gateway NAME`: {}",
+            list(names.iter().map(String::as_str))
+        )),
+        Error::BusySingle { operation, gateway } => Explanation::new(
+            exit::NOTHING,
+            format!("another {} through `{gateway}` is going on; wait for its end, then ask again", operation.name()),
+        ),
         Error::NoSuchRun { name, near } => {
             let status = || format!("see `{}` for the runs of this state folder", command("status".to_owned()));
             let hint = near.map_or_else(status, |near| format!("did you mean `{near}`?"));
@@ -141,10 +175,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
              the campaign anew: it skips whoever has a message",
             changes.join(", ")
         )),
-        Error::NotConfirmed(Refusal::NobodyToAsk(number)) => Explanation::wrong(format!(
-            "this would send to {number} recipients through a live gateway; say `--yes` to agree where nobody can be asked"
-        )),
-        Error::NotConfirmed(Refusal::No) => Explanation::wrong("nothing was sent: the number was not typed"),
+        Error::NotConfirmed { what, refusal } => Explanation::wrong(not_confirmed(&what, refusal)),
         Error::OtherNumber { said, number } => Explanation::wrong(format!(
             "`--again {said}` does not match: the new round would go to {number} recipients; if that is right, say \
              `--again {number}`"
@@ -155,6 +186,35 @@ fn explain(error: Error, options: &Options) -> Explanation {
         Error::NoSuchRow { row, last } => no_such_row(row, last),
         Error::NoRowsLeft => Explanation::new(exit::NOTHING, "none of the rows that were asked for is left to send"),
         Error::NothingToRetry { run, error, guarded } => nothing_to_retry(&run, error.as_deref(), guarded),
+        Error::Undecidable { row, state } => Explanation::wrong(format!(
+            "row {row} is {state} and cannot become that by a decision; nothing was decided"
+        )),
+        Error::NotInDoubt { row, state } => {
+            Explanation::wrong(format!("row {row} is not in doubt but {state}; nothing was decided"))
+        }
+        Error::NothingToDecide { run } => {
+            Explanation::new(exit::NOTHING, format!("no row of {run} waits for a decision"))
+        }
+        Error::DuplicatesNotAccepted { rows, said } => Explanation::wrong(duplicates_not_accepted(rows, said)),
+        Error::ReplacedForGood => {
+            Explanation::wrong("a newer run took this one's place; nothing of it can be sent any more")
+        }
+        Error::IdsUnreadable { path, finding } => Explanation {
+            message: format!("`{}` cannot be read; nothing was decided", path.display()),
+            ..Explanation::findings(vec![*finding])
+        },
+        Error::NoIds { path, run } => Explanation::wrong(format!(
+            "`{}` has no column `id`; take it from `{}`",
+            path.display(),
+            command(format!("results {run} --state in_doubt --out -"))
+        )),
+        Error::ForeignId { path, row, id, run } => {
+            Explanation::wrong(format!("`{}`, row {row}: `{id}` is not the `id` of a message of {run}", path.display()))
+        }
+        Error::RehearsalForgotten { run } => Explanation::wrong(format!(
+            "{run} was a rehearsal on the built-in sandbox, which forgets everything at its end; there is nobody to ask"
+        )),
+        Error::NotSending { run } => Explanation::new(exit::NOTHING, format!("{run} is not being sent by any process")),
         Error::HostChanged { gateway, known, now } => Explanation::wrong(format!(
             "the gateway `{gateway}` was at {known} and is now at {now}; if that is right, say `{}`",
             command(format!("gateway trust {gateway}"))
@@ -203,6 +263,38 @@ fn nothing_to_retry(run: &str, error: Option<&str>, guarded: u64) -> Explanation
         rows => format!("; {} got a message by another run meanwhile", plural(rows, "rejected row")),
     };
     Explanation::new(exit::NOTHING, format!("{run} has no rejected row{which} to send again{meanwhile}"))
+}
+
+fn duplicates_not_accepted(rows: u64, said: Option<u64>) -> String {
+    let told = plural(rows, "row");
+    match said {
+        None => format!(
+            "whoever of these {told} has the message already may get it twice; if you accept that, say \
+             `--i-accept-duplicates {rows}`"
+        ),
+        Some(other) => {
+            format!("`--i-accept-duplicates {other}` does not match: it is about {told}; nothing was decided")
+        }
+    }
+}
+
+/// Why there is no yes, and how to give one.
+fn not_confirmed(what: &Unconfirmed, refusal: Refusal) -> String {
+    const BEFOREHAND: &str = "say `--yes` to agree where nobody can be asked";
+    match (what, refusal) {
+        (Unconfirmed::Run(number), Refusal::NobodyToAsk) => {
+            format!("this would send to {number} recipients through a live gateway; {BEFOREHAND}")
+        }
+        (Unconfirmed::Run(_), Refusal::No) => "nothing was sent: the number was not typed".to_owned(),
+        (Unconfirmed::Single, Refusal::NobodyToAsk) => {
+            format!("this would ask a live gateway, and costs money; {BEFOREHAND}")
+        }
+        (Unconfirmed::Single, Refusal::No) => "nothing was sent: `yes` was not typed".to_owned(),
+        (Unconfirmed::Template { gateway, verb }, Refusal::NobodyToAsk) => {
+            format!("this would {verb} a template of the live gateway `{gateway}`; {BEFOREHAND}")
+        }
+        (Unconfirmed::Template { verb, .. }, Refusal::No) => format!("nothing was done: `{verb}` was not typed"),
+    }
 }
 
 fn interrupted(stage: Stage) -> String {

@@ -2,7 +2,6 @@
 //!
 //! The only place that names the concrete ledger, gateway and clock together.
 
-mod after;
 mod args;
 mod check;
 mod consent;
@@ -16,11 +15,16 @@ mod listing;
 mod output;
 mod preview;
 mod process;
+mod progress;
+mod reconcile;
+mod resolve;
 mod results;
+mod retry;
 mod run;
 mod sandbox;
 mod screen;
 mod shell;
+mod show;
 mod signals;
 mod status;
 mod stop;
@@ -85,10 +89,10 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Stop(args) => stop::stop(context, &args.run).await,
         Command::Status(args) => status::status(context, args.run.as_deref()).await,
         Command::Results(args) => results::results(context, args).await,
-        Command::Reconcile(args) => after::reconcile(context, &args.run).await,
-        Command::Resolve(args) => after::resolve(context, args).await,
-        Command::Retry(args) => after::retry(context, args).await,
-        Command::Show(args) => after::show(context, args).await,
+        Command::Reconcile(args) => reconcile::reconcile(context, &args.run).await,
+        Command::Resolve(args) => resolve::resolve(context, args).await,
+        Command::Retry(args) => retry::retry(context, args).await,
+        Command::Show(args) => show::show(context, args).await,
         Command::Gateway(command) => gateway::gateway(context, command).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
         Command::Schema => Ok(shell::schema(context)),

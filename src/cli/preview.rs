@@ -1,7 +1,5 @@
 //! `campaign preview`: messages as people will see them, or the operations as they would be sent.
 
-use std::collections::HashMap;
-
 use serde_json::json;
 
 use super::args::PreviewArgs;
@@ -10,12 +8,9 @@ use super::exit;
 use super::failure::Failure;
 use super::output::Output;
 use super::suggested::file;
-use crate::audience::Chunk;
-use crate::check::row_of;
 use crate::domain::{MessageId, Operation, Row, RowSet};
 use crate::finding::one_line;
-use crate::ledger::State;
-use crate::report;
+use crate::report::{self, RowPreview, preview_rows};
 use crate::runs::{Error, Inputs, ListSurvey, blocking, survey_list};
 
 /// How many messages are shown when no rows are named.
@@ -39,40 +34,13 @@ fn show(output: &Output, inputs: &Inputs, surveyed: &ListSurvey, rows: Option<&R
     if let Some(rows) = rows.filter(|rows| rows.last() > last) {
         return Err(Error::NoSuchRow { row: rows.last(), last }.into());
     }
-    let left_out: HashMap<Row, (State, &str)> = surveyed
-        .survey
-        .left_out
-        .in_order()
-        .filter(|(row, ..)| rows.is_none_or(|rows| rows.contains(*row)))
-        .map(|(row, state, reason)| (row, (state, reason)))
-        .collect();
     let most = if rows.is_none() && !output.json { SHOWN } else { usize::MAX };
-    let mut prepared = inputs.open()?;
-    let phone_column = prepared.reader.header().phone();
-    let mut renderer = prepared.messages.renderer();
-    let mut chunk = Chunk::new();
-    let mut shown = 0;
-    while shown < most && prepared.reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
-        let chosen = chunk.iter().filter(|record| rows.is_none_or(|rows| rows.contains(record.row)));
-        for record in chosen {
-            if shown == most {
-                break;
-            }
-            let row = record.row;
-            if let Some((state, reason)) = left_out.get(&row) {
-                left_out_row(output, row, *state, reason);
-            } else if let Ok((phone, content)) = row_of(&mut renderer, phone_column, prepared.region, record) {
-                if output.json {
-                    let Some(id) = MessageId::new(0) else { continue };
-                    output.object(&report::preview_json(row, &Operation { id, phone, content }));
-                } else {
-                    output.result(&report::preview(row, phone, &content));
-                    output.result("\n");
-                }
-            }
-            shown += 1;
-        }
-    }
+    let show = |row, preview: RowPreview<'_>| match output.json {
+        true => object(output, row, preview),
+        false => output.result(&text(row, &preview)),
+    };
+    let shown = preview_rows(&mut inputs.open()?, &surveyed.survey.left_out, rows, most, show);
+    let shown = shown.map_err(|finding| Error::Findings(vec![*finding]))?;
     if !output.json {
         let (rows, file) = (report::thousands(surveyed.survey.recipients), file(&inputs.campaign.file));
         let next = output.command(format!("run {file}"));
@@ -81,10 +49,22 @@ fn show(output: &Output, inputs: &Inputs, surveyed: &ListSurvey, rows: Option<&R
     Ok(())
 }
 
-fn left_out_row(output: &Output, row: Row, state: State, reason: &str) {
-    if output.json {
-        output.object(&json!({ "row": row.get(), "state": state.name(), "reason": reason }));
-    } else {
-        output.result(&format!("row {row} · {state}: {}\n\n", one_line(reason)));
+fn text(row: Row, preview: &RowPreview<'_>) -> String {
+    match preview {
+        RowPreview::Message { phone, content } => format!("{}\n", report::preview(row, *phone, content)),
+        RowPreview::LeftOut { state, reason } => format!("row {row} · {state}: {}\n\n", one_line(reason)),
+    }
+}
+
+fn object(output: &Output, row: Row, preview: RowPreview<'_>) {
+    match preview {
+        RowPreview::Message { phone, content } => {
+            // It has no identifier yet.
+            let Some(id) = MessageId::new(0) else { return };
+            output.object(&report::preview_json(row, &Operation { id, phone, content }));
+        }
+        RowPreview::LeftOut { state, reason } => {
+            output.object(&json!({ "row": row.get(), "state": state.name(), "reason": reason }));
+        }
     }
 }

@@ -17,9 +17,7 @@ use crate::report::{ResultsError, RunResults, is_owned};
 use crate::runs::{self, Error, OwnFiles};
 
 pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, Failure> {
-    let ledger = context.existing_ledger().await?;
-    let run = runs::find(ledger.as_deref(), &args.run).await?;
-    let Some(ledger) = ledger else { return Ok(exit::FINE) };
+    let (ledger, run) = context.named_run(&args.run).await?;
     let (state, profiles) = (context.state()?, context.profiles());
     runs::judge_results(ledger.as_ref(), &state, &run, &context.observer).await?;
     let owned = is_owned(&state, &run);

@@ -9,7 +9,7 @@ use super::listing::listing;
 use super::suggested::file;
 use crate::delivery::RunFolder;
 use crate::finding::one_line;
-use crate::ledger::{Ledger, State};
+use crate::ledger::State;
 use crate::report::{NextStep, RunStatus, RunView, counts_json, counts_line, is_owned, plural, thousands};
 use crate::runs;
 
@@ -17,10 +17,8 @@ use crate::runs;
 const ONE_OFFS: usize = 5;
 
 pub(super) async fn status(context: &Context, name: Option<&str>) -> Result<u8, Failure> {
-    let ledger = context.existing_ledger().await?;
-    let Some(name) = name else { return all(context, ledger.as_deref()).await };
-    let run = runs::find(ledger.as_deref(), name).await?;
-    let Some(ledger) = ledger else { return Ok(exit::FINE) };
+    let Some(name) = name else { return all(context).await };
+    let (ledger, run) = context.named_run(name).await?;
     let state = context.state()?;
     runs::judge_results(ledger.as_ref(), &state, &run, &context.observer).await?;
     let owned = is_owned(&state, &run);
@@ -54,10 +52,10 @@ fn text(context: &Context, view: &RunView) -> Result<String, Failure> {
     Ok(text + &format!("next: {}\n", next(context, view)?))
 }
 
-async fn all(context: &Context, ledger: Option<&dyn Ledger>) -> Result<u8, Failure> {
+async fn all(context: &Context) -> Result<u8, Failure> {
     let state = context.state()?;
-    let views = match ledger {
-        Some(ledger) => RunView::list(ledger, &state).await?,
+    let views = match context.existing_ledger().await? {
+        Some(ledger) => RunView::list(ledger.as_ref(), &state).await?,
         None => Vec::new(),
     };
     if context.output.json {

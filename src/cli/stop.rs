@@ -3,18 +3,11 @@
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
-use crate::report::is_owned;
 use crate::runs;
 
 pub(super) async fn stop(context: &Context, name: &str) -> Result<u8, Failure> {
-    let ledger = context.existing_ledger().await?;
-    let run = runs::find(ledger.as_deref(), name).await?;
-    if !is_owned(&context.state()?, &run) {
-        return Err(Failure::new(exit::NOTHING, format!("{} is not being sent by any process", run.name())));
-    }
-    if let Some(ledger) = ledger {
-        ledger.request_stop(run.key, true).await?;
-    }
+    let (ledger, run) = context.named_run(name).await?;
+    runs::stop(ledger.as_ref(), &context.state()?, &run).await?;
     let name = run.name();
     if context.output.json {
         context.output.object(&serde_json::json!({ "run": name, "stopping": true, "exit": exit::FINE }));

@@ -13,6 +13,7 @@ use clap::parser::ValueSource;
 use super::args::Global;
 use super::output::Output;
 use crate::report::NextStep;
+use crate::runs::AccountView;
 
 /// The options of this call that every command after it needs, as they are typed behind it.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,17 @@ impl Options {
     /// The only place that writes one: `tests/house.rs` finds any other.
     pub(super) fn command(&self, arguments: impl Display) -> String {
         format!("campaign {arguments}{self}")
+    }
+
+    /// The command that shows this of the account behind a profile.
+    pub(super) fn view(&self, view: AccountView, profile: &str) -> String {
+        let what = match view {
+            AccountView::Balance => "balance",
+            AccountView::Senders => "senders",
+            AccountView::SmsTemplates => "templates list",
+            AccountView::ViberTemplates => "viber-templates list",
+        };
+        self.command(format!("gateway {what} --gateway {profile}"))
     }
 }
 

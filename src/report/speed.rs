@@ -15,11 +15,11 @@ pub(super) struct Speed {
 
 /// A speed, and the time that is left at it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Estimate {
+pub struct Estimate {
     /// Rows per second.
-    pub(super) rate: f64,
+    pub rate: f64,
     /// How long the rest takes.
-    pub(super) left: Duration,
+    pub left: Duration,
 }
 
 impl Speed {

@@ -21,6 +21,10 @@ pub enum AccountView {
     Balance,
     /// The sender names.
     Senders,
+    /// The SMS templates.
+    SmsTemplates,
+    /// The Viber templates.
+    ViberTemplates,
 }
 
 /// Names the place where a surface shows this of the account behind a profile: a command, a link.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
+use super::consent::confirm;
 use super::freeze::{NewFolder, is_whole};
 use super::launch::{Preparation, Selection, Session};
 use super::outcome::{NothingLeft, Outcome};
@@ -78,7 +79,7 @@ impl Session {
                 self.ask_for_new(profile, &survey.survey, &chosen).await?;
             }
             let question = Question::Begin { inputs, profile, survey: &survey, state, number: chosen.len() };
-            self.consent.ask(question).await.map_err(Error::NotConfirmed)?;
+            confirm(self.consent.as_ref(), question).await?;
         }
         let run = ledger.create_run(&self.new_run(&survey, edition, round, random)).await?;
         failpoint::pass("run.created");

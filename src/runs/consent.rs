@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::{Inputs, ListSurvey};
-use crate::delivery::Snapshot;
+use super::{Error, Inputs, ListSurvey, TemplateChange};
+use crate::delivery::{OneOff, Snapshot};
+use crate::domain::Phone;
 use crate::gateway::BoxFuture;
 use crate::ledger::Run;
 use crate::manifest::Profile;
@@ -34,13 +35,59 @@ pub enum Question<'q> {
         /// How many people get a message.
         number: u64,
     },
+    /// A lookup or a code call, which costs money.
+    Single {
+        /// Which.
+        operation: OneOff,
+        /// Of whom.
+        phone: Phone,
+        /// What it goes through.
+        profile: &'q Profile,
+        /// The state folder, where the ledger is.
+        state: &'q Path,
+    },
+    /// A change of the templates of an account.
+    Template {
+        /// What it goes through.
+        profile: &'q Profile,
+        /// The change.
+        change: &'q TemplateChange,
+    },
+}
+
+impl Question<'_> {
+    fn unconfirmed(&self) -> Unconfirmed {
+        match self {
+            Question::Begin { number, .. } | Question::GoOn { number, .. } => Unconfirmed::Run(*number),
+            Question::Single { .. } => Unconfirmed::Single,
+            Question::Template { profile, change } => {
+                Unconfirmed::Template { gateway: profile.name.clone(), verb: change.verb() }
+            }
+        }
+    }
+}
+
+/// What there is no yes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unconfirmed {
+    /// Messages to so many people.
+    Run(u64),
+    /// A lookup or a code call.
+    Single,
+    /// A change of templates.
+    Template {
+        /// The profile.
+        gateway: String,
+        /// What it does: `create` or `delete`.
+        verb: &'static str,
+    },
 }
 
 /// Why there is no yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody can be asked about messages to so many people.
-    NobodyToAsk(u64),
+    /// Nobody can be asked.
+    NobodyToAsk,
     /// Who was asked did not agree.
     No,
 }
@@ -52,4 +99,10 @@ pub trait Consent: Send + Sync {
 
     /// Asks for a yes.
     fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Result<(), Refusal>>;
+}
+
+/// Asks for a yes.
+pub(super) async fn confirm(consent: &dyn Consent, question: Question<'_>) -> Result<(), Error> {
+    let what = question.unconfirmed();
+    consent.ask(question).await.map_err(|refusal| Error::NotConfirmed { what, refusal })
 }

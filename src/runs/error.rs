@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::Refusal;
+use super::{AccountView, Refusal, Unconfirmed};
 use crate::delivery::OneOff;
 use crate::domain::Row;
 use crate::finding::Finding;
 use crate::gateway::{JsonApiError, Unanswered};
-use crate::ledger::LedgerError;
+use crate::ledger::{LedgerError, State};
 use crate::report::{ResultsError, Sign};
 
 /// Why something was not done. A text is what a layer below said.
@@ -27,6 +27,45 @@ pub enum Error {
         gateway: String,
         /// Why, and whether it is proven that nothing was done.
         answer: Unanswered,
+    },
+    /// An order was given, and nobody knows whether it was done.
+    OrderUnclear {
+        /// The profile.
+        gateway: String,
+        /// Why that is not known.
+        answer: Unanswered,
+        /// Where it can be seen.
+        view: AccountView,
+    },
+    /// A deletion deleted nothing.
+    NothingDeleted {
+        /// The gateway's identifier of the template.
+        id: u64,
+    },
+    /// The account has no such Viber template.
+    NoSuchTemplate {
+        /// The profile.
+        gateway: String,
+        /// The gateway's identifier of the template.
+        id: u64,
+    },
+    /// The gateway does not tell the text of a template, which its deletion takes.
+    TemplateTextUnknown {
+        /// The gateway's identifier of the template.
+        id: u64,
+    },
+    /// The built-in sandbox has no account that could be asked.
+    SandboxAccount,
+    /// There is no profile.
+    NoGateway,
+    /// There are several profiles, and none was named.
+    SeveralGateways(Vec<String>),
+    /// Another lookup or code call goes on through the account.
+    BusySingle {
+        /// Which.
+        operation: OneOff,
+        /// The gateway.
+        gateway: String,
     },
     /// There is no run of that name.
     NoSuchRun {
@@ -97,7 +136,12 @@ pub enum Error {
         changes: Vec<String>,
     },
     /// There is no yes.
-    NotConfirmed(Refusal),
+    NotConfirmed {
+        /// What to.
+        what: Unconfirmed,
+        /// Why not.
+        refusal: Refusal,
+    },
     /// Everybody would be another number than was said.
     OtherNumber {
         /// The number that was said.
@@ -129,6 +173,69 @@ pub enum Error {
         error: Option<String>,
         /// Rows that got a message by another run meanwhile.
         guarded: u64,
+    },
+    /// A row cannot become what was decided.
+    Undecidable {
+        /// The row.
+        row: Row,
+        /// Its state.
+        state: State,
+    },
+    /// A row that was named waits for no decision.
+    NotInDoubt {
+        /// The row.
+        row: Row,
+        /// Its state.
+        state: State,
+    },
+    /// No row of a run waits for a decision.
+    NothingToDecide {
+        /// The run.
+        run: String,
+    },
+    /// People may get a message twice by a decision, and not so many were said to be right.
+    DuplicatesNotAccepted {
+        /// About how many rows it is.
+        rows: u64,
+        /// How many were said.
+        said: Option<u64>,
+    },
+    /// Nothing of a run is sent any more, because a newer one took its place.
+    ReplacedForGood,
+    /// A file with identifiers cannot be read.
+    IdsUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        finding: Box<Finding>,
+    },
+    /// A file has no column with identifiers.
+    NoIds {
+        /// The file.
+        path: PathBuf,
+        /// The run whose identifiers were meant.
+        run: String,
+    },
+    /// An identifier in a file is not that of a message of the run.
+    ForeignId {
+        /// The file.
+        path: PathBuf,
+        /// The row in the file.
+        row: Row,
+        /// What stands there.
+        id: String,
+        /// The run.
+        run: String,
+    },
+    /// A run was a rehearsal, of which nobody knows anything any more.
+    RehearsalForgotten {
+        /// The run.
+        run: String,
+    },
+    /// No process sends a run.
+    NotSending {
+        /// The run.
+        run: String,
     },
     /// A profile's host is not the one that it had at its first use.
     HostChanged {

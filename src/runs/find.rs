@@ -13,11 +13,8 @@ use crate::report::{NextStep, unknown_results};
 ///
 /// # Errors
 /// When there is none, or the ledger cannot be read.
-pub async fn find(ledger: Option<&dyn Ledger>, name: &str) -> Result<Run, Error> {
-    let runs = match ledger {
-        Some(ledger) => ledger.runs().await?,
-        None => Vec::new(),
-    };
+pub async fn find(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
+    let runs = ledger.runs().await?;
     if let Some(run) = runs.iter().find(|run| run.name() == name) {
         return Ok(run.clone());
     }
@@ -35,9 +32,11 @@ pub async fn find(ledger: Option<&dyn Ledger>, name: &str) -> Result<Run, Error>
 ///
 /// # Errors
 /// When there is none, or the ledger cannot be read.
-pub async fn find_doubtful(ledger: Option<&dyn Ledger>, name: &str) -> Result<Run, Error> {
+pub async fn find_doubtful(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
     let found = find(ledger, name).await?;
-    let (true, Some(ledger)) = (found.name() != name, ledger) else { return Ok(found) };
+    if found.name() == name {
+        return Ok(found);
+    }
     let runs = ledger.runs().await?;
     let doubtful = |run: &&Run| {
         let has_doubt = run.counts.as_ref().is_some_and(|(counts, _)| NextStep::of_doubt(counts).is_some());

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Error, Event, Observer};
 use crate::ledger::{Ledger, Run};
-use crate::manifest::{GatewaySearch, Gateways, Profile, load_gateways};
+use crate::manifest::{GatewaySearch, Gateways, Profile, SANDBOX, load_gateways};
 
 /// Where files of profiles are found, besides those that stand near a campaign.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,32 @@ impl Profiles {
         let profile = gateways.profile(name).cloned().map_err(Error::Findings)?;
         observer(Event::OtherProfiles(gateways.warnings()));
         Ok(profile)
+    }
+
+    /// The profile of an account that can be asked: the one that is named, else the only one there is.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be used.
+    pub fn of_question(&self, name: Option<&str>, observer: &Observer) -> Result<Profile, Error> {
+        match name {
+            Some(SANDBOX) => Err(Error::SandboxAccount),
+            Some(name) => self.named(name, None, observer),
+            None => self.only(),
+        }
+    }
+
+    /// The only profile that there is.
+    ///
+    /// # Errors
+    /// When there is none or several, or it cannot be used.
+    pub fn only(&self) -> Result<Profile, Error> {
+        let gateways = self.load(None)?;
+        let names: Vec<&str> = gateways.names().collect();
+        match names[..] {
+            [one] => gateways.profile(one).cloned().map_err(Error::Findings),
+            [] => Err(Error::NoGateway),
+            _ => Err(Error::SeveralGateways(names.into_iter().map(ToOwned::to_owned).collect())),
+        }
     }
 
     /// The profile of the account that a run went through: by the name that it had, else under whatever name it has now.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
+use super::consent::confirm;
 use super::launch::{Preparation, Selection, Session};
 use super::online::refuse_online;
 use super::{Error, Event, Question, blocking, check_host};
@@ -48,7 +49,7 @@ impl Session {
             return Ok(());
         }
         let question = Question::GoOn { run, snapshot, profile, number };
-        self.consent.ask(question).await.map_err(Error::NotConfirmed)
+        confirm(self.consent.as_ref(), question).await
     }
 
     /// Whether this call asks first. Where a yes is needed and nobody can give it, the run ends without a request.

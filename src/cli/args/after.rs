@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::domain::RowSet;
+use crate::runs;
 
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("which").required(true).args(["all", "rows", "file"])))]
@@ -40,6 +41,16 @@ pub(in crate::cli) enum Decision {
     NotSent,
     /// They are to be sent again
     SendAgain,
+}
+
+impl From<Decision> for runs::Decision {
+    fn from(decision: Decision) -> Self {
+        match decision {
+            Decision::Sent => Self::Sent,
+            Decision::NotSent => Self::NotSent,
+            Decision::SendAgain => Self::SendAgain,
+        }
+    }
 }
 
 impl Decision {

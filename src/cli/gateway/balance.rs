@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::ask::account;
+use super::account;
 use crate::cli::args::Through;
 use crate::cli::context::Context;
 use crate::cli::exit;
@@ -13,7 +13,7 @@ use crate::gateway::AskBalance;
 
 /// What `--json` prints; the amount keeps the gateway's digits.
 #[derive(Serialize)]
-struct Told<'a> {
+struct BalanceObject<'a> {
     gateway: &'a str,
     amount: Amount,
     currency: &'a str,
@@ -26,7 +26,7 @@ pub(super) async fn balance(context: &Context, through: &Through) -> Result<u8, 
     let gateway = &account.profile.name;
     if context.output.json {
         let (amount, currency) = (balance.amount, balance.currency.as_str());
-        context.output.object(&Told { gateway, amount, currency, exit: exit::FINE });
+        context.output.object(&BalanceObject { gateway, amount, currency, exit: exit::FINE });
     } else {
         let line = format!("{gateway}: {} {}", balance.amount, balance.currency);
         context.output.result(&format!("{}\n", one_line(line.trim_end())));

@@ -1,33 +1,44 @@
 //! `campaign gateway …`: what the account of a gateway has, and its templates. One file per command.
 
-mod ask;
+mod answer;
 mod balance;
-mod consent;
-mod deleted;
-mod once;
-mod profile;
 mod senders;
 mod show;
+mod single;
 mod sms_templates;
 mod status;
+mod templates;
 mod text;
 mod trust;
 mod viber_templates;
 
-use super::args::GatewayCommand;
+use std::time::Duration;
+
+use super::args::{GatewayCommand, Through};
 use super::context::Context;
 use super::failure::Failure;
 use crate::delivery::OneOff;
+use crate::runs::Account;
+
+/// How long a command waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) async fn gateway(context: &Context, command: GatewayCommand) -> Result<u8, Failure> {
     match command {
         GatewayCommand::Balance(through) => balance::balance(context, &through).await,
         GatewayCommand::Senders(through) => senders::senders(context, &through).await,
         GatewayCommand::Status(args) => status::status(context, &args).await,
-        GatewayCommand::Lookup(args) => once::once(context, OneOff::Lookup, args).await,
-        GatewayCommand::Otp(args) => once::once(context, OneOff::CodeCall, args).await,
+        GatewayCommand::Lookup(args) => single::single(context, OneOff::Lookup, args).await,
+        GatewayCommand::Otp(args) => single::single(context, OneOff::CodeCall, args).await,
         GatewayCommand::Templates(command) => sms_templates::templates(context, command).await,
         GatewayCommand::ViberTemplates(command) => viber_templates::templates(context, command).await,
         GatewayCommand::Trust { name } => trust::trust(context, &name).await,
     }
+}
+
+/// The account that a command names. Nothing is asked yet.
+async fn account(context: &Context, through: &Through) -> Result<Account, Failure> {
+    let profile = context.profiles().of_question(through.gateway.as_deref(), &context.observer)?;
+    let adapters = context.adapters(context.ledger().await?)?;
+    Ok(Account::of(&adapters, &profile, PATIENCE).await?)
 }

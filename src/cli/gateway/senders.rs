@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::ask::account;
+use super::account;
 use super::show::table;
 use crate::cli::args::Through;
 use crate::cli::context::Context;

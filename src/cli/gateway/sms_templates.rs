@@ -2,85 +2,45 @@
 
 use serde_json::{Value, json};
 
-use super::ask::{account, order};
-use super::consent::Consent;
-use super::deleted::told_deleted;
-use super::show::{id, id_json, moment, text_table};
-use super::text;
-use crate::cli::args::{Agreed, SmsTemplatesCommand, Through};
+use super::show::{id, id_json, moment};
+use super::templates::Kind;
+use super::{account, text};
+use crate::cli::args::{SmsTemplatesCommand, Through};
+use crate::cli::consent;
 use crate::cli::context::Context;
-use crate::cli::exit;
 use crate::cli::failure::Failure;
-use crate::finding::one_line;
-use crate::gateway::{CreateSmsTemplate, DeleteSmsTemplate, ListSmsTemplates, SmsTemplate};
+use crate::gateway::{CreateSmsTemplate, ListSmsTemplates, SmsTemplate};
 
-/// The command that shows whether a change was made.
-const LIST: &str = "templates list";
+const SMS: Kind<SmsTemplate, 5> = Kind { name: "SMS", header: ["id", "name", "text", "count", "created"], row, object };
 
 pub(super) async fn templates(context: &Context, command: SmsTemplatesCommand) -> Result<u8, Failure> {
     match command {
-        SmsTemplatesCommand::List(through) => list(context, &through).await,
+        SmsTemplatesCommand::List(through) => {
+            let account = account(context, &through).await?;
+            let templates = account.ask(&ListSmsTemplates).await?;
+            Ok(SMS.tell_all(context, &account, templates))
+        }
         SmsTemplatesCommand::Create { name, text, agreed, through } => {
             let template = CreateSmsTemplate { name, text: text::text(&text)? };
-            create(context, &through, (template, &agreed)).await
+            create(context, &through, template, agreed.yes).await
         }
         SmsTemplatesCommand::Delete { id, agreed, through } => {
-            delete(context, &through, (DeleteSmsTemplate { id }, &agreed)).await
+            let account = account(context, &through).await?;
+            let consent = consent::of(&context.output, agreed.yes);
+            let deleted = account.delete_sms_template(id, consent.as_ref()).await?;
+            Ok(SMS.tell_deleted(context, &account, id, deleted))
         }
     }
 }
 
-async fn list(context: &Context, through: &Through) -> Result<u8, Failure> {
+async fn create(context: &Context, through: &Through, template: CreateSmsTemplate, yes: bool) -> Result<u8, Failure> {
     let account = account(context, through).await?;
-    let templates = account.ask(&ListSmsTemplates).await?;
-    let gateway = &account.profile.name;
-    if context.output.json {
-        let templates: Vec<Value> = templates.iter().map(object).collect();
-        context.output.object(&json!({ "gateway": gateway, "templates": templates, "exit": exit::FINE }));
-    } else if templates.is_empty() {
-        context.output.result(&format!("{gateway} has no SMS templates\n"));
-    } else {
-        let rows = templates.into_iter().map(row);
-        context.output.result(&text_table(["id", "name", "text", "count", "created"], rows));
-    }
-    Ok(exit::FINE)
-}
-
-async fn create(
-    context: &Context,
-    through: &Through,
-    (mut template, agreed): (CreateSmsTemplate, &Agreed),
-) -> Result<u8, Failure> {
-    template.name = template.name.trim().to_owned();
-    if template.name.is_empty() {
-        return Err(Failure::wrong("the name of the template is empty"));
-    }
-    let account = account(context, through).await?;
-    let consent = Consent::to("create", context, &account, agreed)?;
-    consent.ask(&account, &format!("  {}\n  {}", template.name, template.text)).await?;
-    let created = order(context, &account, (&template, LIST)).await?;
-    if context.output.json {
-        let object = json!({ "gateway": account.profile.name, "template": object(&created), "exit": exit::FINE });
-        context.output.object(&object);
-    } else {
-        let (id, count) = (id(created.id.as_ref()), created.count.unwrap_or_default());
-        let count = if count.is_empty() { count } else { format!(", count {count}") };
-        let line = format!("created the SMS template `{}`: id {id}{count}", template.name);
-        context.output.result(&format!("{}\n", one_line(&line)));
-    }
-    Ok(exit::FINE)
-}
-
-async fn delete(
-    context: &Context,
-    through: &Through,
-    (template, agreed): (DeleteSmsTemplate, &Agreed),
-) -> Result<u8, Failure> {
-    let account = account(context, through).await?;
-    let consent = Consent::to("delete", context, &account, agreed)?;
-    consent.ask(&account, &format!("  the SMS template {}", template.id)).await?;
-    let deleted = order(context, &account, (&template, LIST)).await?;
-    told_deleted(context, &account, ("SMS", template.id, deleted))
+    let name = template.name.trim().to_owned();
+    let created = account.create_sms_template(template, consent::of(&context.output, yes).as_ref()).await?;
+    let count = created.count.as_ref().filter(|count| !count.is_empty());
+    let count = count.map(|count| format!(", count {count}")).unwrap_or_default();
+    let line = format!("`{name}`: id {}{count}", id(created.id.as_ref()));
+    Ok(SMS.tell_created(context, &account, &created, &line))
 }
 
 fn row(template: SmsTemplate) -> [String; 5] {

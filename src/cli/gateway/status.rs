@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::ask::account;
+use super::account;
 use super::show::{id, id_json, moment, table};
 use crate::cli::args::MessageArgs;
 use crate::cli::context::Context;
@@ -10,9 +10,6 @@ use crate::cli::exit;
 use crate::cli::failure::Failure;
 use crate::domain::{MessageId, MsgId};
 use crate::gateway::{AskStatus, MessageRecord, Unanswered, UnansweredCause};
-
-/// What was asked about, and what came back.
-type Answered<'a> = (&'a AskStatus, &'a Result<MessageRecord, Unanswered>);
 
 pub(super) async fn status(context: &Context, args: &MessageArgs) -> Result<u8, Failure> {
     let asked = args.ids.iter().map(|id| question(id, args.msg_id)).collect::<Result<Vec<_>, _>>()?;
@@ -22,11 +19,11 @@ pub(super) async fn status(context: &Context, args: &MessageArgs) -> Result<u8, 
     let answered = || asked.iter().zip(&answers);
     if context.output.json {
         let statuses: Vec<Value> = answered().map(object).collect();
-        let mut told = json!({ "gateway": account.profile.name, "statuses": statuses, "exit": code });
+        let mut object_of_all = json!({ "gateway": account.profile.name, "statuses": statuses, "exit": code });
         if let Some(failed) = answers.iter().find_map(|answer| answer.as_ref().err()) {
-            told["error"] = failed.reason.as_str().into();
+            object_of_all["error"] = failed.reason.as_str().into();
         }
-        context.output.object(&told);
+        context.output.object(&object_of_all);
     } else {
         context.output.result(&table(["id", "msg_id", "type", "status", "updated"], answered().map(row)));
     }
@@ -68,7 +65,7 @@ fn asked_with(asked: &AskStatus) -> (Option<MsgId>, Option<MsgId>) {
     }
 }
 
-fn row((asked, answer): Answered<'_>) -> [String; 5] {
+fn row((asked, answer): (&AskStatus, &Result<MessageRecord, Unanswered>)) -> [String; 5] {
     let (ours, theirs) = asked_with(asked);
     match answer {
         Ok(record) => [
@@ -82,7 +79,7 @@ fn row((asked, answer): Answered<'_>) -> [String; 5] {
     }
 }
 
-fn object((asked, answer): Answered<'_>) -> Value {
+fn object((asked, answer): (&AskStatus, &Result<MessageRecord, Unanswered>)) -> Value {
     let (ours, theirs) = asked_with(asked);
     match answer {
         Ok(record) => json!({

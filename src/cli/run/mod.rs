@@ -10,12 +10,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::args::RunArgs;
-use super::consent::{Given, Person};
+use super::consent;
 use super::context::Context;
 use super::failure::Failure;
 use super::sandbox;
 use crate::delivery::OneOff;
-use crate::runs::{Consent, Error, Inputs, Launch, OwnFiles, Request, RetryScope, Round};
+use crate::runs::{Error, Inputs, Launch, OwnFiles, Request, RetryScope, Round};
 use summary::Words;
 
 pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure> {
@@ -53,7 +53,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
     };
     let launch = launch(context, Arc::clone(&inputs), request)?;
     let adapters = context.adapters(context.ledger_for(&launch).await?)?;
-    let outcome = launch.run(adapters, consent(context, yes), context.interrupt()?).await?;
+    let outcome = launch.run(adapters, consent::of(&context.output, yes), context.interrupt()?).await?;
     let words = Words { output: &context.output, inputs: &inputs, gateway: gateway.as_deref() };
     Ok(words.tell(outcome, args.real_time))
 }
@@ -68,7 +68,7 @@ pub(super) async fn retry(
     let inputs = inputs(context, file, Some(&gateway))?;
     let launch = launch(context, Arc::clone(&inputs), request)?;
     let adapters = context.adapters(context.ledger_for(&launch).await?)?;
-    let outcome = launch.retry(adapters, consent(context, yes), context.interrupt()?, scope).await?;
+    let outcome = launch.retry(adapters, consent::of(&context.output, yes), context.interrupt()?, scope).await?;
     let words = Words { output: &context.output, inputs: &inputs, gateway: Some(&gateway) };
     Ok(words.tell(outcome, false))
 }
@@ -89,8 +89,4 @@ fn launch(context: &Context, inputs: Arc<Inputs>, request: Request) -> Result<La
     // Listened to before the ledger is touched.
     context.interrupt()?;
     Ok(launch)
-}
-
-fn consent(context: &Context, yes: bool) -> Arc<dyn Consent> {
-    if yes { Arc::new(Given) } else { Arc::new(Person::at(&context.output)) }
 }

@@ -1,15 +1,14 @@
 //! `campaign retry`: sends rejected rows again, as new messages.
 
-use crate::cli::args::RetryArgs;
-use crate::cli::context::Context;
-use crate::cli::failure::Failure;
-use crate::cli::run;
+use super::args::RetryArgs;
+use super::context::Context;
+use super::failure::Failure;
+use super::run;
 use crate::delivery::RunFolder;
 use crate::runs::{self, Request, RetryScope};
 
-pub(in crate::cli) async fn retry(context: &Context, args: RetryArgs) -> Result<u8, Failure> {
-    let ledger = context.existing_ledger().await?;
-    let found = runs::find(ledger.as_deref(), &args.run).await?;
+pub(super) async fn retry(context: &Context, args: RetryArgs) -> Result<u8, Failure> {
+    let (_, found) = context.named_run(&args.run).await?;
     let file = runs::frozen(&RunFolder::of(&context.state()?, &found.name()))?.campaign_file;
     let RetryArgs { yes, keep_going, no_wait, error, .. } = args;
     let request = Request { keep_going, no_wait, ..Request::default() };

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::args::ShowArgs;
+use super::context::Context;
+use super::exit;
+use super::failure::Failure;
 use crate::audience::parse;
-use crate::cli::args::ShowArgs;
-use crate::cli::context::Context;
-use crate::cli::exit;
-use crate::cli::failure::Failure;
 use crate::delivery::RunFolder;
 use crate::domain::{Outcome, Phone, Row};
 use crate::finding::one_line;
@@ -15,10 +15,8 @@ use crate::manifest::Brief;
 use crate::report::{History, HistoryEntry, Incident, RecipientKey, is_owned, plural, recipients};
 use crate::runs;
 
-pub(in crate::cli) async fn show(context: &Context, args: ShowArgs) -> Result<u8, Failure> {
-    let ledger = context.existing_ledger().await?;
-    let run = runs::find(ledger.as_deref(), &args.run).await?;
-    let ledger = ledger.ok_or_else(|| Failure::new(exit::BUG, "the run's ledger is gone"))?;
+pub(super) async fn show(context: &Context, args: ShowArgs) -> Result<u8, Failure> {
+    let (ledger, run) = context.named_run(&args.run).await?;
     let state = context.state()?;
     runs::judge_results(ledger.as_ref(), &state, &run, &context.observer).await?;
     let owned = is_owned(&state, &run);

@@ -1,0 +1,159 @@
+//! `campaign gateway lookup` and `campaign gateway otp`: one paid operation that a person waits for.
+
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+
+use super::answer::lines;
+use crate::audience::{PhoneProblem, parse};
+use crate::cli::args::OneOffArgs;
+use crate::cli::consent;
+use crate::cli::context::Context;
+use crate::cli::exit;
+use crate::cli::failure::{Explanation, Failure};
+use crate::delivery::OneOff;
+use crate::domain::{Outcome, Phone, Region};
+use crate::finding::one_line;
+use crate::ledger::{State, StateCounts};
+use crate::manifest::{Destination, SANDBOX};
+use crate::runs::{EndedSingle, Single};
+
+pub(super) async fn single(context: &Context, operation: OneOff, args: OneOffArgs) -> Result<u8, Failure> {
+    let phone = number(&args)?;
+    let destination = destination(context, args.gateway.as_deref())?;
+    let single = Single::of(operation, phone, destination)?;
+    let adapters = context.adapters(context.ledger().await?)?;
+    let confirmed = single.confirm(adapters, consent::of(&context.output, args.yes).as_ref()).await?;
+    let ended = confirmed.send(context.interrupt()?).await?;
+    let told = Report::of(context, operation, &ended);
+    if context.output.json {
+        context.output.object(&told.object());
+    } else {
+        context.output.result(&told.text());
+    }
+    Ok(told.exit)
+}
+
+/// The number that was typed.
+fn number(args: &OneOffArgs) -> Result<Phone, Failure> {
+    let region = args.region.as_deref().map(str::parse::<Region>).transpose();
+    let region = region.map_err(|error| Failure::wrong(error.to_string()))?;
+    parse(args.phone.expose_secret(), region).map_err(|problem| {
+        Failure::wrong(match problem {
+            PhoneProblem::National => {
+                "a number without its country's code; write it with `+`, or say its country, such as `--region UA`"
+                    .to_owned()
+            }
+            problem => format!("PHONE is not a number that can be used: {problem}"),
+        })
+    })
+}
+
+/// Where the question goes: through the profile that was named, else the only one there is; or to the built-in sandbox.
+fn destination(context: &Context, name: Option<&str>) -> Result<Destination, Failure> {
+    let profile = match name {
+        Some(SANDBOX) => return Ok(Destination::Rehearsal),
+        Some(name) => context.profiles().named(name, None, &context.observer)?,
+        None => context.profiles().only().map_err(|error| {
+            let explanation = context.output.explain(error);
+            let message = format!("{}, or say `--gateway sandbox` to rehearse", explanation.message);
+            Failure::Explained(Explanation { message, ..explanation })
+        })?,
+    };
+    Ok(Destination::Live(Box::new(profile)))
+}
+
+/// What is told of a single operation.
+struct Report<'a> {
+    operation: OneOff,
+    ended: &'a EndedSingle,
+    exit: u8,
+    /// What the gateway answered, as JSON.
+    answer: Option<&'a str>,
+    /// Why there is no answer, or why the call ended early.
+    error: Option<String>,
+    next: String,
+}
+
+impl<'a> Report<'a> {
+    fn of(context: &Context, operation: OneOff, ended: &'a EndedSingle) -> Self {
+        let mut counts = StateCounts::default();
+        counts.add(ended.state, 1);
+        let exit = exit::code(ended.stop.as_ref().map(|stop| stop.kind), &counts);
+        let answer = match &ended.outcome {
+            Some(Outcome::Accepted { answer, .. }) => answer.as_deref(),
+            _ => None,
+        };
+        let (error, next) = (error(operation, ended), next(context, operation, ended, exit));
+        Self { operation, ended, exit, answer, error, next }
+    }
+
+    fn text(&self) -> String {
+        let EndedSingle { run, state, .. } = self.ended;
+        let place = if run.live { &run.gateway } else { "rehearsal on the built-in sandbox" };
+        let state = state.name().replace('_', " ");
+        let mut text = format!("{} · {} · {place} · {state}\n", run.name(), self.operation.name());
+        for line in self.answer.map(lines).unwrap_or_default() {
+            text += &format!("  {line}\n");
+        }
+        if let Some(line) = &self.error {
+            text += &format!("  {}\n", one_line(line));
+        }
+        let rehearsal = if run.live { "" } else { " (this was a rehearsal: no gateway was asked)" };
+        text + &format!("next{rehearsal}: {}\n", self.next)
+    }
+
+    fn object(&self) -> Value {
+        let EndedSingle { run, id, state, .. } = self.ended;
+        // What was accepted was read as an object before.
+        let answer = self.answer.and_then(|answer| serde_json::from_str::<Value>(answer).ok());
+        let mut object = json!({
+            "run": run.name(),
+            "gateway": run.gateway,
+            "state": state.name(),
+            "id": id.get(),
+            "answer": answer,
+            "exit": self.exit,
+            "next": self.next,
+        });
+        if let Some(error) = &self.error {
+            object["error"] = error.as_str().into();
+        }
+        object
+    }
+}
+
+/// Why there is no answer, in words; nothing when there is one and all went well.
+fn error(operation: OneOff, ended: &EndedSingle) -> Option<String> {
+    let stopped = ended.stop.as_ref().map(ToString::to_string);
+    let name = operation.name();
+    let doubt = |reason: &str| {
+        format!(
+            "nothing proves what became of it ({reason}): the {name} may have been executed and charged. It was not \
+             repeated and will not be by itself"
+        )
+    };
+    match &ended.outcome {
+        Some(Outcome::Accepted { .. } | Outcome::Queued { .. }) => stopped,
+        Some(Outcome::Rejected { error }) => Some(format!("the gateway rejected it: {error}")),
+        Some(Outcome::NotSent { reason }) => {
+            Some(format!("nothing was sent: {}", stopped.unwrap_or_else(|| reason.to_string())))
+        }
+        Some(Outcome::InDoubt { reason }) => Some(doubt(reason)),
+        None => Some(doubt("it was interrupted twice before the answer came")),
+    }
+}
+
+/// What to do next; the number stays out of it, since what is shown may be kept.
+fn next(context: &Context, operation: OneOff, EndedSingle { run, state, .. }: &EndedSingle, exit: u8) -> String {
+    let command = match operation {
+        OneOff::Lookup => "lookup",
+        OneOff::CodeCall => "otp",
+    };
+    let suggest = &context.output;
+    let again = suggest.command(format!("gateway {command} PHONE --gateway {}", run.gateway));
+    match state {
+        State::NotSent if exit == exit::KEY => format!("mend the key in gateways.yaml, then: {again}"),
+        State::NotSent => again,
+        _ => suggest.command(format!("results {}", run.name())),
+    }
+}

@@ -1,0 +1,58 @@
+//! `campaign reconcile`: asks the gateway about the rows in doubt of a run, by our own identifiers.
+
+use serde_json::json;
+
+use super::context::Context;
+use super::events::{learnt_line, unwritten};
+use super::exit;
+use super::failure::Failure;
+use crate::delivery::{Reconciliation, patience};
+use crate::ledger::State;
+use crate::report::{counts_json, counts_line, duration};
+use crate::runs::{self, ReconciledRun};
+
+pub(super) async fn reconcile(context: &Context, name: &str) -> Result<u8, Failure> {
+    let (ledger, run) = context.doubtful_run(name).await?;
+    let reconciled = runs::reconcile(&context.adapters(ledger)?, run).await?;
+    report(context, &reconciled);
+    let exit = exit::of_released(&reconciled.released);
+    if let Some(why) = reconciled.released.unwritten {
+        context.output.note(&unwritten(&context.output, why));
+    }
+    Ok(exit)
+}
+
+fn report(context: &Context, ReconciledRun { learnt, released }: &ReconciledRun) {
+    let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::of_released(released));
+    let name = run.name();
+    let left = counts.get(State::InDoubt) + counts.get(State::Unresolved);
+    let resolve = context.output.command(format!("resolve {name} --all --as DECISION"));
+    let next = if counts.get(State::InDoubt) > 0 {
+        format!("{}, or decide: {resolve}", context.output.command(format!("reconcile {name}")))
+    } else if left > 0 {
+        resolve
+    } else {
+        context.output.command(format!("results {name}"))
+    };
+    if context.output.json {
+        let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
+        return context.output.object(&json!({
+            "run": name, "asked": asked, "found": found, "failed": failed, "not_found": not_found,
+            "unresolved": unresolved, "unclear": unclear, "blind": blind > 0, "counts": counts_json(counts), "exit": exit, "next": next,
+        }));
+    }
+    let mut text = if learnt.asked == 0 && left == 0 {
+        format!("{name}: no row is in doubt\n")
+    } else {
+        format!("{name}: {}\n", learnt_line(learnt))
+    };
+    text += &format!("  {}\n", counts_line(counts));
+    if counts.get(State::InDoubt) > 0 {
+        let wait = duration(patience(run.endpoint, run.lag));
+        text += &format!(
+            "  nothing was sent again. A denial counts when it comes {wait} after the sending and after the one before; \
+             three make a row `not found`\n"
+        );
+    }
+    context.output.result(&format!("{text}next: {next}\n"));
+}

@@ -1,0 +1,63 @@
+//! `campaign resolve`: a person decides about rows in doubt.
+
+use serde_json::json;
+
+use super::args::{Decision, ResolveArgs};
+use super::context::Context;
+use super::events::unwritten;
+use super::exit;
+use super::failure::Failure;
+use super::suggested::file;
+use crate::delivery::RunFolder;
+use crate::ledger::{Progress, Run, State};
+use crate::report::{NextStep, counts_json, counts_line, plural};
+use crate::runs::{self, Resolution, ResolvedRun, RowChoice, person};
+
+pub(super) async fn resolve(context: &Context, args: ResolveArgs) -> Result<u8, Failure> {
+    let (ledger, run) = context.doubtful_run(&args.run).await?;
+    let ResolveArgs { rows, file, decision, why, i_accept_duplicates: duplicates, .. } = args;
+    let rows = match (rows, file) {
+        (Some(rows), _) => RowChoice::Rows(rows),
+        (None, Some(file)) => RowChoice::File(file),
+        (None, None) => RowChoice::Waiting,
+    };
+    let resolution = Resolution { rows, decision: decision.into(), by: person(), why, duplicates };
+    let resolved = runs::resolve(&context.adapters(ledger)?, run, &resolution).await?;
+    report(context, decision, &resolved);
+    let exit = exit::of_released(&resolved.released);
+    if let Some(why) = resolved.released.unwritten {
+        context.output.note(&unwritten(&context.output, why));
+    }
+    Ok(exit)
+}
+
+fn report(context: &Context, decision: Decision, ResolvedRun { rows, released }: &ResolvedRun) {
+    let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::of_released(released));
+    let name = run.name();
+    let command = |arguments: String| context.output.command(arguments);
+    let next = match (decision, NextStep::of_doubt(counts)) {
+        (Decision::Sent | Decision::NotSent, Some(step)) => context.output.about_run(&name, &step),
+        (Decision::NotSent, None) if run.progress == Progress::Finished => command(format!("retry {name}")),
+        _ if counts.get(State::Planned) > 0 => command(format!("run {}", campaign_file(context, run))),
+        _ => command(format!("status {name}")),
+    };
+    let what = decision.name().replace('-', " ");
+    if context.output.json {
+        return context.output.object(&json!({
+            "run": name, "rows": rows, "as": decision.name(), "counts": counts_json(counts), "exit": exit, "next": next,
+        }));
+    }
+    let rows = plural(*rows, "row");
+    let mut text = format!("{name}: decided about {rows}: {what}\n  {}\n", counts_line(counts));
+    if decision == Decision::Sent {
+        text += "  they get no message by a later run; only proof from the gateway changes that now\n";
+    }
+    context.output.result(&format!("{text}next: {next}\n"));
+}
+
+/// The command line of a run's campaign file and gateway.
+fn campaign_file(context: &Context, run: &Run) -> String {
+    let frozen = context.state().ok().and_then(|state| RunFolder::of(&state, &run.name()).frozen().ok());
+    let file = frozen.map_or_else(|| "FILE".to_owned(), |frozen| file(&frozen.campaign_file));
+    format!("{file} --gateway {}", run.gateway)
+}

@@ -1,0 +1,69 @@
+//! Asking about the rows in doubt of one run, because somebody wants to know.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Adapters, Error, HeldRun, Platform, ReleasedRun, check_host, key_of};
+use crate::delivery::{Doubts, Reconciler, Reconciliation, RunFolder};
+use crate::ledger::{Allowance, Run, State};
+use crate::manifest::Profile;
+
+/// How long one request may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long all questions may take; a large doubt at a slow pace needs its time.
+const LONGEST: Duration = Duration::from_secs(3_600);
+
+/// A run after its gateway was asked about its rows in doubt.
+#[derive(Debug)]
+pub struct ReconciledRun {
+    /// What was learnt.
+    pub learnt: Reconciliation,
+    /// Where the run stands.
+    pub released: ReleasedRun,
+}
+
+/// Asks the gateway about every row of a run whose outcome nobody knows.
+///
+/// # Errors
+/// When another process has the run, the gateway cannot be asked, or the ledger cannot be written.
+pub async fn reconcile(adapters: &Adapters, run: Run) -> Result<ReconciledRun, Error> {
+    let held = HeldRun::take(adapters, run).await?;
+    let learnt = ask(&held).await;
+    // The run is given back whatever came of it.
+    let released = held.release().await?;
+    Ok(ReconciledRun { learnt: learnt?, released })
+}
+
+async fn ask(held: &HeldRun) -> Result<Reconciliation, Error> {
+    let HeldRun { adapters, run, owner, .. } = held;
+    let (ledger, snapshot) = (adapters.ledger.as_ref(), held.snapshot().await?);
+    let mut doubts = Doubts::read(ledger, run, &snapshot.states, &[State::InDoubt, State::Unresolved]).await?;
+    if doubts.rows.is_empty() {
+        return Ok(Reconciliation::default());
+    }
+    let profile = profile_of(adapters, run)?;
+    let key = key_of(&profile)?;
+    check_host(ledger, &profile).await?;
+    let gateway = Platform::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
+    let reconciler = Reconciler {
+        ledger,
+        gateway: gateway.as_ref(),
+        run,
+        owner: *owner,
+        account: Allowance::new(run.account.as_str(), profile.rate.per_second()),
+        most: profile.largest_envelope(),
+        clock: adapters.clock,
+    };
+    Ok(reconciler.ask(&mut doubts, Instant::now() + LONGEST).await?)
+}
+
+/// The profile of the gateway that a run went through.
+fn profile_of(adapters: &Adapters, run: &Run) -> Result<Profile, Error> {
+    if !run.live {
+        return Err(Error::RehearsalForgotten { run: run.name() });
+    }
+    let frozen = RunFolder::of(&adapters.state, &run.name()).frozen();
+    let campaign = frozen.ok().map(|frozen| frozen.campaign_file);
+    adapters.profiles.of_account(run, campaign.as_deref(), &adapters.observer)
+}

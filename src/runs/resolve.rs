@@ -1,0 +1,131 @@
+//! Deciding about rows of a run whose outcome nobody knows.
+
+use roaring::RoaringBitmap;
+
+use super::{Adapters, Error, HeldRun, ReleasedRun, RowChoice};
+use crate::delivery::{Doubt, Doubts, OneOff};
+use crate::domain::Row;
+use crate::ledger::{Author, Change, NewEvent, Progress, RowStates, Run, State};
+
+/// The states about which somebody can decide.
+const DECIDABLE: [State; 4] = [State::InDoubt, State::Unresolved, State::NotSent, State::AssumedSent];
+
+/// What somebody decides about rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// They went out.
+    Sent,
+    /// They did not; nothing is sent now.
+    NotSent,
+    /// They are to be sent again, as the same messages.
+    SendAgain,
+}
+
+/// A decision about rows of a run.
+#[derive(Clone, Debug)]
+pub struct Resolution {
+    /// About which rows.
+    pub rows: RowChoice,
+    /// What they count as.
+    pub decision: Decision,
+    /// Who decides.
+    pub by: String,
+    /// Why, in the words of who decides.
+    pub why: Option<String>,
+    /// How many people may get the message twice, by the word of who decides.
+    pub duplicates: Option<u64>,
+}
+
+/// A run after a decision.
+#[derive(Debug)]
+pub struct ResolvedRun {
+    /// About how many rows it was.
+    pub rows: u64,
+    /// Where the run stands.
+    pub released: ReleasedRun,
+}
+
+/// Records a decision about rows of a run.
+///
+/// # Errors
+/// When another process has the run, the decision does not fit its rows, or the ledger cannot be written; nothing is
+/// decided then.
+pub async fn resolve(adapters: &Adapters, run: Run, resolution: &Resolution) -> Result<ResolvedRun, Error> {
+    let held = HeldRun::take(adapters, run).await?;
+    let decided = decide(&held, resolution).await;
+    // The run is given back whatever came of it.
+    let released = held.release().await?;
+    Ok(ResolvedRun { rows: decided?, released })
+}
+
+/// Records the decision; tells about how many rows it is.
+async fn decide(held: &HeldRun, resolution: &Resolution) -> Result<u64, Error> {
+    let snapshot = held.snapshot().await?;
+    let doubts = Doubts::read(held.adapters.ledger.as_ref(), &held.run, &snapshot.states, &DECIDABLE).await?;
+    let named = resolution.rows.of(&held.run)?;
+    let events = resolution.events(&held.run, &doubts.rows, &snapshot.states, named.as_ref())?;
+    let rows = events.len() as u64;
+    held.record(events).await?;
+    Ok(rows)
+}
+
+impl Resolution {
+    /// The events that record it about these rows of a run; about all that wait for a decision where none are named.
+    fn events(
+        &self,
+        run: &Run,
+        doubts: &[Doubt],
+        states: &RowStates,
+        named: Option<&RoaringBitmap>,
+    ) -> Result<Vec<NewEvent>, Error> {
+        let state = |row: Row| states.recorded(row).unwrap_or(State::Planned);
+        let waits = |doubt: &&Doubt| matches!(state(doubt.row), State::InDoubt | State::Unresolved);
+        let chosen: Vec<&Doubt> = match named {
+            // What was decided already is decided again by name only.
+            None => doubts.iter().filter(waits).collect(),
+            Some(rows) => doubts.iter().filter(|doubt| rows.contains(doubt.row.get())).collect(),
+        };
+        let change = self.change();
+        if let Some(unfit) = chosen.iter().find(|doubt| !change.fits(state(doubt.row))) {
+            return Err(Error::Undecidable { row: unfit.row, state: state(unfit.row) });
+        }
+        if let Some(row) = named.and_then(|rows| stranger(rows, &chosen)) {
+            return Err(Error::NotInDoubt { row, state: state(row) });
+        }
+        if chosen.is_empty() {
+            return Err(Error::NothingToDecide { run: run.name() });
+        }
+        self.accepted(chosen.len() as u64)?;
+        match run.progress {
+            _ if self.decision != Decision::SendAgain => {}
+            _ if OneOff::of(run).is_some() => return Err(Error::SingleQuestion { run: run.name() }),
+            Progress::Replaced => return Err(Error::ReplacedForGood),
+            Progress::Open | Progress::Finished => {}
+        }
+        let event = |doubt: &Doubt| NewEvent { row: doubt.row, envelope: doubt.envelope, change: change.clone() };
+        Ok(chosen.into_iter().map(event).collect())
+    }
+
+    /// What can lead to a second message needs the number of rows, said by who accepts that.
+    fn accepted(&self, rows: u64) -> Result<(), Error> {
+        if self.decision == Decision::Sent || self.duplicates == Some(rows) {
+            return Ok(());
+        }
+        Err(Error::DuplicatesNotAccepted { rows, said: self.duplicates })
+    }
+
+    fn change(&self) -> Change {
+        let (by, why) = (Author::Person(self.by.clone()), self.why.clone());
+        match self.decision {
+            Decision::Sent => Change::AssumedSent { by, why },
+            Decision::NotSent => Change::NotSent { by, why },
+            Decision::SendAgain => Change::SendAgain { by, why },
+        }
+    }
+}
+
+/// The first row that was named and cannot be decided about.
+fn stranger(named: &RoaringBitmap, chosen: &[&Doubt]) -> Option<Row> {
+    let known: RoaringBitmap = chosen.iter().map(|doubt| doubt.row.get()).collect();
+    (named - known).min().map(Row::new)
+}

@@ -1,0 +1,84 @@
+//! The run of a single operation: what is in the ledger and the state folder before it is sent.
+
+use std::io;
+
+use jiff::tz::TimeZone;
+
+use super::{ConfirmedSingle, Error, claim};
+use crate::check::Tee;
+use crate::delivery::{OneOff, RunFolder, Snapshot};
+use crate::domain::Endpoint;
+use crate::ledger::{LeftOut, NewRun, Progress, Run, RunEnd, State, StopKind};
+
+impl ConfirmedSingle {
+    /// Creates the run and freezes the number, as for a campaign.
+    pub(super) async fn begin(&self) -> Result<Run, Error> {
+        let (single, state) = (&self.single, &self.adapters.state);
+        let (operation, destination) = (single.operation, &single.destination);
+        let folder = RunFolder::prepare(state, operation.campaign(), destination.account()).map_err(copying)?;
+        let list = format!("phone\n{}\n", single.phone);
+        let copy = folder.create_recipients().map_err(copying)?;
+        let (copy, sha256) = Tee::new(list.as_bytes(), Some(copy)).finish().map_err(copying)?;
+        let copy = copy.ok_or_else(|| Error::Internal("the number was not copied".to_owned()))?;
+        let today = (self.adapters.clock)().to_zoned(TimeZone::system()).date().to_string();
+        let frozen = operation.frozen(destination.gateway(), today, sha256);
+        let run = self.adapters.ledger.create_run(&self.new_run()).await?;
+        folder.freeze(&frozen, &copy).map_err(copying)?;
+        folder.rename(state, &run.name()).map_err(copying)?;
+        self.adapters.ledger.open_run(run.key, None).await?;
+        Ok(run)
+    }
+
+    fn new_run(&self) -> NewRun {
+        let (operation, destination) = (self.single.operation, &self.single.destination);
+        NewRun {
+            campaign: operation.campaign().to_owned(),
+            edition: String::new(),
+            gateway: destination.gateway().to_owned(),
+            account: destination.account().to_owned(),
+            endpoint: Endpoint::Sync,
+            kind: operation.kind(),
+            live: destination.is_live(),
+            round: 1,
+            recipients: 1,
+            last_row: OneOff::ROW,
+            left_out: LeftOut::default(),
+            began_at: (self.adapters.clock)(),
+            random: rand::random(),
+        }
+    }
+
+    /// Ends what earlier calls left open when they were killed: nothing goes on with it, and doubt stays doubt.
+    ///
+    /// The lock is held, so none of them can still be going on.
+    pub(super) async fn close_interrupted(&self) -> Result<(), Error> {
+        let (ledger, single) = (self.adapters.ledger.as_ref(), &self.single);
+        let mut runs = ledger.runs().await?;
+        runs.retain(|run| {
+            let mine = run.campaign == single.operation.campaign() && run.account == single.destination.account();
+            mine && run.progress == Progress::Open
+        });
+        for run in runs {
+            let (owner, _) = claim(ledger, run.key).await?;
+            let run = Run { progress: Progress::Finished, ..run };
+            let Snapshot { counts, parts, .. } = Snapshot::read(ledger, &run, false).await?;
+            let unsent = counts.get(State::NotSent) > 0;
+            let end = RunEnd {
+                lag: None,
+                progress: run.progress,
+                stop: unsent.then_some(StopKind::Halted),
+                stopped: unsent.then(|| "interrupted before it was sent".to_owned()),
+                counts,
+                parts,
+                results: None,
+                at: (self.adapters.clock)(),
+            };
+            ledger.end(run.key, owner, end).await?;
+        }
+        Ok(())
+    }
+}
+
+fn copying(error: io::Error) -> Error {
+    Error::Storage(format!("the number cannot be written to the state folder: {error}"))
+}
