@@ -28,8 +28,8 @@ pub use event::{Author, Change, Event, NewEvent, Question, RetryOrder};
 pub use left_out::LeftOut;
 pub use pace::{AccountPace, Reservation, Wait, WaitReason, halved, recovered};
 pub use record::{
-    Begun, EnvelopeRecord, EnvelopeSummary, Intent, NewRun, Owner, Progress, Recorded, Run, RunEnd, RunId, SentRow,
-    Settlement,
+    Begun, EnvelopeRecord, EnvelopeSummary, Intent, NewRun, Origin, Owner, Progress, Recorded, Run, RunEnd, RunId,
+    SentRow, Settlement,
 };
 pub use row_events::RowEvents;
 pub use row_state::{Activity, Attempt};
@@ -45,6 +45,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use roaring::RoaringTreemap;
+
+use crate::domain::MessageId;
 
 /// A boxed future of a ledger operation: the disk is an edge where one indirection does not matter.
 pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send + 'a>>;
@@ -66,6 +68,9 @@ pub trait Ledger: Send + Sync {
 
     /// All runs that were opened, oldest first.
     fn runs(&self) -> LedgerFuture<'_, Vec<Run>>;
+
+    /// The run that gave a message this identifier, and the row: by ranges, so nothing is kept per message.
+    fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>>;
 
     /// The names of all runs, also of those that were never opened.
     fn run_names(&self) -> LedgerFuture<'_, Vec<String>>;

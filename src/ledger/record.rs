@@ -47,6 +47,15 @@ pub struct NewRun {
     pub random: u64,
 }
 
+/// Which message an identifier is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The run that gave it.
+    pub run: RunId,
+    /// The row that it went to, or is to go to.
+    pub row: Row,
+}
+
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -10,11 +10,11 @@ use tokio::time::sleep;
 use super::disk::Disk;
 use super::life::{Life, wall};
 use super::mistake::Mistake;
-use crate::domain::Outcome;
+use crate::domain::{MessageId, Outcome};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
     Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
-    NewEvent, NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+    NewEvent, NewRun, Origin, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -114,6 +114,10 @@ impl Ledger for Desk {
 
     fn runs(&self) -> LedgerFuture<'_, Vec<Run>> {
         Box::pin(async { self.read(Contents::runs).await })
+    }
+
+    fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>> {
+        Box::pin(async move { self.read(|contents| contents.find(id)).await })
     }
 
     fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {

@@ -71,3 +71,16 @@ pub(super) async fn the_body_of_an_answer_is_kept_until_a_later_one_has_another<
         assert_eq!(evidence().await.as_deref(), Some(kept));
     }
 }
+
+pub(super) async fn an_answer_that_comes_after_the_end_of_a_run_is_counted<L: Ledger>(scene: Scene<L>) {
+    let next = Owner(8);
+    scene.begin(1, ME).await;
+    scene.ledger.claim(scene.run.key, next).await.unwrap();
+    scene.settle(1, [doubt(), doubt()]).await;
+    assert_eq!(scene.now().await.counts, None, "as long as somebody has it nothing is counted");
+    scene.ledger.end(scene.run.key, next, run_end()).await.unwrap();
+    scene.settle(1, [accepted(), rejected()]).await;
+    let (counts, parts) = scene.now().await.counts.unwrap();
+    let expected = [(State::Invalid, 1), (State::NotSent, 7), (State::Accepted, 1), (State::Rejected, 1)];
+    assert_eq!((counts.iter().collect::<Vec<_>>(), parts), (expected.to_vec(), 2));
+}

@@ -51,11 +51,13 @@ promises! {
         a_run_reads_back_as_it_was_written,
         a_run_that_takes_the_place_of_another_ends_it_as_it_is,
         taking_a_run_forgets_what_its_last_end_said,
+        an_identifier_leads_to_the_run_and_the_row_that_it_was_given_to,
         a_profile_keeps_the_host_of_its_first_use_until_another_is_trusted;
     envelopes:
         an_intent_needs_the_owner_and_no_request_to_stop,
         taking_a_run_turns_what_was_begun_into_doubt_and_shuts_the_old_owner_out,
         a_late_answer_is_evidence_and_late_proof_of_nothing_sent_is_not,
+        an_answer_that_comes_after_the_end_of_a_run_is_counted,
         the_body_of_an_answer_is_kept_until_a_later_one_has_another,
         a_rated_account_makes_the_next_envelope_wait_whoever_sends_it,
         a_walk_meets_every_envelope_once_and_in_order_whatever_numbers_are_missing;

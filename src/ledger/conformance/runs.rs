@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::scene::*;
-use crate::domain::{Endpoint, OperationKind};
-use crate::ledger::{Begun, Ledger, Owner, Progress, RunEnd, State, StateCounts, StopKind, Wait};
+use crate::domain::{Endpoint, MessageId, OperationKind, Row};
+use crate::ledger::{Begun, Ledger, Origin, Owner, Progress, RetryOrder, RunEnd, State, StateCounts, StopKind, Wait};
 
 pub(super) async fn a_request_to_stop_outlives_the_taking_of_a_run_until_it_is_taken_back<L: Ledger>(scene: Scene<L>) {
     scene.ledger.request_stop(scene.run.key, true).await.unwrap();
@@ -75,4 +75,25 @@ pub(super) async fn taking_a_run_forgets_what_its_last_end_said<L: Ledger>(scene
     );
     scene.ledger.end(scene.run.key, ME, run_end()).await.unwrap();
     assert_eq!(scene.now().await.lag, Some(Duration::from_secs(7)), "what was seen once of the gateway stays seen");
+}
+
+pub(super) async fn an_identifier_leads_to_the_run_and_the_row_that_it_was_given_to<L: Ledger>(scene: Scene<L>) {
+    let other = scene.ledger.create_run(&new_run(2)).await.unwrap();
+    let find = async |id: Option<MessageId>| scene.ledger.find(id.unwrap()).await.unwrap();
+    assert_eq!(find(other.ids.id(Row::new(2))).await, None, "a run that was not opened gave nothing");
+    scene.ledger.open_run(other.key, None).await.unwrap();
+    let order = RetryOrder { run: scene.run.key, rows: vec![(Row::new(3), 1)], by: by(), random: 5 };
+    scene.ledger.retry(ME, order).await.unwrap();
+    let run = scene.now().await;
+    for (id, run, row) in [
+        (run.ids.id(Row::new(2)), run.key, 2),
+        (run.ids.id(Row::new(11)), run.key, 11),
+        (run.id(Row::new(3), Some(1)), run.key, 3),
+        (other.ids.id(Row::new(4)), other.key, 4),
+    ] {
+        assert_eq!(find(id).await, Some(Origin { run, row: Row::new(row) }));
+    }
+    for id in [run.ids.id(Row::HEADER), run.ids.id(Row::new(12)), MessageId::new(7)] {
+        assert_eq!(find(id).await, None, "{id:?} is of no message");
+    }
 }

@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use roaring::RoaringTreemap;
 
 use super::contents::Contents;
+use crate::domain::MessageId;
 use crate::ledger::{
     Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
-    NewEvent, NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+    NewEvent, NewRun, Origin, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
 };
 
 /// The ledger in memory.
@@ -56,6 +57,10 @@ impl Ledger for MemoryLedger {
 
     fn runs(&self) -> LedgerFuture<'_, Vec<Run>> {
         self.look(Contents::runs)
+    }
+
+    fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>> {
+        self.look(move |contents| contents.find(id))
     }
 
     fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use crate::domain::Row;
 use crate::ledger::rules::{Guard, doubt, merge};
 use crate::ledger::{
-    EnvelopeRecord, EnvelopeSummary, Event, Intent, LedgerError, LeftOut, NewEvent, Owner, Question, Run, Settlement,
+    Activity, EnvelopeRecord, EnvelopeSummary, Event, Intent, LedgerError, LeftOut, NewEvent, Owner, Question,
+    RowStates, Run, Settlement,
 };
 
 /// A run with everything that belongs to it.
@@ -62,6 +63,11 @@ impl Book {
         };
         envelope.settled = Some((at, outcomes));
         self.evidence.extend(evidence.map(|evidence| (number, evidence)));
+        let mut states = RowStates::new(Activity::of(self.run.progress, false), self.events.clone().into());
+        if self.run.counts.is_some() {
+            self.envelopes.values().for_each(|envelope| states.add(envelope));
+            self.run.recount(&states, &self.left_out);
+        }
         Ok(())
     }
 

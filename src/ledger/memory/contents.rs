@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use roaring::RoaringTreemap;
 
 use super::book::Book;
-use crate::domain::IdRange;
+use crate::domain::{IdRange, MessageId};
 use crate::ledger::rules::{candidates, refusal, takes_slot};
 use crate::ledger::{
-    AccountPace, Allowance, Begun, EnvelopeRecord, Intent, LedgerError, NewEvent, NewRun, Owner, Progress, Question,
-    Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+    AccountPace, Allowance, Begun, EnvelopeRecord, Intent, LedgerError, NewEvent, NewRun, Origin, Owner, Progress,
+    Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
 };
 
 /// Everything that is kept.
@@ -170,6 +170,11 @@ impl Contents {
     pub(crate) fn envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> Vec<EnvelopeRecord> {
         let within = self.book(run).into_iter().flat_map(|book| book.envelopes.range(numbers.clone()));
         within.map(|(_, record)| record.clone()).collect()
+    }
+
+    pub(crate) fn find(&self, id: MessageId) -> Option<Origin> {
+        let opened = self.books().filter(|book| book.opened);
+        opened.map(|book| &book.run).find_map(|run| Some(Origin { run: run.key, row: run.row_of(id)? }))
     }
 
     pub(crate) fn numbers_sent_to(&self, runs: &[RunId]) -> RoaringTreemap {

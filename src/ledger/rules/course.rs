@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::ledger::{Change, NewEvent, Owner, Progress, RetryOrder, Run, RunEnd, State};
+use crate::ledger::{Change, LeftOut, NewEvent, Owner, Progress, RetryOrder, RowStates, Run, RunEnd, State};
 
 impl Run {
     /// Whether a process has it still; only then may it begin, record or end anything.
@@ -34,6 +34,13 @@ impl Run {
     /// Another run takes its place: it ends as it is.
     pub(in crate::ledger) fn replace(&mut self, at: Timestamp) {
         (self.progress, self.owner, self.ended_at) = (Progress::Replaced, None, Some(at));
+    }
+
+    /// An answer came after its end and proves more than was known: what its end counted is counted anew.
+    pub(in crate::ledger) fn recount(&mut self, states: &RowStates, left_out: &LeftOut) {
+        if let Some(counts) = &mut self.counts {
+            *counts = (states.counts(self.recipients, left_out), states.parts());
+        }
     }
 
     /// Something was learnt or decided about its rows: where one is to be sent again, there is a run to go on with.

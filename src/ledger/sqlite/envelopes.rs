@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
 use roaring::RoaringTreemap;
-use sqlx::sqlite::SqliteRow;
+use sqlx::sqlite::{SqliteExecutor, SqliteRow};
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
 use super::checksum::Checksum;
@@ -17,9 +17,12 @@ use super::runs::{self, instant};
 use crate::domain::{Outcome, Row};
 use crate::ledger::rules::{Guard, doubt, merge, refusal, takes_slot};
 use crate::ledger::{
-    AccountPace, Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, Owner, RunId, SentRow,
-    Settlement, Wait,
+    AccountPace, Activity, Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, Owner, RowStates,
+    RunId, SentRow, Settlement, Wait,
 };
+
+/// Envelopes that are read at once.
+const BLOCK: u32 = 256;
 
 /// Takes ownership; what the owner before had begun is in doubt from here on.
 pub(super) async fn claim(
@@ -217,7 +220,27 @@ pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settleme
         .fetch_one(&mut *connection)
         .await?;
     let merged = merge(unpack_outcomes(&packed)?, outcomes);
-    Outcomes::new((run, envelope), now, &merged)?.write(connection, evidence).await
+    Outcomes::new((run, envelope), now, &merged)?.write(&mut *connection, evidence).await?;
+    if runs::read(connection, run).await?.counts.is_some() {
+        recount(connection, run).await?;
+    }
+    Ok(())
+}
+
+/// Counts an ended run anew, envelope by envelope.
+async fn recount(connection: &mut SqliteConnection, key: RunId) -> Result<(), Failure> {
+    let run = runs::read(connection, key).await?;
+    let left_out = runs::left_out(&mut *connection, key).await?;
+    let events = events::read(&mut *connection, key).await?;
+    let mut states = RowStates::new(Activity::of(run.progress, false), events.into());
+    let mut next = 1;
+    loop {
+        let block = read(&mut *connection, key, next..=next.saturating_add(BLOCK)).await?;
+        let Some(last) = block.last() else { break };
+        next = last.envelope.saturating_add(1);
+        block.iter().for_each(|envelope| states.add(envelope));
+    }
+    runs::change(connection, key, |run| run.recount(&states, &left_out)).await
 }
 
 pub(super) async fn summaries(readers: &SqlitePool, run: RunId) -> Result<Vec<EnvelopeSummary>, Failure> {
@@ -236,7 +259,7 @@ pub(super) async fn summaries(readers: &SqlitePool, run: RunId) -> Result<Vec<En
 }
 
 pub(super) async fn read(
-    readers: &SqlitePool,
+    readers: impl SqliteExecutor<'_>,
     run: RunId,
     numbers: RangeInclusive<u32>,
 ) -> Result<Vec<EnvelopeRecord>, Failure> {

@@ -1,5 +1,6 @@
 //! Queries about single rows: events, questions, orders to send again.
 
+use sqlx::sqlite::SqliteExecutor;
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
 use super::checksum::Checksum;
@@ -70,7 +71,7 @@ async fn add(connection: &mut SqliteConnection, now: Now, run: RunId, events: &[
 }
 
 /// The events of a run, in the order in which they were recorded.
-pub(super) async fn read(readers: &SqlitePool, run: RunId) -> Result<Vec<Event>, Failure> {
+pub(super) async fn read(readers: impl SqliteExecutor<'_>, run: RunId) -> Result<Vec<Event>, Failure> {
     let rows = sqlx::query("SELECT row, envelope, at, change, sum FROM events WHERE run = ? ORDER BY key")
         .bind(run.0)
         .fetch_all(readers)

@@ -13,9 +13,10 @@ use tokio::sync::OnceCell;
 use super::mark::{self, Known};
 use super::writer::{Writer, storage};
 use super::{adoption, envelopes, events, opening, runs, soundness, turn};
+use crate::domain::MessageId;
 use crate::ledger::{
     Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
-    NewEvent, NewRun, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+    NewEvent, NewRun, Origin, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
 };
 
 /// How long a change may take, with the wait for another process.
@@ -208,6 +209,10 @@ impl Ledger for SqliteLedger {
 
     fn runs(&self) -> LedgerFuture<'_, Vec<Run>> {
         Box::pin(async { runs::all(&self.readers).await.map_err(|failure| self.read_error(failure)) })
+    }
+
+    fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>> {
+        Box::pin(async move { runs::find(&self.readers, id).await.map_err(|failure| self.read_error(failure)) })
     }
 
     fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {

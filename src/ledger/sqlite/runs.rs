@@ -5,16 +5,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sqlx::sqlite::SqliteRow;
+use sqlx::sqlite::{SqliteExecutor, SqliteRow};
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
 use super::checksum::Checksum;
 use super::events;
 use super::ledger::{Failure, Now};
 use super::pack::{pack_set, unpack_set};
-use crate::domain::IdRange;
+use crate::domain::{IdRange, MessageId};
 use crate::ledger::rules::candidates;
-use crate::ledger::{LedgerError, LeftOut, NewRun, Owner, Progress, Run, RunEnd, RunId, State, StopKind};
+use crate::ledger::{LedgerError, LeftOut, NewRun, Origin, Owner, Progress, Run, RunEnd, RunId, State, StopKind};
 
 /// A run whose frozen copies are not in place yet; it never sent anything.
 const PREPARING: &str = "preparing";
@@ -200,14 +200,35 @@ pub(super) async fn all(readers: &SqlitePool) -> Result<Vec<Run>, Failure> {
         sqlx::query("SELECT * FROM runs WHERE progress <> ? ORDER BY key").bind(PREPARING).fetch_all(readers).await?;
     let mut runs = Vec::with_capacity(rows.len());
     for row in &rows {
-        let mut run = run(row, parse(row.try_get("progress")?)?)?;
-        if !run_sum(row)?.agrees(row.try_get("sum")?) {
-            return Err(LedgerError::Damaged { what: format!("the record of the run {}", run.name()) }.into());
-        }
-        run.orders = events::orders(readers, run.key).await?;
-        runs.push(run);
+        runs.push(whole(readers, row).await?);
     }
     Ok(runs)
+}
+
+/// A run that was opened, with its orders.
+async fn whole(readers: &SqlitePool, row: &SqliteRow) -> Result<Run, Failure> {
+    let mut run = run(row, parse(row.try_get("progress")?)?)?;
+    if !run_sum(row)?.agrees(row.try_get("sum")?) {
+        return Err(LedgerError::Damaged { what: format!("the record of the run {}", run.name()) }.into());
+    }
+    run.orders = events::orders(readers, run.key).await?;
+    Ok(run)
+}
+
+/// The run whose ranges, or those of its orders, have this identifier.
+pub(super) async fn find(readers: &SqlitePool, id: MessageId) -> Result<Option<Origin>, Failure> {
+    let found = sqlx::query(
+        "SELECT * FROM runs WHERE progress <> ?1 AND key IN (
+             SELECT key FROM runs WHERE ?2 >= first_id AND ?2 < first_id + ids
+             UNION ALL SELECT run FROM orders WHERE ?2 >= first_id AND ?2 < first_id + ids)",
+    )
+    .bind(PREPARING)
+    .bind(signed(id.get()))
+    .fetch_optional(readers)
+    .await?;
+    let Some(row) = found else { return Ok(None) };
+    let run = whole(readers, &row).await?;
+    Ok(run.row_of(id).map(|row| Origin { run: run.key, row }))
 }
 
 /// The names of all runs, whatever became of them.
@@ -215,7 +236,7 @@ pub(super) async fn names(readers: &SqlitePool) -> Result<Vec<String>, Failure> 
     Ok(sqlx::query_scalar("SELECT campaign || '@' || number FROM runs").fetch_all(readers).await?)
 }
 
-pub(super) async fn left_out(readers: &SqlitePool, run: RunId) -> Result<LeftOut, Failure> {
+pub(super) async fn left_out(readers: impl SqliteExecutor<'_>, run: RunId) -> Result<LeftOut, Failure> {
     let rows = sqlx::query("SELECT state, reason, rows, sum FROM left_out WHERE run = ? ORDER BY rowid")
         .bind(run.0)
         .fetch_all(readers)
