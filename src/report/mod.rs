@@ -1,9 +1,10 @@
-//! Projections of the ledger: views of runs and messages, the results, the summary, previews, progress.
+//! Projections of the ledger: views of runs and messages, the results, previews, progress.
 //!
 //! A report reads and shows. It decides nothing and changes no state.
 
 mod cell;
 mod columns;
+mod figures;
 mod frozen_list;
 mod history;
 mod layout;
@@ -19,9 +20,9 @@ mod run_results;
 mod run_view;
 mod signs;
 mod speed;
-mod summary;
 mod target;
 
+pub use figures::{counts_json, counts_line, duration, plural, thousands};
 pub use history::{History, HistoryEntry, Incident};
 pub use next_step::{DOUBTFUL, NextStep, OpenDoubt, REFUSED, open_doubts};
 pub use preview::{preview, preview_json};
@@ -34,5 +35,4 @@ pub use run_results::RunResults;
 pub use run_view::{RunStatus, RunView, is_owned};
 pub use signs::{Sign, unknown_copies, unknown_results};
 pub use speed::Estimate;
-pub use summary::{Summary, counts_json, counts_line, duration, plural, thousands};
 pub use target::{ProtectedPath, Target};

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::summary::{left_out, print, run_again};
+use super::ending::{left_out, print, run_again};
+use super::summary::Summary;
 use crate::cli::context::Context;
 use crate::cli::exit::{FINE, REJECTIONS};
 use crate::cli::failure::Failure;
 use crate::ledger::State;
-use crate::report::Summary;
 use crate::runs::{self, Inputs, OwnFiles};
 
 pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Option<&str>) -> Result<u8, Failure> {

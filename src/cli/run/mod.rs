@@ -1,10 +1,11 @@
 //! `campaign run`: sends a campaign, or goes on where it stopped.
 
 mod dry;
+mod ending;
 mod played;
 mod summary;
 
-pub(super) use summary::left_out;
+pub(super) use ending::left_out;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use super::failure::Failure;
 use super::sandbox;
 use crate::delivery::OneOff;
 use crate::runs::{Error, Inputs, Launch, OwnFiles, Request, RetryScope, Round};
-use summary::Words;
+use ending::Words;
 
 pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure> {
     if let Some(one_off) = args.file.to_str().and_then(OneOff::named).filter(|_| !args.file.exists()) {

@@ -1,0 +1,77 @@
+//! Counts, numbers and times, for people and for programs. Pure.
+
+use std::time::Duration;
+
+use crate::ledger::{State, StateCounts};
+
+/// The counts as a JSON object, state by state.
+#[must_use]
+pub fn counts_json(counts: &StateCounts) -> serde_json::Value {
+    counts
+        .iter()
+        .map(|(state, count)| (state.name().to_owned(), count.into()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+/// The counts on one line, in the order of the states.
+#[must_use]
+pub fn counts_line(counts: &StateCounts) -> String {
+    let parts: Vec<String> = State::ALL
+        .into_iter()
+        .map(|state| (state, counts.get(state)))
+        .filter(|(_, count)| *count > 0)
+        .map(|(state, count)| format!("{} {}", thousands(count), state.name().replace('_', " ")))
+        .collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
+}
+
+/// A number with its thousands apart: `1 000 000`.
+#[must_use]
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A time in words that fit its size: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
+#[must_use]
+pub fn duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..10 => format!("{:.1} s", time.as_secs_f64()),
+        10..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// A number with its word: `1 row`, `2 rows`.
+#[must_use]
+pub fn plural(count: u64, word: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{} {word}{s}", thousands(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_times_are_written_for_people() {
+        assert_eq!(
+            (thousands(0), thousands(999), thousands(1_000_000)),
+            ("0".into(), "999".into(), "1 000 000".into())
+        );
+        let times = [(400, "0.4 s"), (12_000, "12 s"), (200_000, "3 min 20 s"), (7_500_000, "2 h 5 min")];
+        for (milliseconds, text) in times {
+            assert_eq!(duration(Duration::from_millis(milliseconds)), text);
+        }
+    }
+}
