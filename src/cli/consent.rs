@@ -89,9 +89,9 @@ fn words(question: &Question<'_>) -> (String, Yes) {
         Question::Begin { inputs, profile, survey, state, number } => {
             (begin((inputs, profile), survey, state, *number), Yes::Number(*number))
         }
-        Question::GoOn { run, standing, profile, number } => {
+        Question::GoOn { run, snapshot, profile, number } => {
             let (name, host) = (run.name(), profile.base_url.host());
-            let (rows, counts) = (thousands(run.recipients), counts_line(&standing.counts));
+            let (rows, counts) = (thousands(run.recipients), counts_line(&snapshot.counts));
             let through = &profile.name;
             let text = format!("going on with {name} · through {through} at {host}\n  {rows} rows: {counts}\n");
             (text, Yes::Number(*number))

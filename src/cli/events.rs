@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::output::Output;
 use super::progress::Progress;
 use crate::check::online::Cost;
-use crate::delivery::{self, Learnt};
+use crate::delivery::{self, Reconciliation};
 use crate::domain::Amount;
 use crate::finding::list_all;
 use crate::gateway::Balance;
@@ -33,14 +33,14 @@ pub(super) fn observer(output: &Output) -> Observer {
 }
 
 /// Tells a person who waits for a single operation what it waits for.
-fn wait(output: &Output, event: &delivery::Event) {
+fn wait(output: &Output, event: &delivery::DeliveryEvent) {
     match event {
-        delivery::Event::Settled { .. } => {}
-        delivery::Event::Warning(what) => output.note(what),
-        delivery::Event::Waiting { reason, time } => {
+        delivery::DeliveryEvent::Settled { .. } => {}
+        delivery::DeliveryEvent::Warning(what) => output.note(what),
+        delivery::DeliveryEvent::Waiting { reason, time } => {
             output.note(&format!("{reason}; the next attempt is in {}", duration(*time)));
         }
-        delivery::Event::Stopping { reason, at_most, .. } => output.note(&format!(
+        delivery::DeliveryEvent::Stopping { reason, at_most, .. } => output.note(&format!(
             "{reason}: what was sent already is waited for, at most {}; a second Ctrl-C leaves at once",
             duration(*at_most)
         )),
@@ -79,7 +79,7 @@ fn tell(output: &Output, event: Event) {
             let rows = plural(rows, "row");
             output.note(&format!("asking the gateway about {rows} in doubt; nothing is sent again"));
         }
-        Event::Learnt(learnt) => output.note(&learnt_line(&learnt)),
+        Event::Reconciliation(learnt) => output.note(&learnt_line(&learnt)),
         Event::ResultsUnwritten(why) => output.note(&unwritten(output, why)),
         Event::SendingBegins { .. } | Event::Sending(_) | Event::SendingEnded => {}
     }
@@ -99,8 +99,8 @@ pub(super) fn money(balance: &Balance, cost: &Cost) -> String {
 }
 
 /// What was learnt by asking about rows in doubt.
-pub(super) fn learnt_line(learnt: &Learnt) -> String {
-    let Learnt { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
+pub(super) fn learnt_line(learnt: &Reconciliation) -> String {
+    let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
     if asked == 0 {
         return "the gateway was not asked: the account's rate left no room for it in time".to_owned();
     }

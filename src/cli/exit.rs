@@ -73,7 +73,7 @@ pub(super) fn of_released(released: &ReleasedRun) -> u8 {
     match released.unwritten {
         Some(Unwritten::Failed(_)) => STORAGE,
         _ if released.reopened => STOPPED,
-        _ => of_run(&released.run, &released.standing.counts, false),
+        _ => of_run(&released.run, &released.snapshot.counts, false),
     }
 }
 

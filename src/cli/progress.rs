@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::delivery::Event;
+use crate::delivery::DeliveryEvent;
 use crate::finding::one_line;
 use crate::ledger::State;
 use crate::report::{Estimate, SendingProgress, counts_line, duration, thousands};
@@ -39,22 +39,22 @@ impl Progress {
     }
 
     /// Takes an event in.
-    pub(super) fn show(&self, event: &Event) {
+    pub(super) fn show(&self, event: &DeliveryEvent) {
         let mut sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Event::Settled { counts } => {
+            DeliveryEvent::Settled { counts } => {
                 sending.settled(Instant::now(), counts);
                 self.draw(&sending);
             }
-            Event::Warning(what) => self.say(&format!("warning: {what}")),
-            Event::Waiting { reason, time } => {
+            DeliveryEvent::Warning(what) => self.say(&format!("warning: {what}")),
+            DeliveryEvent::Waiting { reason, time } => {
                 sending.waits();
                 if let Shown::Bar(bar) = &self.shown {
                     bar.set_message(message(&sending));
                 }
                 self.say(&format!("waiting {}: {reason}", duration(*time)));
             }
-            Event::Stopping { reason, in_flight, at_most } => self.say(&format!(
+            DeliveryEvent::Stopping { reason, in_flight, at_most } => self.say(&format!(
                 "stopping ({reason}): waiting for {} operations in flight, at most {}",
                 thousands(*in_flight as u64),
                 duration(*at_most)

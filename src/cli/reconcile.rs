@@ -6,7 +6,7 @@ use super::context::Context;
 use super::events::{learnt_line, unwritten};
 use super::exit;
 use super::failure::Failure;
-use crate::delivery::{Learnt, patience};
+use crate::delivery::{Reconciliation, patience};
 use crate::ledger::State;
 use crate::report::{counts_json, counts_line, duration};
 use crate::runs::{self, ReconciledRun};
@@ -23,7 +23,7 @@ pub(super) async fn reconcile(context: &Context, name: &str) -> Result<u8, Failu
 }
 
 fn report(context: &Context, ReconciledRun { learnt, released }: &ReconciledRun) {
-    let (run, counts, exit) = (&released.run, &released.standing.counts, exit::of_released(released));
+    let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::of_released(released));
     let name = run.name();
     let left = counts.get(State::InDoubt) + counts.get(State::Unresolved);
     let resolve = context.output.command(format!("resolve {name} --all --as DECISION"));
@@ -35,7 +35,7 @@ fn report(context: &Context, ReconciledRun { learnt, released }: &ReconciledRun)
         context.output.command(format!("results {name}"))
     };
     if context.output.json {
-        let Learnt { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
+        let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
         return context.output.object(&json!({
             "run": name, "asked": asked, "found": found, "failed": failed, "not_found": not_found,
             "unresolved": unresolved, "unclear": unclear, "blind": blind > 0, "counts": counts_json(counts), "exit": exit, "next": next,

@@ -32,7 +32,7 @@ pub(super) async fn resolve(context: &Context, args: ResolveArgs) -> Result<u8, 
 }
 
 fn report(context: &Context, decision: Decision, ResolvedRun { rows, released }: &ResolvedRun) {
-    let (run, counts, exit) = (&released.run, &released.standing.counts, exit::of_released(released));
+    let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::of_released(released));
     let name = run.name();
     let command = |arguments: String| context.output.command(arguments);
     let next = match (decision, NextStep::of_doubt(counts)) {

@@ -55,8 +55,8 @@ pub struct Conditions {
     pub timeout: Duration,
     /// When to stop.
     pub limits: Limits,
-    /// How long the canary of an asynchronous start is asked about; zero in a rehearsal.
-    pub canary: Duration,
+    /// How long the first messages of an asynchronous start are asked about; zero in a rehearsal.
+    pub first_messages: Duration,
     /// Whether a person waits for the end: it is told what came of it then and a long silence before, and a gateway
     /// that takes nothing is tried from the start on for no longer than it may be out of reach.
     pub attended: bool,

@@ -88,7 +88,7 @@ impl Course {
             in_flight: conditions.in_flight,
             repeated: conditions.repeated.clone(),
             paused_until: None,
-            asks_for: conditions.canary,
+            asks_for: conditions.first_messages,
             asks_until: None,
             attended: conditions.attended,
             stop: None,
@@ -204,7 +204,7 @@ mod tests {
 
     use super::*;
     use crate::delivery::Limits;
-    use crate::delivery::samples::{envelope, outcome};
+    use crate::delivery::fixtures::{envelope, outcome};
     use crate::delivery::stop::StopKind;
     use crate::domain::{Endpoint, OperationKind};
     use crate::gateway::StopCause;
@@ -230,7 +230,7 @@ mod tests {
                 unreachable: Duration::from_secs(1_800),
                 keep_going: false,
             },
-            canary: Duration::from_secs(10),
+            first_messages: Duration::from_secs(10),
             attended: false,
         }
     }
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(until(&follow(&mut course, &queued, at(9))), Some(15));
         course.stop(Stop::new(StopKind::Halted, "asked to stop"));
         assert_eq!(follow(&mut course, &queued, at(9)), [], "a start that stops asks nothing more");
-        let rehearsal = Conditions { canary: Duration::ZERO, ..conditions() };
+        let rehearsal = Conditions { first_messages: Duration::ZERO, ..conditions() };
         assert_eq!(follow(&mut Course::new(&rehearsal), &queued, at(5)), []);
         assert_eq!(follow(&mut grown(&conditions()), &queued, at(5)), [], "only the first messages");
     }

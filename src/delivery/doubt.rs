@@ -78,7 +78,8 @@ pub fn patience(endpoint: Endpoint, lag: Option<Duration>) -> Duration {
 #[must_use]
 pub(super) fn conclude(
     doubt: &Doubt,
-    (sight, answer): (Sight, &StatusAnswer),
+    sight: Sight,
+    answer: &StatusAnswer,
     patience: Duration,
     now: Timestamp,
 ) -> (Question, Option<Change>) {
@@ -181,7 +182,7 @@ mod tests {
     fn ask(mut doubt: Doubt, sight: Sight, answers: &[(i64, StatusAnswer)]) -> (Doubt, Vec<Option<Change>>) {
         let mut learnt = Vec::new();
         for (second, answer) in answers {
-            let (question, change) = conclude(&doubt, (sight, answer), PATIENCE, at(*second));
+            let (question, change) = conclude(&doubt, sight, answer, PATIENCE, at(*second));
             doubt.question = Some(question);
             doubt.not_found |= matches!(change, Some(Change::NotFound { .. }));
             doubt.unresolved |= matches!(change, Some(Change::Unresolved { .. }));

@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::canary;
 use super::conditions::{Conditions, Edges, Ending};
 use super::course::{Course, Halt, QueuedMessage, Step};
-use super::event::Event;
+use super::event::DeliveryEvent;
 use super::feed::Feed;
+use super::first_messages;
 use super::flight::{Arrival, Flight, Landing, Record};
 use super::gate::Gate;
 use super::retry::{Moment, Parcel, chance, parcels};
@@ -105,7 +105,7 @@ impl Engine {
                 () = until(self.silent_until) => {
                     self.silent_until = None;
                     let what = "still waiting for the account's turn or for the gateway's answer";
-                    (self.route.observer)(Event::Warning(what.to_owned()));
+                    (self.route.observer)(DeliveryEvent::Warning(what.to_owned()));
                 }
                 what = route.watchdog.overdue(), if !self.flight.is_empty() => {
                     self.abandon(what);
@@ -191,17 +191,17 @@ impl Engine {
         for step in steps {
             self.take(step, number).await;
         }
-        (self.route.observer)(Event::Settled { counts: self.tally.counts().clone() });
+        (self.route.observer)(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
     }
 
     /// Takes a step that follows from the answer to an envelope.
     async fn take(&mut self, step: Step, number: u32) {
         match step {
-            Step::Warn(what) => (self.route.observer)(Event::Warning(what)),
+            Step::Warn(what) => (self.route.observer)(DeliveryEvent::Warning(what)),
             Step::Pause { reason, time } => {
                 self.flight.recall();
                 if !self.flight.is_through() {
-                    (self.route.observer)(Event::Waiting { reason, time });
+                    (self.route.observer)(DeliveryEvent::Waiting { reason, time });
                 }
             }
             Step::SlowDown(wait) => {
@@ -224,7 +224,7 @@ impl Engine {
     async fn ask(&mut self, number: u32, queued: &[QueuedMessage], deadline: Instant) -> Result<(), Stop> {
         let learned = tokio::select! {
             biased;
-            learned = canary::ask(&self.route, queued, deadline) => learned.map_err(|error| unwritten(&error))?,
+            learned = first_messages::ask(&self.route, queued, deadline) => learned.map_err(|error| unwritten(&error))?,
             // The signal itself is taken up by the loop.
             _ = self.interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => return Ok(()),
         };
@@ -253,7 +253,7 @@ impl Engine {
     fn call_back(&mut self, Halt { reason, first }: Halt) {
         if first && self.flight.flying() > 0 {
             let (in_flight, at_most) = (self.tally.sending(), self.route.timeout);
-            (self.route.observer)(Event::Stopping { reason, in_flight, at_most });
+            (self.route.observer)(DeliveryEvent::Stopping { reason, in_flight, at_most });
         }
         self.flight.recall();
     }
@@ -274,7 +274,7 @@ impl Engine {
 
     /// Leaves what is in flight as it is: something it waits for has not kept its time.
     fn abandon(&mut self, what: String) {
-        (self.route.observer)(Event::Warning(what.clone()));
+        (self.route.observer)(DeliveryEvent::Warning(what.clone()));
         self.flight.abandon();
         self.tally.leave();
         self.course.stop(Stop::new(StopKind::Halted, what));

@@ -7,7 +7,7 @@ use crate::ledger::StateCounts;
 
 /// Something that happened while sending. Counts are told only after their commit.
 #[derive(Clone, Debug)]
-pub enum Event {
+pub enum DeliveryEvent {
     /// An envelope was settled; these are the counts of the whole run.
     Settled {
         /// Counts by state.
@@ -34,4 +34,4 @@ pub enum Event {
 }
 
 /// Somebody who is told of events.
-pub type Observer = Arc<dyn Fn(Event) + Send + Sync>;
+pub type Observer = Arc<dyn Fn(DeliveryEvent) + Send + Sync>;

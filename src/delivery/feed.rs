@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::stop::{Stop, StopKind};
 use crate::audience::{Chunk, RecordRef};
 use crate::check::{Prepared, ordered, row_of};
-use crate::domain::{IdRange, Operation, Row, RowSet};
+use crate::domain::{IdRange, Operation, Region, Row, RowSet};
 use crate::gateway::Encoded;
 use crate::message::Renderer;
 
@@ -101,7 +101,7 @@ fn produce<R: Read + Send>(
     };
     let encode = |renderer: &mut Renderer<'_>, chunk: Chunk| -> Result<Vec<Encoded>, Stop> {
         let chosen = chunk.iter().filter(|record| selection.chooses(record.row));
-        chosen.map(|record| encoded(renderer, (phone_column, region), selection.ids(record.row, ids), record)).collect()
+        chosen.map(|record| encoded(renderer, phone_column, region, selection.ids(record.row, ids), record)).collect()
     };
     let mut left = selection.limit.unwrap_or(u64::MAX);
     let hand_over = |operations: Result<Vec<Encoded>, Stop>| {
@@ -129,7 +129,8 @@ fn produce<R: Read + Send>(
 
 fn encoded(
     renderer: &mut Renderer<'_>,
-    (phone_column, region): (usize, Option<crate::domain::Region>),
+    phone_column: usize,
+    region: Option<Region>,
     ids: IdRange,
     record: RecordRef<'_>,
 ) -> Result<Encoded, Stop> {

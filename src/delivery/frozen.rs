@@ -13,7 +13,7 @@ use crate::private::{self, Existing};
 
 /// What a run froze besides its recipients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Frozen {
+pub struct FrozenInputs {
     /// What the campaign says, to whom, and through what.
     pub brief: Brief,
     /// The texts that others include or extend, by name.
@@ -28,7 +28,7 @@ pub struct Frozen {
     pub recipients_sha256: String,
 }
 
-impl Frozen {
+impl FrozenInputs {
     /// What differs between this run and the campaign as it is now, in words; empty when nothing does.
     #[must_use]
     pub fn differences(&self, now: &Brief, includes: &[(String, String)], recipients_sha256: &str) -> Vec<String> {
@@ -135,7 +135,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn freeze(&self, frozen: &Frozen, recipients: &File) -> io::Result<()> {
+    pub fn freeze(&self, frozen: &FrozenInputs, recipients: &File) -> io::Result<()> {
         recipients.sync_all()?;
         let mut file = private::file(&self.0.join(Self::FROZEN), Existing::Emptied)?;
         file.write_all(&serde_json::to_vec_pretty(frozen)?)?;
@@ -166,7 +166,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// When it is missing or damaged.
-    pub fn frozen(&self) -> io::Result<Frozen> {
+    pub fn frozen(&self) -> io::Result<FrozenInputs> {
         Ok(serde_json::from_slice(&fs::read(self.0.join(Self::FROZEN))?)?)
     }
 
@@ -211,11 +211,11 @@ mod tests {
 
     #[test]
     fn copies_that_were_frozen_long_ago_are_read_and_keep_their_form() {
-        let frozen: Frozen = serde_json::from_str(FIRST).unwrap();
+        let frozen: FrozenInputs = serde_json::from_str(FIRST).unwrap();
         assert_eq!(frozen.brief.region.map(|region| region.to_string()).as_deref(), Some("UA"));
         let form: serde_json::Value = serde_json::from_str(FIRST).unwrap();
         assert_eq!(serde_json::to_value(&frozen).unwrap(), form);
-        let international: Frozen = serde_json::from_str(&FIRST.replace("\"UA\"", "null")).unwrap();
+        let international: FrozenInputs = serde_json::from_str(&FIRST.replace("\"UA\"", "null")).unwrap();
         assert_eq!(international.brief.region, None);
     }
 }

@@ -35,22 +35,22 @@ pub(super) struct Gate {
     rate: Option<f64>,
     /// What envelopes pay from. Whoever holds it has the turn.
     purse: tokio::sync::Mutex<Purse>,
-    slowed: Mutex<Slowed>,
+    slowed: Mutex<Slowdown>,
 }
 
 /// The time that has passed and was not used.
 struct Purse {
-    limiter: RateLimiter<NotKeyed, InMemoryState, Since, NoOpMiddleware<Duration>>,
+    limiter: RateLimiter<NotKeyed, InMemoryState, RuntimeClock, NoOpMiddleware<Duration>>,
     /// Microseconds that were taken from the limiter for an envelope that has not left.
     paid: u64,
 }
 
 /// The clock of the runtime, which tests pause, read from an instant on.
-struct Since(Instant);
+struct RuntimeClock(Instant);
 
 /// The share of the rate that was left when the gateway last asked to slow down.
 #[derive(Clone, Copy)]
-struct Slowed {
+struct Slowdown {
     share: f64,
     since: Instant,
 }
@@ -61,7 +61,7 @@ pub(super) struct Turn<'a>(Option<(MutexGuard<'a, Purse>, u64)>);
 impl Gate {
     /// A gate for `rate` operations per second; `None` is always open.
     pub(super) fn new(rate: Option<f64>) -> Self {
-        let slowed = Slowed { share: 1.0, since: Instant::now() };
+        let slowed = Slowdown { share: 1.0, since: Instant::now() };
         Self { rate, purse: tokio::sync::Mutex::new(Purse::holding(0)), slowed: Mutex::new(slowed) }
     }
 
@@ -79,11 +79,11 @@ impl Gate {
     /// Halves the pace; a tenth of the rate comes back each minute.
     pub(super) fn slow(&self) {
         let share = halved(self.share());
-        *self.slowed.lock().unwrap_or_else(PoisonError::into_inner) = Slowed { share, since: Instant::now() };
+        *self.slowed.lock().unwrap_or_else(PoisonError::into_inner) = Slowdown { share, since: Instant::now() };
     }
 
     fn share(&self) -> f64 {
-        let Slowed { share, since } = *self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
+        let Slowdown { share, since } = *self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
         recovered(share, since.elapsed())
     }
 }
@@ -102,7 +102,7 @@ impl Purse {
     fn holding(micros: u32) -> Self {
         let quota = Quota::with_period(Duration::from_micros(1)).expect("not nothing").allow_burst(NonZeroU32::MAX);
         // A limiter begins full.
-        let limiter = RateLimiter::direct_with_clock(quota, Since(Instant::now()));
+        let limiter = RateLimiter::direct_with_clock(quota, RuntimeClock(Instant::now()));
         let taken = NonZeroU32::new(u32::MAX - micros).map(|used| limiter.check_n(used));
         debug_assert!(matches!(taken, Some(Ok(Ok(())))), "a full limiter gives all that it has");
         Self { limiter, paid: 0 }
@@ -129,7 +129,7 @@ impl Purse {
     }
 }
 
-impl Clock for Since {
+impl Clock for RuntimeClock {
     type Instant = Duration;
 
     fn now(&self) -> Duration {

@@ -1,10 +1,9 @@
 //! The engine that sends a run and keeps the promise never to send a message twice.
 //!
 //! It records an intent before each envelope and an outcome after it, keeps the pace, starts
-//! carefully, and stops rather than guess. It emits [`Event`]s and knows nothing of who shows them.
+//! carefully, and stops rather than guess. It emits [`DeliveryEvent`]s and knows nothing of who shows them.
 
 mod breaker;
-mod canary;
 mod conditions;
 mod course;
 mod doubt;
@@ -12,21 +11,22 @@ mod engine;
 mod errors;
 mod event;
 mod feed;
+mod first_messages;
+#[cfg(test)]
+mod fixtures;
 mod flight;
 mod frozen;
 mod gate;
-mod inquest;
 mod lock;
 mod oddities;
 mod one_off;
 mod ramp;
+mod reconcile;
 mod retry;
-#[cfg(test)]
-mod samples;
 #[cfg(test)]
 mod simulation;
 mod single;
-mod standing;
+mod snapshot;
 mod stop;
 mod submission;
 mod tally;
@@ -37,13 +37,13 @@ pub use conditions::{Conditions, Edges, Ending};
 pub use doubt::{Doubt, patience};
 pub use engine::send;
 pub use errors::Errors;
-pub use event::{Event, Observer};
+pub use event::{DeliveryEvent, Observer};
 pub use feed::{Feed, Selection, feed};
-pub use frozen::{Frozen, RunFolder};
-pub use inquest::{Doubts, Inquest, LONGEST_STAY, Learnt, WAITS};
+pub use frozen::{FrozenInputs, RunFolder};
 pub use lock::RunLock;
 pub use oddities::Oddities;
 pub use one_off::OneOff;
+pub use reconcile::{Doubts, LONGEST_STAY, Reconciler, Reconciliation, WAITS};
 pub use single::{SingleConditions, SingleEnding, send_single};
-pub use standing::Standing;
+pub use snapshot::Snapshot;
 pub use stop::{Interrupt, Stop, StopKind};

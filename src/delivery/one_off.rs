@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::frozen::Frozen;
+use super::frozen::FrozenInputs;
 use crate::domain::{CallOtp, Content, Endpoint, Extra, Hlr, MessageId, Operation, OperationKind, Phone, Row, Stage};
 use crate::ledger::Run;
 use crate::manifest::{Brief, Duplicates, Share};
@@ -73,8 +73,8 @@ impl OneOff {
 
     /// What its run freezes besides the number, whose list has this SHA-256; `today` is a date.
     #[must_use]
-    pub fn frozen(self, gateway: &str, today: String, recipients_sha256: String) -> Frozen {
-        Frozen {
+    pub fn frozen(self, gateway: &str, today: String, recipients_sha256: String) -> FrozenInputs {
+        FrozenInputs {
             brief: self.brief(gateway),
             includes: Vec::new(),
             today,

@@ -172,7 +172,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::delivery::samples::{envelope, outcome};
+    use crate::delivery::fixtures::{envelope, outcome};
     use crate::gateway::StopCause;
 
     fn seconds(seconds: u64) -> Duration {

@@ -87,8 +87,44 @@ impl From<SingleConditions> for Conditions {
                 unreachable: patience,
                 keep_going: true,
             },
-            canary: Duration::ZERO,
+            first_messages: Duration::ZERO,
             attended: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delivery::fixtures::outcome;
+
+    #[test]
+    fn what_was_not_sent_has_a_reason_and_what_left_has_none_but_somebodys_will() {
+        let stop = |kind| Some(Stop::new(kind, "why"));
+        let unsent = Some(Outcome::NotSent { reason: "why".into() });
+        let (accepted, refused, doubt, told_unsent) =
+            (Some(outcome(0)), Some(outcome(2)), Some(outcome(4)), Some(outcome(3)));
+        let (planned, sending) = (State::Planned, State::Sending);
+        for (known, state, stopped, expected, keeps) in [
+            (&accepted, State::Accepted, None, &accepted, false),
+            (&accepted, State::Accepted, stop(StopKind::Interrupted(2)), &accepted, true),
+            (&refused, State::Rejected, stop(StopKind::Halted), &refused, false),
+            (&doubt, State::InDoubt, stop(StopKind::Halted), &doubt, false),
+            (&told_unsent, planned, stop(StopKind::KeyRefused), &told_unsent, true),
+            (&told_unsent, planned, stop(StopKind::Halted), &told_unsent, true),
+            // It was called back before its intent, or another process took the run.
+            (&None, planned, stop(StopKind::Interrupted(2)), &unsent, true),
+            (&None, planned, stop(StopKind::NotOwner), &unsent, true),
+            // Its intent was left as it is.
+            (&None, sending, stop(StopKind::Interrupted(2)), &None, true),
+            (&None, State::InDoubt, stop(StopKind::Halted), &None, true),
+        ] {
+            let mut counts = StateCounts::default();
+            counts.add(state, 1);
+            let case = format!("{known:?} {state} {stopped:?}");
+            let told = ending(Ending { stopped: stopped.clone(), counts, outcome: known.clone(), ..Ending::default() });
+            assert_eq!(&told.outcome, expected, "{case}");
+            assert_eq!(told.stopped, stopped.filter(|_| keeps), "{case}");
         }
     }
 }

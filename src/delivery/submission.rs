@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::course::QueuedMessage;
-use super::event::{Event, Observer};
+use super::event::{DeliveryEvent, Observer};
 use super::gate::Gate;
 use super::watchdog::{Step, Watchdog};
 use crate::domain::{Outcome, Status};
@@ -95,7 +95,7 @@ impl Route {
         if !wait.time.is_zero() {
             self.watchdog.enters(number, Step::Slot);
             if wait.time > TOLD {
-                (self.observer)(Event::Waiting { reason: wait.reason.words().to_owned(), time: wait.time });
+                (self.observer)(DeliveryEvent::Waiting { reason: wait.reason.words().to_owned(), time: wait.time });
             }
             tokio::select! {
                 biased;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::Recipient;
-use crate::delivery::Standing;
+use crate::delivery::Snapshot;
 use crate::domain::{MessageId, Outcome, Phone, Row};
 use crate::ledger::{Change, EnvelopeRecord, Ledger, LedgerError, Question, RowEvents, Run, State, Walk};
 
@@ -81,11 +81,11 @@ impl History {
         owned: bool,
         recipients: &[Recipient],
     ) -> Result<Option<Self>, LedgerError> {
-        let standing = Standing::read(ledger, run, owned).await?;
+        let snapshot = Snapshot::read(ledger, run, owned).await?;
         // A number that is there more than once was sent to in one of its rows.
-        let sent_to = recipients.iter().find(|recipient| standing.states.recorded(recipient.row).is_some());
+        let sent_to = recipients.iter().find(|recipient| snapshot.states.recorded(recipient.row).is_some());
         let Some(&Recipient { row, phone }) = sent_to.or(recipients.first()) else { return Ok(None) };
-        let events = standing.states.events();
+        let events = snapshot.states.events();
         let mut entries = attempts(ledger, run, row, events).await?;
         let questions = ledger.questions(run.key).await?.into_iter().filter(|question| question.row == row);
         entries.extend(
@@ -96,8 +96,8 @@ impl History {
             what: Incident::Change { envelope: event.envelope, change: event.change.clone() },
         }));
         entries.sort_by_key(|entry| entry.at);
-        let left_out = standing.left_out.of(row).map(|(_, why)| why.to_owned());
-        Ok(Some(Self { row, phone, state: standing.state(row), left_out, entries }))
+        let left_out = snapshot.left_out.of(row).map(|(_, why)| why.to_owned());
+        Ok(Some(Self { row, phone, state: snapshot.state(row), left_out, entries }))
     }
 
     /// How often the message was sent.

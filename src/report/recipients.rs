@@ -4,7 +4,7 @@ use super::ResultsError;
 use super::frozen_list::FrozenList;
 use crate::audience::{Chunk, Reader, parse};
 use crate::check::settings;
-use crate::delivery::{Frozen, RunFolder};
+use crate::delivery::{FrozenInputs, RunFolder};
 use crate::domain::{Phone, Row};
 
 /// What tells a recipient from the others.
@@ -29,7 +29,11 @@ pub struct Recipient {
 ///
 /// # Errors
 /// When the list cannot be read, or is not what the run began with.
-pub fn recipients(folder: &RunFolder, frozen: &Frozen, key: RecipientKey) -> Result<Vec<Recipient>, ResultsError> {
+pub fn recipients(
+    folder: &RunFolder,
+    frozen: &FrozenInputs,
+    key: RecipientKey,
+) -> Result<Vec<Recipient>, ResultsError> {
     let (path, brief) = (folder.recipients(), &frozen.brief);
     let mut list = FrozenList::open(&path)?;
     let mut reader = Reader::open(&mut list, &path, &settings(brief))?;

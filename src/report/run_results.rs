@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::results::{Listing, ResultsError, write_file, write_objects, write_results};
 use super::{RowRecords, Target, unknown_results};
-use crate::delivery::{Frozen, RunFolder};
+use crate::delivery::{FrozenInputs, RunFolder};
 use crate::ledger::{Ledger, LeftOut, Run, State};
 
 /// The results of a run, which can be written to any place.
@@ -16,7 +16,7 @@ pub struct RunResults<'a> {
     states: &'a [State],
     name: String,
     recipients: PathBuf,
-    frozen: Frozen,
+    frozen: FrozenInputs,
     left_out: LeftOut,
 }
 
@@ -45,7 +45,7 @@ impl<'a> RunResults<'a> {
 
     /// What the run froze.
     #[must_use]
-    pub fn frozen(&self) -> &Frozen {
+    pub fn frozen(&self) -> &FrozenInputs {
         &self.frozen
     }
 

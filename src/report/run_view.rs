@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::next_step::NextStep;
-use crate::delivery::{OneOff, RunLock, Standing};
+use crate::delivery::{OneOff, RunLock, Snapshot};
 use crate::ledger::{Ledger, LedgerError, Progress, Run, StateCounts};
 
 /// What a run does, or how it ended.
@@ -71,7 +71,7 @@ impl RunView {
     /// # Errors
     /// When the ledger cannot be read.
     pub async fn read(ledger: &dyn Ledger, run: Run, owned: bool) -> Result<Self, LedgerError> {
-        let Standing { counts, parts, .. } = Standing::read(ledger, &run, owned).await?;
+        let Snapshot { counts, parts, .. } = Snapshot::read(ledger, &run, owned).await?;
         Ok(Self { status: RunStatus::of(&run, owned), run, counts, parts })
     }
 

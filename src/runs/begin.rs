@@ -89,7 +89,7 @@ impl Session {
         tracing::info!(run = run.name(), "frozen");
         ledger.open_run(run.key, replaced.map(|run| run.key)).await?;
         failpoint::pass("run.opened");
-        Ok(Preparation::Send(Box::new(RunToSend { run, folder, standing: None, lock: None })))
+        Ok(Preparation::Send(Box::new(RunToSend { run, folder, snapshot: None, lock: None })))
     }
 
     /// The edition of a run that begins: one that takes the place of another keeps its edition, which may have been

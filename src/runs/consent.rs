@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Error, Inputs, ListSurvey, TemplateChange};
-use crate::delivery::{OneOff, Standing};
+use crate::delivery::{OneOff, Snapshot};
 use crate::domain::Phone;
 use crate::gateway::BoxFuture;
 use crate::ledger::Run;
@@ -29,7 +29,7 @@ pub enum Question<'q> {
         /// The run.
         run: &'q Run,
         /// Where it stands.
-        standing: &'q Standing,
+        snapshot: &'q Snapshot,
         /// What it goes through.
         profile: &'q Profile,
         /// How many people get a message.

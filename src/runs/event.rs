@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Unwritten;
 use crate::check::online::Cost;
-use crate::delivery::{self, Learnt};
+use crate::delivery::{self, Reconciliation};
 use crate::finding::Finding;
 use crate::gateway::Balance;
 use crate::ledger::Wait;
@@ -59,7 +59,7 @@ pub enum Event {
         rows: u64,
     },
     /// What came of asking about rows in doubt.
-    Learnt(Learnt),
+    Reconciliation(Reconciliation),
     /// The results of a run that was only asked or decided about were not written anew.
     ResultsUnwritten(Unwritten),
     /// Sending begins, of a run with so many recipients.
@@ -68,7 +68,7 @@ pub enum Event {
         recipients: u64,
     },
     /// Something happened while sending.
-    Sending(delivery::Event),
+    Sending(delivery::DeliveryEvent),
     /// Nothing more is sent by this start.
     SendingEnded,
 }

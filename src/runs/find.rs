@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Error, Event, Observer};
-use crate::delivery::{Frozen, RunFolder};
+use crate::delivery::{FrozenInputs, RunFolder};
 use crate::finding::did_you_mean;
 use crate::ledger::{Ledger, Run};
 use crate::manifest::load_campaign;
@@ -91,7 +91,7 @@ pub fn later_at(runs: &[Run], run: &Run, results: &str) -> Option<String> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn frozen(folder: &RunFolder) -> Result<Frozen, Error> {
+pub fn frozen(folder: &RunFolder) -> Result<FrozenInputs, Error> {
     folder.frozen().map_err(|error| {
         Error::Storage(format!("the frozen copies in `{}` cannot be read: {error}", folder.path().display()))
     })

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::launch::Session;
 use super::{Error, ListSurvey, blocking};
 use crate::check::{Prepared, Tee, Texts, prepare};
-use crate::delivery::{Frozen, RunFolder};
+use crate::delivery::{FrozenInputs, RunFolder};
 use crate::regular;
 
 /// The folder of a run that has not begun; dropped, it is removed.
@@ -29,7 +29,7 @@ impl NewFolder {
     /// Freezes what a run is sent from, and gives the folder the run's name in the state folder.
     pub(super) fn freeze(
         &mut self,
-        frozen: &Frozen,
+        frozen: &FrozenInputs,
         recipients: &File,
         (state, run): (&Path, &str),
     ) -> Result<RunFolder, Error> {
@@ -54,9 +54,9 @@ impl Drop for NewFolder {
 
 impl Session {
     /// What a run that begins now freezes.
-    pub(super) fn frozen(&self, survey: &ListSurvey) -> Frozen {
+    pub(super) fn frozen(&self, survey: &ListSurvey) -> FrozenInputs {
         let campaign = &self.inputs().campaign;
-        Frozen {
+        FrozenInputs {
             brief: campaign.brief.clone(),
             includes: survey.includes.clone(),
             today: self.inputs().today.clone(),
@@ -86,13 +86,13 @@ impl Session {
 }
 
 /// Whether the copy of the recipients is what was frozen.
-pub(super) fn is_whole(folder: &RunFolder, frozen: &Frozen) -> bool {
+pub(super) fn is_whole(folder: &RunFolder, frozen: &FrozenInputs) -> bool {
     let hashed = regular::open(&folder.recipients()).and_then(|list| Tee::new(list, None::<File>).finish());
     hashed.is_ok_and(|(_, sha256)| sha256 == frozen.recipients_sha256)
 }
 
 /// Opens the frozen copies of a run: what is sent never depends on what the files say now.
-pub(super) async fn thaw(folder: RunFolder) -> Result<(Frozen, Prepared<BufReader<File>>), Error> {
+pub(super) async fn thaw(folder: RunFolder) -> Result<(FrozenInputs, Prepared<BufReader<File>>), Error> {
     blocking(move || {
         let damaged = |error: String| {
             Error::Storage(format!("the frozen copies in `{}` cannot be read: {error}", folder.path().display()))

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Adapters, Error, OwnFiles, claim, later_at, lock};
-use crate::delivery::{RunFolder, RunLock, Standing};
+use crate::delivery::{RunFolder, RunLock, Snapshot};
 use crate::ledger::{NewEvent, Owner, Progress, Recorded, Run, RunEnd, State, StopKind};
 use crate::report::RunResults;
 
@@ -27,7 +27,7 @@ pub struct ReleasedRun {
     /// Whether it can go on because of what was learnt or decided.
     pub reopened: bool,
     /// Where it stands now.
-    pub standing: Standing,
+    pub snapshot: Snapshot,
     /// Why the results were not written anew, where they stood.
     pub unwritten: Option<Unwritten>,
 }
@@ -71,8 +71,8 @@ impl HeldRun {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn standing(&self) -> Result<Standing, Error> {
-        Ok(Standing::read(self.adapters.ledger.as_ref(), &self.run, false).await?)
+    pub async fn snapshot(&self) -> Result<Snapshot, Error> {
+        Ok(Snapshot::read(self.adapters.ledger.as_ref(), &self.run, false).await?)
     }
 
     /// Records what was decided.
@@ -94,22 +94,22 @@ impl HeldRun {
         let ledger = self.adapters.ledger.as_ref();
         let runs = ledger.runs().await?;
         let now = runs.iter().find(|run| run.key == self.run.key).cloned().ok_or_else(|| self.taken())?;
-        let standing = Standing::read(ledger, &now, false).await?;
+        let snapshot = Snapshot::read(ledger, &now, false).await?;
         let reopened = now.progress == Progress::Open && self.run.progress != Progress::Open;
         let run = Run { progress: now.progress, ..self.run.clone() };
         let unwritten = self.write_results(&now, &runs).await;
         let end = RunEnd {
             progress: run.progress,
-            stop: if reopened { None } else { still_stopped(&run, &standing) },
+            stop: if reopened { None } else { still_stopped(&run, &snapshot) },
             stopped: self.run.stopped.clone(),
-            counts: standing.counts.clone(),
-            parts: standing.parts,
+            counts: snapshot.counts.clone(),
+            parts: snapshot.parts,
             results: self.run.results.clone(),
             lag: None,
             at: self.run.ended_at.unwrap_or_else(self.adapters.clock),
         };
         ledger.end(self.run.key, self.owner, end).await?;
-        Ok(ReleasedRun { run, reopened, standing, unwritten })
+        Ok(ReleasedRun { run, reopened, snapshot, unwritten })
     }
 
     /// Writes the results where they were, unless those of a later run stand there now; if not, why.
@@ -134,10 +134,10 @@ impl HeldRun {
 }
 
 /// Why a run that was only asked or decided about is still stopped: not where nothing of it is left to send.
-fn still_stopped(before: &Run, standing: &Standing) -> Option<StopKind> {
+fn still_stopped(before: &Run, snapshot: &Snapshot) -> Option<StopKind> {
     let left = match before.progress {
         Progress::Finished => before.stopped.is_some(),
-        Progress::Open => standing.counts.get(State::Planned) > 0,
+        Progress::Open => snapshot.counts.get(State::Planned) > 0,
         Progress::Replaced => false,
     };
     before.stop.filter(|_| left)

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::lost::put_aside;
 use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, Stage, key, lock, refuse_lost};
-use crate::delivery::{Interrupt, RunFolder, RunLock, Standing};
+use crate::delivery::{Interrupt, RunFolder, RunLock, Snapshot};
 use crate::ledger::{Run, RunId};
 use crate::report::{Target, check_place};
 
@@ -47,7 +47,7 @@ pub(super) struct RunToSend {
     pub(super) run: Run,
     pub(super) folder: RunFolder,
     /// Where it stood under the lock; nothing if that has to be read again.
-    pub(super) standing: Option<Standing>,
+    pub(super) snapshot: Option<Snapshot>,
     /// The lock of the account that it was begun on, if the profile has another one by now.
     pub(super) lock: Option<RunLock>,
 }

@@ -6,7 +6,9 @@ use tokio::time::{Instant, sleep};
 
 use super::launch::Session;
 use super::{Error, Event, HeldRun, Platform, check_host};
-use crate::delivery::{Doubt, Doubts, Ending, Inquest, LONGEST_STAY, Learnt, RunFolder, Standing, Stop, WAITS};
+use crate::delivery::{
+    Doubt, Doubts, Ending, LONGEST_STAY, Reconciler, Reconciliation, RunFolder, Snapshot, Stop, WAITS,
+};
 use crate::domain::Endpoint;
 use crate::gateway::Gateway;
 use crate::ledger::{Allowance, Author, Change, NewEvent, Owner, Progress, Run, State, StopKind};
@@ -15,21 +17,21 @@ use crate::manifest::{Destination, OnInDoubt};
 /// How long a start waits for answers about rows in doubt.
 const AT_START: Duration = Duration::from_secs(10);
 
-/// What came of asking about the rows in doubt of a run.
+/// How the asking about the rows in doubt of a run ended.
 #[derive(Default)]
-struct Reconciliation {
+struct ReconciliationEnd {
     /// The rows in doubt that are left.
     doubts: Doubts,
     /// What was learnt about the others.
-    learnt: Learnt,
+    learnt: Reconciliation,
     /// The signal that ended the asking before its time.
     interrupted: Option<u8>,
 }
 
-impl Reconciliation {
+impl ReconciliationEnd {
     /// Whether a row may be in another state than before; what was learnt when a signal came is not known here.
     fn changed_something(&self) -> bool {
-        let Learnt { found, failed, not_found, unresolved, .. } = self.learnt;
+        let Reconciliation { found, failed, not_found, unresolved, .. } = self.learnt;
         self.interrupted.is_some() || found + failed + not_found + unresolved > 0
     }
 }
@@ -42,13 +44,13 @@ impl Session {
         run: &Run,
         owner: Owner,
         gateway: &dyn Gateway,
-        standing: &Standing,
+        snapshot: &Snapshot,
     ) -> Result<bool, Error> {
         // The sandbox of the start before is gone.
         if !self.inputs().destination.is_live() {
             return Ok(false);
         }
-        let asked = self.ask(&self.inquest(run, owner, gateway), standing, &[Duration::ZERO], AT_START).await?;
+        let asked = self.ask(&self.reconciler(run, owner, gateway), snapshot, &[Duration::ZERO], AT_START).await?;
         let mut changed = asked.changed_something();
         if self.inputs().campaign.delivery.on_in_doubt == OnInDoubt::ResendIfNotFound && self.may_resend(run) {
             let rows = asked.doubts.rows.iter().filter(|doubt| doubt.not_found);
@@ -81,12 +83,12 @@ impl Session {
     }
 
     async fn reconcile_held(&self, held: &HeldRun, gateway: &dyn Gateway, unchanged: bool) -> Result<(), Error> {
-        let standing = held.standing().await?;
+        let snapshot = held.snapshot().await?;
         if unchanged {
-            return self.reconcile_first(&held.run, held.owner, gateway, &standing).await.map(drop);
+            return self.reconcile_first(&held.run, held.owner, gateway, &snapshot).await.map(drop);
         }
-        let inquest = self.inquest(&held.run, held.owner, gateway);
-        self.ask(&inquest, &standing, &[Duration::ZERO], AT_START).await.map(drop)
+        let reconciler = self.reconciler(&held.run, held.owner, gateway);
+        self.ask(&reconciler, &snapshot, &[Duration::ZERO], AT_START).await.map(drop)
     }
 
     /// Asks at the end of a run. Its rule decides only when everything was asked that there was time for.
@@ -100,45 +102,45 @@ impl Session {
         let at_once = !self.inputs().destination.is_live() || self.launch.request.no_wait;
         let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &WAITS };
         // Nothing is on its way any more: an intent without an outcome is doubt.
-        let mut standing = Standing::read(self.adapters.ledger.as_ref(), run, false).await?;
-        let asked = self.ask(&self.inquest(run, owner, gateway), &standing, waits, LONGEST_STAY).await?;
+        let mut snapshot = Snapshot::read(self.adapters.ledger.as_ref(), run, false).await?;
+        let asked = self.ask(&self.reconciler(run, owner, gateway), &snapshot, waits, LONGEST_STAY).await?;
         let mut changed = asked.changed_something();
         if self.inputs().campaign.delivery.on_in_doubt == OnInDoubt::AssumeSent && asked.interrupted.is_none() {
             let rows = asked.doubts.rows.iter();
             changed |= self.apply(run, owner, rows, |by| Change::AssumedSent { by, why: None }).await?;
         }
         if changed {
-            standing = Standing::read(self.adapters.ledger.as_ref(), run, false).await?;
+            snapshot = Snapshot::read(self.adapters.ledger.as_ref(), run, false).await?;
         }
-        ending.counts = standing.counts;
+        ending.counts = snapshot.counts;
         if let (None, Some(signal)) = (&ending.stopped, asked.interrupted) {
             ending.stopped = Some(Stop::new(StopKind::Interrupted(signal), "interrupted"));
         }
         Ok(())
     }
 
-    fn inquest<'i>(&'i self, run: &'i Run, owner: Owner, gateway: &'i dyn Gateway) -> Inquest<'i> {
+    fn reconciler<'i>(&'i self, run: &'i Run, owner: Owner, gateway: &'i dyn Gateway) -> Reconciler<'i> {
         let (destination, ledger) = (&self.inputs().destination, self.adapters.ledger.as_ref());
         let account = Allowance::new(run.account.as_str(), destination.rate().per_second());
         let most = destination.largest_envelope();
-        Inquest { ledger, gateway, run, owner, account, most, clock: self.adapters.clock }
+        Reconciler { ledger, gateway, run, owner, account, most, clock: self.adapters.clock }
     }
 
     /// Asks after each of the waits as long as there is something to ask.
     async fn ask(
         &self,
-        inquest: &Inquest<'_>,
-        standing: &Standing,
+        reconciler: &Reconciler<'_>,
+        snapshot: &Snapshot,
         waits: &[Duration],
         longest: Duration,
-    ) -> Result<Reconciliation, Error> {
-        if standing.counts.get(State::InDoubt) == 0 {
-            return Ok(Reconciliation::default());
+    ) -> Result<ReconciliationEnd, Error> {
+        if snapshot.counts.get(State::InDoubt) == 0 {
+            return Ok(ReconciliationEnd::default());
         }
-        let mut doubts = Doubts::read(inquest.ledger, inquest.run, &standing.states, &[State::InDoubt]).await?;
+        let mut doubts = Doubts::read(reconciler.ledger, reconciler.run, &snapshot.states, &[State::InDoubt]).await?;
         (self.adapters.observer)(Event::AskingAboutDoubt { rows: doubts.rows.len() as u64 });
         let deadline = Instant::now() + longest;
-        let mut learnt = Learnt::default();
+        let mut learnt = Reconciliation::default();
         for wait in waits {
             if doubts.rows.is_empty() || learnt.lost {
                 break;
@@ -146,16 +148,16 @@ impl Session {
             let asked = tokio::select! {
                 biased;
                 signal = self.signal() => {
-                    return Ok(Reconciliation { doubts, learnt, interrupted: Some(signal) });
+                    return Ok(ReconciliationEnd { doubts, learnt, interrupted: Some(signal) });
                 }
-                asked = async { sleep(*wait).await; inquest.ask(&mut doubts, deadline).await } => asked?,
+                asked = async { sleep(*wait).await; reconciler.ask(&mut doubts, deadline).await } => asked?,
             };
             // How often is not how many.
-            let Learnt { blind, unclear, .. } = asked;
-            learnt = Learnt { asked: learnt.asked.max(asked.asked), blind, unclear, ..learnt.and(asked) };
+            let Reconciliation { blind, unclear, .. } = asked;
+            learnt = Reconciliation { asked: learnt.asked.max(asked.asked), blind, unclear, ..learnt.and(asked) };
         }
-        (self.adapters.observer)(Event::Learnt(learnt));
-        Ok(Reconciliation { doubts, learnt, interrupted: None })
+        (self.adapters.observer)(Event::Reconciliation(learnt));
+        Ok(ReconciliationEnd { doubts, learnt, interrupted: None })
     }
 
     /// Decides about rows as the campaign's own rule says; tells whether there was any.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Adapters, Error, HeldRun, Platform, ReleasedRun, check_host, key_of};
-use crate::delivery::{Doubts, Inquest, Learnt, RunFolder};
+use crate::delivery::{Doubts, Reconciler, Reconciliation, RunFolder};
 use crate::ledger::{Allowance, Run, State};
 use crate::manifest::Profile;
 
@@ -18,7 +18,7 @@ const LONGEST: Duration = Duration::from_secs(3_600);
 #[derive(Debug)]
 pub struct ReconciledRun {
     /// What was learnt.
-    pub learnt: Learnt,
+    pub learnt: Reconciliation,
     /// Where the run stands.
     pub released: ReleasedRun,
 }
@@ -35,18 +35,18 @@ pub async fn reconcile(adapters: &Adapters, run: Run) -> Result<ReconciledRun, E
     Ok(ReconciledRun { learnt: learnt?, released })
 }
 
-async fn ask(held: &HeldRun) -> Result<Learnt, Error> {
+async fn ask(held: &HeldRun) -> Result<Reconciliation, Error> {
     let HeldRun { adapters, run, owner, .. } = held;
-    let (ledger, standing) = (adapters.ledger.as_ref(), held.standing().await?);
-    let mut doubts = Doubts::read(ledger, run, &standing.states, &[State::InDoubt, State::Unresolved]).await?;
+    let (ledger, snapshot) = (adapters.ledger.as_ref(), held.snapshot().await?);
+    let mut doubts = Doubts::read(ledger, run, &snapshot.states, &[State::InDoubt, State::Unresolved]).await?;
     if doubts.rows.is_empty() {
-        return Ok(Learnt::default());
+        return Ok(Reconciliation::default());
     }
     let profile = profile_of(adapters, run)?;
     let key = key_of(&profile)?;
     check_host(ledger, &profile).await?;
     let gateway = Platform::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
-    let inquest = Inquest {
+    let reconciler = Reconciler {
         ledger,
         gateway: gateway.as_ref(),
         run,
@@ -55,7 +55,7 @@ async fn ask(held: &HeldRun) -> Result<Learnt, Error> {
         most: profile.largest_envelope(),
         clock: adapters.clock,
     };
-    Ok(inquest.ask(&mut doubts, Instant::now() + LONGEST).await?)
+    Ok(reconciler.ask(&mut doubts, Instant::now() + LONGEST).await?)
 }
 
 /// The profile of the gateway that a run went through.

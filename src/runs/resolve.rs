@@ -60,10 +60,10 @@ pub async fn resolve(adapters: &Adapters, run: Run, resolution: &Resolution) -> 
 
 /// Records the decision; tells about how many rows it is.
 async fn decide(held: &HeldRun, resolution: &Resolution) -> Result<u64, Error> {
-    let standing = held.standing().await?;
-    let doubts = Doubts::read(held.adapters.ledger.as_ref(), &held.run, &standing.states, &DECIDABLE).await?;
+    let snapshot = held.snapshot().await?;
+    let doubts = Doubts::read(held.adapters.ledger.as_ref(), &held.run, &snapshot.states, &DECIDABLE).await?;
     let named = resolution.rows.of(&held.run)?;
-    let events = resolution.events(&held.run, &doubts.rows, &standing.states, named.as_ref())?;
+    let events = resolution.events(&held.run, &doubts.rows, &snapshot.states, named.as_ref())?;
     let rows = events.len() as u64;
     held.record(events).await?;
     Ok(rows)

@@ -10,7 +10,7 @@ use super::online::refuse_online;
 use super::{Error, Event, Question, blocking, check_host};
 use crate::check::Survey;
 use crate::check::online::{Cost, Prices};
-use crate::delivery::{RunFolder, RunLock, Standing};
+use crate::delivery::{RunFolder, RunLock, Snapshot};
 use crate::domain::Row;
 use crate::ledger::{Run, State};
 use crate::manifest::Profile;
@@ -23,32 +23,32 @@ impl Session {
         folder: RunFolder,
         lock: Option<RunLock>,
     ) -> Result<Preparation, Error> {
-        let standing = Standing::read(self.adapters.ledger.as_ref(), &run, false).await?;
-        let left = standing.counts.get(State::Planned);
-        let open = open_rows(&run, &standing);
+        let snapshot = Snapshot::read(self.adapters.ledger.as_ref(), &run, false).await?;
+        let left = snapshot.counts.get(State::Planned);
+        let open = open_rows(&run, &snapshot);
         let number = if left == 0 { 0 } else { self.chosen(&open, run.last_row())?.len() };
         if let Some(profile) = self.inputs().destination.remote() {
             check_host(self.adapters.ledger.as_ref(), profile).await?;
             if left > 0 && self.asks_first() {
                 self.ask_for_rest(profile, &open).await?;
             }
-            self.agree_to_go_on(profile, (&run, &standing), number.min(left)).await?;
+            self.agree_to_go_on(profile, (&run, &snapshot), number.min(left)).await?;
         }
         (self.adapters.observer)(Event::GoingOn { run: run.name() });
-        Ok(Preparation::Send(Box::new(RunToSend { run, folder, standing: Some(standing), lock })))
+        Ok(Preparation::Send(Box::new(RunToSend { run, folder, snapshot: Some(snapshot), lock })))
     }
 
     /// Asks for a yes to messages to so many people of a run; none is needed for none.
     pub(super) async fn agree_to_go_on(
         &self,
         profile: &Profile,
-        (run, standing): (&Run, &Standing),
+        (run, snapshot): (&Run, &Snapshot),
         number: u64,
     ) -> Result<(), Error> {
         if number == 0 {
             return Ok(());
         }
-        let question = Question::GoOn { run, standing, profile, number };
+        let question = Question::GoOn { run, snapshot, profile, number };
         confirm(self.consent.as_ref(), question).await
     }
 
@@ -89,8 +89,8 @@ impl Session {
 }
 
 /// The rows of an unfinished run that may still be sent; blank rows of the list are among them.
-fn open_rows(run: &Run, standing: &Standing) -> RoaringBitmap {
+fn open_rows(run: &Run, snapshot: &Snapshot) -> RoaringBitmap {
     let mut rows = RoaringBitmap::new();
     rows.insert_range(Row::HEADER.get() + 1..=run.last_row().get());
-    rows - &standing.settled
+    rows - &snapshot.settled
 }

@@ -6,7 +6,7 @@ use roaring::RoaringTreemap;
 
 use super::launch::{Preparation, RetryScope, RunToSend, Session};
 use super::{Error, Event, check_host, claim, person};
-use crate::delivery::{OneOff, RunFolder, Standing};
+use crate::delivery::{OneOff, RunFolder, Snapshot};
 use crate::domain::{Outcome, Phone, Row};
 use crate::failpoint;
 use crate::ledger::{Author, Change, Progress, Recorded, RetryOrder, Run, RunId, State, Walk};
@@ -20,8 +20,8 @@ struct RefusedRow {
 }
 
 /// The status with which the gateway refused what it had queued, or what was in doubt.
-fn refused_by_status(standing: &Standing, row: Row, envelope: u32) -> String {
-    let about = standing.states.events().of(row).iter().rev().filter(|event| event.envelope == envelope);
+fn refused_by_status(snapshot: &Snapshot, row: Row, envelope: u32) -> String {
+    let about = snapshot.states.events().of(row).iter().rev().filter(|event| event.envelope == envelope);
     let mut statuses = about.filter_map(|event| match &event.change {
         Change::Found { status, .. } => Some(status.clone()),
         _ => None,
@@ -42,8 +42,8 @@ impl Session {
         if !changes.is_empty() {
             return Err(Error::RetryChanged { run: run.name(), changes });
         }
-        let standing = Standing::read(ledger, &run, false).await?;
-        let rows = self.refused(&run, &standing, scope.error.as_deref()).await?;
+        let snapshot = Snapshot::read(ledger, &run, false).await?;
+        let rows = self.refused(&run, &snapshot, scope.error.as_deref()).await?;
         let guarded = self.has_message_elsewhere(&run, &runs).await?;
         let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
             rows.into_iter().partition(|row| guarded.contains(row.phone.get()));
@@ -54,7 +54,7 @@ impl Session {
         let number = rows.len() as u64;
         if let Some(profile) = self.inputs().destination.remote() {
             check_host(ledger, profile).await?;
-            self.agree_to_go_on(profile, (&run, &standing), number).await?;
+            self.agree_to_go_on(profile, (&run, &snapshot), number).await?;
         }
         let (owner, _) = claim(ledger, run.key).await?;
         let order = RetryOrder {
@@ -70,7 +70,7 @@ impl Session {
         (self.adapters.observer)(Event::Retrying { run: run.name(), rows: number });
         // With the identifiers that the order reserved.
         let run = found(&ledger.runs().await?, scope.run)?;
-        Ok(Preparation::Send(Box::new(RunToSend { run, folder, standing: None, lock })))
+        Ok(Preparation::Send(Box::new(RunToSend { run, folder, snapshot: None, lock })))
     }
 
     /// Why nothing of a run can be sent again now.
@@ -95,19 +95,19 @@ impl Session {
     }
 
     /// The rows whose last attempt was refused, or that a person decided were not sent.
-    async fn refused(&self, run: &Run, standing: &Standing, error: Option<&str>) -> Result<Vec<RefusedRow>, Error> {
+    async fn refused(&self, run: &Run, snapshot: &Snapshot, error: Option<&str>) -> Result<Vec<RefusedRow>, Error> {
         let mut found = BTreeMap::new();
         let mut envelopes = Walk::over(self.adapters.ledger.as_ref(), run.key);
         while let Some(envelope) = envelopes.next().await? {
             for (index, sent) in envelope.rows.iter().enumerate() {
-                let state = standing.states.recorded(sent.row);
+                let state = snapshot.states.recorded(sent.row);
                 if !matches!(state, Some(State::Rejected | State::NotSent | State::Failed)) {
                     continue;
                 }
                 let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
                 let error = match outcome {
                     Some(Outcome::Rejected { error }) => error.clone(),
-                    _ => refused_by_status(standing, sent.row, envelope.envelope),
+                    _ => refused_by_status(snapshot, sent.row, envelope.envelope),
                 };
                 let refused = RefusedRow { row: sent.row, envelope: envelope.envelope, phone: sent.phone, error };
                 // A later attempt takes the place of the one before.

@@ -9,7 +9,7 @@ use super::freeze::thaw;
 use super::launch::{RunToSend, Session};
 use super::{Error, Event, Outcome, Platform, claim};
 use crate::check::Prepared;
-use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Standing, Stop, feed, send};
+use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Snapshot, Stop, feed, send};
 use crate::failpoint;
 use crate::gateway::Gateway;
 use crate::ledger::{Allowance, Owner, Run, State, StopKind};
@@ -24,7 +24,7 @@ impl Session {
     pub(super) async fn send(&self, selection: RunToSend) -> Result<Outcome, Error> {
         let began = Instant::now();
         let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
-        let RunToSend { run, folder, standing, lock: _lock } = selection;
+        let RunToSend { run, folder, snapshot, lock: _lock } = selection;
         let (owner, requests) = claim(ledger, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {
@@ -35,16 +35,16 @@ impl Session {
         let platform = Platform::open(&inputs.destination, key, scenario).await?;
         let gateway =
             platform.client(self.adapters.connect, frozen.brief.endpoint, inputs.campaign.delivery.timeout)?;
-        let standing = match standing {
+        let snapshot = match snapshot {
             // Read under the lock; what the claim made doubt was read as doubt.
-            Some(standing) => standing,
-            None => Standing::read(ledger, &run, false).await?,
+            Some(snapshot) => snapshot,
+            None => Snapshot::read(ledger, &run, false).await?,
         };
-        let standing = match self.reconcile_first(&run, owner, gateway.as_ref(), &standing).await? {
-            true => Standing::read(ledger, &run, false).await?,
-            false => standing,
+        let snapshot = match self.reconcile_first(&run, owner, gateway.as_ref(), &snapshot).await? {
+            true => Snapshot::read(ledger, &run, false).await?,
+            false => snapshot,
         };
-        let mut ending = self.engine(&run, owner, Arc::clone(&gateway), prepared, &standing).await;
+        let mut ending = self.engine(&run, owner, Arc::clone(&gateway), prepared, &snapshot).await;
         tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
         if asks_at_end(&ending) {
             self.reconcile_last(&run, owner, gateway.as_ref(), &mut ending).await?;
@@ -53,7 +53,7 @@ impl Session {
             Some(sandbox) => self.play_out(sandbox, &ending).await,
             None => None,
         };
-        self.end((run, owner), ending, (standing.parts, began), played).await
+        self.end((run, owner), ending, (snapshot.parts, began), played).await
     }
 
     /// Lets everything become of the messages that will, if a scenario says what; nobody waits for an interrupted one.
@@ -72,24 +72,24 @@ impl Session {
         owner: Owner,
         gateway: Arc<dyn Gateway>,
         prepared: Prepared<BufReader<File>>,
-        standing: &Standing,
+        snapshot: &Snapshot,
     ) -> Ending {
         let request = &self.launch.request;
         let told = Arc::clone(&self.adapters.observer);
         told(Event::SendingBegins { recipients: run.recipients });
         let observer: Observer = Arc::new(move |event| told(Event::Sending(event)));
         let selection = delivery::Selection {
-            settled: standing.settled.clone(),
+            settled: snapshot.settled.clone(),
             rows: request.rows.clone(),
             limit: request.limit,
-            digests: standing.digests.clone(),
-            renumbered: standing.renumbered.clone(),
+            digests: snapshot.digests.clone(),
+            renumbered: snapshot.renumbered.clone(),
         };
         let feed = feed(prepared, run.ids, selection);
-        let conditions = self.conditions(run, owner, standing);
+        let conditions = self.conditions(run, owner, snapshot);
         let (ledger, interrupt) = (Arc::clone(&self.adapters.ledger), self.interrupt.clone());
         let edges = Edges { ledger, gateway, observer, interrupt };
-        let mut ending = send(conditions, edges, feed, standing.counts.clone()).await;
+        let mut ending = send(conditions, edges, feed, snapshot.counts.clone()).await;
         (self.adapters.observer)(Event::SendingEnded);
         let asked_for_some = request.limit.is_some() || request.rows.is_some();
         if ending.stopped.is_none() && asked_for_some && ending.counts.get(State::Planned) > 0 {
@@ -98,7 +98,7 @@ impl Session {
         ending
     }
 
-    fn conditions(&self, run: &Run, owner: Owner, standing: &Standing) -> Conditions {
+    fn conditions(&self, run: &Run, owner: Owner, snapshot: &Snapshot) -> Conditions {
         let (destination, request) = (&self.inputs().destination, &self.launch.request);
         let delivery = destination.within(self.inputs().campaign.delivery);
         let waits = destination.is_live() || request.real_time;
@@ -107,15 +107,15 @@ impl Session {
             owner,
             endpoint: run.endpoint,
             kind: run.kind,
-            last_envelope: standing.last_envelope,
-            repeated: standing.repeated.clone(),
+            last_envelope: snapshot.last_envelope,
+            repeated: snapshot.repeated.clone(),
             rate: if waits { delivery.rate.per_second() } else { None },
             account: Allowance::new(destination.account(), destination.rate().per_second()),
             batch: delivery.batch.get() as usize,
             in_flight: delivery.in_flight.get() as usize,
             timeout: delivery.timeout,
             limits: limits(&delivery, request.keep_going),
-            canary: if destination.is_live() { CANARY } else { Duration::ZERO },
+            first_messages: if destination.is_live() { CANARY } else { Duration::ZERO },
             attended: false,
         }
     }

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::{ConfirmedSingle, Error, claim};
 use crate::check::Tee;
-use crate::delivery::{OneOff, RunFolder, Standing};
+use crate::delivery::{OneOff, RunFolder, Snapshot};
 use crate::domain::Endpoint;
 use crate::ledger::{LeftOut, NewRun, Progress, Run, RunEnd, State, StopKind};
 
@@ -61,7 +61,7 @@ impl ConfirmedSingle {
         for run in runs {
             let (owner, _) = claim(ledger, run.key).await?;
             let run = Run { progress: Progress::Finished, ..run };
-            let Standing { counts, parts, .. } = Standing::read(ledger, &run, false).await?;
+            let Snapshot { counts, parts, .. } = Snapshot::read(ledger, &run, false).await?;
             let unsent = counts.get(State::NotSent) > 0;
             let end = RunEnd {
                 lag: None,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Inputs, Profiles};
-use crate::delivery::Frozen;
+use crate::delivery::FrozenInputs;
 use crate::finding::{Finding, rules};
 use crate::manifest::{Campaign, load_campaign};
 use crate::report::{ProtectedPath, Target};
@@ -28,7 +28,7 @@ impl OwnFiles<'_> {
 
     /// The results of a run at `path`, whatever became of its campaign since.
     #[must_use]
-    pub fn target_of_run(self, frozen: &Frozen, path: PathBuf) -> Target {
+    pub fn target_of_run(self, frozen: &FrozenInputs, path: PathBuf) -> Target {
         let file = frozen.campaign_file.as_path();
         // A lookup or a code call has no campaign.
         let named = !file.as_os_str().is_empty();

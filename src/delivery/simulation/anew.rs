@@ -7,7 +7,7 @@ use roaring::RoaringTreemap;
 use super::chance::Chance;
 use super::judge::phone;
 use super::life::wall;
-use super::story::{Errand, Seen, World, new_run};
+use super::story::{Errand, Sighting, World, new_run};
 use crate::domain::Row;
 use crate::ledger::{Ledger, LeftOut, RunId, State};
 
@@ -17,7 +17,7 @@ impl World {
         let desk = self.desk(&self.immortal());
         let runs: Vec<RunId> = desk.runs().await.unwrap().iter().map(|run| run.key).collect();
         let skipped = desk.numbers_sent_to(&runs).await.unwrap();
-        self.judge.guard(&self.plan, (&self.standing().await, &self.platform.taken()), &skipped);
+        self.judge.guard(&self.plan, &self.snapshot().await, &self.platform.taken(), &skipped);
         skipped
     }
 
@@ -35,7 +35,7 @@ impl World {
         let run = self.disk.lock().unwrap().begin_run(wall().as_microsecond(), &new);
         *self.run.lock().unwrap() = run;
         self.process(Errand::Send, self.immortal()).await;
-        self.saw(Seen::BegunAnew, 1);
+        self.saw(Sighting::BegunAnew, 1);
         self.compare(false).await;
         self.guard().await;
     }

@@ -10,32 +10,32 @@ use super::life::wall;
 use super::line::Line;
 use super::mistake::Mistake;
 use super::plan::Decision;
-use super::story::{Seen, World, look};
-use crate::delivery::{Doubts, Inquest};
+use super::story::{Sighting, World, look};
+use crate::delivery::{Doubts, Reconciler};
 use crate::domain::Row;
 use crate::ledger::{Allowance, Author, Change, Ledger, NewEvent, Owner, RetryOrder, State};
 
 impl World {
     /// Asks about rows in doubt, and applies the campaign's rule to those that were not found.
-    pub(super) async fn inquire(&self, desk: &Desk, line: &Line, owner: Owner, wanted: &[State]) {
-        let Some((run, standing)) = look(desk, false).await else { return };
-        let Ok(mut doubts) = Doubts::read(desk, &run, &standing.states, wanted).await else { return };
+    pub(super) async fn reconcile(&self, desk: &Desk, line: &Line, owner: Owner, wanted: &[State]) {
+        let Some((run, snapshot)) = look(desk, false).await else { return };
+        let Ok(mut doubts) = Doubts::read(desk, &run, &snapshot.states, wanted).await else { return };
         if doubts.rows.is_empty() {
             return;
         }
         let account = Allowance::new(run.account.as_str(), self.plan.account_rate);
-        let inquest =
-            Inquest { ledger: desk, gateway: line, run: &run, owner, account, most: self.plan.batch, clock: wall };
-        let Ok(learnt) = inquest.ask(&mut doubts, Instant::now() + Duration::from_secs(600)).await else { return };
-        self.saw(Seen::Found, learnt.found);
-        self.saw(Seen::Unresolved, learnt.unresolved);
+        let reconciler =
+            Reconciler { ledger: desk, gateway: line, run: &run, owner, account, most: self.plan.batch, clock: wall };
+        let Ok(learnt) = reconciler.ask(&mut doubts, Instant::now() + Duration::from_secs(600)).await else { return };
+        self.saw(Sighting::Found, learnt.found);
+        self.saw(Sighting::Unresolved, learnt.unresolved);
         let hasty = self.mistake == Some(Mistake::OneDenialIsEnough);
         if self.plan.resend_if_not_found || hasty {
             let denied = |answer: &str| answer.starts_with("no such message");
             doubts.rows.retain(|doubt| {
                 doubt.not_found || (hasty && doubt.question.as_ref().is_some_and(|asked| denied(&asked.answer)))
             });
-            self.saw(Seen::ResentByRule, doubts.rows.len() as u64);
+            self.saw(Sighting::ResentByRule, doubts.rows.len() as u64);
             let by = Author::Policy("on_in_doubt: resend_if_not_found".into());
             let again = Change::SendAgain { by, why: None };
             let events = doubts.rows.iter().map(|doubt| event(doubt.row, doubt.envelope, &again)).collect();
@@ -57,16 +57,16 @@ impl World {
         let desk = self.desk(&self.immortal());
         let owner = self.owner();
         let _ = desk.claim(self.run(), owner).await;
-        let Some((run, standing)) = look(desk.as_ref(), false).await else { return };
+        let Some((run, snapshot)) = look(desk.as_ref(), false).await else { return };
         let wanted = [State::InDoubt, State::Unresolved];
-        let Ok(doubts) = Doubts::read(desk.as_ref(), &run, &standing.states, &wanted).await else { return };
+        let Ok(doubts) = Doubts::read(desk.as_ref(), &run, &snapshot.states, &wanted).await else { return };
         let rows: Vec<(Row, u32)> = doubts.rows.iter().map(|doubt| (doubt.row, doubt.envelope)).collect();
         let (by, why) = (Author::Person("olena".into()), None);
         let (change, more, seen) = match decision {
-            Decision::AssumeSent => (Change::AssumedSent { by: by.clone(), why }, 0, Seen::CountedAsSent),
-            Decision::NotSent => (Change::NotSent { by: by.clone(), why }, 0, Seen::CountedAsNotSent),
-            Decision::NotSentThenRetry => (Change::NotSent { by: by.clone(), why }, 1, Seen::CountedAsNotSent),
-            Decision::SendAgain => (Change::SendAgain { by: by.clone(), why }, 1, Seen::SentAgain),
+            Decision::AssumeSent => (Change::AssumedSent { by: by.clone(), why }, 0, Sighting::CountedAsSent),
+            Decision::NotSent => (Change::NotSent { by: by.clone(), why }, 0, Sighting::CountedAsNotSent),
+            Decision::NotSentThenRetry => (Change::NotSent { by: by.clone(), why }, 1, Sighting::CountedAsNotSent),
+            Decision::SendAgain => (Change::SendAgain { by: by.clone(), why }, 1, Sighting::SentAgain),
         };
         if decision != Decision::AssumeSent {
             rows.iter().for_each(|(row, _)| self.judge.accepted(*row, more));
@@ -80,11 +80,11 @@ impl World {
         let mut again = if decision == Decision::NotSentThenRetry { rows } else { Vec::new() };
         if retry_rejected {
             let refused = [State::Rejected, State::Failed];
-            let Ok(refused) = Doubts::read(desk.as_ref(), &run, &standing.states, &refused).await else { return };
+            let Ok(refused) = Doubts::read(desk.as_ref(), &run, &snapshot.states, &refused).await else { return };
             again.extend(refused.rows.iter().map(|doubt| (doubt.row, doubt.envelope)));
         }
         if !again.is_empty() {
-            self.saw(Seen::Retried, again.len() as u64);
+            self.saw(Sighting::Retried, again.len() as u64);
             let random = self.chance(Chance::bits);
             let _ = desk.retry(owner, RetryOrder { run: run.key, rows: again, by, random }).await;
         }

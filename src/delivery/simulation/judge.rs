@@ -9,15 +9,15 @@ use roaring::RoaringTreemap;
 use super::disk::Disk;
 use super::life::elapsed;
 use super::plan::Plan;
-use super::platform::{Arrived, Taken};
-use crate::delivery::Standing;
+use super::platform::{ArrivedOperation, TakenMessage};
+use crate::delivery::Snapshot;
 use crate::domain::{MessageId, MsgId, Outcome, Row};
 use crate::gateway::Envelope;
 use crate::ledger::{State, StateCounts};
 
 /// A promise that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Broken {
+pub(super) enum Breach {
     /// A row has no end, or is not sent although nobody decided so.
     Lost,
     /// A recipient got a message more often than a person accepted.
@@ -45,7 +45,7 @@ pub(super) enum Broken {
 }
 
 /// The promises that were broken, how often, and how the first time.
-pub(super) type Findings = BTreeMap<Broken, (u64, String)>;
+pub(super) type Findings = BTreeMap<Breach, (u64, String)>;
 
 /// The bytes of an envelope that reached the platform.
 #[derive(Clone, Copy, Debug)]
@@ -76,13 +76,13 @@ pub(super) fn phone(row: Row) -> u64 {
 }
 
 impl Notes {
-    fn broken(&mut self, what: Broken, how: impl FnOnce() -> String) {
+    fn broken(&mut self, what: Breach, how: impl FnOnce() -> String) {
         self.findings.entry(what).or_insert_with(|| (0, how())).0 += 1;
     }
 }
 
 impl Judge {
-    pub(super) fn broken(&self, what: Broken, how: &str) {
+    pub(super) fn broken(&self, what: Breach, how: &str) {
         self.0.lock().unwrap().broken(what, || how.to_owned());
     }
 
@@ -101,7 +101,7 @@ impl Judge {
     }
 
     /// The first byte of an envelope reaches the platform.
-    pub(super) fn arrived(&self, process: usize, disk: &Disk, envelope: &Envelope, arrived: &[Arrived]) {
+    pub(super) fn arrived(&self, process: usize, disk: &Disk, envelope: &Envelope, arrived: &[ArrivedOperation]) {
         let mut notes = self.0.lock().unwrap();
         notes.arrivals.push(Arrival { at: elapsed(), process, operations: arrived.len() });
         for (operation, encoded) in arrived.iter().zip(envelope.operations()) {
@@ -110,14 +110,14 @@ impl Judge {
             *attempts += 1;
             let (attempts, intents) = (*attempts, disk.intents.get(&row).copied().unwrap_or(0));
             if attempts > intents {
-                notes.broken(Broken::WithoutIntent, || format!("row {row}: attempt {attempts}, {intents} intents"));
+                notes.broken(Breach::WithoutIntent, || format!("row {row}: attempt {attempts}, {intents} intents"));
             }
             let before = *notes.phones.entry(operation.id).or_insert(operation.phone);
             if before != operation.phone {
-                notes.broken(Broken::ForeignId, || format!("row {row}"));
+                notes.broken(Breach::ForeignId, || format!("row {row}"));
             }
             if row_of(disk, operation.id).is_none_or(|known| phone(known) != operation.phone) {
-                notes.broken(Broken::Unexpected, || format!("row {row} under the identifier {}", operation.id));
+                notes.broken(Breach::Unexpected, || format!("row {row} under the identifier {}", operation.id));
             }
         }
     }
@@ -129,50 +129,50 @@ impl Judge {
         let sum = |counts: &StateCounts| answered.map(|state| counts.get(state)).iter().sum::<u64>();
         let (shown, kept) = (sum(counts), sum(kept));
         if shown > kept {
-            self.broken(Broken::ShownEarly, &format!("{shown} answers shown, {kept} kept"));
+            self.broken(Breach::ShownEarly, &format!("{shown} answers shown, {kept} kept"));
         }
     }
 
     /// Holds what the ledger says against what the platform did. At the end every row has to have an end.
-    pub(super) fn compare(&self, plan: &Plan, disk: &Disk, (standing, taken): (&Standing, &[Taken]), ended: bool) {
+    pub(super) fn compare(&self, plan: &Plan, disk: &Disk, snapshot: &Snapshot, taken: &[TakenMessage], ended: bool) {
         let mut notes = self.0.lock().unwrap();
         self::misattributed(&mut notes, disk, taken);
         for row in (2..=plan.rows + 1).map(Row::new) {
-            let state = standing.state(row);
+            let state = snapshot.state(row);
             let got = taken.iter().filter(|taken| taken.phone == phone(row) && !taken.refused).count() as u64;
             let allowed = 1 + notes.accepted.get(&row).copied().unwrap_or(0);
             let decided = notes.decided.contains(&row);
             if got > allowed {
-                notes.broken(Broken::Duplicated, || format!("row {row} went out {got} times, {state}"));
+                notes.broken(Breach::Duplicated, || format!("row {row} went out {got} times, {state}"));
             }
             let known = taken.iter().any(|taken| taken.phone == phone(row));
             let says_taken = matches!(state, State::Accepted | State::Queued | State::Delivered | State::Read);
             if says_taken && !known {
-                notes.broken(Broken::FalselyAccepted, || format!("row {row} is {state}"));
+                notes.broken(Breach::FalselyAccepted, || format!("row {row} is {state}"));
             }
             let says_unsent = matches!(state, State::Planned | State::NotSent | State::Rejected | State::Failed);
             if says_unsent && got > 0 && !decided {
-                notes.broken(Broken::FalselyNotSent, || format!("row {row} is {state} and went out"));
+                notes.broken(Breach::FalselyNotSent, || format!("row {row} is {state} and went out"));
             }
             let open = matches!(state, State::Planned | State::Sending | State::InDoubt | State::Unresolved);
             if ended && (open || (state == State::NotSent && !decided)) {
-                notes.broken(Broken::Lost, || format!("row {row} is {state} in the end"));
+                notes.broken(Breach::Lost, || format!("row {row} is {state} in the end"));
             }
         }
         if let Some(stranger) = taken.iter().find(|taken| row_of(disk, taken.id).is_none()) {
-            notes.broken(Broken::Unexpected, || format!("identifier {}", stranger.id));
+            notes.broken(Breach::Unexpected, || format!("identifier {}", stranger.id));
         }
     }
 
     /// Holds whom the guard skips against what the platform took: a run that began now would send to everybody else.
-    pub(super) fn guard(&self, plan: &Plan, (standing, taken): (&Standing, &[Taken]), skipped: &RoaringTreemap) {
+    pub(super) fn guard(&self, plan: &Plan, snapshot: &Snapshot, taken: &[TakenMessage], skipped: &RoaringTreemap) {
         let mut notes = self.0.lock().unwrap();
         for row in (2..=plan.rows + 1).map(Row::new).filter(|row| !skipped.contains(phone(*row))) {
             let got = taken.iter().any(|taken| taken.phone == phone(row) && !taken.refused);
-            let state = standing.state(row);
+            let state = snapshot.state(row);
             let unknown = matches!(state, State::Sending | State::InDoubt | State::Unresolved);
             if unknown || (got && !notes.decided.contains(&row)) {
-                notes.broken(Broken::Unguarded, || format!("row {row} is {state}, and would be sent to again"));
+                notes.broken(Breach::Unguarded, || format!("row {row} is {state}, and would be sent to again"));
             }
         }
     }
@@ -200,7 +200,7 @@ impl Judge {
                 let spare: f64 = processes.iter().map(|process| spare[*process]).sum();
                 let most = rate * window + spare;
                 if within as f64 > most + 0.01 {
-                    notes.broken(Broken::Pace, || format!("{within} in {window} s at {rate}/s and {spare} to spare"));
+                    notes.broken(Breach::Pace, || format!("{within} in {window} s at {rate}/s and {spare} to spare"));
                 }
             }
         }
@@ -214,14 +214,14 @@ fn row_of(disk: &Disk, id: u64) -> Option<Row> {
 }
 
 /// Every `msg_id` that was kept has to be the one that the platform gave this row.
-fn misattributed(notes: &mut Notes, disk: &Disk, taken: &[Taken]) {
+fn misattributed(notes: &mut Notes, disk: &Disk, taken: &[TakenMessage]) {
     let owners: HashMap<u64, u64> = taken.iter().map(|taken| (taken.msg_id, taken.phone)).collect();
     for envelope in disk.contents.books().flat_map(|book| book.envelopes.values()) {
         let Some((_, outcomes)) = &envelope.settled else { continue };
         for (sent, outcome) in envelope.rows.iter().zip(outcomes) {
             let Outcome::Accepted { msg_id: Some(MsgId::Number(msg_id)), .. } = outcome else { continue };
             if owners.get(msg_id) != Some(&phone(sent.row)) {
-                notes.broken(Broken::Misattributed, || format!("row {}", sent.row));
+                notes.broken(Breach::Misattributed, || format!("row {}", sent.row));
             }
         }
     }

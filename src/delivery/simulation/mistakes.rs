@@ -2,7 +2,7 @@
 //!
 //! Mistakes that no port can make are patches in `tests/mistakes`.
 
-use super::judge::Broken;
+use super::judge::Breach;
 use super::mistake::Mistake;
 use super::plan::Plan;
 use super::world;
@@ -11,12 +11,12 @@ use super::world;
 const WORLDS: u64 = 600;
 
 /// The judge has to name one of these promises in some world, and only then is it of use.
-fn caught(mistake: Mistake, promises: &[Broken]) {
+fn caught(mistake: Mistake, promises: &[Breach]) {
     caught_in(mistake, promises, |plan| Plan { starts: 4, ..plan });
 }
 
 /// The same, in worlds that were changed so that nothing else hides the mistake.
-fn caught_in(mistake: Mistake, promises: &[Broken], change: impl Fn(Plan) -> Plan) {
+fn caught_in(mistake: Mistake, promises: &[Breach], change: impl Fn(Plan) -> Plan) {
     let plan = |seed| change(Plan::of(seed));
     let seed = (0..WORLDS).find(|seed| {
         let broken = world(plan(*seed), Some(mistake)).broken;
@@ -34,67 +34,67 @@ fn account_only(plan: Plan) -> Plan {
 
 #[test]
 fn an_engine_without_intents_is_caught() {
-    caught(Mistake::NoIntent, &[Broken::WithoutIntent]);
-    caught(Mistake::NoIntent, &[Broken::WithoutIntent, Broken::Duplicated]);
+    caught(Mistake::NoIntent, &[Breach::WithoutIntent]);
+    caught(Mistake::NoIntent, &[Breach::WithoutIntent, Breach::Duplicated]);
 }
 
 #[test]
 fn an_intent_that_is_kept_after_the_send_is_caught() {
-    caught(Mistake::IntentAfterTheSend, &[Broken::WithoutIntent]);
+    caught(Mistake::IntentAfterTheSend, &[Breach::WithoutIntent]);
 }
 
 #[test]
 fn a_result_that_is_shown_before_its_commit_is_caught() {
-    caught(Mistake::ToldBeforeTheCommit, &[Broken::ShownEarly]);
+    caught(Mistake::ToldBeforeTheCommit, &[Breach::ShownEarly]);
 }
 
 #[test]
 fn a_ledger_that_does_not_look_who_has_the_run_is_caught() {
-    caught(Mistake::NoOwnerCheck, &[Broken::Duplicated]);
+    caught(Mistake::NoOwnerCheck, &[Breach::Duplicated]);
 }
 
 #[test]
 fn doubt_that_is_sent_again_by_itself_is_caught() {
-    caught(Mistake::DoubtSentAgain, &[Broken::Duplicated]);
+    caught(Mistake::DoubtSentAgain, &[Breach::Duplicated]);
 }
 
 #[test]
 fn silence_that_is_taken_as_not_sent_is_caught() {
-    caught(Mistake::SilenceIsNotSent, &[Broken::Duplicated]);
+    caught(Mistake::SilenceIsNotSent, &[Breach::Duplicated]);
 }
 
 #[test]
 fn an_http_status_that_is_taken_as_not_sent_is_caught() {
-    caught(Mistake::StatusIsNotSent, &[Broken::Duplicated]);
+    caught(Mistake::StatusIsNotSent, &[Breach::Duplicated]);
 }
 
 #[test]
 fn a_fresh_identifier_for_a_message_that_is_tried_again_is_caught() {
-    caught(Mistake::FreshIdentifier, &[Broken::Unexpected]);
+    caught(Mistake::FreshIdentifier, &[Breach::Unexpected]);
 }
 
 #[test]
 fn answers_that_are_matched_by_their_position_alone_are_caught() {
-    caught(Mistake::ByPositionOnly, &[Broken::Misattributed]);
+    caught(Mistake::ByPositionOnly, &[Breach::Misattributed]);
 }
 
 #[test]
 fn a_first_denial_that_is_taken_as_proof_is_caught() {
-    caught(Mistake::OneDenialIsEnough, &[Broken::Duplicated]);
+    caught(Mistake::OneDenialIsEnough, &[Breach::Duplicated]);
 }
 
 #[test]
 fn a_blind_gateway_that_is_believed_is_caught() {
-    caught(Mistake::BlindOracleBelieved, &[Broken::FalselyAccepted]);
-    caught(Mistake::BlindOracleBelieved, &[Broken::Duplicated]);
+    caught(Mistake::BlindOracleBelieved, &[Breach::FalselyAccepted]);
+    caught(Mistake::BlindOracleBelieved, &[Breach::Duplicated]);
 }
 
 #[test]
 fn a_pace_that_bursts_is_caught() {
-    caught_in(Mistake::BurstingPace, &[Broken::Pace], account_only);
+    caught_in(Mistake::BurstingPace, &[Breach::Pace], account_only);
 }
 
 #[test]
 fn a_guard_that_forgets_whoever_may_have_a_message_is_caught() {
-    caught(Mistake::GuardForgetsDoubt, &[Broken::Unguarded, Broken::Duplicated]);
+    caught(Mistake::GuardForgetsDoubt, &[Breach::Unguarded, Breach::Duplicated]);
 }

@@ -27,35 +27,35 @@ use std::collections::BTreeMap;
 
 use mistake::Mistake;
 use plan::{Fault, Oracle, Plan};
-use story::{Seen, Told, play};
+use story::{Sighting, WorldReport, play};
 
 /// What a test has to have seen, besides every fault.
-const ALL_SEEN: [Seen; 15] = [
-    Seen::Oracle(Oracle::Sees),
-    Seen::Oracle(Oracle::KnowsAll),
-    Seen::Oracle(Oracle::DeniesAll),
-    Seen::Oracle(Oracle::Mute),
-    Seen::Killed,
-    Seen::Suspended,
-    Seen::TakenOver,
-    Seen::Found,
-    Seen::ResentByRule,
-    Seen::SentAgain,
-    Seen::CountedAsSent,
-    Seen::CountedAsNotSent,
-    Seen::Retried,
-    Seen::Unresolved,
-    Seen::BegunAnew,
+const ALL_SEEN: [Sighting; 15] = [
+    Sighting::Oracle(Oracle::Sees),
+    Sighting::Oracle(Oracle::KnowsAll),
+    Sighting::Oracle(Oracle::DeniesAll),
+    Sighting::Oracle(Oracle::Mute),
+    Sighting::Killed,
+    Sighting::Suspended,
+    Sighting::TakenOver,
+    Sighting::Found,
+    Sighting::ResentByRule,
+    Sighting::SentAgain,
+    Sighting::CountedAsSent,
+    Sighting::CountedAsNotSent,
+    Sighting::Retried,
+    Sighting::Unresolved,
+    Sighting::BegunAnew,
 ];
 
 /// Plays one world on a virtual clock of its own.
-fn world(plan: Plan, mistake: Option<Mistake>) -> Told {
+fn world(plan: Plan, mistake: Option<Mistake>) -> WorldReport {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(play(plan, mistake))
 }
 
 /// Plays the worlds of these seeds on two threads; tells what was seen, and fails with the first seed that broke a promise.
-fn worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Seen, u64> {
+fn worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
     if let Ok(seed) = std::env::var("SIMULATION_SEED") {
         let seed = seed.parse().expect("SIMULATION_SEED is a number");
         let told = world(Plan::of(seed), None);
@@ -85,7 +85,7 @@ fn worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Seen, u64> {
 #[test]
 fn whatever_fails_nothing_is_sent_twice_and_nothing_is_lost() {
     let seen = worlds(0..10_000);
-    let everything = Fault::ALL.map(Seen::Fault).into_iter().chain(ALL_SEEN);
+    let everything = Fault::ALL.map(Sighting::Fault).into_iter().chain(ALL_SEEN);
     for what in everything.filter(|_| !seen.is_empty()) {
         let times = seen.get(&what).copied().unwrap_or(0);
         assert!(times >= 50, "{what:?} was seen {times} times only: this proves nothing of it");

@@ -18,7 +18,7 @@ use crate::gateway::{Envelope, Exchange};
 
 /// A message that the platform took.
 #[derive(Clone, Debug)]
-pub(super) struct Taken {
+pub(super) struct TakenMessage {
     pub(super) id: u64,
     pub(super) phone: u64,
     pub(super) msg_id: u64,
@@ -30,7 +30,7 @@ pub(super) struct Taken {
 
 /// One operation as it stood in the bytes that arrived.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Arrived {
+pub(super) struct ArrivedOperation {
     pub(super) id: u64,
     pub(super) phone: u64,
 }
@@ -44,7 +44,7 @@ pub(super) struct Platform {
 struct Books {
     chance: Chance,
     healthy: bool,
-    taken: Vec<Taken>,
+    taken: Vec<TakenMessage>,
     fired: BTreeMap<Fault, u64>,
     last_msg_id: u64,
 }
@@ -76,7 +76,7 @@ impl Platform {
         self.books().healthy = true;
     }
 
-    pub(super) fn taken(&self) -> Vec<Taken> {
+    pub(super) fn taken(&self) -> Vec<TakenMessage> {
         self.books().taken.clone()
     }
 
@@ -85,12 +85,12 @@ impl Platform {
     }
 
     /// The operations of an envelope, read from its bytes.
-    pub(super) fn read(envelope: &Envelope) -> Vec<Arrived> {
+    pub(super) fn read(envelope: &Envelope) -> Vec<ArrivedOperation> {
         envelope.operations().iter().filter_map(|operation| serde_json::from_slice(&operation.json).ok()).collect()
     }
 
     /// Takes an envelope in.
-    pub(super) fn receive(&self, arrived: &[Arrived]) -> Answer {
+    pub(super) fn receive(&self, arrived: &[ArrivedOperation]) -> Answer {
         let mut books = self.books();
         let fault = if books.healthy { None } else { books.fault(&self.plan, arrived.len()) };
         let answers_after = Duration::from_millis(books.chance.below(self.plan.timeout.as_millis() as u64 / 2));
@@ -146,7 +146,7 @@ impl Books {
             return None;
         }
         let fault = self.chance.of(&plan.faults);
-        let of_items = wire::broken(fault, (Duration::ZERO, 0), 0).is_none();
+        let of_items = wire::broken(fault, Duration::ZERO, 0, 0).is_none();
         let code_call = plan.kind == OperationKind::CallOtp;
         let shows = match fault {
             Fault::SomeRejected => true,
@@ -161,14 +161,20 @@ impl Books {
     }
 
     /// Executes what an envelope with this fault still gets executed, if the fault is one of the whole answer.
-    fn break_answer(&mut self, plan: &Plan, fault: Fault, arrived: &[Arrived], after: Duration) -> Option<Answer> {
+    fn break_answer(
+        &mut self,
+        plan: &Plan,
+        fault: Fault,
+        arrived: &[ArrivedOperation],
+        after: Duration,
+    ) -> Option<Answer> {
         let pick = self.chance.bits();
         let trusted = match fault {
             Fault::Throttled | Fault::ThrottledLong => plan.trust_status.contains(&429),
             Fault::Unavailable => plan.trust_status.contains(&503),
             _ => false,
         };
-        let exchange = wire::broken(fault, (plan.timeout, pick), self.last_msg_id + 1)?;
+        let exchange = wire::broken(fault, plan.timeout, pick, self.last_msg_id + 1)?;
         let late = if matches!(fault, Fault::Late | Fault::Silence | Fault::TimedOut) { 15_000 } else { 1 };
         let proven =
             matches!(fault, Fault::NotConnected | Fault::Handshake | Fault::KeyRefused | Fault::EnvelopeRefused);
@@ -187,10 +193,10 @@ impl Books {
         })
     }
 
-    fn take(&mut self, plan: &Plan, operation: Arrived, (late, refused): (Duration, bool)) -> u64 {
+    fn take(&mut self, plan: &Plan, operation: ArrivedOperation, (late, refused): (Duration, bool)) -> u64 {
         self.last_msg_id += 1;
         let lag = Duration::from_millis(self.chance.below(plan.lag.as_millis() as u64));
-        self.taken.push(Taken {
+        self.taken.push(TakenMessage {
             id: operation.id,
             phone: operation.phone,
             msg_id: self.last_msg_id,
@@ -205,7 +211,7 @@ impl Books {
         &mut self,
         plan: &Plan,
         fault: Option<Fault>,
-        arrived: &[Arrived],
+        arrived: &[ArrivedOperation],
         mistake: Option<Mistake>,
     ) -> Exchange {
         let poor =
@@ -235,11 +241,11 @@ impl Books {
             Some(Fault::TextIds) => Ids::Texts,
             _ => Ids::Numbers,
         };
-        wire::items(&items, ids, (plan.kind == OperationKind::CallOtp, fault == Some(Fault::NoMsgId)))
+        wire::items(&items, ids, plan.kind == OperationKind::CallOtp, fault == Some(Fault::NoMsgId))
     }
 
     /// Queues an envelope; some of it may be refused after that.
-    fn answer_queued(&mut self, plan: &Plan, fault: Option<Fault>, arrived: &[Arrived]) -> Exchange {
+    fn answer_queued(&mut self, plan: &Plan, fault: Option<Fault>, arrived: &[ArrivedOperation]) -> Exchange {
         for operation in arrived {
             let refused = fault == Some(Fault::SomeRejected) && self.chance.once_in(2);
             self.take(plan, *operation, (Duration::ZERO, refused));

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::chance::Chance;
 use super::disk::Disk;
-use super::judge::{Broken, Findings, Judge, phone};
+use super::judge::{Breach, Findings, Judge, phone};
 use super::ledger::Desk;
 use super::life::{Life, begin_world, elapsed, wall};
 use super::line::Line;
@@ -17,7 +17,7 @@ use super::mistake::Mistake;
 use super::plan::{Fault, Oracle, Plan};
 use super::platform::Platform;
 use crate::delivery::engine::send;
-use crate::delivery::{Conditions, Edges, Ending, Event, Feed, Interrupt, Limits, Observer, Standing};
+use crate::delivery::{Conditions, DeliveryEvent, Edges, Ending, Feed, Interrupt, Limits, Observer, Snapshot};
 use crate::domain::{Endpoint, MessageId, Phone, Row};
 use crate::gateway::Encoded;
 use crate::ledger::{Allowance, Ledger, LeftOut, NewRun, Owner, Progress, Run, RunEnd, RunId, State};
@@ -27,7 +27,7 @@ const LONGEST: Duration = Duration::from_secs(2 * 3_600);
 
 /// What was seen in a world, to know that a test saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Seen {
+pub(super) enum Sighting {
     Fault(Fault),
     Oracle(Oracle),
     Killed,
@@ -45,9 +45,9 @@ pub(super) enum Seen {
 
 /// What came of a world.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct WorldReport {
     pub(super) broken: Findings,
-    pub(super) seen: BTreeMap<Seen, u64>,
+    pub(super) seen: BTreeMap<Sighting, u64>,
     /// When its last process ended, by its own clock.
     pub(super) ended: Duration,
 }
@@ -62,12 +62,12 @@ pub(super) struct World {
     pub(super) platform: Arc<Platform>,
     pub(super) judge: Arc<Judge>,
     chance: Mutex<Chance>,
-    seen: Mutex<BTreeMap<Seen, u64>>,
+    seen: Mutex<BTreeMap<Sighting, u64>>,
     processes: Mutex<Vec<Arc<Life>>>,
 }
 
 /// Plays the world of a plan.
-pub(super) async fn play(plan: Plan, mistake: Option<Mistake>) -> Told {
+pub(super) async fn play(plan: Plan, mistake: Option<Mistake>) -> WorldReport {
     begin_world();
     let world = World::new(Arc::new(plan), mistake);
     world.go_wrong().await;
@@ -117,7 +117,7 @@ impl World {
         draw(&mut self.chance.lock().unwrap())
     }
 
-    pub(super) fn saw(&self, what: Seen, times: u64) {
+    pub(super) fn saw(&self, what: Sighting, times: u64) {
         *self.seen.lock().unwrap().entry(what).or_default() += times;
     }
 
@@ -130,7 +130,7 @@ impl World {
             match rival {
                 None => first.await,
                 Some(after) => {
-                    self.saw(Seen::TakenOver, 1);
+                    self.saw(Sighting::TakenOver, 1);
                     let second = async {
                         sleep(Duration::from_millis(after)).await;
                         self.process(Errand::Send, self.mortal()).await;
@@ -149,7 +149,7 @@ impl World {
         let patience = self.chance(|chance| if chance.once_in(100) { 25 } else { 1 + chance.below(4) });
         for _ in 0..patience {
             self.process(Errand::Send, self.immortal()).await;
-            let counts = self.standing().await.counts;
+            let counts = self.snapshot().await.counts;
             if counts.get(State::InDoubt) + counts.get(State::Planned) == 0 {
                 break;
             }
@@ -159,7 +159,7 @@ impl World {
         self.decide().await;
         // A start stops at what it may not go on from by itself; a person starts again.
         for _ in 0..3 {
-            if self.standing().await.counts.get(State::Planned) > 0 {
+            if self.snapshot().await.counts.get(State::Planned) > 0 {
                 self.process(Errand::Send, self.immortal()).await;
             }
         }
@@ -196,15 +196,15 @@ impl World {
         };
         tokio::select! {
             biased;
-            () = life.ended() => self.saw(Seen::Killed, 1),
+            () = life.ended() => self.saw(Sighting::Killed, 1),
             done = timeout(LONGEST, work) => if done.is_err() {
-                self.judge.broken(Broken::Unbounded, "a process did not end");
+                self.judge.broken(Breach::Unbounded, "a process did not end");
             },
         }
         // What a process left behind does nothing any more.
         life.kill();
         if life.was_suspended() {
-            self.saw(Seen::Suspended, 1);
+            self.saw(Sighting::Suspended, 1);
         }
     }
 
@@ -231,14 +231,14 @@ impl World {
         if desk.claim(self.run(), owner).await.is_err() {
             return;
         }
-        self.inquire(desk.as_ref(), &line, owner, &[State::InDoubt]).await;
-        let Some((run, standing)) = look(desk.as_ref(), true).await else { return };
-        let feed = Feed::of(self.rendered(&run, &standing));
-        let conditions = self.conditions(owner, &standing);
+        self.reconcile(desk.as_ref(), &line, owner, &[State::InDoubt]).await;
+        let Some((run, snapshot)) = look(desk.as_ref(), true).await else { return };
+        let feed = Feed::of(self.rendered(&run, &snapshot));
+        let conditions = self.conditions(owner, &snapshot);
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
         let observer = self.observer(life);
         let edges = Edges { ledger: desk.clone(), gateway: line, observer, interrupt: interrupts };
-        let ending = send(conditions, edges, feed, standing.counts).await;
+        let ending = send(conditions, edges, feed, snapshot.counts).await;
         let progress = if ending.counts.get(State::Planned) == 0 { Progress::Finished } else { Progress::Open };
         let _ = desk.end(self.run(), owner, end(ending, progress)).await;
     }
@@ -250,20 +250,20 @@ impl World {
         if desk.claim(self.run(), owner).await.is_err() {
             return;
         }
-        self.inquire(desk.as_ref(), &line, owner, &[State::InDoubt, State::Unresolved]).await;
-        let Some((run, standing)) = look(desk.as_ref(), false).await else { return };
-        let ending = Ending { counts: standing.counts, ..Ending::default() };
+        self.reconcile(desk.as_ref(), &line, owner, &[State::InDoubt, State::Unresolved]).await;
+        let Some((run, snapshot)) = look(desk.as_ref(), false).await else { return };
+        let ending = Ending { counts: snapshot.counts, ..Ending::default() };
         let _ = desk.end(self.run(), owner, end(ending, run.progress)).await;
     }
 
     /// The operations that are still to be sent, as the feed brings them.
-    fn rendered(&self, run: &Run, standing: &Standing) -> Vec<Vec<Encoded>> {
-        let rows = (2..=self.plan.rows + 1).filter(|row| !standing.settled.contains(*row)).map(Row::new);
+    fn rendered(&self, run: &Run, snapshot: &Snapshot) -> Vec<Vec<Encoded>> {
+        let rows = (2..=self.plan.rows + 1).filter(|row| !snapshot.settled.contains(*row)).map(Row::new);
         let operations: Vec<Encoded> = rows
             .filter_map(|row| {
-                let order = standing.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
+                let order = snapshot.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
                 let ids = order.map_or(run.ids, |(_, ids)| *ids);
-                let fresh = self.mistake == Some(Mistake::FreshIdentifier) && standing.digests.contains_key(&row);
+                let fresh = self.mistake == Some(Mistake::FreshIdentifier) && snapshot.digests.contains_key(&row);
                 let id = if fresh {
                     MessageId::new(run.ids.first + run.ids.len + u64::from(row.get()))
                 } else {
@@ -275,7 +275,7 @@ impl World {
         operations.chunks(7).map(<[Encoded]>::to_vec).collect()
     }
 
-    fn conditions(&self, owner: Owner, standing: &Standing) -> Conditions {
+    fn conditions(&self, owner: Owner, snapshot: &Snapshot) -> Conditions {
         let plan = &self.plan;
         let limits = Limits {
             doubtful_envelopes: 3,
@@ -289,15 +289,15 @@ impl World {
             owner,
             endpoint: plan.endpoint,
             kind: plan.kind,
-            last_envelope: standing.last_envelope,
-            repeated: standing.repeated.clone(),
+            last_envelope: snapshot.last_envelope,
+            repeated: snapshot.repeated.clone(),
             rate: plan.rate,
             account: Allowance::new("account", plan.account_rate),
             batch: plan.batch,
             in_flight: plan.in_flight,
             timeout: plan.timeout,
             limits,
-            canary: if plan.endpoint == Endpoint::Async { Duration::from_secs(10) } else { Duration::ZERO },
+            first_messages: if plan.endpoint == Endpoint::Async { Duration::from_secs(10) } else { Duration::ZERO },
             attended: false,
         }
     }
@@ -305,7 +305,7 @@ impl World {
     fn observer(self: &Arc<Self>, life: &Arc<Life>) -> Observer {
         let (world, life) = (Arc::clone(self), Arc::clone(life));
         Arc::new(move |event| {
-            if let Event::Settled { counts } = event
+            if let DeliveryEvent::Settled { counts } = event
                 && !life.is_over()
             {
                 world.judge.shown(&counts, &world.disk.lock().unwrap().counts(world.run()));
@@ -317,14 +317,14 @@ impl World {
         Owner(self.chance(|chance| chance.bits() as i64 | 1))
     }
 
-    pub(super) async fn standing(&self) -> Standing {
+    pub(super) async fn snapshot(&self) -> Snapshot {
         let desk = self.desk(&self.immortal());
-        look(desk.as_ref(), false).await.map(|(_, standing)| standing).unwrap()
+        look(desk.as_ref(), false).await.map(|(_, snapshot)| snapshot).unwrap()
     }
 
     pub(super) async fn compare(&self, ended: bool) {
-        let standing = self.standing().await;
-        self.judge.compare(&self.plan, &self.disk.lock().unwrap(), (&standing, &self.platform.taken()), ended);
+        let snapshot = self.snapshot().await;
+        self.judge.compare(&self.plan, &self.disk.lock().unwrap(), &snapshot, &self.platform.taken(), ended);
     }
 
     /// The pace of the account over all processes, and of the campaign within each.
@@ -344,19 +344,19 @@ impl World {
         }
     }
 
-    fn told(&self) -> Told {
+    fn told(&self) -> WorldReport {
         let mut seen = self.seen.lock().unwrap().clone();
-        seen.extend(self.platform.fired().into_iter().map(|(fault, times)| (Seen::Fault(fault), times)));
-        seen.insert(Seen::Oracle(self.plan.oracle), 1);
-        Told { broken: self.judge.findings(), seen, ended: elapsed() }
+        seen.extend(self.platform.fired().into_iter().map(|(fault, times)| (Sighting::Fault(fault), times)));
+        seen.insert(Sighting::Oracle(self.plan.oracle), 1);
+        WorldReport { broken: self.judge.findings(), seen, ended: elapsed() }
     }
 }
 
 /// The run and where it stands; nothing if the ledger failed.
-pub(super) async fn look(desk: &Desk, owned: bool) -> Option<(Run, Standing)> {
+pub(super) async fn look(desk: &Desk, owned: bool) -> Option<(Run, Snapshot)> {
     let run = desk.runs().await.ok()?.pop()?;
-    let standing = Standing::read(desk, &run, owned).await.ok()?;
-    Some((run, standing))
+    let snapshot = Snapshot::read(desk, &run, owned).await.ok()?;
+    Some((run, snapshot))
 }
 
 /// An operation; its hash is as good as one that is slower to compute.

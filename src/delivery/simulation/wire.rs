@@ -23,7 +23,7 @@ pub(super) enum Ids {
 }
 
 /// The items of a synchronous answer.
-pub(super) fn items(items: &[Item], ids: Ids, (code_call, without_msg_id): (bool, bool)) -> Exchange {
+pub(super) fn items(items: &[Item], ids: Ids, code_call: bool, without_msg_id: bool) -> Exchange {
     let written: Vec<String> = items
         .iter()
         .map(|item| {
@@ -46,7 +46,7 @@ pub(super) fn items(items: &[Item], ids: Ids, (code_call, without_msg_id): (bool
 }
 
 /// What a fault of a whole answer looks like; nothing for a fault of single items.
-pub(super) fn broken(fault: Fault, (timeout, pick): (Duration, u64), msg_id: u64) -> Option<Exchange> {
+pub(super) fn broken(fault: Fault, timeout: Duration, pick: u64, msg_id: u64) -> Option<Exchange> {
     let status = |status, retry_after, body: &str| {
         Some(Exchange::Answer { status, retry_after, body: body.as_bytes().to_vec() })
     };

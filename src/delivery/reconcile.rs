@@ -20,8 +20,8 @@ use crate::ledger::{
 /// The most questions in an envelope, the probe and the reference among them.
 const LARGEST: usize = 50;
 
-/// Who asks, for which run, of which gateway, at whose pace.
-pub struct Inquest<'a> {
+/// Who asks about rows in doubt, for which run, of which gateway, at whose pace.
+pub struct Reconciler<'a> {
     /// The ledger.
     pub ledger: &'a dyn Ledger,
     /// The gateway.
@@ -47,9 +47,9 @@ pub struct Doubts {
     pub reference: Option<MessageId>,
 }
 
-/// What came of asking.
+/// What came of asking about rows in doubt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Learnt {
+pub struct Reconciliation {
     /// Rows that were asked about.
     pub asked: u64,
     /// Rows that the gateway has.
@@ -118,15 +118,15 @@ fn taken(run: &Run, states: &RowStates, envelope: &EnvelopeRecord) -> Option<Mes
     run.id(sent.row, states.events().order(sent.row, envelope.envelope))
 }
 
-impl Inquest<'_> {
+impl Reconciler<'_> {
     /// Asks about every row once, and keeps what was learnt; rows that are settled by it leave `doubts`.
     ///
     /// What cannot be asked before `deadline` is not asked.
     ///
     /// # Errors
     /// When the ledger cannot be read or written.
-    pub async fn ask(&self, doubts: &mut Doubts, deadline: Instant) -> Result<Learnt, LedgerError> {
-        let mut learnt = Learnt::default();
+    pub async fn ask(&self, doubts: &mut Doubts, deadline: Instant) -> Result<Reconciliation, LedgerError> {
+        let mut learnt = Reconciliation::default();
         let mut left = Vec::new();
         let mut rows = std::mem::take(&mut doubts.rows).into_iter().peekable();
         while rows.peek().is_some() && !learnt.lost {
@@ -134,7 +134,7 @@ impl Inquest<'_> {
             let answers = self.answers(&group, doubts.reference, deadline).await?;
             let in_time = answers.is_some();
             if let Some((sight, answers)) = answers {
-                self.keep(&mut group, (sight, &answers), &mut learnt).await?;
+                self.keep(&mut group, sight, &answers, &mut learnt).await?;
             }
             left.append(&mut group);
             if !in_time {
@@ -187,14 +187,15 @@ impl Inquest<'_> {
     async fn keep(
         &self,
         group: &mut Vec<Doubt>,
-        (sight, answers): (Sight, &[StatusAnswer]),
-        learnt: &mut Learnt,
+        sight: Sight,
+        answers: &[StatusAnswer],
+        learnt: &mut Reconciliation,
     ) -> Result<(), LedgerError> {
         let (now, patience) = ((self.clock)(), patience(self.run.endpoint, self.run.lag));
         let (mut questions, mut events) = (Vec::new(), Vec::new());
         let mut left = Vec::new();
         for (mut doubt, answer) in std::mem::take(group).into_iter().zip(answers) {
-            let (question, change) = conclude(&doubt, (sight, answer), patience, now);
+            let (question, change) = conclude(&doubt, sight, answer, patience, now);
             learnt.asked += 1;
             let unclear = matches!(answer, StatusAnswer::Unclear(_));
             learnt.unclear += u64::from(unclear);
@@ -221,7 +222,7 @@ impl Inquest<'_> {
     }
 }
 
-impl Learnt {
+impl Reconciliation {
     /// Counts what was learnt about a row, and tells whether that ends the asking.
     fn count(&mut self, change: &Change) -> bool {
         match (change, change.state()) {

@@ -1,4 +1,4 @@
-//! Where a run stands: what each of its rows came to so far.
+//! A snapshot of a run: what each of its rows came to so far.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,9 +7,9 @@ use roaring::RoaringBitmap;
 use crate::domain::{IdRange, Row};
 use crate::ledger::{Activity, Ledger, LedgerError, LeftOut, RowStates, Run, State, StateCounts, Walk};
 
-/// What is known of a run's rows.
+/// What is known of a run's rows at one time.
 #[derive(Debug)]
-pub struct Standing {
+pub struct Snapshot {
     /// Counts by state.
     pub counts: StateCounts,
     /// Parts billed, as far as the gateway told.
@@ -30,7 +30,7 @@ pub struct Standing {
     pub last_envelope: u32,
 }
 
-impl Standing {
+impl Snapshot {
     /// Reads where `run` stands; `owned` tells whether a process is sending it.
     ///
     /// # Errors
