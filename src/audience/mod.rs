@@ -29,6 +29,6 @@ pub use chunk::{Chunk, Fields, RecordRef};
 pub use column::read_column;
 pub use columns::{Header, Settings};
 pub use phones::{PhoneProblem, parse};
-pub use reader::{Reader, open_list};
+pub use reader::Reader;
 pub use seen::Seen;
 pub use suggestion::{Suggestion, suggest};

@@ -1,8 +1,7 @@
 //! A list of recipients, read once from its first row to its last.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 
 use super::chunk::Chunk;
@@ -11,20 +10,6 @@ use super::records::Records;
 use super::trouble;
 use crate::domain::Row;
 use crate::finding::Finding;
-use crate::regular;
-
-/// How much of a file is read at once.
-const BUFFER: usize = 1 << 16;
-
-/// Opens the list at that path, as [`Reader::open`] does.
-///
-/// # Errors
-///
-/// The file cannot be read, or is no list that fits the settings.
-pub fn open_list(path: &Path, settings: &Settings) -> Result<Reader<BufReader<File>>, Vec<Finding>> {
-    let file = regular::open(path).map_err(|error| vec![trouble::unreadable(path, &error)])?;
-    Reader::open(BufReader::with_capacity(BUFFER, file), path, settings)
-}
 
 /// Reads a list of recipients in chunks.
 pub struct Reader<R> {
@@ -119,18 +104,6 @@ mod tests {
         assert_eq!(header.headers(), ["Мобільний", "Ім'я", "city", "First name", ""]);
         assert_eq!(header.names(), ["phone", "first_name", "city", "First name", "column_5"]);
         assert_eq!(header.phone(), 0);
-    }
-
-    #[test]
-    fn a_list_that_cannot_be_opened_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("list.csv");
-        let opened = || open_list(&path, &Settings::default());
-        let finding = opened().err().unwrap().remove(0);
-        assert_eq!(finding.rule.id, "recipients-unreadable");
-        assert!(finding.message.contains("list.csv"), "{}", finding.message);
-        std::fs::write(&path, "phone\n+380501234567\n").unwrap();
-        assert_eq!(opened().unwrap().header().phone(), 0);
     }
 
     #[test]

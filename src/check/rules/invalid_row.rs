@@ -19,17 +19,10 @@ pub fn invalid_rows(left_out: &LeftOut) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::rules::rows::ALL_OF_THEM;
-    use crate::domain::Row;
-
-    fn left_out(rows: &[(u32, &str)]) -> LeftOut {
-        let mut left_out = LeftOut::default();
-        rows.iter().for_each(|(row, reason)| left_out.insert(Row::new(*row), State::Invalid, reason));
-        left_out
-    }
+    use crate::check::rules::rows::{ALL_OF_THEM, invalid};
 
     fn messages(rows: &[(u32, &str)]) -> Vec<String> {
-        invalid_rows(&left_out(rows)).into_iter().map(|finding| finding.message).collect()
+        invalid_rows(&invalid(rows)).into_iter().map(|finding| finding.message).collect()
     }
 
     #[test]
@@ -43,7 +36,7 @@ mod tests {
         let told = messages(&many);
         assert!(told[0].starts_with("rows 2, 3, ") && told[0].ends_with(", 20 and 81 more are invalid: a"), "{told:?}");
         assert_eq!(told[1], "row 200 is invalid: b");
-        assert_eq!(invalid_rows(&left_out(&many)).last().unwrap().help.as_deref(), Some(ALL_OF_THEM));
+        assert_eq!(invalid_rows(&invalid(&many)).last().unwrap().help.as_deref(), Some(ALL_OF_THEM));
         let reasons: Vec<String> = (0..50).map(|number| format!("reason {number}")).collect();
         let each: Vec<(u32, &str)> = reasons.iter().zip(2..).map(|(reason, row)| (row, reason.as_str())).collect();
         let told = messages(&each);

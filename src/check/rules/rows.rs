@@ -67,3 +67,13 @@ fn subject(shown: &[String], more: u64) -> String {
         (shown, more) => format!("rows {} and {more} more are", shown.join(", ")),
     }
 }
+
+/// Rows that are invalid, with their reasons.
+#[cfg(test)]
+pub(super) fn invalid(rows: &[(u32, &str)]) -> LeftOut {
+    let mut left_out = LeftOut::default();
+    for (row, reason) in rows {
+        left_out.insert(crate::domain::Row::new(*row), State::Invalid, reason);
+    }
+    left_out
+}

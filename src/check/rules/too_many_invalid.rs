@@ -75,14 +75,7 @@ fn advice_for(reason: &str, has_region: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Row;
-    use crate::ledger::LeftOut;
-
-    fn left_out(rows: &[(u32, &str)]) -> LeftOut {
-        let mut left_out = LeftOut::default();
-        rows.iter().for_each(|(row, reason)| left_out.insert(Row::new(*row), State::Invalid, reason));
-        left_out
-    }
+    use crate::check::rules::rows::invalid;
 
     #[test]
     fn advice_is_for_what_most_rows_have_in_common() {
@@ -90,7 +83,7 @@ mod tests {
         let rounded = PhoneProblem::Rounded.to_string();
         let long =
             |characters: u32| format!("4 parts, more than `max_parts: 3`: the SMS text has {characters} characters");
-        let advice = |rows: &[(u32, &str)], region| advice(&rows::left_out(&left_out(rows), State::Invalid), region);
+        let advice = |rows: &[(u32, &str)], region| advice(&rows::left_out(&invalid(rows), State::Invalid), region);
         assert!(advice(&[(2, &national), (3, &national), (4, &rounded)], false).contains("`region: UA`"));
         assert!(advice(&[(2, &national), (3, &rounded), (4, &rounded)], false).contains("format the column as text"));
         let texts = [long(480), long(490)];
