@@ -210,8 +210,8 @@ fn is_test(file: &Path) -> bool {
 
 /// Files that know of one channel something that no other has. A new channel does not touch them.
 const SPECIAL: &[(&str, &[&str])] = &[
-    // The one-off commands of the gateway.
-    ("src/delivery/one_off.rs", &["Hlr", "CallOtp"]),
+    // The single commands of the gateway.
+    ("src/delivery/single_kind.rs", &["Hlr", "CallOtp"]),
     // An answer that only a code call has.
     ("src/gateway/json_api/read.rs", &["CallOtp"]),
     // A list of sender names may hold those of SMS alone.

@@ -80,7 +80,7 @@ fn every_key_of_every_channel_is_sent_or_refused_in_every_operation_and_never_ne
     let folder = TempDir::new().unwrap();
     let (mut judged, mut wrong) = (0, Vec::new());
     for kind in OperationKind::ALL {
-        let piped = Channel::ALL.into_iter().filter(|channel| !channel.facts().stands_alone);
+        let piped = Channel::ALL.into_iter().filter(|channel| !channel.facts().single);
         let tried: Vec<Channel> = match kind {
             OperationKind::Pipeline => piped.collect(),
             _ => kind.channels().to_vec(),

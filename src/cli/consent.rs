@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use super::output::Output;
 use super::run::left_out;
-use crate::delivery::OneOff;
+use crate::delivery::SingleKind;
 use crate::finding::{harmless, one_line};
 use crate::gateway::BoxFuture;
 use crate::manifest::Profile;
 use crate::report::{counts_line, duration, preview, thousands};
-use crate::runs::{self, Consent, Inputs, ListSurvey, Question, Refusal, TemplateChange, blocking};
+use crate::runs::{self, Consent, Inputs, ListSurvey, Proposal, Refusal, TemplateChange, blocking};
 
 /// Who agrees: whoever gave the command, if they said so in it, else the person at the terminal.
 pub(super) fn of(output: &Output, agreed: bool) -> Arc<dyn Consent> {
@@ -27,7 +27,7 @@ impl Consent for GivenYes {
         true
     }
 
-    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
+    fn ask<'a>(&'a self, _: Proposal<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
         Box::pin(async { Ok(()) })
     }
 }
@@ -71,7 +71,7 @@ impl Consent for Person {
         self.can_ask
     }
 
-    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
+    fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
         let (text, yes) = words(&question);
         Box::pin(async move {
             if !self.can_ask {
@@ -84,28 +84,28 @@ impl Consent for Person {
 }
 
 /// What a person agrees to, and how.
-fn words(question: &Question<'_>) -> (String, Yes) {
+fn words(question: &Proposal<'_>) -> (String, Yes) {
     match question {
-        Question::Begin { inputs, profile, survey, state, number } => {
+        Proposal::Begin { inputs, profile, survey, state, number } => {
             (begin((inputs, profile), survey, state, *number), Yes::Number(*number))
         }
-        Question::GoOn { run, snapshot, profile, number } => {
+        Proposal::GoOn { run, snapshot, profile, number } => {
             let (name, host) = (run.name(), profile.base_url.host());
             let (rows, counts) = (thousands(run.recipients), counts_line(&snapshot.counts));
             let through = &profile.name;
             let text = format!("going on with {name} · through {through} at {host}\n  {rows} rows: {counts}\n");
             (text, Yes::Number(*number))
         }
-        Question::Single { operation, phone, profile, state } => {
+        Proposal::Single { operation, phone, profile, state } => {
             let (what, effect) = match operation {
-                OneOff::Lookup => ("a lookup of", "it costs money; the subscriber notices nothing"),
-                OneOff::CodeCall => ("a code call to", "it costs money, and that phone rings"),
+                SingleKind::Lookup => ("a lookup of", "it costs money; the subscriber notices nothing"),
+                SingleKind::CodeCall => ("a code call to", "it costs money, and that phone rings"),
             };
             let (through, host, ledger) = (&profile.name, profile.base_url.host(), state.display());
             let text = format!("{what} +{phone} · through {through} at {host}\n  {effect}\n  ledger: {ledger}\n");
             (text, Yes::Word("yes"))
         }
-        Question::Template { profile, change } => {
+        Proposal::Template { profile, change } => {
             let (verb, through, host) = (change.verb(), &profile.name, profile.base_url.host());
             (format!("{verb} through {through} at {host}:\n{}\n", template(change)), Yes::Word(verb))
         }

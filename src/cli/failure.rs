@@ -155,12 +155,12 @@ fn explain(error: Error, options: &Options) -> Explanation {
             Explanation::wrong(format!("{run} is unfinished; first: {again}"))
         }
         Error::Replaced { run } => Explanation::wrong(format!("a newer run took the place of {run}; retry that one")),
-        Error::SingleQuestion { run } => {
+        Error::SingleRun { run } => {
             Explanation::wrong(format!("{run} was a single question; ask again with `campaign gateway`"))
         }
-        Error::NoCampaign(one_off) => Explanation::wrong(format!(
+        Error::NoCampaign(single) => Explanation::wrong(format!(
             "a {} is not a campaign and is never repeated by itself; `campaign gateway --help` tells how to ask anew",
-            one_off.name()
+            single.name()
         )),
         Error::InputsChanged { run, changes, damaged } => {
             let explanation = Explanation::wrong(format!(

@@ -11,7 +11,7 @@ use super::exit;
 use super::failure::Failure;
 use super::output::Output;
 use super::screen::{Form, Screen};
-use crate::delivery::{OneOff, RunFolder};
+use crate::delivery::{RunFolder, SingleKind};
 use crate::ledger::Run;
 use crate::report::{ResultsError, RunResults, is_owned};
 use crate::runs::{self, Error, OwnFiles};
@@ -23,7 +23,7 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
     let owned = is_owned(&state, &run);
     let folder = RunFolder::of(&state, &run.name());
     // Some rows only, or the one of a lookup or a code call, are for looking at; they take no file's place.
-    let some = args.out.is_none() && (!args.state.is_empty() || OneOff::of(&run).is_some());
+    let some = args.out.is_none() && (!args.state.is_empty() || SingleKind::of(&run).is_some());
     if some || args.out.as_deref() == Some(Path::new("-")) {
         let results = RunResults::open(ledger.as_ref(), &folder, &run, owned).await?.in_states(&args.state);
         if context.output.json {

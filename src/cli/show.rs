@@ -10,7 +10,7 @@ use crate::audience::parse;
 use crate::delivery::RunFolder;
 use crate::domain::{Outcome, Phone, Row};
 use crate::finding::one_line;
-use crate::ledger::{Change, Question, Run, State};
+use crate::ledger::{AskedRow, Change, Run, State};
 use crate::manifest::Brief;
 use crate::report::{History, HistoryEntry, Incident, RecipientKey, is_owned, plural, recipients};
 use crate::runs;
@@ -155,8 +155,8 @@ fn change_words(change: &Change) -> String {
     }
 }
 
-fn question_words(question: &Question, attempts: usize) -> String {
-    let Question { envelope, asked, negatives, answer, .. } = question;
+fn question_words(question: &AskedRow, attempts: usize) -> String {
+    let AskedRow { envelope, asked, negatives, answer, .. } = question;
     // Older ledgers do not say which attempt it was.
     let about = match (attempts, envelope) {
         (0 | 1, _) | (_, 0) => String::new(),

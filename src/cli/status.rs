@@ -14,7 +14,7 @@ use crate::report::{NextStep, RunStatus, RunView, counts_json, counts_line, is_o
 use crate::runs;
 
 /// How many lookups and code calls are listed among the campaigns' runs, besides those in doubt.
-const ONE_OFFS: usize = 5;
+const SINGLES: usize = 5;
 
 pub(super) async fn status(context: &Context, name: Option<&str>) -> Result<u8, Failure> {
     let Some(name) = name else { return all(context).await };
@@ -71,12 +71,12 @@ async fn all(context: &Context) -> Result<u8, Failure> {
 }
 
 fn table(views: &[RunView], columns: Option<usize>) -> String {
-    let (mut one_offs, mut left_out, mut rows) = (0, 0, Vec::new());
+    let (mut singles, mut left_out, mut rows) = (0, 0, Vec::new());
     for view in views {
         let RunView { run, status, counts, .. } = view;
-        if view.is_one_off() {
-            one_offs += 1;
-            if one_offs > ONE_OFFS && counts.get(State::InDoubt) == 0 {
+        if view.is_single() {
+            singles += 1;
+            if singles > SINGLES && counts.get(State::InDoubt) == 0 {
                 left_out += 1;
                 continue;
             }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use crate::domain::{Endpoint, MessageId, Row};
 use crate::gateway::StatusAnswer;
-use crate::ledger::{Change, Question};
+use crate::ledger::{AskedRow, Change};
 
 /// The most questions about one row.
 const MOST_QUESTIONS: u32 = 20;
@@ -31,7 +31,7 @@ pub struct Doubt {
     /// When that attempt came to be in doubt; an intent without an outcome may have left at any time since it began.
     pub since: Timestamp,
     /// What was asked so far.
-    pub question: Option<Question>,
+    pub question: Option<AskedRow>,
     /// Whether it is labelled as not found already.
     pub not_found: bool,
     /// Whether it is unresolved already; only proof changes that.
@@ -82,7 +82,7 @@ pub(super) fn conclude(
     answer: &StatusAnswer,
     patience: Duration,
     now: Timestamp,
-) -> (Question, Option<Change>) {
+) -> (AskedRow, Option<Change>) {
     let mut question = asked(doubt, answer, now);
     if let (StatusAnswer::Known { status, msg_id }, Sight::Sees | Sight::KnowsOnly) = (answer, sight) {
         return (question, Some(Change::Found { status: status.name().to_owned(), msg_id: msg_id.clone() }));
@@ -113,7 +113,7 @@ pub(super) fn conclude(
 }
 
 /// The question with one more answer.
-fn asked(doubt: &Doubt, answer: &StatusAnswer, now: Timestamp) -> Question {
+fn asked(doubt: &Doubt, answer: &StatusAnswer, now: Timestamp) -> AskedRow {
     let answer = match answer {
         StatusAnswer::Known { status, .. } => format!("it is {status}"),
         StatusAnswer::Denied(words) if words.is_empty() => "it is not known".to_owned(),
@@ -121,8 +121,8 @@ fn asked(doubt: &Doubt, answer: &StatusAnswer, now: Timestamp) -> Question {
         StatusAnswer::Unclear(why) => format!("no usable answer: {why}"),
     };
     match &doubt.question {
-        Some(known) => Question { asked: known.asked + 1, last_at: now, answer, ..known.clone() },
-        None => Question {
+        Some(known) => AskedRow { asked: known.asked + 1, last_at: now, answer, ..known.clone() },
+        None => AskedRow {
             row: doubt.row,
             envelope: doubt.envelope,
             asked: 1,

@@ -20,7 +20,7 @@ use super::submission::{Route, Submission};
 use super::tally::Tally;
 use super::watchdog::Watchdog;
 use crate::gateway::Envelope;
-use crate::ledger::{Begun, LedgerError, Recorded, State, StateCounts};
+use crate::ledger::{LedgerError, Ownership, Permit, State, StateCounts};
 
 /// How often the run looks whether a pause is over, or whether somebody asked it to stop.
 const LOOK: Duration = Duration::from_millis(250);
@@ -159,8 +159,8 @@ impl Engine {
                 return self.flight.settle(Record { number, envelope, piece, reply, held_back: true });
             }
             Ok(Submission::Recalled) => return self.put_back(envelope, piece),
-            Ok(Submission::Refused(Begun::NotOwner)) => lost(),
-            Ok(Submission::Refused(Begun::StopRequested | Begun::After(_))) => asked_to_stop(),
+            Ok(Submission::Refused(Permit::Lost)) => lost(),
+            Ok(Submission::Refused(Permit::StopRequested | Permit::After(_))) => asked_to_stop(),
             Err(error) => unwritten(&error),
         };
         self.put_back(envelope, piece);
@@ -236,8 +236,8 @@ impl Engine {
             self.call_back(halt);
         }
         match self.route.keep_rejected(number, &learned.refused).await {
-            Ok(Recorded::Done) => self.tally.shift(State::Queued, State::Failed, learned.refused.len()),
-            Ok(Recorded::NotOwner) => return Err(lost()),
+            Ok(Ownership::Held) => self.tally.shift(State::Queued, State::Failed, learned.refused.len()),
+            Ok(Ownership::Lost) => return Err(lost()),
             Err(error) => return Err(unwritten(&error)),
         }
         Ok(())

@@ -13,8 +13,8 @@ use crate::domain::{MessageId, Outcome, Row};
 use crate::failpoint;
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{
-    Allowance, Change, EnvelopeRecord, Ledger, LedgerError, NewEvent, Owner, Question, Recorded, RowStates, Run, State,
-    Walk,
+    Allowance, AskedRow, Change, EnvelopeRecord, Ledger, LedgerError, NewRowEvent, Owner, Ownership, RowStates, Run,
+    State, Walk,
 };
 
 /// The most questions in an envelope, the probe and the reference among them.
@@ -79,8 +79,8 @@ impl Doubts {
         states: &RowStates,
         wanted: &[State],
     ) -> Result<Self, LedgerError> {
-        let mut questions: HashMap<Row, Question> =
-            ledger.questions(run.key).await?.into_iter().map(|question| (question.row, question)).collect();
+        let mut questions: HashMap<Row, AskedRow> =
+            ledger.asked_rows(run.key).await?.into_iter().map(|question| (question.row, question)).collect();
         let mut rows = HashMap::new();
         let mut reference = None;
         let mut envelopes = Walk::over(ledger, run.key);
@@ -205,16 +205,16 @@ impl Reconciler<'_> {
             let settled = change.as_ref().is_some_and(|change| learnt.count(change));
             if let Some(change) = change {
                 doubt.not_found |= matches!(change, Change::NotFound { .. });
-                events.push(NewEvent { row: doubt.row, envelope: doubt.envelope, change });
+                events.push(NewRowEvent { row: doubt.row, envelope: doubt.envelope, change });
             }
             if !settled {
                 left.push(doubt);
             }
         }
         *group = left;
-        self.ledger.asked(self.run.key, questions).await?;
+        self.ledger.keep_asked(self.run.key, questions).await?;
         failpoint::pass("questions.kept");
-        if self.ledger.record(self.run.key, self.owner, events).await? == Recorded::NotOwner {
+        if self.ledger.record(self.run.key, self.owner, events).await? == Ownership::Lost {
             learnt.lost = true;
         }
         failpoint::pass("events.kept");

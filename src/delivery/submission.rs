@@ -15,7 +15,7 @@ use crate::domain::{Outcome, Status};
 use crate::failpoint;
 use crate::gateway::{Envelope, Gateway, Reply, Signal};
 use crate::ledger::{
-    Allowance, Begun, Change, Intent, Ledger, LedgerError, NewEvent, Owner, Recorded, RunId, SentRow, Settlement,
+    Allowance, Change, Intent, Ledger, LedgerError, NewRowEvent, Owner, Ownership, Permit, RunId, SentRow, Settlement,
 };
 
 /// How much longer than the request's own time-out anybody waits for it.
@@ -50,7 +50,7 @@ pub(super) enum Submission {
     /// It was called back before its intent, so nothing is to be recorded.
     Recalled,
     /// No intent was recorded, so nothing was sent.
-    Refused(Begun),
+    Refused(Permit),
 }
 
 impl Route {
@@ -83,7 +83,7 @@ impl Route {
         let intent = Intent { run: self.run, envelope: number, owner: self.owner, account, rows };
         self.watchdog.enters(number, Step::Intent);
         let begun = self.ledger.begin(intent).await;
-        let Ok(Begun::After(wait)) = begun else {
+        let Ok(Permit::After(wait)) = begun else {
             self.watchdog.leaves(number);
             return begun.map(Submission::Refused);
         };
@@ -131,9 +131,10 @@ impl Route {
     ///
     /// # Errors
     /// When it cannot be recorded; they stay queued then.
-    pub(super) async fn keep_rejected(&self, number: u32, refused: &[QueuedMessage]) -> Result<Recorded, LedgerError> {
+    pub(super) async fn keep_rejected(&self, number: u32, refused: &[QueuedMessage]) -> Result<Ownership, LedgerError> {
         let change = Change::Found { status: Status::Rejected.name().to_owned(), msg_id: None };
-        let event = |message: &QueuedMessage| NewEvent { row: message.row, envelope: number, change: change.clone() };
+        let event =
+            |message: &QueuedMessage| NewRowEvent { row: message.row, envelope: number, change: change.clone() };
         let events = refused.iter().map(event).collect();
         self.ledger.record(self.run, self.owner, events).await
     }

@@ -64,8 +64,8 @@ impl OperationKind {
 
     /// Whether the answer is a result of its own instead of a send result (contract 4.3 `hlr`, `call/otp`).
     #[must_use]
-    pub fn is_inquiry(self) -> bool {
-        self.channels().iter().any(|channel| channel.facts().stands_alone)
+    pub fn is_single(self) -> bool {
+        self.channels().iter().any(|channel| channel.facts().single)
     }
 }
 

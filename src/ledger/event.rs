@@ -10,7 +10,7 @@ use crate::domain::{MsgId, Row, Status};
 
 /// Something that was learnt or decided about one row. Events are added and never changed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Event {
+pub struct RowEvent {
     /// The row.
     pub row: Row,
     /// The envelope of the attempt that it is about.
@@ -23,7 +23,7 @@ pub struct Event {
 
 /// An event that is to be recorded.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NewEvent {
+pub struct NewRowEvent {
     /// The row.
     pub row: Row,
     /// The envelope of the attempt that it is about.
@@ -137,9 +137,9 @@ impl Change {
     }
 }
 
-/// How often a row was asked about, and what came of it.
+/// A row that the gateway was asked about: how often, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct AskedRow {
     /// The row.
     pub row: Row,
     /// The envelope of the attempt that was asked about.
@@ -158,13 +158,22 @@ pub struct Question {
     pub answer: String,
 }
 
+/// A row that goes out again as a new message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetriedRow {
+    /// The row.
+    pub row: Row,
+    /// The envelope of the attempt that was refused.
+    pub envelope: u32,
+}
+
 /// An order to send rows again as new messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryOrder {
     /// The run.
     pub run: RunId,
-    /// The rows, with the envelope of the attempt that was refused.
-    pub rows: Vec<(Row, u32)>,
+    /// The rows.
+    pub rows: Vec<RetriedRow>,
     /// Who gave it.
     pub by: Author,
     /// A random number for its identifiers.

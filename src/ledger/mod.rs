@@ -24,11 +24,11 @@ mod walk;
 
 pub use allowance::Allowance;
 pub use error::LedgerError;
-pub use event::{Author, Change, Event, NewEvent, Question, RetryOrder};
+pub use event::{AskedRow, Author, Change, NewRowEvent, RetriedRow, RetryOrder, RowEvent};
 pub use left_out::LeftOut;
 pub use pace::{AccountPace, Reservation, Wait, WaitReason, halved, recovered};
 pub use record::{
-    Begun, EnvelopeRecord, EnvelopeSummary, Intent, NewRun, Origin, Owner, Progress, Recorded, Run, RunEnd, RunId,
+    EnvelopeRecord, EnvelopeSummary, Intent, NewRun, Origin, Owner, Ownership, Permit, Progress, Run, RunEnd, RunId,
     SentRow, Settlement,
 };
 pub use row_events::RowEvents;
@@ -84,7 +84,7 @@ pub trait Ledger: Send + Sync {
     fn end(&self, run: RunId, owner: Owner, end: RunEnd) -> LedgerFuture<'_, ()>;
 
     /// Records an intent, if the owner still has the run and nobody asked it to stop; takes from the account's pace.
-    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Begun>;
+    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
 
     /// Records what became of an envelope, whoever has the run by now: an answer is evidence.
     fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()>;
@@ -117,19 +117,19 @@ pub trait Ledger: Send + Sync {
     fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, RoaringTreemap>;
 
     /// Records what was learnt or decided about rows, if the owner still has the run. One that plans a row again opens the run.
-    fn record(&self, run: RunId, owner: Owner, events: Vec<NewEvent>) -> LedgerFuture<'_, Recorded>;
+    fn record(&self, run: RunId, owner: Owner, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership>;
 
     /// Reserves identifiers for an order and has its rows sent as new messages, if the owner still has the run.
-    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Recorded>;
+    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Ownership>;
 
     /// What was learnt or decided about rows of a run, in the order in which it was recorded.
-    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<Event>>;
+    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>>;
 
-    /// Keeps how often rows were asked about; a question about a row takes the place of the one before.
-    fn asked(&self, run: RunId, questions: Vec<Question>) -> LedgerFuture<'_, ()>;
+    /// Keeps how often rows were asked about; what is told of a row takes the place of what was told before.
+    fn keep_asked(&self, run: RunId, rows: Vec<AskedRow>) -> LedgerFuture<'_, ()>;
 
     /// How often the rows of a run were asked about.
-    fn questions(&self, run: RunId) -> LedgerFuture<'_, Vec<Question>>;
+    fn asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>>;
 
     /// The host that a profile had when it was first used; remembers `host` if there is none.
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String>;

@@ -212,24 +212,24 @@ impl std::fmt::Debug for SentRow {
     }
 }
 
-/// Whether an intent was recorded.
+/// Whether an envelope may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begun {
-    /// It was; the envelope may leave after this wait.
+pub enum Permit {
+    /// Its intent is recorded, and it may leave after this wait.
     After(Wait),
-    /// It was not: somebody asked the run to stop.
+    /// It may not: somebody asked the run to stop.
     StopRequested,
-    /// It was not: another process has the run.
-    NotOwner,
+    /// It may not: another process has the run.
+    Lost,
 }
 
-/// Whether events were recorded.
+/// Whether whoever writes still has the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recorded {
-    /// They were.
-    Done,
-    /// They were not: another process has the run.
-    NotOwner,
+pub enum Ownership {
+    /// It does, and what it wrote is recorded.
+    Held,
+    /// Another process has the run, and nothing was recorded.
+    Lost,
 }
 
 /// What became of an envelope.

@@ -2,17 +2,17 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Attempt, Change, Event, State};
+use super::{Attempt, Change, RowEvent, State};
 use crate::domain::Row;
 
 /// The events of a run by row. Only rows about which something was learnt or decided are in it.
 #[derive(Clone, Debug, Default)]
-pub struct RowEvents(FxHashMap<Row, Vec<Event>>);
+pub struct RowEvents(FxHashMap<Row, Vec<RowEvent>>);
 
-impl From<Vec<Event>> for RowEvents {
+impl From<Vec<RowEvent>> for RowEvents {
     /// Events come in the order in which they were recorded.
-    fn from(events: Vec<Event>) -> Self {
-        let mut rows = FxHashMap::<Row, Vec<Event>>::default();
+    fn from(events: Vec<RowEvent>) -> Self {
+        let mut rows = FxHashMap::<Row, Vec<RowEvent>>::default();
         for event in events {
             rows.entry(event.row).or_default().push(event);
         }
@@ -34,14 +34,14 @@ impl RowEvents {
 
     /// The events of a row, in their order.
     #[must_use]
-    pub fn of(&self, row: Row) -> &[Event] {
+    pub fn of(&self, row: Row) -> &[RowEvent] {
         self.0.get(&row).map_or(&[], Vec::as_slice)
     }
 
     /// What the events make of an attempt of a row: the state that it comes to, and the last event that fits.
     ///
     /// An event that does not fit what was known before it changes nothing.
-    pub(super) fn judge(&self, row: Row, attempt: Attempt) -> (State, Option<&Event>) {
+    pub(super) fn judge(&self, row: Row, attempt: Attempt) -> (State, Option<&RowEvent>) {
         let about = self.of(row).iter().filter(|event| event.envelope == attempt.envelope);
         about.fold((attempt.state, None), |(state, last), event| {
             if event.change.fits(state) { (event.change.state().unwrap_or(state), Some(event)) } else { (state, last) }
@@ -68,7 +68,7 @@ impl RowEvents {
     #[must_use]
     pub fn repeats_doubt(&self, row: Row) -> bool {
         let order = self.next_order(row);
-        let ordered = |event: &&Event| matches!(event.change, Change::SendAgain { .. });
+        let ordered = |event: &&RowEvent| matches!(event.change, Change::SendAgain { .. });
         self.of(row).iter().filter(ordered).any(|event| self.order(row, event.envelope) == order)
     }
 
@@ -88,7 +88,7 @@ impl RowEvents {
 
     /// Proof that an attempt before `envelope` went out after all, although it was sent again under the same identifier.
     #[must_use]
-    pub fn duplicate(&self, row: Row, envelope: u32) -> Option<&Event> {
+    pub fn duplicate(&self, row: Row, envelope: u32) -> Option<&RowEvent> {
         let order = self.order(row, envelope);
         self.of(row).iter().find(|event| {
             let earlier = event.envelope < envelope && self.order(row, event.envelope) == order;
@@ -109,7 +109,7 @@ mod tests {
     }
 
     fn events(changes: Vec<(u32, Change)>) -> RowEvents {
-        let event = |(envelope, change)| Event { row: row(), envelope, at: Timestamp::UNIX_EPOCH, change };
+        let event = |(envelope, change)| RowEvent { row: row(), envelope, at: Timestamp::UNIX_EPOCH, change };
         changes.into_iter().map(event).collect::<Vec<_>>().into()
     }
 

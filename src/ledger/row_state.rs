@@ -3,7 +3,7 @@
 //!
 //! Whoever counts, shows, guards or sends asks here, so that no two of them can disagree.
 
-use super::{Event, Progress, RowEvents, State};
+use super::{Progress, RowEvent, RowEvents, State};
 use crate::domain::{Outcome, Row};
 
 /// What a run is doing, as far as the states of its rows depend on it.
@@ -51,7 +51,7 @@ impl Activity {
 
     /// The state of a row by its last attempt and what is known of it since, with the last event that counts.
     #[must_use]
-    pub fn attempted(self, row: Row, last: Attempt, events: &RowEvents) -> (State, Option<&Event>) {
+    pub fn attempted(self, row: Row, last: Attempt, events: &RowEvents) -> (State, Option<&RowEvent>) {
         let (state, event) = events.judge(row, last);
         (self.ends(state), event)
     }
@@ -115,9 +115,9 @@ mod tests {
     }
 
     /// No event, each event, and each pair of them, about either of two envelopes.
-    fn events() -> Vec<Vec<Event>> {
-        let event = |change, envelope| Event { row: ROW, envelope, at: Timestamp::UNIX_EPOCH, change };
-        let single: Vec<Event> =
+    fn events() -> Vec<Vec<RowEvent>> {
+        let event = |change, envelope| RowEvent { row: ROW, envelope, at: Timestamp::UNIX_EPOCH, change };
+        let single: Vec<RowEvent> =
             changes().into_iter().flat_map(|change| [1, 2].map(|envelope| event(change.clone(), envelope))).collect();
         let pairs = single.iter().flat_map(|first| single.iter().map(|second| vec![first.clone(), second.clone()]));
         [vec![]].into_iter().chain(single.iter().map(|event| vec![event.clone()])).chain(pairs).collect()
@@ -138,7 +138,7 @@ mod tests {
         })
     }
 
-    fn everything(check: impl Fn(&[Option<Outcome>], &[Event], [State; 3])) {
+    fn everything(check: impl Fn(&[Option<Outcome>], &[RowEvent], [State; 3])) {
         let (attempts, events) = (attempts(), events());
         assert!(attempts.len() * events.len() > 9_000, "that is not everything");
         for events in &events {
@@ -175,7 +175,7 @@ mod tests {
                 assert_eq!(sending, idle, "{attempts:?} {events:?}: only an intent alone depends on who has the run");
                 return;
             }
-            let about = |event: &Event| event.envelope as usize == attempts.len();
+            let about = |event: &RowEvent| event.envelope as usize == attempts.len();
             let proven = events.iter().any(|event| about(event) && event.change.state() == Some(State::Accepted));
             let expected = if proven { [State::Accepted, State::Failed] } else { [State::Sending; 2] };
             assert!(expected.contains(&sending), "{attempts:?} {events:?}: {sending}");
@@ -194,7 +194,7 @@ mod tests {
     fn events_about_an_earlier_attempt_leave_the_state_alone() {
         everything(|attempts, events, told| {
             let last = attempts.len();
-            let about: Vec<Event> = events.iter().filter(|event| event.envelope as usize == last).cloned().collect();
+            let about: Vec<RowEvent> = events.iter().filter(|event| event.envelope as usize == last).cloned().collect();
             assert_eq!(states(attempts, &about.into()), told, "{attempts:?} {events:?}");
         });
     }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::Recipient;
 use crate::delivery::Snapshot;
 use crate::domain::{MessageId, Outcome, Phone, Row};
-use crate::ledger::{Change, EnvelopeRecord, Ledger, LedgerError, Question, RowEvents, Run, State, Walk};
+use crate::ledger::{AskedRow, Change, EnvelopeRecord, Ledger, LedgerError, RowEvents, Run, State, Walk};
 
 /// What is known of one message, and how it came to that.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub enum Incident {
         body: String,
     },
     /// The gateway was asked about it; the time is that of the last question.
-    Questions(Question),
+    Questions(AskedRow),
     /// Something was learnt or decided about the attempt in an envelope.
     Change {
         /// The envelope.
@@ -87,7 +87,7 @@ impl History {
         let Some(&Recipient { row, phone }) = sent_to.or(recipients.first()) else { return Ok(None) };
         let events = snapshot.states.events();
         let mut entries = attempts(ledger, run, row, events).await?;
-        let questions = ledger.questions(run.key).await?.into_iter().filter(|question| question.row == row);
+        let questions = ledger.asked_rows(run.key).await?.into_iter().filter(|question| question.row == row);
         entries.extend(
             questions.map(|question| HistoryEntry { at: question.last_at, what: Incident::Questions(question) }),
         );
@@ -108,7 +108,7 @@ impl History {
 
     /// The questions about it, if there were any.
     #[must_use]
-    pub fn questions(&self) -> Option<&Question> {
+    pub fn questions(&self) -> Option<&AskedRow> {
         self.entries.iter().find_map(|entry| match &entry.what {
             Incident::Questions(question) => Some(question),
             _ => None,

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::domain::{Outcome, Phone, Row};
-use crate::ledger::{Activity, Change, EnvelopeRecord, Event, Ledger, LedgerError, RowEvents, Run, RunId, State};
+use crate::ledger::{Activity, Change, EnvelopeRecord, Ledger, LedgerError, RowEvent, RowEvents, Run, RunId, State};
 
 /// Envelopes that are read at once.
 const BLOCK: u32 = 64;
@@ -154,7 +154,7 @@ impl<'a> RowRecords<'a> {
     }
 }
 
-fn amendment(events: &RowEvents, row: Row, sent: &LastAttempt, event: Option<&Event>) -> Amendment {
+fn amendment(events: &RowEvents, row: Row, sent: &LastAttempt, event: Option<&RowEvent>) -> Amendment {
     // A message with an identifier of its own doubles nothing.
     let same = |earlier| events.order(row, earlier) == events.order(row, sent.envelope);
     Amendment {

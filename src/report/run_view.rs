@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::next_step::NextStep;
-use crate::delivery::{OneOff, RunLock, Snapshot};
+use crate::delivery::{RunLock, SingleKind, Snapshot};
 use crate::ledger::{Ledger, LedgerError, Progress, Run, StateCounts};
 
 /// What a run does, or how it ended.
@@ -93,22 +93,22 @@ impl RunView {
 
     /// Whether it is a lookup or a code call.
     #[must_use]
-    pub fn is_one_off(&self) -> bool {
-        OneOff::of(&self.run).is_some()
+    pub fn is_single(&self) -> bool {
+        SingleKind::of(&self.run).is_some()
     }
 
     /// What it needs next from a person.
     #[must_use]
     pub fn next_step(&self) -> NextStep {
-        let (run, one_off) = (&self.run, self.is_one_off());
+        let (run, single) = (&self.run, self.is_single());
         if self.status == RunStatus::Sending {
             return NextStep::Wait;
         }
-        if run.progress == Progress::Open && !one_off {
+        if run.progress == Progress::Open && !single {
             return NextStep::GoOn;
         }
         match NextStep::of_doubt(&self.counts) {
-            Some(NextStep::Ask) if run.live && !one_off => NextStep::Ask,
+            Some(NextStep::Ask) if run.live && !single => NextStep::Ask,
             _ => NextStep::of_ended(&self.counts),
         }
     }

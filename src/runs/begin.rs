@@ -8,7 +8,7 @@ use super::consent::confirm;
 use super::freeze::{NewFolder, is_whole};
 use super::launch::{Preparation, RunToSend, Session};
 use super::outcome::{NothingLeft, Outcome};
-use super::{Error, ListSurvey, Question, Round, already_sent, blocking, check_host, runs_of};
+use super::{Error, ListSurvey, Proposal, Round, already_sent, blocking, check_host, runs_of};
 use crate::delivery::RunFolder;
 use crate::domain::Row;
 use crate::failpoint;
@@ -78,7 +78,7 @@ impl Session {
             if self.asks_first() {
                 self.ask_for_new(profile, &survey.survey, &chosen).await?;
             }
-            let question = Question::Begin { inputs, profile, survey: &survey, state, number: chosen.len() };
+            let question = Proposal::Begin { inputs, profile, survey: &survey, state, number: chosen.len() };
             confirm(self.consent.as_ref(), question).await?;
         }
         let run = ledger.create_run(&self.new_run(&survey, edition, round, random)).await?;

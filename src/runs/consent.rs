@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use super::{Error, Inputs, ListSurvey, TemplateChange};
-use crate::delivery::{OneOff, Snapshot};
+use crate::delivery::{SingleKind, Snapshot};
 use crate::domain::Phone;
 use crate::gateway::BoxFuture;
 use crate::ledger::Run;
 use crate::manifest::Profile;
 
 /// What somebody agrees to.
-pub enum Question<'q> {
+pub enum Proposal<'q> {
     /// A new run.
     Begin {
         /// The campaign.
@@ -38,7 +38,7 @@ pub enum Question<'q> {
     /// A lookup or a code call, which costs money.
     Single {
         /// Which.
-        operation: OneOff,
+        operation: SingleKind,
         /// Of whom.
         phone: Phone,
         /// What it goes through.
@@ -55,12 +55,12 @@ pub enum Question<'q> {
     },
 }
 
-impl Question<'_> {
+impl Proposal<'_> {
     fn unconfirmed(&self) -> Unconfirmed {
         match self {
-            Question::Begin { number, .. } | Question::GoOn { number, .. } => Unconfirmed::Run(*number),
-            Question::Single { .. } => Unconfirmed::Single,
-            Question::Template { profile, change } => {
+            Proposal::Begin { number, .. } | Proposal::GoOn { number, .. } => Unconfirmed::Run(*number),
+            Proposal::Single { .. } => Unconfirmed::Single,
+            Proposal::Template { profile, change } => {
                 Unconfirmed::Template { gateway: profile.name.clone(), verb: change.verb() }
             }
         }
@@ -98,11 +98,11 @@ pub trait Consent: Send + Sync {
     fn can_come(&self) -> bool;
 
     /// Asks for a yes.
-    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Result<(), Refusal>>;
+    fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), Refusal>>;
 }
 
 /// Asks for a yes.
-pub(super) async fn confirm(consent: &dyn Consent, question: Question<'_>) -> Result<(), Error> {
+pub(super) async fn confirm(consent: &dyn Consent, question: Proposal<'_>) -> Result<(), Error> {
     let what = question.unconfirmed();
     consent.ask(question).await.map_err(|refusal| Error::NotConfirmed { what, refusal })
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{AccountView, Refusal, Unconfirmed};
-use crate::delivery::OneOff;
+use crate::delivery::SingleKind;
 use crate::domain::Row;
 use crate::finding::Finding;
 use crate::gateway::{JsonApiError, Unanswered};
@@ -63,7 +63,7 @@ pub enum Error {
     /// Another lookup or code call goes on through the account.
     BusySingle {
         /// Which.
-        operation: OneOff,
+        operation: SingleKind,
         /// The gateway.
         gateway: String,
     },
@@ -113,12 +113,12 @@ pub enum Error {
         run: String,
     },
     /// A lookup or a code call is never repeated.
-    SingleQuestion {
+    SingleRun {
         /// The run.
         run: String,
     },
     /// The name of a lookup or a code call was given for a campaign.
-    NoCampaign(OneOff),
+    NoCampaign(SingleKind),
     /// A run cannot go on, because what it was begun with changed.
     InputsChanged {
         /// The run.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Adapters, Error, OwnFiles, claim, later_at, lock};
 use crate::delivery::{RunFolder, RunLock, Snapshot};
-use crate::ledger::{NewEvent, Owner, Progress, Recorded, Run, RunEnd, State, StopKind};
+use crate::ledger::{NewRowEvent, Owner, Ownership, Progress, Run, RunEnd, State, StopKind};
 use crate::report::RunResults;
 
 /// A run that this process has.
@@ -79,10 +79,10 @@ impl HeldRun {
     ///
     /// # Errors
     /// When another process took the run, or the ledger cannot be written.
-    pub async fn record(&self, events: Vec<NewEvent>) -> Result<(), Error> {
+    pub async fn record(&self, events: Vec<NewRowEvent>) -> Result<(), Error> {
         match self.adapters.ledger.record(self.run.key, self.owner, events).await? {
-            Recorded::Done => Ok(()),
-            Recorded::NotOwner => Err(self.taken()),
+            Ownership::Held => Ok(()),
+            Ownership::Lost => Err(self.taken()),
         }
     }
 

@@ -46,7 +46,7 @@ pub use account::Account;
 pub use adapters::{AccountView, Adapters, Connect, NameView};
 pub use blocking::blocking;
 pub use claim::{claim, lock, person};
-pub use consent::{Consent, Question, Refusal, Unconfirmed};
+pub use consent::{Consent, Proposal, Refusal, Unconfirmed};
 pub use dry_run::{DryRun, dry_run};
 pub use error::{Error, Stage};
 pub use event::{Event, Observer};

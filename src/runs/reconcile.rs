@@ -11,7 +11,7 @@ use crate::delivery::{
 };
 use crate::domain::Endpoint;
 use crate::gateway::Gateway;
-use crate::ledger::{Allowance, Author, Change, NewEvent, Owner, Progress, Run, State, StopKind};
+use crate::ledger::{Allowance, Author, Change, NewRowEvent, Owner, Progress, Run, State, StopKind};
 use crate::manifest::{Destination, OnInDoubt};
 
 /// How long a start waits for answers about rows in doubt.
@@ -169,8 +169,8 @@ impl Session {
         change: impl Fn(Author) -> Change,
     ) -> Result<bool, Error> {
         let rule = format!("on_in_doubt: {}", self.inputs().campaign.delivery.on_in_doubt.name());
-        let events: Vec<NewEvent> = doubts
-            .map(|doubt| NewEvent {
+        let events: Vec<NewRowEvent> = doubts
+            .map(|doubt| NewRowEvent {
                 row: doubt.row,
                 envelope: doubt.envelope,
                 change: change(Author::Policy(rule.clone())),

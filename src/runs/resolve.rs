@@ -3,9 +3,9 @@
 use roaring::RoaringBitmap;
 
 use super::{Adapters, Error, HeldRun, ReleasedRun, RowChoice};
-use crate::delivery::{Doubt, Doubts, OneOff};
+use crate::delivery::{Doubt, Doubts, SingleKind};
 use crate::domain::Row;
-use crate::ledger::{Author, Change, NewEvent, Progress, RowStates, Run, State};
+use crate::ledger::{Author, Change, NewRowEvent, Progress, RowStates, Run, State};
 
 /// The states about which somebody can decide.
 const DECIDABLE: [State; 4] = [State::InDoubt, State::Unresolved, State::NotSent, State::AssumedSent];
@@ -77,7 +77,7 @@ impl Resolution {
         doubts: &[Doubt],
         states: &RowStates,
         named: Option<&RoaringBitmap>,
-    ) -> Result<Vec<NewEvent>, Error> {
+    ) -> Result<Vec<NewRowEvent>, Error> {
         let state = |row: Row| states.recorded(row).unwrap_or(State::Planned);
         let waits = |doubt: &&Doubt| matches!(state(doubt.row), State::InDoubt | State::Unresolved);
         let chosen: Vec<&Doubt> = match named {
@@ -98,11 +98,11 @@ impl Resolution {
         self.accepted(chosen.len() as u64)?;
         match run.progress {
             _ if self.decision != Decision::SendAgain => {}
-            _ if OneOff::of(run).is_some() => return Err(Error::SingleQuestion { run: run.name() }),
+            _ if SingleKind::of(run).is_some() => return Err(Error::SingleRun { run: run.name() }),
             Progress::Replaced => return Err(Error::ReplacedForGood),
             Progress::Open | Progress::Finished => {}
         }
-        let event = |doubt: &Doubt| NewEvent { row: doubt.row, envelope: doubt.envelope, change: change.clone() };
+        let event = |doubt: &Doubt| NewRowEvent { row: doubt.row, envelope: doubt.envelope, change: change.clone() };
         Ok(chosen.into_iter().map(event).collect())
     }
 

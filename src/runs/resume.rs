@@ -7,7 +7,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use super::consent::confirm;
 use super::launch::{Preparation, RunToSend, Session};
 use super::online::refuse_online;
-use super::{Error, Event, Question, blocking, check_host};
+use super::{Error, Event, Proposal, blocking, check_host};
 use crate::check::Survey;
 use crate::check::online::{Cost, Prices};
 use crate::delivery::{RunFolder, RunLock, Snapshot};
@@ -48,7 +48,7 @@ impl Session {
         if number == 0 {
             return Ok(());
         }
-        let question = Question::GoOn { run, snapshot, profile, number };
+        let question = Proposal::GoOn { run, snapshot, profile, number };
         confirm(self.consent.as_ref(), question).await
     }
 

@@ -6,10 +6,10 @@ use roaring::RoaringTreemap;
 
 use super::launch::{Preparation, RetryScope, RunToSend, Session};
 use super::{Error, Event, check_host, claim, person};
-use crate::delivery::{OneOff, RunFolder, Snapshot};
+use crate::delivery::{RunFolder, SingleKind, Snapshot};
 use crate::domain::{Outcome, Phone, Row};
 use crate::failpoint;
-use crate::ledger::{Author, Change, Progress, Recorded, RetryOrder, Run, RunId, State, Walk};
+use crate::ledger::{Author, Change, Ownership, Progress, RetriedRow, RetryOrder, Run, RunId, State, Walk};
 
 /// A row that can be sent again: the attempt that was refused, its number, and the gateway's words.
 struct RefusedRow {
@@ -59,11 +59,11 @@ impl Session {
         let (owner, _) = claim(ledger, run.key).await?;
         let order = RetryOrder {
             run: run.key,
-            rows: rows.iter().map(|refused| (refused.row, refused.envelope)).collect(),
+            rows: rows.iter().map(|refused| RetriedRow { row: refused.row, envelope: refused.envelope }).collect(),
             by: Author::Person(person()),
             random: rand::random(),
         };
-        if ledger.retry(owner, order).await? == Recorded::NotOwner {
+        if ledger.retry(owner, order).await? == Ownership::Lost {
             return Err(Error::Taken { run: run.name() });
         }
         failpoint::pass("retry.ordered");
@@ -75,8 +75,8 @@ impl Session {
 
     /// Why nothing of a run can be sent again now.
     fn refuse_retry(&self, run: &Run, runs: &[Run]) -> Result<(), Error> {
-        if OneOff::of(run).is_some() {
-            return Err(Error::SingleQuestion { run: run.name() });
+        if SingleKind::of(run).is_some() {
+            return Err(Error::SingleRun { run: run.name() });
         }
         if run.progress == Progress::Replaced {
             return Err(Error::Replaced { run: run.name() });

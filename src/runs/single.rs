@@ -9,8 +9,8 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::consent::confirm;
-use super::{Adapters, Consent, Error, Event, Platform, Question, check_host, claim, key};
-use crate::delivery::{Edges, Interrupt, OneOff, RunLock, SingleConditions, SingleEnding, Stop, send_single};
+use super::{Adapters, Consent, Error, Event, Platform, Proposal, check_host, claim, key};
+use crate::delivery::{Edges, Interrupt, RunLock, SingleConditions, SingleEnding, SingleKind, Stop, send_single};
 use crate::domain::{Endpoint, MessageId, Outcome, Phone};
 use crate::gateway::Encoded;
 use crate::ledger::{Activity, Allowance, Owner, Progress, Run, RunEnd, State, StateCounts, StopKind};
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A lookup or a code call that somebody wants.
 pub struct Single {
-    pub(super) operation: OneOff,
+    pub(super) operation: SingleKind,
     pub(super) phone: Phone,
     pub(super) destination: Destination,
     key: SecretString,
@@ -55,7 +55,7 @@ impl Single {
     ///
     /// # Errors
     /// When there is no key.
-    pub fn of(operation: OneOff, phone: Phone, destination: Destination) -> Result<Self, Error> {
+    pub fn of(operation: SingleKind, phone: Phone, destination: Destination) -> Result<Self, Error> {
         let key = key(&destination)?;
         Ok(Self { operation, phone, destination, key })
     }
@@ -68,7 +68,7 @@ impl Single {
         if let Some(profile) = self.destination.remote() {
             check_host(adapters.ledger.as_ref(), profile).await?;
             let (operation, phone, state) = (self.operation, self.phone, adapters.state.as_path());
-            confirm(consent, Question::Single { operation, phone, profile, state }).await?;
+            confirm(consent, Proposal::Single { operation, phone, profile, state }).await?;
         }
         Ok(ConfirmedSingle { single: self, adapters })
     }
@@ -87,8 +87,8 @@ impl ConfirmedSingle {
         let (owner, _) = claim(self.adapters.ledger.as_ref(), run.key).await?;
         let platform = Platform::open(destination, key.clone(), Arc::default()).await?;
         let gateway = platform.client(self.adapters.connect, Endpoint::Sync, TIMEOUT)?;
-        let id = run.ids.id(OneOff::ROW).ok_or_else(|| Error::Internal("the run has no identifier".to_owned()))?;
-        let encoded = Encoded::new(OneOff::ROW, &operation.operation(id, *phone));
+        let id = run.ids.id(SingleKind::ROW).ok_or_else(|| Error::Internal("the run has no identifier".to_owned()))?;
+        let encoded = Encoded::new(SingleKind::ROW, &operation.operation(id, *phone));
         let (ledger, observer) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.adapters.observer));
         let observer = Arc::new(move |event| observer(Event::Sending(event)));
         let edges = Edges { ledger, gateway, observer, interrupt };

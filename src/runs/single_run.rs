@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::{ConfirmedSingle, Error, claim};
 use crate::check::Tee;
-use crate::delivery::{OneOff, RunFolder, Snapshot};
+use crate::delivery::{RunFolder, SingleKind, Snapshot};
 use crate::domain::Endpoint;
 use crate::ledger::{LeftOut, NewRun, Progress, Run, RunEnd, State, StopKind};
 
@@ -41,7 +41,7 @@ impl ConfirmedSingle {
             live: destination.is_live(),
             round: 1,
             recipients: 1,
-            last_row: OneOff::ROW,
+            last_row: SingleKind::ROW,
             left_out: LeftOut::default(),
             began_at: (self.adapters.clock)(),
             random: rand::random(),

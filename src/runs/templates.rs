@@ -1,7 +1,7 @@
 //! The templates of an account: orders that somebody agrees to before they are given.
 
 use super::consent::confirm;
-use super::{Account, AccountView, Consent, Error, Question, Refusal, Unconfirmed};
+use super::{Account, AccountView, Consent, Error, Proposal, Refusal, Unconfirmed};
 use crate::domain::MsgId;
 use crate::gateway::{
     CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate, DeleteViberTemplate, Inquiry, ListViberTemplates,
@@ -106,7 +106,7 @@ impl Account {
     ) -> Result<I::Answer, Error> {
         let view = change.view();
         if !self.profile.is_loopback() {
-            confirm(consent, Question::Template { profile: &self.profile, change: &change }).await?;
+            confirm(consent, Proposal::Template { profile: &self.profile, change: &change }).await?;
         }
         self.ask(order).await.map_err(|error| match error {
             Error::Unanswered { gateway, answer } if !answer.undone => Error::OrderUnclear { gateway, answer, view },

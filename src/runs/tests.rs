@@ -35,7 +35,7 @@ impl Consent for Fixed {
         true
     }
 
-    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
+    fn ask<'a>(&'a self, _: Proposal<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
         self.1.fetch_add(1, Ordering::Relaxed);
         Box::pin(async { self.0 })
     }

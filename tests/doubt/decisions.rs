@@ -6,7 +6,7 @@ use super::{SECOND, ids_of, in_doubt, ledger, result, states};
 use crate::support::{Folder, Results, phone, telling};
 
 use campaign::domain::{MsgId, Row};
-use campaign::ledger::{Change, Ledger as _, NewEvent, Owner, Recorded};
+use campaign::ledger::{Change, Ledger as _, NewRowEvent, Owner, Ownership};
 
 /// Has it recorded that the gateway knows the message of row 4 from envelope 2 after all.
 fn late_proof(sale: &Folder) {
@@ -15,8 +15,8 @@ fn late_proof(sale: &Folder) {
         let owner = Owner(7);
         ledger.claim(run.key, owner).await.expect("the run");
         let change = Change::Found { status: "DELIVERED".into(), msg_id: Some(MsgId::Number(4711)) };
-        let event = NewEvent { row: Row::new(4), envelope: 2, change };
-        assert_eq!(ledger.record(run.key, owner, vec![event]).await.expect("recorded"), Recorded::Done);
+        let event = NewRowEvent { row: Row::new(4), envelope: 2, change };
+        assert_eq!(ledger.record(run.key, owner, vec![event]).await.expect("recorded"), Ownership::Held);
     });
     sale.campaign(&["results", "sale"]).exits(0);
 }

@@ -229,13 +229,13 @@ pub(super) enum GatewayCommand {
         name: String,
     },
     /// Look a number up: whether it is valid, and whose it is; costs money, the subscriber notices nothing
-    Lookup(OneOffArgs),
+    Lookup(SingleArgs),
     /// Call a phone from a number whose last four digits are a one-time code, and print the code; costs money
-    Otp(OneOffArgs),
+    Otp(SingleArgs),
 }
 
 #[derive(Debug, Args)]
-pub(super) struct OneOffArgs {
+pub(super) struct SingleArgs {
     /// The number: international, or national with --region
     pub(super) phone: SecretString,
     /// The profile to ask through, or `sandbox` [default: the only profile there is]

@@ -17,7 +17,7 @@ use std::time::Duration;
 use super::args::{GatewayCommand, Through};
 use super::context::Context;
 use super::failure::Failure;
-use crate::delivery::OneOff;
+use crate::delivery::SingleKind;
 use crate::runs::Account;
 
 /// How long a command waits for an answer.
@@ -28,8 +28,8 @@ pub(super) async fn gateway(context: &Context, command: GatewayCommand) -> Resul
         GatewayCommand::Balance(through) => balance::balance(context, &through).await,
         GatewayCommand::Senders(through) => senders::senders(context, &through).await,
         GatewayCommand::Status(args) => status::status(context, &args).await,
-        GatewayCommand::Lookup(args) => single::single(context, OneOff::Lookup, args).await,
-        GatewayCommand::Otp(args) => single::single(context, OneOff::CodeCall, args).await,
+        GatewayCommand::Lookup(args) => single::single(context, SingleKind::Lookup, args).await,
+        GatewayCommand::Otp(args) => single::single(context, SingleKind::CodeCall, args).await,
         GatewayCommand::Templates(command) => sms_templates::templates(context, command).await,
         GatewayCommand::ViberTemplates(command) => viber_templates::templates(context, command).await,
         GatewayCommand::Trust { name } => trust::trust(context, &name).await,

@@ -5,19 +5,19 @@ use serde_json::{Value, json};
 
 use super::answer::lines;
 use crate::audience::{PhoneProblem, parse};
-use crate::cli::args::OneOffArgs;
+use crate::cli::args::SingleArgs;
 use crate::cli::consent;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::{Explanation, Failure};
-use crate::delivery::OneOff;
+use crate::delivery::SingleKind;
 use crate::domain::{Outcome, Phone, Region};
 use crate::finding::one_line;
 use crate::ledger::{State, StateCounts};
 use crate::manifest::{Destination, SANDBOX};
 use crate::runs::{EndedSingle, Single};
 
-pub(super) async fn single(context: &Context, operation: OneOff, args: OneOffArgs) -> Result<u8, Failure> {
+pub(super) async fn single(context: &Context, operation: SingleKind, args: SingleArgs) -> Result<u8, Failure> {
     let phone = number(&args)?;
     let destination = destination(context, args.gateway.as_deref())?;
     let single = Single::of(operation, phone, destination)?;
@@ -34,7 +34,7 @@ pub(super) async fn single(context: &Context, operation: OneOff, args: OneOffArg
 }
 
 /// The number that was typed.
-fn number(args: &OneOffArgs) -> Result<Phone, Failure> {
+fn number(args: &SingleArgs) -> Result<Phone, Failure> {
     let region = args.region.as_deref().map(str::parse::<Region>).transpose();
     let region = region.map_err(|error| Failure::wrong(error.to_string()))?;
     parse(args.phone.expose_secret(), region).map_err(|problem| {
@@ -64,7 +64,7 @@ fn destination(context: &Context, name: Option<&str>) -> Result<Destination, Fai
 
 /// What is told of a single operation.
 struct Report<'a> {
-    operation: OneOff,
+    operation: SingleKind,
     ended: &'a EndedSingle,
     exit: u8,
     /// What the gateway answered, as JSON.
@@ -75,7 +75,7 @@ struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn of(context: &Context, operation: OneOff, ended: &'a EndedSingle) -> Self {
+    fn of(context: &Context, operation: SingleKind, ended: &'a EndedSingle) -> Self {
         let mut counts = StateCounts::default();
         counts.add(ended.state, 1);
         let exit = exit::code(ended.stop.as_ref().map(|stop| stop.kind), &counts);
@@ -123,7 +123,7 @@ impl<'a> Report<'a> {
 }
 
 /// Why there is no answer, in words; nothing when there is one and all went well.
-fn error(operation: OneOff, ended: &EndedSingle) -> Option<String> {
+fn error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
     let stopped = ended.stop.as_ref().map(ToString::to_string);
     let name = operation.name();
     let doubt = |reason: &str| {
@@ -144,10 +144,10 @@ fn error(operation: OneOff, ended: &EndedSingle) -> Option<String> {
 }
 
 /// What to do next; the number stays out of it, since what is shown may be kept.
-fn next(context: &Context, operation: OneOff, EndedSingle { run, state, .. }: &EndedSingle, exit: u8) -> String {
+fn next(context: &Context, operation: SingleKind, EndedSingle { run, state, .. }: &EndedSingle, exit: u8) -> String {
     let command = match operation {
-        OneOff::Lookup => "lookup",
-        OneOff::CodeCall => "otp",
+        SingleKind::Lookup => "lookup",
+        SingleKind::CodeCall => "otp",
     };
     let suggest = &context.output;
     let again = suggest.command(format!("gateway {command} PHONE --gateway {}", run.gateway));

@@ -15,13 +15,13 @@ use super::consent;
 use super::context::Context;
 use super::failure::Failure;
 use super::sandbox;
-use crate::delivery::OneOff;
+use crate::delivery::SingleKind;
 use crate::runs::{Error, Inputs, Launch, OwnFiles, Request, RetryScope, Round};
 use ending::Words;
 
 pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure> {
-    if let Some(one_off) = args.file.to_str().and_then(OneOff::named).filter(|_| !args.file.exists()) {
-        return Err(Error::NoCampaign(one_off).into());
+    if let Some(single) = args.file.to_str().and_then(SingleKind::named).filter(|_| !args.file.exists()) {
+        return Err(Error::NoCampaign(single).into());
     }
     let inputs = inputs(context, &args.file, args.gateway.as_deref())?;
     if !context.output.json {

@@ -8,8 +8,8 @@ use super::judge::phone;
 use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::memory::Contents;
 use crate::ledger::{
-    Allowance, Author, Begun, Change, EnvelopeRecord, Event, Intent, Ledger, LeftOut, NewEvent, NewRun, Owner,
-    Recorded, RetryOrder, RunId, SentRow, Settlement, SqliteLedger,
+    Allowance, Author, Change, EnvelopeRecord, Intent, Ledger, LeftOut, NewRowEvent, NewRun, Owner, Ownership, Permit,
+    RetriedRow, RetryOrder, RowEvent, RunId, SentRow, Settlement, SqliteLedger,
 };
 
 /// The time of both ledgers: it stands still, so that the waits are the same.
@@ -98,7 +98,7 @@ impl Pair {
                 let told = self.model.begin(NOW, intent.clone()).unwrap();
                 assert_eq!(self.real.begin(intent).await.unwrap(), told, "begin");
                 // The number of an intent that was refused is free.
-                self.envelopes -= u32::from(!matches!(told, Begun::After(_)));
+                self.envelopes -= u32::from(!matches!(told, Permit::After(_)));
             }
             4 | 5 if self.envelopes > 0 => {
                 let envelope = 1 + chance.below(u64::from(self.envelopes)) as u32;
@@ -113,7 +113,7 @@ impl Pair {
             }
             6 if self.envelopes > 0 => {
                 let envelope = 1 + chance.below(u64::from(self.envelopes)) as u32;
-                let event = NewEvent { row: row(chance), envelope, change: change(chance) };
+                let event = NewRowEvent { row: row(chance), envelope, change: change(chance) };
                 let told = self.real.record(self.run, owner, vec![event.clone()]).await.unwrap();
                 assert_eq!(told, self.model.record(NOW, self.run, owner, vec![event]).unwrap(), "record");
             }
@@ -139,9 +139,10 @@ impl Pair {
         let claimed = self.real.claim(self.run, owner).await.unwrap();
         assert_eq!(claimed, self.model.claim(NOW, self.run, owner).unwrap(), "claim");
         let by = Author::Person("olena".into());
-        let order = RetryOrder { run: self.run, rows: vec![(row(chance), 1)], by, random: 9 };
-        assert_eq!(self.real.retry(owner, order.clone()).await.unwrap(), Recorded::Done);
-        assert_eq!(self.model.retry(NOW, owner, order).unwrap(), Recorded::Done);
+        let order =
+            RetryOrder { run: self.run, rows: vec![RetriedRow { row: row(chance), envelope: 1 }], by, random: 9 };
+        assert_eq!(self.real.retry(owner, order.clone()).await.unwrap(), Ownership::Held);
+        assert_eq!(self.model.retry(NOW, owner, order).unwrap(), Ownership::Held);
         let plain = |record: &EnvelopeRecord| {
             let rows: Vec<Row> = record.rows.iter().map(|sent| sent.row).collect();
             (record.envelope, rows, record.settled.as_ref().map(|(_, outcomes)| outcomes.clone()))
@@ -149,7 +150,7 @@ impl Pair {
         let real: Vec<_> = self.real.envelopes(self.run, 1..=u32::MAX).await.unwrap().iter().map(plain).collect();
         let model: Vec<_> = self.model.book(self.run).unwrap().envelopes.values().map(plain).collect();
         assert_eq!(real, model, "envelopes");
-        let plain = |event: &Event| (event.row, event.envelope, event.change.clone());
+        let plain = |event: &RowEvent| (event.row, event.envelope, event.change.clone());
         let real: Vec<_> = self.real.events(self.run).await.unwrap().iter().map(plain).collect();
         let model: Vec<_> = self.model.book(self.run).unwrap().events.iter().map(plain).collect();
         assert_eq!(real, model, "events");

@@ -13,7 +13,7 @@ use super::plan::Decision;
 use super::story::{Sighting, World, look};
 use crate::delivery::{Doubts, Reconciler};
 use crate::domain::Row;
-use crate::ledger::{Allowance, Author, Change, Ledger, NewEvent, Owner, RetryOrder, State};
+use crate::ledger::{Allowance, Author, Change, Ledger, NewRowEvent, Owner, RetriedRow, RetryOrder, State};
 
 impl World {
     /// Asks about rows in doubt, and applies the campaign's rule to those that were not found.
@@ -86,11 +86,12 @@ impl World {
         if !again.is_empty() {
             self.saw(Sighting::Retried, again.len() as u64);
             let random = self.chance(Chance::bits);
-            let _ = desk.retry(owner, RetryOrder { run: run.key, rows: again, by, random }).await;
+            let rows = again.into_iter().map(|(row, envelope)| RetriedRow { row, envelope }).collect();
+            let _ = desk.retry(owner, RetryOrder { run: run.key, rows, by, random }).await;
         }
     }
 }
 
-fn event(row: Row, envelope: u32, change: &Change) -> NewEvent {
-    NewEvent { row, envelope, change: change.clone() }
+fn event(row: Row, envelope: u32, change: &Change) -> NewRowEvent {
+    NewRowEvent { row, envelope, change: change.clone() }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::domain::Row;
 use crate::ledger::memory::{Book, Contents};
-use crate::ledger::{Activity, Begun, Intent, LedgerError, NewRun, RowStates, RunId, Settlement, StateCounts};
+use crate::ledger::{Activity, Intent, LedgerError, NewRun, Permit, RowStates, RunId, Settlement, StateCounts};
 
 /// The wall clock in microseconds.
 pub(super) type Now = i64;
@@ -46,10 +46,10 @@ impl Disk {
         states.counts(book.run.recipients, &book.left_out)
     }
 
-    pub(super) fn begin(&mut self, now: Now, intent: Intent) -> Result<Begun, LedgerError> {
+    pub(super) fn begin(&mut self, now: Now, intent: Intent) -> Result<Permit, LedgerError> {
         let rows: Vec<Row> = intent.rows.iter().map(|sent| sent.row).collect();
         let begun = self.contents.begin(now, intent)?;
-        if matches!(begun, Begun::After(_)) {
+        if matches!(begun, Permit::After(_)) {
             self.count(rows);
         }
         Ok(begun)

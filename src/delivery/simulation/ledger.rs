@@ -13,8 +13,8 @@ use super::mistake::Mistake;
 use crate::domain::{MessageId, Outcome};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
-    Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
-    NewEvent, NewRun, Origin, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+    Allowance, AskedRow, EnvelopeRecord, EnvelopeSummary, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
+    NewRowEvent, NewRun, Origin, Owner, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd, RunId, Settlement, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -66,12 +66,12 @@ impl Desk {
         Ok(told)
     }
 
-    async fn begin_as_planned(&self, intent: Intent) -> Result<Begun, LedgerError> {
+    async fn begin_as_planned(&self, intent: Intent) -> Result<Permit, LedgerError> {
         match self.mistake {
-            Some(Mistake::NoIntent) => Ok(Begun::After(Wait::NONE)),
+            Some(Mistake::NoIntent) => Ok(Permit::After(Wait::NONE)),
             Some(Mistake::IntentAfterTheSend) => {
                 let change = move |disk: &mut Disk, now| disk.insert(now, intent);
-                self.tell_before(Begun::After(Wait::NONE), change).await
+                self.tell_before(Permit::After(Wait::NONE), change).await
             }
             Some(Mistake::NoOwnerCheck) => {
                 let change = |disk: &mut Disk, now| {
@@ -142,7 +142,7 @@ impl Ledger for Desk {
         Box::pin(async move { self.write(|disk, _| disk.contents.end(run, owner, end)).await })
     }
 
-    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Begun> {
+    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
         self.spoil_pace(&intent.account.name, intent.account.rate);
         Box::pin(async move { self.begin_as_planned(intent).await })
     }
@@ -201,25 +201,25 @@ impl Ledger for Desk {
         })
     }
 
-    fn record(&self, run: RunId, owner: Owner, events: Vec<NewEvent>) -> LedgerFuture<'_, Recorded> {
+    fn record(&self, run: RunId, owner: Owner, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
         Box::pin(async move { self.write(|disk, now| disk.contents.record(now, run, owner, events)).await })
     }
 
-    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Recorded> {
+    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
         Box::pin(async move { self.write(|disk, now| disk.contents.retry(now, owner, order)).await })
     }
 
-    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<Event>> {
+    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
         Box::pin(
             async move { self.read(|contents| contents.book(run).map(|book| book.events.clone())).await.flatten() },
         )
     }
 
-    fn asked(&self, run: RunId, questions: Vec<Question>) -> LedgerFuture<'_, ()> {
+    fn keep_asked(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
         Box::pin(async move { self.write(|disk, _| disk.contents.ask(run, questions)).await })
     }
 
-    fn questions(&self, run: RunId) -> LedgerFuture<'_, Vec<Question>> {
+    fn asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
         let look = move |contents: &Contents| {
             contents.book(run).map(|book| book.questions.values().cloned().collect::<Vec<_>>())
         };

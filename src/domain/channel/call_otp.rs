@@ -10,7 +10,7 @@ pub(super) const FACTS: Facts = Facts {
     title: "code call",
     doc: "A call whose last four digits are a one-time code; stands alone.",
     fields: &[Field::extra()],
-    stands_alone: true,
+    single: true,
     personal: true,
     price_example: "0.60",
     price_doc: "The price of a code call.",

@@ -10,7 +10,7 @@ pub(super) const FACTS: Facts = Facts {
     title: "lookup",
     doc: "A lookup of the number; sends nothing to anybody and stands alone.",
     fields: &[Field::extra()],
-    stands_alone: true,
+    single: true,
     price_example: "0.05",
     price_doc: "The price of a lookup.",
     ..Facts::PLAIN

@@ -48,7 +48,7 @@ pub struct Facts {
     /// The forms of its messages, the one that a pipeline carries first; empty where there is only one.
     pub forms: &'static [Form],
     /// Whether it is a service on a number: it stands alone, and its answer is a result of its own.
-    pub stands_alone: bool,
+    pub single: bool,
     /// Whether a second message harms beyond being a second one: a repeated code or call confuses or costs a person.
     pub personal: bool,
     /// Whether its sender names are in the list that the gateway tells.
@@ -82,7 +82,7 @@ impl Facts {
         doc: "",
         fields: &[],
         forms: &[],
-        stands_alone: false,
+        single: false,
         personal: false,
         senders_listed: false,
         billed_by_part: false,

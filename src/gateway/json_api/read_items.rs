@@ -140,7 +140,7 @@ enum Match {
 /// Reads the `data` of an answer whose top level says true.
 pub(super) fn read_items(rules: &Rules, envelope: &Envelope, data: Option<&RawValue>) -> Reply {
     let count = envelope.operations().len();
-    let Some(results) = data.and_then(|data| results(data, envelope.kind().is_inquiry())) else {
+    let Some(results) = data.and_then(|data| results(data, envelope.kind().is_single())) else {
         let why = "the answer says that it succeeded, without a readable list in `data`";
         return doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
     };
@@ -193,7 +193,7 @@ fn index(envelope: &Envelope, results: &[Result<'_>]) -> (Vec<Option<usize>>, bo
     let mut foreign = false;
     for (item, result) in results.iter().enumerate() {
         match result.id {
-            None => foreign |= result.phone.is_some() && envelope.kind().is_inquiry(),
+            None => foreign |= result.phone.is_some() && envelope.kind().is_single(),
             Some(id) => match id.and_then(|id| positions.get(&id)) {
                 Some(&position) => found[position].push(item),
                 None => foreign = true,
@@ -215,7 +215,7 @@ fn index(envelope: &Envelope, results: &[Result<'_>]) -> (Vec<Option<usize>>, bo
 
 /// Whether a lookup or a code call is about this number, as far as the item tells (contract 4.3 names no `id` in it).
 fn phone_agrees(envelope: &Envelope, operation: &Encoded, result: &Result<'_>) -> bool {
-    !envelope.kind().is_inquiry() || result.phone.is_none_or(|phone| phone == Some(operation.phone.get()))
+    !envelope.kind().is_single() || result.phone.is_none_or(|phone| phone == Some(operation.phone.get()))
 }
 
 fn by_id(envelope: &Envelope, results: &[Result<'_>], items: &[Option<usize>]) -> Vec<Outcome> {
@@ -241,7 +241,7 @@ fn miscounted(envelope: &Envelope, results: &[Result<'_>]) -> Reply {
 fn outcome(envelope: &Envelope, result: &Result<'_>) -> Outcome {
     let doubt = |reason: &str| Outcome::InDoubt { reason: Arc::from(reason) };
     match result.success {
-        Success::True if envelope.kind().is_inquiry() => match result.object {
+        Success::True if envelope.kind().is_single() => match result.object {
             Some(object) => {
                 Outcome::Accepted { msg_id: result.msg_id.clone(), parts: result.parts, answer: Some(answer(object)) }
             }

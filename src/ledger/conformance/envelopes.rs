@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::scene::*;
-use crate::ledger::{Allowance, Begun, Ledger, Owner, Settlement, State, Wait, Walk};
+use crate::ledger::{Allowance, Ledger, Owner, Permit, Settlement, State, Wait, Walk};
 
 pub(super) async fn an_intent_needs_the_owner_and_no_request_to_stop<L: Ledger>(scene: Scene<L>) {
-    assert_eq!(scene.begin(1, ME).await, Begun::After(Wait::NONE));
-    assert_eq!(scene.begin(2, Owner(8)).await, Begun::NotOwner);
+    assert_eq!(scene.begin(1, ME).await, Permit::After(Wait::NONE));
+    assert_eq!(scene.begin(2, Owner(8)).await, Permit::Lost);
     scene.ledger.request_stop(scene.run.key, true).await.unwrap();
-    assert_eq!(scene.begin(2, ME).await, Begun::StopRequested);
+    assert_eq!(scene.begin(2, ME).await, Permit::StopRequested);
     assert_eq!(scene.ledger.envelope_summaries(scene.run.key).await.unwrap().len(), 1);
 }
 
@@ -22,7 +22,7 @@ pub(super) async fn taking_a_run_turns_what_was_begun_into_doubt_and_shuts_the_o
     assert_eq!(scene.ledger.claim(scene.run.key, Owner(8)).await.unwrap(), 1);
     assert_eq!(scene.states(1).await, [State::InDoubt, State::InDoubt]);
     assert_eq!(scene.states(2).await, [State::Accepted, State::Rejected]);
-    assert_eq!(scene.begin(3, ME).await, Begun::NotOwner);
+    assert_eq!(scene.begin(3, ME).await, Permit::Lost);
 }
 
 pub(super) async fn a_late_answer_is_evidence_and_late_proof_of_nothing_sent_is_not<L: Ledger>(scene: Scene<L>) {
@@ -37,9 +37,9 @@ pub(super) async fn a_late_answer_is_evidence_and_late_proof_of_nothing_sent_is_
 pub(super) async fn a_rated_account_makes_the_next_envelope_wait_whoever_sends_it<L: Ledger>(scene: Scene<L>) {
     let mut intent = scene.intent(1, ME);
     intent.account = Allowance::new("account", Some(0.5));
-    assert_eq!(scene.ledger.begin(intent.clone()).await.unwrap(), Begun::After(Wait::NONE));
+    assert_eq!(scene.ledger.begin(intent.clone()).await.unwrap(), Permit::After(Wait::NONE));
     intent.envelope = 2;
-    let Begun::After(Wait { time: wait, .. }) = scene.ledger.begin(intent).await.unwrap() else { panic!("refused") };
+    let Permit::After(Wait { time: wait, .. }) = scene.ledger.begin(intent).await.unwrap() else { panic!("refused") };
     assert!(wait > Duration::from_secs(3) && wait <= Duration::from_secs(4), "two operations at 0.5/s: {wait:?}");
     scene.ledger.slow_down("other", Some(Duration::from_secs(60))).await.unwrap();
     assert!(scene.ledger.reserve(&Allowance::new("other", None), 1).await.unwrap().time > Duration::from_secs(59));

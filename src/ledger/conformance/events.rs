@@ -4,16 +4,18 @@ use jiff::Timestamp;
 
 use super::scene::*;
 use crate::domain::{MsgId, Row};
-use crate::ledger::{Change, Ledger, Owner, Progress, Question, Recorded, RetryOrder, RunEnd, RunId, State};
+use crate::ledger::{
+    AskedRow, Change, Ledger, Owner, Ownership, Progress, RetriedRow, RetryOrder, RunEnd, RunId, State,
+};
 
 pub(super) async fn events_need_the_owner_and_come_back_in_their_order<L: Ledger>(scene: Scene<L>) {
     scene.begin(1, ME).await;
     scene.settle(1, [doubt(), doubt()]).await;
-    assert_eq!(scene.record(Owner(8), vec![event(2, 1, again())]).await, Recorded::NotOwner);
+    assert_eq!(scene.record(Owner(8), vec![event(2, 1, again())]).await, Ownership::Lost);
     let found = Change::Found { status: "READ".into(), msg_id: Some(MsgId::Number(5)) };
     let changes = [(2, Change::NotFound { asked: 3 }), (3, found), (2, again())];
     let events = changes.iter().cloned().map(|(row, change)| event(row, 1, change)).collect();
-    assert_eq!(scene.record(ME, events).await, Recorded::Done);
+    assert_eq!(scene.record(ME, events).await, Ownership::Held);
     let told: Vec<_> = scene.events().await.into_iter().map(|event| (event.row.get(), event.change)).collect();
     assert_eq!(told, changes);
     assert_eq!(scene.row_states().await, [Some(State::Planned), Some(State::Accepted), None, None]);
@@ -36,10 +38,15 @@ pub(super) async fn an_order_to_send_again_has_identifiers_that_nothing_else_has
     scene.begin(1, ME).await;
     scene.settle(1, [rejected(), accepted()]).await;
     // The random number that the run drew: the range that comes of it is taken.
-    let order = |random| RetryOrder { run: scene.run.key, rows: vec![(Row::new(2), 1)], by: by(), random };
-    assert_eq!(scene.ledger.retry(Owner(8), order(1)).await.unwrap(), Recorded::NotOwner);
+    let order = |random| RetryOrder {
+        run: scene.run.key,
+        rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }],
+        by: by(),
+        random,
+    };
+    assert_eq!(scene.ledger.retry(Owner(8), order(1)).await.unwrap(), Ownership::Lost);
     for _ in 0..2 {
-        assert_eq!(scene.ledger.retry(ME, order(1)).await.unwrap(), Recorded::Done);
+        assert_eq!(scene.ledger.retry(ME, order(1)).await.unwrap(), Ownership::Held);
     }
     let run = scene.ledger.runs().await.unwrap().remove(0);
     let [first, second] = run.orders.as_slice() else { panic!("two orders") };
@@ -51,7 +58,7 @@ pub(super) async fn an_order_to_send_again_has_identifiers_that_nothing_else_has
 
 pub(super) async fn questions_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
     let at = Timestamp::from_second(1_000).unwrap();
-    let question = |row, asked, negative_at| Question {
+    let question = |row, asked, negative_at| AskedRow {
         row: Row::new(row),
         envelope: 4,
         asked,
@@ -61,10 +68,10 @@ pub(super) async fn questions_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
         negative_at,
         answer: "no such message".into(),
     };
-    let ask = async |questions| scene.ledger.asked(scene.run.key, questions).await.unwrap();
+    let ask = async |questions| scene.ledger.keep_asked(scene.run.key, questions).await.unwrap();
     ask(vec![question(2, 1, None), question(3, 1, Some(at))]).await;
     ask(vec![question(2, 2, Some(at))]).await;
-    let kept = scene.ledger.questions(scene.run.key).await.unwrap();
+    let kept = scene.ledger.asked_rows(scene.run.key).await.unwrap();
     assert_eq!(kept, [question(2, 2, Some(at)), question(3, 1, Some(at))]);
-    assert_eq!(scene.ledger.questions(RunId(99)).await.unwrap(), []);
+    assert_eq!(scene.ledger.asked_rows(RunId(99)).await.unwrap(), []);
 }

@@ -2,7 +2,7 @@
 
 use super::scene::*;
 use crate::domain::Row;
-use crate::ledger::{Intent, Ledger, Owner, RetryOrder, SentRow, Settlement};
+use crate::ledger::{Intent, Ledger, Owner, RetriedRow, RetryOrder, SentRow, Settlement};
 
 pub(super) async fn the_guard_knows_every_number_that_may_have_a_message<L: Ledger>(scene: Scene<L>) {
     for envelope in 1..=3 {
@@ -52,7 +52,12 @@ pub(super) async fn an_order_to_send_again_leaves_the_guard_as_it_was_until_the_
 ) {
     scene.begin(1, ME).await;
     scene.settle(1, [rejected(), accepted()]).await;
-    let order = RetryOrder { run: scene.run.key, rows: vec![(Row::new(2), 1)], by: by(), random: 1 };
+    let order = RetryOrder {
+        run: scene.run.key,
+        rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }],
+        by: by(),
+        random: 1,
+    };
     scene.ledger.retry(ME, order).await.unwrap();
     assert_eq!(scene.guarded().await, [3]);
     let mut intent = scene.intent(2, ME);

@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use super::scene::*;
 use crate::domain::{Endpoint, MessageId, OperationKind, Row};
-use crate::ledger::{Begun, Ledger, Origin, Owner, Progress, RetryOrder, RunEnd, State, StateCounts, StopKind, Wait};
+use crate::ledger::{
+    Ledger, Origin, Owner, Permit, Progress, RetriedRow, RetryOrder, RunEnd, State, StateCounts, StopKind, Wait,
+};
 
 pub(super) async fn a_request_to_stop_outlives_the_taking_of_a_run_until_it_is_taken_back<L: Ledger>(scene: Scene<L>) {
     scene.ledger.request_stop(scene.run.key, true).await.unwrap();
     scene.ledger.claim(scene.run.key, ME).await.unwrap();
     assert!(scene.ledger.stop_requested(scene.run.key).await.unwrap());
-    assert_eq!(scene.begin(1, ME).await, Begun::StopRequested);
+    assert_eq!(scene.begin(1, ME).await, Permit::StopRequested);
     scene.ledger.request_stop(scene.run.key, false).await.unwrap();
-    assert_eq!(scene.begin(1, ME).await, Begun::After(Wait::NONE));
+    assert_eq!(scene.begin(1, ME).await, Permit::After(Wait::NONE));
 }
 
 pub(super) async fn runs_are_numbered_and_their_identifiers_never_overlap<L: Ledger>(scene: Scene<L>) {
@@ -57,7 +59,7 @@ pub(super) async fn a_run_that_takes_the_place_of_another_ends_it_as_it_is<L: Le
     scene.ledger.open_run(next.key, Some(scene.run.key)).await.unwrap();
     let before = scene.now().await;
     assert_eq!((before.progress, before.owner, before.ended_at.is_some()), (Progress::Replaced, None, true));
-    assert_eq!(scene.begin(1, ME).await, Begun::NotOwner);
+    assert_eq!(scene.begin(1, ME).await, Permit::Lost);
     scene.ledger.retire(next.key).await.unwrap();
     let runs = scene.ledger.runs().await.unwrap();
     assert!(runs.iter().all(|run| run.progress == Progress::Replaced) && runs.len() == 2);
@@ -82,7 +84,12 @@ pub(super) async fn an_identifier_leads_to_the_run_and_the_row_that_it_was_given
     let find = async |id: Option<MessageId>| scene.ledger.find(id.unwrap()).await.unwrap();
     assert_eq!(find(other.ids.id(Row::new(2))).await, None, "a run that was not opened gave nothing");
     scene.ledger.open_run(other.key, None).await.unwrap();
-    let order = RetryOrder { run: scene.run.key, rows: vec![(Row::new(3), 1)], by: by(), random: 5 };
+    let order = RetryOrder {
+        run: scene.run.key,
+        rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }],
+        by: by(),
+        random: 5,
+    };
     scene.ledger.retry(ME, order).await.unwrap();
     let run = scene.now().await;
     for (id, run, row) in [

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
-    Activity, Allowance, Author, Begun, Change, Event, Intent, Ledger, LeftOut, NewEvent, NewRun, Owner, Progress,
-    Recorded, RowStates, Run, RunEnd, SentRow, Settlement, State, StateCounts, StopKind,
+    Activity, Allowance, Author, Change, Intent, Ledger, LeftOut, NewRowEvent, NewRun, Owner, Ownership, Permit,
+    Progress, RowEvent, RowStates, Run, RunEnd, SentRow, Settlement, State, StateCounts, StopKind,
 };
 
 pub(in crate::ledger) const ME: Owner = Owner(7);
@@ -25,7 +25,7 @@ impl<L: Ledger> Scene<L> {
         Self { ledger, run }
     }
 
-    pub(in crate::ledger) async fn begin(&self, envelope: u32, owner: Owner) -> Begun {
+    pub(in crate::ledger) async fn begin(&self, envelope: u32, owner: Owner) -> Permit {
         self.ledger.begin(self.intent(envelope, owner)).await.unwrap()
     }
 
@@ -46,11 +46,11 @@ impl<L: Ledger> Scene<L> {
         settled.map_or_else(Vec::new, |(_, outcomes)| outcomes.iter().map(State::of).collect())
     }
 
-    pub(in crate::ledger) async fn record(&self, owner: Owner, events: Vec<NewEvent>) -> Recorded {
+    pub(in crate::ledger) async fn record(&self, owner: Owner, events: Vec<NewRowEvent>) -> Ownership {
         self.ledger.record(self.run.key, owner, events).await.unwrap()
     }
 
-    pub(in crate::ledger) async fn events(&self) -> Vec<Event> {
+    pub(in crate::ledger) async fn events(&self) -> Vec<RowEvent> {
         self.ledger.events(self.run.key).await.unwrap()
     }
 
@@ -132,8 +132,8 @@ pub(in crate::ledger) fn by() -> Author {
     Author::Person("olena".into())
 }
 
-pub(in crate::ledger) fn event(row: u32, envelope: u32, change: Change) -> NewEvent {
-    NewEvent { row: Row::new(row), envelope, change }
+pub(in crate::ledger) fn event(row: u32, envelope: u32, change: Change) -> NewRowEvent {
+    NewRowEvent { row: Row::new(row), envelope, change }
 }
 
 pub(in crate::ledger) fn again() -> Change {

@@ -10,8 +10,8 @@ use roaring::RoaringTreemap;
 use super::contents::Contents;
 use crate::domain::MessageId;
 use crate::ledger::{
-    Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
-    NewEvent, NewRun, Origin, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+    Allowance, AskedRow, EnvelopeRecord, EnvelopeSummary, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
+    NewRowEvent, NewRun, Origin, Owner, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd, RunId, Settlement, Wait,
 };
 
 /// The ledger in memory.
@@ -75,7 +75,7 @@ impl Ledger for MemoryLedger {
         self.change(move |contents, _| contents.end(run, owner, end))
     }
 
-    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Begun> {
+    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
         self.change(move |contents, now| contents.begin(now, intent))
     }
 
@@ -119,23 +119,23 @@ impl Ledger for MemoryLedger {
         self.look(move |contents| contents.numbers_sent_to(runs))
     }
 
-    fn record(&self, run: RunId, owner: Owner, events: Vec<NewEvent>) -> LedgerFuture<'_, Recorded> {
+    fn record(&self, run: RunId, owner: Owner, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
         self.change(move |contents, now| contents.record(now, run, owner, events))
     }
 
-    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Recorded> {
+    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
         self.change(move |contents, now| contents.retry(now, owner, order))
     }
 
-    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<Event>> {
+    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
         self.look(move |contents| contents.book(run).map(|book| book.events.clone()).unwrap_or_default())
     }
 
-    fn asked(&self, run: RunId, questions: Vec<Question>) -> LedgerFuture<'_, ()> {
+    fn keep_asked(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
         self.change(move |contents, _| contents.ask(run, questions))
     }
 
-    fn questions(&self, run: RunId) -> LedgerFuture<'_, Vec<Question>> {
+    fn asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
         self.look(move |contents| {
             contents.book(run).map(|book| book.questions.values().cloned().collect()).unwrap_or_default()
         })

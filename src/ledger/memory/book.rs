@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::domain::Row;
 use crate::ledger::rules::{Guard, doubt, merge};
 use crate::ledger::{
-    Activity, EnvelopeRecord, EnvelopeSummary, Event, Intent, LedgerError, LeftOut, NewEvent, Owner, Question,
+    Activity, AskedRow, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, LeftOut, NewRowEvent, Owner, RowEvent,
     RowStates, Run, Settlement,
 };
 
@@ -20,8 +20,8 @@ pub(crate) struct Book {
     pub(crate) left_out: LeftOut,
     pub(crate) envelopes: BTreeMap<u32, EnvelopeRecord>,
     pub(crate) evidence: BTreeMap<u32, String>,
-    pub(crate) events: Vec<Event>,
-    pub(crate) questions: BTreeMap<Row, Question>,
+    pub(crate) events: Vec<RowEvent>,
+    pub(crate) questions: BTreeMap<Row, AskedRow>,
 }
 
 impl Book {
@@ -71,9 +71,9 @@ impl Book {
         Ok(())
     }
 
-    pub(super) fn record(&mut self, at: Timestamp, events: Vec<NewEvent>) {
+    pub(super) fn record(&mut self, at: Timestamp, events: Vec<NewRowEvent>) {
         self.run.learn(events.iter().map(|event| &event.change));
-        self.events.extend(events.into_iter().map(|NewEvent { row, envelope, change }| Event {
+        self.events.extend(events.into_iter().map(|NewRowEvent { row, envelope, change }| RowEvent {
             row,
             envelope,
             at,

@@ -11,8 +11,8 @@ use super::book::Book;
 use crate::domain::{IdRange, MessageId};
 use crate::ledger::rules::{candidates, refusal, takes_slot};
 use crate::ledger::{
-    AccountPace, Allowance, Begun, EnvelopeRecord, Intent, LedgerError, NewEvent, NewRun, Origin, Owner, Progress,
-    Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+    AccountPace, Allowance, AskedRow, EnvelopeRecord, Intent, LedgerError, NewRowEvent, NewRun, Origin, Owner,
+    Ownership, Permit, Progress, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
 };
 
 /// Everything that is kept.
@@ -97,7 +97,7 @@ impl Contents {
         Ok(())
     }
 
-    pub(crate) fn begin(&mut self, now: i64, intent: Intent) -> Result<Begun, LedgerError> {
+    pub(crate) fn begin(&mut self, now: i64, intent: Intent) -> Result<Permit, LedgerError> {
         let book = self.book_mut(intent.run)?;
         if let Some(refusal) = refusal(book.run.owner, book.run.stop_requested, intent.owner) {
             return Ok(refusal);
@@ -106,9 +106,9 @@ impl Contents {
         book.insert(instant(now)?, intent)?;
         let not_before = self.paces.get(&*account.name).map_or(0, |pace| pace.not_before);
         if !takes_slot(&account, not_before, now) {
-            return Ok(Begun::After(Wait::NONE));
+            return Ok(Permit::After(Wait::NONE));
         }
-        Ok(Begun::After(self.reserve(now, &account, u32::try_from(count).unwrap_or(u32::MAX))))
+        Ok(Permit::After(self.reserve(now, &account, u32::try_from(count).unwrap_or(u32::MAX))))
     }
 
     pub(crate) fn settle(&mut self, now: i64, settlement: Settlement) -> Result<(), LedgerError> {
@@ -133,27 +133,27 @@ impl Contents {
         now: i64,
         run: RunId,
         owner: Owner,
-        events: Vec<NewEvent>,
-    ) -> Result<Recorded, LedgerError> {
+        events: Vec<NewRowEvent>,
+    ) -> Result<Ownership, LedgerError> {
         let book = self.book_mut(run)?;
         if !book.run.is_owned_by(owner) {
-            return Ok(Recorded::NotOwner);
+            return Ok(Ownership::Lost);
         }
         book.record(instant(now)?, events);
-        Ok(Recorded::Done)
+        Ok(Ownership::Held)
     }
 
-    pub(crate) fn retry(&mut self, now: i64, owner: Owner, order: RetryOrder) -> Result<Recorded, LedgerError> {
+    pub(crate) fn retry(&mut self, now: i64, owner: Owner, order: RetryOrder) -> Result<Ownership, LedgerError> {
         let run = order.run;
         if !self.book(run)?.run.is_owned_by(owner) {
-            return Ok(Recorded::NotOwner);
+            return Ok(Ownership::Lost);
         }
         let ids = self.free_ids(now, order.random, self.book(run)?.run.ids.len)?;
         let book = self.book_mut(run)?;
         book.run.orders.push(ids);
         let number = u32::try_from(book.run.orders.len()).unwrap_or(u32::MAX);
         book.record(instant(now)?, order.events(number));
-        Ok(Recorded::Done)
+        Ok(Ownership::Held)
     }
 
     pub(crate) fn request_stop(&mut self, run: RunId, requested: bool) -> Result<(), LedgerError> {
@@ -161,7 +161,7 @@ impl Contents {
         Ok(())
     }
 
-    pub(crate) fn ask(&mut self, run: RunId, questions: Vec<Question>) -> Result<(), LedgerError> {
+    pub(crate) fn ask(&mut self, run: RunId, questions: Vec<AskedRow>) -> Result<(), LedgerError> {
         let kept = &mut self.book_mut(run)?.questions;
         kept.extend(questions.into_iter().map(|question| (question.row, question)));
         Ok(())

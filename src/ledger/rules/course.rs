@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::ledger::{Change, LeftOut, NewEvent, Owner, Progress, RetryOrder, RowStates, Run, RunEnd, State};
+use crate::ledger::{
+    Change, LeftOut, NewRowEvent, Owner, Progress, RetriedRow, RetryOrder, RowStates, Run, RunEnd, State,
+};
 
 impl Run {
     /// Whether a process has it still; only then may it begin, record or end anything.
@@ -53,10 +55,13 @@ impl Run {
 
 impl RetryOrder {
     /// What the order of that number says of each row.
-    pub(in crate::ledger) fn events(self, number: u32) -> Vec<NewEvent> {
+    pub(in crate::ledger) fn events(self, number: u32) -> Vec<NewRowEvent> {
         let by = self.by;
-        let event =
-            |(row, envelope)| NewEvent { row, envelope, change: Change::Retry { by: by.clone(), order: number } };
+        let event = |RetriedRow { row, envelope }| NewRowEvent {
+            row,
+            envelope,
+            change: Change::Retry { by: by.clone(), order: number },
+        };
         self.rows.into_iter().map(event).collect()
     }
 }

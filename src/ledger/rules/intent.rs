@@ -1,12 +1,12 @@
 //! Whether an intent may be recorded, and what it takes from the account.
 
-use crate::ledger::{Allowance, Begun, Owner};
+use crate::ledger::{Allowance, Owner, Permit};
 
 /// Why an intent of this owner may not be recorded for a run that `has` an owner; nothing if it may.
-pub(in crate::ledger) fn refusal(has: Option<Owner>, stop_requested: bool, by: Owner) -> Option<Begun> {
+pub(in crate::ledger) fn refusal(has: Option<Owner>, stop_requested: bool, by: Owner) -> Option<Permit> {
     match has == Some(by) {
-        false => Some(Begun::NotOwner),
-        true => stop_requested.then_some(Begun::StopRequested),
+        false => Some(Permit::Lost),
+        true => stop_requested.then_some(Permit::StopRequested),
     }
 }
 

@@ -17,7 +17,7 @@ use super::runs::{self, instant};
 use crate::domain::{Outcome, Row};
 use crate::ledger::rules::{Guard, doubt, merge, refusal, takes_slot};
 use crate::ledger::{
-    AccountPace, Activity, Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, Owner, RowStates,
+    AccountPace, Activity, Allowance, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, Owner, Permit, RowStates,
     RunId, SentRow, Settlement, Wait,
 };
 
@@ -45,7 +45,7 @@ pub(super) async fn claim(
 }
 
 /// Records an intent; the insertion itself checks the owner and the stop request, and looks at the account.
-pub(super) async fn begin(connection: &mut SqliteConnection, now: Now, intent: Intent) -> Result<Begun, Failure> {
+pub(super) async fn begin(connection: &mut SqliteConnection, now: Now, intent: Intent) -> Result<Permit, Failure> {
     let rows = intent.rows.iter().map(|sent| sent.row);
     let first = rows.clone().min().unwrap_or(Row::HEADER);
     let last = rows.max().unwrap_or(Row::HEADER);
@@ -70,14 +70,14 @@ pub(super) async fn begin(connection: &mut SqliteConnection, now: Now, intent: I
     .await?;
     let Some(inserted) = inserted else {
         let run = runs::read(connection, intent.run).await?;
-        return Ok(refusal(run.owner, run.stop_requested, intent.owner).unwrap_or(Begun::NotOwner));
+        return Ok(refusal(run.owner, run.stop_requested, intent.owner).unwrap_or(Permit::Lost));
     };
     let not_before: Option<i64> = inserted.try_get(0)?;
     if !takes_slot(account, not_before.unwrap_or(0), now.0) {
-        return Ok(Begun::After(Wait::NONE));
+        return Ok(Permit::After(Wait::NONE));
     }
     let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
-    Ok(Begun::After(reserve(connection, now, account, count).await?))
+    Ok(Permit::After(reserve(connection, now, account, count).await?))
 }
 
 /// Takes room from the account's pace.

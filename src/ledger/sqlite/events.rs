@@ -7,20 +7,20 @@ use super::checksum::Checksum;
 use super::ledger::{Failure, Now};
 use super::runs::{self, instant};
 use crate::domain::{IdRange, Row};
-use crate::ledger::{Event, LedgerError, NewEvent, Owner, Question, Recorded, RetryOrder, RunId};
+use crate::ledger::{AskedRow, LedgerError, NewRowEvent, Owner, Ownership, RetryOrder, RowEvent, RunId};
 
 /// Records events, if the owner still has the run.
 pub(super) async fn record(
     connection: &mut SqliteConnection,
     now: Now,
     (run, owner): (RunId, Owner),
-    events: Vec<NewEvent>,
-) -> Result<Recorded, Failure> {
+    events: Vec<NewRowEvent>,
+) -> Result<Ownership, Failure> {
     if !runs::read(connection, run).await?.is_owned_by(owner) {
-        return Ok(Recorded::NotOwner);
+        return Ok(Ownership::Lost);
     }
     add(connection, now, run, &events).await?;
-    Ok(Recorded::Done)
+    Ok(Ownership::Held)
 }
 
 /// Reserves identifiers for an order and records that its rows are to be sent as new messages.
@@ -29,11 +29,11 @@ pub(super) async fn retry(
     now: Now,
     owner: Owner,
     order: RetryOrder,
-) -> Result<Recorded, Failure> {
+) -> Result<Ownership, Failure> {
     let run = order.run;
     let known = runs::read(connection, run).await?;
     if !known.is_owned_by(owner) {
-        return Ok(Recorded::NotOwner);
+        return Ok(Ownership::Lost);
     }
     let number: u32 = sqlx::query_scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM orders WHERE run = ?")
         .bind(run.0)
@@ -51,11 +51,11 @@ pub(super) async fn retry(
         .execute(&mut *connection)
         .await?;
     add(connection, now, run, &order.events(number)).await?;
-    Ok(Recorded::Done)
+    Ok(Ownership::Held)
 }
 
-async fn add(connection: &mut SqliteConnection, now: Now, run: RunId, events: &[NewEvent]) -> Result<(), Failure> {
-    for NewEvent { row, envelope, change } in events {
+async fn add(connection: &mut SqliteConnection, now: Now, run: RunId, events: &[NewRowEvent]) -> Result<(), Failure> {
+    for NewRowEvent { row, envelope, change } in events {
         let change = postcard::to_stdvec(change).map_err(unreadable)?;
         sqlx::query("INSERT INTO events (run, row, envelope, at, change, sum) VALUES (?, ?, ?, ?, ?, ?)")
             .bind(run.0)
@@ -71,7 +71,7 @@ async fn add(connection: &mut SqliteConnection, now: Now, run: RunId, events: &[
 }
 
 /// The events of a run, in the order in which they were recorded.
-pub(super) async fn read(readers: impl SqliteExecutor<'_>, run: RunId) -> Result<Vec<Event>, Failure> {
+pub(super) async fn read(readers: impl SqliteExecutor<'_>, run: RunId) -> Result<Vec<RowEvent>, Failure> {
     let rows = sqlx::query("SELECT row, envelope, at, change, sum FROM events WHERE run = ? ORDER BY key")
         .bind(run.0)
         .fetch_all(readers)
@@ -84,7 +84,7 @@ pub(super) async fn read(readers: impl SqliteExecutor<'_>, run: RunId) -> Result
             return Err(LedgerError::Damaged { what: format!("what was decided about row {row}") }.into());
         }
         let change = postcard::from_bytes(change).map_err(unreadable)?;
-        events.push(Event { row: Row::new(row), envelope, at: instant(at)?, change });
+        events.push(RowEvent { row: Row::new(row), envelope, at: instant(at)?, change });
     }
     Ok(events)
 }
@@ -110,7 +110,7 @@ pub(super) async fn orders(readers: &SqlitePool, run: RunId) -> Result<Vec<IdRan
 pub(super) async fn asked(
     connection: &mut SqliteConnection,
     run: RunId,
-    questions: Vec<Question>,
+    questions: Vec<AskedRow>,
 ) -> Result<(), Failure> {
     for question in questions {
         sqlx::query(
@@ -133,7 +133,7 @@ pub(super) async fn asked(
 }
 
 /// How often the rows of a run were asked about.
-pub(super) async fn questions(readers: &SqlitePool, run: RunId) -> Result<Vec<Question>, Failure> {
+pub(super) async fn questions(readers: &SqlitePool, run: RunId) -> Result<Vec<AskedRow>, Failure> {
     let rows = sqlx::query(
         "SELECT row, envelope, asked, negatives, first_at, last_at, negative_at, answer FROM questions
          WHERE run = ? ORDER BY row",
@@ -144,7 +144,7 @@ pub(super) async fn questions(readers: &SqlitePool, run: RunId) -> Result<Vec<Qu
     rows.iter()
         .map(|record| {
             let negative_at: Option<i64> = record.try_get(6)?;
-            Ok(Question {
+            Ok(AskedRow {
                 row: Row::new(record.try_get(0)?),
                 envelope: record.try_get(1)?,
                 asked: record.try_get(2)?,

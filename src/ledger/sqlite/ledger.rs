@@ -15,8 +15,8 @@ use super::writer::{Writer, storage};
 use super::{adoption, envelopes, events, opening, runs, soundness, turn};
 use crate::domain::MessageId;
 use crate::ledger::{
-    Allowance, Begun, EnvelopeRecord, EnvelopeSummary, Event, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
-    NewEvent, NewRun, Origin, Owner, Question, Recorded, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+    Allowance, AskedRow, EnvelopeRecord, EnvelopeSummary, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
+    NewRowEvent, NewRun, Origin, Owner, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd, RunId, Settlement, Wait,
 };
 
 /// How long a change may take, with the wait for another process.
@@ -230,7 +230,7 @@ impl Ledger for SqliteLedger {
         Box::pin(self.write(move |connection, _| Box::pin(runs::end(connection, run, owner, end))))
     }
 
-    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Begun> {
+    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
         Box::pin(self.write(move |connection, now| Box::pin(envelopes::begin(connection, now, intent))))
     }
 
@@ -292,23 +292,23 @@ impl Ledger for SqliteLedger {
         })
     }
 
-    fn record(&self, run: RunId, owner: Owner, events: Vec<NewEvent>) -> LedgerFuture<'_, Recorded> {
+    fn record(&self, run: RunId, owner: Owner, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
         Box::pin(self.write(move |connection, now| Box::pin(events::record(connection, now, (run, owner), events))))
     }
 
-    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Recorded> {
+    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
         Box::pin(self.write(move |connection, now| Box::pin(events::retry(connection, now, owner, order))))
     }
 
-    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<Event>> {
+    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
         Box::pin(async move { events::read(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
     }
 
-    fn asked(&self, run: RunId, questions: Vec<Question>) -> LedgerFuture<'_, ()> {
+    fn keep_asked(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(move |connection, _| Box::pin(events::asked(connection, run, questions))))
     }
 
-    fn questions(&self, run: RunId) -> LedgerFuture<'_, Vec<Question>> {
+    fn asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
         Box::pin(async move { events::questions(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
     }
 

@@ -59,7 +59,7 @@ impl Resolver<'_> {
                     .at(slot.name_span, finding.help("remove one of them; a channel is tried once (contract 4.3)"));
                 possible = false;
             }
-            if slot.channel.facts().stands_alone && slots.len() > 1 {
+            if slot.channel.facts().single && slots.len() > 1 {
                 let finding = Finding::new(
                     &rules::STANDS_ALONE,
                     format!("`{}` cannot stand beside other channels", slot.channel),
@@ -69,8 +69,8 @@ impl Resolver<'_> {
             }
         }
         let forced = root.typed("operation").filter(|(name, _)| *name == OperationKind::Pipeline.name());
-        let inquiry = slots.iter().find(|slot| slot.channel.facts().stands_alone);
-        if let (Some((_, span)), Some(slot)) = (forced, inquiry) {
+        let single = slots.iter().find(|slot| slot.channel.facts().single);
+        if let (Some((_, span)), Some(slot)) = (forced, single) {
             let finding =
                 Finding::new(&rules::STANDS_ALONE, format!("`{}` cannot be a stage of a pipeline", slot.channel));
             self.report.at(span, finding.help("remove `operation`"));

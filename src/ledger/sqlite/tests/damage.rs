@@ -6,7 +6,7 @@ use sqlx::Row as _;
 
 use super::*;
 use crate::ledger::sqlite::schema::migrations;
-use crate::ledger::{Author, Change, NewEvent};
+use crate::ledger::{Author, Change, NewRowEvent};
 
 async fn connect(path: &Path) -> sqlx::SqliteConnection {
     sqlx::sqlite::SqliteConnectOptions::new().filename(path).connect().await.unwrap()
@@ -50,7 +50,7 @@ async fn a_damaged_record_of_rows_of_events_of_the_run_or_of_who_is_left_out_sto
     scene.begin(1, ME).await;
     scene.settle(1, [doubt(), doubt()]).await;
     let change = Change::AssumedSent { by: Author::Person("olena".into()), why: None };
-    scene.ledger.record(scene.run.key, ME, vec![NewEvent { row: Row::new(2), envelope: 1, change }]).await.unwrap();
+    scene.ledger.record(scene.run.key, ME, vec![NewRowEvent { row: Row::new(2), envelope: 1, change }]).await.unwrap();
     scene.flip("events", "change").await;
     damaged(scene.ledger.events(scene.run.key).await);
     damaged(scene.ledger.numbers_sent_to(&[scene.run.key]).await);

@@ -14,7 +14,7 @@ use crate::ledger::conformance::scene::{
     ME, Scene as Parts, accepted, doubt, new_run, not_sent, phone, rejected, run_end,
 };
 use crate::ledger::{
-    Allowance, Begun, Intent, Ledger, LedgerError, NewRun, Owner, Progress, SentRow, SqliteLedger, State, StopKind,
+    Allowance, Intent, Ledger, LedgerError, NewRun, Owner, Permit, Progress, SentRow, SqliteLedger, State, StopKind,
     Wait,
 };
 
@@ -70,7 +70,7 @@ async fn changes_that_wait_together_are_all_written() {
         tokio::spawn(async move { scene.begin(envelope, ME).await })
     });
     for begun in futures_util::future::join_all(begun).await {
-        assert_eq!(begun.unwrap(), Begun::After(Wait::NONE));
+        assert_eq!(begun.unwrap(), Permit::After(Wait::NONE));
     }
     let summaries = scene.ledger.envelope_summaries(scene.run.key).await.unwrap();
     assert_eq!(summaries.len(), 200);

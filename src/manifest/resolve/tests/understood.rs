@@ -77,7 +77,7 @@ fn every_default_of_the_tables_can_be_read() {
     let house = House::new();
     for channel in ["- hlr", "- hlr: {}", "- hlr:", "- call/otp", "- call/otp: {}"] {
         let campaign = house.campaign(&with_channels(&format!("{channel}\n")));
-        assert!(campaign.brief.content.kind.is_inquiry(), "{channel}");
+        assert!(campaign.brief.content.kind.is_single(), "{channel}");
     }
 }
 

@@ -12,16 +12,16 @@ use crate::manifest::{Brief, Duplicates, Share};
 
 /// An operation that is asked for by itself (contract 4.3 `hlr`, `call/otp`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OneOff {
+pub enum SingleKind {
     /// Finds out about a number; the subscriber notices nothing.
     Lookup,
     /// Calls a phone from a number whose last four digits are a code.
     CodeCall,
 }
 
-impl OneOff {
+impl SingleKind {
     /// Both.
-    pub const ALL: [OneOff; 2] = [OneOff::Lookup, OneOff::CodeCall];
+    pub const ALL: [SingleKind; 2] = [SingleKind::Lookup, SingleKind::CodeCall];
     /// The only row of its run: the first below the header.
     pub const ROW: Row = Row::FIRST;
 
@@ -29,8 +29,8 @@ impl OneOff {
     #[must_use]
     pub fn campaign(self) -> &'static str {
         match self {
-            OneOff::Lookup => "gateway.lookup",
-            OneOff::CodeCall => "gateway.otp",
+            SingleKind::Lookup => "gateway.lookup",
+            SingleKind::CodeCall => "gateway.otp",
         }
     }
 
@@ -38,8 +38,8 @@ impl OneOff {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            OneOff::Lookup => "lookup",
-            OneOff::CodeCall => "code call",
+            SingleKind::Lookup => "lookup",
+            SingleKind::CodeCall => "code call",
         }
     }
 
@@ -47,22 +47,22 @@ impl OneOff {
     #[must_use]
     pub fn kind(self) -> OperationKind {
         match self {
-            OneOff::Lookup => OperationKind::Hlr,
-            OneOff::CodeCall => OperationKind::CallOtp,
+            SingleKind::Lookup => OperationKind::Hlr,
+            SingleKind::CodeCall => OperationKind::CallOtp,
         }
     }
 
-    /// The one-off operation that a run is; nothing for a campaign's run.
+    /// The single operation that a run is; nothing for a campaign's run.
     #[must_use]
     pub fn of(run: &Run) -> Option<Self> {
-        Self::ALL.into_iter().find(|one_off| one_off.campaign() == run.campaign)
+        Self::ALL.into_iter().find(|single| single.campaign() == run.campaign)
     }
 
-    /// The one-off operation whose runs are called like this: `gateway.lookup`, `gateway.lookup@3`.
+    /// The single operation whose runs are called like this: `gateway.lookup`, `gateway.lookup@3`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let campaign = name.split_once('@').map_or(name, |(campaign, _)| campaign);
-        Self::ALL.into_iter().find(|one_off| one_off.campaign() == campaign)
+        Self::ALL.into_iter().find(|single| single.campaign() == campaign)
     }
 
     /// The operation for a number.
@@ -105,8 +105,8 @@ impl OneOff {
     fn content<T>(self) -> Content<T> {
         let fields = Extra::new();
         let stage = match self {
-            OneOff::Lookup => Stage::Hlr(Hlr { fields }),
-            OneOff::CodeCall => Stage::CallOtp(CallOtp { fields }),
+            SingleKind::Lookup => Stage::Hlr(Hlr { fields }),
+            SingleKind::CodeCall => Stage::CallOtp(CallOtp { fields }),
         };
         Content { kind: self.kind(), stages: vec![stage] }
     }
@@ -118,21 +118,21 @@ mod tests {
     use crate::manifest::is_slug;
 
     #[test]
-    fn no_campaign_can_have_the_name_of_a_one_off_operation() {
-        for one_off in OneOff::ALL {
-            assert!(!is_slug(one_off.campaign()));
-            assert_eq!(OneOff::named(one_off.campaign()), Some(one_off));
-            assert_eq!(OneOff::named(&format!("{}@12", one_off.campaign())), Some(one_off));
+    fn no_campaign_can_have_the_name_of_a_single_operation() {
+        for single in SingleKind::ALL {
+            assert!(!is_slug(single.campaign()));
+            assert_eq!(SingleKind::named(single.campaign()), Some(single));
+            assert_eq!(SingleKind::named(&format!("{}@12", single.campaign())), Some(single));
         }
-        assert_eq!(OneOff::named("lookup@3"), None);
+        assert_eq!(SingleKind::named("lookup@3"), None);
     }
 
     #[test]
-    fn a_one_off_operation_is_the_kind_that_its_stage_is_alone() {
-        for one_off in OneOff::ALL {
-            let content = one_off.content::<()>();
+    fn a_single_operation_is_the_kind_that_its_stage_is_alone() {
+        for single in SingleKind::ALL {
+            let content = single.content::<()>();
             let channels: Vec<_> = content.stages.iter().map(Stage::channel).collect();
-            assert_eq!(OperationKind::of(&channels), one_off.kind());
+            assert_eq!(OperationKind::of(&channels), single.kind());
         }
     }
 }
