@@ -18,7 +18,7 @@
 //! | [`check`] [`draft`] | the survey of everything that can be known before sending; the first files of a new campaign |
 //! | [`manifest`] [`audience`] [`message`] [`gateway`] [`ledger`] | files, lists, texts, the platform's port, the durable truth |
 //! | [`domain`] [`finding`] | the vocabulary; problems told to a person |
-//! | `failpoint` `private` `regular` | places at which tests have the process die; what only its owner can read; files that people name |
+//! | `failpoint` `private` `regular_file` | places at which tests have the process die; what only its owner can read; files that people name |
 
 pub mod audience;
 pub mod check;
@@ -33,7 +33,7 @@ pub mod ledger;
 pub mod manifest;
 pub mod message;
 mod private;
-mod regular;
+mod regular_file;
 pub mod report;
 pub mod runs;
 pub mod sandbox;

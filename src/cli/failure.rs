@@ -6,9 +6,9 @@ use crate::domain::Row;
 use crate::finding::{Finding, list};
 use crate::gateway::{Unanswered, UnansweredCause};
 use crate::ledger::LedgerError;
-use crate::regular::ran_out_of_handles;
-use crate::report::{ResultsError, Sign, plural};
-use crate::runs::{AccountView, Error, Refusal, Stage, Unconfirmed};
+use crate::regular_file::ran_out_of_handles;
+use crate::report::{LossSign, ResultsError, plural};
+use crate::runs::{AccountView, Error, Refusal, RunPhase, Unconfirmed};
 
 /// Why a command ended without its result.
 #[derive(Debug)]
@@ -220,7 +220,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
             command(format!("gateway trust {gateway}"))
         )),
         Error::LedgerLost { state, signs } => {
-            let told: Vec<String> = signs.iter().map(Sign::to_string).collect();
+            let told: Vec<String> = signs.iter().map(LossSign::to_string).collect();
             Explanation::storage(format!(
                 "nothing was sent: messages went out that the ledger in `{}` does not know of: {}. If they were sent from \
                  another ledger (another user, another `--state-dir`), use that one; if it is lost for good, take those \
@@ -244,8 +244,8 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "{why}; nothing was written: only results are replaced by results, so name another file"
         )),
         Error::Storage(reason) => Explanation::storage(reason),
-        Error::Interrupted { signal, stage } => {
-            Explanation::new(exit::SIGNAL.saturating_add(signal), interrupted(stage))
+        Error::Interrupted { signal, phase } => {
+            Explanation::new(exit::SIGNAL.saturating_add(signal), interrupted(phase))
         }
         Error::Internal(reason) => Explanation::new(exit::BUG, reason),
     }
@@ -297,15 +297,15 @@ fn not_confirmed(what: &Unconfirmed, refusal: Refusal) -> String {
     }
 }
 
-fn interrupted(stage: Stage) -> String {
-    match stage {
-        Stage::Preparing => "interrupted before anything was sent".to_owned(),
-        Stage::Sending(messages) => format!(
+fn interrupted(phase: RunPhase) -> String {
+    match phase {
+        RunPhase::Preparing => "interrupted before anything was sent".to_owned(),
+        RunPhase::Sending(messages) => format!(
             "interrupted twice with {} on the way: in doubt from now on, and not sent again by itself; the results were not \
              written; run it again to go on",
             plural(messages, "message")
         ),
-        Stage::Ending => "interrupted twice; run it again to go on".to_owned(),
+        RunPhase::Ending => "interrupted twice; run it again to go on".to_owned(),
     }
 }
 

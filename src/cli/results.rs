@@ -10,7 +10,7 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::output::Output;
-use super::screen::{Form, Screen};
+use super::screen::{Screen, Syntax};
 use crate::delivery::{RunFolder, SingleKind};
 use crate::ledger::Run;
 use crate::report::{ResultsError, RunResults, is_owned};
@@ -29,7 +29,7 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
         if context.output.json {
             return print_json(&context.output, &run, &results).await;
         }
-        read_by_nobody(results.to_csv(BufWriter::new(Screen::of(Form::Csv))).await)?;
+        read_by_nobody(results.to_csv(BufWriter::new(Screen::of(Syntax::Csv))).await)?;
         return Ok(exit::FINE);
     }
     let later = match (&args.out, &run.results) {
@@ -61,7 +61,7 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
 
 /// Prints one object with all rows, which are never in memory together.
 async fn print_json(output: &Output, run: &Run, results: &RunResults<'_>) -> Result<u8, Failure> {
-    let mut out = BufWriter::new(Screen::of(Form::Json));
+    let mut out = BufWriter::new(Screen::of(Syntax::Json));
     let unwritten = |error| ResultsError::Write { path: PathBuf::from("the output"), error };
     let begun = write!(out, "{{\"run\":{},\"rows\":[", json!(run.name())).map_err(unwritten);
     let written = match begun {

@@ -6,7 +6,7 @@ use crate::finding::{harmless_json, one_line};
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum Syntax {
     Csv,
     Json,
 }
@@ -15,7 +15,7 @@ pub(super) enum Form {
 pub(super) struct Screen<W> {
     out: W,
     terminal: bool,
-    form: Form,
+    syntax: Syntax,
     /// Whether a quoted cell of the CSV is open.
     quoted: bool,
     /// The beginning of a character whose end is still to come.
@@ -24,20 +24,20 @@ pub(super) struct Screen<W> {
 
 impl Screen<Stdout> {
     /// Standard output.
-    pub(super) fn of(form: Form) -> Self {
+    pub(super) fn of(syntax: Syntax) -> Self {
         let out = io::stdout();
         let terminal = out.is_terminal();
-        Self::new(out, terminal, form)
+        Self::new(out, terminal, syntax)
     }
 }
 
 impl<W: Write> Screen<W> {
-    fn new(out: W, terminal: bool, form: Form) -> Self {
-        Self { out, terminal, form, quoted: false, begun: Vec::new() }
+    fn new(out: W, terminal: bool, syntax: Syntax) -> Self {
+        Self { out, terminal, syntax, quoted: false, begun: Vec::new() }
     }
 
     fn shown(&mut self, text: &str) -> String {
-        if self.form == Form::Json {
+        if self.syntax == Syntax::Json {
             return harmless_json(text).into_owned();
         }
         let mut shown = String::with_capacity(text.len());
@@ -81,8 +81,8 @@ mod tests {
 
     const CSV: &str = "row,error\n2,\"x\nINFO \"\"fake\"\", Київ\"\n3,\u{1b}[2J\u{202e}\n";
 
-    fn written(terminal: bool, form: Form, text: &str, chunk: usize) -> String {
-        let mut screen = Screen::new(Vec::new(), terminal, form);
+    fn written(terminal: bool, syntax: Syntax, text: &str, chunk: usize) -> String {
+        let mut screen = Screen::new(Vec::new(), terminal, syntax);
         text.as_bytes().chunks(chunk).for_each(|bytes| screen.write_all(bytes).unwrap());
         String::from_utf8(screen.out).unwrap()
     }
@@ -90,10 +90,10 @@ mod tests {
     #[test]
     fn a_terminal_shows_a_line_per_row_and_a_pipe_gets_every_byte() {
         for chunk in [1, 3, 1_000] {
-            let shown = written(true, Form::Csv, CSV, chunk);
+            let shown = written(true, Syntax::Csv, CSV, chunk);
             assert_eq!(shown, "row,error\n2,\"x⏎INFO \"\"fake\"\", Київ\"\n3,\\u{1b}[2J\\u{202e}\n");
-            assert_eq!(written(false, Form::Csv, CSV, chunk), CSV);
-            assert_eq!(written(true, Form::Json, "{\"e\":\"\u{202e}Ї\"}\n", chunk), "{\"e\":\"\\u202eЇ\"}\n");
+            assert_eq!(written(false, Syntax::Csv, CSV, chunk), CSV);
+            assert_eq!(written(true, Syntax::Json, "{\"e\":\"\u{202e}Ї\"}\n", chunk), "{\"e\":\"\\u202eЇ\"}\n");
         }
     }
 }

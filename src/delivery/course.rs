@@ -8,10 +8,10 @@ use std::time::Duration;
 use roaring::RoaringBitmap;
 
 use super::breaker::Breaker;
-use super::conditions::Conditions;
 use super::errors::without_numbers;
 use super::ramp::Ramp;
 use super::retry::{Moment, Parcel, Pause, Retries, keep_doubt, parcels};
+use super::start::Conditions;
 use super::stop::Stop;
 use crate::domain::{MessageId, Outcome, Row};
 use crate::gateway::{Envelope, Reply, Signal};

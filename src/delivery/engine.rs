@@ -7,7 +7,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::conditions::{Conditions, Edges, Ending};
 use super::course::{Course, Halt, QueuedMessage, Step};
 use super::event::DeliveryEvent;
 use super::feed::Feed;
@@ -15,6 +14,7 @@ use super::first_messages;
 use super::flight::{Arrival, Flight, Landing, Record};
 use super::gate::Gate;
 use super::retry::{Moment, Parcel, chance, parcels};
+use super::start::{Conditions, Edges, Ending};
 use super::stop::{Interrupt, Stop, StopKind};
 use super::submission::{Route, Submission};
 use super::tally::Tally;

@@ -4,7 +4,6 @@
 //! carefully, and stops rather than guess. It emits [`DeliveryEvent`]s and knows nothing of who shows them.
 
 mod breaker;
-mod conditions;
 mod course;
 mod doubt;
 mod engine;
@@ -27,13 +26,13 @@ mod simulation;
 mod single;
 mod single_kind;
 mod snapshot;
+mod start;
 mod stop;
 mod submission;
 mod tally;
 mod watchdog;
 
 pub use breaker::Limits;
-pub use conditions::{Conditions, Edges, Ending};
 pub use doubt::{Doubt, patience};
 pub use engine::send;
 pub use errors::Errors;
@@ -46,4 +45,5 @@ pub use reconcile::{Doubts, LONGEST_STAY, Reconciler, Reconciliation, WAITS};
 pub use single::{SingleConditions, SingleEnding, send_single};
 pub use single_kind::SingleKind;
 pub use snapshot::Snapshot;
+pub use start::{Conditions, Edges, Ending};
 pub use stop::{Interrupt, Stop, StopKind};

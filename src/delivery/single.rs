@@ -5,9 +5,9 @@ use std::time::Duration;
 use roaring::RoaringBitmap;
 
 use super::breaker::Limits;
-use super::conditions::{Conditions, Edges, Ending};
 use super::engine::send;
 use super::feed::Feed;
+use super::start::{Conditions, Edges, Ending};
 use super::stop::{Stop, StopKind};
 use crate::domain::{Endpoint, OperationKind, Outcome};
 use crate::gateway::Encoded;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::conditions::Ending;
 use super::errors::Errors;
 use super::oddities::Oddities;
+use super::start::Ending;
 use super::stop::Stop;
 use crate::domain::Outcome;
 use crate::gateway::{Envelope, Reply};

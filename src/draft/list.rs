@@ -9,7 +9,7 @@ use super::DraftError;
 use crate::audience::{Chunk, Reader, Settings, parse, suggest};
 use crate::domain::{Region, Row};
 use crate::finding::{Finding, rules};
-use crate::regular;
+use crate::regular_file;
 
 /// Columns by which people are greeted, the best first.
 const GREETED_BY: [&str; 7] = ["first_name", "name", "full_name", "client", "customer", "last_name", "company"];
@@ -113,7 +113,7 @@ fn invalid(mut reader: Reader<BufReader<File>>, region: Option<Region>) -> Optio
 }
 
 fn open(path: &Path) -> Result<File, DraftError> {
-    regular::open(path).map_err(|error| DraftError::ListUnreadable { path: path.to_owned(), error })
+    regular_file::open(path).map_err(|error| DraftError::ListUnreadable { path: path.to_owned(), error })
 }
 
 #[cfg(test)]

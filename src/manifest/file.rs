@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
 use crate::finding::{Finding, Place, Source, rules};
-use crate::regular;
+use crate::regular_file;
 
 /// The most bytes that a campaign file or gateways.yaml may have.
 const LARGEST: u64 = 1024 * 1024;
@@ -21,7 +21,7 @@ pub(super) fn read_source(path: &Path, what: &str) -> Result<Source, Box<Finding
         })
     };
     let mut bytes = Vec::new();
-    regular::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    regular_file::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
         let finding = Finding::new(&rules::FILE_TOO_LARGE, format!("{what} `{name}` is larger than 1 MiB"));
         return Err(Box::new(finding.help("is it the right file? recipients belong into a CSV file")));

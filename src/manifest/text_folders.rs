@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use crate::finding::{did_you_mean, list_all};
-use crate::regular;
+use crate::regular_file;
 
 /// The most bytes that a text file may have.
 const LARGEST: u64 = 64 * 1024;
@@ -108,7 +108,7 @@ fn read_within(folder: &Path, path: PathBuf) -> Result<TextFile, NoText> {
         return Err(problem(format!("`{name}` leads out of its folder"), help));
     }
     let mut bytes = Vec::new();
-    regular::open(&real).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    regular_file::open(&real).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
         return Err(problem(format!("`{name}` is larger than 64 KiB"), "a message is short; is it the right file?"));
     }

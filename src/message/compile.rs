@@ -11,10 +11,10 @@ use super::lex::is_constant;
 use super::library::{Analysis, Library, Load};
 use super::messages::{Cells, Messages, Piece};
 use super::meter::MeteredSource;
+use super::metered_text::{MeteredText, MeteredTexts, key, place_of};
 use super::names::{Names, Reach};
 use super::problem::TextProblem;
 use super::render::fill;
-use super::sheet::{Sheet, Sheets, key, place_of};
 use super::words;
 use crate::domain::{Content, Text};
 
@@ -31,7 +31,7 @@ pub fn compile(
     load: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<Messages, Vec<TextProblem>> {
     let texts = templates(content);
-    let Compilation { tera, sheets, needs, includes } = Compilation::of(&texts, names, Reach::Recipient, load)?;
+    let Compilation { tera, metered, needs, includes } = Compilation::of(&texts, names, Reach::Recipient, load)?;
     let mut keys: HashMap<&str, usize> = HashMap::new();
     for (index, text) in texts.iter().enumerate() {
         keys.entry(&text.source).or_insert(index);
@@ -43,7 +43,7 @@ pub fn compile(
         })
     })?;
     let (context, cells) = (context(names, &needs), cells(names, &needs));
-    Ok(Messages { tera, content, sheets, context, cells, includes })
+    Ok(Messages { tera, content, metered, context, cells, includes })
 }
 
 /// Renders a text that is the same for the whole campaign: it sees only vars, `campaign` and
@@ -57,7 +57,7 @@ pub fn render_constant(text: &Text, names: &Names) -> Result<String, TextProblem
     let compiled = compiled.map_err(|problems| problems.into_iter().next().unwrap_or_else(|| unreadable(text)))?;
     let mut buffer = Vec::new();
     fill(&compiled.tera, &key(0), &context(names, &compiled.needs), &mut buffer).map_err(|error| {
-        let span = place_of(&error, &compiled.sheets).map_or(0..0, |(_, span)| span);
+        let span = place_of(&error, &compiled.metered).map_or(0..0, |(_, span)| span);
         TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, words::runtime(error.kind()))
     })
 }
@@ -80,7 +80,7 @@ fn templates(content: &Content<Text>) -> Vec<&Text> {
 /// The templates of one compilation.
 struct Compilation {
     tera: Tera,
-    sheets: Sheets,
+    metered: MeteredTexts,
     needs: Needs,
     includes: Vec<(String, String)>,
 }
@@ -100,21 +100,23 @@ impl Compilation {
         }
         let mains = analyses.iter().flatten().enumerate().map(|(index, analysis)| (key(index), analysis));
         let loaded = library.loaded.iter().map(|(name, analysis)| (name.clone(), analysis));
-        let sheet =
-            |analysis: &Analysis| Sheet { text: analysis.text.clone(), metered: MeteredSource::of(analysis, &library) };
-        let sheets: Sheets = mains.chain(loaded).map(|(key, analysis)| (key, sheet(analysis))).collect();
+        let metered_text = |analysis: &Analysis| MeteredText {
+            text: analysis.text.clone(),
+            metered: MeteredSource::of(analysis, &library),
+        };
+        let metered: MeteredTexts = mains.chain(loaded).map(|(key, analysis)| (key, metered_text(analysis))).collect();
         let includes =
             library.loaded.values().map(|Analysis { text, .. }| (text.name.clone(), text.source.clone())).collect();
-        Ok(Self { tera: with_templates(&sheets)?, sheets, needs, includes })
+        Ok(Self { tera: with_templates(&metered)?, metered, needs, includes })
     }
 }
 
-fn with_templates(sheets: &Sheets) -> Result<Tera, Vec<TextProblem>> {
+fn with_templates(metered: &MeteredTexts) -> Result<Tera, Vec<TextProblem>> {
     let mut tera = engine();
-    let sources = sheets.iter().map(|(key, sheet)| (key, &sheet.metered.source));
+    let sources = metered.iter().map(|(key, text)| (key, &text.metered.source));
     let added = tera.add_raw_templates(sources).map_err(|error| {
-        let first = || sheets.values().next().map(|sheet| (&sheet.text, 0..0));
-        let place = place_of(&error, sheets).or_else(first);
+        let first = || metered.values().next().map(|first| (&first.text, 0..0));
+        let place = place_of(&error, metered).or_else(first);
         let message = words::runtime(error.kind());
         let problem =
             |(text, span): (&Text, _)| TextProblem::new(&text.name, &text.source, span, &rules::TEXT_SYNTAX, message);

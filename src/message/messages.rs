@@ -6,8 +6,8 @@ use std::fmt;
 use tera::value::Key;
 use tera::{Context, Tera};
 
+use super::metered_text::MeteredTexts;
 use super::render::Renderer;
-use super::sheet::Sheets;
 use crate::domain::Content;
 
 /// The messages of a campaign, ready to be filled row by row.
@@ -15,7 +15,7 @@ use crate::domain::Content;
 pub struct Messages {
     pub(super) tera: Tera,
     pub(super) content: Content<Piece>,
-    pub(super) sheets: Sheets,
+    pub(super) metered: MeteredTexts,
     /// What is the same for all rows.
     pub(super) context: Context,
     pub(super) cells: Cells,

@@ -21,11 +21,11 @@ mod lex;
 mod library;
 mod messages;
 mod meter;
+mod metered_text;
 mod names;
 mod outline;
 mod problem;
 mod render;
-mod sheet;
 mod words;
 
 pub use compile::{compile, render_constant};

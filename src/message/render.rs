@@ -8,7 +8,7 @@ use tera::{Context, Error, Tera, Value};
 use super::engine::{CappedWriter, MAX_BYTES, refill};
 use super::messages::{Messages, Piece};
 use super::problem::TextProblem;
-use super::sheet::{Sheets, place_of};
+use super::metered_text::{MeteredTexts, place_of};
 use super::words;
 use crate::domain::{Content, Row, Violation, violation};
 use crate::finding::rules;
@@ -72,7 +72,7 @@ impl<'m> Renderer<'m> {
             Piece::Constant(text) => Ok(Cow::Borrowed(text.as_str())),
             Piece::Template { key, name } => match fill(&messages.tera, key, context, buffer) {
                 Ok(text) => Ok(Cow::Owned(text)),
-                Err(error) => Err(invalid(&error, name, &messages.sheets)),
+                Err(error) => Err(invalid(&error, name, &messages.metered)),
             },
         })?;
         match violation(&content) {
@@ -115,11 +115,11 @@ pub(super) fn fill(tera: &Tera, key: &str, context: &Context, buffer: &mut Vec<u
     Ok(std::str::from_utf8(buffer).map_err(Error::message)?.to_owned())
 }
 
-fn invalid(error: &Error, name: &str, sheets: &Sheets) -> Invalid {
+fn invalid(error: &Error, name: &str, metered: &MeteredTexts) -> Invalid {
     if matches!(error.kind(), tera::ErrorKind::Io(_)) {
         return Invalid::TooLong { text: name.to_owned() };
     }
-    let place = place_of(error, sheets)
+    let place = place_of(error, metered)
         .map(|(text, span)| TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, String::new()));
     let reason = words::runtime(error.kind());
     match place {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::ResultsError;
 use crate::check::Tee;
-use crate::regular;
+use crate::regular_file;
 
 /// How much of the list is read at once.
 const BUFFER: usize = 1 << 16;
@@ -20,7 +20,7 @@ pub(super) struct FrozenList<'a> {
 impl<'a> FrozenList<'a> {
     /// Opens the list at `path`.
     pub(super) fn open(path: &'a Path) -> Result<Self, ResultsError> {
-        let file = regular::open(path).map_err(unreadable)?;
+        let file = regular_file::open(path).map_err(unreadable)?;
         Ok(Self { path, tee: Tee::new(BufReader::with_capacity(BUFFER, file), None) })
     }
 

@@ -1,6 +1,6 @@
 //! How rows are written: as lines of CSV, or as JSON objects by their columns. Pure.
 //!
-//! It knows cells and no meaning; what stands in them is the form's business.
+//! It knows cells and no meaning; what stands in them is the business of `row_writer`.
 
 use std::collections::HashSet;
 

@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 
 use super::frozen_list::FrozenList;
 use super::layout::Layout;
-use super::line::{Exclusion, Form, RowFacts};
+use super::ledger_loss::LossSign;
 use super::row_records::RowRecords;
-use super::signs::Sign;
+use super::row_writer::{Exclusion, RowFacts, RowWriter};
 use super::target::Target;
 use crate::audience::{Chunk, Header, Reader};
 use crate::check::{cores, settings};
@@ -52,7 +52,7 @@ pub enum ResultsError {
         /// The run.
         run: String,
         /// What contradicts the ledger.
-        sign: Sign,
+        sign: LossSign,
     },
     /// What stands at the place of the results is not theirs to replace.
     #[error("the results cannot be written: {0}")]
@@ -194,7 +194,7 @@ async fn write_rows(
 ) -> Result<(), ResultsError> {
     let mut sheet = Sheet { out, between: layout.between(), begun: false };
     sheet.out.write_all(&layout.head(reader.header())).map_err(write_error)?;
-    let form = Arc::new(form(listing, layout, reader.header().phone(), records.as_ref()));
+    let writer = Arc::new(row_writer(listing, layout, reader.header().phone(), records.as_ref()));
     let mut left_out = listing.left_out.in_order().peekable();
     let mut formatting = VecDeque::new();
     loop {
@@ -212,8 +212,8 @@ async fn write_rows(
             let exclusion = excluded.map(|(_, state, reason)| Exclusion { state, reason: reason.to_owned() });
             facts.push(RowFacts { record, exclusion });
         }
-        let form = Arc::clone(&form);
-        formatting.push_back(tokio::task::spawn_blocking(move || form.lines(&chunk, &facts)));
+        let writer = Arc::clone(&writer);
+        formatting.push_back(tokio::task::spawn_blocking(move || writer.lines(&chunk, &facts)));
         if formatting.len() > cores() {
             sheet.write_next(&mut formatting).await?;
         }
@@ -224,8 +224,13 @@ async fn write_rows(
     sheet.out.flush().map_err(write_error)
 }
 
-fn form(listing: &Listing<'_>, layout: Layout, phone_column: usize, records: Option<&RowRecords<'_>>) -> Form {
-    Form {
+fn row_writer(
+    listing: &Listing<'_>,
+    layout: Layout,
+    phone_column: usize,
+    records: Option<&RowRecords<'_>>,
+) -> RowWriter {
+    RowWriter {
         layout,
         kind: listing.kind,
         run: listing.run.to_owned(),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::launch::Session;
-use super::{EndedRun, Error, Outcome, Stage, runs_of};
+use super::{EndedRun, Error, Outcome, RunPhase, runs_of};
 use crate::delivery::{Ending, RunFolder};
 use crate::failpoint;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StopKind};
@@ -26,7 +26,7 @@ impl Session {
             && sending > 0
         {
             // A second signal: leave at once. What is in flight shows as doubt from the next look on.
-            return Err(Error::Interrupted { signal, stage: Stage::Sending(sending) });
+            return Err(Error::Interrupted { signal, phase: RunPhase::Sending(sending) });
         }
         let open_doubts = open_doubts(&runs_of(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
         let results = match kind {

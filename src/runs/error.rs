@@ -8,7 +8,7 @@ use crate::domain::Row;
 use crate::finding::Finding;
 use crate::gateway::{JsonApiError, Unanswered};
 use crate::ledger::{LedgerError, State};
-use crate::report::{ResultsError, Sign};
+use crate::report::{LossSign, ResultsError};
 
 /// Why something was not done. A text is what a layer below said.
 #[derive(Debug)]
@@ -251,7 +251,7 @@ pub enum Error {
         /// The state folder.
         state: PathBuf,
         /// How that is known.
-        signs: Vec<Sign>,
+        signs: Vec<LossSign>,
     },
     /// The ledger failed.
     Ledger(LedgerError),
@@ -266,7 +266,7 @@ pub enum Error {
         /// Its number.
         signal: u8,
         /// What it interrupted.
-        stage: Stage,
+        phase: RunPhase,
     },
     /// A bug.
     Internal(String),
@@ -274,7 +274,7 @@ pub enum Error {
 
 /// What an interrupt came into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum RunPhase {
     /// Nothing was sent yet.
     Preparing,
     /// So many messages were on their way, and are in doubt from now on.

@@ -9,7 +9,7 @@ use crate::delivery::{self, Reconciliation};
 use crate::finding::Finding;
 use crate::gateway::Balance;
 use crate::ledger::Wait;
-use crate::report::Sign;
+use crate::report::LossSign;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -19,11 +19,11 @@ pub enum Event {
     /// Profiles that stand beside the one that is used cannot be used themselves.
     OtherProfiles(Vec<Finding>),
     /// Messages went out that the ledger does not know of: what it says may be wrong.
-    Contradicted(Sign),
+    Contradicted(LossSign),
     /// What contradicted the ledger has this name from now on.
     PutAside {
         /// What contradicted it.
-        sign: Sign,
+        sign: LossSign,
         /// Its new place.
         aside: PathBuf,
     },

@@ -9,7 +9,7 @@ use super::launch::Session;
 use super::{Error, ListSurvey, blocking};
 use crate::check::{Prepared, Tee, Texts, prepare};
 use crate::delivery::{FrozenInputs, RunFolder};
-use crate::regular;
+use crate::regular_file;
 
 /// The folder of a run that has not begun; dropped, it is removed.
 pub(super) struct NewFolder(Option<RunFolder>);
@@ -87,7 +87,7 @@ impl Session {
 
 /// Whether the copy of the recipients is what was frozen.
 pub(super) fn is_whole(folder: &RunFolder, frozen: &FrozenInputs) -> bool {
-    let hashed = regular::open(&folder.recipients()).and_then(|list| Tee::new(list, None::<File>).finish());
+    let hashed = regular_file::open(&folder.recipients()).and_then(|list| Tee::new(list, None::<File>).finish());
     hashed.is_ok_and(|(_, sha256)| sha256 == frozen.recipients_sha256)
 }
 
@@ -99,7 +99,7 @@ pub(super) async fn thaw(folder: RunFolder) -> Result<(FrozenInputs, Prepared<Bu
         };
         let frozen = folder.frozen().map_err(|error| damaged(error.to_string()))?;
         let path = folder.recipients();
-        let file = regular::open(&path).map_err(|error| damaged(error.to_string()))?;
+        let file = regular_file::open(&path).map_err(|error| damaged(error.to_string()))?;
         let mut load = |name: &str| {
             let found = frozen.includes.iter().find(|(include, _)| include == name);
             found.map(|(_, source)| source.clone()).ok_or_else(|| format!("the text `{name}` is not among the copies"))

@@ -13,7 +13,7 @@ use super::{Error, ListSurvey, Profiles};
 use crate::check::{Prepared, Survey, Tee, Terms, Texts, against_profile, prepare, survey};
 use crate::finding::{Finding, rules};
 use crate::manifest::{Campaign, Destination, Profile, load_campaign};
-use crate::regular;
+use crate::regular_file;
 
 /// How much of a list is read at once.
 const BUFFER: usize = 1 << 16;
@@ -133,7 +133,7 @@ impl Inputs {
 
     fn list(&self) -> Result<File, Error> {
         let path = &self.campaign.recipients;
-        regular::open(path).map_err(|error| {
+        regular_file::open(path).map_err(|error| {
             let place = self.campaign.places.of_key("recipients.file");
             let message = format!("the recipients `{}` cannot be opened: {error}", path.display());
             Error::Findings(vec![Finding::new(&rules::RECIPIENTS_MISSING, message).at(place)])

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::lost::put_aside;
-use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, Stage, key, lock, refuse_lost};
+use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, RunPhase, key, lock, refuse_lost};
 use crate::delivery::{Interrupt, RunFolder, RunLock, Snapshot};
 use crate::ledger::{Run, RunId};
 use crate::report::{Target, check_place};
@@ -157,13 +157,13 @@ impl Session {
     async fn go(&self, prepare: impl Future<Output = Result<Preparation, Error>>) -> Result<Outcome, Error> {
         let prepared = tokio::select! {
             prepared = prepare => prepared?,
-            signal = self.signal() => return Err(Error::Interrupted { signal, stage: Stage::Preparing }),
+            signal = self.signal() => return Err(Error::Interrupted { signal, phase: RunPhase::Preparing }),
         };
         match prepared {
             Preparation::Send(selection) => tokio::select! {
                 ended = self.send(*selection) => ended,
                 // The engine leaves at once by itself; this is for what comes after it, such as results of millions.
-                signal = self.second_signal() => Err(Error::Interrupted { signal, stage: Stage::Ending }),
+                signal = self.second_signal() => Err(Error::Interrupted { signal, phase: RunPhase::Ending }),
             },
             Preparation::Nothing(outcome) => Ok(outcome),
         }

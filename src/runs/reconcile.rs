@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::launch::Session;
-use super::{Error, Event, HeldRun, Platform, check_host};
+use super::{Connection, Error, Event, HeldRun, check_host};
 use crate::delivery::{
     Doubt, Doubts, Ending, LONGEST_STAY, Reconciler, Reconciliation, RunFolder, Snapshot, Stop, WAITS,
 };
@@ -68,8 +68,9 @@ impl Session {
         let Some(run) = runs.last().filter(doubtful) else { return Ok(None) };
         let ledger = &self.adapters.ledger;
         check_host(ledger.as_ref(), profile).await?;
-        let platform = Platform::Gateway(profile, self.launch.key.clone());
-        let gateway = platform.client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
+        let connection = Connection::Gateway(profile, self.launch.key.clone());
+        let gateway =
+            connection.client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
         let unchanged = self.changes(&RunFolder::of(&self.adapters.state, &run.name())).await?.is_empty();
         let held = HeldRun::of(&self.adapters, run.clone()).await?;
         let asked = self.reconcile_held(&held, gateway.as_ref(), unchanged).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Adapters, Error, HeldRun, Platform, ReleasedRun, check_host, key_of};
+use super::{Adapters, Connection, Error, HeldRun, ReleasedRun, check_host, key_of};
 use crate::delivery::{Doubts, Reconciler, Reconciliation, RunFolder};
 use crate::ledger::{Allowance, Run, State};
 use crate::manifest::Profile;
@@ -45,7 +45,7 @@ async fn ask(held: &HeldRun) -> Result<Reconciliation, Error> {
     let profile = profile_of(adapters, run)?;
     let key = key_of(&profile)?;
     check_host(ledger, &profile).await?;
-    let gateway = Platform::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
+    let gateway = Connection::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
     let reconciler = Reconciler {
         ledger,
         gateway: gateway.as_ref(),

@@ -9,7 +9,7 @@ use super::Error;
 use crate::audience::read_column;
 use crate::domain::{MessageId, Row, RowSet};
 use crate::ledger::Run;
-use crate::regular;
+use crate::regular_file;
 
 /// The rows of a run that are meant.
 #[derive(Clone, Debug)]
@@ -37,8 +37,8 @@ impl RowChoice {
 }
 
 fn of_file(path: &Path, run: &Run) -> Result<RoaringBitmap, Error> {
-    let file =
-        regular::open(path).map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))?;
+    let file = regular_file::open(path)
+        .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))?;
     let (mut rows, mut stranger) = (RoaringBitmap::new(), None);
     let found = read_column(BufReader::new(file), path, "id", |row, text| {
         match text.parse().ok().and_then(MessageId::new).and_then(|id| row_of(run, id)) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::freeze::thaw;
 use super::launch::{RunToSend, Session};
-use super::{Error, Event, Outcome, Platform, claim};
+use super::{Connection, Error, Event, Outcome, claim};
 use crate::check::Prepared;
 use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Snapshot, Stop, feed, send};
 use crate::failpoint;
@@ -32,9 +32,9 @@ impl Session {
         }
         let (frozen, prepared) = thaw(folder).await?;
         let (key, scenario) = (self.launch.key.clone(), request.scenario.clone().unwrap_or_default());
-        let platform = Platform::open(&inputs.destination, key, scenario).await?;
+        let connection = Connection::open(&inputs.destination, key, scenario).await?;
         let gateway =
-            platform.client(self.adapters.connect, frozen.brief.endpoint, inputs.campaign.delivery.timeout)?;
+            connection.client(self.adapters.connect, frozen.brief.endpoint, inputs.campaign.delivery.timeout)?;
         let snapshot = match snapshot {
             // Read under the lock; what the claim made doubt was read as doubt.
             Some(snapshot) => snapshot,
@@ -49,7 +49,7 @@ impl Session {
         if asks_at_end(&ending) {
             self.reconcile_last(&run, owner, gateway.as_ref(), &mut ending).await?;
         }
-        let played = match platform.into_sandbox() {
+        let played = match connection.into_sandbox() {
             Some(sandbox) => self.play_out(sandbox, &ending).await,
             None => None,
         };

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::consent::confirm;
-use super::{Adapters, Consent, Error, Event, Platform, Proposal, check_host, claim, key};
+use super::{Adapters, Connection, Consent, Error, Event, Proposal, check_host, claim, key};
 use crate::delivery::{Edges, Interrupt, RunLock, SingleConditions, SingleEnding, SingleKind, Stop, send_single};
 use crate::domain::{Endpoint, MessageId, Outcome, Phone};
 use crate::gateway::Encoded;
@@ -85,8 +85,8 @@ impl ConfirmedSingle {
         self.close_interrupted().await?;
         let run = self.begin().await?;
         let (owner, _) = claim(self.adapters.ledger.as_ref(), run.key).await?;
-        let platform = Platform::open(destination, key.clone(), Arc::default()).await?;
-        let gateway = platform.client(self.adapters.connect, Endpoint::Sync, TIMEOUT)?;
+        let connection = Connection::open(destination, key.clone(), Arc::default()).await?;
+        let gateway = connection.client(self.adapters.connect, Endpoint::Sync, TIMEOUT)?;
         let id = run.ids.id(SingleKind::ROW).ok_or_else(|| Error::Internal("the run has no identifier".to_owned()))?;
         let encoded = Encoded::new(SingleKind::ROW, &operation.operation(id, *phone));
         let (ledger, observer) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.adapters.observer));
@@ -94,7 +94,7 @@ impl ConfirmedSingle {
         let edges = Edges { ledger, gateway, observer, interrupt };
         let ending = send_single(self.conditions(&run, owner), edges, encoded).await;
         tracing::info!(run = run.name(), "asked");
-        if let Some(sandbox) = platform.into_sandbox() {
+        if let Some(sandbox) = connection.into_sandbox() {
             sandbox.stop().await;
         }
         match ending.stopped {

@@ -128,8 +128,9 @@ async fn without_a_yes_no_run_begins() {
 async fn a_signal_before_the_first_message_leaves_nothing_behind() {
     let (world, yes) = (World::new().await, Fixed::yes());
     let left = world.launch(None, Request::default(), yes, Interrupt::Gently(15)).await;
-    let before =
-        |left: &Result<Outcome, Error>| matches!(left, Err(Error::Interrupted { signal: 15, stage: Stage::Preparing }));
+    let before = |left: &Result<Outcome, Error>| {
+        matches!(left, Err(Error::Interrupted { signal: 15, phase: RunPhase::Preparing }))
+    };
     assert!(before(&left), "{left:?}");
     assert!(world.adapters.ledger.runs().await.unwrap().is_empty());
 }

@@ -1,8 +1,8 @@
 //! The arguments of every command.
 
-mod after;
+mod about_run;
 
-pub(super) use after::{Decision, ResolveArgs, RetryArgs, ShowArgs};
+pub(super) use about_run::{Decision, ResolveArgs, RetryArgs, ShowArgs};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

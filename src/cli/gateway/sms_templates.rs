@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::show::{id, id_json, moment};
-use super::templates::Kind;
+use super::templates::TemplateWords;
 use super::{account, text};
 use crate::cli::args::{SmsTemplatesCommand, Through};
 use crate::cli::consent;
@@ -11,7 +11,8 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::gateway::{CreateSmsTemplate, ListSmsTemplates, SmsTemplate};
 
-const SMS: Kind<SmsTemplate, 5> = Kind { name: "SMS", header: ["id", "name", "text", "count", "created"], row, object };
+const SMS: TemplateWords<SmsTemplate, 5> =
+    TemplateWords { name: "SMS", header: ["id", "name", "text", "count", "created"], row, object };
 
 pub(super) async fn templates(context: &Context, command: SmsTemplatesCommand) -> Result<u8, Failure> {
     match command {

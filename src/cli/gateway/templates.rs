@@ -9,7 +9,7 @@ use crate::finding::one_line;
 use crate::runs::Account;
 
 /// How templates of one kind are told.
-pub(super) struct Kind<T, const N: usize> {
+pub(super) struct TemplateWords<T, const N: usize> {
     /// The channel, as it is written.
     pub(super) name: &'static str,
     pub(super) header: [&'static str; N],
@@ -17,7 +17,7 @@ pub(super) struct Kind<T, const N: usize> {
     pub(super) object: fn(&T) -> Value,
 }
 
-impl<T, const N: usize> Kind<T, N> {
+impl<T, const N: usize> TemplateWords<T, N> {
     /// Tells the templates that there are.
     pub(super) fn tell_all(&self, context: &Context, account: &Account, templates: Vec<T>) -> u8 {
         let gateway = &account.profile.name;

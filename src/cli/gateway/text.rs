@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::cli::args::TextArgs;
 use crate::cli::failure::Failure;
-use crate::regular;
+use crate::regular_file;
 
 /// The most bytes that a file with a text may have.
 const LARGEST: u64 = 64 * 1024;
@@ -24,7 +24,7 @@ pub(super) fn text(args: &TextArgs) -> Result<String, Failure> {
 fn read(file: &Path) -> Result<String, Failure> {
     let name = file.display();
     let mut bytes = Vec::new();
-    regular::open(file)
+    regular_file::open(file)
         .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
         .map_err(|error| Failure::wrong(format!("the text file `{name}` cannot be read: {error}; check its name")))?;
     if bytes.len() as u64 > LARGEST {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::show::{id, id_json};
-use super::templates::Kind;
+use super::templates::TemplateWords;
 use super::{account, text};
 use crate::cli::args::{Through, ViberTemplatesCommand};
 use crate::cli::consent;
@@ -11,8 +11,8 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::gateway::{CreateViberTemplate, ListViberTemplates, ViberTemplate};
 
-const VIBER: Kind<ViberTemplate, 4> =
-    Kind { name: "Viber", header: ["id", "signature", "text", "status"], row, object };
+const VIBER: TemplateWords<ViberTemplate, 4> =
+    TemplateWords { name: "Viber", header: ["id", "signature", "text", "status"], row, object };
 
 pub(super) async fn templates(context: &Context, command: ViberTemplatesCommand) -> Result<u8, Failure> {
     match command {

@@ -14,9 +14,9 @@ use crate::ledger::{Ledger, LeftOut, RunId, State};
 impl World {
     /// Whom a run that began now would skip.
     pub(super) async fn guard(&self) -> RoaringTreemap {
-        let desk = self.desk(&self.immortal());
-        let runs: Vec<RunId> = desk.runs().await.unwrap().iter().map(|run| run.key).collect();
-        let skipped = desk.numbers_sent_to(&runs).await.unwrap();
+        let ledger = self.ledger(&self.immortal());
+        let runs: Vec<RunId> = ledger.runs().await.unwrap().iter().map(|run| run.key).collect();
+        let skipped = ledger.numbers_sent_to(&runs).await.unwrap();
         self.judge.guard(&self.plan, &self.snapshot().await, &self.platform.taken(), &skipped);
         skipped
     }

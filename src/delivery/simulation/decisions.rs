@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::chance::Chance;
-use super::ledger::Desk;
+use super::ledger::ProcessLedger;
 use super::life::wall;
 use super::line::Line;
 use super::mistake::Mistake;
@@ -17,15 +17,15 @@ use crate::ledger::{Allowance, Author, Change, Ledger, NewRowEvent, Owner, Retri
 
 impl World {
     /// Asks about rows in doubt, and applies the campaign's rule to those that were not found.
-    pub(super) async fn reconcile(&self, desk: &Desk, line: &Line, owner: Owner, wanted: &[State]) {
-        let Some((run, snapshot)) = look(desk, false).await else { return };
-        let Ok(mut doubts) = Doubts::read(desk, &run, &snapshot.states, wanted).await else { return };
+    pub(super) async fn reconcile(&self, ledger: &ProcessLedger, line: &Line, owner: Owner, wanted: &[State]) {
+        let Some((run, snapshot)) = look(ledger, false).await else { return };
+        let Ok(mut doubts) = Doubts::read(ledger, &run, &snapshot.states, wanted).await else { return };
         if doubts.rows.is_empty() {
             return;
         }
         let account = Allowance::new(run.account.as_str(), self.plan.account_rate);
         let reconciler =
-            Reconciler { ledger: desk, gateway: line, run: &run, owner, account, most: self.plan.batch, clock: wall };
+            Reconciler { ledger, gateway: line, run: &run, owner, account, most: self.plan.batch, clock: wall };
         let Ok(learnt) = reconciler.ask(&mut doubts, Instant::now() + Duration::from_secs(600)).await else { return };
         self.saw(Sighting::Found, learnt.found);
         self.saw(Sighting::Unresolved, learnt.unresolved);
@@ -39,7 +39,7 @@ impl World {
             let by = Author::Policy("on_in_doubt: resend_if_not_found".into());
             let again = Change::SendAgain { by, why: None };
             let events = doubts.rows.iter().map(|doubt| event(doubt.row, doubt.envelope, &again)).collect();
-            let _ = desk.record(run.key, owner, events).await;
+            let _ = ledger.record(run.key, owner, events).await;
         }
     }
 
@@ -54,12 +54,12 @@ impl World {
     }
 
     async fn decide_on(&self, decision: Decision, retry_rejected: bool) {
-        let desk = self.desk(&self.immortal());
+        let ledger = self.ledger(&self.immortal());
         let owner = self.owner();
-        let _ = desk.claim(self.run(), owner).await;
-        let Some((run, snapshot)) = look(desk.as_ref(), false).await else { return };
+        let _ = ledger.claim(self.run(), owner).await;
+        let Some((run, snapshot)) = look(ledger.as_ref(), false).await else { return };
         let wanted = [State::InDoubt, State::Unresolved];
-        let Ok(doubts) = Doubts::read(desk.as_ref(), &run, &snapshot.states, &wanted).await else { return };
+        let Ok(doubts) = Doubts::read(ledger.as_ref(), &run, &snapshot.states, &wanted).await else { return };
         let rows: Vec<(Row, u32)> = doubts.rows.iter().map(|doubt| (doubt.row, doubt.envelope)).collect();
         let (by, why) = (Author::Person("olena".into()), None);
         let (change, more, seen) = match decision {
@@ -76,18 +76,18 @@ impl World {
         }
         self.saw(seen, rows.len() as u64);
         let events = rows.iter().map(|(row, envelope)| event(*row, *envelope, &change)).collect();
-        let _ = desk.record(run.key, owner, events).await;
+        let _ = ledger.record(run.key, owner, events).await;
         let mut again = if decision == Decision::NotSentThenRetry { rows } else { Vec::new() };
         if retry_rejected {
             let refused = [State::Rejected, State::Failed];
-            let Ok(refused) = Doubts::read(desk.as_ref(), &run, &snapshot.states, &refused).await else { return };
+            let Ok(refused) = Doubts::read(ledger.as_ref(), &run, &snapshot.states, &refused).await else { return };
             again.extend(refused.rows.iter().map(|doubt| (doubt.row, doubt.envelope)));
         }
         if !again.is_empty() {
             self.saw(Sighting::Retried, again.len() as u64);
             let random = self.chance(Chance::bits);
             let rows = again.into_iter().map(|(row, envelope)| RetriedRow { row, envelope }).collect();
-            let _ = desk.retry(owner, RetryOrder { run: run.key, rows, by, random }).await;
+            let _ = ledger.retry(owner, RetryOrder { run: run.key, rows, by, random }).await;
         }
     }
 }

@@ -21,13 +21,13 @@ use crate::ledger::{
 const COMMIT: Duration = Duration::from_millis(2);
 
 /// One process's way to the disk.
-pub(super) struct Desk {
+pub(super) struct ProcessLedger {
     pub(super) disk: Arc<Mutex<Disk>>,
     pub(super) life: Arc<Life>,
     pub(super) mistake: Option<Mistake>,
 }
 
-impl Desk {
+impl ProcessLedger {
     fn disk(&self) -> MutexGuard<'_, Disk> {
         self.disk.lock().unwrap()
     }
@@ -99,7 +99,7 @@ impl Desk {
     }
 }
 
-impl Ledger for Desk {
+impl Ledger for ProcessLedger {
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
         Box::pin(async move { self.write(|disk, _| disk.contents.create_run(new)).await })
     }

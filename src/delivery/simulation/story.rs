@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use super::chance::Chance;
 use super::disk::Disk;
 use super::judge::{Breach, Findings, Judge, phone};
-use super::ledger::Desk;
+use super::ledger::ProcessLedger;
 use super::life::{Life, begin_world, elapsed, wall};
 use super::line::Line;
 use super::mistake::Mistake;
@@ -208,8 +208,8 @@ impl World {
         }
     }
 
-    pub(super) fn desk(&self, life: &Arc<Life>) -> Arc<Desk> {
-        Arc::new(Desk { disk: Arc::clone(&self.disk), life: Arc::clone(life), mistake: self.mistake })
+    pub(super) fn ledger(&self, life: &Arc<Life>) -> Arc<ProcessLedger> {
+        Arc::new(ProcessLedger { disk: Arc::clone(&self.disk), life: Arc::clone(life), mistake: self.mistake })
     }
 
     fn line(&self, process: usize, life: &Arc<Life>) -> Arc<Line> {
@@ -226,34 +226,34 @@ impl World {
 
     /// What `run` does: take the run, ask about its rows in doubt, send what is planned, end.
     async fn send(self: &Arc<Self>, process: usize, life: &Arc<Life>) {
-        let (desk, line) = (self.desk(life), self.line(process, life));
+        let (ledger, line) = (self.ledger(life), self.line(process, life));
         let owner = self.owner();
-        if desk.claim(self.run(), owner).await.is_err() {
+        if ledger.claim(self.run(), owner).await.is_err() {
             return;
         }
-        self.reconcile(desk.as_ref(), &line, owner, &[State::InDoubt]).await;
-        let Some((run, snapshot)) = look(desk.as_ref(), true).await else { return };
+        self.reconcile(ledger.as_ref(), &line, owner, &[State::InDoubt]).await;
+        let Some((run, snapshot)) = look(ledger.as_ref(), true).await else { return };
         let feed = Feed::of(self.rendered(&run, &snapshot));
         let conditions = self.conditions(owner, &snapshot);
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
         let observer = self.observer(life);
-        let edges = Edges { ledger: desk.clone(), gateway: line, observer, interrupt: interrupts };
+        let edges = Edges { ledger: ledger.clone(), gateway: line, observer, interrupt: interrupts };
         let ending = send(conditions, edges, feed, snapshot.counts).await;
         let progress = if ending.counts.get(State::Planned) == 0 { Progress::Finished } else { Progress::Open };
-        let _ = desk.end(self.run(), owner, end(ending, progress)).await;
+        let _ = ledger.end(self.run(), owner, end(ending, progress)).await;
     }
 
     /// What `reconcile` does: take the run, ask, give it back.
     async fn ask(&self, process: usize, life: &Arc<Life>) {
-        let (desk, line) = (self.desk(life), self.line(process, life));
+        let (ledger, line) = (self.ledger(life), self.line(process, life));
         let owner = self.owner();
-        if desk.claim(self.run(), owner).await.is_err() {
+        if ledger.claim(self.run(), owner).await.is_err() {
             return;
         }
-        self.reconcile(desk.as_ref(), &line, owner, &[State::InDoubt, State::Unresolved]).await;
-        let Some((run, snapshot)) = look(desk.as_ref(), false).await else { return };
+        self.reconcile(ledger.as_ref(), &line, owner, &[State::InDoubt, State::Unresolved]).await;
+        let Some((run, snapshot)) = look(ledger.as_ref(), false).await else { return };
         let ending = Ending { counts: snapshot.counts, ..Ending::default() };
-        let _ = desk.end(self.run(), owner, end(ending, run.progress)).await;
+        let _ = ledger.end(self.run(), owner, end(ending, run.progress)).await;
     }
 
     /// The operations that are still to be sent, as the feed brings them.
@@ -318,8 +318,8 @@ impl World {
     }
 
     pub(super) async fn snapshot(&self) -> Snapshot {
-        let desk = self.desk(&self.immortal());
-        look(desk.as_ref(), false).await.map(|(_, snapshot)| snapshot).unwrap()
+        let ledger = self.ledger(&self.immortal());
+        look(ledger.as_ref(), false).await.map(|(_, snapshot)| snapshot).unwrap()
     }
 
     pub(super) async fn compare(&self, ended: bool) {
@@ -353,9 +353,9 @@ impl World {
 }
 
 /// The run and where it stands; nothing if the ledger failed.
-pub(super) async fn look(desk: &Desk, owned: bool) -> Option<(Run, Snapshot)> {
-    let run = desk.runs().await.ok()?.pop()?;
-    let snapshot = Snapshot::read(desk, &run, owned).await.ok()?;
+pub(super) async fn look(ledger: &ProcessLedger, owned: bool) -> Option<(Run, Snapshot)> {
+    let run = ledger.runs().await.ok()?.pop()?;
+    let snapshot = Snapshot::read(ledger, &run, owned).await.ok()?;
     Some((run, snapshot))
 }
 

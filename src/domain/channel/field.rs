@@ -3,7 +3,7 @@
 //! The structure of campaign files, the refusal of what an operation cannot carry, the rules of the texts and the
 //! encoder all read these tables, so that a key is known to all of them or to none.
 
-use super::Rule;
+use super::TextLimit;
 use crate::domain::OperationKind;
 
 /// Why a stage of a pipeline has no place for a lifetime or short links.
@@ -27,11 +27,11 @@ pub struct Field {
     /// Where it may not be left out.
     pub need: Need,
     /// What is accepted of its text.
-    pub rule: Rule,
+    pub limit: TextLimit,
     /// How a person calls its text: `button`, `card's caption`.
     pub noun: &'static str,
-    flat: Place,
-    stage: Place,
+    flat: WirePlace,
+    stage: WirePlace,
     nowhere: &'static [(OperationKind, &'static str)],
 }
 
@@ -88,7 +88,7 @@ pub enum Need {
 
 /// Where an operation carries a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum WirePlace {
     /// Under this name, in the operation or in the channel's stage of a pipeline.
     Under(&'static str),
     /// In the object of the first name, under the second.
@@ -101,13 +101,13 @@ pub enum Place {
     Nowhere(&'static str),
 }
 
-impl Place {
+impl WirePlace {
     /// The property of the operation or stage that it takes.
     #[must_use]
     pub fn property(self) -> Option<&'static str> {
         match self {
-            Place::Under(name) | Place::Within(name, _) | Place::Shared(name) => Some(name),
-            Place::Ours | Place::Nowhere(_) => None,
+            WirePlace::Under(name) | WirePlace::Within(name, _) | WirePlace::Shared(name) => Some(name),
+            WirePlace::Ours | WirePlace::Nowhere(_) => None,
         }
     }
 }
@@ -122,10 +122,10 @@ impl Field {
             doc: "",
             default: None,
             need: Need::Never,
-            rule: Rule::NotEmpty,
+            limit: TextLimit::NotEmpty,
             noun: key,
-            flat: Place::Ours,
-            stage: Place::Ours,
+            flat: WirePlace::Ours,
+            stage: WirePlace::Ours,
             nowhere: &[],
         }
     }
@@ -133,7 +133,7 @@ impl Field {
     /// The sender name, under this name outside of a pipeline.
     pub(super) const fn signature(flat: &'static str) -> Self {
         let field = Self::new("signature", FieldKind::Template).about("OlenaCo", "The sender name.").required();
-        field.flat(Place::Under(flat)).stage(Place::Under("signature"))
+        field.flat(WirePlace::Under(flat)).stage(WirePlace::Under("signature"))
     }
 
     /// The text, under this name outside of a pipeline.
@@ -144,12 +144,12 @@ impl Field {
                 "The text, or `{ file: NAME }` for a text file beside this file or in templates/.",
             )
             .called("text")
-            .flat(Place::Under(flat))
-            .stage(Place::Under("message"))
+            .flat(WirePlace::Under(flat))
+            .stage(WirePlace::Under("message"))
     }
 
     /// The address of the image, under this name; a pipeline has no place for it.
-    pub(super) const fn image(flat: Place) -> Self {
+    pub(super) const fn image(flat: WirePlace) -> Self {
         let doc = "The address of the image.";
         Self::new("image", FieldKind::Template).about("https://cdn.example/autumn.png", doc).flat(flat)
     }
@@ -158,30 +158,30 @@ impl Field {
     pub(super) const fn link(flat: &'static str) -> Self {
         Self::new("link", FieldKind::Template)
             .about("https://shop.example", "The address that the button opens.")
-            .rule(Rule::WebAddress)
-            .flat(Place::Under(flat))
+            .limit(TextLimit::WebAddress)
+            .flat(WirePlace::Under(flat))
     }
 
     /// The caption of the button, of at most so many characters; a pipeline has no place for it.
-    pub(super) const fn button(flat: Place, most: usize) -> Self {
+    pub(super) const fn button(flat: WirePlace, most: usize) -> Self {
         let doc = "The caption of the button.";
-        Self::new("button", FieldKind::Template).about("Shop now", doc).rule(Rule::AtMost(most)).flat(flat)
+        Self::new("button", FieldKind::Template).about("Shop now", doc).limit(TextLimit::AtMost(most)).flat(flat)
     }
 
     /// The seconds for which delivery is tried, under this name; a pipeline has no place for it.
     pub(super) const fn lifetime(flat: &'static str, least: u32, most: u32) -> Self {
         Self::new("lifetime", FieldKind::Seconds { least, most })
             .about("1h", "How long delivery is tried on this channel.")
-            .flat(Place::Under(flat))
-            .stage(Place::Nowhere(NO_SUCH_FIELD))
+            .flat(WirePlace::Under(flat))
+            .stage(WirePlace::Nowhere(NO_SUCH_FIELD))
     }
 
     /// Whether links are shortened; a pipeline has no place for it.
     pub(super) const fn short_link() -> Self {
         Self::new("short_link", FieldKind::Flag)
             .about("true", "Whether links are shortened and tracked, if the tariff has it.")
-            .flat(Place::Shared("short_link"))
-            .stage(Place::Nowhere(NO_SUCH_FIELD))
+            .flat(WirePlace::Shared("short_link"))
+            .stage(WirePlace::Nowhere(NO_SUCH_FIELD))
     }
 
     /// Extra properties.
@@ -210,8 +210,8 @@ impl Field {
         self
     }
 
-    pub(super) const fn rule(mut self, rule: Rule) -> Self {
-        self.rule = rule;
+    pub(super) const fn limit(mut self, limit: TextLimit) -> Self {
+        self.limit = limit;
         self
     }
 
@@ -221,13 +221,13 @@ impl Field {
     }
 
     /// Where it stands outside of a pipeline.
-    pub(super) const fn flat(mut self, place: Place) -> Self {
+    pub(super) const fn flat(mut self, place: WirePlace) -> Self {
         self.flat = place;
         self
     }
 
     /// Where it stands in a stage of a pipeline.
-    pub(super) const fn stage(mut self, place: Place) -> Self {
+    pub(super) const fn stage(mut self, place: WirePlace) -> Self {
         self.stage = place;
         self
     }
@@ -240,11 +240,11 @@ impl Field {
 
     /// Where an operation of `kind` carries it.
     #[must_use]
-    pub fn place(&self, kind: OperationKind) -> Place {
+    pub fn place(&self, kind: OperationKind) -> WirePlace {
         if kind == OperationKind::Pipeline {
             return self.stage;
         }
         let nowhere = self.nowhere.iter().find(|(without, _)| *without == kind);
-        nowhere.map_or(self.flat, |(_, why)| Place::Nowhere(why))
+        nowhere.map_or(self.flat, |(_, why)| WirePlace::Nowhere(why))
     }
 }

@@ -4,20 +4,21 @@ use serde::{Deserialize, Serialize};
 
 use super::field::TEXT_ALONE;
 use super::value::{self, Filled, filled, map, optional, text};
-use super::{Facts, Field, Need, Place, Rule, Values};
+use super::{Facts, Field, Need, TextLimit, Values, WirePlace};
 use crate::domain::Extra;
 
 const NEEDED: Need =
     Need::OutsidePipeline("outside a pipeline an RCS message has an image and a button (contract 4.3)");
 
 const SIGNATURE: Field = Field::signature("rcs_signature");
-const MESSAGE: Field = Field::message("rcs_message").required().rule(Rule::AtMost(3072));
-const IMAGE: Field = Field::image(Place::Under("rcs_image")).rule(Rule::WebAddress).need(NEEDED).stage(UNCARRIED);
-const BUTTON: Field = Field::button(Place::Under("rcs_button"), 25).need(NEEDED).stage(UNCARRIED);
+const MESSAGE: Field = Field::message("rcs_message").required().limit(TextLimit::AtMost(3072));
+const IMAGE: Field =
+    Field::image(WirePlace::Under("rcs_image")).limit(TextLimit::WebAddress).need(NEEDED).stage(UNCARRIED);
+const BUTTON: Field = Field::button(WirePlace::Under("rcs_button"), 25).need(NEEDED).stage(UNCARRIED);
 const LINK: Field = Field::link("rcs_link").need(NEEDED).stage(UNCARRIED);
 const LIFETIME: Field = Field::lifetime("rcs_lifetime", 60, u32::MAX);
 const SHORT_LINK: Field = Field::short_link();
-const UNCARRIED: Place = Place::Nowhere(TEXT_ALONE);
+const UNCARRIED: WirePlace = WirePlace::Nowhere(TEXT_ALONE);
 
 pub(super) const FACTS: Facts = Facts {
     title: "RCS",

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::value::{self, Filled, filled, text};
-use super::{Facts, Field, FieldKind, Rule, Stage, Values};
+use super::{Facts, Field, FieldKind, Stage, TextLimit, Values};
 use crate::domain::{Extra, OperationKind, sms_text};
 
-const SIGNATURE: Field = Field::signature("sms_signature").rule(Rule::AlphaName);
-const MESSAGE: Field = Field::message("sms_message").required().rule(Rule::Parts);
+const SIGNATURE: Field = Field::signature("sms_signature").limit(TextLimit::AlphaName);
+const MESSAGE: Field = Field::message("sms_message").required().limit(TextLimit::Parts);
 const NO_LIFETIME: &str = "it has no field for the lifetime of the SMS";
 const LIFETIME: Field = Field::lifetime("sms_lifetime", 3_600, 259_200).nowhere(&[
     (OperationKind::ViberSms, NO_LIFETIME),

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::value::{self, Filled, filled, text};
-use super::{Facts, Field, Rule, Values};
+use super::{Facts, Field, TextLimit, Values};
 use crate::domain::Extra;
 
-const MESSAGE: Field = Field::message("message").required().rule(Rule::Digits { least: 4, most: 8 });
+const MESSAGE: Field = Field::message("message").required().limit(TextLimit::Digits { least: 4, most: 8 });
 const LIFETIME: Field = Field::lifetime("telegram_lifetime", 60, u32::MAX);
 
 pub(super) const FACTS: Facts = Facts {

@@ -4,32 +4,33 @@ use serde::{Deserialize, Serialize};
 
 use super::field::TEXT_ALONE;
 use super::value::{self, Filled, filled, map, optional, text};
-use super::{Facts, Field, FieldKind, Form, Need, Place, Rule, Value, Values};
+use super::{Facts, Field, FieldKind, Form, Need, TextLimit, Value, Values, WirePlace};
 use crate::domain::{Extra, OperationKind};
 
 /// The widest limit that is known: some accounts allow 19.
 const BUTTON_CHARACTERS: usize = 30;
-const CHARACTERS: Rule = Rule::AtMost(1000);
+const CHARACTERS: TextLimit = TextLimit::AtMost(1000);
 /// Image formats that Viber shows.
-const IMAGES: Rule = Rule::Image(&["jpg", "jpeg", "png", "gif"]);
+const IMAGES: TextLimit = TextLimit::Image(&["jpg", "jpeg", "png", "gif"]);
 const TWO_DAYS: u32 = 172_800;
 const NO_CARDS: &str = "it has no field for the cards";
 
 const SIGNATURE: Field = Field::signature("viber_signature");
 const MESSAGE: Field = Field::message("viber_message")
-    .rule(CHARACTERS)
+    .limit(CHARACTERS)
     .need(Need::InPipeline("a stage of a pipeline carries a text (contract 4.3)"));
 const TYPE: Field = Field::new("type", FieldKind::Form(&KINDS))
     .about("text+image+link", "The form of the message, if it shall be named.")
-    .flat(Place::Under("viber_type"))
-    .stage(Place::Under("type"));
-const IMAGE: Field = Field::image(Place::Under("viber_image")).rule(IMAGES).stage(Place::Nowhere(TEXT_ALONE));
-const LINK: Field = Field::link("viber_link").stage(Place::Nowhere(TEXT_ALONE));
-const BUTTON: Field = Field::button(Place::Under("viber_button"), BUTTON_CHARACTERS).stage(Place::Nowhere(TEXT_ALONE));
+    .flat(WirePlace::Under("viber_type"))
+    .stage(WirePlace::Under("type"));
+const IMAGE: Field = Field::image(WirePlace::Under("viber_image")).limit(IMAGES).stage(WirePlace::Nowhere(TEXT_ALONE));
+const LINK: Field = Field::link("viber_link").stage(WirePlace::Nowhere(TEXT_ALONE));
+const BUTTON: Field =
+    Field::button(WirePlace::Under("viber_button"), BUTTON_CHARACTERS).stage(WirePlace::Nowhere(TEXT_ALONE));
 const CAROUSEL: Field = Field::new("carousel", FieldKind::Cards { least: 2, most: 5 })
     .about("[ { image: …, url: …, button: … }, … ]", "The cards of a carousel, 2 to 5.")
-    .flat(Place::Under("viber_carousel"))
-    .stage(Place::Nowhere(TEXT_ALONE))
+    .flat(WirePlace::Under("viber_carousel"))
+    .stage(WirePlace::Nowhere(TEXT_ALONE))
     .nowhere(&[
         (OperationKind::ViberSms, NO_CARDS),
         (OperationKind::RcsSms, NO_CARDS),
@@ -42,16 +43,17 @@ const SHORT_LINK: Field = Field::short_link();
 const CAPTION: Field = Field::new("caption", FieldKind::Message)
     .about("Coats", "The card's text.")
     .called("card's caption")
-    .rule(CHARACTERS)
-    .flat(Place::Under("caption"));
-const CARD_IMAGE: Field = Field::image(Place::Under("image")).called("card's image").rule(IMAGES).required();
+    .limit(CHARACTERS)
+    .flat(WirePlace::Under("caption"));
+const CARD_IMAGE: Field = Field::image(WirePlace::Under("image")).called("card's image").limit(IMAGES).required();
 const CARD_URL: Field = Field::new("url", FieldKind::Template)
     .about("https://shop.example/1", "The address that the button opens.")
     .called("card's link")
-    .rule(Rule::WebAddress)
+    .limit(TextLimit::WebAddress)
     .required()
-    .flat(Place::Under("url"));
-const CARD_BUTTON: Field = Field::button(Place::Under("button"), BUTTON_CHARACTERS).called("card's button").required();
+    .flat(WirePlace::Under("url"));
+const CARD_BUTTON: Field =
+    Field::button(WirePlace::Under("button"), BUTTON_CHARACTERS).called("card's button").required();
 
 pub(super) const FACTS: Facts = Facts {
     title: "Viber",

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::value::{self, Filled, filled, map, optional, text};
-use super::{Facts, Field, FieldKind, Need, Place, Rule, Values};
+use super::{Facts, Field, FieldKind, Need, TextLimit, Values, WirePlace};
 use crate::domain::Extra;
 
 const GENDERS: &[&str] = &["male", "female"];
@@ -11,13 +11,13 @@ const GENDERS: &[&str] = &["male", "female"];
 const MESSAGE: Field = Field::message("message").required();
 const GENDER: Field = speaker("gender", FieldKind::Choice(GENDERS))
     .about("female", "The voice's gender, `male` or `female`.")
-    .rule(Rule::OneOf(GENDERS));
+    .limit(TextLimit::OneOf(GENDERS));
 const LANGUAGE: Field = speaker("language", FieldKind::Template).about("uk-UA", "The language that is spoken.");
 const NAME: Field = speaker("name", FieldKind::Template).about("uk-UA-Standard-A", "The voice.");
 const DTMF: Field = Field::new("dtmf", FieldKind::Flag)
     .about("true", "Whether the digit that the recipient presses is collected.")
-    .flat(Place::Under("dtmf"))
-    .stage(Place::Nowhere("its voice stage has no such field"));
+    .flat(WirePlace::Under("dtmf"))
+    .stage(WirePlace::Nowhere("its voice stage has no such field"));
 
 pub(super) const FACTS: Facts = Facts {
     title: "voice",
@@ -34,8 +34,8 @@ pub(super) const FACTS: Facts = Facts {
 const fn speaker(key: &'static str, kind: FieldKind) -> Field {
     Field::new(key, kind)
         .need(Need::OutsidePipeline("a voice message names who speaks"))
-        .flat(Place::Within("voice", key))
-        .stage(Place::Under(key))
+        .flat(WirePlace::Within("voice", key))
+        .stage(WirePlace::Under(key))
 }
 
 /// A spoken message.

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::value::{Filled, filled, text};
-use super::{Facts, Field, Rule, Values};
+use super::{Facts, Field, TextLimit, Values};
 use crate::domain::Extra;
 
 const SIGNATURE: Field = Field::signature("signature");
-const MESSAGE: Field = Field::message("message").required().rule(Rule::AtMost(4096));
+const MESSAGE: Field = Field::message("message").required().limit(TextLimit::AtMost(4096));
 
 pub(super) const FACTS: Facts = Facts {
     title: "WhatsApp",

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use crate::domain::{Card, Extra, Field, Operation, OperationKind, Place, Stage, Value};
+use crate::domain::{Card, Extra, Field, Operation, OperationKind, WirePlace, Stage, Value};
 
 type Text<'a> = Cow<'a, str>;
 
@@ -76,14 +76,14 @@ fn keys<M: SerializeMap>(map: &mut M, kind: OperationKind, values: &Filled<'_, '
     let mut objects: Option<&str> = None;
     for (field, value) in values {
         match field.place(kind) {
-            Place::Under(name) => map.serialize_entry(name, &Json(value))?,
-            Place::Within(object, _) if objects != Some(object) => {
+            WirePlace::Under(name) => map.serialize_entry(name, &Json(value))?,
+            WirePlace::Within(object, _) if objects != Some(object) => {
                 objects = Some(object);
                 map.serialize_entry(object, &Inner { object, kind, values })?;
             }
-            Place::Within(..) | Place::Shared(_) | Place::Ours => {}
+            WirePlace::Within(..) | WirePlace::Shared(_) | WirePlace::Ours => {}
             // The manifest refused it.
-            Place::Nowhere(_) => {}
+            WirePlace::Nowhere(_) => {}
         }
     }
     Ok(())
@@ -97,7 +97,7 @@ fn shared<'v, M: SerializeMap>(
 ) -> Result<(), M::Error> {
     let mut written: Option<&str> = None;
     for (field, value) in values {
-        if let Place::Shared(name) = field.place(kind)
+        if let WirePlace::Shared(name) = field.place(kind)
             && written != Some(name)
         {
             written = Some(name);
@@ -143,7 +143,7 @@ impl Serialize for Inner<'_, '_, '_> {
         let mut map = serializer.serialize_map(None)?;
         for (field, value) in self.values {
             match field.place(self.kind) {
-                Place::Within(object, name) if object == self.object => map.serialize_entry(name, &Json(value))?,
+                WirePlace::Within(object, name) if object == self.object => map.serialize_entry(name, &Json(value))?,
                 _ => {}
             }
         }

@@ -12,7 +12,7 @@ use super::Words;
 use super::conceal::{conceal, conceal_numbers};
 use super::exchange::Exchange;
 use super::read::{Rules, read};
-use super::{encode, status};
+use super::{encode, status_answer};
 use crate::domain::{Endpoint, MessageId};
 use crate::gateway::{BoxFuture, Envelope, Gateway, Reply, StatusAnswer};
 
@@ -153,10 +153,10 @@ impl Gateway for JsonApi {
 
     fn statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>> {
         Box::pin(async move {
-            let questions: Vec<Vec<u8>> = ids.iter().map(|&id| status::question(id)).collect();
+            let questions: Vec<Vec<u8>> = ids.iter().map(|&id| status_answer::question(id)).collect();
             // The asynchronous endpoint answers with a `request_id` alone, so questions go to the other one.
             let exchange = self.post(&self.sync_url, questions.iter().map(Vec::as_slice)).await;
-            status::answers(ids, &exchange, &Words::new(self.key.expose_secret()))
+            status_answer::answers(ids, &exchange, &Words::new(self.key.expose_secret()))
         })
     }
 }

@@ -15,7 +15,7 @@ mod read_items;
 #[cfg(test)]
 mod read_tests;
 mod search;
-mod status;
+mod status_answer;
 mod words;
 
 pub use encode::encode;
@@ -31,5 +31,5 @@ pub use read::Rules;
 #[cfg(test)]
 pub(crate) use read::read;
 #[cfg(test)]
-pub(crate) use status::answers;
+pub(crate) use status_answer::answers;
 pub use words::Words;

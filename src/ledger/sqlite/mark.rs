@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::checksum::Checksum;
 use crate::failpoint;
 use crate::private::{self, Existing};
-use crate::regular;
+use crate::regular_file;
 
 /// Where the two slots are: in blocks of their own, so that a write that is cut off spoils one of them.
 const SLOTS: [u64; 2] = [0, 4096];
@@ -107,7 +107,7 @@ pub(super) fn place(ledger: &Path) -> PathBuf {
 
 /// What is known of the mark in a file.
 pub(super) fn read(path: &Path) -> Known {
-    let opened = match regular::open(path) {
+    let opened = match regular_file::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Known::Nothing,
         Err(error) => return Known::Unreadable(error.to_string()),

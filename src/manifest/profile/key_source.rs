@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 
-use crate::regular;
+use crate::regular_file;
 
 /// The most bytes that a key may have.
 const LONGEST: u64 = 4096;
@@ -49,7 +49,7 @@ fn read_file(path: &Path) -> Result<String, String> {
     let unreadable = |error: std::io::Error| {
         format!("the API key's file `{name}` cannot be read: {error}; check the path in gateways.yaml")
     };
-    let file = regular::open(path).map_err(unreadable)?;
+    let file = regular_file::open(path).map_err(unreadable)?;
     if is_open_to_others(&file.metadata().map_err(unreadable)?) {
         return Err(format!("the API key's file `{name}` can be read by others; run `chmod 600 {name}`"));
     }

@@ -2,7 +2,7 @@
 
 use super::Resolver;
 use super::channels::Slot;
-use crate::domain::{Channel, OperationKind, Place};
+use crate::domain::{Channel, OperationKind, WirePlace};
 use crate::finding::{Finding, rules};
 
 /// Properties of every operation that is no stage of a pipeline.
@@ -31,7 +31,7 @@ impl Resolver<'_> {
         };
         for slot in slots {
             for field in slot.channel.facts().fields {
-                let (Some(entry), Place::Nowhere(why)) = (slot.section.entry(field.key), field.place(kind)) else {
+                let (Some(entry), WirePlace::Nowhere(why)) = (slot.section.entry(field.key), field.place(kind)) else {
                     continue;
                 };
                 let message = format!("a `{kind}` cannot carry `{}` of `{}`: {why}", field.key, slot.channel);

@@ -38,7 +38,7 @@ impl Platform {
     pub(crate) fn replies(&self, message: &Message, state: State) -> Option<[ReplyRecord; 1]> {
         let life = self.life(message).filter(|_| state.phase == Phase::Replied)?;
         let stage = self.stage(message, state)?;
-        let reply = life.rule(stage.channel).behaviour(&self.scenario).reply.as_ref()?;
+        let reply = life.pattern(stage.channel).behaviour(&self.scenario).reply.as_ref()?;
         Some([ReplyRecord { datetime: WireMoment(state.since), message: reply.message.clone() }])
     }
 

@@ -28,19 +28,19 @@ pub(crate) enum Phase {
 pub(crate) enum Failure {
     /// Its lifetime ended first.
     Expired,
-    /// As the rule says.
-    As(Rule),
+    /// As the pattern says.
+    As(Pattern),
 }
 
 /// Which of the scenario's behaviours a message follows in a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Rule {
+pub(crate) struct Pattern {
     channel: Channel,
     /// The exception that applies, by its index; nothing for the channel's own behaviour.
     exception: Option<u32>,
 }
 
-impl Rule {
+impl Pattern {
     /// How messages fare that follow it.
     pub(crate) fn behaviour(self, scenario: &Scenario) -> &Behaviour {
         let exception = self.exception.and_then(|index| scenario.exceptions.get(index as usize));
@@ -58,7 +58,7 @@ impl Phase {
             Phase::Read => "READ",
             Phase::Replied => "REPLIED",
             Phase::Failed(Failure::Expired) => "EXPIRED",
-            Phase::Failed(Failure::As(rule)) => rule.behaviour(scenario).fails_as.name(),
+            Phase::Failed(Failure::As(pattern)) => pattern.behaviour(scenario).fails_as.name(),
             Phase::Rejected => "REJECTED",
         }
     }
@@ -116,7 +116,7 @@ impl Life<'_> {
     /// The first channel is handed the message half-way to its outcome, later ones at once.
     pub(crate) fn next(&self, state: State) -> Option<State> {
         let stage = self.stages.get(usize::from(state.stage))?;
-        let behaviour = self.rule(stage.channel).behaviour(self.scenario);
+        let behaviour = self.pattern(stage.channel).behaviour(self.scenario);
         match state.phase {
             Phase::Queued => {
                 let since = self.intake.after(behaviour.after.min(stage.lifetime()) / 2);
@@ -129,20 +129,20 @@ impl Life<'_> {
         }
     }
 
-    /// The rule that the message follows in a channel.
-    pub(crate) fn rule(&self, channel: Channel) -> Rule {
+    /// The pattern that the message follows in a channel.
+    pub(crate) fn pattern(&self, channel: Channel) -> Pattern {
         let exceptions = self.scenario.exceptions.iter().enumerate();
         let mut applying = exceptions.filter(|(index, exception)| {
             exception.channel.is_none_or(|only| only == channel)
                 && exception.when.holds_for_message(self.chance(Draw::Exception, *index), self.facts)
         });
-        Rule { channel, exception: applying.next().and_then(|(index, _)| u32::try_from(index).ok()) }
+        Pattern { channel, exception: applying.next().and_then(|(index, _)| u32::try_from(index).ok()) }
     }
 
     /// How the channel's try ends: delivered, or on to the next channel, or failed.
     fn outcome(&self, stage: &Stage, state: State) -> State {
-        let rule = self.rule(stage.channel);
-        let behaviour = rule.behaviour(self.scenario);
+        let pattern = self.pattern(stage.channel);
+        let behaviour = pattern.behaviour(self.scenario);
         // Later channels have it as soon as they are tried.
         let tried = if state.stage == 0 { self.intake } else { state.since };
         let in_time = behaviour.after <= stage.lifetime();
@@ -158,9 +158,9 @@ impl Life<'_> {
 
     /// How a stage fails if it does.
     pub(crate) fn failure(&self, stage: &Stage) -> Failure {
-        let rule = self.rule(stage.channel);
-        let in_time = rule.behaviour(self.scenario).after <= stage.lifetime();
-        if in_time { Failure::As(rule) } else { Failure::Expired }
+        let pattern = self.pattern(stage.channel);
+        let in_time = pattern.behaviour(self.scenario).after <= stage.lifetime();
+        if in_time { Failure::As(pattern) } else { Failure::Expired }
     }
 
     fn reading(&self, stage: &Stage, behaviour: &Behaviour, state: State) -> Option<State> {

@@ -218,7 +218,7 @@ impl Platform {
         let msg_id = msg_id(news.message).to_string();
         let stage = self.stage(message, state);
         let behaviour = stage.and_then(|stage| {
-            let rule = self.life(message)?.rule(stage.channel);
+            let rule = self.life(message)?.pattern(stage.channel);
             Some(rule.behaviour(&self.scenario))
         });
         let called =

@@ -9,7 +9,7 @@ mod ask;
 mod balance;
 mod senders;
 mod sms_templates;
-mod statuses;
+mod status;
 mod unanswered;
 mod viber_templates;
 
@@ -20,7 +20,7 @@ use super::Words;
 pub use balance::{AskBalance, Balance};
 pub use senders::{AskSenders, Sender};
 pub use sms_templates::{CreateSmsTemplate, DeleteSmsTemplate, ListSmsTemplates, SmsTemplate};
-pub use statuses::{AskStatus, MessageRecord};
+pub use status::{AskStatus, MessageRecord};
 pub use unanswered::{Unanswered, UnansweredCause};
 pub use viber_templates::{CreateViberTemplate, DeleteViberTemplate, ListViberTemplates, ViberTemplate};
 

@@ -10,13 +10,13 @@ use crate::domain::Text;
 
 /// A compiled text.
 #[derive(Clone, Debug)]
-pub(super) struct Sheet {
+pub(super) struct MeteredText {
     pub(super) text: Text,
     pub(super) metered: MeteredSource,
 }
 
 /// All compiled texts by the names that tera has for them.
-pub(super) type Sheets = BTreeMap<String, Sheet>;
+pub(super) type MeteredTexts = BTreeMap<String, MeteredText>;
 
 /// Tera's name of the text of that index; no text that is included can have it.
 pub(super) fn key(index: usize) -> String {
@@ -24,9 +24,9 @@ pub(super) fn key(index: usize) -> String {
 }
 
 /// The text that an error is about and the bytes of it that are meant, if the error tells.
-pub(super) fn place_of<'s>(error: &Error, sheets: &'s Sheets) -> Option<(&'s Text, Range<usize>)> {
+pub(super) fn place_of<'s>(error: &Error, metered: &'s MeteredTexts) -> Option<(&'s Text, Range<usize>)> {
     let (ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report)) = error.kind() else { return None };
-    let sheet = sheets.get(report.filename())?;
+    let text = metered.get(report.filename())?;
     let Range { start, end } = report.span().range;
-    Some((&sheet.text, sheet.metered.original(start)..sheet.metered.original(end)))
+    Some((&text.text, text.metered.original(start)..text.metered.original(end)))
 }

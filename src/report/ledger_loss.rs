@@ -5,7 +5,6 @@
 //! from. What contradicts a ledger is never replaced; a person can have it put aside.
 
 use std::fmt;
-use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -15,11 +14,11 @@ use super::target::dialect;
 use crate::delivery::RunFolder;
 use crate::domain::IdRange;
 use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run, Walk};
-use crate::regular;
+use crate::regular_file;
 
 /// Something in place that this ledger does not account for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sign {
+pub enum LossSign {
     /// The copies of a run that the ledger does not have.
     Copies(PathBuf),
     /// Results with identifiers that the ledger never gave.
@@ -31,7 +30,7 @@ pub enum Sign {
     },
 }
 
-impl fmt::Display for Sign {
+impl fmt::Display for LossSign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Copies(folder) => {
@@ -47,31 +46,11 @@ impl fmt::Display for Sign {
     }
 }
 
-impl Sign {
-    /// Gives what contradicts the ledger another name beside its own, and tells that name.
-    ///
-    /// # Errors
-    /// When it cannot be renamed.
-    pub fn put_aside(&self) -> io::Result<PathBuf> {
-        let (Self::Copies(path) | Self::Results { path, .. }) = self;
-        let (stem, extension) = match self {
-            Self::Copies(_) => (path.file_name(), None),
-            Self::Results { .. } => (path.file_stem(), path.extension()),
-        };
-        let stem = stem.unwrap_or_default().to_string_lossy();
-        let extension = extension.map(|extension| format!(".{}", extension.to_string_lossy())).unwrap_or_default();
-        let named = |number: u32| path.with_file_name(format!("{stem}.old-{number}{extension}"));
-        let aside = (1..).map(named).find(|aside| !aside.exists()).unwrap_or_default();
-        fs::rename(path, &aside)?;
-        Ok(aside)
-    }
-}
-
 /// The copies of runs in a state folder that the ledger does not have; those of rehearsals are no sign.
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn unknown_copies(ledger: Option<&dyn Ledger>, state: &Path) -> Result<Vec<Sign>, LedgerError> {
+pub async fn unknown_copies(ledger: Option<&dyn Ledger>, state: &Path) -> Result<Vec<LossSign>, LedgerError> {
     let folders = RunFolder::all(state);
     if folders.is_empty() {
         return Ok(Vec::new());
@@ -82,14 +61,14 @@ pub async fn unknown_copies(ledger: Option<&dyn Ledger>, state: &Path) -> Result
     };
     let rehearsed = |folder: &RunFolder| folder.frozen().is_ok_and(|frozen| frozen.brief.is_rehearsal());
     let unknown = folders.into_iter().filter(|(name, folder)| !known.contains(name) && !rehearsed(folder));
-    Ok(unknown.map(|(_, folder)| Sign::Copies(folder.path().to_owned())).collect())
+    Ok(unknown.map(|(_, folder)| LossSign::Copies(folder.path().to_owned())).collect())
 }
 
 /// The results at `path`, if they hold identifiers that the ledger never gave.
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn unknown_results(ledger: Option<&dyn Ledger>, path: &Path) -> Result<Option<Sign>, LedgerError> {
+pub async fn unknown_results(ledger: Option<&dyn Ledger>, path: &Path) -> Result<Option<LossSign>, LedgerError> {
     let file = path.to_owned();
     let read = tokio::task::spawn_blocking(move || identifiers(&file)).await;
     // What cannot be read holds no readable identifier; whether it may be replaced is another question.
@@ -102,7 +81,7 @@ pub async fn unknown_results(ledger: Option<&dyn Ledger>, path: &Path) -> Result
         take_given(ledger, run, &mut unknown).await?;
     }
     let identifiers = unknown.len();
-    Ok((identifiers > 0).then(|| Sign::Results { path: path.to_owned(), identifiers }))
+    Ok((identifiers > 0).then(|| LossSign::Results { path: path.to_owned(), identifiers }))
 }
 
 /// Takes the identifiers that a run gave to messages out of a set.
@@ -130,7 +109,7 @@ async fn take_given(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap
 
 /// The identifiers that stand in results, as we or a spreadsheet wrote them; none where something else stands.
 fn identifiers(path: &Path) -> io::Result<RoaringTreemap> {
-    let mut file = BufReader::with_capacity(1 << 16, regular::open(path)?);
+    let mut file = BufReader::with_capacity(1 << 16, regular_file::open(path)?);
     let Some(delimiter) = dialect(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
     let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());
@@ -143,6 +122,8 @@ fn identifiers(path: &Path) -> io::Result<RoaringTreemap> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::super::layout::COLUMNS;
     use super::*;
 
@@ -163,17 +144,5 @@ mod tests {
         assert_eq!(read(&format!("{}\n{spoilt}", COLUMNS.join(";"))), [19]);
         assert!(read("id,phone\n17,380501234567\n").is_empty() && read("").is_empty());
         assert!(identifiers(&folder.path().join("none.csv")).is_err());
-    }
-
-    #[test]
-    fn what_is_put_aside_keeps_its_kind_and_replaces_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("sale.csv");
-        for (text, name) in [("first", "sale.old-1.csv"), ("second", "sale.old-2.csv")] {
-            fs::write(&path, text).unwrap();
-            let aside = Sign::Results { path: path.clone(), identifiers: 1 }.put_aside().unwrap();
-            assert_eq!((aside.file_name().unwrap().to_str().unwrap(), path.exists()), (name, false));
-            assert_eq!(fs::read_to_string(aside).unwrap(), text);
-        }
     }
 }

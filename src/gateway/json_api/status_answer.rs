@@ -1,6 +1,6 @@
 //! Questions about messages by our identifiers, by which rows in doubt are reconciled (contract 4.3 `status`).
 //!
-//! It reads only what proves something. All that a status tells a person is read in `inquiry/statuses.rs`.
+//! It reads only what proves something. All that a status tells a person is read in `inquiry/status.rs`.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

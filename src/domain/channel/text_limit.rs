@@ -15,7 +15,7 @@ use crate::domain::{Content, Encoding, SmsText, sms_text};
 
 /// What a channel accepts of a text; an empty one none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum TextLimit {
     /// Anything that is not empty.
     NotEmpty,
     /// At most so many characters.
@@ -77,25 +77,25 @@ pub fn violation(content: &Content<Cow<'_, str>>) -> Option<Violation> {
 /// The stage's own texts do not matter, so a stage of templates will do for a constant text.
 #[must_use]
 pub fn text_violation<T>(stage: &Stage<T>, field: &'static Field, text: &str) -> Option<Violation> {
-    let broken = || field.rule.broken(text, stage.max_parts());
+    let broken = || field.limit.broken(text, stage.max_parts());
     let reason = if text.trim().is_empty() { Some(Reason::Empty) } else { broken() };
     reason.map(|reason| Violation { channel: stage.channel(), field, reason })
 }
 
-impl Rule {
+impl TextLimit {
     fn broken(self, text: &str, max_parts: Option<u32>) -> Option<Reason> {
         match self {
-            Rule::NotEmpty => None,
-            Rule::AtMost(max) => too_long(text, max),
-            Rule::Parts => max_parts.and_then(|max| too_many_parts(text, max)),
-            Rule::AlphaName => bad_alpha_name(text),
-            Rule::WebAddress => bad_address(text),
-            Rule::Image(formats) => bad_address(text).or_else(|| bad_image(text, formats)),
-            Rule::Digits { least, most } => {
+            TextLimit::NotEmpty => None,
+            TextLimit::AtMost(max) => too_long(text, max),
+            TextLimit::Parts => max_parts.and_then(|max| too_many_parts(text, max)),
+            TextLimit::AlphaName => bad_alpha_name(text),
+            TextLimit::WebAddress => bad_address(text),
+            TextLimit::Image(formats) => bad_address(text).or_else(|| bad_image(text, formats)),
+            TextLimit::Digits { least, most } => {
                 let digits = (least..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
                 (!digits).then_some(Reason::NotDigits { least, most })
             }
-            Rule::OneOf(words) => (!words.contains(&text)).then_some(Reason::NotOneOf(words)),
+            TextLimit::OneOf(words) => (!words.contains(&text)).then_some(Reason::NotOneOf(words)),
         }
     }
 }

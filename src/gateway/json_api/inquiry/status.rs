@@ -1,6 +1,6 @@
 //! The status of one message, asked for by a person (contract 2.5 and 4.3 `status`).
 //!
-//! It tells all that the gateway does, and proves nothing to a run; that is `json_api/status.rs`.
+//! It tells all that the gateway does, and proves nothing to a run; that is `json_api/status_answer.rs`.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

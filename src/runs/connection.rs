@@ -23,25 +23,25 @@ pub fn key(destination: &Destination) -> Result<SecretString, Error> {
 }
 
 /// What answers the envelopes of a start.
-pub enum Platform<'a> {
+pub enum Connection<'a> {
     /// The built-in sandbox.
     Sandbox(Sandbox),
     /// The gateway of a profile, with the key that opens it.
     Gateway(&'a Profile, SecretString),
 }
 
-impl<'a> Platform<'a> {
-    /// The platform of a destination; a sandbox plays the scenario.
+impl<'a> Connection<'a> {
+    /// The connection to a destination; a sandbox plays the scenario.
     ///
     /// # Errors
     /// When a sandbox cannot start.
     pub async fn open(destination: &'a Destination, key: SecretString, scenario: Arc<Scenario>) -> Result<Self, Error> {
         match destination {
-            Destination::Live(profile) => Ok(Platform::Gateway(profile, key)),
+            Destination::Live(profile) => Ok(Connection::Gateway(profile, key)),
             Destination::Rehearsal => {
                 let sandbox = Sandbox::start(Settings { key, scenario, ..Settings::default() }).await;
                 let failed = |error| Error::Internal(format!("the built-in sandbox cannot start: {error}"));
-                sandbox.map(Platform::Sandbox).map_err(failed)
+                sandbox.map(Connection::Sandbox).map_err(failed)
             }
         }
     }
@@ -52,13 +52,13 @@ impl<'a> Platform<'a> {
     /// When none can be made.
     pub fn client(&self, connect: Connect, endpoint: Endpoint, timeout: Duration) -> Result<Arc<dyn Gateway>, Error> {
         let (address, key, rules) = match self {
-            Platform::Sandbox(sandbox) => (
+            Connection::Sandbox(sandbox) => (
                 Address { base_url: sandbox.base_url(), async_url: sandbox.async_url(), proxy: None, timeout },
                 // A scenario may have given the sandbox a key of its own.
                 sandbox.key(),
                 Rules { trust_status: Vec::new(), fatal_errors: vec!["Not enough money".to_owned()] },
             ),
-            Platform::Gateway(profile, key) => (
+            Connection::Gateway(profile, key) => (
                 Address {
                     base_url: profile.base_url.as_str().to_owned(),
                     async_url: profile.async_url.as_ref().map_or_else(String::new, |url| url.as_str().to_owned()),
@@ -78,8 +78,8 @@ impl<'a> Platform<'a> {
     #[must_use]
     pub fn into_sandbox(self) -> Option<Sandbox> {
         match self {
-            Platform::Sandbox(sandbox) => Some(sandbox),
-            Platform::Gateway(..) => None,
+            Connection::Sandbox(sandbox) => Some(sandbox),
+            Connection::Gateway(..) => None,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::domain::{IdRange, OperationKind, Outcome, Region, Row};
 use crate::ledger::{Activity, Change, ENDED_EARLY, State};
 
 /// What all rows of a listing share.
-pub(super) struct Form {
+pub(super) struct RowWriter {
     pub(super) layout: Layout,
     pub(super) kind: OperationKind,
     pub(super) run: String,
@@ -38,7 +38,7 @@ pub(super) struct Exclusion {
     pub(super) reason: String,
 }
 
-impl Form {
+impl RowWriter {
     /// The rows of a group of records as they are written; `facts` has an entry for each.
     pub(super) fn lines(&self, chunk: &Chunk, facts: &[RowFacts]) -> Vec<u8> {
         let mut line = Line::new(&self.layout, chunk.len());
