@@ -97,7 +97,7 @@ pub fn signatures(brief: &Brief, places: &Places, today: &str) -> Vec<Signature>
     let names =
         Names { vars: brief.vars.clone(), campaign: brief.name.clone(), today: today.to_owned(), ..Names::default() };
     let constant = |stage: &Stage<Text>| {
-        let texts = stage.texts().into_iter().filter(|_| stage.channel().facts().senders_listed);
+        let texts = stage.texts().filter(|_| stage.channel().facts().senders_listed);
         let (_, text) = texts.into_iter().find(|(field, _)| field.key == "signature")?;
         let name = render_constant(text, &names).ok()?;
         let place = places.of_text(&text.name, (1, 1), text.source.chars().count());

@@ -7,8 +7,8 @@ use tera::{Context, Error, Tera, Value};
 
 use super::engine::{CappedWriter, MAX_BYTES, refill};
 use super::messages::{Messages, Piece};
-use super::problem::TextProblem;
 use super::metered_text::{MeteredTexts, place_of};
+use super::problem::TextProblem;
 use super::words;
 use crate::domain::{Content, Row, Violation, violation};
 use crate::finding::rules;
@@ -189,11 +189,11 @@ mod tests {
     fn a_constant_is_borrowed_and_told_as_one() {
         let compiled = messages("Hi {{ code }}", &[]);
         let content = compiled.renderer().render(Row::new(2), |column| CELLS[column]).unwrap();
-        let texts = content.stages[0].texts();
+        let texts: Vec<_> = content.stages[0].texts().collect();
         assert!(matches!(texts[0], (field, Cow::Borrowed("Olena")) if field.key == "signature"));
         assert!(matches!(texts[1], (field, Cow::Owned(_)) if field.key == "message"));
         let constants = compiled.constants();
-        let told: Vec<_> = constants.stages[0].texts().into_iter().map(|(field, text)| (field.key, *text)).collect();
+        let told: Vec<_> = constants.stages[0].texts().map(|(field, text)| (field.key, *text)).collect();
         assert_eq!(told, [("signature", Some("Olena")), ("message", None)]);
     }
 
@@ -219,7 +219,8 @@ mod tests {
         let compiled = messages("{% if code %}{% set x = code %}{% else %}{% set x = '-' %}{% endif %}{{ x }}", &[]);
         let mut renderer = compiled.renderer();
         let long = "x".repeat(MAX_BYTES + 1);
-        let mut message = |code| renderer.render(Row::new(2), |_| code).map(|c| c.stages[0].texts()[1].1.to_string());
+        let mut message =
+            |code| renderer.render(Row::new(2), |_| code).map(|c| c.stages[0].texts().nth(1).unwrap().1.to_string());
         assert_eq!(message("a").as_deref(), Ok("a"));
         assert_eq!(message("").as_deref(), Ok("-"));
         assert!(message(&long).is_err());

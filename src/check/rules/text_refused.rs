@@ -16,7 +16,7 @@ pub(in crate::check) fn judge(brief: &Brief, messages: &Messages, places: Option
     let constants = messages.constants();
     let mut findings = Vec::new();
     for (stage, constant) in brief.content.stages.iter().zip(&constants.stages) {
-        for ((field, text), (_, value)) in stage.texts().into_iter().zip(constant.texts()) {
+        for ((field, text), (_, value)) in stage.texts().zip(constant.texts()) {
             let Some(violation) = value.and_then(|value| text_violation(stage, field, value)) else { continue };
             let place = places.and_then(|places| places.of_text(&text.name, (1, 1), text.source.chars().count()));
             findings.push(Finding::new(&RULE, violation.to_string()).at(place));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::Filled;
+use super::value::{Filled, filled};
 use super::{Facts, Field, Values};
 use crate::domain::Extra;
 
@@ -30,7 +30,7 @@ impl CallOtp {
     }
 
     pub(super) fn values<T>(&self) -> Filled<'_, T> {
-        Vec::new()
+        filled([])
     }
 
     pub(super) fn try_map<T, U, E>(&self, _: &mut impl FnMut(T) -> Result<U, E>) -> Result<Self, E> {

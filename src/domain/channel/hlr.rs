@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::Filled;
+use super::value::{Filled, filled};
 use super::{Facts, Field, Values};
 use crate::domain::Extra;
 
@@ -29,7 +29,7 @@ impl Hlr {
     }
 
     pub(super) fn values<T>(&self) -> Filled<'_, T> {
-        Vec::new()
+        filled([])
     }
 
     pub(super) fn try_map<T, U, E>(&self, _: &mut impl FnMut(T) -> Result<U, E>) -> Result<Self, E> {

@@ -8,9 +8,9 @@ mod call_otp;
 mod field;
 mod hlr;
 mod rcs;
-mod text_limit;
 mod sms;
 mod telegram;
+mod text_limit;
 mod value;
 mod viber;
 mod voice;
@@ -26,9 +26,9 @@ pub use call_otp::CallOtp;
 pub use field::{Field, FieldKind, Need, WirePlace};
 pub use hlr::Hlr;
 pub use rcs::Rcs;
-pub use text_limit::{TextLimit, Violation, text_violation, violation};
 pub use sms::Sms;
 pub use telegram::Telegram;
+pub use text_limit::{TextLimit, Violation, text_violation, violation};
 pub use value::{Value, Values};
 pub use viber::{Card, Carousel, Viber, ViberKind};
 pub use voice::Voice;
@@ -146,7 +146,7 @@ macro_rules! channels {
             }
 
             /// The keys that have a value, in the order in which they are sent; extra properties are not among them.
-            pub fn values(&self) -> Vec<(&'static Field, Value<&T>)> {
+            pub fn values(&self) -> impl Iterator<Item = (&'static Field, Value<&T>)> {
                 match self {
                     $(Stage::$channel(message) => message.values(),)*
                 }
@@ -207,16 +207,15 @@ impl fmt::Display for Channel {
 
 impl<T> Stage<T> {
     /// Each text of this stage with its key, in the order in which they are sent; those of cards stand where the cards do.
-    pub fn texts(&self) -> Vec<(&'static Field, &T)> {
-        let mut texts = Vec::with_capacity(8);
-        for (field, value) in self.values() {
-            match value {
-                Value::Text(text) => texts.push((field, text)),
-                Value::Cards(cards) => texts.extend(cards.into_iter().flat_map(Card::into_texts)),
-                Value::Word(_) | Value::Number(_) | Value::Flag(_) => {}
-            }
-        }
-        texts
+    pub fn texts(&self) -> impl Iterator<Item = (&'static Field, &T)> {
+        self.values().flat_map(|(field, value)| {
+            let (text, cards) = match value {
+                Value::Text(text) => (Some((field, text)), Vec::new()),
+                Value::Cards(cards) => (None, cards),
+                Value::Word(_) | Value::Number(_) | Value::Flag(_) => (None, Vec::new()),
+            };
+            text.into_iter().chain(cards.into_iter().flat_map(Card::into_texts))
+        })
     }
 }
 
@@ -250,7 +249,7 @@ mod tests {
         for channel in Channel::ALL {
             let stage = full(channel);
             assert_eq!(stage.channel(), channel);
-            let values = stage.values();
+            let values: Vec<_> = stage.values().collect();
             let keys = || channel.facts().fields.iter().filter(|field| field.kind != FieldKind::Extra);
             assert_eq!(values.len(), keys().count(), "{channel}");
             for field in keys() {

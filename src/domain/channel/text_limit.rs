@@ -66,10 +66,7 @@ enum Reason {
 /// The first rule that a rendered message breaks, if any.
 #[must_use]
 pub fn violation(content: &Content<Cow<'_, str>>) -> Option<Violation> {
-    content
-        .stages
-        .iter()
-        .find_map(|stage| stage.texts().into_iter().find_map(|(field, text)| text_violation(stage, field, text)))
+    content.stages.iter().find_map(|stage| stage.texts().find_map(|(field, text)| text_violation(stage, field, text)))
 }
 
 /// The rule that `text` breaks as the text of that key of `stage`, if any.

@@ -18,14 +18,17 @@ pub enum Value<T> {
     Cards(Vec<Card<T>>),
 }
 
+/// The most keys with values that a channel has.
+const MOST: usize = 9;
+
 /// The values of a stage with their keys, in the order in which they are sent.
-pub(super) type Filled<'s, T> = Vec<(&'static Field, Value<&'s T>)>;
+pub(super) type Filled<'s, T> = std::iter::Flatten<std::array::IntoIter<Option<(&'static Field, Value<&'s T>)>, MOST>>;
 
 /// The keys that have a value.
 pub(super) fn filled<'s, T, const N: usize>(values: [Option<(&'static Field, Value<&'s T>)>; N]) -> Filled<'s, T> {
-    let mut filled = Vec::with_capacity(N);
-    filled.extend(values.into_iter().flatten());
-    filled
+    const { assert!(N <= MOST, "a channel with more keys needs more room") };
+    let mut given = values.into_iter();
+    std::array::from_fn(|_| given.next().flatten()).into_iter().flatten()
 }
 
 /// A text that is always there.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use crate::domain::{Card, Extra, Field, Operation, OperationKind, WirePlace, Stage, Value};
+use crate::domain::{Card, Extra, Operation, OperationKind, Stage, Value, WirePlace};
 
 type Text<'a> = Cow<'a, str>;
 
@@ -56,11 +56,10 @@ impl Serialize for Wire<'_, '_> {
             }
             return map.end();
         }
-        let filled: Vec<Filled<'_, '_>> = stages.iter().map(Stage::values).collect();
-        for values in &filled {
-            keys(&mut map, kind, values)?;
+        for stage in stages {
+            keys(&mut map, kind, stage)?;
         }
-        shared(&mut map, kind, filled.iter().flatten())?;
+        shared(&mut map, kind, stages)?;
         for stage in stages {
             extra(&mut map, stage.fields())?;
         }
@@ -68,18 +67,15 @@ impl Serialize for Wire<'_, '_> {
     }
 }
 
-/// The keys of a stage that have a value.
-type Filled<'s, 'a> = Vec<(&'static Field, Value<&'s Text<'a>>)>;
-
 /// The keys of one stage, wherever an operation of `kind` carries them.
-fn keys<M: SerializeMap>(map: &mut M, kind: OperationKind, values: &Filled<'_, '_>) -> Result<(), M::Error> {
+fn keys<M: SerializeMap>(map: &mut M, kind: OperationKind, stage: &Stage<Text<'_>>) -> Result<(), M::Error> {
     let mut objects: Option<&str> = None;
-    for (field, value) in values {
+    for (field, value) in stage.values() {
         match field.place(kind) {
             WirePlace::Under(name) => map.serialize_entry(name, &Json(value))?,
             WirePlace::Within(object, _) if objects != Some(object) => {
                 objects = Some(object);
-                map.serialize_entry(object, &Inner { object, kind, values })?;
+                map.serialize_entry(object, &Inner { object, kind, stage })?;
             }
             WirePlace::Within(..) | WirePlace::Shared(_) | WirePlace::Ours => {}
             // The manifest refused it.
@@ -90,13 +86,9 @@ fn keys<M: SerializeMap>(map: &mut M, kind: OperationKind, values: &Filled<'_, '
 }
 
 /// The keys that an operation has once for all its channels: the first channel that has a value gives it.
-fn shared<'v, M: SerializeMap>(
-    map: &mut M,
-    kind: OperationKind,
-    values: impl Iterator<Item = &'v (&'static Field, Value<&'v Text<'v>>)>,
-) -> Result<(), M::Error> {
+fn shared<M: SerializeMap>(map: &mut M, kind: OperationKind, stages: &[Stage<Text<'_>>]) -> Result<(), M::Error> {
     let mut written: Option<&str> = None;
-    for (field, value) in values {
+    for (field, value) in stages.iter().flat_map(Stage::values) {
         if let WirePlace::Shared(name) = field.place(kind)
             && written != Some(name)
         {
@@ -125,23 +117,23 @@ struct PipelineStage<'o, 'a>(&'o Stage<Text<'a>>);
 impl Serialize for PipelineStage<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        keys(&mut map, OperationKind::Pipeline, &self.0.values())?;
+        keys(&mut map, OperationKind::Pipeline, self.0)?;
         extra(&mut map, self.0.fields())?;
         map.end()
     }
 }
 
 /// The keys of a stage that stand in an object of their own.
-struct Inner<'v, 's, 'a> {
+struct Inner<'o, 'a> {
     object: &'static str,
     kind: OperationKind,
-    values: &'v Filled<'s, 'a>,
+    stage: &'o Stage<Text<'a>>,
 }
 
-impl Serialize for Inner<'_, '_, '_> {
+impl Serialize for Inner<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (field, value) in self.values {
+        for (field, value) in self.stage.values() {
             match field.place(self.kind) {
                 WirePlace::Within(object, name) if object == self.object => map.serialize_entry(name, &Json(value))?,
                 _ => {}
@@ -152,11 +144,11 @@ impl Serialize for Inner<'_, '_, '_> {
 }
 
 /// The value of a key.
-struct Json<'v, 's, 'a>(&'v Value<&'s Text<'a>>);
+struct Json<'s, 'a>(Value<&'s Text<'a>>);
 
-impl Serialize for Json<'_, '_, '_> {
+impl Serialize for Json<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
+        match &self.0 {
             Value::Text(text) => text.serialize(serializer),
             Value::Word(word) => word.serialize(serializer),
             Value::Number(number) => number.serialize(serializer),
