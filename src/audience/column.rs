@@ -1,4 +1,4 @@
-//! One column of a file that is no list of recipients, such as a part of the results that went through a spreadsheet.
+//! Some columns of a file that is no list of recipients, such as a part of the results that went through a spreadsheet.
 //!
 //! The file is read as lists are: whatever its delimiter, and refused for what lists are refused for.
 
@@ -10,55 +10,91 @@ use super::records::Records;
 use crate::domain::Row;
 use crate::finding::Finding;
 
-/// Hands out the cells of the column with that header, trimmed; false if there is no such column.
+/// Hands out the cells of the columns with these headers, as [`plain`] text; tells which of the columns there are.
+///
+/// The cell of a column that is not there is empty.
 ///
 /// # Errors
 ///
 /// The file is no CSV in UTF-8 or has no header, or one of its rows is broken.
-pub fn read_column<R: Read>(
+pub fn read_columns<R: Read, const N: usize>(
     input: R,
     file: &Path,
-    header: &str,
-    mut each: impl FnMut(Row, &str),
-) -> Result<bool, Box<Finding>> {
+    headers: [&str; N],
+    mut each: impl FnMut(Row, [&str; N]),
+) -> Result<[bool; N], Box<Finding>> {
     let mut records = Records::open(input, file)?;
-    let Some(column) = records.header().headers.iter().position(|found| found == header) else { return Ok(false) };
+    let columns = headers.map(|header| records.header().headers.iter().position(|found| found == header));
     let mut chunk = Chunk::new();
     loop {
         records.fill(&mut chunk)?;
         if chunk.is_empty() {
-            return Ok(true);
+            return Ok(columns.map(|column| column.is_some()));
         }
-        chunk.iter().for_each(|record| each(record.row, record.fields.get(column).trim()));
+        for record in chunk.iter() {
+            each(record.row, columns.map(|column| column.map_or("", |column| plain(record.fields.get(column)))));
+        }
     }
+}
+
+/// What stands in a cell, trimmed; of a formula that only gives a text (`="380501234567"`) the text.
+#[must_use]
+pub fn plain(cell: &str) -> &str {
+    let cell = cell.trim();
+    cell.strip_prefix("=\"").and_then(|text| text.strip_suffix('"')).unwrap_or(cell)
+}
+
+/// Whether a spreadsheet has written a number as a power of ten, so that its last digits are lost.
+#[must_use]
+pub fn is_shortened(cell: &str) -> bool {
+    let Some((number, power)) = cell.split_once(['E', 'e']) else { return false };
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = number.split_once(['.', ',']).unwrap_or((number, "0"));
+    digits(whole) && digits(fraction) && digits(power.strip_prefix('+').unwrap_or(power))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(bytes: &[u8]) -> Result<Option<Vec<(u32, String)>>, &'static str> {
+    type Cells = Vec<(u32, [String; 2])>;
+
+    fn read(bytes: &[u8]) -> Result<([bool; 2], Cells), &'static str> {
         let mut cells = Vec::new();
-        let read =
-            read_column(bytes, Path::new("part.csv"), "id", |row, cell| cells.push((row.get(), cell.to_owned())));
-        read.map(|found| found.then_some(cells)).map_err(|finding| finding.rule.id)
+        let read = read_columns(bytes, Path::new("part.csv"), ["id", "row"], |row, of_row| {
+            cells.push((row.get(), of_row.map(str::to_owned)));
+        });
+        read.map(|found| (found, cells)).map_err(|finding| finding.rule.id)
     }
 
     #[test]
-    fn a_column_is_read_as_lists_are() {
-        let expected = Ok(Some(vec![(2, "7".to_owned()), (4, "9".to_owned())]));
+    fn columns_are_read_as_lists_are() {
+        let cells = [(2, ["7", "2"]), (4, ["9", "3"])].map(|(row, cells)| (row, cells.map(str::to_owned)));
+        let expected = Ok(([true; 2], cells.to_vec()));
         for text in [
             "row,id\n2,7\n\n3,9\n",
             "\u{feff}row;id\r\n2;7\r\n;\r\n3; 9 \r\n",
             "row\tid\n2\t7\n\n3\t9",
             "\"row\",\"id\"\n2,\"7\"\n\n3,\"9\"\n",
+            "row,id\n2,\"=\"\"7\"\"\"\n\n\"=\"\"3\"\"\",9\n",
         ] {
             assert_eq!(read(text.as_bytes()), expected, "{text:?}");
         }
-        assert_eq!(read(b"row,number\n2,7\n"), Ok(None));
-        assert_eq!(read(b"id\n"), Ok(Some(Vec::new())));
+        let without = Ok(([false, true], vec![(2, [String::new(), "2".to_owned()])]));
+        assert_eq!(read(b"row,number\n2,7\n"), without);
+        assert_eq!(read(b"id,row\n"), Ok(([true; 2], Vec::new())));
         assert_eq!(read(b"\xff\xfei\0d\0"), Err("recipients-encoding"));
         assert_eq!(read(b"id,x\n7,1\n8\n"), Err("recipients-ragged-row"));
         assert_eq!(read(b""), Err("recipients-empty"));
+    }
+
+    #[test]
+    fn a_number_that_lost_its_digits_is_told_from_texts() {
+        for cell in ["3,80501E+11", "3.80501E+11", "7E14", "7.8e+14"] {
+            assert!(is_shortened(cell), "{cell}");
+        }
+        for cell in ["", "E", "380501234567", "E+11", "3,8E", "12E-3", "SALE2", "1.E5", "a1E5"] {
+            assert!(!is_shortened(cell), "{cell}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! A [`Reader`] finds out how the file is written, resolves its columns and hands out [`Chunk`]s
 //! of records under the row numbers that a spreadsheet shows. [`parse`] turns a cell into a
 //! phone number, [`Seen`] knows which numbers were met before, and [`suggest`] looks at a list
-//! that nobody described yet; [`read_column`] reads one column of any other file.
+//! that nobody described yet; [`read_columns`] reads some columns of any other file.
 //!
 //! Memory holds a chunk, never the list. Nothing here decides what becomes of a recipient: no
 //! template, no channel and no policy for duplicates is known in this room.
@@ -26,7 +26,7 @@ mod suggestion;
 mod trouble;
 
 pub use chunk::{Chunk, Fields, RecordRef};
-pub use column::read_column;
+pub use column::{is_shortened, plain, read_columns};
 pub use columns::{Header, Settings};
 pub use phones::{PhoneProblem, parse};
 pub use reader::Reader;

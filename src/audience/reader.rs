@@ -52,6 +52,11 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
+    /// What stands between two cells.
+    pub fn delimiter(&self) -> u8 {
+        self.records.header().delimiter.byte()
+    }
+
     /// The last row met, blank ones included; at the end the file's last row.
     pub fn last_row(&self) -> Row {
         self.records.last_row()

@@ -204,12 +204,18 @@ fn explain(error: Error, options: &Options) -> Explanation {
             ..Explanation::findings(vec![*finding])
         },
         Error::NoIds { path, run } => Explanation::wrong(format!(
-            "`{}` has no column `id`; take it from `{}`",
+            "`{}` has neither a column `id` nor `row` and `to`; take them from `{}`",
             path.display(),
             command(format!("results {run} --state in_doubt --out -"))
         )),
-        Error::ForeignId { path, row, id, run } => {
-            Explanation::wrong(format!("`{}`, row {row}: `{id}` is not the `id` of a message of {run}", path.display()))
+        Error::Shortened { path, row, cell, run } => Explanation::wrong(format!(
+            "`{}`, row {row}: a spreadsheet has shortened the numbers (`{cell}`), so nothing says whose row this is; nothing \
+             was decided. Take the file from `{}`, which keeps each digit, or name the rows with `--rows`",
+            path.display(),
+            command(format!("results {run} --state in_doubt --excel --out FILE"))
+        )),
+        Error::ForeignId { path, row, named, run } => {
+            Explanation::wrong(format!("`{}`, row {row}: {named} of {run}; nothing was decided", path.display()))
         }
         Error::RehearsalForgotten { run } => Explanation::wrong(format!(
             "{run} was a rehearsal on the built-in sandbox, which forgets everything at its end; there is nobody to ask"

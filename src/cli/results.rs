@@ -11,42 +11,29 @@ use super::exit;
 use super::failure::Failure;
 use super::output::Output;
 use super::screen::{Screen, Syntax};
-use crate::delivery::{RunFolder, SingleKind};
-use crate::ledger::Run;
+use crate::delivery::SingleKind;
+use crate::ledger::{Ledger, Run};
 use crate::report::{ResultsError, RunResults, is_owned};
 use crate::runs::{self, Error, OwnFiles};
 
 pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, Failure> {
     let (ledger, run) = context.named_run(&args.run).await?;
-    let (state, profiles) = (context.state()?, context.profiles());
-    runs::judge_results(ledger.as_ref(), &state, &run, &context.observer).await?;
-    let owned = is_owned(&state, &run);
-    let folder = RunFolder::of(&state, &run.name());
-    // Some rows only, or the one of a lookup or a code call, are for looking at; they take no file's place.
-    let some = args.out.is_none() && (!args.state.is_empty() || SingleKind::of(&run).is_some());
-    if some || args.out.as_deref() == Some(Path::new("-")) {
-        let results = RunResults::open(ledger.as_ref(), &folder, &run, owned).await?.in_states(&args.state);
+    let (ledger, state, profiles) = (ledger.as_ref(), context.state()?, context.profiles());
+    runs::judge_results(ledger, &state, &run, &context.observer).await?;
+    let path = if args.prints(&run) { None } else { Some(args.file(ledger, &run).await?) };
+    let edition = if args.people { runs::edition_of(ledger, &run).await? } else { Vec::new() };
+    let results = match edition.as_slice() {
+        [] => RunResults::open(ledger, &state, &run, is_owned(&state, &run)).await?,
+        edition => RunResults::of_people(ledger, &state, edition).await?,
+    };
+    let results = results.in_states(&args.state).for_excel(args.excel);
+    let Some(path) = path else {
         if context.output.json {
             return print_json(&context.output, &run, &results).await;
         }
         read_by_nobody(results.to_csv(BufWriter::new(Screen::of(Syntax::Csv))).await)?;
         return Ok(exit::FINE);
-    }
-    let later = match (&args.out, &run.results) {
-        (None, Some(path)) => runs::later_at(&ledger.runs().await?, &run, path),
-        _ => None,
     };
-    if let Some(later) = later {
-        let name = run.name();
-        return Err(Failure::wrong(format!(
-            "`{}` holds the results of {later}; name another file for those of {name} with `--out FILE`",
-            run.results.unwrap_or_default()
-        )));
-    }
-    let Some(path) = args.out.or_else(|| run.results.clone().map(PathBuf::from)) else {
-        return Err(Failure::wrong(format!("{} has no results file yet; name one with `--out FILE`", run.name())));
-    };
-    let results = RunResults::open(ledger.as_ref(), &folder, &run, owned).await?.in_states(&args.state);
     let target = OwnFiles { state: &state, profiles: &profiles }.target_of_run(results.frozen(), path);
     target.judge().map_err(Error::ResultsPlace)?;
     results.to_file(&target).await?;
@@ -57,6 +44,38 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
         context.output.result(&format!("results: {path}\n"));
     }
     Ok(exit::FINE)
+}
+
+impl ResultsArgs {
+    /// Whether they are printed.
+    fn prints(&self, run: &Run) -> bool {
+        // Some rows only, or the one of a lookup or a code call, are for looking at; they take no file's place.
+        let some = self.out.is_none() && (!self.state.is_empty() || SingleKind::of(run).is_some());
+        some || self.out.as_deref() == Some(Path::new("-"))
+    }
+
+    /// The file that is written: the one that was named, or one by where the run wrote its results.
+    async fn file(&self, ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, Failure> {
+        if let Some(out) = &self.out {
+            return Ok(out.clone());
+        }
+        let name = run.name();
+        let Some(results) = &run.results else {
+            return Err(Failure::wrong(format!("{name} has no results file yet; name one with `--out FILE`")));
+        };
+        let mut path = PathBuf::from(results);
+        if self.people {
+            path.set_extension("people.csv");
+        } else if let Some(later) = runs::later_at(&ledger.runs().await?, run, results) {
+            return Err(Failure::wrong(format!(
+                "`{results}` holds the results of {later}; name another file for those of {name} with `--out FILE`"
+            )));
+        }
+        if self.excel {
+            path.set_extension("excel.csv");
+        }
+        Ok(path)
+    }
 }
 
 /// Prints one object with all rows, which are never in memory together.

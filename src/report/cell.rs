@@ -14,6 +14,21 @@ pub(super) fn harmless(cell: &str) -> Cow<'_, str> {
     if dangerous { Cow::Owned(format!("'{cell}")) } else { Cow::Borrowed(cell) }
 }
 
+/// The cell as a formula that gives the same text, where a spreadsheet would take it for a number and change its digits.
+///
+/// Excel shows 12 digits and more as a power of ten, and saves what it shows; it drops zeros and a plus sign in front.
+/// LibreOffice keeps the formula, or what it gives. Other readers of lists take the signs for decoration.
+pub(super) fn exact(cell: &str) -> Option<String> {
+    let digits = cell.strip_prefix('+').unwrap_or(cell);
+    let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let changed =
+        digits.len() >= SHOWN_AS_POWER || digits.len() > 1 && digits.starts_with('0') || digits.len() < cell.len();
+    (number && changed).then(|| format!("=\"{cell}\""))
+}
+
+/// From so many digits on a spreadsheet shows a number as a power of ten.
+const SHOWN_AS_POWER: usize = 12;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +50,16 @@ mod tests {
         ];
         for (cell, expected) in table {
             assert_eq!(harmless(cell), expected, "{cell:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_a_spreadsheet_would_change_are_formulas_that_give_their_text() {
+        for cell in ["380501234567", "+380501234567", "0501234567", "00", "+1", "123456789012345678901"] {
+            assert_eq!(exact(cell), Some(format!("=\"{cell}\"")));
+        }
+        for cell in ["", "0", "7", "12345678901", "-5", "+", "1.5", "38050123456a", "Olena", "=1+1"] {
+            assert_eq!(exact(cell), None, "{cell:?}");
         }
     }
 }

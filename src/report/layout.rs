@@ -4,44 +4,67 @@
 
 use std::collections::HashSet;
 
-use super::cell::harmless;
+use super::cell::{exact, harmless};
 /// The columns that stand before the recipient's own.
 pub(super) use super::columns::NAMES as COLUMNS;
-use crate::audience::Header;
+use super::own_columns::OwnColumns;
+
+/// For whom results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// For programs: CSV (RFC 4180) with commas.
+    Csv,
+    /// For Excel and other spreadsheets: CSV with a byte order mark, the list's own separator, and each digit of long
+    /// numbers.
+    Excel,
+    /// JSON objects by the columns of the CSV, with commas between them: `row`, `id` and `parts` are numbers or null, all
+    /// else is text, and no cell is changed for the sake of a spreadsheet.
+    Json,
+}
 
 /// How rows are written.
 #[derive(Clone, Debug)]
 pub(super) enum Layout {
-    /// As lines of CSV (RFC 4180).
-    Csv,
+    /// As lines of CSV with this between their cells.
+    Csv { delimiter: u8, spreadsheet: bool },
     /// As JSON objects with commas between them; each key as it is written, with its colon.
     Json(Vec<String>),
 }
 
 impl Layout {
-    /// JSON objects by the columns of the CSV.
-    pub(super) fn json(header: &Header) -> Self {
-        // Several headers may be empty, and an object has each of its keys once.
-        let own = header.headers().iter().zip(header.names());
-        let own = own.map(|(header, name)| if header.is_empty() { name } else { header });
-        let key = |column: String| format!("{}:", serde_json::Value::from(column));
-        Self::Json(columns(own).into_iter().map(key).collect())
+    pub(super) const COMMA: u8 = b',';
+
+    /// The layout of these columns; the list has `delimiter` between its cells.
+    pub(super) fn of(style: Style, own: &OwnColumns, delimiter: u8) -> Self {
+        match style {
+            Style::Csv => Self::Csv { delimiter: Self::COMMA, spreadsheet: false },
+            // No spreadsheet takes a bar for a separator by itself.
+            Style::Excel => {
+                Self::Csv { delimiter: if delimiter == b'|' { b';' } else { delimiter }, spreadsheet: true }
+            }
+            Style::Json => {
+                // Several headers may be empty, and an object has each of its keys once.
+                let key = |column: String| format!("{}:", serde_json::Value::from(column));
+                Self::Json(columns(own.keys()).into_iter().map(key).collect())
+            }
+        }
     }
 
     /// The bytes before the rows: the header of a CSV.
-    pub(super) fn head(&self, header: &Header) -> Vec<u8> {
+    pub(super) fn head(&self, own: &OwnColumns) -> Vec<u8> {
+        let Self::Csv { spreadsheet, .. } = *self else { return Vec::new() };
         let mut line = Line::new(self, 0);
-        if matches!(self, Self::Csv) {
-            columns(header.headers()).iter().for_each(|column| line.cell(column));
-            line.end();
-        }
-        line.finish()
+        columns(own.headers()).iter().for_each(|column| line.cell(column));
+        line.end();
+        let mut head = if spreadsheet { "\u{feff}".into() } else { Vec::new() };
+        head.extend(line.finish());
+        head
     }
 
     /// What stands between two groups of rows.
     pub(super) fn between(&self) -> &'static [u8] {
         match self {
-            Self::Csv => b"",
+            Self::Csv { .. } => b"",
             Self::Json(_) => b",",
         }
     }
@@ -65,6 +88,17 @@ fn columns<'h>(own: impl IntoIterator<Item = &'h String>) -> Vec<String> {
 pub(super) struct CsvLine {
     csv: csv::Writer<Vec<u8>>,
     record: csv::ByteRecord,
+    /// Whether a spreadsheet is to keep each digit of it.
+    exact: bool,
+}
+
+impl CsvLine {
+    fn cell(&mut self, cell: &str) {
+        match self.exact.then(|| exact(cell)).flatten() {
+            Some(exact) => self.record.push_field(exact.as_bytes()),
+            None => self.record.push_field(harmless(cell).as_bytes()),
+        }
+    }
 }
 
 /// The row that is being written, behind those that are.
@@ -78,9 +112,9 @@ impl<'l> Line<'l> {
     pub(super) fn new(layout: &'l Layout, rows: usize) -> Self {
         let text = Vec::with_capacity(rows * 256);
         match layout {
-            Layout::Csv => {
-                let csv = csv::Writer::from_writer(text);
-                Self::Csv(Box::new(CsvLine { csv, record: csv::ByteRecord::new() }))
+            Layout::Csv { delimiter, spreadsheet } => {
+                let csv = csv::WriterBuilder::new().delimiter(*delimiter).from_writer(text);
+                Self::Csv(Box::new(CsvLine { csv, record: csv::ByteRecord::new(), exact: *spreadsheet }))
             }
             Layout::Json(keys) => Self::Json { text, keys, cells: 0 },
         }
@@ -89,7 +123,7 @@ impl<'l> Line<'l> {
     /// A cell with a text.
     pub(super) fn cell(&mut self, cell: &str) {
         match self {
-            Self::Csv(line) => line.record.push_field(harmless(cell).as_bytes()),
+            Self::Csv(line) => line.cell(cell),
             Self::Json { .. } => {
                 // A text always has a JSON form.
                 let cell = serde_json::to_string(cell).unwrap_or_default();
@@ -103,7 +137,7 @@ impl<'l> Line<'l> {
         let mut buffer = itoa::Buffer::new();
         let digits = number.map(|number| buffer.format(number));
         match self {
-            Self::Csv(line) => line.record.push_field(digits.unwrap_or_default().as_bytes()),
+            Self::Csv(line) => line.cell(digits.unwrap_or_default()),
             Self::Json { .. } => self.value(digits.unwrap_or("null")),
         }
     }

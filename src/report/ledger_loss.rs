@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use roaring::RoaringTreemap;
 
 use super::target::dialect;
+use crate::audience::plain;
 use crate::delivery::RunFolder;
 use crate::domain::IdRange;
 use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run, Walk};
@@ -114,7 +115,7 @@ fn identifiers(path: &Path) -> io::Result<RoaringTreemap> {
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
     let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());
     while results.read_byte_record(&mut record)? {
-        let id = record.get(1).and_then(|id| std::str::from_utf8(id).ok()?.trim().parse().ok());
+        let id = record.get(1).and_then(|id| plain(std::str::from_utf8(id).ok()?).parse().ok());
         id.map(|id: u64| found.insert(id));
     }
     Ok(found)
@@ -142,6 +143,8 @@ mod tests {
         assert_eq!(read(&format!("{quoted}2;\"18\";1;accepted\r\n")), [18]);
         let spoilt = "2;1,78378E+14;1;accepted;sms\n3;19;2;accepted;sms\n";
         assert_eq!(read(&format!("{}\n{spoilt}", COLUMNS.join(";"))), [19]);
+        let exact = "2;\"=\"\"78378000000020\"\"\";1;accepted;sms\n";
+        assert_eq!(read(&format!("\u{feff}{}\n{exact}", COLUMNS.join(";"))), [78_378_000_000_020]);
         assert!(read("id,phone\n17,380501234567\n").is_empty() && read("").is_empty());
         assert!(identifiers(&folder.path().join("none.csv")).is_err());
     }

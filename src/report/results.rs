@@ -2,25 +2,22 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
 use super::frozen_list::FrozenList;
-use super::layout::Layout;
+use super::layout::{Layout, Style};
 use super::ledger_loss::LossSign;
-use super::row_records::RowRecords;
-use super::row_writer::{Exclusion, RowFacts, RowWriter};
+use super::listing::Listing;
+use super::own_columns::OwnColumns;
 use super::target::Target;
-use crate::audience::{Chunk, Header, Reader};
-use crate::check::{cores, settings};
-use crate::domain::{IdRange, OperationKind};
+use crate::check::cores;
 use crate::failpoint;
 use crate::finding::Finding;
-use crate::ledger::{Activity, LedgerError, LeftOut, State};
-use crate::manifest::Brief;
+use crate::ledger::LedgerError;
 use crate::private::{self, Existing};
 
 /// Why results could not be written.
@@ -67,45 +64,17 @@ pub enum ResultsError {
     },
 }
 
-/// What is listed: the recipients and what is known of the run.
-pub struct Listing<'a> {
-    /// The recipients, frozen.
-    pub recipients: &'a Path,
-    /// The SHA-256 that they had when they were frozen, in hexadecimal.
-    pub recipients_sha256: &'a str,
-    /// The campaign, frozen.
-    pub brief: &'a Brief,
-    /// The run's name; empty for a dry run.
-    pub run: &'a str,
-    /// The kind of its operations.
-    pub kind: OperationKind,
-    /// The identifiers of its rows.
-    pub ids: Option<IdRange>,
-    /// The identifiers of orders to send rows again as new messages, the first first.
-    pub orders: &'a [IdRange],
-    /// The rows that are never sent.
-    pub left_out: &'a LeftOut,
-    /// Only rows in one of these states; all when there are none.
-    pub states: &'a [State],
-}
-
 /// Writes the results to a temporary file beside their place, then puts it there whole, readable by its owner alone.
-///
-/// Without `records` nothing was sent.
 ///
 /// # Errors
 /// When the ledger or the recipients cannot be read, or the file cannot be written, or what stands there is no results.
-pub async fn write_file(
-    target: &Target,
-    listing: &Listing<'_>,
-    records: Option<RowRecords<'_>>,
-) -> Result<(), ResultsError> {
+pub async fn write_file(target: &Target, style: Style, listings: Vec<Listing<'_>>) -> Result<(), ResultsError> {
     let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
     let path = target.judge().map_err(ResultsError::InTheWay)?;
     let (temporary, file) = create_beside(&path).map_err(failed)?;
     let written = async {
         let mut out = BufWriter::with_capacity(1 << 16, file);
-        write_results(&mut out, listing, records).await.map_err(|error| match error {
+        write_results(&mut out, style, listings).await.map_err(|error| match error {
             ResultsError::Write { error, .. } => failed(error),
             other => other,
         })?;
@@ -144,103 +113,29 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     Ok((temporary, file))
 }
 
-/// Writes the results as CSV (RFC 4180).
+/// Writes the rows of these lists, one list after another, and tells whether they were those that were frozen.
 ///
 /// # Errors
 /// When the ledger or the recipients cannot be read, or `out` cannot be written.
-pub async fn write_results(
-    out: impl Write,
-    listing: &Listing<'_>,
-    records: Option<RowRecords<'_>>,
-) -> Result<(), ResultsError> {
-    write_listing(out, |_| Layout::Csv, listing, records).await
-}
-
-/// Writes the results as JSON objects by the columns of the CSV, with commas between them.
-///
-/// `row`, `id` and `parts` are numbers or null, all else is text; no cell is changed for the sake of a spreadsheet.
-///
-/// # Errors
-/// When the ledger or the recipients cannot be read, or `out` cannot be written.
-pub async fn write_objects(
-    out: impl Write,
-    listing: &Listing<'_>,
-    records: Option<RowRecords<'_>>,
-) -> Result<(), ResultsError> {
-    write_listing(out, Layout::json, listing, records).await
-}
-
-/// Writes all rows, and tells at the end whether the recipients were those that were frozen.
-async fn write_listing(
-    out: impl Write,
-    layout: impl FnOnce(&Header) -> Layout,
-    listing: &Listing<'_>,
-    records: Option<RowRecords<'_>>,
-) -> Result<(), ResultsError> {
-    let mut list = FrozenList::open(listing.recipients)?;
-    let reader = Reader::open(&mut list, listing.recipients, &settings(listing.brief))?;
-    let layout = layout(reader.header());
-    write_rows(out, layout, reader, listing, records).await?;
-    list.finish(listing.recipients_sha256)
-}
-
-/// Rows and what became of them are read here, one group after another; they are formatted on all cores.
-async fn write_rows(
-    out: impl Write,
-    layout: Layout,
-    mut reader: Reader<impl Read>,
-    listing: &Listing<'_>,
-    mut records: Option<RowRecords<'_>>,
-) -> Result<(), ResultsError> {
-    let mut sheet = Sheet { out, between: layout.between(), begun: false };
-    sheet.out.write_all(&layout.head(reader.header())).map_err(write_error)?;
-    let writer = Arc::new(row_writer(listing, layout, reader.header().phone(), records.as_ref()));
-    let mut left_out = listing.left_out.in_order().peekable();
-    let mut formatting = VecDeque::new();
-    loop {
-        let mut chunk = Chunk::new();
-        if !reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
-            break;
+pub async fn write_results(out: impl Write, style: Style, listings: Vec<Listing<'_>>) -> Result<(), ResultsError> {
+    let mut own = OwnColumns::default();
+    let mut delimiter = Layout::COMMA;
+    // The newest list is the one that people know.
+    for listing in listings.iter().rev() {
+        let mut list = FrozenList::open(listing.recipients)?;
+        let reader = listing.reader(&mut list)?;
+        if own.is_empty() {
+            delimiter = reader.delimiter();
         }
-        let mut facts = Vec::with_capacity(chunk.len());
-        for recipient in chunk.iter() {
-            let record = match &mut records {
-                Some(records) => records.take(recipient.row).await?,
-                None => None,
-            };
-            let excluded = left_out.next_if(|(row, ..)| *row == recipient.row);
-            let exclusion = excluded.map(|(_, state, reason)| Exclusion { state, reason: reason.to_owned() });
-            facts.push(RowFacts { record, exclusion });
-        }
-        let writer = Arc::clone(&writer);
-        formatting.push_back(tokio::task::spawn_blocking(move || writer.lines(&chunk, &facts)));
-        if formatting.len() > cores() {
-            sheet.write_next(&mut formatting).await?;
-        }
+        own.add(reader.header());
     }
-    while !formatting.is_empty() {
-        sheet.write_next(&mut formatting).await?;
+    let layout = Layout::of(style, &own, delimiter);
+    let mut sheet = Sheet { out, between: layout.between(), begun: false };
+    sheet.out.write_all(&layout.head(&own)).map_err(write_error)?;
+    for listing in listings {
+        sheet.write_list(&layout, &own, listing).await?;
     }
     sheet.out.flush().map_err(write_error)
-}
-
-fn row_writer(
-    listing: &Listing<'_>,
-    layout: Layout,
-    phone_column: usize,
-    records: Option<&RowRecords<'_>>,
-) -> RowWriter {
-    RowWriter {
-        layout,
-        kind: listing.kind,
-        run: listing.run.to_owned(),
-        ids: listing.ids,
-        orders: listing.orders.to_vec(),
-        states: listing.states.to_vec(),
-        region: listing.brief.region,
-        phone_column,
-        activity: records.map_or(Activity::Idle, RowRecords::activity),
-    }
 }
 
 /// Where rows are written to.
@@ -252,6 +147,33 @@ struct Sheet<W> {
 }
 
 impl<W: Write> Sheet<W> {
+    /// Rows and what became of them are read here, one group after another; they are formatted on all cores.
+    async fn write_list(
+        &mut self,
+        layout: &Layout,
+        own: &OwnColumns,
+        listing: Listing<'_>,
+    ) -> Result<(), ResultsError> {
+        let (recipients, sha256) = (listing.recipients, listing.recipients_sha256);
+        let mut list = FrozenList::open(recipients)?;
+        let reader = listing.reader(&mut list)?;
+        let writer = Arc::new(listing.writer(layout.clone(), own, reader.header()));
+        let mut rows = listing.rows(reader);
+        let mut formatting = VecDeque::new();
+        while let Some((chunk, facts)) = rows.next().await? {
+            let writer = Arc::clone(&writer);
+            formatting.push_back(tokio::task::spawn_blocking(move || writer.lines(&chunk, &facts)));
+            if formatting.len() > cores() {
+                self.write_next(&mut formatting).await?;
+            }
+        }
+        while !formatting.is_empty() {
+            self.write_next(&mut formatting).await?;
+        }
+        drop(rows);
+        list.finish(sha256)
+    }
+
     async fn write_next(&mut self, formatting: &mut VecDeque<JoinHandle<Vec<u8>>>) -> Result<(), ResultsError> {
         let Some(rows) = formatting.pop_front() else { return Ok(()) };
         let rows = rows.await.map_err(|error| write_error(io::Error::other(error)))?;

@@ -2,16 +2,20 @@
 
 use std::borrow::Cow;
 
+use roaring::RoaringBitmap;
+
 use super::columns::{Cells, TABLE, Value};
 use super::layout::{Layout, Line};
 use super::row_records::{Amendment, RowRecord};
 use crate::audience::{Chunk, Fields, parse};
-use crate::domain::{IdRange, OperationKind, Outcome, Region, Row};
+use crate::domain::{IdRange, OperationKind, Outcome, Phone, Region, Row};
 use crate::ledger::{Activity, Change, ENDED_EARLY, State};
 
 /// What all rows of a listing share.
 pub(super) struct RowWriter {
     pub(super) layout: Layout,
+    /// Where this list has each of the recipients' own columns.
+    pub(super) own: Vec<Option<usize>>,
     pub(super) kind: OperationKind,
     pub(super) run: String,
     pub(super) ids: Option<IdRange>,
@@ -19,6 +23,8 @@ pub(super) struct RowWriter {
     pub(super) orders: Vec<IdRange>,
     /// Only rows in these states; all when there are none.
     pub(super) states: Vec<State>,
+    /// Only these rows; all where there is nothing.
+    pub(super) only: Option<RoaringBitmap>,
     pub(super) region: Option<Region>,
     pub(super) phone_column: usize,
     /// What the run is doing.
@@ -38,26 +44,35 @@ pub(super) struct Exclusion {
     pub(super) reason: String,
 }
 
+impl RowFacts {
+    /// The state of the row, in a run that is doing that.
+    pub(super) fn state(&self, activity: Activity) -> State {
+        match &self.record {
+            Some(record) => record.state,
+            None => activity.unattempted(self.exclusion.as_ref().map(|exclusion| exclusion.state)),
+        }
+    }
+
+    /// The number it went to, or the one that stands in the list, if it is one.
+    pub(super) fn phone(&self, cell: &str, region: Option<Region>) -> Option<Phone> {
+        self.record.as_ref().map(|record| record.phone).or_else(|| parse(cell, region).ok())
+    }
+}
+
 impl RowWriter {
     /// The rows of a group of records as they are written; `facts` has an entry for each.
     pub(super) fn lines(&self, chunk: &Chunk, facts: &[RowFacts]) -> Vec<u8> {
         let mut line = Line::new(&self.layout, chunk.len());
         for (record, facts) in chunk.iter().zip(facts) {
-            let state = self.state(facts);
-            if self.states.is_empty() || self.states.contains(&state) {
+            let state = facts.state(self.activity);
+            let listed = self.only.as_ref().is_none_or(|only| only.contains(record.row.get()));
+            if listed && (self.states.is_empty() || self.states.contains(&state)) {
                 line.begin();
                 self.fill(&mut line, (record.row, record.fields), facts, state);
                 line.end();
             }
         }
         line.finish()
-    }
-
-    fn state(&self, facts: &RowFacts) -> State {
-        match &facts.record {
-            Some(record) => record.state,
-            None => self.activity.unattempted(facts.exclusion.as_ref().map(|exclusion| exclusion.state)),
-        }
     }
 
     /// Our identifier of a row's message, of the run itself or of an order to send again.
@@ -78,7 +93,7 @@ impl RowWriter {
                 Value::Text(text) => line.cell(text),
             }
         }
-        own.iter().for_each(|cell| line.cell(cell));
+        self.own.iter().for_each(|place| line.cell(place.map_or("", |column| own.get(column))));
     }
 
     fn cells<'k>(&'k self, (row, own): (Row, Fields<'_>), facts: &'k RowFacts, state: State) -> Cells<'k> {
@@ -97,10 +112,7 @@ impl RowWriter {
         Cells {
             row,
             id: sent.and_then(|_| self.id(row, amendment.and_then(|amendment| amendment.order))),
-            phone: match sent {
-                Some(record) => Some(record.phone),
-                None => parse(own.get(self.phone_column), self.region).ok(),
-            },
+            phone: facts.phone(own.get(self.phone_column), self.region),
             state,
             kind: self.kind,
             msg_id,

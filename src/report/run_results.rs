@@ -1,40 +1,67 @@
-//! The results of a run, from the ledger and what the run froze.
+//! The results of a run, or of the people of several, from the ledger and what the runs froze.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::results::{Listing, ResultsError, write_file, write_objects, write_results};
-use super::{RowRecords, Target, unknown_results};
+use roaring::RoaringBitmap;
+
+use super::layout::Style;
+use super::listing::Listing;
+use super::people;
+use super::results::{ResultsError, write_file, write_results};
+use super::{RowRecords, Target, is_owned, unknown_results};
 use crate::delivery::{FrozenInputs, RunFolder};
 use crate::ledger::{Ledger, LeftOut, Run, State};
 
-/// The results of a run, which can be written to any place.
+/// The results of a run, or of the people of several, which can be written to any place.
 pub struct RunResults<'a> {
     ledger: &'a dyn Ledger,
+    /// The oldest first; never empty.
+    parts: Vec<Part<'a>>,
+    states: &'a [State],
+    excel: bool,
+}
+
+/// One run of what is listed.
+struct Part<'a> {
     run: &'a Run,
     owned: bool,
-    states: &'a [State],
     name: String,
     recipients: PathBuf,
     frozen: FrozenInputs,
     left_out: LeftOut,
+    /// Only these rows; all where there is nothing.
+    only: Option<RoaringBitmap>,
 }
 
 impl<'a> RunResults<'a> {
-    /// The results of a run with that folder; `owned` tells whether a process is sending it.
+    /// The results of a run of that state folder; `owned` tells whether a process is sending it.
     ///
     /// # Errors
     /// When the ledger or what the run froze cannot be read.
-    pub async fn open(
-        ledger: &'a dyn Ledger,
-        folder: &RunFolder,
-        run: &'a Run,
-        owned: bool,
-    ) -> Result<Self, ResultsError> {
-        let unreadable = |error| ResultsError::Frozen { folder: folder.path().to_owned(), error };
-        let (frozen, recipients) = (folder.frozen().map_err(unreadable)?, folder.recipients());
-        let left_out = ledger.left_out(run.key).await?;
-        Ok(Self { ledger, run, owned, states: &[], name: run.name(), recipients, frozen, left_out })
+    pub async fn open(ledger: &'a dyn Ledger, state: &Path, run: &'a Run, owned: bool) -> Result<Self, ResultsError> {
+        let parts = vec![Part::open(ledger, state, run, owned).await?];
+        Ok(Self { ledger, parts, states: &[], excel: false })
+    }
+
+    /// One row per person of these runs, whichever has the last word on them; `runs` are the oldest first.
+    ///
+    /// # Errors
+    /// When the ledger or what the runs froze cannot be read.
+    pub async fn of_people(ledger: &'a dyn Ledger, state: &Path, runs: &'a [Run]) -> Result<Self, ResultsError> {
+        let mut parts = Vec::with_capacity(runs.len());
+        for run in runs {
+            parts.push(Part::open(ledger, state, run, is_owned(state, run)).await?);
+        }
+        let mut listings = Vec::with_capacity(runs.len());
+        for part in &parts {
+            listings.push(part.listing(ledger, &[]).await?);
+        }
+        let chosen = people::choose(listings).await?;
+        for (part, only) in parts.iter_mut().zip(chosen) {
+            part.only = Some(only);
+        }
+        Ok(Self { ledger, parts, states: &[], excel: false })
     }
 
     /// Only the rows in one of these states; all when there are none.
@@ -43,10 +70,16 @@ impl<'a> RunResults<'a> {
         Self { states, ..self }
     }
 
-    /// What the run froze.
+    /// As spreadsheets want them, or as programs do.
+    #[must_use]
+    pub fn for_excel(self, excel: bool) -> Self {
+        Self { excel, ..self }
+    }
+
+    /// What the newest run froze.
     #[must_use]
     pub fn frozen(&self) -> &FrozenInputs {
-        &self.frozen
+        &self.newest().frozen
     }
 
     /// Writes them to a file as CSV, unless it tells of messages that the ledger does not know of.
@@ -54,12 +87,12 @@ impl<'a> RunResults<'a> {
     /// # Errors
     /// When the ledger or the recipients cannot be read, or the file cannot be written or replaced.
     pub async fn to_file(&self, target: &Target) -> Result<(), ResultsError> {
-        if self.run.live
+        if self.newest().run.live
             && let Some(sign) = unknown_results(Some(self.ledger), target.path()).await?
         {
-            return Err(ResultsError::Contradicted { run: self.name.clone(), sign });
+            return Err(ResultsError::Contradicted { run: self.newest().name.clone(), sign });
         }
-        write_file(target, &self.listing(), Some(self.records().await?)).await
+        write_file(target, self.style(), self.listings().await?).await
     }
 
     /// Writes them as CSV.
@@ -67,7 +100,7 @@ impl<'a> RunResults<'a> {
     /// # Errors
     /// When the ledger or the recipients cannot be read, or `out` cannot be written.
     pub async fn to_csv(&self, out: impl Write) -> Result<(), ResultsError> {
-        write_results(out, &self.listing(), Some(self.records().await?)).await
+        write_results(out, self.style(), self.listings().await?).await
     }
 
     /// Writes them as JSON objects with commas between them.
@@ -75,11 +108,37 @@ impl<'a> RunResults<'a> {
     /// # Errors
     /// When the ledger or the recipients cannot be read, or `out` cannot be written.
     pub async fn to_objects(&self, out: impl Write) -> Result<(), ResultsError> {
-        write_objects(out, &self.listing(), Some(self.records().await?)).await
+        write_results(out, Style::Json, self.listings().await?).await
     }
 
-    fn listing(&self) -> Listing<'_> {
-        Listing {
+    fn style(&self) -> Style {
+        if self.excel { Style::Excel } else { Style::Csv }
+    }
+
+    fn newest(&self) -> &Part<'a> {
+        self.parts.last().expect("what is listed has a run")
+    }
+
+    async fn listings(&self) -> Result<Vec<Listing<'_>>, ResultsError> {
+        let mut listings = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            listings.push(part.listing(self.ledger, self.states).await?);
+        }
+        Ok(listings)
+    }
+}
+
+impl<'a> Part<'a> {
+    async fn open(ledger: &dyn Ledger, state: &Path, run: &'a Run, owned: bool) -> Result<Self, ResultsError> {
+        let folder = RunFolder::of(state, &run.name());
+        let unreadable = |error| ResultsError::Frozen { folder: folder.path().to_owned(), error };
+        let (frozen, recipients) = (folder.frozen().map_err(unreadable)?, folder.recipients());
+        let left_out = ledger.left_out(run.key).await?;
+        Ok(Self { run, owned, name: run.name(), recipients, frozen, left_out, only: None })
+    }
+
+    async fn listing<'l>(&'l self, ledger: &'l dyn Ledger, states: &'l [State]) -> Result<Listing<'l>, ResultsError> {
+        Ok(Listing {
             recipients: &self.recipients,
             recipients_sha256: &self.frozen.recipients_sha256,
             brief: &self.frozen.brief,
@@ -88,11 +147,9 @@ impl<'a> RunResults<'a> {
             ids: Some(self.run.ids),
             orders: &self.run.orders,
             left_out: &self.left_out,
-            states: self.states,
-        }
-    }
-
-    async fn records(&self) -> Result<RowRecords<'a>, ResultsError> {
-        Ok(RowRecords::new(self.ledger, self.run, self.owned).await?)
+            states,
+            only: self.only.as_ref(),
+            records: Some(RowRecords::new(ledger, self.run, self.owned).await?),
+        })
     }
 }

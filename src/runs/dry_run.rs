@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, survey_list};
 use crate::ledger::Ledger;
-use crate::report::{Listing, write_file};
+use crate::report::{Listing, Style, write_file};
 
 /// What a run would send.
 #[derive(Debug)]
@@ -40,7 +40,9 @@ pub async fn dry_run(
         orders: &[],
         left_out: &survey.survey.left_out,
         states: &[],
+        only: None,
+        records: None,
     };
-    write_file(&target, &listing, None).await?;
+    write_file(&target, Style::Csv, vec![listing]).await?;
     Ok(DryRun { survey, results: target.path().to_owned() })
 }

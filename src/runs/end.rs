@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::launch::Session;
 use super::{EndedRun, Error, Outcome, RunPhase, runs_of};
-use crate::delivery::{Ending, RunFolder};
+use crate::delivery::Ending;
 use crate::failpoint;
 use crate::ledger::{Owner, Progress, Run, RunEnd, State, StopKind};
 use crate::report::{RunResults, open_doubts};
@@ -69,8 +69,8 @@ impl Session {
     }
 
     async fn write_results(&self, run: &Run) -> Result<(), Error> {
-        let folder = RunFolder::of(&self.adapters.state, &run.name());
-        let results = RunResults::open(self.adapters.ledger.as_ref(), &folder, run, false).await?;
+        let (ledger, state) = (self.adapters.ledger.as_ref(), &self.adapters.state);
+        let results = RunResults::open(ledger, state, run, false).await?;
         results.to_file(&self.launch.target).await?;
         tracing::info!(run = run.name(), "results written");
         Ok(())

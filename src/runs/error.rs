@@ -209,21 +209,32 @@ pub enum Error {
         /// Why not.
         finding: Box<Finding>,
     },
-    /// A file has no column with identifiers.
+    /// A file has no columns that name messages.
     NoIds {
         /// The file.
         path: PathBuf,
         /// The run whose identifiers were meant.
         run: String,
     },
-    /// An identifier in a file is not that of a message of the run.
-    ForeignId {
+    /// A spreadsheet shortened the numbers in a file, so that nothing in a line names a message any more.
+    Shortened {
         /// The file.
         path: PathBuf,
         /// The row in the file.
         row: Row,
         /// What stands there.
-        id: String,
+        cell: String,
+        /// The run.
+        run: String,
+    },
+    /// What a file names is no message of the run.
+    ForeignId {
+        /// The file.
+        path: PathBuf,
+        /// The row in the file.
+        row: Row,
+        /// What stands there, as it reads before "of" and the run.
+        named: String,
         /// The run.
         run: String,
     },

@@ -34,3 +34,21 @@ pub async fn runs_of(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Vec<Run>, E
     });
     Ok(runs)
 }
+
+/// The runs of the same campaign, edition and account as this one, oldest first: all that its people may have a message of.
+///
+/// The built-in sandbox forgets between runs, so a rehearsal stands alone.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub async fn edition_of(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Run>, Error> {
+    let mut runs = ledger.runs().await?;
+    runs.retain(|other| {
+        other.key == run.key
+            || run.live
+                && other.live
+                && (&other.campaign, &other.edition) == (&run.campaign, &run.edition)
+                && other.went_through(&run.gateway, &run.account)
+    });
+    Ok(runs)
+}

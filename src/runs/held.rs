@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Adapters, Error, OwnFiles, claim, later_at, lock};
-use crate::delivery::{RunFolder, RunLock, Snapshot};
+use crate::delivery::{RunLock, Snapshot};
 use crate::ledger::{NewRowEvent, Owner, Ownership, Progress, Run, RunEnd, State, StopKind};
 use crate::report::RunResults;
 
@@ -123,7 +123,7 @@ impl HeldRun {
 
     async fn write(&self, now: &Run, path: &Path) -> Result<(), Error> {
         let Adapters { state, profiles, ledger, .. } = &self.adapters;
-        let results = RunResults::open(ledger.as_ref(), &RunFolder::of(state, &now.name()), now, false).await?;
+        let results = RunResults::open(ledger.as_ref(), state, now, false).await?;
         let target = OwnFiles { state, profiles }.target_of_run(results.frozen(), path.to_owned());
         Ok(results.to_file(&target).await?)
     }

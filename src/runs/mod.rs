@@ -52,7 +52,7 @@ pub use dry_run::{DryRun, dry_run};
 pub use error::{Error, RunPhase};
 pub use event::{Event, Observer};
 pub use find::{find, find_doubtful, frozen, judge_results, later_at};
-pub use guard::{already_sent, runs_of};
+pub use guard::{already_sent, edition_of, runs_of};
 pub use held::{HeldRun, ReleasedRun, Unwritten};
 pub use inputs::{Inputs, key_of};
 pub use launch::{Launch, RetryScope};

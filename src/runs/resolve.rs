@@ -62,7 +62,7 @@ pub async fn resolve(adapters: &Adapters, run: Run, resolution: &Resolution) -> 
 async fn decide(held: &HeldRun, resolution: &Resolution) -> Result<u64, Error> {
     let snapshot = held.snapshot().await?;
     let doubts = Doubts::read(held.adapters.ledger.as_ref(), &held.run, &snapshot.states, &DECIDABLE).await?;
-    let named = resolution.rows.of(&held.run)?;
+    let named = resolution.rows.of(held.adapters.ledger.as_ref(), &held.run).await?;
     let events = resolution.events(&held.run, &doubts.rows, &snapshot.states, named.as_ref())?;
     let rows = events.len() as u64;
     held.record(events).await?;

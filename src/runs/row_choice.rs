@@ -4,11 +4,12 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use roaring::RoaringBitmap;
+use rustc_hash::FxHashMap;
 
 use super::Error;
-use crate::audience::read_column;
-use crate::domain::{MessageId, Row, RowSet};
-use crate::ledger::Run;
+use crate::audience::{is_shortened, read_columns};
+use crate::domain::{MessageId, Phone, Row, RowSet};
+use crate::ledger::{Ledger, LedgerError, Run, Walk};
 use crate::regular_file;
 
 /// The rows of a run that are meant.
@@ -18,7 +19,8 @@ pub enum RowChoice {
     Waiting,
     /// These.
     Rows(RowSet),
-    /// Those of a CSV file with a column `id`, as the results have it, however a spreadsheet has saved it.
+    /// Those of a CSV file with a column `id`, or `row` and `to`, as the results have them, however a spreadsheet has saved
+    /// it.
     File(PathBuf),
 }
 
@@ -26,42 +28,110 @@ impl RowChoice {
     /// The rows that are named; nothing for all that wait.
     ///
     /// # Errors
-    /// When the run has no such row, or the file cannot be read, has no such column, or names a message of another run.
-    pub(super) fn of(&self, run: &Run) -> Result<Option<RoaringBitmap>, Error> {
+    /// When the run has no such row, or the file cannot be read, has no such columns, or names a message of another run.
+    pub(super) async fn of(&self, ledger: &dyn Ledger, run: &Run) -> Result<Option<RoaringBitmap>, Error> {
         match self {
             RowChoice::Waiting => Ok(None),
             RowChoice::Rows(set) => of_set(set, run).map(Some),
-            RowChoice::File(path) => of_file(path, run).map(Some),
-        }
-    }
-}
-
-fn of_file(path: &Path, run: &Run) -> Result<RoaringBitmap, Error> {
-    let file = regular_file::open(path)
-        .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))?;
-    let (mut rows, mut stranger) = (RoaringBitmap::new(), None);
-    let found = read_column(BufReader::new(file), path, "id", |row, text| {
-        match text.parse().ok().and_then(MessageId::new).and_then(|id| row_of(run, id)) {
-            Some(named) => {
-                rows.insert(named.get());
+            RowChoice::File(path) => {
+                let Lines { mut rows, by_number } = Lines::read(path, run)?;
+                if let Some(line) = take_by_number(ledger, run, &by_number, &mut rows).await? {
+                    let named = format!("row {} to {} is no message", line.named.0, line.named.1.masked());
+                    return Err(Error::ForeignId { path: path.clone(), row: line.row, named, run: run.name() });
+                }
+                Ok(Some(rows))
             }
-            None if stranger.is_none() => stranger = Some((row, text.to_owned())),
-            None => {}
         }
-    });
-    let path = || path.to_owned();
-    let found = found.map_err(|finding| Error::IdsUnreadable { path: path(), finding })?;
-    if !found {
-        return Err(Error::NoIds { path: path(), run: run.name() });
-    }
-    match stranger {
-        None => Ok(rows),
-        Some((row, id)) => Err(Error::ForeignId { path: path(), row, id, run: run.name() }),
     }
 }
 
-fn row_of(run: &Run, id: MessageId) -> Option<Row> {
-    [run.ids].iter().chain(&run.orders).find_map(|ids| ids.row(id))
+/// What the lines of a file name.
+#[derive(Default)]
+struct Lines {
+    /// By the identifiers of their messages.
+    rows: RoaringBitmap,
+    /// By row and number, where the identifier is missing or was shortened.
+    by_number: Vec<ByNumber>,
+}
+
+/// A line that names a row by its number.
+struct ByNumber {
+    /// The row in the file.
+    row: Row,
+    /// The row of the run, and the number that the message went to.
+    named: (Row, Phone),
+}
+
+impl Lines {
+    fn read(path: &Path, run: &Run) -> Result<Self, Error> {
+        let file = regular_file::open(path)
+            .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))?;
+        let (mut lines, mut wrong, name) = (Self::default(), None, run.name());
+        let found = read_columns(BufReader::new(file), path, ["id", "row", "to", "run"], |row, cells| {
+            if let Err(error) = lines.add(row, cells, path, run, &name)
+                && wrong.is_none()
+            {
+                wrong = Some(error);
+            }
+        });
+        let [id, row, to, _] = found.map_err(|finding| Error::IdsUnreadable { path: path.to_owned(), finding })?;
+        match wrong {
+            _ if !(id || row && to) => Err(Error::NoIds { path: path.to_owned(), run: name }),
+            Some(error) => Err(error),
+            None => Ok(lines),
+        }
+    }
+
+    fn add(&mut self, line: Row, cells: [&str; 4], path: &Path, run: &Run, name: &str) -> Result<(), Error> {
+        let [id, row, to, of_run] = cells;
+        let path = || path.to_owned();
+        if let Some(named) = id.parse().ok().and_then(MessageId::new).and_then(|id| run.row_of(id)) {
+            self.rows.insert(named.get());
+            return Ok(());
+        }
+        let number = to.parse().ok().and_then(Phone::new);
+        match row.parse().ok().map(Row::new).zip(number) {
+            // Another run may have sent to the same number from the same row.
+            Some(named) if (id.is_empty() || is_shortened(id)) && (of_run.is_empty() || of_run == name) => {
+                self.by_number.push(ByNumber { row: line, named });
+                Ok(())
+            }
+            _ if is_shortened(id) || id.is_empty() && is_shortened(to) => {
+                let cell = if is_shortened(to) { to } else { id }.to_owned();
+                Err(Error::Shortened { path: path(), row: line, cell, run: name.to_owned() })
+            }
+            _ => {
+                let named = if id.is_empty() {
+                    format!("row {row} is no message")
+                } else {
+                    format!("`{id}` is not the `id` of a message")
+                };
+                Err(Error::ForeignId { path: path(), row: line, named, run: name.to_owned() })
+            }
+        }
+    }
+}
+
+/// Adds the rows that were sent to these numbers; gives the first line whose row was not.
+async fn take_by_number<'l>(
+    ledger: &dyn Ledger,
+    run: &Run,
+    lines: &'l [ByNumber],
+    rows: &mut RoaringBitmap,
+) -> Result<Option<&'l ByNumber>, LedgerError> {
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    let mut sent: FxHashMap<Row, Option<Phone>> = lines.iter().map(|line| (line.named.0, None)).collect();
+    let mut envelopes = Walk::over(ledger, run.key);
+    while let Some(envelope) = envelopes.next().await? {
+        for row in &envelope.rows {
+            sent.entry(row.row).and_modify(|phone| *phone = Some(row.phone));
+        }
+    }
+    let known = |line: &&ByNumber| sent.get(&line.named.0) == Some(&Some(line.named.1));
+    rows.extend(lines.iter().filter(known).map(|line| line.named.0.get()));
+    Ok(lines.iter().find(|line| !known(line)))
 }
 
 fn of_set(set: &RowSet, run: &Run) -> Result<RoaringBitmap, Error> {

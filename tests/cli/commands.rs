@@ -79,6 +79,56 @@ fn results_are_given_at_any_time_and_by_state() {
 }
 
 #[test]
+fn results_for_a_spreadsheet_keep_each_digit_under_the_separator_of_the_list() {
+    let list = "phone;name;code\n380501000002;Оля;0042\n380501000003;Bo;+7\n";
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(list).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let told = sale.campaign(&["results", "sale", "--excel"]).exits(0);
+    told.says("sale.excel.csv");
+    let text = std::fs::read_to_string(sale.path("results/sale.excel.csv")).expect("a file");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("\u{feff}row;id;to;state;") && lines[0].ends_with(";phone;name;code"), "{}", lines[0]);
+    assert!(lines[1].contains(";\"=\"\"380501000002\"\"\";accepted;"), "{}", lines[1]);
+    assert!(lines[1].ends_with(";Оля;\"=\"\"0042\"\"\"") && lines[2].ends_with(";Bo;\"=\"\"+7\"\"\""), "{text}");
+    assert!(lines[1].starts_with("2;\"=\"\""), "the identifier too: {}", lines[1]);
+    // It is a list again, and its numbers are those that they were.
+    sale.replace("sale.yaml", "file: sale.csv", "file: results/sale.excel.csv");
+    sale.run(&["--dry-run", "--json"]).exits(0).says("\"skipped\":2");
+    assert!(sale.results().column("to").contains(&"380501000002"), "the results for programs stay as they are");
+    let printed = sale.campaign(&["results", "sale", "--excel", "--state", "accepted"]).exits(0);
+    assert_eq!(printed.stdout, text);
+}
+
+#[test]
+fn people_of_an_edition_are_listed_once_whatever_run_they_were_in() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::items(|operation| rejected(operation, "No route"))]);
+    let list = "phone,name\n380501000002,Olena\n380501000003,Petro\n12,Nobody\n";
+    let draft = campaign().with_list(list).recipients("max_invalid: 100%").batches_of(1).one_at_a_time();
+    let sale = draft.through(&gateway).write();
+    sale.run(&["--keep-going"]).exits(3);
+    let more =
+        "phone,name,city\n380501000009,Ivan,Lviv\n380501000002,Olena,Kyiv\n12,Nobody,\n380501000003,Petro,Odesa\n";
+    sale.write("sale.csv", more);
+    sale.run(&["--keep-going", "--accept-changes"]).exits(3);
+    let told = sale.campaign(&["results", "sale", "--people"]).exits(0);
+    told.says("sale.people.csv");
+    let people = Results::read(&sale.path("results/sale.people.csv"));
+    let cells = |columns: [&str; 5]| -> Vec<[String; 5]> {
+        people.rows.iter().map(|row| columns.map(|column| row[column].clone())).collect()
+    };
+    let expected = [
+        ["380501000002", "accepted", "sale@1", "Olena", ""],
+        ["380501000009", "accepted", "sale@2", "Ivan", "Lviv"],
+        ["", "invalid", "sale@2", "Nobody", ""],
+        ["380501000003", "accepted", "sale@2", "Petro", "Odesa"],
+    ];
+    assert_eq!(cells(["to", "state", "run", "name", "city"]), expected);
+    let json = sale.campaign(&["results", "sale@1", "--people", "--state", "accepted", "--json"]).exits(0).json();
+    assert_eq!(json["rows"].as_array().expect("rows").len(), 3);
+}
+
+#[test]
 fn results_of_a_run_that_goes_on_show_what_is_being_sent() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().through(&gateway).write();

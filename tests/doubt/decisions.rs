@@ -52,6 +52,29 @@ fn rows_may_be_named_by_a_part_of_the_results() {
 }
 
 #[test]
+fn rows_that_a_spreadsheet_shortened_are_named_by_row_and_number_or_refused() {
+    let (_gateway, sale) = in_doubt();
+    let resolve = || sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]);
+    let spoilt = "7,83783E+14";
+    for (list, words) in [
+        (format!("row;to\n3;{}\n", phone(4)), "row 2: row 3 to …04 is no message of sale@1"),
+        (format!("row;to;run\n3;{};sale@2\n", phone(3)), "row 2: row 3 is no message of sale@1"),
+        (format!("id;row;to\n17;3;{}\n", phone(3)), "row 2: `17` is not the `id` of a message of sale@1"),
+        (format!("id;row;to\n{spoilt};3;3,80501E+11\n"), "a spreadsheet has shortened the numbers (`3,80501E+11`)"),
+        (format!("id;row\n{spoilt};3\n"), "results sale@1 --state in_doubt --excel --out FILE"),
+        ("row;number\n3;7\n".to_owned(), "neither a column `id` nor `row` and `to`"),
+    ] {
+        let _case = telling(list.clone());
+        sale.write("doubt.csv", &list);
+        resolve().exits(2).says(words);
+        assert_eq!(states(&sale), "addddaaaaa");
+    }
+    sale.write("doubt.csv", &format!("id;row;to;run\n{spoilt};3;{};sale@1\n;4;\"=\"\"{}\"\"\";\n", phone(3), phone(4)));
+    resolve().exits(4).says("decided about 2 rows: sent");
+    assert_eq!(states(&sale), "assddaaaaa");
+}
+
+#[test]
 fn what_may_be_a_second_message_needs_the_number_of_rows() {
     for decision in ["not-sent", "send-again"] {
         let _case = telling(format!("case: {decision}"));
@@ -109,7 +132,7 @@ fn a_decision_names_its_rows_or_nothing_is_decided() {
         (&["--rows", "1-3"], 2, "header"),
         (&["--file", "accepted.csv"], 2, "not in doubt but accepted"),
         (&["--file", "foreign.csv"], 2, "`12345` is not the `id`"),
-        (&["--file", "other.csv"], 2, "no column `id`"),
+        (&["--file", "other.csv"], 2, "neither a column `id` nor"),
         (&["--file", "nowhere.csv"], 2, "cannot be read"),
         (&[], 2, "--all"),
         (&["--all", "--rows", "3"], 2, "cannot be used with"),

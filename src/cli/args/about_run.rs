@@ -18,7 +18,7 @@ pub(in crate::cli) struct ResolveArgs {
     /// These rows, such as 3,7
     #[arg(long)]
     pub(in crate::cli) rows: Option<RowSet>,
-    /// The rows of a CSV file with a column `id`, such as a part of the results
+    /// The rows of a CSV file with a column `id`, or `row` and `to`: a part of the results, as a spreadsheet saved it
     #[arg(long, value_name = "CSV")]
     pub(in crate::cli) file: Option<PathBuf>,
     /// What they count as

@@ -194,9 +194,16 @@ pub(super) struct StatusArgs {
 pub(super) struct ResultsArgs {
     /// A run such as autumn-sale@3, or a campaign's name or file
     pub(super) run: String,
-    /// The file to write; - for standard output [default: where the run wrote them; with --state standard output]
+    /// The file to write; - for standard output [default: where the run wrote them, or NAME.excel.csv, NAME.people.csv
+    /// beside that; with --state standard output]
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
+    /// For Excel: with a byte order mark, the separator of the list, and each digit of long numbers
+    #[arg(long, conflicts_with = "json")]
+    pub(super) excel: bool,
+    /// One row per person of the campaign's edition, whatever run they were in
+    #[arg(long)]
+    pub(super) people: bool,
     /// Only rows in these states, such as rejected,in_doubt
     #[arg(long, value_delimiter = ',', value_parser = state)]
     pub(super) state: Vec<State>,

@@ -1,0 +1,108 @@
+//! What is listed: the recipients of a run and what became of each, read from the first row to the last.
+
+use std::io::Read;
+use std::iter::Peekable;
+use std::path::Path;
+
+use roaring::RoaringBitmap;
+
+use super::ResultsError;
+use super::frozen_list::FrozenList;
+use super::layout::Layout;
+use super::own_columns::OwnColumns;
+use super::row_records::RowRecords;
+use super::row_writer::{Exclusion, RowFacts, RowWriter};
+use crate::audience::{Chunk, Header, Reader};
+use crate::check::settings;
+use crate::domain::{IdRange, OperationKind, Row};
+use crate::ledger::{Activity, LeftOut, State};
+use crate::manifest::Brief;
+
+/// What is listed: the recipients and what is known of the run.
+pub struct Listing<'a> {
+    /// The recipients, frozen.
+    pub recipients: &'a Path,
+    /// The SHA-256 that they had when they were frozen, in hexadecimal.
+    pub recipients_sha256: &'a str,
+    /// The campaign, frozen.
+    pub brief: &'a Brief,
+    /// The run's name; empty for a dry run.
+    pub run: &'a str,
+    /// The kind of its operations.
+    pub kind: OperationKind,
+    /// The identifiers of its rows.
+    pub ids: Option<IdRange>,
+    /// The identifiers of orders to send rows again as new messages, the first first.
+    pub orders: &'a [IdRange],
+    /// The rows that are never sent.
+    pub left_out: &'a LeftOut,
+    /// Only rows in one of these states; all when there are none.
+    pub states: &'a [State],
+    /// Only these rows; all where there is nothing.
+    pub only: Option<&'a RoaringBitmap>,
+    /// What became of them; without it nothing was sent.
+    pub records: Option<RowRecords<'a>>,
+}
+
+impl<'a> Listing<'a> {
+    /// A reader of its recipients.
+    pub(super) fn reader<'l>(
+        &self,
+        list: &'l mut FrozenList<'a>,
+    ) -> Result<Reader<&'l mut FrozenList<'a>>, ResultsError> {
+        Ok(Reader::open(list, self.recipients, &settings(self.brief))?)
+    }
+
+    /// How its rows are written.
+    pub(super) fn writer(&self, layout: Layout, own: &OwnColumns, header: &Header) -> RowWriter {
+        RowWriter {
+            layout,
+            own: own.places(header),
+            kind: self.kind,
+            run: self.run.to_owned(),
+            ids: self.ids,
+            orders: self.orders.to_vec(),
+            states: self.states.to_vec(),
+            only: self.only.cloned(),
+            region: self.brief.region,
+            phone_column: header.phone(),
+            activity: self.records.as_ref().map_or(Activity::Idle, RowRecords::activity),
+        }
+    }
+
+    /// Its rows with what became of them.
+    pub(super) fn rows<R: Read>(self, reader: Reader<R>) -> Rows<'a, impl Iterator<Item = Excluded<'a>>, R> {
+        Rows { reader, left_out: self.left_out.in_order().peekable(), records: self.records }
+    }
+}
+
+/// A row that is never sent, in which state, and why.
+type Excluded<'a> = (Row, State, &'a str);
+
+/// The rows of a listing, one group after another.
+pub(super) struct Rows<'a, I: Iterator, R> {
+    reader: Reader<R>,
+    left_out: Peekable<I>,
+    records: Option<RowRecords<'a>>,
+}
+
+impl<'a, I: Iterator<Item = Excluded<'a>>, R: Read> Rows<'a, I, R> {
+    /// The next group with what became of each of its rows; nothing at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<(Chunk, Vec<RowFacts>)>, ResultsError> {
+        let mut chunk = Chunk::new();
+        if !self.reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
+            return Ok(None);
+        }
+        let mut facts = Vec::with_capacity(chunk.len());
+        for recipient in chunk.iter() {
+            let record = match &mut self.records {
+                Some(records) => records.take(recipient.row).await?,
+                None => None,
+            };
+            let excluded = self.left_out.next_if(|(row, ..)| *row == recipient.row);
+            let exclusion = excluded.map(|(_, state, reason)| Exclusion { state, reason: reason.to_owned() });
+            facts.push(RowFacts { record, exclusion });
+        }
+        Ok(Some((chunk, facts)))
+    }
+}

@@ -1,0 +1,52 @@
+//! The recipients' own columns: of one list, or of the lists of several runs side by side. Pure.
+
+use crate::audience::Header;
+
+/// The columns that the recipients of the listed runs have, each once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OwnColumns(Vec<Own>);
+
+/// A column of a list.
+#[derive(Clone, Debug)]
+struct Own {
+    /// Its header, which may be empty.
+    header: String,
+    /// What tells it from the others: its header, else its name.
+    key: String,
+}
+
+impl OwnColumns {
+    /// Adds the columns of a list that are not there yet.
+    pub(super) fn add(&mut self, header: &Header) {
+        let known: Vec<String> = self.0.iter().map(|own| own.key.clone()).collect();
+        let new = own(header).filter(|own| !known.contains(&own.key));
+        self.0.extend(new);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The headers as they stand in the lists; several may be empty.
+    pub(super) fn headers(&self) -> impl Iterator<Item = &String> {
+        self.0.iter().map(|own| &own.header)
+    }
+
+    /// What tells the columns from each other.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &String> {
+        self.0.iter().map(|own| &own.key)
+    }
+
+    /// Where a list has each of these columns, if it has.
+    pub(super) fn places(&self, header: &Header) -> Vec<Option<usize>> {
+        let theirs: Vec<Own> = own(header).collect();
+        self.0.iter().map(|own| theirs.iter().position(|other| other.key == own.key)).collect()
+    }
+}
+
+fn own(header: &Header) -> impl Iterator<Item = Own> {
+    header.headers().iter().zip(header.names()).map(|(header, name)| Own {
+        header: header.clone(),
+        key: if header.is_empty() { name } else { header }.clone(),
+    })
+}
