@@ -1,7 +1,7 @@
 //! Texts become messages that can be filled, or all their problems.
 
-use crate::finding::rules;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, PoisonError};
 
 use tera::{Context, Tera, Value};
 
@@ -17,6 +17,7 @@ use super::problem::TextProblem;
 use super::render::fill;
 use super::words;
 use crate::domain::{Content, Text};
+use crate::finding::rules;
 
 /// Compiles the texts of a campaign against the names that its recipients and vars have.
 ///
@@ -147,7 +148,7 @@ fn context(names: &Names, needs: &Needs) -> Context {
 
 /// The cells that a row has to bring.
 fn cells(names: &Names, needs: &Needs) -> Cells {
-    let by_name = needs.columns.iter().filter_map(|&column| Some((column, names.names.get(column)?.clone())));
+    let by_name = needs.columns.iter().filter_map(|&column| Some((column, lasting(names.names.get(column)?))));
     let headers = names.headers.iter().enumerate();
     let by_header = headers.filter(|(column, _)| needs.all_headers || needs.headers.contains(column));
     Cells {
@@ -155,6 +156,19 @@ fn cells(names: &Names, needs: &Needs) -> Cells {
         by_header: by_header.map(|(column, header)| (column, header.clone().into())).collect(),
         row: needs.row,
     }
+}
+
+/// The name for as long as the program runs: the context takes it anew with every row, and a copy of it would cost more
+/// than the cell. What stays are the distinct names that texts use, which are few.
+fn lasting(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static str = name.to_owned().leak();
+    names.insert(name);
+    name
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub(super) enum Piece {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cells {
     /// Columns that have a bare name: the column and the name.
-    pub(super) by_name: Vec<(usize, String)>,
+    pub(super) by_name: Vec<(usize, &'static str)>,
     /// Columns in `recipient`: the column and the header.
     pub(super) by_header: Vec<(usize, Key<'static>)>,
     /// Whether the row's number is used.

@@ -84,9 +84,9 @@ impl<'m> Renderer<'m> {
     /// Puts the cells that the texts use into the context.
     fn bring<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<(), Invalid> {
         let cells = &self.messages.cells;
-        for (column, name) in &cells.by_name {
-            let value = cell(field(*column)).ok_or_else(|| Invalid::CellTooLong { column: name.clone() })?;
-            self.context.insert_value(name.clone(), value);
+        for &(column, name) in &cells.by_name {
+            let value = cell(field(column)).ok_or_else(|| Invalid::CellTooLong { column: name.to_owned() })?;
+            self.context.insert_value(name, value);
         }
         if cells.row {
             self.context.insert_value("row", Value::from(row.get()));

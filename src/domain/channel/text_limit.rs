@@ -98,6 +98,10 @@ impl TextLimit {
 }
 
 fn too_many_parts(text: &str, max: u32) -> Option<Reason> {
+    // A part holds at least so many UTF-16 units, and bytes are at least as many, so most texts need no counting.
+    if text.len() <= 66 * max as usize {
+        return None;
+    }
     let text = sms_text(text);
     (text.parts > max as usize).then_some(Reason::Parts { text, max })
 }
@@ -379,5 +383,18 @@ mod tests {
         let shown =
             text_violation(&telegram(), field(&telegram(), "message"), "380501234567").map(|v| format!("{v} {v:?}"));
         assert!(shown.is_some_and(|shown| !shown.contains("0501234567")));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_text_has_too_many_parts_exactly_when_counting_says_so(
+            text in "[a-z^€я😀]{0,40}",
+            times in 1_usize..12,
+            max in 1_u32..6,
+        ) {
+            let text = text.repeat(times);
+            let counted = sms_text(&text).parts > max as usize;
+            proptest::prop_assert_eq!(too_many_parts(&text, max).is_some(), counted);
+        }
     }
 }
