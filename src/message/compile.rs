@@ -16,7 +16,7 @@ use super::names::{Names, Reach};
 use super::problem::TextProblem;
 use super::render::fill;
 use super::words;
-use crate::domain::{Content, Text};
+use crate::domain::{Content, Text, text_violation};
 use crate::finding::rules;
 
 /// Compiles the texts of a campaign against the names that its recipients and vars have.
@@ -31,8 +31,13 @@ pub fn compile(
     names: &Names,
     load: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<Messages, Vec<TextProblem>> {
-    let texts = templates(content);
-    let Compilation { tera, metered, needs, includes } = Compilation::of(&texts, names, Reach::Recipient, load)?;
+    let (texts, mut refused) = (templates(content), refused(content));
+    let compiled = Compilation::of(&texts, names, Reach::Recipient, load);
+    if !refused.is_empty() {
+        refused.splice(0..0, compiled.err().unwrap_or_default());
+        return Err(refused);
+    }
+    let Compilation { tera, metered, needs, includes } = compiled?;
     let mut keys: HashMap<&str, usize> = HashMap::new();
     for (index, text) in texts.iter().enumerate() {
         keys.entry(&text.source).or_insert(index);
@@ -76,6 +81,21 @@ fn templates(content: &Content<Text>) -> Vec<&Text> {
         }
     }
     texts
+}
+
+/// The limits of the channels that constant texts break.
+fn refused(content: &Content<Text>) -> Vec<TextProblem> {
+    let mut problems = Vec::new();
+    for stage in &content.stages {
+        for (field, text) in stage.texts().filter(|(_, text)| is_constant(&text.source)) {
+            let violation = text_violation(stage, field, &text.source);
+            problems.extend(violation.map(|violation| {
+                let (whole, message) = (0..text.source.len(), violation.to_string());
+                TextProblem::new(&text.name, &text.source, whole, &rules::TEXT_REFUSED, message)
+            }));
+        }
+    }
+    problems
 }
 
 /// The templates of one compilation.

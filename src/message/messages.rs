@@ -1,6 +1,5 @@
 //! Compiled messages: what all rows share.
 
-use std::convert::Infallible;
 use std::fmt;
 
 use tera::value::Key;
@@ -42,15 +41,6 @@ pub(super) struct Cells {
     pub(super) row: bool,
 }
 
-impl Piece {
-    fn constant(&self) -> Option<&str> {
-        match self {
-            Piece::Constant(text) => Some(text),
-            Piece::Template { .. } => None,
-        }
-    }
-}
-
 impl fmt::Debug for Messages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Messages").field("content", &self.content).field("cells", &self.cells).finish_non_exhaustive()
@@ -68,15 +58,6 @@ impl Messages {
     #[must_use]
     pub fn includes(&self) -> &[(String, String)] {
         &self.includes
-    }
-
-    /// The texts that are the same for everybody; the others are nothing.
-    #[must_use]
-    pub fn constants(&self) -> Content<Option<&str>> {
-        match self.content.try_map(|piece| Ok::<_, Infallible>(piece.constant())) {
-            Ok(content) => content,
-            Err(never) => match never {},
-        }
     }
 }
 

@@ -14,7 +14,6 @@ mod online_unknown;
 mod rate_limit;
 mod rows;
 mod sender_unknown;
-mod text_refused;
 mod too_many_invalid;
 
 use crate::finding::{Finding, Rule, rules};
@@ -29,7 +28,6 @@ pub use online_unknown::RULE as ONLINE_UNKNOWN;
 pub(super) use online_unknown::judge as online_unknown;
 pub use sender_unknown::RULE as SENDER_UNKNOWN;
 pub(super) use sender_unknown::judge as sender_unknown;
-pub(super) use text_refused::judge as text_refused;
 pub(super) use too_many_invalid::judge as too_many_invalid;
 
 /// The rules of this folder.
@@ -43,7 +41,6 @@ static HERE: &[&Rule] = &[
     &online_unknown::RULE,
     &rate_limit::RULE,
     &sender_unknown::RULE,
-    &text_refused::RULE,
     &too_many_invalid::RULE,
 ];
 

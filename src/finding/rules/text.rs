@@ -1,4 +1,4 @@
-//! Texts as templates.
+//! Texts, as templates and as what a channel takes.
 
 use super::Rule;
 
@@ -9,6 +9,9 @@ rules! {
         "A text that fails for everybody gives nobody a message.", "Mend the text where it is shown.";
     error TEXT_TOO_LONG = "text-too-long":
         "No channel takes a message of that size.", "Shorten it, and look for a missing quote.";
+    error TEXT_REFUSED = "text-refused":
+        "The gateway takes, charges and then drops texts that no phone will show.",
+        "Bring the text within the limits of its channel.";
     error UNKNOWN_VARIABLE = "unknown-variable":
         "A name that nothing has would leave a hole in every message.",
         "Correct the name, or add the column or the var.";
