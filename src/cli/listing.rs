@@ -1,16 +1,13 @@
 //! Runs one under the other: as a table where there is room for one, else a paragraph for each. Pure.
 
-use comfy_table::{Table, presets};
+use super::table::table;
 
 /// The columns of the table.
 pub(super) const HEADER: [&str; 6] = ["run", "gateway", "began", "rows", "state", "counts"];
 
 /// The runs on a terminal of so many columns; without a terminal there is room for everything.
 pub(super) fn listing(runs: &[[String; 6]], width: Option<usize>) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(HEADER);
-    table.add_rows(runs);
-    let table = format!("{}\n", table.trim_fmt());
+    let table = table(HEADER, runs.iter().cloned());
     match width.filter(|width| table.lines().any(|line| line.chars().count() > *width)) {
         None => table,
         Some(width) => runs.iter().map(|run| paragraph(run, width)).collect(),

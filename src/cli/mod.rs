@@ -29,6 +29,7 @@ mod signals;
 mod status;
 mod stop;
 mod suggested;
+mod table;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

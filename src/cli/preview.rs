@@ -1,14 +1,12 @@
 //! `campaign preview`: messages as people will see them, or the operations as they would be sent.
 
-use serde_json::json;
-
 use super::args::PreviewArgs;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::output::Output;
 use super::suggested::file;
-use crate::domain::{MessageId, Operation, Row, RowSet};
+use crate::domain::{Row, RowSet};
 use crate::finding::one_line;
 use crate::report::{self, RowPreview, preview_rows};
 use crate::runs::{Error, Inputs, ListSurvey, blocking, survey_list};
@@ -36,7 +34,7 @@ fn show(output: &Output, inputs: &Inputs, surveyed: &ListSurvey, rows: Option<&R
     }
     let most = if rows.is_none() && !output.json { SHOWN } else { usize::MAX };
     let show = |row, preview: RowPreview<'_>| match output.json {
-        true => object(output, row, preview),
+        true => output.object(&report::preview_json(row, preview)),
         false => output.result(&text(row, &preview)),
     };
     let shown = preview_rows(&mut inputs.open()?, &surveyed.survey.left_out, rows, most, show);
@@ -53,18 +51,5 @@ fn text(row: Row, preview: &RowPreview<'_>) -> String {
     match preview {
         RowPreview::Message { phone, content } => format!("{}\n", report::preview(row, *phone, content)),
         RowPreview::LeftOut { state, reason } => format!("row {row} · {state}: {}\n\n", one_line(reason)),
-    }
-}
-
-fn object(output: &Output, row: Row, preview: RowPreview<'_>) {
-    match preview {
-        RowPreview::Message { phone, content } => {
-            // It has no identifier yet.
-            let Some(id) = MessageId::new(0) else { return };
-            output.object(&report::preview_json(row, &Operation { id, phone, content }));
-        }
-        RowPreview::LeftOut { state, reason } => {
-            output.object(&json!({ "row": row.get(), "state": state.name(), "reason": reason }));
-        }
     }
 }

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use comfy_table::{ContentArrangement, Table, presets};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
@@ -12,14 +11,13 @@ use super::args::SandboxArgs;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
+use super::table::text_table;
 use crate::delivery::Interrupt;
 use crate::runs::Error;
 use crate::sandbox::{Assumption, Hooks, Journal, Sandbox, Scenario, Settings, load_scenario};
 
 /// The key that it accepts where only this machine can reach it.
 const KEY: &str = "sandbox";
-/// The columns of a table that goes to no terminal.
-const PIPED: u16 = 120;
 
 pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, Failure> {
     if args.assumptions {
@@ -98,29 +96,13 @@ pub(super) fn scenario(context: &Context, file: Option<&Path>) -> Result<Arc<Sce
 }
 
 fn assumptions(context: &Context) {
+    let rows: Vec<&Assumption> = crate::sandbox::assumptions().collect();
     if context.output.json {
-        let rows: Vec<_> = crate::sandbox::assumptions()
-            .map(|row| {
-                let Assumption { id, what, choice, reason, change } = row;
-                json!({ "id": id, "what": what, "choice": choice, "reason": reason, "scenario": change })
-            })
-            .collect();
         return context.output.object(&json!({ "assumptions": rows, "exit": exit::FINE }));
     }
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header([
-        "where the contract is silent",
-        "the sandbox",
-        "because",
-        "in a scenario",
-    ]);
-    if table.width().is_none() {
-        table.set_width(PIPED);
-    }
-    for row in crate::sandbox::assumptions() {
-        table.add_row([row.what, row.choice, row.reason, row.change]);
-    }
-    context.output.result(&format!("{table}\n"));
+    let header = ["where the contract is silent", "the sandbox", "because", "in a scenario"];
+    let rows = rows.iter().map(|row| [row.what, row.choice, row.reason, row.change].map(str::to_owned));
+    context.output.result(&text_table(header, rows));
 }
 
 #[cfg(test)]

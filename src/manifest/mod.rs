@@ -29,5 +29,5 @@ pub use places::Places;
 pub use profile::{Address, GatewaySearch, Gateways, KeySource, Profile, load_gateways};
 pub use report::Loaded;
 pub use resolve::{is_slug, load_campaign, slug};
-pub use text_folders::TextFolders;
+pub use text_folders::{TextFolders, text_of};
 pub use value::{NotReadable, Rate, Share};

@@ -107,16 +107,33 @@ fn read_within(folder: &Path, path: PathBuf) -> Result<TextFile, NoText> {
         let help = "copy the file into the folder; links out of it are not followed";
         return Err(problem(format!("`{name}` leads out of its folder"), help));
     }
+    let text = read_text(&real, &path)?;
+    Ok(TextFile { path, text })
+}
+
+/// The text of a file that somebody names outside of a campaign, such as that of a template of the gateway.
+///
+/// # Errors
+/// Why there is none, and what to do.
+pub fn text_of(file: &Path) -> Result<String, String> {
+    read_text(file, file).map_err(|NoText { message, help }| format!("{message}; {help}"))
+}
+
+/// The text of a file, which is shown under this path.
+fn read_text(file: &Path, shown: &Path) -> Result<String, NoText> {
+    let name = shown.display();
+    let problem = |message: String, help: &str| NoText { message, help: help.to_owned() };
     let mut bytes = Vec::new();
-    regular_file::open(&real).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    regular_file::open(file)
+        .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
+        .map_err(|error| problem(format!("`{name}` cannot be read: {error}"), "check the file"))?;
     if bytes.len() as u64 > LARGEST {
         return Err(problem(format!("`{name}` is larger than 64 KiB"), "a message is short; is it the right file?"));
     }
     let text = String::from_utf8(bytes)
         .map_err(|_| problem(format!("`{name}` is not in UTF-8"), "save it as UTF-8 in your editor"))?;
     let text = text.trim_start_matches('\u{feff}').replace('\r', "");
-    let text = text.strip_suffix('\n').unwrap_or(&text).to_owned();
-    Ok(TextFile { path, text })
+    Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }
 
 #[cfg(test)]

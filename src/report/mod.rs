@@ -2,6 +2,7 @@
 //!
 //! A report reads and shows. It decides nothing and changes no state.
 
+mod account;
 mod cell;
 mod columns;
 mod figures;
@@ -10,9 +11,11 @@ mod history;
 mod layout;
 mod ledger_loss;
 mod listing;
+mod lookup_answer;
 mod next_step;
 mod own_columns;
 mod people;
+mod played;
 mod preview;
 mod preview_rows;
 mod progress;
@@ -25,12 +28,15 @@ mod run_view;
 mod speed;
 mod target;
 
+pub use account::{message_json, sender_json, sms_template_json, viber_template_json};
 pub use figures::{counts_json, counts_line, duration, plural, thousands};
 pub use history::{History, HistoryEntry, Incident};
 pub use layout::Style;
 pub use ledger_loss::{LossSign, unknown_copies, unknown_results};
 pub use listing::Listing;
+pub use lookup_answer::answer_members;
 pub use next_step::{DOUBTFUL, NextStep, OpenDoubt, REFUSED, open_doubts};
+pub use played::played_json;
 pub use preview::{preview, preview_json};
 pub use preview_rows::{RowPreview, preview_rows};
 pub use progress::SendingProgress;

@@ -3,7 +3,12 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::domain::{Content, Encoding, Operation, OperationKind, Phone, Rcs, Row, Sms, Stage, Viber, sms_text};
+use serde_json::{Value, json};
+
+use super::preview_rows::RowPreview;
+use crate::domain::{
+    Content, Encoding, MessageId, Operation, OperationKind, Phone, Rcs, Row, Sms, Stage, Viber, sms_text,
+};
 use crate::finding::one_line;
 use crate::gateway::encode;
 
@@ -22,11 +27,18 @@ pub fn preview(row: Row, phone: Phone, content: &Content<Cow<'_, str>>) -> Strin
     text
 }
 
-/// The operation exactly as it would be sent.
+/// The row for programs: its operation exactly as it would be sent, but with 0 for the identifier that it will get, or why
+/// it is never sent.
 #[must_use]
-pub fn preview_json(row: Row, operation: &Operation<'_>) -> serde_json::Value {
-    let operation: serde_json::Value = serde_json::from_slice(&encode(operation)).unwrap_or_default();
-    serde_json::json!({ "row": row.get(), "operation": operation })
+pub fn preview_json(row: Row, preview: RowPreview<'_>) -> Value {
+    match preview {
+        RowPreview::Message { phone, content } => {
+            let operation = MessageId::new(0).map(|id| encode(&Operation { id, phone, content }));
+            let operation: Value = operation.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default();
+            json!({ "row": row.get(), "operation": operation })
+        }
+        RowPreview::LeftOut { state, reason } => json!({ "row": row.get(), "state": state.name(), "reason": reason }),
+    }
 }
 
 fn stage_lines(text: &mut String, stage: &Stage<Cow<'_, str>>) {

@@ -1,6 +1,5 @@
 //! `campaign gateway …`: what the account of a gateway has, and its templates. One file per command.
 
-mod answer;
 mod balance;
 mod senders;
 mod show;

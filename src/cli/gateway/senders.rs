@@ -3,20 +3,20 @@
 use serde_json::{Value, json};
 
 use super::account;
-use super::show::table;
 use crate::cli::args::Through;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
+use crate::cli::table::table;
 use crate::gateway::AskSenders;
+use crate::report::sender_json;
 
 pub(super) async fn senders(context: &Context, through: &Through) -> Result<u8, Failure> {
     let account = account(context, through).await?;
     let senders = account.ask(&AskSenders).await?;
     let gateway = &account.profile.name;
     if context.output.json {
-        let senders: Vec<Value> =
-            senders.iter().map(|sender| json!({ "name": sender.name, "status": sender.status })).collect();
+        let senders: Vec<Value> = senders.iter().map(sender_json).collect();
         context.output.object(&json!({ "gateway": gateway, "senders": senders, "exit": exit::FINE }));
     } else if senders.is_empty() {
         context.output.result(&format!("{gateway} lists no sender names\n"));

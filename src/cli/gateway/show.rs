@@ -1,41 +1,11 @@
-//! The gateway's words on a terminal: tables, dates, identifiers.
+//! The gateway's words on a terminal: dates, identifiers, members of an answer.
 
-use comfy_table::{ContentArrangement, Table, presets};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::Value;
 
 use crate::domain::MsgId;
-use crate::finding::{harmless, one_line};
-
-/// The columns of a table that goes to no terminal.
-const PIPED: u16 = 120;
-
-/// A table of short cells.
-pub(super) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(header);
-    rows.into_iter().for_each(|row| {
-        table.add_row(row.iter().map(|cell| one_line(cell)));
-    });
-    format!("{}\n", table.trim_fmt())
-}
-
-/// A table with texts of several lines, told apart by rules.
-pub(super) fn text_table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(header);
-    if table.width().is_none() {
-        table.set_width(PIPED);
-    }
-    rows.into_iter().for_each(|row| {
-        table.add_row(row.iter().map(|cell| harmless(cell)));
-    });
-    format!("{table}\n")
-}
+use crate::finding::one_line;
+use crate::report::answer_members;
 
 /// The gateway's time (ISO 8601 with offset) as this computer's clock shows it; another text as it is.
 pub(super) fn moment(text: Option<&str>) -> String {
@@ -51,13 +21,12 @@ pub(super) fn id(id: Option<&MsgId>) -> String {
     id.map(MsgId::to_string).unwrap_or_default()
 }
 
-/// An identifier for programs, as the gateway wrote it: a number, a text or nothing.
-pub(super) fn id_json(id: Option<&MsgId>) -> Value {
-    match id {
-        Some(MsgId::Number(number)) => (*number).into(),
-        Some(MsgId::Text(text)) => text.as_str().into(),
-        None => Value::Null,
-    }
+/// The members of an answer, a line each.
+pub(super) fn members(answer: &str) -> String {
+    let members = answer_members(answer);
+    let width = members.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let line = |(name, value)| format!("  {}\n", one_line(&format!("{name:width$}  {value}")));
+    members.into_iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -75,9 +44,9 @@ mod tests {
     }
 
     #[test]
-    fn no_text_of_the_gateway_commands_the_terminal() {
-        for text in [table(["x"], [["\u{1b}[2J\rgone".to_owned()]]), text_table(["x"], [["\u{7}a\nb".to_owned()]])] {
-            assert!(!text.contains(['\u{1b}', '\r', '\u{7}']), "{text:?}");
-        }
+    fn members_stand_in_two_columns_and_command_nothing() {
+        assert_eq!(members(r#"{"price":0.50,"code":"0042"}"#), "  code   0042\n  price  0.50\n");
+        let hostile = members(r#"{"code":"\u001b[2J","\u0007":1}"#);
+        assert_eq!(hostile.find(|c: char| c.is_control() && c != '\n'), None);
     }
 }

@@ -3,7 +3,7 @@
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
-use super::answer::lines;
+use super::show::members;
 use crate::audience::{PhoneProblem, parse};
 use crate::cli::args::SingleArgs;
 use crate::cli::consent;
@@ -92,9 +92,7 @@ impl<'a> Report<'a> {
         let place = if run.live { &run.gateway } else { "rehearsal on the built-in sandbox" };
         let state = state.name().replace('_', " ");
         let mut text = format!("{} · {} · {place} · {state}\n", run.name(), self.operation.name());
-        for line in self.answer.map(lines).unwrap_or_default() {
-            text += &format!("  {line}\n");
-        }
+        text += &self.answer.map(members).unwrap_or_default();
         if let Some(line) = &self.error {
             text += &format!("  {}\n", one_line(line));
         }

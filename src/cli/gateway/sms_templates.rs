@@ -1,8 +1,6 @@
 //! `campaign gateway templates`: the SMS templates of an account.
 
-use serde_json::{Value, json};
-
-use super::show::{id, id_json, moment};
+use super::show::{id, moment};
 use super::templates::TemplateWords;
 use super::{account, text};
 use crate::cli::args::{SmsTemplatesCommand, Through};
@@ -10,9 +8,10 @@ use crate::cli::consent;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::gateway::{CreateSmsTemplate, ListSmsTemplates, SmsTemplate};
+use crate::report::sms_template_json;
 
 const SMS: TemplateWords<SmsTemplate, 5> =
-    TemplateWords { name: "SMS", header: ["id", "name", "text", "count", "created"], row, object };
+    TemplateWords { name: "SMS", header: ["id", "name", "text", "count", "created"], row, object: sms_template_json };
 
 pub(super) async fn templates(context: &Context, command: SmsTemplatesCommand) -> Result<u8, Failure> {
     match command {
@@ -52,14 +51,4 @@ fn row(template: SmsTemplate) -> [String; 5] {
         template.count.unwrap_or_default(),
         moment(template.created.as_deref()),
     ]
-}
-
-fn object(template: &SmsTemplate) -> Value {
-    json!({
-        "id": id_json(template.id.as_ref()),
-        "name": template.name,
-        "template": template.text,
-        "count": template.count,
-        "datetime": template.created,
-    })
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::show::text_table;
 use crate::cli::context::Context;
 use crate::cli::exit;
+use crate::cli::table::text_table;
 use crate::finding::one_line;
 use crate::runs::Account;
 

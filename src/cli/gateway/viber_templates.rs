@@ -1,8 +1,6 @@
 //! `campaign gateway viber-templates`: the Viber templates of an account.
 
-use serde_json::{Value, json};
-
-use super::show::{id, id_json};
+use super::show::id;
 use super::templates::TemplateWords;
 use super::{account, text};
 use crate::cli::args::{Through, ViberTemplatesCommand};
@@ -10,9 +8,10 @@ use crate::cli::consent;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::gateway::{CreateViberTemplate, ListViberTemplates, ViberTemplate};
+use crate::report::viber_template_json;
 
 const VIBER: TemplateWords<ViberTemplate, 4> =
-    TemplateWords { name: "Viber", header: ["id", "signature", "text", "status"], row, object };
+    TemplateWords { name: "Viber", header: ["id", "signature", "text", "status"], row, object: viber_template_json };
 
 pub(super) async fn templates(context: &Context, command: ViberTemplatesCommand) -> Result<u8, Failure> {
     match command {
@@ -51,13 +50,4 @@ fn row(template: ViberTemplate) -> [String; 4] {
         template.text.unwrap_or_default(),
         template.status.unwrap_or_default(),
     ]
-}
-
-fn object(template: &ViberTemplate) -> Value {
-    json!({
-        "id": id_json(template.id.as_ref()),
-        "signature": template.signature,
-        "template": template.text,
-        "status": template.status,
-    })
 }

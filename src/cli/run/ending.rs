@@ -10,7 +10,7 @@ use crate::cli::output::Output;
 use crate::cli::suggested::file;
 use crate::gateway::Oddity;
 use crate::ledger::{Run, State, StateCounts};
-use crate::report::{NextStep, OpenDoubt, duration, plural, thousands};
+use crate::report::{NextStep, OpenDoubt, duration, played_json, plural, thousands};
 use crate::runs::{EndedRun, Inputs, ListSurvey, NothingLeft, Outcome};
 
 /// Words about a call that sent a campaign.
@@ -61,7 +61,7 @@ impl Words<'_> {
             stopped: stop.as_ref().map(ToString::to_string),
             results,
             rehearsal: !run.live,
-            sandbox: played.as_ref().map_or(serde_json::Value::Null, played::json),
+            sandbox: played.as_ref().map_or(serde_json::Value::Null, played_json),
             notes,
         }
     }

@@ -1,7 +1,5 @@
 //! What a rehearsal with a scenario tells of the sandbox: over which channels, and what it cost.
 
-use serde_json::{Value, json};
-
 use crate::report::thousands;
 use crate::sandbox::{ChannelTally, Counts};
 
@@ -23,21 +21,4 @@ pub(super) fn lines(counts: &Counts) -> Vec<String> {
         funds.balance.shortest()
     ));
     lines
-}
-
-/// The same for a program. Those that were read or replied to are among the delivered.
-pub(super) fn json(counts: &Counts) -> Value {
-    let tally = |tally: &ChannelTally| {
-        let ChannelTally { delivered, read, replied, failed, spent } = *tally;
-        json!({ "delivered": delivered, "read": read, "replied": replied, "failed": failed, "spent": spent.shortest() })
-    };
-    let channels: serde_json::Map<String, Value> =
-        counts.channels.iter().map(|(channel, of)| (channel.name().to_owned(), tally(of))).collect();
-    json!({
-        "channels": channels,
-        "statuses": counts.statuses,
-        "spent": counts.funds.spent.shortest(),
-        "balance": counts.funds.balance.shortest(),
-        "currency": counts.funds.currency,
-    })
 }

@@ -11,8 +11,10 @@ mod answers;
 mod outcomes;
 mod requests;
 
+use serde::Serialize;
+
 /// A decision of the sandbox where the contract leaves something open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Assumption {
     /// A short name, unique in the table.
     pub id: &'static str,
@@ -23,6 +25,7 @@ pub struct Assumption {
     /// Why it does that.
     pub reason: &'static str,
     /// The keys of a scenario file that change it, separated by commas; empty if nothing does.
+    #[serde(rename = "scenario")]
     pub change: &'static str,
 }
 

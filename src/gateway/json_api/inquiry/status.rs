@@ -50,6 +50,39 @@ struct Record<'a> {
 }
 
 impl AskStatus {
+    /// The question about the message with our identifier, as it was written; nothing where it is none of ours.
+    #[must_use]
+    pub fn about_ours(written: &str) -> Option<Self> {
+        number(written).map(AskStatus::Id)
+    }
+
+    /// The question about the message with the gateway's identifier, as it was written; nothing where it is blank.
+    #[must_use]
+    pub fn about_theirs(written: &str) -> Option<Self> {
+        // A number with leading zeros is a text, of which nothing may be lost.
+        let plain = number(written).filter(|number| number.to_string() == written).map(MessageId::get);
+        let id = plain.map_or_else(|| MsgId::Text(written.to_owned()), MsgId::Number);
+        (!written.trim().is_empty()).then_some(AskStatus::MsgId(id))
+    }
+
+    /// Our identifier, if it is asked with that.
+    #[must_use]
+    pub fn ours(&self) -> Option<MsgId> {
+        match self {
+            AskStatus::Id(id) => Some(MsgId::Number(id.get())),
+            AskStatus::MsgId(_) => None,
+        }
+    }
+
+    /// The gateway's identifier, if it is asked with that.
+    #[must_use]
+    pub fn theirs(&self) -> Option<MsgId> {
+        match self {
+            AskStatus::Id(_) => None,
+            AskStatus::MsgId(id) => Some(id.clone()),
+        }
+    }
+
     /// Whether the record can be the one of this message; one that names no message can.
     fn fits(&self, record: &Record<'_>, words: &Words<'_>) -> bool {
         match self {
@@ -57,6 +90,11 @@ impl AskStatus {
             AskStatus::MsgId(asked) => words.id(record.msg_id).is_none_or(|told| told.to_string() == asked.to_string()),
         }
     }
+}
+
+fn number(written: &str) -> Option<MessageId> {
+    let digits = written.bytes().all(|byte| byte.is_ascii_digit());
+    written.parse().ok().filter(|_| digits).and_then(MessageId::new)
 }
 
 impl Inquiry for AskStatus {
@@ -122,6 +160,30 @@ mod tests {
         ];
         for (asked, data, fits) in table {
             assert_eq!(answer(&asked, data).is_ok(), fits, "{asked:?} {data}");
+        }
+    }
+
+    #[test]
+    fn an_identifier_is_asked_about_as_what_it_is_said_to_be() {
+        let ours = |number| Some(AskStatus::Id(MessageId::new(number).unwrap()));
+        let number = |number| Some(AskStatus::MsgId(MsgId::Number(number)));
+        let text = |text: &str| Some(AskStatus::MsgId(MsgId::Text(text.into())));
+        let table = [
+            ("7", false, ours(7)),
+            ("007", false, ours(7)),
+            ("9007199254740992", false, None),
+            ("+7", false, None),
+            ("a-1", false, None),
+            ("", false, None),
+            ("7", true, number(7)),
+            ("007", true, text("007")),
+            ("9007199254740993", true, text("9007199254740993")),
+            ("a-1", true, text("a-1")),
+            (" ", true, None),
+        ];
+        for (typed, is_gateways, expected) in table {
+            let asked = if is_gateways { AskStatus::about_theirs(typed) } else { AskStatus::about_ours(typed) };
+            assert_eq!(asked, expected, "{typed} {is_gateways}");
         }
     }
 }

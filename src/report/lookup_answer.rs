@@ -1,4 +1,4 @@
-//! The answer of a lookup or a code call, as lines for a person. Pure.
+//! The answer of a lookup or a code call, member by member. Pure.
 //!
 //! The contract shows no field of it (contract 4.3), so what is known gets a name and an order,
 //! and everything else is shown as it came.
@@ -6,8 +6,6 @@
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
-
-use crate::finding::one_line;
 
 /// Members that platforms are known to send, and what they are called here.
 const KNOWN: [(&str, &str); 11] = [
@@ -24,18 +22,15 @@ const KNOWN: [(&str, &str); 11] = [
     ("imsi", "imsi"),
 ];
 
-/// The members of an answer, a line each: those that are known first.
-pub(super) fn lines(answer: &str) -> Vec<String> {
+/// The members of an answer with their values, those that are known first and under the names they have here.
+#[must_use]
+pub fn answer_members(answer: &str) -> Vec<(String, String)> {
     let mut members = Vec::new();
     collect("", answer, &mut members);
     let known = |path: &str| KNOWN.iter().position(|(known, _)| *known == path);
     members.sort_by_key(|(path, _)| known(path).unwrap_or(KNOWN.len()));
-    let members: Vec<(&str, &str)> = members
-        .iter()
-        .map(|(path, value)| (known(path).map_or(path.as_str(), |index| KNOWN[index].1), value.as_str()))
-        .collect();
-    let width = members.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    members.into_iter().map(|(name, value)| one_line(&format!("{name:width$}  {value}"))).collect()
+    let called = |path: String| known(&path).map_or(path, |index| KNOWN[index].1.to_owned());
+    members.into_iter().map(|(path, value)| (called(path), value)).collect()
 }
 
 /// Adds the values below `path`, each under its whole path; a list is one value. What is empty or null is left out.
@@ -65,36 +60,36 @@ mod tests {
 
     use super::*;
 
+    fn owned((name, value): (&str, &str)) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
     #[test]
     fn what_is_known_stands_first_under_its_name_and_the_rest_as_it_came() {
         let answer = r#"{"zone":[1,2],"imsi":255010000000000001,"ported":false,"phone":380501000002,
             "network":{"origin":{"name":"Sandbox Mobile","prefix":"50","country":{"name":"Ukraine"}},"ported":null}}"#;
         let expected = [
-            "number                 380501000002",
-            "operator               Sandbox Mobile",
-            "country                Ukraine",
-            "ported                 no",
-            "imsi                   255010000000000001",
-            "network.origin.prefix  50",
-            "zone                   [1,2]",
+            ("number", "380501000002"),
+            ("operator", "Sandbox Mobile"),
+            ("country", "Ukraine"),
+            ("ported", "no"),
+            ("imsi", "255010000000000001"),
+            ("network.origin.prefix", "50"),
+            ("zone", "[1,2]"),
         ];
-        assert_eq!(lines(answer), expected);
+        assert_eq!(answer_members(answer), expected.map(owned));
     }
 
     #[test]
     fn a_code_keeps_its_zeros_and_a_price_its_digits() {
-        assert_eq!(lines(r#"{"price":0.50,"code":"0042"}"#), ["code   0042", "price  0.50"]);
-    }
-
-    #[test]
-    fn an_answer_cannot_command_the_terminal() {
-        assert_eq!(lines(r#"{"code":"\u001b[2J","\u0007":1}"#).concat().find(char::is_control), None);
+        let expected = [("code", "0042"), ("price", "0.50")];
+        assert_eq!(answer_members(r#"{"price":0.50,"code":"0042"}"#), expected.map(owned));
     }
 
     proptest! {
         #[test]
         fn no_answer_panics(text: String) {
-            let _ = lines(&text);
+            let _ = answer_members(&text);
         }
     }
 }
