@@ -1,7 +1,6 @@
 //! Texts become messages that can be filled, or all their problems.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
 
 use tera::{Context, Tera, Value};
 
@@ -12,11 +11,12 @@ use super::library::{Analysis, Library, Load};
 use super::messages::{Cells, Messages, Piece};
 use super::meter::MeteredSource;
 use super::metered_text::{MeteredText, MeteredTexts, key, place_of};
-use super::names::{Names, Reach};
-use super::problem::TextProblem;
+use super::names::{Names, Reach, lasting};
+use super::problem::{TextProblem, in_order};
+use super::refused::refused;
 use super::render::fill;
 use super::words;
-use crate::domain::{Content, Text, text_violation};
+use crate::domain::{Content, Text};
 use crate::finding::rules;
 
 /// Compiles the texts of a campaign against the names that its recipients and vars have.
@@ -83,21 +83,6 @@ fn templates(content: &Content<Text>) -> Vec<&Text> {
     texts
 }
 
-/// The limits of the channels that constant texts break.
-fn refused(content: &Content<Text>) -> Vec<TextProblem> {
-    let mut problems = Vec::new();
-    for stage in &content.stages {
-        for (field, text) in stage.texts().filter(|(_, text)| is_constant(&text.source)) {
-            let violation = text_violation(stage, field, &text.source);
-            problems.extend(violation.map(|violation| {
-                let (whole, message) = (0..text.source.len(), violation.to_string());
-                TextProblem::new(&text.name, &text.source, whole, &rules::TEXT_REFUSED, message)
-            }));
-        }
-    }
-    problems
-}
-
 /// The templates of one compilation.
 struct Compilation {
     tera: Tera,
@@ -146,15 +131,6 @@ fn with_templates(metered: &MeteredTexts) -> Result<Tera, Vec<TextProblem>> {
     added.map(|()| tera)
 }
 
-/// Problems by text and place, each once; included texts come after those that include them.
-fn in_order(mut problems: Vec<TextProblem>, texts: &[&Text]) -> Vec<TextProblem> {
-    let position =
-        |problem: &TextProblem| texts.iter().position(|text| text.name == problem.text).unwrap_or(texts.len());
-    problems.sort_by_cached_key(|problem| (position(problem), problem.text.clone(), problem.line, problem.column));
-    problems.dedup();
-    problems
-}
-
 /// The context that all rows share.
 fn context(names: &Names, needs: &Needs) -> Context {
     let mut context = Context::new();
@@ -176,19 +152,6 @@ fn cells(names: &Names, needs: &Needs) -> Cells {
         by_header: by_header.map(|(column, header)| (column, header.clone().into())).collect(),
         row: needs.row,
     }
-}
-
-/// The name for as long as the program runs: the context takes it anew with every row, and a copy of it would cost more
-/// than the cell. What stays are the distinct names that texts use, which are few.
-fn lasting(name: &str) -> &'static str {
-    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = names.get(name) {
-        return known;
-    }
-    let name: &'static str = name.to_owned().leak();
-    names.insert(name);
-    name
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod metered_text;
 mod names;
 mod outline;
 mod problem;
+mod refused;
 mod render;
 mod words;
 

@@ -1,5 +1,8 @@
 //! The names that a text may use, and what each of them means.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved, is_variable};
 use crate::finding::{did_you_mean, list};
 
@@ -136,6 +139,19 @@ fn shortened(names: &[&str]) -> String {
             format!("{} and {more} more", first.join(", "))
         }
     }
+}
+
+/// The name for as long as the program runs: the context takes it anew with every row, and a copy of it would cost more
+/// than the cell. What stays are the distinct names that texts use, which are few.
+pub(super) fn lasting(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static str = name.to_owned().leak();
+    names.insert(name);
+    name
 }
 
 #[cfg(test)]

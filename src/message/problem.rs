@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::domain::Text;
 use crate::finding::Rule;
 
 /// A problem of one text, found before anything is sent.
@@ -51,6 +52,15 @@ impl TextProblem {
 /// The character boundary at or before `at`.
 fn floor(source: &str, at: usize) -> usize {
     (0..=at.min(source.len())).rev().find(|&at| source.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// Problems by text and place, each once; included texts come after those that include them.
+pub(super) fn in_order(mut problems: Vec<TextProblem>, texts: &[&Text]) -> Vec<TextProblem> {
+    let position =
+        |problem: &TextProblem| texts.iter().position(|text| text.name == problem.text).unwrap_or(texts.len());
+    problems.sort_by_cached_key(|problem| (position(problem), problem.text.clone(), problem.line, problem.column));
+    problems.dedup();
+    problems
 }
 
 #[cfg(test)]
