@@ -23,7 +23,7 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
     let path = if args.prints(&run) { None } else { Some(args.file(ledger, &run).await?) };
     let edition = if args.people { runs::edition_of(ledger, &run).await? } else { Vec::new() };
     let results = match edition.as_slice() {
-        [] => RunResults::open(ledger, &state, &run, is_owned(&state, &run)).await?,
+        [] => RunResults::open(ledger, &state, &run, is_owned(ledger, &run).await?).await?,
         edition => RunResults::of_people(ledger, &state, edition).await?,
     };
     let results = results.in_states(&args.state).for_excel(args.excel);

@@ -19,7 +19,7 @@ pub(super) async fn show(context: &Context, args: ShowArgs) -> Result<u8, Failur
     let (ledger, run) = context.named_run(&args.run).await?;
     let state = context.state()?;
     runs::judge_results(ledger.as_ref(), &state, &run, &context.observer).await?;
-    let owned = is_owned(&state, &run);
+    let owned = is_owned(ledger.as_ref(), &run).await?;
     let folder = RunFolder::of(&state, &run.name());
     let frozen = runs::frozen(&folder)?;
     let key = key(&run, &args, &frozen.brief)?;

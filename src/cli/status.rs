@@ -21,7 +21,7 @@ pub(super) async fn status(context: &Context, name: Option<&str>) -> Result<u8, 
     let (ledger, run) = context.named_run(name).await?;
     let state = context.state()?;
     runs::judge_results(ledger.as_ref(), &state, &run, &context.observer).await?;
-    let owned = is_owned(&state, &run);
+    let owned = is_owned(ledger.as_ref(), &run).await?;
     let view = RunView::read(ledger.as_ref(), run, owned).await?;
     let code = exit::of_run(&view.run, &view.counts, owned);
     if context.output.json {
@@ -55,7 +55,7 @@ fn text(context: &Context, view: &RunView) -> Result<String, Failure> {
 async fn all(context: &Context) -> Result<u8, Failure> {
     let state = context.state()?;
     let views = match context.existing_ledger().await? {
-        Some(ledger) => RunView::list(ledger.as_ref(), &state).await?,
+        Some(ledger) => RunView::list(ledger.as_ref()).await?,
         None => Vec::new(),
     };
     if context.output.json {

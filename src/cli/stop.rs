@@ -7,7 +7,7 @@ use crate::runs;
 
 pub(super) async fn stop(context: &Context, name: &str) -> Result<u8, Failure> {
     let (ledger, run) = context.named_run(name).await?;
-    runs::stop(ledger.as_ref(), &context.state()?, &run).await?;
+    runs::stop(ledger.as_ref(), &run).await?;
     let name = run.name();
     if context.output.json {
         context.output.object(&serde_json::json!({ "run": name, "stopping": true, "exit": exit::FINE }));

@@ -208,15 +208,13 @@ mod tests {
     use crate::delivery::stop::StopKind;
     use crate::domain::{Endpoint, OperationKind};
     use crate::gateway::StopCause;
-    use crate::ledger::{Allowance, Owner, RunId};
+    use crate::ledger::{Allowance, Epoch, Lease, RunId};
 
     fn conditions() -> Conditions {
         Conditions {
-            run: RunId(1),
-            owner: Owner(1),
+            lease: Lease { run: RunId(1), epoch: Epoch(1) },
             endpoint: Endpoint::Async,
             kind: OperationKind::Sms,
-            last_envelope: 0,
             repeated: RoaringBitmap::new(),
             rate: None,
             account: Allowance::new("account", None),

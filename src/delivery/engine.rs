@@ -1,7 +1,6 @@
 //! The engine: keeps envelopes in the air and does about their answers what the course says.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -35,11 +34,9 @@ pub async fn send(conditions: Conditions, edges: Edges, feed: Feed, counts: Stat
     let route = Arc::new(Route {
         ledger: edges.ledger,
         gateway: edges.gateway,
-        run: conditions.run,
-        owner: conditions.owner,
+        lease: conditions.lease,
         account: conditions.account,
         gate: Gate::new(conditions.rate),
-        last_envelope: AtomicU32::new(conditions.last_envelope),
         timeout: conditions.timeout,
         watchdog: Watchdog::new(conditions.timeout),
         observer: edges.observer,
@@ -138,7 +135,7 @@ impl Engine {
     /// Ends the pause when its time is over, and the run when somebody asked for it: an envelope may wait for long.
     async fn look(&mut self) {
         self.course.look(self.began.elapsed());
-        match self.route.ledger.stop_requested(self.route.run).await {
+        match self.route.ledger.stop_requested(self.route.lease.run).await {
             Ok(false) => {}
             Ok(true) => self.halt(asked_to_stop()),
             Err(error) => self.halt(unwritten(&error)),
@@ -160,7 +157,7 @@ impl Engine {
             }
             Ok(Submission::Recalled) => return self.put_back(envelope, piece),
             Ok(Submission::Refused(Permit::Lost)) => lost(),
-            Ok(Submission::Refused(Permit::StopRequested | Permit::After(_))) => asked_to_stop(),
+            Ok(Submission::Refused(Permit::StopRequested | Permit::Granted { .. })) => asked_to_stop(),
             Err(error) => unwritten(&error),
         };
         self.put_back(envelope, piece);
@@ -185,7 +182,7 @@ impl Engine {
         let steps = if held_back {
             parcels(envelope, piece, &reply).into_iter().map(Step::TryAgain).collect()
         } else {
-            let moment = Moment { at: self.began.elapsed(), chance: chance(self.route.owner, number) };
+            let moment = Moment { at: self.began.elapsed(), chance: chance(self.route.lease.epoch, number) };
             self.course.recorded(envelope, piece, &reply, moment)
         };
         for step in steps {

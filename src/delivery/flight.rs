@@ -12,6 +12,7 @@ use super::feed::Feed;
 use super::retry::Parcel;
 use super::stop::{Stop, StopKind};
 use super::submission::{Route, Submission};
+use super::watchdog::Waiting;
 use crate::domain::OperationKind;
 use crate::gateway::{Encoded, Envelope, Reply};
 use crate::ledger::LedgerError;
@@ -138,11 +139,11 @@ impl Flight {
 
     /// Has an outcome recorded.
     pub(super) fn settle(&mut self, record: Record) {
-        self.route.watchdog.leaves(record.number);
+        self.route.watchdog.leaves(Waiting::Envelope(record.number));
         let route = Arc::clone(&self.route);
         self.settling.spawn(async move {
             let recorded = route.settle(record.number, &record.reply).await;
-            route.watchdog.leaves(record.number);
+            route.watchdog.leaves(Waiting::Envelope(record.number));
             (record, recorded)
         });
     }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::lock::RunLock;
 use crate::failpoint;
+use crate::ledger::Hold;
 use crate::manifest::Brief;
 use crate::private::{self, Existing};
 
@@ -96,14 +96,14 @@ impl RunFolder {
 
     /// A new folder for a run that has no name yet, readable by its owner alone.
     ///
-    /// The caller has the lock of the campaign on the account, so what an interrupted start left there is nobody's.
+    /// Nobody else has the campaign on the account, so what an interrupted start left there is nobody's.
     ///
     /// # Errors
     /// When it cannot be created.
-    pub fn prepare(state: &Path, campaign: &str, account: &str) -> io::Result<Self> {
+    pub fn prepare(state: &Path, hold: &Hold) -> io::Result<Self> {
         let runs = state.join("runs");
         private::folder(&runs)?;
-        let folder = runs.join(format!(".new-{}", RunLock::name(campaign, account)));
+        let folder = runs.join(format!(".new-{}", hold.name()));
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => private::folder(&folder)?,

@@ -13,7 +13,7 @@ use crate::domain::{MessageId, Outcome, Row};
 use crate::failpoint;
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{
-    Allowance, AskedRow, Change, EnvelopeRecord, Ledger, LedgerError, NewRowEvent, Owner, Ownership, RowStates, Run,
+    Allowance, AskedRow, Change, EnvelopeRecord, Lease, Ledger, LedgerError, NewRowEvent, Ownership, RowStates, Run,
     State, Walk,
 };
 
@@ -28,8 +28,8 @@ pub struct Reconciler<'a> {
     pub gateway: &'a dyn Gateway,
     /// The run.
     pub run: &'a Run,
-    /// Who has the run.
-    pub owner: Owner,
+    /// By what right.
+    pub lease: Lease,
     /// The account whose pace it takes from.
     pub account: Allowance,
     /// The most operations of an envelope.
@@ -214,7 +214,7 @@ impl Reconciler<'_> {
         *group = left;
         self.ledger.keep_asked(self.run.key, questions).await?;
         failpoint::pass("questions.kept");
-        if self.ledger.record(self.run.key, self.owner, events).await? == Ownership::Lost {
+        if self.ledger.record(self.lease, events).await? == Ownership::Lost {
             learnt.lost = true;
         }
         failpoint::pass("events.kept");

@@ -13,7 +13,7 @@ use rustc_hash::FxHasher;
 use super::stop::{Stop, StopKind};
 use crate::domain::Outcome;
 use crate::gateway::{Encoded, Envelope, Reply, Signal};
-use crate::ledger::Owner;
+use crate::ledger::Epoch;
 
 /// The shortest and the longest upper bound of a wait for a gateway that cannot be reached.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -156,11 +156,11 @@ fn backoff(attempt: u32, chance: f64) -> Duration {
 
 /// What is left to chance after an envelope, 0 to 1.
 ///
-/// It comes of the owner token, which is drawn anew at each start: no two processes wait alike, and a start can be
+/// It comes of the epoch, which is drawn anew at each start: no two processes wait alike, and a start can be
 /// repeated to the instant.
-pub(super) fn chance(owner: Owner, envelope: u32) -> f64 {
+pub(super) fn chance(epoch: Epoch, envelope: u32) -> f64 {
     let mut hasher = FxHasher::default();
-    (owner.0, envelope).hash(&mut hasher);
+    (epoch.0, envelope).hash(&mut hasher);
     // The upper bits of this hash are the mixed ones; 53 of them fill a float.
     (hasher.finish() >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn processes_and_envelopes_wait_differently_and_over_the_whole_range() {
-        let chances: Vec<f64> = (0..100).flat_map(|owner| (1..=10).map(move |n| chance(Owner(owner), n))).collect();
+        let chances: Vec<f64> = (0..100).flat_map(|owner| (1..=10).map(move |n| chance(Epoch(owner), n))).collect();
         for tenth in 0..10 {
             let bounds = f64::from(tenth) / 10.0..f64::from(tenth + 1) / 10.0;
             let within = chances.iter().filter(|chance| bounds.contains(chance)).count();

@@ -11,19 +11,15 @@ use super::start::{Conditions, Edges, Ending};
 use super::stop::{Stop, StopKind};
 use crate::domain::{Endpoint, OperationKind, Outcome};
 use crate::gateway::Encoded;
-use crate::ledger::{Allowance, Owner, RunId, State, StateCounts};
+use crate::ledger::{Allowance, Lease, State, StateCounts};
 
 /// The conditions of a single operation.
 #[derive(Clone, Debug)]
 pub struct SingleConditions {
-    /// The run.
-    pub run: RunId,
-    /// The owner token that was claimed.
-    pub owner: Owner,
+    /// The run, and by what right it is sent.
+    pub lease: Lease,
     /// The kind of the operation.
     pub kind: OperationKind,
-    /// The number of the last envelope that the run already has.
-    pub last_envelope: u32,
     /// The account whose pace it takes from.
     pub account: Allowance,
     /// The longest time of one request.
@@ -65,14 +61,12 @@ fn ending(Ending { outcome, stopped, counts, .. }: Ending) -> SingleEnding {
 
 impl From<SingleConditions> for Conditions {
     fn from(single: SingleConditions) -> Self {
-        let SingleConditions { run, owner, kind, last_envelope, account, timeout, patience } = single;
+        let SingleConditions { lease, kind, account, timeout, patience } = single;
         Self {
-            run,
-            owner,
+            lease,
             // The asynchronous endpoint would answer with a `request_id` and never with what was asked for.
             endpoint: Endpoint::Sync,
             kind,
-            last_envelope,
             repeated: RoaringBitmap::new(),
             rate: None,
             account,

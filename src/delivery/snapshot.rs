@@ -26,8 +26,6 @@ pub struct Snapshot {
     pub renumbered: Vec<(RoaringBitmap, IdRange)>,
     /// The state of each row that has an envelope, with what was learnt and decided.
     pub states: RowStates,
-    /// The number of the last envelope.
-    pub last_envelope: u32,
 }
 
 impl Snapshot {
@@ -41,10 +39,8 @@ impl Snapshot {
         let mut states = RowStates::new(Activity::of(run.progress, owned), events);
         let mut settled = left_out.rows();
         let mut digests = HashMap::new();
-        let mut last_envelope = 0;
         let mut envelopes = Walk::over(ledger, run.key);
         while let Some(envelope) = envelopes.next().await? {
-            last_envelope = envelope.envelope;
             states.add(&envelope);
             for sent in &envelope.rows {
                 if states.recorded(sent.row) == Some(State::Planned) {
@@ -61,7 +57,7 @@ impl Snapshot {
         let planned = states.events().rows().filter(|row| states.recorded(*row) == Some(State::Planned));
         let repeated = planned.filter(|row| states.events().repeats_doubt(*row)).map(Row::get).collect();
         let parts = states.parts();
-        Ok(Self { counts, parts, left_out, settled, digests, repeated, renumbered, states, last_envelope })
+        Ok(Self { counts, parts, left_out, settled, digests, repeated, renumbered, states })
     }
 
     /// The state of a row.

@@ -13,7 +13,7 @@ use super::oddities::Oddities;
 use super::stop::{Interrupt, Stop};
 use crate::domain::{Endpoint, OperationKind, Outcome};
 use crate::gateway::Gateway;
-use crate::ledger::{Allowance, Ledger, Owner, RunId, StateCounts};
+use crate::ledger::{Allowance, Lease, Ledger, StateCounts};
 
 /// Whom a start deals with: where it records, whom it sends to, who listens, and who may ask it to end.
 #[derive(Clone)]
@@ -31,16 +31,12 @@ pub struct Edges {
 /// The conditions under which a run is sent.
 #[derive(Clone, Debug)]
 pub struct Conditions {
-    /// The run and who sends it.
-    pub run: RunId,
-    /// The owner token that was claimed.
-    pub owner: Owner,
+    /// The run, and by what right it is sent.
+    pub lease: Lease,
     /// The endpoint.
     pub endpoint: Endpoint,
     /// The kind of all operations.
     pub kind: OperationKind,
-    /// The number of the last envelope that the run already has.
-    pub last_envelope: u32,
     /// Rows whose message was in doubt and is sent again: it may have gone out before.
     pub repeated: RoaringBitmap,
     /// The campaign's operations per second; `None` does not wait.

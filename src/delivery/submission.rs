@@ -1,7 +1,6 @@
 //! One envelope on its way: its turn, the intent, the account's slot, the request; and its settlement.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -10,12 +9,12 @@ use tokio::time::Instant;
 use super::course::QueuedMessage;
 use super::event::{DeliveryEvent, Observer};
 use super::gate::Gate;
-use super::watchdog::{Step, Watchdog};
+use super::watchdog::{Step, Waiting, Watchdog};
 use crate::domain::{Outcome, Status};
 use crate::failpoint;
 use crate::gateway::{Envelope, Gateway, Reply, Signal};
 use crate::ledger::{
-    Allowance, Change, Intent, Ledger, LedgerError, NewRowEvent, Owner, Ownership, Permit, RunId, SentRow, Settlement,
+    Allowance, Change, Intent, Lease, Ledger, LedgerError, NewRowEvent, Ownership, Permit, SentRow, Settlement,
 };
 
 /// How much longer than the request's own time-out anybody waits for it.
@@ -28,14 +27,11 @@ const TOLD: Duration = Duration::from_secs(2);
 pub(super) struct Route {
     pub(super) ledger: Arc<dyn Ledger>,
     pub(super) gateway: Arc<dyn Gateway>,
-    pub(super) run: RunId,
-    pub(super) owner: Owner,
+    pub(super) lease: Lease,
     /// The account whose pace it takes from.
     pub(super) account: Allowance,
     pub(super) gate: Gate,
     pub(super) timeout: Duration,
-    /// The number of the last envelope that was begun.
-    pub(super) last_envelope: AtomicU32,
     pub(super) watchdog: Watchdog,
     /// Who is told of long waits.
     pub(super) observer: Observer,
@@ -71,29 +67,27 @@ impl Route {
             _ = recalls.changed() => return Ok(Submission::Recalled),
             turn = self.gate.turn(envelope.operations().len()) => turn,
         };
-        let number = self.last_envelope.fetch_add(1, Ordering::Relaxed) + 1;
         let rows = envelope
             .operations()
             .iter()
             .map(|operation| SentRow { row: operation.row, phone: operation.phone, digest: operation.digest })
             .collect();
-        tracing::Span::current().record("number", number);
         tracing::debug!(waited_ms = millis(began), "has its turn");
         let account = self.account.clone();
-        let intent = Intent { run: self.run, envelope: number, owner: self.owner, account, rows };
-        self.watchdog.enters(number, Step::Intent);
+        let intent = Intent { lease: self.lease, kind: envelope.kind(), account, rows };
+        let asked = self.watchdog.asks();
         let begun = self.ledger.begin(intent).await;
-        let Ok(Permit::After(wait)) = begun else {
-            self.watchdog.leaves(number);
-            return begun.map(Submission::Refused);
-        };
+        self.watchdog.leaves(asked);
+        let permit = begun?;
+        let Permit::Granted { envelope: number, wait } = permit else { return Ok(Submission::Refused(permit)) };
+        tracing::Span::current().record("number", number);
         failpoint::pass("intent.kept");
         tracing::debug!(slot_in_ms = u64::try_from(wait.time.as_millis()).unwrap_or(u64::MAX), "intent kept");
         if recalls.has_changed().unwrap_or(false) {
             return Ok(Submission::HeldBack(number, held_back(envelope)));
         }
         if !wait.time.is_zero() {
-            self.watchdog.enters(number, Step::Slot);
+            self.watchdog.enters(Waiting::Envelope(number), Step::Slot);
             if wait.time > TOLD {
                 (self.observer)(DeliveryEvent::Waiting { reason: wait.reason.words().to_owned(), time: wait.time });
             }
@@ -104,7 +98,7 @@ impl Route {
             }
         }
         failpoint::pass("envelope.leaves");
-        self.watchdog.enters(number, Step::Answer);
+        self.watchdog.enters(Waiting::Envelope(number), Step::Answer);
         turn.leaves();
         let reply = tokio::time::timeout(self.timeout + GRACE, self.gateway.submit(envelope)).await;
         failpoint::pass("answer.came");
@@ -118,10 +112,10 @@ impl Route {
     /// # Errors
     /// When it cannot be recorded; the intent stays, and with it the doubt.
     pub(super) async fn settle(&self, number: u32, reply: &Reply) -> Result<(), LedgerError> {
-        self.watchdog.enters(number, Step::Outcome);
+        self.watchdog.enters(Waiting::Envelope(number), Step::Outcome);
         let outcomes = reply.outcomes.clone();
         let evidence = reply.evidence.clone();
-        self.ledger.settle(Settlement { run: self.run, envelope: number, outcomes, evidence }).await?;
+        self.ledger.settle(Settlement { run: self.lease.run, envelope: number, outcomes, evidence }).await?;
         failpoint::pass("outcome.kept");
         tracing::debug!(envelope = number, "outcome kept");
         Ok(())
@@ -136,7 +130,7 @@ impl Route {
         let event =
             |message: &QueuedMessage| NewRowEvent { row: message.row, envelope: number, change: change.clone() };
         let events = refused.iter().map(event).collect();
-        self.ledger.record(self.run, self.owner, events).await
+        self.ledger.record(self.lease, events).await
     }
 
     fn silence(&self, envelope: &Envelope) -> Reply {

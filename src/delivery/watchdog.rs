@@ -28,6 +28,15 @@ pub(super) enum Step {
     Outcome,
 }
 
+/// What waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Waiting {
+    /// An envelope that has no number yet, by how many there were before.
+    New(u32),
+    /// The envelope of this number.
+    Envelope(u32),
+}
+
 /// The step of each envelope in flight.
 pub(super) struct Watchdog {
     patience: Duration,
@@ -38,8 +47,10 @@ pub(super) struct Watchdog {
 struct Steps {
     awake: Duration,
     looked_at: Instant,
-    /// By envelope: the step, and when it began.
-    began: BTreeMap<u32, (Step, Duration)>,
+    /// The step of each, and when it began.
+    began: BTreeMap<Waiting, (Step, Duration)>,
+    /// How many asked for a number.
+    asked: u32,
 }
 
 impl Steps {
@@ -55,19 +66,30 @@ impl Steps {
 impl Watchdog {
     /// A watchdog over envelopes whose requests may take so long.
     pub(super) fn new(timeout: Duration) -> Self {
-        let steps = Steps { awake: Duration::ZERO, looked_at: Instant::now(), began: BTreeMap::new() };
+        let steps = Steps { awake: Duration::ZERO, looked_at: Instant::now(), began: BTreeMap::new(), asked: 0 };
         Self { patience: timeout.saturating_mul(3).max(LEAST), steps: Mutex::new(steps) }
     }
 
+    /// A new envelope has its intent recorded, and is given a number by that.
+    pub(super) fn asks(&self) -> Waiting {
+        let new = {
+            let mut steps = self.steps();
+            steps.asked += 1;
+            Waiting::New(steps.asked)
+        };
+        self.enters(new, Step::Intent);
+        new
+    }
+
     /// An envelope enters a step.
-    pub(super) fn enters(&self, envelope: u32, step: Step) {
+    pub(super) fn enters(&self, envelope: Waiting, step: Step) {
         let mut steps = self.steps();
         let now = steps.now();
         steps.began.insert(envelope, (step, now));
     }
 
     /// An envelope is in flight no more.
-    pub(super) fn leaves(&self, envelope: u32) {
+    pub(super) fn leaves(&self, envelope: Waiting) {
         self.steps().began.remove(&envelope);
     }
 
@@ -88,15 +110,23 @@ impl Watchdog {
         let overdue = |(step, began): &(Step, Duration)| *step != Step::Slot && now - *began >= self.patience;
         steps.began.values().any(overdue).then(|| {
             let waiting = steps.began.iter();
-            let waiting = waiting.map(|(envelope, (step, began))| {
-                format!("envelope {envelope} {step} for {} s", (now - *began).as_secs())
-            });
+            let waiting = waiting
+                .map(|(envelope, (step, began))| format!("{envelope} {step} for {} s", (now - *began).as_secs()));
             format!("nothing moves any more: {}", waiting.collect::<Vec<_>>().join(", "))
         })
     }
 
     fn steps(&self) -> MutexGuard<'_, Steps> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Waiting::New(_) => f.write_str("an envelope"),
+            Waiting::Envelope(number) => write!(f, "envelope {number}"),
+        }
     }
 }
 
@@ -127,7 +157,7 @@ mod tests {
         for (timeout, patience) in [(1, 90), (30, 90), (60, 180)] {
             for step in [Step::Intent, Step::Answer, Step::Outcome] {
                 let watchdog = Watchdog::new(Duration::from_secs(timeout));
-                watchdog.enters(7, step);
+                watchdog.enters(Waiting::Envelope(7), step);
                 let (seconds, told) = overdue(&watchdog).await.expect("it is overdue");
                 assert_eq!(seconds, patience);
                 assert!(told.contains(&format!("envelope 7 {step} for {patience} s")), "{told}");
@@ -138,13 +168,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_moves_on_what_is_through_and_what_waits_for_the_pace_is_never_overdue() {
         let watchdog = Watchdog::new(Duration::from_secs(30));
-        watchdog.enters(1, Step::Intent);
-        watchdog.enters(1, Step::Slot);
-        watchdog.enters(2, Step::Outcome);
-        watchdog.leaves(2);
+        let new = watchdog.asks();
+        watchdog.leaves(new);
+        watchdog.enters(Waiting::Envelope(1), Step::Slot);
+        watchdog.enters(Waiting::Envelope(2), Step::Outcome);
+        watchdog.leaves(Waiting::Envelope(2));
         assert_eq!(overdue(&watchdog).await, None);
         for step in [Step::Intent, Step::Answer, Step::Outcome] {
-            watchdog.enters(3, step);
+            watchdog.enters(Waiting::Envelope(3), step);
             let soon = tokio::time::timeout(Duration::from_secs(89), watchdog.overdue()).await;
             assert!(soon.is_err(), "each step has its own time");
         }
@@ -153,7 +184,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_time_in_which_the_process_was_suspended_does_not_count() {
         let watchdog = Watchdog::new(Duration::from_secs(30));
-        watchdog.enters(1, Step::Answer);
+        watchdog.enters(Waiting::Envelope(1), Step::Answer);
         for _ in 0..3 {
             let soon = tokio::time::timeout(Duration::from_secs(20), watchdog.overdue()).await;
             assert!(soon.is_err(), "awake for 20 s");

@@ -49,6 +49,12 @@ pub enum LedgerError {
         /// Who has it, and what to do.
         who: String,
     },
+    /// A run was to be taken by somebody who does not hold its campaign.
+    #[error("the run {run} was to be changed without its campaign being held; this is a bug")]
+    NotHeld {
+        /// The run.
+        run: String,
+    },
     /// The ledger belongs to a newer version.
     #[error("the ledger `{path}` was written by a newer version of campaign; use that version")]
     TooNew {

@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{RunId, State};
+use super::State;
 use crate::domain::{MsgId, Row, Status};
 
 /// Something that was learnt or decided about one row. Events are added and never changed.
@@ -170,8 +170,6 @@ pub struct RetriedRow {
 /// An order to send rows again as new messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryOrder {
-    /// The run.
-    pub run: RunId,
     /// The rows.
     pub rows: Vec<RetriedRow>,
     /// Who gave it.

@@ -1,6 +1,6 @@
 //! The durable truth of every message, as a port and its SQLite adapter.
 //!
-//! The port knows nothing of SQLite: claims, owner tokens, identifiers and the account's pace
+//! The port knows nothing of SQLite: holds, leases, identifiers, envelope numbers and the account's pace
 //! belong to it, so that several machines can share one ledger later.
 
 mod allowance;
@@ -8,6 +8,7 @@ mod allowance;
 mod conformance;
 mod error;
 mod event;
+mod hold;
 mod left_out;
 #[cfg(test)]
 pub(crate) mod memory;
@@ -25,11 +26,12 @@ mod walk;
 pub use allowance::Allowance;
 pub use error::LedgerError;
 pub use event::{AskedRow, Author, Change, NewRowEvent, RetriedRow, RetryOrder, RowEvent};
+pub use hold::Hold;
 pub use left_out::LeftOut;
 pub use pace::{AccountPace, Reservation, Wait, WaitReason, halved, recovered};
 pub use record::{
-    EnvelopeRecord, EnvelopeSummary, Intent, NewRun, Origin, Owner, Ownership, Permit, Progress, Run, RunEnd, RunId,
-    SentRow, Settlement,
+    Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, NewRun, Origin, Ownership, Permit, Progress, Run,
+    RunEnd, RunId, SentRow, Settlement,
 };
 pub use row_events::RowEvents;
 pub use row_state::{Activity, Attempt};
@@ -75,24 +77,29 @@ pub trait Ledger: Send + Sync {
     /// The names of all runs, also of those that were never opened.
     fn run_names(&self) -> LedgerFuture<'_, Vec<String>>;
 
-    /// Takes a run: writes the owner and turns the intents of the owner before into doubt.
-    ///
-    /// The caller holds the run's lock. Tells how many envelopes fell into doubt.
-    fn claim(&self, run: RunId, owner: Owner) -> LedgerFuture<'_, usize>;
+    /// Takes a campaign on an account, before anybody looks who has a message of it; nothing while another process has it.
+    fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>>;
 
-    /// Records why and how a run ended or paused, and gives it up if `owner` has it.
-    fn end(&self, run: RunId, owner: Owner, end: RunEnd) -> LedgerFuture<'_, ()>;
+    /// Whether some process has a campaign on an account.
+    fn is_held<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool>;
 
-    /// Records an intent, if the owner still has the run and nobody asked it to stop; takes from the account's pace.
+    /// Takes a run of what is held: whoever had it before has lost it, and what that one had begun is in doubt.
+    fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim>;
+
+    /// Records why and how a run ended or paused, and gives it up; nothing if it was lost.
+    fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()>;
+
+    /// Records an intent, unless the run was lost or somebody asked it to stop, and gives its envelope the next number of
+    /// the run; takes from the account's pace.
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
 
     /// Records what became of an envelope, whoever has the run by now: an answer is evidence.
     fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()>;
 
-    /// Asks the owner of a run to stop after what is in flight; `false` takes the request back.
+    /// Asks whoever has a run to stop after what is in flight; `false` takes the request back.
     fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()>;
 
-    /// Whether the owner of a run is asked to stop.
+    /// Whether whoever has a run is asked to stop.
     fn stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool>;
 
     /// Halves the account's pace after the gateway asked to slow down; nothing is sent before the wait is over.
@@ -116,11 +123,11 @@ pub trait Ledger: Send + Sync {
     /// The numbers that have an operation in one of these runs.
     fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, RoaringTreemap>;
 
-    /// Records what was learnt or decided about rows, if the owner still has the run. One that plans a row again opens the run.
-    fn record(&self, run: RunId, owner: Owner, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership>;
+    /// Records what was learnt or decided about rows, unless the run was lost. One that plans a row again opens the run.
+    fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership>;
 
-    /// Reserves identifiers for an order and has its rows sent as new messages, if the owner still has the run.
-    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Ownership>;
+    /// Reserves identifiers for an order and has its rows sent as new messages, unless the run was lost.
+    fn retry(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership>;
 
     /// What was learnt or decided about rows of a run, in the order in which it was recorded.
     fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>>;

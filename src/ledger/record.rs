@@ -12,9 +12,27 @@ use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Outcome, Phone,
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId(pub i64);
 
-/// A process that has a run: a random number, drawn anew at each claim.
+/// One taking of a run by a process: a number that the ledger draws anew each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Epoch(pub i64);
+
+/// The right to write to a run, until another process takes it; every write carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner(pub i64);
+pub struct Lease {
+    /// The run.
+    pub run: RunId,
+    /// By which taking.
+    pub epoch: Epoch,
+}
+
+/// A run that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The right to write to it.
+    pub lease: Lease,
+    /// Envelopes of whoever had it before that are in doubt from now on.
+    pub doubtful: usize,
+}
 
 /// What a run is made of when it begins.
 #[derive(Clone, Debug)]
@@ -111,8 +129,8 @@ pub struct Run {
     pub results: Option<String>,
     /// Whether somebody asked it to stop.
     pub stop_requested: bool,
-    /// The process that has it.
-    pub owner: Option<Owner>,
+    /// Since which taking a process has it; nothing if none does.
+    pub epoch: Option<Epoch>,
     /// How late the gateway was seen to know a message.
     pub lag: Option<Duration>,
     /// The identifiers of its orders to send rows again as new messages, the first first.
@@ -194,12 +212,10 @@ pub struct SentRow {
 /// What is recorded before the first byte of an envelope may leave.
 #[derive(Clone, Debug)]
 pub struct Intent {
-    /// The run.
-    pub run: RunId,
-    /// The envelope's number within the run, from 1; a further attempt is a new envelope.
-    pub envelope: u32,
-    /// Who sends it.
-    pub owner: Owner,
+    /// By what right.
+    pub lease: Lease,
+    /// The kind of its operations.
+    pub kind: OperationKind,
     /// The account whose pace it takes from.
     pub account: Allowance,
     /// Its rows.
@@ -215,8 +231,13 @@ impl std::fmt::Debug for SentRow {
 /// Whether an envelope may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permit {
-    /// Its intent is recorded, and it may leave after this wait.
-    After(Wait),
+    /// Its intent is recorded.
+    Granted {
+        /// Its number within the run, from 1; a further attempt is a new envelope.
+        envelope: u32,
+        /// How long it has to wait before it leaves.
+        wait: Wait,
+    },
     /// It may not: somebody asked the run to stop.
     StopRequested,
     /// It may not: another process has the run.
@@ -261,6 +282,8 @@ pub struct EnvelopeSummary {
 pub struct EnvelopeRecord {
     /// Its number.
     pub envelope: u32,
+    /// The kind of its operations.
+    pub kind: OperationKind,
     /// When its intent was recorded.
     pub begun_at: Timestamp,
     /// Its rows.

@@ -82,7 +82,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::domain::Phone;
+    use crate::domain::{OperationKind, Phone};
     use crate::ledger::{Author, Change, EnvelopeRecord, LeftOut, RowStates, SentRow};
 
     const ACTIVITIES: [Activity; 3] = [Activity::Sending, Activity::Idle, Activity::Over];
@@ -228,7 +228,13 @@ mod tests {
                 for (envelope, outcome) in (1..).zip(attempts) {
                     let rows = vec![SentRow { row: ROW, phone: Phone::new(380_501_234_567).unwrap(), digest: [0; 8] }];
                     let settled = outcome.clone().map(|outcome| (Timestamp::UNIX_EPOCH, vec![outcome]));
-                    states.add(&EnvelopeRecord { envelope, begun_at: Timestamp::UNIX_EPOCH, rows, settled });
+                    states.add(&EnvelopeRecord {
+                        envelope,
+                        kind: OperationKind::Sms,
+                        begun_at: Timestamp::UNIX_EPOCH,
+                        rows,
+                        settled,
+                    });
                 }
                 let none = LeftOut::default();
                 assert_eq!(states.of(ROW, &none), told, "{attempts:?} {events:?} {activity:?}");

@@ -19,7 +19,7 @@ pub enum State {
     Skipped,
     /// Never sent: something about the row is wrong.
     Invalid,
-    /// An intent is recorded and the run has an owner.
+    /// An intent is recorded and a process has the run.
     Sending,
     /// Proven not sent, and a person or the run gave it up.
     NotSent,

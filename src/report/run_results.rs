@@ -51,7 +51,7 @@ impl<'a> RunResults<'a> {
     pub async fn of_people(ledger: &'a dyn Ledger, state: &Path, runs: &'a [Run]) -> Result<Self, ResultsError> {
         let mut parts = Vec::with_capacity(runs.len());
         for run in runs {
-            parts.push(Part::open(ledger, state, run, is_owned(state, run)).await?);
+            parts.push(Part::open(ledger, state, run, is_owned(ledger, run).await?).await?);
         }
         let mut listings = Vec::with_capacity(runs.len());
         for part in &parts {

@@ -1,10 +1,9 @@
 //! A run as it stands: what it does, what its rows came to, what it needs next.
 
 use std::fmt;
-use std::path::Path;
 
 use super::next_step::NextStep;
-use crate::delivery::{RunLock, SingleKind, Snapshot};
+use crate::delivery::{SingleKind, Snapshot};
 use crate::ledger::{Ledger, LedgerError, Progress, Run, StateCounts};
 
 /// What a run does, or how it ended.
@@ -75,14 +74,14 @@ impl RunView {
         Ok(Self { status: RunStatus::of(&run, owned), run, counts, parts })
     }
 
-    /// All runs of a ledger with that state folder, the latest first; what has ended is told as it ended.
+    /// All runs of a ledger, the latest first; what has ended is told as it ended.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn list(ledger: &dyn Ledger, state: &Path) -> Result<Vec<Self>, LedgerError> {
+    pub async fn list(ledger: &dyn Ledger) -> Result<Vec<Self>, LedgerError> {
         let mut views = Vec::new();
         for run in ledger.runs().await?.into_iter().rev() {
-            let owned = is_owned(state, &run);
+            let owned = is_owned(ledger, &run).await?;
             views.push(match run.counts.clone().filter(|_| !owned) {
                 Some((counts, parts)) => Self { status: RunStatus::of(&run, owned), run, counts, parts },
                 None => Self::read(ledger, run, owned).await?,
@@ -114,9 +113,11 @@ impl RunView {
     }
 }
 
-/// Whether a process is sending this run of that state folder now.
-#[must_use]
-pub fn is_owned(state: &Path, run: &Run) -> bool {
-    let held = RunLock::is_held(state, &run.campaign, &run.account);
-    held && run.owner.is_some() && run.progress == Progress::Open
+/// Whether a process is sending this run now.
+///
+/// # Errors
+/// When the ledger cannot tell.
+pub async fn is_owned(ledger: &dyn Ledger, run: &Run) -> Result<bool, LedgerError> {
+    let sent = run.epoch.is_some() && run.progress == Progress::Open;
+    Ok(sent && ledger.is_held(&run.campaign, &run.account).await?)
 }

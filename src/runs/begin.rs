@@ -32,11 +32,11 @@ impl Session {
         if self.launch.request.round != Round::Same {
             return Err(Error::RoundUnfinished { run: open.name() });
         }
-        let lock = self.lock_of(&open)?;
+        let hold = self.hold_of(&open).await?;
         let folder = RunFolder::of(&self.adapters.state, &open.name());
         let changes = self.changes(&folder).await?;
         if changes.is_empty() {
-            return self.resume(open, folder, lock).await;
+            return self.resume(open, folder, hold).await;
         }
         // A rehearsal protects nobody, so it may begin anew without asking.
         if self.launch.request.accept_changes || !self.inputs().destination.is_live() {
@@ -59,7 +59,7 @@ impl Session {
             already |= ledger.numbers_sent_to(&[replaced.key]).await?;
         }
         let random = rand::random();
-        let mut folder = NewFolder::prepare(state, &inputs.campaign.brief.name, inputs.destination.account())?;
+        let mut folder = NewFolder::prepare(state, &self.hold)?;
         let copy = folder.create_recipients()?;
         let surveyed = Arc::clone(inputs);
         let mut survey = blocking(move || surveyed.survey(&already, Some(copy))).await??;
@@ -89,7 +89,7 @@ impl Session {
         tracing::info!(run = run.name(), "frozen");
         ledger.open_run(run.key, replaced.map(|run| run.key)).await?;
         failpoint::pass("run.opened");
-        Ok(Preparation::Send(Box::new(RunToSend { run, folder, snapshot: None, lock: None })))
+        Ok(Preparation::Send(Box::new(RunToSend { run, folder, snapshot: None, hold: Arc::clone(&self.hold) })))
     }
 
     /// The edition of a run that begins: one that takes the place of another keeps its edition, which may have been

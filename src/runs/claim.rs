@@ -1,31 +1,15 @@
-//! Taking a run: the lock of its campaign on its account, and the owner's token in the ledger.
-
-use std::path::Path;
+//! Taking a campaign on an account, which is where everything begins that may send or decide.
 
 use super::Error;
-use crate::delivery::RunLock;
-use crate::ledger::{Ledger, Owner, RunId};
+use crate::ledger::{Hold, Ledger};
 
-/// Takes the lock of a campaign on an account.
+/// Takes a campaign on an account.
 ///
 /// # Errors
-/// When another process has it, or it cannot be made.
-pub fn lock(state: &Path, campaign: &str, gateway: &str, account: &str) -> Result<RunLock, Error> {
-    RunLock::take(state, campaign, account)
-        .map_err(|error| Error::Storage(format!("the run cannot be locked: {error}")))?
-        .ok_or_else(|| Error::Busy { campaign: campaign.to_owned(), gateway: gateway.to_owned() })
-}
-
-/// Takes a run; gives the new owner, and how many requests of the owner before it are in doubt from now on.
-///
-/// The caller has the run's lock.
-///
-/// # Errors
-/// When the ledger cannot be written.
-pub async fn claim(ledger: &dyn Ledger, run: RunId) -> Result<(Owner, usize), Error> {
-    let owner = Owner(rand::random());
-    let doubtful = ledger.claim(run, owner).await?;
-    Ok((owner, doubtful))
+/// When another process has it, or nobody can tell.
+pub async fn hold(ledger: &dyn Ledger, campaign: &str, gateway: &str, account: &str) -> Result<Hold, Error> {
+    let hold = ledger.hold(campaign, account).await?;
+    hold.ok_or_else(|| Error::Busy { campaign: campaign.to_owned(), gateway: gateway.to_owned() })
 }
 
 /// The name of the person at this computer, as decisions keep it.

@@ -7,7 +7,7 @@ use super::launch::Session;
 use super::{EndedRun, Error, Outcome, RunPhase, runs_of};
 use crate::delivery::Ending;
 use crate::failpoint;
-use crate::ledger::{Owner, Progress, Run, RunEnd, State, StopKind};
+use crate::ledger::{Lease, Progress, Run, RunEnd, State, StopKind};
 use crate::report::{RunResults, open_doubts};
 use crate::sandbox::Counts;
 
@@ -15,7 +15,7 @@ impl Session {
     /// Writes the results and marks the run.
     pub(super) async fn end(
         &self,
-        (run, owner): (Run, Owner),
+        (run, lease): (Run, Lease),
         ending: Ending,
         (parts_before, began): (u64, Instant),
         played: Option<Counts>,
@@ -49,7 +49,7 @@ impl Session {
                 lag,
                 at: (self.adapters.clock)(),
             };
-            self.adapters.ledger.end(run.key, owner, end).await?;
+            self.adapters.ledger.end(lease, end).await?;
             failpoint::pass("run.marked");
         }
         let time = began.elapsed();

@@ -9,15 +9,16 @@ use super::launch::Session;
 use super::{Error, ListSurvey, blocking};
 use crate::check::{Prepared, Tee, Texts, prepare};
 use crate::delivery::{FrozenInputs, RunFolder};
+use crate::ledger::Hold;
 use crate::regular_file;
 
 /// The folder of a run that has not begun; dropped, it is removed.
 pub(super) struct NewFolder(Option<RunFolder>);
 
 impl NewFolder {
-    /// A new folder for a run of this campaign on this account.
-    pub(super) fn prepare(state: &Path, campaign: &str, account: &str) -> Result<Self, Error> {
-        let folder = RunFolder::prepare(state, campaign, account).map_err(copying)?;
+    /// A new folder for a run of what is held.
+    pub(super) fn prepare(state: &Path, hold: &Hold) -> Result<Self, Error> {
+        let folder = RunFolder::prepare(state, hold).map_err(copying)?;
         Ok(Self(Some(folder)))
     }
 

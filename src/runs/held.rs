@@ -1,10 +1,11 @@
 //! A run that this process has, to ask or decide about its rows without sending anything.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::{Adapters, Error, OwnFiles, claim, later_at, lock};
-use crate::delivery::{RunLock, Snapshot};
-use crate::ledger::{NewRowEvent, Owner, Ownership, Progress, Run, RunEnd, State, StopKind};
+use super::{Adapters, Error, OwnFiles, hold, later_at};
+use crate::delivery::Snapshot;
+use crate::ledger::{Hold, Lease, NewRowEvent, Ownership, Progress, Run, RunEnd, State, StopKind};
 use crate::report::RunResults;
 
 /// A run that this process has.
@@ -13,10 +14,9 @@ pub struct HeldRun {
     pub adapters: Adapters,
     /// The run as it was before it was taken.
     pub run: Run,
-    /// Who has it.
-    pub owner: Owner,
-    /// Nothing where the caller has the lock.
-    _lock: Option<RunLock>,
+    /// By what right.
+    pub lease: Lease,
+    _hold: Arc<Hold>,
 }
 
 /// Where a run stands after it was released.
@@ -54,17 +54,18 @@ impl HeldRun {
     /// # Errors
     /// When another process has it, or the ledger cannot be written.
     pub async fn take(adapters: &Adapters, run: Run) -> Result<Self, Error> {
-        let lock = lock(&adapters.state, &run.campaign, &run.gateway, &run.account).map_err(|error| match error {
+        let hold = hold(adapters.ledger.as_ref(), &run.campaign, &run.gateway, &run.account).await;
+        let hold = hold.map_err(|error| match error {
             Error::Busy { campaign, gateway } => Error::BusyRun { campaign, gateway },
             other => other,
         })?;
-        Ok(Self { _lock: Some(lock), ..Self::of(adapters, run).await? })
+        Self::of(adapters, Arc::new(hold), run).await
     }
 
-    /// Takes a run whose lock the caller has.
-    pub(super) async fn of(adapters: &Adapters, run: Run) -> Result<Self, Error> {
-        let (owner, _) = claim(adapters.ledger.as_ref(), run.key).await?;
-        Ok(Self { adapters: adapters.clone(), run, owner, _lock: None })
+    /// Takes a run of what is held.
+    pub(super) async fn of(adapters: &Adapters, hold: Arc<Hold>, run: Run) -> Result<Self, Error> {
+        let lease = adapters.ledger.claim(&hold, run.key).await?.lease;
+        Ok(Self { adapters: adapters.clone(), run, lease, _hold: hold })
     }
 
     /// Where the run stands now.
@@ -80,7 +81,7 @@ impl HeldRun {
     /// # Errors
     /// When another process took the run, or the ledger cannot be written.
     pub async fn record(&self, events: Vec<NewRowEvent>) -> Result<(), Error> {
-        match self.adapters.ledger.record(self.run.key, self.owner, events).await? {
+        match self.adapters.ledger.record(self.lease, events).await? {
             Ownership::Held => Ok(()),
             Ownership::Lost => Err(self.taken()),
         }
@@ -108,7 +109,7 @@ impl HeldRun {
             lag: None,
             at: self.run.ended_at.unwrap_or_else(self.adapters.clock),
         };
-        ledger.end(self.run.key, self.owner, end).await?;
+        ledger.end(self.lease, end).await?;
         Ok(ReleasedRun { run, reopened, snapshot, unwritten })
     }
 

@@ -8,9 +8,9 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::lost::put_aside;
-use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, RunPhase, key, lock, refuse_lost};
-use crate::delivery::{Interrupt, RunFolder, RunLock, Snapshot};
-use crate::ledger::{Run, RunId};
+use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, RunPhase, hold, key, refuse_lost};
+use crate::delivery::{Interrupt, RunFolder, Snapshot};
+use crate::ledger::{Hold, Run, RunId};
 use crate::report::{Target, check_place};
 
 /// How long after a second signal what is still going on is left.
@@ -39,17 +39,17 @@ pub(super) struct Session {
     pub(super) adapters: Adapters,
     pub(super) consent: Arc<dyn Consent>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
-    _lock: RunLock,
+    pub(super) hold: Arc<Hold>,
 }
 
 /// The run that a call sends.
 pub(super) struct RunToSend {
     pub(super) run: Run,
     pub(super) folder: RunFolder,
-    /// Where it stood under the lock; nothing if that has to be read again.
+    /// Where it stood while it was held; nothing if that has to be read again.
     pub(super) snapshot: Option<Snapshot>,
-    /// The lock of the account that it was begun on, if the profile has another one by now.
-    pub(super) lock: Option<RunLock>,
+    /// Its campaign on the account that it was begun on.
+    pub(super) hold: Arc<Hold>,
 }
 
 /// What the preparation of a call came to.
@@ -123,14 +123,14 @@ impl Launch {
         interrupt: watch::Receiver<Interrupt>,
     ) -> Result<Session, Error> {
         let (brief, account) = (&self.inputs.campaign.brief, self.inputs.destination.account());
-        let lock = lock(&adapters.state, &brief.name, &brief.gateway, account)?;
-        // With the lock, so that nobody writes those results meanwhile.
         let ledger = adapters.ledger.as_ref();
+        let hold = Arc::new(hold(ledger, &brief.name, &brief.gateway, account).await?);
+        // While it is held, so that nobody writes those results meanwhile.
         match self.request.new_ledger {
             true => put_aside(ledger, &adapters.state, &self.inputs, &adapters.observer).await?,
             false => refuse_lost(Some(ledger), &adapters.state, &self.inputs).await?,
         }
-        Ok(Session { launch: self, adapters, consent, interrupt, _lock: lock })
+        Ok(Session { launch: self, adapters, consent, interrupt, hold })
     }
 }
 
@@ -140,12 +140,13 @@ impl Session {
         &self.launch.inputs
     }
 
-    /// The lock of a run that was begun when the profile's account was another one; nothing if it is the one that is held.
-    pub(super) fn lock_of(&self, run: &Run) -> Result<Option<RunLock>, Error> {
-        let (inputs, state) = (self.inputs(), &self.adapters.state);
-        let brief = &inputs.campaign.brief;
-        let other = run.account != inputs.destination.account();
-        other.then(|| lock(state, &brief.name, &brief.gateway, &run.account)).transpose()
+    /// What is held with a run, which may have been begun when the profile's account was another one.
+    pub(super) async fn hold_of(&self, run: &Run) -> Result<Arc<Hold>, Error> {
+        if self.hold.covers(run) {
+            return Ok(Arc::clone(&self.hold));
+        }
+        let gateway = &self.inputs().campaign.brief.gateway;
+        Ok(Arc::new(hold(self.adapters.ledger.as_ref(), &run.campaign, gateway, &run.account).await?))
     }
 
     /// Where its results go.

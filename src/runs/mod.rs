@@ -45,7 +45,7 @@ mod tests;
 pub use account::Account;
 pub use adapters::{AccountView, Adapters, Connect, NameView};
 pub use blocking::blocking;
-pub use claim::{claim, lock, person};
+pub use claim::{hold, person};
 pub use connection::{Connection, key};
 pub use consent::{Consent, Proposal, Refusal, Unconfirmed};
 pub use dry_run::{DryRun, dry_run};

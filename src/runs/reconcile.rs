@@ -11,7 +11,7 @@ use crate::delivery::{
 };
 use crate::domain::Endpoint;
 use crate::gateway::Gateway;
-use crate::ledger::{Allowance, Author, Change, NewRowEvent, Owner, Progress, Run, State, StopKind};
+use crate::ledger::{Allowance, Author, Change, Lease, NewRowEvent, Progress, Run, State, StopKind};
 use crate::manifest::{Destination, OnInDoubt};
 
 /// How long a start waits for answers about rows in doubt.
@@ -42,7 +42,7 @@ impl Session {
     pub(super) async fn reconcile_first(
         &self,
         run: &Run,
-        owner: Owner,
+        lease: Lease,
         gateway: &dyn Gateway,
         snapshot: &Snapshot,
     ) -> Result<bool, Error> {
@@ -50,11 +50,11 @@ impl Session {
         if !self.inputs().destination.is_live() {
             return Ok(false);
         }
-        let asked = self.ask(&self.reconciler(run, owner, gateway), snapshot, &[Duration::ZERO], AT_START).await?;
+        let asked = self.ask(&self.reconciler(run, lease, gateway), snapshot, &[Duration::ZERO], AT_START).await?;
         let mut changed = asked.changed_something();
         if self.inputs().campaign.delivery.on_in_doubt == OnInDoubt::ResendIfNotFound && self.may_resend(run) {
             let rows = asked.doubts.rows.iter().filter(|doubt| doubt.not_found);
-            changed |= self.apply(run, owner, rows, |by| Change::SendAgain { by, why: None }).await?;
+            changed |= self.apply(lease, rows, |by| Change::SendAgain { by, why: None }).await?;
         }
         Ok(changed)
     }
@@ -72,7 +72,7 @@ impl Session {
         let gateway =
             connection.client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
         let unchanged = self.changes(&RunFolder::of(&self.adapters.state, &run.name())).await?.is_empty();
-        let held = HeldRun::of(&self.adapters, run.clone()).await?;
+        let held = HeldRun::of(&self.adapters, self.hold_of(run).await?, run.clone()).await?;
         let asked = self.reconcile_held(&held, gateway.as_ref(), unchanged).await;
         let released = held.release().await?;
         if let Some(unwritten) = released.unwritten {
@@ -86,9 +86,9 @@ impl Session {
     async fn reconcile_held(&self, held: &HeldRun, gateway: &dyn Gateway, unchanged: bool) -> Result<(), Error> {
         let snapshot = held.snapshot().await?;
         if unchanged {
-            return self.reconcile_first(&held.run, held.owner, gateway, &snapshot).await.map(drop);
+            return self.reconcile_first(&held.run, held.lease, gateway, &snapshot).await.map(drop);
         }
-        let reconciler = self.reconciler(&held.run, held.owner, gateway);
+        let reconciler = self.reconciler(&held.run, held.lease, gateway);
         self.ask(&reconciler, &snapshot, &[Duration::ZERO], AT_START).await.map(drop)
     }
 
@@ -96,7 +96,7 @@ impl Session {
     pub(super) async fn reconcile_last(
         &self,
         run: &Run,
-        owner: Owner,
+        lease: Lease,
         gateway: &dyn Gateway,
         ending: &mut Ending,
     ) -> Result<(), Error> {
@@ -104,11 +104,11 @@ impl Session {
         let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &WAITS };
         // Nothing is on its way any more: an intent without an outcome is doubt.
         let mut snapshot = Snapshot::read(self.adapters.ledger.as_ref(), run, false).await?;
-        let asked = self.ask(&self.reconciler(run, owner, gateway), &snapshot, waits, LONGEST_STAY).await?;
+        let asked = self.ask(&self.reconciler(run, lease, gateway), &snapshot, waits, LONGEST_STAY).await?;
         let mut changed = asked.changed_something();
         if self.inputs().campaign.delivery.on_in_doubt == OnInDoubt::AssumeSent && asked.interrupted.is_none() {
             let rows = asked.doubts.rows.iter();
-            changed |= self.apply(run, owner, rows, |by| Change::AssumedSent { by, why: None }).await?;
+            changed |= self.apply(lease, rows, |by| Change::AssumedSent { by, why: None }).await?;
         }
         if changed {
             snapshot = Snapshot::read(self.adapters.ledger.as_ref(), run, false).await?;
@@ -120,11 +120,11 @@ impl Session {
         Ok(())
     }
 
-    fn reconciler<'i>(&'i self, run: &'i Run, owner: Owner, gateway: &'i dyn Gateway) -> Reconciler<'i> {
+    fn reconciler<'i>(&'i self, run: &'i Run, lease: Lease, gateway: &'i dyn Gateway) -> Reconciler<'i> {
         let (destination, ledger) = (&self.inputs().destination, self.adapters.ledger.as_ref());
         let account = Allowance::new(run.account.as_str(), destination.rate().per_second());
         let most = destination.largest_envelope();
-        Reconciler { ledger, gateway, run, owner, account, most, clock: self.adapters.clock }
+        Reconciler { ledger, gateway, run, lease, account, most, clock: self.adapters.clock }
     }
 
     /// Asks after each of the waits as long as there is something to ask.
@@ -164,8 +164,7 @@ impl Session {
     /// Decides about rows as the campaign's own rule says; tells whether there was any.
     async fn apply(
         &self,
-        run: &Run,
-        owner: Owner,
+        lease: Lease,
         doubts: impl Iterator<Item = &Doubt>,
         change: impl Fn(Author) -> Change,
     ) -> Result<bool, Error> {
@@ -178,7 +177,7 @@ impl Session {
             })
             .collect();
         let any = !events.is_empty();
-        self.adapters.ledger.record(run.key, owner, events).await?;
+        self.adapters.ledger.record(lease, events).await?;
         Ok(any)
     }
 

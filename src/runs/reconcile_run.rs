@@ -36,7 +36,7 @@ pub async fn reconcile(adapters: &Adapters, run: Run) -> Result<ReconciledRun, E
 }
 
 async fn ask(held: &HeldRun) -> Result<Reconciliation, Error> {
-    let HeldRun { adapters, run, owner, .. } = held;
+    let HeldRun { adapters, run, lease, .. } = held;
     let (ledger, snapshot) = (adapters.ledger.as_ref(), held.snapshot().await?);
     let mut doubts = Doubts::read(ledger, run, &snapshot.states, &[State::InDoubt, State::Unresolved]).await?;
     if doubts.rows.is_empty() {
@@ -50,7 +50,7 @@ async fn ask(held: &HeldRun) -> Result<Reconciliation, Error> {
         ledger,
         gateway: gateway.as_ref(),
         run,
-        owner: *owner,
+        lease: *lease,
         account: Allowance::new(run.account.as_str(), profile.rate.per_second()),
         most: profile.largest_envelope(),
         clock: adapters.clock,

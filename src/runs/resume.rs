@@ -10,19 +10,14 @@ use super::online::refuse_online;
 use super::{Error, Event, Proposal, blocking, check_host};
 use crate::check::Survey;
 use crate::check::online::{Cost, Prices};
-use crate::delivery::{RunFolder, RunLock, Snapshot};
+use crate::delivery::{RunFolder, Snapshot};
 use crate::domain::Row;
-use crate::ledger::{Run, State};
+use crate::ledger::{Hold, Run, State};
 use crate::manifest::Profile;
 
 impl Session {
     /// Asks for a yes to go on, and selects the run.
-    pub(super) async fn resume(
-        &self,
-        run: Run,
-        folder: RunFolder,
-        lock: Option<RunLock>,
-    ) -> Result<Preparation, Error> {
+    pub(super) async fn resume(&self, run: Run, folder: RunFolder, hold: Arc<Hold>) -> Result<Preparation, Error> {
         let snapshot = Snapshot::read(self.adapters.ledger.as_ref(), &run, false).await?;
         let left = snapshot.counts.get(State::Planned);
         let open = open_rows(&run, &snapshot);
@@ -35,7 +30,7 @@ impl Session {
             self.agree_to_go_on(profile, (&run, &snapshot), number.min(left)).await?;
         }
         (self.adapters.observer)(Event::GoingOn { run: run.name() });
-        Ok(Preparation::Send(Box::new(RunToSend { run, folder, snapshot: Some(snapshot), lock })))
+        Ok(Preparation::Send(Box::new(RunToSend { run, folder, snapshot: Some(snapshot), hold })))
     }
 
     /// Asks for a yes to messages to so many people of a run; none is needed for none.

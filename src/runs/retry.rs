@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use roaring::RoaringTreemap;
 
 use super::launch::{Preparation, RetryScope, RunToSend, Session};
-use super::{Error, Event, check_host, claim, person};
+use super::{Error, Event, check_host, person};
 use crate::delivery::{RunFolder, SingleKind, Snapshot};
 use crate::domain::{Outcome, Phone, Row};
 use crate::failpoint;
@@ -36,7 +36,7 @@ impl Session {
         let runs = ledger.runs().await?;
         let run = found(&runs, scope.run)?;
         self.refuse_retry(&run, &runs)?;
-        let lock = self.lock_of(&run)?;
+        let hold = self.hold_of(&run).await?;
         let folder = RunFolder::of(&self.adapters.state, &run.name());
         let changes = self.changes(&folder).await?;
         if !changes.is_empty() {
@@ -56,21 +56,20 @@ impl Session {
             check_host(ledger, profile).await?;
             self.agree_to_go_on(profile, (&run, &snapshot), number).await?;
         }
-        let (owner, _) = claim(ledger, run.key).await?;
+        let lease = ledger.claim(&hold, run.key).await?.lease;
         let order = RetryOrder {
-            run: run.key,
             rows: rows.iter().map(|refused| RetriedRow { row: refused.row, envelope: refused.envelope }).collect(),
             by: Author::Person(person()),
             random: rand::random(),
         };
-        if ledger.retry(owner, order).await? == Ownership::Lost {
+        if ledger.retry(lease, order).await? == Ownership::Lost {
             return Err(Error::Taken { run: run.name() });
         }
         failpoint::pass("retry.ordered");
         (self.adapters.observer)(Event::Retrying { run: run.name(), rows: number });
         // With the identifiers that the order reserved.
         let run = found(&ledger.runs().await?, scope.run)?;
-        Ok(Preparation::Send(Box::new(RunToSend { run, folder, snapshot: None, lock })))
+        Ok(Preparation::Send(Box::new(RunToSend { run, folder, snapshot: None, hold })))
     }
 
     /// Why nothing of a run can be sent again now.

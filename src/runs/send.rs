@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use super::freeze::thaw;
 use super::launch::{RunToSend, Session};
-use super::{Connection, Error, Event, Outcome, claim};
+use super::{Connection, Error, Event, Outcome};
 use crate::check::Prepared;
 use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Snapshot, Stop, feed, send};
 use crate::failpoint;
 use crate::gateway::Gateway;
-use crate::ledger::{Allowance, Owner, Run, State, StopKind};
+use crate::ledger::{Allowance, Claim, Lease, Run, State, StopKind};
 use crate::manifest::Delivery;
 use crate::sandbox::{Counts, Sandbox};
 
@@ -24,8 +24,8 @@ impl Session {
     pub(super) async fn send(&self, selection: RunToSend) -> Result<Outcome, Error> {
         let began = Instant::now();
         let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
-        let RunToSend { run, folder, snapshot, lock: _lock } = selection;
-        let (owner, requests) = claim(ledger, run.key).await?;
+        let RunToSend { run, folder, snapshot, hold } = selection;
+        let Claim { lease, doubtful: requests } = ledger.claim(&hold, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {
             (self.adapters.observer)(Event::DoubtFromBefore { requests });
@@ -36,24 +36,24 @@ impl Session {
         let gateway =
             connection.client(self.adapters.connect, frozen.brief.endpoint, inputs.campaign.delivery.timeout)?;
         let snapshot = match snapshot {
-            // Read under the lock; what the claim made doubt was read as doubt.
+            // Read while it was held; what the claim made doubt was read as doubt.
             Some(snapshot) => snapshot,
             None => Snapshot::read(ledger, &run, false).await?,
         };
-        let snapshot = match self.reconcile_first(&run, owner, gateway.as_ref(), &snapshot).await? {
+        let snapshot = match self.reconcile_first(&run, lease, gateway.as_ref(), &snapshot).await? {
             true => Snapshot::read(ledger, &run, false).await?,
             false => snapshot,
         };
-        let mut ending = self.engine(&run, owner, Arc::clone(&gateway), prepared, &snapshot).await;
+        let mut ending = self.engine(&run, lease, Arc::clone(&gateway), prepared, &snapshot).await;
         tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
         if asks_at_end(&ending) {
-            self.reconcile_last(&run, owner, gateway.as_ref(), &mut ending).await?;
+            self.reconcile_last(&run, lease, gateway.as_ref(), &mut ending).await?;
         }
         let played = match connection.into_sandbox() {
             Some(sandbox) => self.play_out(sandbox, &ending).await,
             None => None,
         };
-        self.end((run, owner), ending, (snapshot.parts, began), played).await
+        self.end((run, lease), ending, (snapshot.parts, began), played).await
     }
 
     /// Lets everything become of the messages that will, if a scenario says what; nobody waits for an interrupted one.
@@ -69,7 +69,7 @@ impl Session {
     async fn engine(
         &self,
         run: &Run,
-        owner: Owner,
+        lease: Lease,
         gateway: Arc<dyn Gateway>,
         prepared: Prepared<BufReader<File>>,
         snapshot: &Snapshot,
@@ -86,7 +86,7 @@ impl Session {
             renumbered: snapshot.renumbered.clone(),
         };
         let feed = feed(prepared, run.ids, selection);
-        let conditions = self.conditions(run, owner, snapshot);
+        let conditions = self.conditions(run, lease, snapshot);
         let (ledger, interrupt) = (Arc::clone(&self.adapters.ledger), self.interrupt.clone());
         let edges = Edges { ledger, gateway, observer, interrupt };
         let mut ending = send(conditions, edges, feed, snapshot.counts.clone()).await;
@@ -98,16 +98,14 @@ impl Session {
         ending
     }
 
-    fn conditions(&self, run: &Run, owner: Owner, snapshot: &Snapshot) -> Conditions {
+    fn conditions(&self, run: &Run, lease: Lease, snapshot: &Snapshot) -> Conditions {
         let (destination, request) = (&self.inputs().destination, &self.launch.request);
         let delivery = destination.within(self.inputs().campaign.delivery);
         let waits = destination.is_live() || request.real_time;
         Conditions {
-            run: run.key,
-            owner,
+            lease,
             endpoint: run.endpoint,
             kind: run.kind,
-            last_envelope: snapshot.last_envelope,
             repeated: snapshot.repeated.clone(),
             rate: if waits { delivery.rate.per_second() } else { None },
             account: Allowance::new(destination.account(), destination.rate().per_second()),

@@ -9,11 +9,11 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::consent::confirm;
-use super::{Adapters, Connection, Consent, Error, Event, Proposal, check_host, claim, key};
-use crate::delivery::{Edges, Interrupt, RunLock, SingleConditions, SingleEnding, SingleKind, Stop, send_single};
+use super::{Adapters, Connection, Consent, Error, Event, Proposal, check_host, key};
+use crate::delivery::{Edges, Interrupt, SingleConditions, SingleEnding, SingleKind, Stop, send_single};
 use crate::domain::{Endpoint, MessageId, Outcome, Phone};
 use crate::gateway::Encoded;
-use crate::ledger::{Activity, Allowance, Owner, Progress, Run, RunEnd, State, StateCounts, StopKind};
+use crate::ledger::{Activity, Allowance, Hold, Lease, Progress, Run, RunEnd, State, StateCounts, StopKind};
 use crate::manifest::Destination;
 
 /// How long an answer is waited for.
@@ -81,10 +81,10 @@ impl ConfirmedSingle {
     /// When another one goes on through the account, or the ledger or the state folder cannot be written.
     pub async fn send(self, interrupt: watch::Receiver<Interrupt>) -> Result<EndedSingle, Error> {
         let Single { operation, phone, destination, key } = &self.single;
-        let _lock = self.lock()?;
-        self.close_interrupted().await?;
-        let run = self.begin().await?;
-        let (owner, _) = claim(self.adapters.ledger.as_ref(), run.key).await?;
+        let hold = self.hold().await?;
+        self.close_interrupted(&hold).await?;
+        let run = self.begin(&hold).await?;
+        let lease = self.adapters.ledger.claim(&hold, run.key).await?.lease;
         let connection = Connection::open(destination, key.clone(), Arc::default()).await?;
         let gateway = connection.client(self.adapters.connect, Endpoint::Sync, TIMEOUT)?;
         let id = run.ids.id(SingleKind::ROW).ok_or_else(|| Error::Internal("the run has no identifier".to_owned()))?;
@@ -92,31 +92,28 @@ impl ConfirmedSingle {
         let (ledger, observer) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.adapters.observer));
         let observer = Arc::new(move |event| observer(Event::Sending(event)));
         let edges = Edges { ledger, gateway, observer, interrupt };
-        let ending = send_single(self.conditions(&run, owner), edges, encoded).await;
+        let ending = send_single(self.conditions(&run, lease), edges, encoded).await;
         tracing::info!(run = run.name(), "asked");
         if let Some(sandbox) = connection.into_sandbox() {
             sandbox.stop().await;
         }
         match ending.stopped {
             Some(stop) if stop.kind == StopKind::Ledger => Err(Error::Storage(stop.to_string())),
-            _ => self.end(run, owner, id, ending).await,
+            _ => self.end(run, lease, id, ending).await,
         }
     }
 
-    fn lock(&self) -> Result<RunLock, Error> {
+    async fn hold(&self) -> Result<Hold, Error> {
         let Single { operation, destination, .. } = &self.single;
-        RunLock::take(&self.adapters.state, operation.campaign(), destination.account())
-            .map_err(|error| Error::Storage(format!("the {} cannot be locked: {error}", operation.name())))?
-            .ok_or_else(|| Error::BusySingle { operation: *operation, gateway: destination.gateway().to_owned() })
+        let hold = self.adapters.ledger.hold(operation.campaign(), destination.account()).await?;
+        hold.ok_or_else(|| Error::BusySingle { operation: *operation, gateway: destination.gateway().to_owned() })
     }
 
-    fn conditions(&self, run: &Run, owner: Owner) -> SingleConditions {
+    fn conditions(&self, run: &Run, lease: Lease) -> SingleConditions {
         let rate = self.single.destination.rate().per_second();
         SingleConditions {
-            run: run.key,
-            owner,
+            lease,
             kind: run.kind,
-            last_envelope: 0,
             account: Allowance::new(run.account.as_str(), rate),
             timeout: TIMEOUT,
             patience: PATIENCE,
@@ -127,7 +124,7 @@ impl ConfirmedSingle {
     async fn end(
         &self,
         run: Run,
-        owner: Owner,
+        lease: Lease,
         id: MessageId,
         SingleEnding { outcome, stopped: stop }: SingleEnding,
     ) -> Result<EndedSingle, Error> {
@@ -150,7 +147,7 @@ impl ConfirmedSingle {
                 results: None,
                 at: (self.adapters.clock)(),
             };
-            self.adapters.ledger.end(run.key, owner, end).await?;
+            self.adapters.ledger.end(lease, end).await?;
         }
         Ok(EndedSingle { run, id, state, outcome, stop })
     }

@@ -4,18 +4,18 @@ use std::io;
 
 use jiff::tz::TimeZone;
 
-use super::{ConfirmedSingle, Error, claim};
+use super::{ConfirmedSingle, Error};
 use crate::check::Tee;
 use crate::delivery::{RunFolder, SingleKind, Snapshot};
 use crate::domain::Endpoint;
-use crate::ledger::{LeftOut, NewRun, Progress, Run, RunEnd, State, StopKind};
+use crate::ledger::{Hold, LeftOut, NewRun, Progress, Run, RunEnd, State, StopKind};
 
 impl ConfirmedSingle {
     /// Creates the run and freezes the number, as for a campaign.
-    pub(super) async fn begin(&self) -> Result<Run, Error> {
+    pub(super) async fn begin(&self, hold: &Hold) -> Result<Run, Error> {
         let (single, state) = (&self.single, &self.adapters.state);
         let (operation, destination) = (single.operation, &single.destination);
-        let folder = RunFolder::prepare(state, operation.campaign(), destination.account()).map_err(copying)?;
+        let folder = RunFolder::prepare(state, hold).map_err(copying)?;
         let list = format!("phone\n{}\n", single.phone);
         let copy = folder.create_recipients().map_err(copying)?;
         let (copy, sha256) = Tee::new(list.as_bytes(), Some(copy)).finish().map_err(copying)?;
@@ -50,8 +50,8 @@ impl ConfirmedSingle {
 
     /// Ends what earlier calls left open when they were killed: nothing goes on with it, and doubt stays doubt.
     ///
-    /// The lock is held, so none of them can still be going on.
-    pub(super) async fn close_interrupted(&self) -> Result<(), Error> {
+    /// They are held, so none of them can still be going on.
+    pub(super) async fn close_interrupted(&self, hold: &Hold) -> Result<(), Error> {
         let (ledger, single) = (self.adapters.ledger.as_ref(), &self.single);
         let mut runs = ledger.runs().await?;
         runs.retain(|run| {
@@ -59,7 +59,7 @@ impl ConfirmedSingle {
             mine && run.progress == Progress::Open
         });
         for run in runs {
-            let (owner, _) = claim(ledger, run.key).await?;
+            let lease = ledger.claim(hold, run.key).await?.lease;
             let run = Run { progress: Progress::Finished, ..run };
             let Snapshot { counts, parts, .. } = Snapshot::read(ledger, &run, false).await?;
             let unsent = counts.get(State::NotSent) > 0;
@@ -73,7 +73,7 @@ impl ConfirmedSingle {
                 results: None,
                 at: (self.adapters.clock)(),
             };
-            ledger.end(run.key, owner, end).await?;
+            ledger.end(lease, end).await?;
         }
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! Asking a run to stop.
 
-use std::path::Path;
-
 use super::Error;
 use crate::ledger::{Ledger, Run};
 use crate::report::is_owned;
@@ -10,8 +8,8 @@ use crate::report::is_owned;
 ///
 /// # Errors
 /// When no process sends it, or the ledger cannot be written.
-pub async fn stop(ledger: &dyn Ledger, state: &Path, run: &Run) -> Result<(), Error> {
-    if !is_owned(state, run) {
+pub async fn stop(ledger: &dyn Ledger, run: &Run) -> Result<(), Error> {
+    if !is_owned(ledger, run).await? {
         return Err(Error::NotSending { run: run.name() });
     }
     Ok(ledger.request_stop(run.key, true).await?)

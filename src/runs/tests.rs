@@ -154,7 +154,7 @@ async fn a_rehearsal_asks_nobody_pauses_and_goes_on_where_it_stopped() {
 #[tokio::test]
 async fn a_campaign_is_sent_by_one_at_a_time_and_anew_only_with_its_number() {
     let (world, yes) = (World::new().await, Fixed::yes());
-    let held = lock(&world.adapters.state, "sale", "sandbox", "sandbox").unwrap();
+    let held = hold(world.adapters.ledger.as_ref(), "sale", "sandbox", "sandbox").await.unwrap();
     let busy = world.launch(None, Request::default(), Arc::clone(&yes), Interrupt::None).await;
     assert!(matches!(busy, Err(Error::Busy { .. })), "{busy:?}");
     drop(held);

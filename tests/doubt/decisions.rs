@@ -6,17 +6,17 @@ use super::{SECOND, ids_of, in_doubt, ledger, result, states};
 use crate::support::{Folder, Results, phone, telling};
 
 use campaign::domain::{MsgId, Row};
-use campaign::ledger::{Change, Ledger as _, NewRowEvent, Owner, Ownership};
+use campaign::ledger::{Change, Ledger as _, NewRowEvent, Ownership};
 
 /// Has it recorded that the gateway knows the message of row 4 from envelope 2 after all.
 fn late_proof(sale: &Folder) {
     ledger(sale, async |ledger| {
         let run = ledger.runs().await.expect("the runs").pop().expect("a run");
-        let owner = Owner(7);
-        ledger.claim(run.key, owner).await.expect("the run");
+        let hold = ledger.hold(&run.campaign, &run.account).await.expect("a ledger").expect("nobody has it");
+        let lease = ledger.claim(&hold, run.key).await.expect("the run").lease;
         let change = Change::Found { status: "DELIVERED".into(), msg_id: Some(MsgId::Number(4711)) };
         let event = NewRowEvent { row: Row::new(4), envelope: 2, change };
-        assert_eq!(ledger.record(run.key, owner, vec![event]).await.expect("recorded"), Ownership::Held);
+        assert_eq!(ledger.record(lease, vec![event]).await.expect("recorded"), Ownership::Held);
     });
     sale.campaign(&["results", "sale"]).exits(0);
 }

@@ -8,7 +8,7 @@ use super::judge::phone;
 use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::memory::Contents;
 use crate::ledger::{
-    Allowance, Author, Change, EnvelopeRecord, Intent, Ledger, LeftOut, NewRowEvent, NewRun, Owner, Ownership, Permit,
+    Allowance, Author, Change, EnvelopeRecord, Intent, Lease, Ledger, LeftOut, NewRowEvent, NewRun, Ownership, Permit,
     RetriedRow, RetryOrder, RowEvent, RunId, SentRow, Settlement, SqliteLedger,
 };
 
@@ -67,39 +67,52 @@ fn change(chance: &mut Chance) -> Change {
     }
 }
 
+fn intent(chance: &mut Chance, lease: Lease) -> Intent {
+    let count = 1 + chance.below(3);
+    let sent = |row| SentRow { row, phone: Phone::new(phone(row)).unwrap(), digest: [7; 8] };
+    let rows = (0..count).map(|_| sent(row(chance))).collect();
+    let rate = chance.of(&[None, Some(10.0)]);
+    Intent { lease, kind: OperationKind::Sms, account: Allowance::new("account", rate), rows }
+}
+
 /// Both ledgers and what they were told so far.
 struct Pair {
     real: SqliteLedger,
     model: Contents,
     run: RunId,
     envelopes: u32,
+    /// The takings of the run, by the epoch that each drew.
+    leases: Vec<(Lease, Lease)>,
 }
 
 impl Pair {
-    fn intent(&mut self, chance: &mut Chance, owner: Owner) -> Intent {
-        self.envelopes += 1;
-        let count = 1 + chance.below(3);
-        let sent = |row| SentRow { row, phone: Phone::new(phone(row)).unwrap(), digest: [7; 8] };
-        let rows = (0..count).map(|_| sent(row(chance))).collect();
-        let rate = chance.of(&[None, Some(10.0)]);
-        Intent { run: self.run, envelope: self.envelopes, owner, account: Allowance::new("account", rate), rows }
+    /// Takes the run in both.
+    async fn claim(&mut self) {
+        let hold = self.real.hold("sale", "account").await.unwrap().expect("nobody has it");
+        let real = self.real.claim(&hold, self.run).await.unwrap();
+        let model = self.model.claim(NOW, &hold, self.run).unwrap();
+        assert_eq!(real.doubtful, model.doubtful, "claim");
+        self.leases.push((real.lease, model.lease));
     }
 
-    /// One call to both, by one of two owners; what both tell has to be the same.
+    /// Begins an envelope in both; one that was refused takes no number.
+    async fn begin(&mut self, chance: &mut Chance, leases: (Lease, Lease)) {
+        let real = intent(chance, leases.0);
+        let model = Intent { lease: leases.1, ..real.clone() };
+        let told = self.model.begin(NOW, model).unwrap();
+        assert_eq!(self.real.begin(real).await.unwrap(), told, "begin");
+        if let Permit::Granted { envelope, .. } = told {
+            self.envelopes += 1;
+            assert_eq!(envelope, self.envelopes);
+        }
+    }
+
+    /// One call to both, by whoever has the run or had it before; what both tell has to be the same.
     async fn call(&mut self, chance: &mut Chance) {
-        let owner = Owner(1 + chance.below(2) as i64);
+        let leases = self.leases[self.leases.len().saturating_sub(1 + chance.below(2) as usize)];
         match chance.below(8) {
-            0 => {
-                let told = self.real.claim(self.run, owner).await.unwrap();
-                assert_eq!(told, self.model.claim(NOW, self.run, owner).unwrap(), "claim");
-            }
-            1..=3 => {
-                let intent = self.intent(chance, owner);
-                let told = self.model.begin(NOW, intent.clone()).unwrap();
-                assert_eq!(self.real.begin(intent).await.unwrap(), told, "begin");
-                // The number of an intent that was refused is free.
-                self.envelopes -= u32::from(!matches!(told, Permit::After(_)));
-            }
+            0 => self.claim().await,
+            1..=3 => self.begin(chance, leases).await,
             4 | 5 if self.envelopes > 0 => {
                 let envelope = 1 + chance.below(u64::from(self.envelopes)) as u32;
                 let outcomes = self.model.book(self.run).unwrap().envelopes[&envelope]
@@ -114,8 +127,8 @@ impl Pair {
             6 if self.envelopes > 0 => {
                 let envelope = 1 + chance.below(u64::from(self.envelopes)) as u32;
                 let event = NewRowEvent { row: row(chance), envelope, change: change(chance) };
-                let told = self.real.record(self.run, owner, vec![event.clone()]).await.unwrap();
-                assert_eq!(told, self.model.record(NOW, self.run, owner, vec![event]).unwrap(), "record");
+                let told = self.real.record(leases.0, vec![event.clone()]).await.unwrap();
+                assert_eq!(told, self.model.record(NOW, leases.1, vec![event]).unwrap(), "record");
             }
             7 => {
                 let asked = chance.once_in(4);
@@ -135,14 +148,12 @@ impl Pair {
 
     /// An order to send again, and what both know after everything.
     async fn compare(mut self, chance: &mut Chance) {
-        let owner = Owner(1);
-        let claimed = self.real.claim(self.run, owner).await.unwrap();
-        assert_eq!(claimed, self.model.claim(NOW, self.run, owner).unwrap(), "claim");
+        self.claim().await;
+        let (real, model) = self.leases[self.leases.len() - 1];
         let by = Author::Person("olena".into());
-        let order =
-            RetryOrder { run: self.run, rows: vec![RetriedRow { row: row(chance), envelope: 1 }], by, random: 9 };
-        assert_eq!(self.real.retry(owner, order.clone()).await.unwrap(), Ownership::Held);
-        assert_eq!(self.model.retry(NOW, owner, order).unwrap(), Ownership::Held);
+        let order = RetryOrder { rows: vec![RetriedRow { row: row(chance), envelope: 1 }], by, random: 9 };
+        assert_eq!(self.real.retry(real, order.clone()).await.unwrap(), Ownership::Held);
+        assert_eq!(self.model.retry(NOW, model, order).unwrap(), Ownership::Held);
         let plain = |record: &EnvelopeRecord| {
             let rows: Vec<Row> = record.rows.iter().map(|sent| sent.row).collect();
             (record.envelope, rows, record.settled.as_ref().map(|(_, outcomes)| outcomes.clone()))
@@ -157,8 +168,8 @@ impl Pair {
         let run = self.real.runs().await.unwrap().remove(0);
         let model = self.model.runs().remove(0);
         assert_eq!(
-            (run.owner, run.progress, run.ids, run.orders),
-            (model.owner, model.progress, model.ids, model.orders)
+            (run.epoch.is_some(), run.progress, run.ids, run.orders),
+            (model.epoch.is_some(), model.progress, model.ids, model.orders)
         );
         let guarded = self.real.numbers_sent_to(&[self.run]).await.unwrap();
         assert_eq!(guarded, self.model.numbers_sent_to(&[self.run]), "guard");
@@ -178,12 +189,10 @@ async fn the_simulated_ledger_tells_the_same_as_the_real_one() {
         let copy = model.create_run(&new_run()).unwrap();
         assert_eq!((copy.key, copy.ids), (created.key, created.ids));
         model.open_run(NOW, run, None).unwrap();
-        let mut pair = Pair { real, model, run, envelopes: 0 };
+        let mut pair = Pair { real, model, run, envelopes: 0, leases: Vec::new() };
+        pair.claim().await;
         // An order to send again needs an envelope to be about.
-        let intent = pair.intent(&mut chance, Owner(1));
-        pair.real.claim(run, Owner(1)).await.unwrap();
-        pair.model.claim(NOW, run, Owner(1)).unwrap();
-        assert_eq!(pair.real.begin(intent.clone()).await.unwrap(), pair.model.begin(NOW, intent).unwrap(), "begin");
+        pair.begin(&mut chance, pair.leases[0]).await;
         for _ in 0..CALLS {
             pair.call(&mut chance).await;
         }

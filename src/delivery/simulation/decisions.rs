@@ -13,11 +13,11 @@ use super::plan::Decision;
 use super::story::{Sighting, World, look};
 use crate::delivery::{Doubts, Reconciler};
 use crate::domain::Row;
-use crate::ledger::{Allowance, Author, Change, Ledger, NewRowEvent, Owner, RetriedRow, RetryOrder, State};
+use crate::ledger::{Allowance, Author, Change, Lease, Ledger, NewRowEvent, RetriedRow, RetryOrder, State};
 
 impl World {
     /// Asks about rows in doubt, and applies the campaign's rule to those that were not found.
-    pub(super) async fn reconcile(&self, ledger: &ProcessLedger, line: &Line, owner: Owner, wanted: &[State]) {
+    pub(super) async fn reconcile(&self, ledger: &ProcessLedger, line: &Line, lease: Lease, wanted: &[State]) {
         let Some((run, snapshot)) = look(ledger, false).await else { return };
         let Ok(mut doubts) = Doubts::read(ledger, &run, &snapshot.states, wanted).await else { return };
         if doubts.rows.is_empty() {
@@ -25,7 +25,7 @@ impl World {
         }
         let account = Allowance::new(run.account.as_str(), self.plan.account_rate);
         let reconciler =
-            Reconciler { ledger, gateway: line, run: &run, owner, account, most: self.plan.batch, clock: wall };
+            Reconciler { ledger, gateway: line, run: &run, lease, account, most: self.plan.batch, clock: wall };
         let Ok(learnt) = reconciler.ask(&mut doubts, Instant::now() + Duration::from_secs(600)).await else { return };
         self.saw(Sighting::Found, learnt.found);
         self.saw(Sighting::Unresolved, learnt.unresolved);
@@ -39,7 +39,7 @@ impl World {
             let by = Author::Policy("on_in_doubt: resend_if_not_found".into());
             let again = Change::SendAgain { by, why: None };
             let events = doubts.rows.iter().map(|doubt| event(doubt.row, doubt.envelope, &again)).collect();
-            let _ = ledger.record(run.key, owner, events).await;
+            let _ = ledger.record(lease, events).await;
         }
     }
 
@@ -55,8 +55,7 @@ impl World {
 
     async fn decide_on(&self, decision: Decision, retry_rejected: bool) {
         let ledger = self.ledger(&self.immortal());
-        let owner = self.owner();
-        let _ = ledger.claim(self.run(), owner).await;
+        let Some(lease) = self.take(ledger.as_ref()).await else { return };
         let Some((run, snapshot)) = look(ledger.as_ref(), false).await else { return };
         let wanted = [State::InDoubt, State::Unresolved];
         let Ok(doubts) = Doubts::read(ledger.as_ref(), &run, &snapshot.states, &wanted).await else { return };
@@ -76,7 +75,7 @@ impl World {
         }
         self.saw(seen, rows.len() as u64);
         let events = rows.iter().map(|(row, envelope)| event(*row, *envelope, &change)).collect();
-        let _ = ledger.record(run.key, owner, events).await;
+        let _ = ledger.record(lease, events).await;
         let mut again = if decision == Decision::NotSentThenRetry { rows } else { Vec::new() };
         if retry_rejected {
             let refused = [State::Rejected, State::Failed];
@@ -87,7 +86,7 @@ impl World {
             self.saw(Sighting::Retried, again.len() as u64);
             let random = self.chance(Chance::bits);
             let rows = again.into_iter().map(|(row, envelope)| RetriedRow { row, envelope }).collect();
-            let _ = ledger.retry(owner, RetryOrder { run: run.key, rows, by, random }).await;
+            let _ = ledger.retry(lease, RetryOrder { rows, by, random }).await;
         }
     }
 }

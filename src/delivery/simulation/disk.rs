@@ -18,12 +18,14 @@ pub(super) struct Disk {
     pub(super) contents: Contents,
     /// How many intents of all runs name a row.
     pub(super) intents: HashMap<Row, u32>,
+    /// Numbers that a wrong ledger gave without recording an intent.
+    unrecorded: u32,
 }
 
 impl Disk {
-    /// A disk with nothing on it.
-    pub(super) fn new() -> Self {
-        Self { contents: Contents::default(), intents: HashMap::new() }
+    /// A disk with nothing on it, whose epochs are drawn from the seed.
+    pub(super) fn new(seed: u64) -> Self {
+        Self { contents: Contents::seeded(seed), intents: HashMap::new(), unrecorded: 0 }
     }
 
     /// Begins a run on it; gives its identifier.
@@ -49,16 +51,22 @@ impl Disk {
     pub(super) fn begin(&mut self, now: Now, intent: Intent) -> Result<Permit, LedgerError> {
         let rows: Vec<Row> = intent.rows.iter().map(|sent| sent.row).collect();
         let begun = self.contents.begin(now, intent)?;
-        if matches!(begun, Permit::After(_)) {
+        if matches!(begun, Permit::Granted { .. }) {
             self.count(rows);
         }
         Ok(begun)
     }
 
     /// Keeps an intent whoever it is of, without a slot.
-    pub(super) fn insert(&mut self, now: Now, intent: Intent) -> Result<(), LedgerError> {
+    pub(super) fn insert(&mut self, now: Now, envelope: u32, intent: Intent) -> Result<(), LedgerError> {
         self.count(intent.rows.iter().map(|sent| sent.row));
-        self.contents.book_mut(intent.run)?.insert(instant(now), intent)
+        self.contents.book_mut(intent.lease.run)?.insert(instant(now), envelope, intent)
+    }
+
+    /// A number for an envelope without an intent, which no other envelope gets.
+    pub(super) fn unrecorded(&mut self) -> u32 {
+        self.unrecorded += 1;
+        1_000_000 + self.unrecorded
     }
 
     fn count(&mut self, rows: impl IntoIterator<Item = Row>) {

@@ -13,8 +13,9 @@ use super::mistake::Mistake;
 use crate::domain::{MessageId, Outcome};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
-    Allowance, AskedRow, EnvelopeRecord, EnvelopeSummary, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
-    NewRowEvent, NewRun, Origin, Owner, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd, RunId, Settlement, Wait,
+    Allowance, AskedRow, Claim, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError,
+    LedgerFuture, LeftOut, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd, RunId,
+    Settlement, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -67,19 +68,20 @@ impl ProcessLedger {
     }
 
     async fn begin_as_planned(&self, intent: Intent) -> Result<Permit, LedgerError> {
+        let unrecorded = || {
+            let envelope = self.disk().unrecorded();
+            (envelope, Permit::Granted { envelope, wait: Wait::NONE })
+        };
         match self.mistake {
-            Some(Mistake::NoIntent) => Ok(Permit::After(Wait::NONE)),
+            Some(Mistake::NoIntent) => Ok(unrecorded().1),
             Some(Mistake::IntentAfterTheSend) => {
-                let change = move |disk: &mut Disk, now| disk.insert(now, intent);
-                self.tell_before(Permit::After(Wait::NONE), change).await
+                let (envelope, permit) = unrecorded();
+                self.tell_before(permit, move |disk: &mut Disk, now| disk.insert(now, envelope, intent)).await
             }
-            Some(Mistake::NoOwnerCheck) => {
+            Some(Mistake::NoEpochCheck) => {
                 let change = |disk: &mut Disk, now| {
-                    let book = disk.contents.book_mut(intent.run)?;
-                    // Both count their envelopes from where the run stood.
-                    book.envelopes.remove(&intent.envelope);
-                    let owner = book.run.owner.unwrap_or(intent.owner);
-                    disk.begin(now, Intent { owner, ..intent })
+                    let epoch = disk.book(intent.lease.run).run.epoch.unwrap_or(intent.lease.epoch);
+                    disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
                 };
                 self.write(change).await
             }
@@ -124,7 +126,16 @@ impl Ledger for ProcessLedger {
         Box::pin(async { self.read(|contents| contents.books().map(|book| book.run.name()).collect()).await })
     }
 
-    fn claim(&self, run: RunId, owner: Owner) -> LedgerFuture<'_, usize> {
+    /// Nobody is kept out: whoever had it is thought to be gone, as where a lease has run out.
+    fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
+        Box::pin(async move { Ok(Some(Hold::new(campaign, account, ()))) })
+    }
+
+    fn is_held<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, bool> {
+        Box::pin(async { Ok(false) })
+    }
+
+    fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim> {
         Box::pin(async move {
             let mistake = self.mistake;
             let change = |disk: &mut Disk, now| {
@@ -132,14 +143,14 @@ impl Ledger for ProcessLedger {
                     let book = disk.contents.book_mut(run)?;
                     book.envelopes.retain(|_, envelope| envelope.settled.is_some());
                 }
-                disk.contents.claim(now, run, owner)
+                disk.contents.claim(now, hold, run)
             };
             self.write(change).await
         })
     }
 
-    fn end(&self, run: RunId, owner: Owner, end: RunEnd) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.end(run, owner, end)).await })
+    fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.end(lease, end)).await })
     }
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
@@ -201,12 +212,12 @@ impl Ledger for ProcessLedger {
         })
     }
 
-    fn record(&self, run: RunId, owner: Owner, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.record(now, run, owner, events)).await })
+    fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.record(now, lease, events)).await })
     }
 
-    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.retry(now, owner, order)).await })
+    fn retry(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.retry(now, lease, order)).await })
     }
 
     fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {

@@ -10,7 +10,7 @@ pub(super) enum Mistake {
     /// An outcome is said to be recorded before it is.
     ToldBeforeTheCommit,
     /// An intent is recorded whoever has the run.
-    NoOwnerCheck,
+    NoEpochCheck,
     /// What the owner before had begun is sent again.
     DoubtSentAgain,
     /// A time-out counts as proof that nothing was sent.

@@ -50,7 +50,7 @@ fn a_result_that_is_shown_before_its_commit_is_caught() {
 
 #[test]
 fn a_ledger_that_does_not_look_who_has_the_run_is_caught() {
-    caught(Mistake::NoOwnerCheck, &[Breach::Duplicated]);
+    caught(Mistake::NoEpochCheck, &[Breach::Duplicated]);
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::delivery::engine::send;
 use crate::delivery::{Conditions, DeliveryEvent, Edges, Ending, Feed, Interrupt, Limits, Observer, Snapshot};
 use crate::domain::{Endpoint, MessageId, Phone, Row};
 use crate::gateway::Encoded;
-use crate::ledger::{Allowance, Ledger, LeftOut, NewRun, Owner, Progress, Run, RunEnd, RunId, State};
+use crate::ledger::{Allowance, Lease, Ledger, LeftOut, NewRun, Progress, Run, RunEnd, RunId, State};
 
 /// The longest that one process may take, by the virtual clock.
 const LONGEST: Duration = Duration::from_secs(2 * 3_600);
@@ -93,7 +93,7 @@ pub(super) enum Errand {
 impl World {
     fn new(plan: Arc<Plan>, mistake: Option<Mistake>) -> Arc<Self> {
         let platform = Arc::new(Platform::new(Arc::clone(&plan), mistake));
-        let mut disk = Disk::new();
+        let mut disk = Disk::new(plan.seed);
         let run = disk.begin_run(wall().as_microsecond(), &new_run(&plan, plan.seed, LeftOut::default()));
         Arc::new(Self {
             disk: Arc::new(Mutex::new(disk)),
@@ -227,33 +227,27 @@ impl World {
     /// What `run` does: take the run, ask about its rows in doubt, send what is planned, end.
     async fn send(self: &Arc<Self>, process: usize, life: &Arc<Life>) {
         let (ledger, line) = (self.ledger(life), self.line(process, life));
-        let owner = self.owner();
-        if ledger.claim(self.run(), owner).await.is_err() {
-            return;
-        }
-        self.reconcile(ledger.as_ref(), &line, owner, &[State::InDoubt]).await;
+        let Some(lease) = self.take(ledger.as_ref()).await else { return };
+        self.reconcile(ledger.as_ref(), &line, lease, &[State::InDoubt]).await;
         let Some((run, snapshot)) = look(ledger.as_ref(), true).await else { return };
         let feed = Feed::of(self.rendered(&run, &snapshot));
-        let conditions = self.conditions(owner, &snapshot);
+        let conditions = self.conditions(lease, &snapshot);
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
         let observer = self.observer(life);
         let edges = Edges { ledger: ledger.clone(), gateway: line, observer, interrupt: interrupts };
         let ending = send(conditions, edges, feed, snapshot.counts).await;
         let progress = if ending.counts.get(State::Planned) == 0 { Progress::Finished } else { Progress::Open };
-        let _ = ledger.end(self.run(), owner, end(ending, progress)).await;
+        let _ = ledger.end(lease, end(ending, progress)).await;
     }
 
     /// What `reconcile` does: take the run, ask, give it back.
     async fn ask(&self, process: usize, life: &Arc<Life>) {
         let (ledger, line) = (self.ledger(life), self.line(process, life));
-        let owner = self.owner();
-        if ledger.claim(self.run(), owner).await.is_err() {
-            return;
-        }
-        self.reconcile(ledger.as_ref(), &line, owner, &[State::InDoubt, State::Unresolved]).await;
+        let Some(lease) = self.take(ledger.as_ref()).await else { return };
+        self.reconcile(ledger.as_ref(), &line, lease, &[State::InDoubt, State::Unresolved]).await;
         let Some((run, snapshot)) = look(ledger.as_ref(), false).await else { return };
         let ending = Ending { counts: snapshot.counts, ..Ending::default() };
-        let _ = ledger.end(self.run(), owner, end(ending, run.progress)).await;
+        let _ = ledger.end(lease, end(ending, run.progress)).await;
     }
 
     /// The operations that are still to be sent, as the feed brings them.
@@ -275,7 +269,7 @@ impl World {
         operations.chunks(7).map(<[Encoded]>::to_vec).collect()
     }
 
-    fn conditions(&self, owner: Owner, snapshot: &Snapshot) -> Conditions {
+    fn conditions(&self, lease: Lease, snapshot: &Snapshot) -> Conditions {
         let plan = &self.plan;
         let limits = Limits {
             doubtful_envelopes: 3,
@@ -285,11 +279,9 @@ impl World {
             keep_going: plan.unsupported.is_some() || plan.seed.is_multiple_of(2),
         };
         Conditions {
-            run: self.run(),
-            owner,
+            lease,
             endpoint: plan.endpoint,
             kind: plan.kind,
-            last_envelope: snapshot.last_envelope,
             repeated: snapshot.repeated.clone(),
             rate: plan.rate,
             account: Allowance::new("account", plan.account_rate),
@@ -313,8 +305,11 @@ impl World {
         })
     }
 
-    pub(super) fn owner(&self) -> Owner {
-        Owner(self.chance(|chance| chance.bits() as i64 | 1))
+    /// Takes the run, whoever has it; nothing if the ledger failed.
+    pub(super) async fn take(&self, ledger: &ProcessLedger) -> Option<Lease> {
+        let run = self.disk.lock().unwrap().book(self.run()).run.clone();
+        let hold = ledger.hold(&run.campaign, &run.account).await.ok()??;
+        Some(ledger.claim(&hold, run.key).await.ok()?.lease)
     }
 
     pub(super) async fn snapshot(&self) -> Snapshot {

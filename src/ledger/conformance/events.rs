@@ -4,49 +4,43 @@ use jiff::Timestamp;
 
 use super::scene::*;
 use crate::domain::{MsgId, Row};
-use crate::ledger::{
-    AskedRow, Change, Ledger, Owner, Ownership, Progress, RetriedRow, RetryOrder, RunEnd, RunId, State,
-};
+use crate::ledger::{AskedRow, Change, Ledger, Ownership, Progress, RetriedRow, RetryOrder, RunEnd, RunId, State};
 
-pub(super) async fn events_need_the_owner_and_come_back_in_their_order<L: Ledger>(scene: Scene<L>) {
-    scene.begin(1, ME).await;
+pub(super) async fn events_need_the_lease_and_come_back_in_their_order<L: Ledger>(scene: Scene<L>) {
+    scene.begin(1, scene.mine).await;
     scene.settle(1, [doubt(), doubt()]).await;
-    assert_eq!(scene.record(Owner(8), vec![event(2, 1, again())]).await, Ownership::Lost);
+    assert_eq!(scene.record(scene.forged(), vec![event(2, 1, again())]).await, Ownership::Lost);
     let found = Change::Found { status: "READ".into(), msg_id: Some(MsgId::Number(5)) };
     let changes = [(2, Change::NotFound { asked: 3 }), (3, found), (2, again())];
     let events = changes.iter().cloned().map(|(row, change)| event(row, 1, change)).collect();
-    assert_eq!(scene.record(ME, events).await, Ownership::Held);
+    assert_eq!(scene.record(scene.mine, events).await, Ownership::Held);
     let told: Vec<_> = scene.events().await.into_iter().map(|event| (event.row.get(), event.change)).collect();
     assert_eq!(told, changes);
     assert_eq!(scene.row_states().await, [Some(State::Planned), Some(State::Accepted), None, None]);
 }
 
 pub(super) async fn a_run_with_something_to_send_again_is_open<L: Ledger>(scene: Scene<L>) {
-    scene.begin(1, ME).await;
+    scene.begin(1, scene.mine).await;
     scene.settle(1, [doubt(), rejected()]).await;
+    let mut mine = scene.mine;
     for (change, open) in [(Change::Unresolved { asked: 20 }, false), (again(), true)] {
         let end = RunEnd { progress: Progress::Finished, ..run_end() };
-        scene.ledger.end(scene.run.key, ME, end).await.unwrap();
-        scene.ledger.claim(scene.run.key, ME).await.unwrap();
-        scene.record(ME, vec![event(2, 1, change)]).await;
+        scene.ledger.end(mine, end).await.unwrap();
+        mine = scene.take().await;
+        scene.record(mine, vec![event(2, 1, change)]).await;
         let progress = scene.ledger.runs().await.unwrap()[0].progress;
         assert_eq!(progress == Progress::Open, open);
     }
 }
 
 pub(super) async fn an_order_to_send_again_has_identifiers_that_nothing_else_has<L: Ledger>(scene: Scene<L>) {
-    scene.begin(1, ME).await;
+    scene.begin(1, scene.mine).await;
     scene.settle(1, [rejected(), accepted()]).await;
     // The random number that the run drew: the range that comes of it is taken.
-    let order = |random| RetryOrder {
-        run: scene.run.key,
-        rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }],
-        by: by(),
-        random,
-    };
-    assert_eq!(scene.ledger.retry(Owner(8), order(1)).await.unwrap(), Ownership::Lost);
+    let order = |random| RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: by(), random };
+    assert_eq!(scene.ledger.retry(scene.forged(), order(1)).await.unwrap(), Ownership::Lost);
     for _ in 0..2 {
-        assert_eq!(scene.ledger.retry(ME, order(1)).await.unwrap(), Ownership::Held);
+        assert_eq!(scene.ledger.retry(scene.mine, order(1)).await.unwrap(), Ownership::Held);
     }
     let run = scene.ledger.runs().await.unwrap().remove(0);
     let [first, second] = run.orders.as_slice() else { panic!("two orders") };

@@ -46,6 +46,8 @@ macro_rules! promises {
 
 promises! {
     runs:
+        a_campaign_on_an_account_is_held_by_one_at_a_time_until_it_is_dropped,
+        a_run_is_taken_only_by_who_holds_its_campaign_on_its_account,
         a_request_to_stop_outlives_the_taking_of_a_run_until_it_is_taken_back,
         runs_are_numbered_and_their_identifiers_never_overlap,
         a_run_reads_back_as_it_was_written,
@@ -54,15 +56,17 @@ promises! {
         an_identifier_leads_to_the_run_and_the_row_that_it_was_given_to,
         a_profile_keeps_the_host_of_its_first_use_until_another_is_trusted;
     envelopes:
-        an_intent_needs_the_owner_and_no_request_to_stop,
-        taking_a_run_turns_what_was_begun_into_doubt_and_shuts_the_old_owner_out,
+        an_intent_needs_the_lease_and_no_request_to_stop,
+        taking_a_run_turns_what_was_begun_into_doubt_and_shuts_out_who_had_it,
         a_late_answer_is_evidence_and_late_proof_of_nothing_sent_is_not,
         an_answer_that_comes_after_the_end_of_a_run_is_counted,
         the_body_of_an_answer_is_kept_until_a_later_one_has_another,
         a_rated_account_makes_the_next_envelope_wait_whoever_sends_it,
-        a_walk_meets_every_envelope_once_and_in_order_whatever_numbers_are_missing;
+        a_walk_meets_every_envelope_once_and_in_order,
+        every_envelope_has_a_number_of_its_own_whoever_begins_it,
+        an_envelope_keeps_the_kind_of_its_operations;
     events:
-        events_need_the_owner_and_come_back_in_their_order,
+        events_need_the_lease_and_come_back_in_their_order,
         a_run_with_something_to_send_again_is_open,
         an_order_to_send_again_has_identifiers_that_nothing_else_has,
         questions_are_kept_by_row;

@@ -5,16 +5,16 @@ use std::time::Duration;
 use super::scene::*;
 use crate::domain::{Endpoint, MessageId, OperationKind, Row};
 use crate::ledger::{
-    Ledger, Origin, Owner, Permit, Progress, RetriedRow, RetryOrder, RunEnd, State, StateCounts, StopKind, Wait,
+    Ledger, LedgerError, Origin, Permit, Progress, RetriedRow, RetryOrder, RunEnd, State, StateCounts, StopKind,
 };
 
 pub(super) async fn a_request_to_stop_outlives_the_taking_of_a_run_until_it_is_taken_back<L: Ledger>(scene: Scene<L>) {
     scene.ledger.request_stop(scene.run.key, true).await.unwrap();
-    scene.ledger.claim(scene.run.key, ME).await.unwrap();
+    let mine = scene.take().await;
     assert!(scene.ledger.stop_requested(scene.run.key).await.unwrap());
-    assert_eq!(scene.begin(1, ME).await, Permit::StopRequested);
+    assert_eq!(scene.begin(1, mine).await, Permit::StopRequested);
     scene.ledger.request_stop(scene.run.key, false).await.unwrap();
-    assert_eq!(scene.begin(1, ME).await, Permit::After(Wait::NONE));
+    assert_eq!(scene.begin(1, mine).await, granted(1));
 }
 
 pub(super) async fn runs_are_numbered_and_their_identifiers_never_overlap<L: Ledger>(scene: Scene<L>) {
@@ -34,12 +34,12 @@ pub(super) async fn a_run_reads_back_as_it_was_written<L: Ledger>(scene: Scene<L
     counts.add(State::Accepted, 9);
     counts.add(State::Invalid, 1);
     let end = RunEnd { counts: counts.clone(), ..run_end() };
-    scene.ledger.end(scene.run.key, Owner(8), end.clone()).await.unwrap();
-    assert_eq!(scene.ledger.runs().await.unwrap()[0].progress, Progress::Open, "only its owner ends a run");
-    scene.ledger.end(scene.run.key, ME, end).await.unwrap();
+    scene.ledger.end(scene.forged(), end.clone()).await.unwrap();
+    assert_eq!(scene.ledger.runs().await.unwrap()[0].progress, Progress::Open, "only who has a run ends it");
+    scene.ledger.end(scene.mine, end).await.unwrap();
     let run = &scene.ledger.runs().await.unwrap()[0];
     assert_eq!(
-        (run.progress, run.stop, run.owner, &run.counts),
+        (run.progress, run.stop, run.epoch, &run.counts),
         (Progress::Finished, Some(StopKind::Interrupted(15)), None, &Some((counts, 12)))
     );
     assert_eq!((run.endpoint, run.kind), (Endpoint::Async, OperationKind::ViberSms));
@@ -58,8 +58,8 @@ pub(super) async fn a_run_that_takes_the_place_of_another_ends_it_as_it_is<L: Le
     assert_eq!(scene.now().await.progress, Progress::Open, "until the next one is open");
     scene.ledger.open_run(next.key, Some(scene.run.key)).await.unwrap();
     let before = scene.now().await;
-    assert_eq!((before.progress, before.owner, before.ended_at.is_some()), (Progress::Replaced, None, true));
-    assert_eq!(scene.begin(1, ME).await, Permit::Lost);
+    assert_eq!((before.progress, before.epoch, before.ended_at.is_some()), (Progress::Replaced, None, true));
+    assert_eq!(scene.begin(1, scene.mine).await, Permit::Lost);
     scene.ledger.retire(next.key).await.unwrap();
     let runs = scene.ledger.runs().await.unwrap();
     assert!(runs.iter().all(|run| run.progress == Progress::Replaced) && runs.len() == 2);
@@ -67,15 +67,15 @@ pub(super) async fn a_run_that_takes_the_place_of_another_ends_it_as_it_is<L: Le
 
 pub(super) async fn taking_a_run_forgets_what_its_last_end_said<L: Ledger>(scene: Scene<L>) {
     let seen = RunEnd { lag: Some(Duration::from_secs(7)), ..run_end() };
-    scene.ledger.end(scene.run.key, ME, seen).await.unwrap();
-    scene.ledger.claim(scene.run.key, ME).await.unwrap();
+    scene.ledger.end(scene.mine, seen).await.unwrap();
+    let mine = scene.take().await;
     let run = scene.now().await;
     assert_eq!((run.stop, run.stopped, run.counts, run.ended_at), (None, None, None, None));
     assert_eq!(
-        (run.owner, run.lag, run.results.as_deref()),
-        (Some(ME), Some(Duration::from_secs(7)), Some("results.csv"))
+        (run.epoch, run.lag, run.results.as_deref()),
+        (Some(mine.epoch), Some(Duration::from_secs(7)), Some("results.csv"))
     );
-    scene.ledger.end(scene.run.key, ME, run_end()).await.unwrap();
+    scene.ledger.end(mine, run_end()).await.unwrap();
     assert_eq!(scene.now().await.lag, Some(Duration::from_secs(7)), "what was seen once of the gateway stays seen");
 }
 
@@ -84,13 +84,8 @@ pub(super) async fn an_identifier_leads_to_the_run_and_the_row_that_it_was_given
     let find = async |id: Option<MessageId>| scene.ledger.find(id.unwrap()).await.unwrap();
     assert_eq!(find(other.ids.id(Row::new(2))).await, None, "a run that was not opened gave nothing");
     scene.ledger.open_run(other.key, None).await.unwrap();
-    let order = RetryOrder {
-        run: scene.run.key,
-        rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }],
-        by: by(),
-        random: 5,
-    };
-    scene.ledger.retry(ME, order).await.unwrap();
+    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: by(), random: 5 };
+    scene.ledger.retry(scene.mine, order).await.unwrap();
     let run = scene.now().await;
     for (id, run, row) in [
         (run.ids.id(Row::new(2)), run.key, 2),
@@ -103,4 +98,24 @@ pub(super) async fn an_identifier_leads_to_the_run_and_the_row_that_it_was_given
     for id in [run.ids.id(Row::HEADER), run.ids.id(Row::new(12)), MessageId::new(7)] {
         assert_eq!(find(id).await, None, "{id:?} is of no message");
     }
+}
+
+pub(super) async fn a_campaign_on_an_account_is_held_by_one_at_a_time_until_it_is_dropped<L: Ledger>(scene: Scene<L>) {
+    let is_held = async || scene.ledger.is_held("other", "main/1").await.unwrap();
+    let take = async |account| scene.ledger.hold("other", account).await.unwrap();
+    assert!(!is_held().await);
+    let hold = take("main/1").await;
+    assert!(hold.is_some() && is_held().await && take("main/1").await.is_none());
+    assert!(take("sandbox").await.is_some(), "another account is another hold");
+    drop(hold);
+    assert!(!is_held().await && take("main/1").await.is_some());
+}
+
+pub(super) async fn a_run_is_taken_only_by_who_holds_its_campaign_on_its_account<L: Ledger>(scene: Scene<L>) {
+    for (campaign, account) in [("other", "account"), ("sale", "other")] {
+        let hold = scene.ledger.hold(campaign, account).await.unwrap().expect("nobody has it");
+        let refused = scene.ledger.claim(&hold, scene.run.key).await;
+        assert!(matches!(refused, Err(LedgerError::NotHeld { .. })), "{refused:?}");
+    }
+    assert_eq!(scene.begin(1, scene.mine).await, granted(1), "nothing was taken");
 }

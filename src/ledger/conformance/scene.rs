@@ -4,16 +4,17 @@ use jiff::Timestamp;
 
 use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
-    Activity, Allowance, Author, Change, Intent, Ledger, LeftOut, NewRowEvent, NewRun, Owner, Ownership, Permit,
-    Progress, RowEvent, RowStates, Run, RunEnd, SentRow, Settlement, State, StateCounts, StopKind,
+    Activity, Allowance, Author, Change, Epoch, Hold, Intent, Lease, Ledger, LeftOut, NewRowEvent, NewRun, Ownership,
+    Permit, Progress, RowEvent, RowStates, Run, RunEnd, SentRow, Settlement, State, StateCounts, StopKind, Wait,
 };
 
-pub(in crate::ledger) const ME: Owner = Owner(7);
-
-/// A ledger with one open run that `ME` has.
+/// A ledger with one open run that this process has.
 pub(in crate::ledger) struct Scene<L> {
     pub(in crate::ledger) ledger: L,
     pub(in crate::ledger) run: Run,
+    pub(in crate::ledger) hold: Hold,
+    /// The right to the run, until it is taken again.
+    pub(in crate::ledger) mine: Lease,
 }
 
 impl<L: Ledger> Scene<L> {
@@ -21,18 +22,30 @@ impl<L: Ledger> Scene<L> {
     pub(in crate::ledger) async fn on(ledger: L) -> Self {
         let run = ledger.create_run(&new_run(1)).await.unwrap();
         ledger.open_run(run.key, None).await.unwrap();
-        ledger.claim(run.key, ME).await.unwrap();
-        Self { ledger, run }
+        let hold = ledger.hold(&run.campaign, &run.account).await.unwrap().expect("nobody has it");
+        let mine = ledger.claim(&hold, run.key).await.unwrap().lease;
+        Self { ledger, run, hold, mine }
     }
 
-    pub(in crate::ledger) async fn begin(&self, envelope: u32, owner: Owner) -> Permit {
-        self.ledger.begin(self.intent(envelope, owner)).await.unwrap()
+    /// Takes the run again: what was had before is lost.
+    pub(in crate::ledger) async fn take(&self) -> Lease {
+        self.ledger.claim(&self.hold, self.run.key).await.unwrap().lease
     }
 
-    pub(in crate::ledger) fn intent(&self, envelope: u32, owner: Owner) -> Intent {
+    /// A right to the run that nobody was given.
+    pub(in crate::ledger) fn forged(&self) -> Lease {
+        Lease { epoch: Epoch(self.mine.epoch.0.wrapping_add(1)), ..self.mine }
+    }
+
+    /// Begins an envelope of two rows: of the first the rows 2 and 3, and so on.
+    pub(in crate::ledger) async fn begin(&self, envelope: u32, lease: Lease) -> Permit {
+        self.ledger.begin(self.intent(envelope, lease)).await.unwrap()
+    }
+
+    pub(in crate::ledger) fn intent(&self, envelope: u32, lease: Lease) -> Intent {
         let row = |row| SentRow { row: Row::new(row), phone: phone(row), digest: [row as u8; 8] };
         let rows = vec![row(envelope * 2), row(envelope * 2 + 1)];
-        Intent { run: self.run.key, envelope, owner, account: Allowance::new("account", None), rows }
+        Intent { lease, kind: OperationKind::ViberSms, account: Allowance::new("account", None), rows }
     }
 
     pub(in crate::ledger) async fn settle(&self, envelope: u32, outcomes: [Outcome; 2]) {
@@ -46,8 +59,8 @@ impl<L: Ledger> Scene<L> {
         settled.map_or_else(Vec::new, |(_, outcomes)| outcomes.iter().map(State::of).collect())
     }
 
-    pub(in crate::ledger) async fn record(&self, owner: Owner, events: Vec<NewRowEvent>) -> Ownership {
-        self.ledger.record(self.run.key, owner, events).await.unwrap()
+    pub(in crate::ledger) async fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> Ownership {
+        self.ledger.record(lease, events).await.unwrap()
     }
 
     pub(in crate::ledger) async fn events(&self) -> Vec<RowEvent> {
@@ -73,6 +86,10 @@ impl<L: Ledger> Scene<L> {
         let numbers = self.ledger.numbers_sent_to(&[self.run.key]).await.unwrap();
         (2..=5).filter(|&row| numbers.contains(phone(row).get())).collect()
     }
+}
+
+pub(in crate::ledger) fn granted(envelope: u32) -> Permit {
+    Permit::Granted { envelope, wait: Wait::NONE }
 }
 
 pub(in crate::ledger) fn phone(row: u32) -> Phone {

@@ -1,7 +1,8 @@
 //! The port over what is held in memory.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,20 +11,23 @@ use roaring::RoaringTreemap;
 use super::contents::Contents;
 use crate::domain::MessageId;
 use crate::ledger::{
-    Allowance, AskedRow, EnvelopeRecord, EnvelopeSummary, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
-    NewRowEvent, NewRun, Origin, Owner, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd, RunId, Settlement, Wait,
+    Allowance, AskedRow, Claim, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError,
+    LedgerFuture, LeftOut, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd, RunId,
+    Settlement, Wait, hold,
 };
 
 /// The ledger in memory.
 pub(crate) struct MemoryLedger {
     contents: Mutex<Contents>,
+    /// The campaigns on accounts that somebody has.
+    held: Arc<Mutex<HashSet<String>>>,
     clock: fn() -> Timestamp,
 }
 
 impl MemoryLedger {
     /// One that holds this.
     pub(crate) fn new(contents: Contents, clock: fn() -> Timestamp) -> Self {
-        Self { contents: Mutex::new(contents), clock }
+        Self { contents: Mutex::new(contents), held: Arc::default(), clock }
     }
 
     fn lock(&self) -> MutexGuard<'_, Contents> {
@@ -39,6 +43,18 @@ impl MemoryLedger {
 
     fn look<'a, T: Send + 'a>(&'a self, look: impl FnOnce(&Contents) -> T + Send + 'a) -> LedgerFuture<'a, T> {
         Box::pin(async move { Ok(look(&self.lock())) })
+    }
+}
+
+/// A campaign on an account that is given back when this is dropped.
+struct Kept {
+    held: Arc<Mutex<HashSet<String>>>,
+    name: String,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
     }
 }
 
@@ -67,12 +83,25 @@ impl Ledger for MemoryLedger {
         self.look(|contents| contents.books().map(|book| book.run.name()).collect())
     }
 
-    fn claim(&self, run: RunId, owner: Owner) -> LedgerFuture<'_, usize> {
-        self.change(move |contents, now| contents.claim(now, run, owner))
+    fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
+        Box::pin(async move {
+            let (held, name) = (Arc::clone(&self.held), hold::name(campaign, account));
+            let free = held.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
+            Ok(free.then(|| Hold::new(campaign, account, Kept { held, name })))
+        })
     }
 
-    fn end(&self, run: RunId, owner: Owner, end: RunEnd) -> LedgerFuture<'_, ()> {
-        self.change(move |contents, _| contents.end(run, owner, end))
+    fn is_held<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
+        let name = hold::name(campaign, account);
+        Box::pin(async move { Ok(self.held.lock().unwrap_or_else(PoisonError::into_inner).contains(&name)) })
+    }
+
+    fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim> {
+        self.change(move |contents, now| contents.claim(now, hold, run))
+    }
+
+    fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, _| contents.end(lease, end))
     }
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
@@ -119,12 +148,12 @@ impl Ledger for MemoryLedger {
         self.look(move |contents| contents.numbers_sent_to(runs))
     }
 
-    fn record(&self, run: RunId, owner: Owner, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
-        self.change(move |contents, now| contents.record(now, run, owner, events))
+    fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
+        self.change(move |contents, now| contents.record(now, lease, events))
     }
 
-    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
-        self.change(move |contents, now| contents.retry(now, owner, order))
+    fn retry(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
+        self.change(move |contents, now| contents.retry(now, lease, order))
     }
 
     fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {

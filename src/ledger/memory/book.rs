@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::domain::Row;
 use crate::ledger::rules::{Guard, doubt, merge};
 use crate::ledger::{
-    Activity, AskedRow, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, LeftOut, NewRowEvent, Owner, RowEvent,
+    Activity, AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, LedgerError, LeftOut, NewRowEvent, RowEvent,
     RowStates, Run, Settlement,
 };
 
@@ -37,19 +37,24 @@ impl Book {
         }
     }
 
-    pub(super) fn claim(&mut self, at: Timestamp, owner: Owner) -> usize {
-        self.run.claim(owner);
+    pub(super) fn claim(&mut self, at: Timestamp, epoch: Epoch) -> usize {
+        self.run.claim(epoch);
         let open = self.envelopes.values_mut().filter(|envelope| envelope.settled.is_none());
         open.map(|envelope| envelope.settled = Some((at, doubt(envelope.rows.len())))).count()
     }
 
-    /// Keeps an intent, whoever it is of.
-    pub(crate) fn insert(&mut self, at: Timestamp, intent: Intent) -> Result<(), LedgerError> {
-        let Intent { envelope, rows, .. } = intent;
+    /// The number of the next envelope.
+    pub(crate) fn next_envelope(&self) -> u32 {
+        self.envelopes.keys().next_back().map_or(1, |last| last + 1)
+    }
+
+    /// Keeps an intent under this number, whoever it is of.
+    pub(crate) fn insert(&mut self, at: Timestamp, envelope: u32, intent: Intent) -> Result<(), LedgerError> {
+        let Intent { kind, rows, .. } = intent;
         if self.envelopes.contains_key(&envelope) {
             return Err(LedgerError::Unreadable(format!("the envelope {envelope} is there already")));
         }
-        self.envelopes.insert(envelope, EnvelopeRecord { envelope, begun_at: at, rows, settled: None });
+        self.envelopes.insert(envelope, EnvelopeRecord { envelope, kind, begun_at: at, rows, settled: None });
         Ok(())
     }
 

@@ -1,18 +1,20 @@
 //! What the ledger in memory holds; a copy of it is what a crash leaves.
 
 use std::collections::BTreeMap;
+use std::hash::BuildHasher as _;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use roaring::RoaringTreemap;
+use rustc_hash::FxBuildHasher;
 
 use super::book::Book;
 use crate::domain::{IdRange, MessageId};
-use crate::ledger::rules::{candidates, refusal, takes_slot};
+use crate::ledger::rules::{candidates, held, refusal, takes_slot};
 use crate::ledger::{
-    AccountPace, Allowance, AskedRow, EnvelopeRecord, Intent, LedgerError, NewRowEvent, NewRun, Origin, Owner,
-    Ownership, Permit, Progress, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+    AccountPace, Allowance, AskedRow, Claim, EnvelopeRecord, Epoch, Hold, Intent, Lease, LedgerError, NewRowEvent,
+    NewRun, Origin, Ownership, Permit, Progress, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
 };
 
 /// Everything that is kept.
@@ -21,9 +23,17 @@ pub(crate) struct Contents {
     books: BTreeMap<RunId, Book>,
     pub(crate) paces: BTreeMap<String, AccountPace>,
     pub(super) hosts: BTreeMap<String, String>,
+    /// What the epochs are drawn from.
+    seed: u64,
+    claims: u64,
 }
 
 impl Contents {
+    /// Nothing, with epochs that are drawn from this.
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+
     /// A run with everything that belongs to it.
     pub(crate) fn book(&self, run: RunId) -> Result<&Book, LedgerError> {
         self.books.get(&run).ok_or_else(|| missing(run))
@@ -70,7 +80,7 @@ impl Contents {
             counts: None,
             results: None,
             stop_requested: false,
-            owner: None,
+            epoch: None,
             lag: None,
             orders: Vec::new(),
         };
@@ -88,27 +98,33 @@ impl Contents {
         Ok(())
     }
 
-    pub(crate) fn claim(&mut self, now: i64, run: RunId, owner: Owner) -> Result<usize, LedgerError> {
-        Ok(self.book_mut(run)?.claim(instant(now)?, owner))
+    pub(crate) fn claim(&mut self, now: i64, hold: &Hold, run: RunId) -> Result<Claim, LedgerError> {
+        held(hold, &self.book(run)?.run)?;
+        self.claims += 1;
+        let epoch = Epoch(FxBuildHasher.hash_one((self.seed, self.claims)).cast_signed());
+        let doubtful = self.book_mut(run)?.claim(instant(now)?, epoch);
+        Ok(Claim { lease: Lease { run, epoch }, doubtful })
     }
 
-    pub(crate) fn end(&mut self, run: RunId, owner: Owner, end: RunEnd) -> Result<(), LedgerError> {
-        self.book_mut(run)?.run.end(owner, end);
+    pub(crate) fn end(&mut self, lease: Lease, end: RunEnd) -> Result<(), LedgerError> {
+        self.book_mut(lease.run)?.run.end(lease, end);
         Ok(())
     }
 
     pub(crate) fn begin(&mut self, now: i64, intent: Intent) -> Result<Permit, LedgerError> {
-        let book = self.book_mut(intent.run)?;
-        if let Some(refusal) = refusal(book.run.owner, book.run.stop_requested, intent.owner) {
+        let book = self.book_mut(intent.lease.run)?;
+        if let Some(refusal) = refusal(&book.run, intent.lease) {
             return Ok(refusal);
         }
         let (account, count) = (intent.account.clone(), intent.rows.len());
-        book.insert(instant(now)?, intent)?;
+        let envelope = book.next_envelope();
+        book.insert(instant(now)?, envelope, intent)?;
         let not_before = self.paces.get(&*account.name).map_or(0, |pace| pace.not_before);
-        if !takes_slot(&account, not_before, now) {
-            return Ok(Permit::After(Wait::NONE));
-        }
-        Ok(Permit::After(self.reserve(now, &account, u32::try_from(count).unwrap_or(u32::MAX))))
+        let wait = match takes_slot(&account, not_before, now) {
+            true => self.reserve(now, &account, u32::try_from(count).unwrap_or(u32::MAX)),
+            false => Wait::NONE,
+        };
+        Ok(Permit::Granted { envelope, wait })
     }
 
     pub(crate) fn settle(&mut self, now: i64, settlement: Settlement) -> Result<(), LedgerError> {
@@ -131,21 +147,20 @@ impl Contents {
     pub(crate) fn record(
         &mut self,
         now: i64,
-        run: RunId,
-        owner: Owner,
+        lease: Lease,
         events: Vec<NewRowEvent>,
     ) -> Result<Ownership, LedgerError> {
-        let book = self.book_mut(run)?;
-        if !book.run.is_owned_by(owner) {
+        let book = self.book_mut(lease.run)?;
+        if !book.run.is_leased(lease) {
             return Ok(Ownership::Lost);
         }
         book.record(instant(now)?, events);
         Ok(Ownership::Held)
     }
 
-    pub(crate) fn retry(&mut self, now: i64, owner: Owner, order: RetryOrder) -> Result<Ownership, LedgerError> {
-        let run = order.run;
-        if !self.book(run)?.run.is_owned_by(owner) {
+    pub(crate) fn retry(&mut self, now: i64, lease: Lease, order: RetryOrder) -> Result<Ownership, LedgerError> {
+        let run = lease.run;
+        if !self.book(run)?.run.is_leased(lease) {
             return Ok(Ownership::Lost);
         }
         let ids = self.free_ids(now, order.random, self.book(run)?.run.ids.len)?;

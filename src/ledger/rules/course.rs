@@ -3,29 +3,30 @@
 use jiff::Timestamp;
 
 use crate::ledger::{
-    Change, LeftOut, NewRowEvent, Owner, Progress, RetriedRow, RetryOrder, RowStates, Run, RunEnd, State,
+    Change, Epoch, Hold, Lease, LedgerError, LeftOut, NewRowEvent, Progress, RetriedRow, RetryOrder, RowStates, Run,
+    RunEnd, State,
 };
 
 impl Run {
-    /// Whether a process has it still; only then may it begin, record or end anything.
+    /// Whether a process has it by this right still; only then may it begin, record or end anything.
     #[must_use]
-    pub fn is_owned_by(&self, owner: Owner) -> bool {
-        self.owner == Some(owner)
+    pub fn is_leased(&self, lease: Lease) -> bool {
+        self.key == lease.run && self.epoch == Some(lease.epoch)
     }
 
     /// A process takes it: what its last end said is not true any more.
-    pub(in crate::ledger) fn claim(&mut self, owner: Owner) {
-        self.owner = Some(owner);
+    pub(in crate::ledger) fn claim(&mut self, epoch: Epoch) {
+        self.epoch = Some(epoch);
         (self.stop, self.stopped, self.counts, self.ended_at) = (None, None, None, None);
     }
 
-    /// Its owner ends it and gives it up; from anybody else it is nothing.
-    pub(in crate::ledger) fn end(&mut self, owner: Owner, end: RunEnd) {
-        if !self.is_owned_by(owner) {
+    /// Whoever has it ends it and gives it up; from anybody else it is nothing.
+    pub(in crate::ledger) fn end(&mut self, lease: Lease, end: RunEnd) {
+        if !self.is_leased(lease) {
             return;
         }
         let RunEnd { progress, stop, stopped, counts, parts, results, lag, at } = end;
-        (self.owner, self.stop_requested) = (None, false);
+        (self.epoch, self.stop_requested) = (None, false);
         (self.progress, self.stop, self.stopped) = (progress, stop, stopped);
         (self.counts, self.results) = (Some((counts, parts)), results);
         self.ended_at = Some(at);
@@ -35,7 +36,7 @@ impl Run {
 
     /// Another run takes its place: it ends as it is.
     pub(in crate::ledger) fn replace(&mut self, at: Timestamp) {
-        (self.progress, self.owner, self.ended_at) = (Progress::Replaced, None, Some(at));
+        (self.progress, self.epoch, self.ended_at) = (Progress::Replaced, None, Some(at));
     }
 
     /// An answer came after its end and proves more than was known: what its end counted is counted anew.
@@ -51,6 +52,11 @@ impl Run {
             self.progress = Progress::Open;
         }
     }
+}
+
+/// Refuses whoever takes a run without holding its campaign on its account.
+pub(in crate::ledger) fn held(hold: &Hold, run: &Run) -> Result<(), LedgerError> {
+    if hold.covers(run) { Ok(()) } else { Err(LedgerError::NotHeld { run: run.name() }) }
 }
 
 impl RetryOrder {

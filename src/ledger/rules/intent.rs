@@ -1,12 +1,12 @@
 //! Whether an intent may be recorded, and what it takes from the account.
 
-use crate::ledger::{Allowance, Owner, Permit};
+use crate::ledger::{Allowance, Lease, Permit, Run};
 
-/// Why an intent of this owner may not be recorded for a run that `has` an owner; nothing if it may.
-pub(in crate::ledger) fn refusal(has: Option<Owner>, stop_requested: bool, by: Owner) -> Option<Permit> {
-    match has == Some(by) {
+/// Why no intent may be recorded for a run by this right; nothing if one may.
+pub(in crate::ledger) fn refusal(run: &Run, lease: Lease) -> Option<Permit> {
+    match run.is_leased(lease) {
         false => Some(Permit::Lost),
-        true => stop_requested.then_some(Permit::StopRequested),
+        true => run.stop_requested.then_some(Permit::StopRequested),
     }
 }
 

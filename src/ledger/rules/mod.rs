@@ -9,6 +9,7 @@ mod ids;
 mod intent;
 mod settlement;
 
+pub(super) use course::held;
 pub(super) use guard::Guard;
 pub(super) use ids::candidates;
 pub(super) use intent::{refusal, takes_slot};

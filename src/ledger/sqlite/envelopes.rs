@@ -1,6 +1,8 @@
 //! Queries about envelopes and the account's pace.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
@@ -17,21 +19,29 @@ use super::runs::{self, instant};
 use crate::domain::{Outcome, Row};
 use crate::ledger::rules::{Guard, doubt, merge, refusal, takes_slot};
 use crate::ledger::{
-    AccountPace, Activity, Allowance, EnvelopeRecord, EnvelopeSummary, Intent, LedgerError, Owner, Permit, RowStates,
-    RunId, SentRow, Settlement, Wait,
+    AccountPace, Activity, Allowance, Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, LedgerError,
+    Permit, RowStates, RunId, SentRow, Settlement, Wait,
 };
 
+/// The envelopes of a run with numbers from one to another, whole.
+///
+/// What was recorded before envelopes had a kind of their own is of the kind of the run.
+const WHOLE: &str = "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
+     WHERE run = ? AND envelope BETWEEN ? AND ? ORDER BY envelope";
 /// Envelopes that are read at once.
 const BLOCK: u32 = 256;
 
-/// Takes ownership; what the owner before had begun is in doubt from here on.
+/// The last envelope of each run that this process has: nobody else adds any.
+pub(super) type Numbers = Arc<Mutex<HashMap<(RunId, Epoch), u32>>>;
+
+/// Takes a run; what whoever had it before had begun is in doubt from here on.
 pub(super) async fn claim(
     connection: &mut SqliteConnection,
     now: Now,
     run: RunId,
-    owner: Owner,
-) -> Result<usize, Failure> {
-    runs::change(connection, run, |run| run.claim(owner)).await?;
+    epoch: Epoch,
+) -> Result<Claim, Failure> {
+    runs::change(connection, run, |run| run.claim(epoch)).await?;
     let intents = sqlx::query("SELECT envelope, rows FROM envelopes WHERE run = ? AND settled_at IS NULL")
         .bind(run.0)
         .fetch_all(&mut *connection)
@@ -41,43 +51,74 @@ pub(super) async fn claim(
         let outcomes = Outcomes::new((run, intent.try_get("envelope")?), now, &doubt(rows.len()))?;
         outcomes.write(&mut *connection, None).await?;
     }
-    Ok(intents.len())
+    Ok(Claim { lease: Lease { run, epoch }, doubtful: intents.len() })
 }
 
-/// Records an intent; the insertion itself checks the owner and the stop request, and looks at the account.
-pub(super) async fn begin(connection: &mut SqliteConnection, now: Now, intent: Intent) -> Result<Permit, Failure> {
+/// Records an intent; the insertion itself checks the lease and the stop request, and looks at the account.
+pub(super) async fn begin(
+    connection: &mut SqliteConnection,
+    now: Now,
+    numbers: Numbers,
+    intent: Intent,
+) -> Result<Permit, Failure> {
+    let Lease { run, epoch } = intent.lease;
+    let envelope = next_number(connection, &numbers, intent.lease).await?;
     let rows = intent.rows.iter().map(|sent| sent.row);
     let first = rows.clone().min().unwrap_or(Row::HEADER);
     let last = rows.max().unwrap_or(Row::HEADER);
     let account = &intent.account;
     let packed = pack(&intent.rows)?;
-    let head = Head { run: intent.run.0, envelope: intent.envelope, owner: intent.owner.0, begun_at: now.0 };
+    let kind = runs::word(&intent.kind)?;
+    let head = Head { run: run.0, envelope, epoch: epoch.0, begun_at: now.0, kind: Some(&kind) };
     let inserted = sqlx::query(
-        "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum)
-         SELECT key, ?, owner, ?, ?, ?, ?, ? FROM runs WHERE key = ? AND owner = ? AND stop_requested = 0
+        "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind)
+         SELECT key, ?, owner, ?, ?, ?, ?, ?, ? FROM runs WHERE key = ? AND owner = ? AND stop_requested = 0
          RETURNING (SELECT not_before FROM accounts WHERE name = ?)",
     )
-    .bind(intent.envelope)
+    .bind(envelope)
     .bind(now.0)
     .bind(first.get())
     .bind(last.get())
     .bind(&packed)
     .bind(head.sum((first.get(), last.get()), &packed).finish())
-    .bind(intent.run.0)
-    .bind(intent.owner.0)
+    .bind(&kind)
+    .bind(run.0)
+    .bind(epoch.0)
     .bind(&*account.name)
     .fetch_optional(&mut *connection)
     .await?;
     let Some(inserted) = inserted else {
-        let run = runs::read(connection, intent.run).await?;
-        return Ok(refusal(run.owner, run.stop_requested, intent.owner).unwrap_or(Permit::Lost));
+        let run = runs::read(connection, run).await?;
+        return Ok(refusal(&run, intent.lease).unwrap_or(Permit::Lost));
     };
+    keep_number(&numbers, intent.lease, envelope);
     let not_before: Option<i64> = inserted.try_get(0)?;
-    if !takes_slot(account, not_before.unwrap_or(0), now.0) {
-        return Ok(Permit::After(Wait::NONE));
-    }
-    let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
-    Ok(Permit::After(reserve(connection, now, account, count).await?))
+    let wait = match takes_slot(account, not_before.unwrap_or(0), now.0) {
+        true => reserve(connection, now, account, u32::try_from(intent.rows.len()).unwrap_or(u32::MAX)).await?,
+        false => Wait::NONE,
+    };
+    Ok(Permit::Granted { envelope, wait })
+}
+
+/// The number that the next envelope of a run has; it is looked up once for each taking of a run.
+async fn next_number(
+    connection: &mut SqliteConnection,
+    numbers: &Numbers,
+    Lease { run, epoch }: Lease,
+) -> Result<u32, Failure> {
+    let known = numbers.lock().unwrap_or_else(PoisonError::into_inner).get(&(run, epoch)).copied();
+    let last = match known {
+        Some(last) => last,
+        None => {
+            let last = sqlx::query_scalar("SELECT COALESCE(MAX(envelope), 0) FROM envelopes WHERE run = ?").bind(run.0);
+            last.fetch_one(connection).await?
+        }
+    };
+    Ok(last + 1)
+}
+
+fn keep_number(numbers: &Numbers, Lease { run, epoch }: Lease, last: u32) {
+    numbers.lock().unwrap_or_else(PoisonError::into_inner).insert((run, epoch), last);
 }
 
 /// Takes room from the account's pace.
@@ -138,24 +179,27 @@ async fn store(connection: &mut SqliteConnection, account: &str, pace: AccountPa
 }
 
 /// What identifies the record of an intent.
-struct Head {
+struct Head<'a> {
     run: i64,
     envelope: u32,
-    owner: i64,
+    epoch: i64,
     begun_at: i64,
+    /// Nothing in what was recorded before envelopes had a kind of their own.
+    kind: Option<&'a str>,
 }
 
-impl Head {
+impl Head<'_> {
     fn sum(&self, (first, last): (u32, u32), rows: &[u8]) -> Checksum {
-        let Self { run, envelope, owner, begun_at } = *self;
-        Checksum::of("envelopes.rows")
+        let Self { run, envelope, epoch, begun_at, kind } = *self;
+        let sum = Checksum::of("envelopes.rows")
             .number(run)
             .number(envelope)
-            .number(owner)
+            .number(epoch)
             .number(begun_at)
             .number(first)
             .number(last)
-            .bytes(rows)
+            .bytes(rows);
+        kind.into_iter().fold(sum, Checksum::text)
     }
 }
 
@@ -221,7 +265,7 @@ pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settleme
         .await?;
     let merged = merge(unpack_outcomes(&packed)?, outcomes);
     Outcomes::new((run, envelope), now, &merged)?.write(&mut *connection, evidence).await?;
-    if runs::read(connection, run).await?.counts.is_some() {
+    if runs::read(&mut *connection, run).await?.counts.is_some() {
         recount(connection, run).await?;
     }
     Ok(())
@@ -229,7 +273,7 @@ pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settleme
 
 /// Counts an ended run anew, envelope by envelope.
 async fn recount(connection: &mut SqliteConnection, key: RunId) -> Result<(), Failure> {
-    let run = runs::read(connection, key).await?;
+    let run = runs::read(&mut *connection, key).await?;
     let left_out = runs::left_out(&mut *connection, key).await?;
     let events = events::read(&mut *connection, key).await?;
     let mut states = RowStates::new(Activity::of(run.progress, false), events.into());
@@ -263,12 +307,7 @@ pub(super) async fn read(
     run: RunId,
     numbers: RangeInclusive<u32>,
 ) -> Result<Vec<EnvelopeRecord>, Failure> {
-    let rows = sqlx::query("SELECT * FROM envelopes WHERE run = ? AND envelope BETWEEN ? AND ? ORDER BY envelope")
-        .bind(run.0)
-        .bind(numbers.start())
-        .bind(numbers.end())
-        .fetch_all(readers)
-        .await?;
+    let rows = sqlx::query(WHOLE).bind(run.0).bind(numbers.start()).bind(numbers.end()).fetch_all(readers).await?;
     rows.iter().map(record).collect()
 }
 
@@ -290,8 +329,9 @@ fn record(row: &SqliteRow) -> Result<EnvelopeRecord, Failure> {
     let head = Head {
         run: row.try_get("run")?,
         envelope: row.try_get("envelope")?,
-        owner: row.try_get("owner")?,
+        epoch: row.try_get("owner")?,
         begun_at: row.try_get("begun_at")?,
+        kind: row.try_get("kind")?,
     };
     let packed: &[u8] = row.try_get("rows")?;
     let within = (row.try_get("first_row")?, row.try_get("last_row")?);
@@ -302,6 +342,7 @@ fn record(row: &SqliteRow) -> Result<EnvelopeRecord, Failure> {
     let rows: Vec<SentRow> = unpack(packed)?;
     Ok(EnvelopeRecord {
         envelope: head.envelope,
+        kind: runs::parse(head.kind.map_or_else(|| row.try_get("kind_of_run"), Ok)?)?,
         begun_at: instant(head.begun_at)?,
         settled: settled(row, &head, rows.len())?,
         rows,
@@ -309,7 +350,7 @@ fn record(row: &SqliteRow) -> Result<EnvelopeRecord, Failure> {
 }
 
 /// What became of an envelope's rows; nothing for an intent.
-fn settled(row: &SqliteRow, head: &Head, rows: usize) -> Result<Option<(Timestamp, Vec<Outcome>)>, Failure> {
+fn settled(row: &SqliteRow, head: &Head<'_>, rows: usize) -> Result<Option<(Timestamp, Vec<Outcome>)>, Failure> {
     let settled_at: Option<i64> = row.try_get("settled_at")?;
     let packed: Option<&[u8]> = row.try_get("outcomes")?;
     let sum: Option<i64> = row.try_get("outcomes_sum")?;
@@ -332,8 +373,7 @@ pub(super) async fn numbers_sent_to(readers: &SqlitePool, runs: &[RunId]) -> Res
     let mut numbers = RoaringTreemap::new();
     for run in runs {
         let mut guard = Guard::new(events::read(readers, *run).await?.into());
-        let mut rows =
-            sqlx::query("SELECT * FROM envelopes WHERE run = ? ORDER BY envelope").bind(run.0).fetch(readers);
+        let mut rows = sqlx::query(WHOLE).bind(run.0).bind(1).bind(u32::MAX).fetch(readers);
         while let Some(row) = rows.try_next().await? {
             guard.add(&record(&row)?);
         }

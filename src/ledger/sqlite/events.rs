@@ -7,19 +7,19 @@ use super::checksum::Checksum;
 use super::ledger::{Failure, Now};
 use super::runs::{self, instant};
 use crate::domain::{IdRange, Row};
-use crate::ledger::{AskedRow, LedgerError, NewRowEvent, Owner, Ownership, RetryOrder, RowEvent, RunId};
+use crate::ledger::{AskedRow, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowEvent, RunId};
 
-/// Records events, if the owner still has the run.
+/// Records events, unless the run was lost.
 pub(super) async fn record(
     connection: &mut SqliteConnection,
     now: Now,
-    (run, owner): (RunId, Owner),
+    lease: Lease,
     events: Vec<NewRowEvent>,
 ) -> Result<Ownership, Failure> {
-    if !runs::read(connection, run).await?.is_owned_by(owner) {
+    if !runs::read(&mut *connection, lease.run).await?.is_leased(lease) {
         return Ok(Ownership::Lost);
     }
-    add(connection, now, run, &events).await?;
+    add(connection, now, lease.run, &events).await?;
     Ok(Ownership::Held)
 }
 
@@ -27,12 +27,12 @@ pub(super) async fn record(
 pub(super) async fn retry(
     connection: &mut SqliteConnection,
     now: Now,
-    owner: Owner,
+    lease: Lease,
     order: RetryOrder,
 ) -> Result<Ownership, Failure> {
-    let run = order.run;
-    let known = runs::read(connection, run).await?;
-    if !known.is_owned_by(owner) {
+    let run = lease.run;
+    let known = runs::read(&mut *connection, run).await?;
+    if !known.is_leased(lease) {
         return Ok(Ownership::Lost);
     }
     let number: u32 = sqlx::query_scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM orders WHERE run = ?")

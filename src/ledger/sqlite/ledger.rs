@@ -10,13 +10,16 @@ use roaring::RoaringTreemap;
 use sqlx::{SqliteConnection, SqlitePool};
 use tokio::sync::OnceCell;
 
+use super::envelopes::{self, Numbers};
 use super::mark::{self, Known};
 use super::writer::{Writer, storage};
-use super::{adoption, envelopes, events, opening, runs, soundness, turn};
+use super::{adoption, events, lock, opening, runs, soundness, turn};
 use crate::domain::MessageId;
+use crate::ledger::rules::held;
 use crate::ledger::{
-    Allowance, AskedRow, EnvelopeRecord, EnvelopeSummary, Intent, Ledger, LedgerError, LedgerFuture, LeftOut,
-    NewRowEvent, NewRun, Origin, Owner, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd, RunId, Settlement, Wait,
+    Allowance, AskedRow, Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Hold, Intent, Lease, Ledger, LedgerError,
+    LedgerFuture, LeftOut, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd, RunId,
+    Settlement, Wait, hold,
 };
 
 /// How long a change may take, with the wait for another process.
@@ -33,6 +36,8 @@ pub struct SqliteLedger {
     path: Arc<Path>,
     clock: Clock,
     patience: Duration,
+    /// The last envelope of each run that this process has.
+    numbers: Numbers,
     /// Why nothing may be sent with this ledger, nor anything be written to it.
     stale: Option<LedgerError>,
 }
@@ -56,7 +61,7 @@ impl SqliteLedger {
         let readers = opening::readers(path).await?;
         let stale = judge(&readers, path, known).await?;
         let (path, writer, patience) = (Arc::from(path), OnceCell::new(), turn::LONGEST_BUSY);
-        Ok(Self { writer, readers, path, clock, patience, stale })
+        Ok(Self { writer, readers, path, clock, patience, numbers: Numbers::default(), stale })
     }
 
     /// The same for a command that does not wait longer than this for a process that has the ledger and is stopped.
@@ -189,6 +194,10 @@ async fn judge(readers: &SqlitePool, path: &Path, mut known: Known) -> Result<Op
     Ok(now.against(&known).map(|reason| not_newest(path, reason)))
 }
 
+fn unlocked(place: &Path, error: &std::io::Error) -> LedgerError {
+    LedgerError::Storage { path: place.display().to_string(), reason: format!("it cannot be locked: {error}") }
+}
+
 fn not_newest(path: &Path, reason: String) -> LedgerError {
     let mark = mark::place(path).display().to_string();
     LedgerError::NotNewest { path: path.display().to_string(), reason, mark }
@@ -219,19 +228,36 @@ impl Ledger for SqliteLedger {
         Box::pin(async { runs::names(&self.readers).await.map_err(|failure| self.read_error(failure)) })
     }
 
-    fn claim(&self, run: RunId, owner: Owner) -> LedgerFuture<'_, usize> {
+    fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
+        let place = lock::place(&self.path, &hold::name(campaign, account));
         Box::pin(async move {
-            self.fit_for_sending().await?;
-            self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, run, owner))).await
+            let taken = lock::take(&place).await.map_err(|error| unlocked(&place, &error))?;
+            Ok(taken.map(|file| Hold::new(campaign, account, file)))
         })
     }
 
-    fn end(&self, run: RunId, owner: Owner, end: RunEnd) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(runs::end(connection, run, owner, end))))
+    fn is_held<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
+        let place = lock::place(&self.path, &hold::name(campaign, account));
+        Box::pin(async move { Ok(lock::is_held(&place)) })
+    }
+
+    fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim> {
+        Box::pin(async move {
+            self.fit_for_sending().await?;
+            let known = runs::read(&self.readers, run).await.map_err(|failure| self.read_error(failure))?;
+            held(hold, &known)?;
+            let epoch = Epoch(rand::random());
+            self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, run, epoch))).await
+        })
+    }
+
+    fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(runs::end(connection, lease, end))))
     }
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
-        Box::pin(self.write(move |connection, now| Box::pin(envelopes::begin(connection, now, intent))))
+        let numbers = Arc::clone(&self.numbers);
+        Box::pin(self.write(move |connection, now| Box::pin(envelopes::begin(connection, now, numbers, intent))))
     }
 
     fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
@@ -292,12 +318,12 @@ impl Ledger for SqliteLedger {
         })
     }
 
-    fn record(&self, run: RunId, owner: Owner, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
-        Box::pin(self.write(move |connection, now| Box::pin(events::record(connection, now, (run, owner), events))))
+    fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
+        Box::pin(self.write(move |connection, now| Box::pin(events::record(connection, now, lease, events))))
     }
 
-    fn retry(&self, owner: Owner, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
-        Box::pin(self.write(move |connection, now| Box::pin(events::retry(connection, now, owner, order))))
+    fn retry(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
+        Box::pin(self.write(move |connection, now| Box::pin(events::retry(connection, now, lease, order))))
     }
 
     fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {

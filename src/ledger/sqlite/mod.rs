@@ -9,6 +9,7 @@ mod envelopes;
 mod events;
 mod holder;
 mod ledger;
+mod lock;
 mod mark;
 mod opening;
 mod pack;

@@ -14,7 +14,9 @@ use super::ledger::{Failure, Now};
 use super::pack::{pack_set, unpack_set};
 use crate::domain::{IdRange, MessageId};
 use crate::ledger::rules::candidates;
-use crate::ledger::{LedgerError, LeftOut, NewRun, Origin, Owner, Progress, Run, RunEnd, RunId, State, StopKind};
+use crate::ledger::{
+    Epoch, Lease, LedgerError, LeftOut, NewRun, Origin, Progress, Run, RunEnd, RunId, State, StopKind,
+};
 
 /// A run whose frozen copies are not in place yet; it never sent anything.
 const PREPARING: &str = "preparing";
@@ -125,17 +127,12 @@ pub(super) async fn retire(connection: &mut SqliteConnection, now: Now, run: Run
     change(connection, run, |run| run.replace(at)).await
 }
 
-pub(super) async fn end(
-    connection: &mut SqliteConnection,
-    run: RunId,
-    owner: Owner,
-    end: RunEnd,
-) -> Result<(), Failure> {
-    change(connection, run, |run| run.end(owner, end)).await
+pub(super) async fn end(connection: &mut SqliteConnection, lease: Lease, end: RunEnd) -> Result<(), Failure> {
+    change(connection, lease.run, |run| run.end(lease, end)).await
 }
 
 /// The run without its orders, as it stands in this transaction.
-pub(super) async fn read(connection: &mut SqliteConnection, key: RunId) -> Result<Run, Failure> {
+pub(super) async fn read(connection: impl SqliteExecutor<'_>, key: RunId) -> Result<Run, Failure> {
     let row = sqlx::query("SELECT * FROM runs WHERE key = ?").bind(key.0).fetch_one(connection).await?;
     let progress = match row.try_get("progress")? {
         PREPARING => Progress::Open,
@@ -150,7 +147,7 @@ pub(super) async fn change(
     key: RunId,
     change: impl FnOnce(&mut Run),
 ) -> Result<(), Failure> {
-    let mut run = read(connection, key).await?;
+    let mut run = read(&mut *connection, key).await?;
     change(&mut run);
     let (counts, parts) = run.counts.map_or((None, None), |(counts, parts)| (Some(counts), Some(signed(parts))));
     let counts = counts.map(|counts| serde_json::to_string(&counts).map_err(unreadable)).transpose()?;
@@ -168,7 +165,7 @@ pub(super) async fn change(
     .bind(run.results)
     .bind(run.ended_at.map(Timestamp::as_microsecond))
     .bind(run.lag.map(|lag| i64::try_from(lag.as_micros()).unwrap_or(i64::MAX)))
-    .bind(run.owner.map(|owner| owner.0))
+    .bind(run.epoch.map(|epoch| epoch.0))
     .bind(run.stop_requested)
     .bind(key.0)
     .execute(connection)
@@ -287,7 +284,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
     let parts: Option<i64> = row.try_get("parts")?;
     let counts = counts.map(|text| serde_json::from_str(&text).map_err(unreadable)).transpose()?;
     let ended_at: Option<i64> = row.try_get("ended_at")?;
-    let owner: Option<i64> = row.try_get("owner")?;
+    let epoch: Option<i64> = row.try_get("owner")?;
     let lag: Option<i64> = row.try_get("lag")?;
     let (stop, signal): (Option<&str>, Option<u8>) = (row.try_get("stop")?, row.try_get("signal")?);
     Ok(Run {
@@ -311,7 +308,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         counts: counts.zip(parts.map(unsigned)),
         results: row.try_get("results")?,
         stop_requested: row.try_get("stop_requested")?,
-        owner: owner.map(Owner),
+        epoch: epoch.map(Epoch),
         lag: lag.map(|lag| Duration::from_micros(unsigned(lag))),
         orders: Vec::new(),
     })
@@ -329,12 +326,12 @@ fn account<'a>(stored: &'a str, gateway: &str) -> &'a str {
 }
 
 /// The name of a value of one of our own enums, as it is stored.
-fn word<T: Serialize>(value: &T) -> Result<String, Failure> {
+pub(super) fn word<T: Serialize>(value: &T) -> Result<String, Failure> {
     let json = serde_json::to_value(value).map_err(unreadable)?;
     Ok(json.as_str().unwrap_or_default().to_owned())
 }
 
-fn parse<T: DeserializeOwned>(word: &str) -> Result<T, Failure> {
+pub(super) fn parse<T: DeserializeOwned>(word: &str) -> Result<T, Failure> {
     serde_json::from_value(word.into()).map_err(unreadable)
 }
 

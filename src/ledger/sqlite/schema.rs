@@ -155,6 +155,9 @@ const FIFTH: &str = "
     ALTER TABLE runs DROP COLUMN exit;
 ";
 
+/// Each envelope has a kind of its own; one that was recorded before has its run's.
+const SIXTH: &str = "ALTER TABLE envelopes ADD COLUMN kind TEXT";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
     let steps = [
@@ -163,6 +166,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("questions about attempts", THIRD),
         ("pace and clocks", FOURTH),
         ("why a run stopped", FIFTH),
+        ("the kind of an envelope", SIXTH),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

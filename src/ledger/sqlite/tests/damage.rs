@@ -30,6 +30,10 @@ impl Scene {
     }
 }
 
+async fn hold(ledger: &SqliteLedger) -> Hold {
+    ledger.hold("sale", "account").await.unwrap().expect("nobody has it")
+}
+
 fn damaged<T: std::fmt::Debug>(result: Result<T, LedgerError>) {
     assert!(matches!(result, Err(LedgerError::Damaged { .. })), "{result:?}");
 }
@@ -37,7 +41,7 @@ fn damaged<T: std::fmt::Debug>(result: Result<T, LedgerError>) {
 #[tokio::test]
 async fn a_row_whose_outcome_is_damaged_is_in_doubt() {
     let scene = Scene::new().await;
-    scene.begin(1, ME).await;
+    scene.begin(1, scene.mine).await;
     scene.settle(1, [not_sent(), not_sent()]).await;
     assert_eq!(scene.states(1).await, [State::Planned, State::Planned]);
     scene.flip("envelopes", "outcomes").await;
@@ -47,10 +51,10 @@ async fn a_row_whose_outcome_is_damaged_is_in_doubt() {
 #[tokio::test]
 async fn a_damaged_record_of_rows_of_events_of_the_run_or_of_who_is_left_out_stops_everything() {
     let scene = Scene::new().await;
-    scene.begin(1, ME).await;
+    scene.begin(1, scene.mine).await;
     scene.settle(1, [doubt(), doubt()]).await;
     let change = Change::AssumedSent { by: Author::Person("olena".into()), why: None };
-    scene.ledger.record(scene.run.key, ME, vec![NewRowEvent { row: Row::new(2), envelope: 1, change }]).await.unwrap();
+    scene.ledger.record(scene.mine, vec![NewRowEvent { row: Row::new(2), envelope: 1, change }]).await.unwrap();
     scene.flip("events", "change").await;
     damaged(scene.ledger.events(scene.run.key).await);
     damaged(scene.ledger.numbers_sent_to(&[scene.run.key]).await);
@@ -97,11 +101,11 @@ async fn a_table_that_lost_records_is_told_to_whoever_only_looks_and_is_looked_a
 
 #[tokio::test]
 async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
-    let Scene { scene: Parts { ledger, run }, folder } = Scene::new().await;
+    let Scene { scene: Parts { ledger, mine, .. }, folder } = Scene::new().await;
     for envelope in 1..=3 {
         let row = SentRow { row: Row::new(envelope + 1), phone: phone(envelope), digest: [0; 8] };
         let account = Allowance::new("account", None);
-        let intent = Intent { run: run.key, envelope, owner: ME, account, rows: vec![row] };
+        let intent = Intent { lease: mine, kind: OperationKind::Sms, account, rows: vec![row] };
         ledger.begin(intent).await.unwrap();
     }
     ledger.close().await;
@@ -121,20 +125,20 @@ async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
     bytes[at] = 2;
     std::fs::write(&path, bytes).unwrap();
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-    damaged(ledger.claim(run.key, ME).await);
+    damaged(ledger.claim(&hold(&ledger).await, mine.run).await);
     damaged(ledger.create_run(&new_run(9)).await);
 }
 
 #[tokio::test]
 async fn a_ledger_that_was_deleted_or_put_back_from_an_older_copy_sends_nothing() {
-    let Scene { scene: Parts { ledger, run }, folder } = Scene::new().await;
+    let Scene { scene: Parts { ledger, run, hold, mine }, folder } = Scene::new().await;
     let path = folder.path().join("ledger");
     let copy = folder.path().join("copy");
     let mut other = connect(&path).await;
     sqlx::query("VACUUM INTO ?").bind(copy.display().to_string()).execute(&mut other).await.unwrap();
     other.close().await.unwrap();
     ledger.request_stop(run.key, false).await.unwrap();
-    ledger.end(run.key, ME, run_end()).await.unwrap();
+    ledger.end(mine, run_end()).await.unwrap();
     ledger.close().await;
     for put_back in [None, Some(&copy)] {
         for name in ["ledger", "ledger-wal", "ledger-shm"] {
@@ -154,7 +158,7 @@ async fn a_ledger_that_was_deleted_or_put_back_from_an_older_copy_sends_nothing(
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
         let refused = ledger.create_run(&new_run(9)).await;
         assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{refused:?}");
-        let refused = ledger.claim(run.key, ME).await;
+        let refused = ledger.claim(&hold, run.key).await;
         assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{refused:?}");
     }
     for mark in [None, Some("half a mark")] {
@@ -247,7 +251,7 @@ async fn a_ledger_of_the_first_version_is_read_and_continued() {
     let left_out = ledger.left_out(run.key).await.unwrap();
     let left_out: Vec<(Row, State, &str)> = left_out.in_order().collect();
     assert_eq!(left_out, [(Row::new(9), State::Invalid, "too short")]);
-    assert_eq!(ledger.claim(run.key, Owner(9)).await.unwrap(), 1);
+    assert_eq!(ledger.claim(&hold(&ledger).await, run.key).await.unwrap().doubtful, 1);
     assert_eq!(ledger.numbers_sent_to(&[run.key]).await.unwrap().len(), 4);
 }
 

@@ -9,13 +9,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sqlx::{ConnectOptions, Connection};
 
-use crate::domain::{MsgId, Outcome, Phone, Row};
+use crate::domain::{MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::conformance::scene::{
-    ME, Scene as Parts, accepted, doubt, new_run, not_sent, phone, rejected, run_end,
+    Scene as Parts, accepted, doubt, granted, new_run, not_sent, phone, rejected, run_end,
 };
 use crate::ledger::{
-    Allowance, Intent, Ledger, LedgerError, NewRun, Owner, Permit, Progress, SentRow, SqliteLedger, State, StopKind,
-    Wait,
+    Allowance, Hold, Intent, Ledger, LedgerError, NewRun, Progress, SentRow, SqliteLedger, State, StopKind,
 };
 
 /// The scene in a folder that goes away.
@@ -56,7 +55,7 @@ async fn after_a_failed_write_nothing_is_written_any_more() {
     let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     sqlx::query("DROP TABLE envelopes").execute(&mut other).await.unwrap();
     other.close().await.unwrap();
-    let failed = scene.ledger.begin(scene.intent(1, ME)).await;
+    let failed = scene.ledger.begin(scene.intent(1, scene.mine)).await;
     assert!(matches!(failed, Err(LedgerError::Storage { .. })), "{failed:?}");
     let later = scene.ledger.request_stop(scene.run.key, true).await;
     assert!(matches!(later, Err(LedgerError::Closed)), "{later:?}");
@@ -67,10 +66,10 @@ async fn changes_that_wait_together_are_all_written() {
     let scene = Arc::new(Scene::new().await);
     let begun = (1..=200).map(|envelope| {
         let scene = Arc::clone(&scene);
-        tokio::spawn(async move { scene.begin(envelope, ME).await })
+        tokio::spawn(async move { scene.begin(envelope, scene.mine).await })
     });
-    for begun in futures_util::future::join_all(begun).await {
-        assert_eq!(begun.unwrap(), Permit::After(Wait::NONE));
+    for (number, begun) in (1..).zip(futures_util::future::join_all(begun).await) {
+        assert_eq!(begun.unwrap(), granted(number));
     }
     let summaries = scene.ledger.envelope_summaries(scene.run.key).await.unwrap();
     assert_eq!(summaries.len(), 200);

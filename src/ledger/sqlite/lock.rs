@@ -1,0 +1,41 @@
+//! The lock of a campaign on an account: a file in the folder of the ledger, which the system lets go of when its process
+//! ends, however it ends.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::private::{self, Existing};
+
+/// How long one look at a lock takes at most, and how many are waited for.
+const LOOK: Duration = Duration::from_millis(20);
+const LOOKS: u32 = 10;
+
+/// The file of a lock, beside the ledger at `ledger`.
+pub(super) fn place(ledger: &Path, name: &str) -> PathBuf {
+    ledger.with_file_name("locks").join(name)
+}
+
+/// Takes the lock; nothing when another process has it.
+pub(super) async fn take(place: &Path) -> io::Result<Option<File>> {
+    if let Some(folder) = place.parent() {
+        private::folder(folder)?;
+    }
+    let file = private::file(place, Existing::Kept)?;
+    // Somebody may just be looking, which takes a moment; an owner stays.
+    for _ in 0..LOOKS {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK).await,
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// Whether some process has the lock. Looking disturbs nobody for longer than a moment.
+pub(super) fn is_held(place: &Path) -> bool {
+    let Ok(file) = File::open(place) else { return false };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
