@@ -45,6 +45,10 @@ pub struct Survey {
     pub parts: u64,
     /// The rows that are to be sent to, by the parts of their SMS; 0 for messages without an SMS.
     pub by_sms_parts: BTreeMap<u32, RoaringBitmap>,
+    /// The rows to be sent to that have nothing in a column which a text relies on, by how the text names it.
+    pub empty: BTreeMap<String, RoaringBitmap>,
+    /// The rows to be sent to whose SMS has more parts because of a character.
+    pub costly: BTreeMap<char, RoaringBitmap>,
     /// The first message that would be sent.
     pub first: Option<First>,
 }
@@ -125,7 +129,10 @@ pub fn survey<R: Read + Send>(prepared: &mut Prepared<R>, terms: &Terms<'_>) -> 
             .iter()
             .map(|record| {
                 let (phone, content) = row_of(renderer, phone_column, *region, record)?;
-                Ok(Sendable { phone, sms_parts: sms_parts(&content) })
+                let parts = sms_parts(&content);
+                // A message of one part cannot be shorter.
+                let costly = if parts > 1 { costly_characters(&content) } else { Vec::new() };
+                Ok(Sendable { phone, sms_parts: parts, costly })
             })
             .collect();
         (chunk, examined)
@@ -139,8 +146,13 @@ pub fn survey<R: Read + Send>(prepared: &mut Prepared<R>, terms: &Terms<'_>) -> 
         examine,
         |(chunk, examined)| {
             for (record, examined) in chunk.iter().zip(examined) {
-                if let Some(phone) = tally.add(terms, record.row, examined)
-                    && tally.first.is_none()
+                let Some(phone) = tally.add(terms, record.row, examined) else { continue };
+                for (column, name) in messages.relied_on() {
+                    if record.fields.get(*column).trim().is_empty() {
+                        tally.empty.entry(name.clone()).or_default().insert(record.row.get());
+                    }
+                }
+                if tally.first.is_none()
                     && let Ok((_, content)) = row_of(&mut renderer, phone_column, *region, record)
                 {
                     tally.first = Some(First { row: record.row, phone, content: owned(&content) });
@@ -163,6 +175,8 @@ struct Sendable {
     phone: Phone,
     /// The parts of its SMS; 0 when it has none.
     sms_parts: u32,
+    /// The characters that make its SMS longer.
+    costly: Vec<char>,
 }
 
 #[derive(Default)]
@@ -172,6 +186,8 @@ struct Tally {
     seen: Seen,
     left_out: LeftOut,
     by_sms_parts: BTreeMap<u32, RoaringBitmap>,
+    empty: BTreeMap<String, RoaringBitmap>,
+    costly: BTreeMap<char, RoaringBitmap>,
     first: Option<First>,
     /// The first row whose number stands in an earlier one.
     repeated: Option<Row>,
@@ -182,7 +198,7 @@ impl Tally {
     fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examination) -> Option<Phone> {
         self.recipients += 1;
         self.rows.insert(row.get());
-        let Sendable { phone, sms_parts } = match examined {
+        let Sendable { phone, sms_parts, costly } = match examined {
             Ok(examined) => examined,
             Err(reason) => {
                 self.left_out.insert(row, State::Invalid, &reason);
@@ -198,6 +214,9 @@ impl Tally {
             self.left_out.insert(row, State::Skipped, DUPLICATE);
             return None;
         }
+        for character in costly {
+            self.costly.entry(character).or_default().insert(row.get());
+        }
         self.by_sms_parts.entry(sms_parts).or_default().insert(row.get());
         Some(phone)
     }
@@ -212,6 +231,8 @@ impl Tally {
             left_out: self.left_out,
             parts,
             by_sms_parts: self.by_sms_parts,
+            empty: self.empty,
+            costly: self.costly,
             first: self.first,
         };
         let mut findings: Vec<Finding> = rules::duplicate_number(brief, self.repeated).into_iter().collect();
@@ -223,6 +244,11 @@ impl Tally {
 /// The parts of a message's SMS; 0 when it has none.
 fn sms_parts(content: &Content<Cow<'_, str>>) -> u32 {
     content.stages.iter().find_map(Stage::parts).unwrap_or(0)
+}
+
+/// The characters that make a message longer.
+fn costly_characters(content: &Content<Cow<'_, str>>) -> Vec<char> {
+    content.stages.iter().flat_map(Stage::costly_characters).collect()
 }
 
 fn owned(content: &Content<Cow<'_, str>>) -> Content<Cow<'static, str>> {

@@ -18,17 +18,17 @@ use crate::domain::Amount;
 use crate::finding::{Finding, findings_json, one_line, rules};
 use crate::ledger::StateCounts;
 use crate::manifest::{Destination, KeySource};
-use crate::report::{counts_json, counts_line, plural};
+use crate::report::{cost_words, counts_json, counts_line, plural};
 use crate::runs::{Inputs, ListSurvey, OnlineAnswer, OwnFiles, ask_online, survey_list};
 
 pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
     let mut findings = Vec::new();
     let (mut rows, mut parts, mut counts) = (0, 0, StateCounts::default());
-    let (mut text, mut figures) = (String::new(), Vec::new());
+    let (mut text, mut figures, mut costing) = (String::new(), Vec::new(), Vec::new());
     for file in &args.files {
         let name = file.display();
         match one(context, &args, file).await {
-            Ok(FileCheck { findings: found, list, online }) => {
+            Ok(FileCheck { findings: found, list, cost, currency, online }) => {
                 let survey = &list.survey;
                 rows += survey.recipients;
                 parts += survey.parts;
@@ -40,7 +40,11 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                     false => "fine",
                 };
                 let (list, how) = (plural(survey.recipients, "row"), counts_line(&survey.counts()));
-                text += &format!("{name}: {verdict} · {list}: {how} · {}\n", plural(survey.parts, "part"));
+                let parts = plural(survey.parts, "part");
+                let costs = cost.as_ref().map(|cost| format!(" · {}", cost_words(cost, currency.as_deref())));
+                let costs = costs.unwrap_or_default();
+                costing.push((cost, currency));
+                text += &format!("{name}: {verdict} · {list}: {how} · {parts}{costs}\n");
                 if let Some(online) = online {
                     text += &online.money.map(|money| format!("  {}\n", one_line(&money))).unwrap_or_default();
                     figures.push(online.figures);
@@ -64,7 +68,17 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     let code = if findings.iter().any(Finding::is_error) { exit::WRONG } else { exit::FINE };
     if context.output.json {
         let (findings, counts) = (findings_json(&findings), counts_json(&counts));
-        context.output.object(&CheckReport { findings, rows, counts, parts, online: figures, exit: code });
+        let (cost, currency) = sum(&costing);
+        context.output.object(&CheckReport {
+            findings,
+            rows,
+            counts,
+            parts,
+            cost,
+            currency,
+            online: figures,
+            exit: code,
+        });
         return Ok(code);
     }
     context.output.findings(&findings);
@@ -113,6 +127,8 @@ struct CheckReport {
     rows: u64,
     counts: Value,
     parts: u64,
+    cost: Option<Amount>,
+    currency: Option<String>,
     /// One object for one file; of several each that was asked about has its own, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "one_or_each")]
     online: Vec<Figures>,
@@ -130,6 +146,10 @@ fn one_or_each<S: Serializer>(figures: &Vec<Figures>, serializer: S) -> Result<S
 struct FileCheck {
     findings: Vec<Finding>,
     list: ListSurvey,
+    /// What its messages cost, where the profile has prices.
+    cost: Option<Cost>,
+    /// The currency of those.
+    currency: Option<String>,
     /// What the gateway says of the money, where it was asked.
     online: Option<Online>,
 }
@@ -145,8 +165,22 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileChe
     let (state, profiles) = (context.state()?, context.profiles());
     findings.extend(OwnFiles { state: &state, profiles: &profiles }.finding(&inputs));
     findings.extend(invalid_rows(&list.survey.left_out));
+    findings.extend(list.warnings());
+    let cost = list.cost(&inputs, &list.survey.planned_rows());
+    let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
     let online = if args.online { Some(online(context, &inputs, &list.survey, &mut findings).await?) } else { None };
-    Ok(FileCheck { findings, list, online })
+    Ok(FileCheck { findings, list, cost, currency, online })
+}
+
+/// What several campaigns cost together; nothing where the cost of one is not known, or is in another currency.
+fn sum(costing: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<String>) {
+    let Some((_, currency)) = costing.first() else { return (None, None) };
+    let each = costing.iter().map(|(cost, of)| match cost {
+        Some(Cost::AtMost(cost)) if of == currency => Some(*cost),
+        _ => None,
+    });
+    let cost = each.sum::<Option<Amount>>();
+    (cost, currency.clone().filter(|_| cost.is_some()))
 }
 
 /// Why there is no key to send with yet; it never shows any part of one.

@@ -5,13 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use roaring::RoaringBitmap;
+
 use super::output::Output;
 use super::run::left_out;
 use crate::delivery::SingleKind;
 use crate::finding::{harmless, one_line};
 use crate::gateway::BoxFuture;
 use crate::manifest::Profile;
-use crate::report::{counts_line, duration, preview, thousands};
+use crate::report::{cost_words, counts_line, duration, preview, thousands};
 use crate::runs::{self, Consent, Inputs, ListSurvey, Proposal, Refusal, TemplateChange, blocking};
 
 /// Who agrees: whoever gave the command, if they said so in it, else the person at the terminal.
@@ -86,8 +88,8 @@ impl Consent for Person {
 /// What a person agrees to, and how.
 fn words(question: &Proposal<'_>) -> (String, Yes) {
     match question {
-        Proposal::Begin { inputs, profile, survey, state, number } => {
-            (begin((inputs, profile), survey, state, *number), Yes::Number(*number))
+        Proposal::Begin { inputs, profile, survey, state, rows } => {
+            (begin((inputs, profile), survey, state, rows), Yes::Number(rows.len()))
         }
         Proposal::GoOn { run, snapshot, profile, number } => {
             let (name, host) = (run.name(), profile.base_url.host());
@@ -122,7 +124,7 @@ fn template(change: &TemplateChange) -> String {
 }
 
 /// What a new run is going to do.
-fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &Path, number: u64) -> String {
+fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &Path, rows: &RoaringBitmap) -> String {
     let (campaign, survey) = (&inputs.campaign, &surveyed.survey);
     let mut text = format!("{} · through {} at {}\n", campaign.brief.name, profile.name, profile.base_url.host());
     text += &format!("  list: {} ({} rows)\n", campaign.recipients.display(), thousands(survey.recipients));
@@ -130,9 +132,15 @@ fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &
     for line in left_out(surveyed) {
         text += &format!("    {}\n", one_line(&line));
     }
+    for finding in surveyed.warnings() {
+        text += &format!("  warning: {}\n", one_line(&finding.message));
+    }
     text += &format!("  about {} parts", thousands(survey.parts));
     if let Some(rate) = campaign.delivery.within(profile).rate.per_second() {
-        text += &format!(", at least {}", duration(Duration::from_secs_f64(number as f64 / rate)));
+        text += &format!(", at least {}", duration(Duration::from_secs_f64(rows.len() as f64 / rate)));
+    }
+    if let Some(cost) = surveyed.cost(inputs, rows) {
+        text += &format!(", {}", cost_words(&cost, profile.currency.as_deref()));
     }
     text += &format!("\n  ledger: {}\n", state.display());
     if let Some(first) = &survey.first {

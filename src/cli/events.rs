@@ -6,10 +6,8 @@ use super::output::Output;
 use super::progress::Progress;
 use crate::check::online::Cost;
 use crate::delivery::{self, Reconciliation};
-use crate::domain::Amount;
-use crate::finding::list_all;
 use crate::gateway::Balance;
-use crate::report::{duration, plural, thousands};
+use crate::report::{cost_words, duration, plural, thousands};
 use crate::runs::{Event, Observer, Unwritten};
 
 /// An observer that tells a person.
@@ -87,15 +85,8 @@ fn tell(output: &Output, event: Event) {
 
 /// The money of an account, and what a campaign costs of it.
 pub(super) fn money(balance: &Balance, cost: &Cost) -> String {
-    let with_currency = |amount: Amount| format!("{amount} {}", balance.currency).trim_end().to_owned();
-    let line = format!("the balance is {}", with_currency(balance.amount));
-    match cost {
-        Cost::AtMost(cost) => format!("{line}; this costs at most {}", with_currency(*cost)),
-        Cost::Unknown(channels) => {
-            let channels = list_all(channels.iter().map(|channel| channel.name()));
-            format!("{line}; what this costs is not known: the profile's `prices` lack {channels}")
-        }
-    }
+    let amount = format!("{} {}", balance.amount, balance.currency);
+    format!("the balance is {}; this {}", amount.trim_end(), cost_words(cost, Some(&balance.currency)))
 }
 
 /// What was learnt by asking about rows in doubt.

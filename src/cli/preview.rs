@@ -8,7 +8,7 @@ use super::output::Output;
 use super::suggested::file;
 use crate::domain::{Row, RowSet};
 use crate::finding::one_line;
-use crate::report::{self, RowPreview, preview_rows};
+use crate::report::{self, RowPreview, cost_words, preview_rows};
 use crate::runs::{Error, Inputs, ListSurvey, blocking, survey_list};
 
 /// How many messages are shown when no rows are named.
@@ -19,7 +19,9 @@ pub(super) async fn preview(context: &Context, args: PreviewArgs) -> Result<u8, 
     let ledger = context.existing_ledger().await?;
     let surveyed = survey_list(&inputs, ledger.as_deref(), &context.observer).await?;
     if !context.output.json {
-        context.output.findings(&inputs.warnings);
+        let mut findings = inputs.warnings.clone();
+        findings.extend(surveyed.warnings());
+        context.output.findings(&findings);
     }
     let output = context.output.clone();
     blocking(move || show(&output, &inputs, &surveyed, args.rows.as_ref())).await??;
@@ -42,7 +44,10 @@ fn show(output: &Output, inputs: &Inputs, surveyed: &ListSurvey, rows: Option<&R
     if !output.json {
         let (rows, file) = (report::thousands(surveyed.survey.recipients), file(&inputs.campaign.file));
         let next = output.command(format!("run {file}"));
-        output.result(&format!("{shown} of {rows} rows\nnext: {next}\n"));
+        let cost = surveyed.cost(inputs, &surveyed.survey.planned_rows());
+        let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
+        let costs = cost.map(|cost| format!(" · sending all {}", cost_words(&cost, currency))).unwrap_or_default();
+        output.result(&format!("{shown} of {rows} rows{costs}\nnext: {next}\n"));
     }
     Ok(())
 }

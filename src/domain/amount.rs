@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::iter::Sum;
 use std::str::FromStr;
 
 use serde::ser::Error as _;
@@ -78,6 +79,12 @@ impl Amount {
         let digits = format!("{:0>width$}", self.units.unsigned_abs(), width = places + 1);
         let (whole, fraction) = digits.split_at(digits.len() - places);
         (sign, whole.to_owned(), fraction.to_owned())
+    }
+}
+
+impl Sum for Amount {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::default(), Self::plus)
     }
 }
 

@@ -27,4 +27,4 @@ pub use phone::Phone;
 pub use region::{ParseRegionError, Region};
 pub use row::{ParseRowsError, Row, RowSet};
 pub use status::Status;
-pub use text::{Encoding, SmsText, sms_text};
+pub use text::{Encoding, SmsText, costly_characters, sms_text};

@@ -11,7 +11,7 @@ use super::library::{Analysis, Library, Load};
 use super::messages::{Cells, Messages, Piece};
 use super::meter::MeteredSource;
 use super::metered_text::{MeteredText, MeteredTexts, key, place_of};
-use super::names::{Names, Reach, lasting};
+use super::names::{Names, Reach};
 use super::problem::{TextProblem, in_order};
 use super::refused::refused;
 use super::render::fill;
@@ -48,7 +48,7 @@ pub fn compile(
             None => Piece::Constant(text.source.clone()),
         })
     })?;
-    let (context, cells) = (context(names, &needs), cells(names, &needs));
+    let (context, cells) = (context(names, &needs), Cells::of(names, &needs));
     Ok(Messages { tera, content, metered, context, cells, includes })
 }
 
@@ -140,18 +140,6 @@ fn context(names: &Names, needs: &Needs) -> Context {
         context.insert_value(name.clone(), Value::from(value.as_str()));
     }
     context
-}
-
-/// The cells that a row has to bring.
-fn cells(names: &Names, needs: &Needs) -> Cells {
-    let by_name = needs.columns.iter().filter_map(|&column| Some((column, lasting(names.names.get(column)?))));
-    let headers = names.headers.iter().enumerate();
-    let by_header = headers.filter(|(column, _)| needs.all_headers || needs.headers.contains(column));
-    Cells {
-        by_name: by_name.collect(),
-        by_header: by_header.map(|(column, header)| (column, header.clone().into())).collect(),
-        row: needs.row,
-    }
 }
 
 #[cfg(test)]

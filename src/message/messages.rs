@@ -5,7 +5,9 @@ use std::fmt;
 use tera::value::Key;
 use tera::{Context, Tera};
 
+use super::judge::Needs;
 use super::metered_text::MeteredTexts;
+use super::names::{Names, indexed, lasting};
 use super::render::Renderer;
 use crate::domain::Content;
 
@@ -39,6 +41,31 @@ pub(super) struct Cells {
     pub(super) by_header: Vec<(usize, Key<'static>)>,
     /// Whether the row's number is used.
     pub(super) row: bool,
+    /// Columns that the texts use as if something always stood there, each as a text names it.
+    pub(super) relied_on: Vec<(usize, String)>,
+}
+
+impl Cells {
+    /// The cells that a row has to bring.
+    pub(super) fn of(names: &Names, needs: &Needs) -> Self {
+        let by_name = needs.columns.iter().filter_map(|&column| Some((column, lasting(names.names.get(column)?))));
+        let headers = names.headers.iter().enumerate();
+        let by_header = headers.filter(|(column, _)| needs.all_headers || needs.headers.contains(column));
+        Self {
+            by_name: by_name.collect(),
+            by_header: by_header.map(|(column, header)| (column, header.clone().into())).collect(),
+            row: needs.row,
+            relied_on: relied_on(names, needs),
+        }
+    }
+}
+
+/// The columns that texts use as if something always stood there, each as a text names it.
+fn relied_on(names: &Names, needs: &Needs) -> Vec<(usize, String)> {
+    let relied = |name: &String| needs.relied_on.contains(name) && !needs.minded.contains(name);
+    let named = |&column: &usize| Some((column, names.names.get(column).filter(|name| relied(name))?.clone()));
+    let keyed = |&column: &usize| Some((column, indexed(names.headers.get(column).filter(|header| relied(header))?)));
+    needs.columns.iter().filter_map(named).chain(needs.headers.iter().filter_map(keyed)).collect()
 }
 
 impl fmt::Debug for Messages {
@@ -52,6 +79,12 @@ impl Messages {
     #[must_use]
     pub fn renderer(&self) -> Renderer<'_> {
         Renderer::new(self)
+    }
+
+    /// The columns that the texts use as if something always stood there, each as a text names it.
+    #[must_use]
+    pub fn relied_on(&self) -> &[(usize, String)] {
+        &self.cells.relied_on
     }
 
     /// The texts that were loaded for `include` and `extends`: name and source, by name.

@@ -121,7 +121,7 @@ impl Names {
 }
 
 /// `recipient["header"]`, with the quotes that the header leaves free.
-fn indexed(header: &str) -> String {
+pub(super) fn indexed(header: &str) -> String {
     let quote = if header.contains('"') { '\'' } else { '"' };
     format!("recipient[{quote}{header}{quote}]")
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::check::online::Cost;
+use crate::finding::list_all;
 use crate::ledger::{State, StateCounts};
 
 /// The counts as a JSON object, state by state.
@@ -49,6 +51,18 @@ pub fn duration(time: Duration) -> String {
         10..60 => format!("{seconds} s"),
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// What messages cost, as it reads after "this": `costs at most 8.00 UAH`.
+#[must_use]
+pub fn cost_words(cost: &Cost, currency: Option<&str>) -> String {
+    match cost {
+        Cost::AtMost(cost) => format!("costs at most {cost} {}", currency.unwrap_or_default()).trim_end().to_owned(),
+        Cost::Unknown(channels) => {
+            let channels = list_all(channels.iter().map(|channel| channel.name()));
+            format!("has no known cost: the profile's `prices` lack {channels}")
+        }
     }
 }
 

@@ -29,7 +29,7 @@ mod speed;
 mod target;
 
 pub use account::{message_json, sender_json, sms_template_json, viber_template_json};
-pub use figures::{counts_json, counts_line, duration, plural, thousands};
+pub use figures::{cost_words, counts_json, counts_line, duration, plural, thousands};
 pub use history::{History, HistoryEntry, Incident};
 pub use layout::Style;
 pub use ledger_loss::{LossSign, unknown_copies, unknown_results};

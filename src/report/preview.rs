@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::preview_rows::RowPreview;
 use crate::domain::{
-    Content, Encoding, MessageId, Operation, OperationKind, Phone, Rcs, Row, Sms, Stage, Viber, sms_text,
+    Content, Encoding, MessageId, Operation, OperationKind, Phone, Rcs, Row, Sms, Stage, Viber, costly_characters,
+    sms_text,
 };
 use crate::finding::one_line;
 use crate::gateway::encode;
@@ -53,6 +54,11 @@ fn stage_lines(text: &mut String, stage: &Stage<Cow<'_, str>>) {
             let parts = if size.parts == 1 { "1 part".to_owned() } else { format!("{} parts", size.parts) };
             heading(text, channel, signature, &format!(" · {parts} ({encoding}; {} used)", size.units));
             body(text, message);
+            let costly = costly_characters(message);
+            if !costly.is_empty() {
+                let costly: Vec<String> = costly.iter().map(|c| format!("`{c}`")).collect();
+                let _ = writeln!(text, "    longer because of {}", costly.join(" and "));
+            }
         }
         Stage::Viber(viber) => viber_lines(text, channel, viber),
         Stage::Rcs(Rcs { signature, message, image, button, link, .. }) => {

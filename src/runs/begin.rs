@@ -78,7 +78,7 @@ impl Session {
             if self.asks_first() {
                 self.ask_for_new(profile, &survey.survey, &chosen).await?;
             }
-            let question = Proposal::Begin { inputs, profile, survey: &survey, state, number: chosen.len() };
+            let question = Proposal::Begin { inputs, profile, survey: &survey, state, rows: &chosen };
             confirm(self.consent.as_ref(), question).await?;
         }
         let run = ledger.create_run(&self.new_run(&survey, edition, round, random)).await?;

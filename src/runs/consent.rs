@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use roaring::RoaringBitmap;
+
 use super::{Error, Inputs, ListSurvey, TemplateChange};
 use crate::delivery::{SingleKind, Snapshot};
 use crate::domain::Phone;
@@ -21,8 +23,8 @@ pub enum Proposal<'q> {
         survey: &'q ListSurvey,
         /// The state folder, where the ledger is.
         state: &'q Path,
-        /// How many people get a message.
-        number: u64,
+        /// Whom messages go to.
+        rows: &'q RoaringBitmap,
     },
     /// Going on with a run.
     GoOn {
@@ -58,7 +60,8 @@ pub enum Proposal<'q> {
 impl Proposal<'_> {
     fn unconfirmed(&self) -> Unconfirmed {
         match self {
-            Proposal::Begin { number, .. } | Proposal::GoOn { number, .. } => Unconfirmed::Run(*number),
+            Proposal::Begin { rows, .. } => Unconfirmed::Run(rows.len()),
+            Proposal::GoOn { number, .. } => Unconfirmed::Run(*number),
             Proposal::Single { .. } => Unconfirmed::Single,
             Proposal::Template { profile, change } => {
                 Unconfirmed::Template { gateway: profile.name.clone(), verb: change.verb() }

@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::inputs::Includes;
 use super::{Error, Event, Inputs, Observer, already_sent, blocking};
-use crate::check::Survey;
+use crate::check::online::Cost;
+use crate::check::{Survey, costly_characters, empty_cells};
+use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::report::unknown_results;
 
@@ -22,6 +24,23 @@ pub struct ListSurvey {
     pub sha256: String,
     /// The copy of the recipients, where one was wanted.
     pub copy: Option<File>,
+}
+
+impl ListSurvey {
+    /// What the messages to these rows cost; nothing where the profile has no prices, or there is none.
+    #[must_use]
+    pub fn cost(&self, inputs: &Inputs, rows: &RoaringBitmap) -> Option<Cost> {
+        let profile = inputs.destination.profile().filter(|profile| !profile.prices.is_empty())?;
+        Some(Cost::of(profile, &inputs.campaign.brief.content, &self.survey.by_sms_parts, rows))
+    }
+
+    /// What is worth a look in the messages: holes, and characters that cost.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Finding> {
+        let mut findings = empty_cells(&self.survey);
+        findings.extend(costly_characters(&self.survey));
+        findings
+    }
 }
 
 /// Looks at all recipients off the asynchronous threads, with what the ledger knows, if there is one.

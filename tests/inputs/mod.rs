@@ -3,6 +3,7 @@
 mod campaigns;
 mod changes;
 mod lists;
+mod messages;
 mod pipes;
 mod profiles;
 mod replaced;

@@ -6,7 +6,9 @@
 
 mod balance_too_low;
 mod batch_limit;
+mod costly_character;
 mod duplicate_number;
+mod empty_cell;
 mod invalid_row;
 mod key_refused;
 mod missing_endpoint;
@@ -20,7 +22,9 @@ use crate::finding::{Finding, Rule, rules};
 use crate::manifest::{Campaign, Profile};
 
 pub(super) use balance_too_low::judge as balance_too_low;
+pub use costly_character::costly_characters;
 pub(super) use duplicate_number::judge as duplicate_number;
+pub use empty_cell::empty_cells;
 pub use invalid_row::invalid_rows;
 pub use key_refused::RULE as KEY_REFUSED;
 pub(super) use key_refused::judge as key_refused;
@@ -34,7 +38,9 @@ pub(super) use too_many_invalid::judge as too_many_invalid;
 static HERE: &[&Rule] = &[
     &balance_too_low::RULE,
     &batch_limit::RULE,
+    &costly_character::RULE,
     &duplicate_number::RULE,
+    &empty_cell::RULE,
     &invalid_row::RULE,
     &key_refused::RULE,
     &missing_endpoint::RULE,

@@ -28,6 +28,15 @@ pub(super) fn left_out(left_out: &LeftOut, state: State) -> Vec<Alike<'_>> {
     reasons
 }
 
+/// How many rows these are, and which is the first: "3 rows, the first of them row 5".
+pub(super) fn first_of(rows: &RoaringBitmap) -> String {
+    let first = rows.min().unwrap_or_default();
+    match rows.len() {
+        1 => format!("row {first}"),
+        count => format!("{count} rows, the first of them row {first}"),
+    }
+}
+
 /// A finding for each reason that there is room for, and one for the rest; `what` is what all these rows are.
 pub(super) fn findings(rule: &'static Rule, what: &str, reasons: &[Alike<'_>]) -> Vec<Finding> {
     let (mut findings, mut named, mut rest) = (Vec::new(), 0, 0);

@@ -9,6 +9,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::{FINE, REJECTIONS};
 use crate::cli::failure::Failure;
 use crate::ledger::State;
+use crate::report::cost_words;
 use crate::runs::{self, Inputs, OwnFiles};
 
 pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Option<&str>) -> Result<u8, Failure> {
@@ -19,6 +20,12 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
     let (campaign, survey) = (&inputs.campaign, &dry.survey.survey);
     let counts = survey.counts();
     let exit = if counts.get(State::Invalid) > 0 { REJECTIONS } else { FINE };
+    let mut notes = left_out(&dry.survey);
+    if let (Some(profile), Some(cost)) =
+        (inputs.destination.profile(), dry.survey.cost(&inputs, &survey.planned_rows()))
+    {
+        notes.push(format!("this {}", cost_words(&cost, profile.currency.as_deref())));
+    }
     let summary = Summary {
         run: None,
         campaign: campaign.brief.name.clone(),
@@ -32,7 +39,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
         results: Some(dry.results.display().to_string()),
         sandbox: serde_json::Value::Null,
         rehearsal: false,
-        notes: left_out(&dry.survey),
+        notes,
         next: context.output.command(run_again(&campaign.file, gateway)),
     };
     print(&context.output, &summary, exit);

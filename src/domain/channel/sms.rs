@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::value::{self, Filled, filled, text};
 use super::{Facts, Field, FieldKind, Stage, TextLimit, Values};
-use crate::domain::{Extra, OperationKind, sms_text};
+use crate::domain::{Extra, OperationKind, costly_characters, sms_text};
 
 const SIGNATURE: Field = Field::signature("sms_signature").limit(TextLimit::AlphaName);
 const MESSAGE: Field = Field::message("sms_message").required().limit(TextLimit::Parts);
@@ -101,6 +101,15 @@ impl Stage<Cow<'_, str>> {
         match self {
             Stage::Sms(sms) => u32::try_from(sms_text(&sms.message).parts).ok(),
             _ => None,
+        }
+    }
+
+    /// The characters without which it would have fewer parts, where parts are billed.
+    #[must_use]
+    pub fn costly_characters(&self) -> Vec<char> {
+        match self {
+            Stage::Sms(sms) => costly_characters(&sms.message),
+            _ => Vec::new(),
         }
     }
 }

@@ -41,6 +41,9 @@ rules! {
         "An empty text is charged, or refused.", "Write a text.";
     warning SINGLE_BRACES = "single-braces":
         "A name in single braces is sent as it stands.", "Write `{{ name }}` if the recipient's value is meant.";
+    warning FOREIGN_PLACEHOLDER = "foreign-placeholder":
+        "A name in the signs of another program (`%name%`, `[name]`, `*|NAME|*`, `<<name>>`) is sent as it stands.",
+        "Write `{{ name }}` if the recipient's value is meant.";
     error NAME_CLASH = "name-clash":
         "A name that means two things would put the wrong value into texts.", "Give one of them another name.";
     error VARIABLE_NAME = "variable-name":

@@ -8,6 +8,9 @@ rules! {
     error YAML_QUOTE = "yaml-quote":
         "Some characters mean something to YAML, so that a text with them is cut or read as something else.",
         "Put the whole text in quotes.";
+    warning TYPOGRAPHIC_QUOTES = "typographic-quotes":
+        "YAML knows the quotes of the keyboard alone; others are part of the text, and are sent.",
+        "Type `\"` at both ends anew, or put the whole text in them if the others are meant.";
     error YAML_SYNTAX = "yaml-syntax":
         "A file that is not YAML cannot be read.",
         "Look for a missing quote, bracket or `: ` in the line and the one above.";

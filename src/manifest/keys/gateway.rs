@@ -29,6 +29,7 @@ pub(crate) static PROFILE: &[Key] = &[
         .doc("The account that the rate belongs to, if several profiles share one."),
     Key::new("prices", Shape::Map(PRICES), "{ sms: 0.80, viber: 0.50 }")
         .doc("What a message costs, by channel, in the account's currency."),
+    Key::new("currency", Shape::Line, "UAH").doc("The currency of the prices."),
     Key::new("sender_verified", Shape::List { of: &SENDER_STATUS, least: 1, most: 20 }, "[Checked]")
         .doc("The gateway's words for a sender name that is verified.")
         .default("[Checked]"),

@@ -122,8 +122,27 @@ fn is_collection(shape: Shape) -> bool {
     }
 }
 
+/// What stands between the quotes of typesetting, if a text begins and ends with some.
+pub(crate) fn in_typographic_quotes(text: &str) -> Option<&str> {
+    text.strip_prefix(TYPOGRAPHIC_QUOTES)?
+        .strip_suffix(TYPOGRAPHIC_QUOTES)
+        .filter(|inner| !inner.contains(TYPOGRAPHIC_QUOTES))
+}
+
+/// Quotes that text processors and phones make of those of the keyboard.
+const TYPOGRAPHIC_QUOTES: [char; 7] =
+    ['\u{201c}', '\u{201d}', '\u{201e}', '\u{201f}', '\u{2018}', '\u{2019}', '\u{201a}'];
+
 fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
     let text = scalar.text.as_str();
+    if let Some(inner) = in_typographic_quotes(text).filter(|_| scalar.is_plain()) {
+        let message = format!("the quotes around `{}` are no quotes for YAML, but part of its text", key.name);
+        let finding = Finding::new(&rules::TYPOGRAPHIC_QUOTES, message);
+        report.at(
+            &entry.value.span,
+            finding.help(format!("write `\"{inner}\"`; a text processor has changed the quotes")),
+        );
+    }
     let within =
         |number: u32, least, most| if (least..=most).contains(&number) { None } else { Some(&rules::OUT_OF_RANGE) };
     let problem = match key.shape {

@@ -95,6 +95,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         trust_status: section.parsed_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
         prices: prices(section.section("prices")),
+        currency: section.text("currency").map(str::to_owned),
         sender_verified: texts("sender_verified"),
         proxy,
         account,

@@ -48,6 +48,8 @@ pub struct Profile {
     pub account: String,
     /// What a message of a channel costs, an SMS per part, in the account's currency.
     pub prices: Vec<(Channel, Amount)>,
+    /// The currency of the prices.
+    pub currency: Option<String>,
     /// The gateway's words for a sender name that is verified; the contract leaves the set open (contract 2.5).
     pub sender_verified: Vec<String>,
 }

@@ -6,6 +6,7 @@ mod delivery;
 mod extra;
 mod form;
 mod names;
+mod placeholders;
 mod stage;
 mod texts;
 

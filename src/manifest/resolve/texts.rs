@@ -1,8 +1,7 @@
 //! Texts of channels: inline or from a text file, and the slips of YAML that would send garbage.
 
-use std::ops::Range;
-
 use super::Resolver;
+use super::placeholders::placeholders;
 use crate::domain::Text;
 use crate::finding::{Finding, Place, Source, rules};
 use crate::manifest::align::align;
@@ -43,7 +42,7 @@ impl Resolver<'_> {
             self.report.at(&entry.key_span, finding.help("a message is short; is a quote missing?"));
             return None;
         }
-        self.inline_braces(&entry.value, scalar, &text);
+        self.inline_placeholders(&entry.value, scalar, &text);
         Some(Text { name: path, source: text })
     }
 
@@ -64,8 +63,8 @@ impl Resolver<'_> {
             return None;
         }
         let source = Source::new(found.path, found.text.as_str());
-        for braces in single_braces(&found.text) {
-            let finding = braces_finding(&found.text, &braces).at(Place::new(&source, braces));
+        for placeholder in placeholders(&found.text) {
+            let finding = placeholder.finding(&found.text).at(Place::new(&source, placeholder.span));
             self.report.findings.push(finding);
         }
         self.files.insert(name.to_owned(), source);
@@ -92,20 +91,21 @@ impl Resolver<'_> {
         }
     }
 
-    /// Warns of names in single braces, each at its place if that can be told.
-    fn inline_braces(&mut self, node: &Node, scalar: &Scalar, text: &str) {
-        let found = single_braces(text);
+    /// Warns of names that are written as other programs have them, each at its place if that can be told.
+    fn inline_placeholders(&mut self, node: &Node, scalar: &Scalar, text: &str) {
+        let found = placeholders(text);
         if found.is_empty() {
             return;
         }
         let bytes = align(self.report.slice(&node.span), scalar);
         let chars = |to: usize| text.get(..to).map_or(0, |text| text.chars().count());
-        for braces in found {
+        for placeholder in found {
+            let span = &placeholder.span;
             let exact = bytes.as_ref().and_then(|bytes| {
-                let (first, last) = (*bytes.get(chars(braces.start))?, *bytes.get(chars(braces.end) - 1)?);
+                let (first, last) = (*bytes.get(chars(span.start))?, *bytes.get(chars(span.end) - 1)?);
                 Some(node.span.start + first..node.span.start + last + 1)
             });
-            self.report.at(&exact.unwrap_or_else(|| node.span.clone()), braces_finding(text, &braces));
+            self.report.at(&exact.unwrap_or_else(|| node.span.clone()), placeholder.finding(text));
         }
     }
 }
@@ -117,62 +117,9 @@ fn names_a_file(text: &str) -> bool {
         && ENDINGS.iter().any(|ending| text.ends_with(ending) && text.len() > ending.len())
 }
 
-fn braces_finding(text: &str, braces: &Range<usize>) -> Finding {
-    let written = &text[braces.clone()];
-    let name = written.trim_matches(['{', '}']).trim();
-    Finding::new(&rules::SINGLE_BRACES, format!("`{written}` is sent as it stands"))
-        .help(format!("write `{{{{ {name} }}}}` if the recipient's value is meant"))
-}
-
-/// The bytes of each `{name}` outside the tags of the template language.
-fn single_braces(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(open) = text[at..].find('{').map(|open| at + open) {
-        let tag =
-            [("{{", "}}"), ("{%", "%}"), ("{#", "#}")].into_iter().find(|(begin, _)| text[open..].starts_with(begin));
-        let Some((_, end)) = tag else {
-            let close = text[open..].find('}').map(|close| open + close);
-            let named = |&close: &usize| is_name(&text[open + 1..close]);
-            found.extend(close.filter(named).map(|close| open..close + 1));
-            at = open + 1;
-            continue;
-        };
-        match text[open + 2..].find(end) {
-            Some(close) => at = open + 2 + close + 2,
-            None => break,
-        }
-    }
-    found
-}
-
-fn is_name(inner: &str) -> bool {
-    let name = inner.trim();
-    let starts = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    starts && name.chars().count() <= 64 && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ' ' | '.'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_in_single_braces_is_noticed_and_tags_are_not() {
-        let cases: [(&str, &[&str]); 8] = [
-            ("Hi {name}!", &["{name}"]),
-            ("Hi { first name }, {ім'я}", &["{ first name }"]),
-            ("{{ name }} {% if x %}{# {c} #}{% endif %}", &[]),
-            ("{{ {a} }} {b}", &["{b}"]),
-            ("{}", &[]),
-            ("{1}", &[]),
-            ("{ {{ name }} }", &[]),
-            ("{name", &[]),
-        ];
-        for (text, expected) in cases {
-            let found: Vec<&str> = single_braces(text).into_iter().map(|range| &text[range]).collect();
-            assert_eq!(found, expected, "{text}");
-        }
-    }
 
     #[test]
     fn the_name_of_a_file_is_told_from_a_text() {

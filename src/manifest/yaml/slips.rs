@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::finding::{Finding, rules};
+use crate::finding::{Finding, Severity, rules};
 
 /// The slips of a file, each with the bytes that it is about; `is_key` knows the keys that the file may have.
 pub(crate) fn slips(text: &str, is_key: impl Fn(&str) -> bool) -> Vec<(Range<usize>, Finding)> {
@@ -49,7 +49,24 @@ fn slip(line: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Fin
         let finding = finding.help("type the dash anew; a text processor has made a longer one of it");
         return Some((first..line.len() - item.len(), finding));
     }
-    stuck(first, rest, is_key)
+    quoted(first, rest, is_key).or_else(|| stuck(first, rest, is_key))
+}
+
+/// A known key with a value in typesetter's quotes, inside which YAML sees a key or a comment.
+fn quoted(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
+    let skipped = rest.len() - rest.trim_start_matches(['-', ' ']).len();
+    let (key, value) = rest[skipped..].split_once(": ")?;
+    let text = value.trim();
+    let opens = text.starts_with(['\u{201c}', '\u{201d}', '\u{201e}', '\u{201f}', '\u{2018}', '\u{2019}']);
+    (opens && is_key(key) && (text.contains(": ") || text.contains(" #"))).then(|| {
+        let finding = Finding::new(&rules::TYPOGRAPHIC_QUOTES, "the quotes of this text are no quotes for YAML");
+        let start = first + skipped + key.len() + ": ".len() + (value.len() - value.trim_start().len());
+        let finding = Finding { severity: Severity::Error, ..finding };
+        (
+            start..start + text.len(),
+            finding.help("type `\"` at both ends anew; a text processor has changed the quotes"),
+        )
+    })
 }
 
 /// A known key with its value right behind the colon.
@@ -83,6 +100,8 @@ mod tests {
             ("  - file:x\n", ":", "behind `file:`"),
             ("recipients:\n\u{a0}\u{a0}file: x\n", "\u{a0}", "U+00A0"),
             ("channels:\n  – sms:\n", "–", "the dash of the keyboard"),
+            ("message: “Hi: there”\n", "“Hi: there”", "no quotes for YAML"),
+            ("  - message: „Sale #1“ \n", "„Sale #1“", "no quotes for YAML"),
         ] {
             let found = found(text);
             assert!(found.len() == 1 && found[0].0 == at && found[0].1.contains(said), "{text:?}: {found:?}");
@@ -95,6 +114,7 @@ mod tests {
             "message: |\n  file:x\n  – one\n\n  \u{a0}two\nfile: x\n",
             "file: a:b\n",
             "link:x\n",
+            "message: “Hi”\n",
             "message: >-\n      signature:\"x\"\n",
             "file://x\n",
         ] {

@@ -1,0 +1,76 @@
+//! Money and holes: what messages cost, what makes them longer, and where something is missing in them.
+
+use serde_json::json;
+
+use crate::support::{Folder, Gateway, Terminal, campaign, live};
+
+/// A campaign whose profile has prices.
+fn priced(prices: &str) -> (Gateway, Folder) {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).through(&gateway).profile(prices).profile("currency: UAH").write();
+    (gateway, sale)
+}
+
+#[test]
+fn the_cost_is_told_wherever_the_profile_has_prices() {
+    let (_gateway, sale) = priced("prices: { sms: 0.80 }");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("3 parts · costs at most 2.40 UAH");
+    let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
+    assert_eq!((told["cost"].as_f64(), &told["currency"]), (Some(2.4), &json!("UAH")));
+    sale.campaign(&["preview", "sale.yaml"]).exits(0).says("3 of 3 rows · sending all costs at most 2.40 UAH");
+    sale.run(&["--dry-run"]).exits(0).says("this costs at most 2.40 UAH");
+    let (_gateway, other) = priced("prices: { viber: 0.50 }");
+    other.campaign(&["check", "sale.yaml"]).exits(0).says("has no known cost: the profile's `prices` lack `sms`");
+    let (_gateway, free) = priced("account: main");
+    let told = free.campaign(&["check", "sale.yaml"]).exits(0);
+    assert!(!told.stdout.contains("cost"), "{}", told.stdout);
+    assert_eq!(free.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["cost"], json!(null));
+}
+
+#[test]
+fn who_is_asked_for_a_yes_sees_cost_holes_and_what_makes_messages_longer() {
+    let sale = live();
+    let long = "Hello, {{ name }} – ".to_owned() + &"sale ".repeat(20);
+    sale.replace("sale.yaml", "Hello, {{ name }}", &long);
+    sale.replace("sale.csv", "Person 3", "");
+    let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "--limit", "2"]));
+    asked.shows("costs at most 3.20").shows("`name` is empty in row 3");
+    asked.shows("`–` (U+2013) makes the SMS longer in 3 rows, the first of them row 2");
+    asked.shows("type the number of recipients (2)").types("no");
+    asked.finish().exits(2);
+}
+
+#[test]
+fn empty_values_are_counted_unless_the_text_minds_them() {
+    let list = "phone,name,City name\n380501000002,Olena,Kyiv\n380501000003,,\n380501000004,  ,Lviv\n12,,\n";
+    let checked = |text: &str| {
+        let channel = format!("  - sms: {{ signature: OlenaCo, message: '{text}' }}");
+        let sale = campaign().with_list(list).recipients("max_invalid: 50%").channels(&channel).write();
+        sale.campaign(&["check", "sale.yaml"]).exits(0).stderr
+    };
+    let told = checked("Hi, {{ name | title }}! {{ recipient[\"City name\"] }}");
+    assert!(told.contains("`name` is empty in 2 rows, the first of them row 3"), "{told}");
+    assert!(told.contains("`recipient[\"City name\"]` is empty in row 3"), "{told}");
+    assert!(told.contains("{{ name | default(value=\"…\", boolean=true) }}"), "{told}");
+    for minded in [
+        "{% if name %}Hi, {{ name }}!{% endif %}",
+        "Hi, {{ name | default(value=\"friend\", boolean=true) }}!",
+        "Hi, {{ name if name else \"friend\" }}!",
+        "{% if recipient[\"City name\"] == \"Kyiv\" %}Hi, {{ name }}!{% else %}Hi!{% endif %}",
+        "Hi!",
+    ] {
+        assert!(!checked(minded).contains("empty in"), "{minded}");
+    }
+}
+
+#[test]
+fn a_character_that_makes_messages_longer_is_named_with_what_to_write_instead() {
+    let text = format!("It’s {} {{{{ name }}}}", "sale ".repeat(20));
+    let channel = format!("  - sms: {{ signature: OlenaCo, message: \"{text}\" }}");
+    let sale = campaign().channels(&channel).write();
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    told.says("`’` (U+2019) makes the SMS longer in 3 rows, the first of them row 2").says("write `'` instead");
+    sale.campaign(&["preview", "sale.yaml", "--rows", "2"]).exits(0).says("longer because of `’`");
+    sale.replace("sale.yaml", "It’s", "It's");
+    assert!(!sale.campaign(&["check", "sale.yaml"]).exits(0).stderr.contains("longer"));
+}
