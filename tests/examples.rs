@@ -296,6 +296,25 @@ fn without_times(output: &str) -> String {
 }
 
 #[test]
+fn the_table_of_channels_names_every_key_that_a_channel_has() {
+    let schema = object(&fine(&empty(), &["schema"]));
+    let channels = schema["properties"]["channels"]["items"]["anyOf"][0]["properties"].as_object().unwrap();
+    let document = fs::read_to_string(repository().join("docs/campaign-file.md")).unwrap();
+    let line = |start: &str| document.lines().find(|line| line.starts_with(start)).unwrap_or_default();
+    let names = |line: &str, keys: &Value| {
+        let keys = keys.as_object().unwrap().keys().filter(|key| *key != "fields");
+        keys.filter(|key| !line.contains(&format!("`{key}`"))).cloned().collect::<Vec<_>>()
+    };
+    assert!(channels.len() >= 8, "{channels:?}");
+    for (channel, schema) in channels {
+        let missing = names(line(&format!("| `{channel}` |")), &schema["properties"]);
+        assert!(missing.is_empty(), "{channel}: {missing:?}");
+    }
+    let card = &channels["viber"]["properties"]["carousel"]["items"]["properties"];
+    assert_eq!(names(line("A `carousel` has"), card), Vec::<String>::new());
+}
+
+#[test]
 fn every_command_in_the_documents_works_in_its_order_and_prints_what_is_shown_below_it() {
     let folder = with_list();
     let sandbox = SandboxProcess::start();

@@ -107,6 +107,26 @@ impl<R: Read> Intake<R> {
         RawRecord { blank: self.blank, line: self.line, bytes, plain: false }
     }
 
+    /// Whether the quoted cell that is open where reading ended is closed later: by the next quote that is not doubled, if a
+    /// cell ends behind it. Reads on as far as that, and keeps nothing.
+    pub(super) fn closes(&mut self, delimiter: u8) -> bool {
+        let (mut behind_quote, mut bytes) = (false, self.held.split_off(self.given));
+        loop {
+            for &byte in &bytes {
+                match (behind_quote, byte) {
+                    (quote, b'"') => behind_quote = !quote,
+                    (false, _) | (true, b' ') => {}
+                    (true, byte) => return byte == delimiter || matches!(byte, b'\n' | b'\r'),
+                }
+            }
+            bytes.clear();
+            match read_some(&mut self.input, &mut self.block) {
+                Ok(0) | Err(_) => return behind_quote,
+                Ok(count) => bytes.extend_from_slice(&self.block[..count]),
+            }
+        }
+    }
+
     /// Closes the record that ends at that byte of the file and begins the next one.
     pub(super) fn close(&mut self, end: u64) -> RawRecord<'_> {
         // The parser has consumed what lies before `end`, and nothing that it was not given.

@@ -133,7 +133,12 @@ fn look_up(number: Digits, region: Option<Region>) -> Result<Phone, PhoneProblem
         return Ok(phone);
     }
     match (digits.strip_prefix("00"), national) {
-        (Some(behind_zeros), _) => international(behind_zeros),
+        (Some(behind_zeros), None) => international(behind_zeros),
+        // Where another prefix is dialled, the zeros may be a part of the number: nothing else of it is left out then.
+        (Some(behind_zeros), Some(problem)) => match international(behind_zeros) {
+            Ok(phone) if phone.to_string() != behind_zeros => problem,
+            answer => answer,
+        },
         (None, None) if digits.starts_with('0') => Err(PhoneProblem::National),
         (None, None) => international(&digits),
         (None, Some(problem)) => international(&digits).or(problem),
@@ -209,6 +214,7 @@ mod tests {
             ("0048501234567", "UA", 48_501_234_567),
             ("380501234567", "PL", KYIV),
             ("00380501234567", "US", KYIV),
+            ("0079625276982", "JP", 79_625_276_982),
             ("501234567", "PL", 48_501_234_567),
             ("0441234567", "UA", 380_441_234_567),
             ("80441234567", "UA", 380_441_234_567),
@@ -219,6 +225,12 @@ mod tests {
         ] {
             assert_eq!(read(text, region), Ok(expected), "{text:?} in {region}");
         }
+    }
+
+    #[test]
+    fn two_zeros_of_a_country_that_dials_others_abroad_make_no_number_of_another() {
+        assert_eq!(read("+789625276982", ""), Ok(79_625_276_982), "the library leaves the 8 of Russia out");
+        assert!(read("00789625276982", "JP").is_err());
     }
 
     #[test]

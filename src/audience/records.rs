@@ -147,7 +147,7 @@ impl<R: Read> Records<R> {
             if let Err(error) = &read
                 && let csv::ErrorKind::Io(error) = error.kind()
             {
-                return Err(broken_off(self.csv.get_ref(), &self.header, error).into());
+                return Err(broken_off(self.csv.get_mut(), &self.header, error).into());
             }
             let raw = self.csv.get_mut().close(end);
             let found = u64::from(!raw.bytes.is_empty());
@@ -174,13 +174,15 @@ impl<R: Read> Records<R> {
 }
 
 /// Why no further byte can be read.
-fn broken_off<R: Read>(intake: &Intake<R>, header: &HeaderLine, error: &std::io::Error) -> Finding {
+fn broken_off<R: Read>(intake: &mut Intake<R>, header: &HeaderLine, error: &std::io::Error) -> Finding {
     if !intake.is_overlong() {
         return trouble::unreadable(&header.file, error);
     }
+    let delimiter = header.delimiter.byte();
+    let open = cells(intake.unfinished().bytes, delimiter).find(|cell| cell.flaw == Some(Flaw::Unclosed));
+    let unclosed = open.filter(|_| !intake.closes(delimiter));
     let raw = intake.unfinished();
     let spot = Spot { file: &header.file, line: raw.line, raw: raw.bytes };
-    let unclosed = cells(raw.bytes, header.delimiter.byte()).find(|cell| cell.flaw == Some(Flaw::Unclosed));
     unclosed.map_or_else(|| trouble::large_record(spot), |cell| trouble::unclosed_quote(spot, cell.span.start))
 }
 

@@ -38,6 +38,16 @@ fn a_hostile_text_ends_soon_with_an_error() {
 }
 
 #[test]
+fn a_text_with_thousands_of_names_is_refused_before_each_is_told_with_the_whole_text() {
+    for tag in ["{% include 'a.txt' %}", "{{ code | nope }}", "{{ nope() }}", "{% if code is nope %}{% endif %}"] {
+        let source = tag.repeat(60_000 / tag.len());
+        let problems = compile(&sms("Olena", &source), &names(), &mut |_| Ok("a".repeat(60_000))).unwrap_err();
+        let told: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+        assert!(matches!(told[..], [one] if one.contains("too many tags for its")), "{tag}: {told:?}");
+    }
+}
+
+#[test]
 fn the_deepest_texts_that_are_read_can_be_filled() {
     let nested = |n: usize| format!("{{% if code %}}{{% include '{}' %}}{{% endif %}}", n + 1);
     let texts: Vec<(String, String)> =

@@ -27,6 +27,9 @@ const MAX_BLOCK_DEPTH: usize = 4;
 /// Bytes of plain text that cost as much as one token.
 const BYTES_PER_STEP: usize = 64;
 
+/// The most bytes in which tera may repeat a source: once for each name of a text, filter, test or function in it.
+const MAX_REPEATED: usize = 8 << 20;
+
 /// Finds a text by the name in `include` or `extends`, or says why it cannot.
 pub(super) type Load<'l> = dyn FnMut(&str) -> Result<String, String> + 'l;
 
@@ -179,6 +182,13 @@ fn read_alone(text: &Text, names: &Names) -> Result<Outline, Box<TextProblem>> {
     if outline.elifs > MAX_ELIFS || outline.block_depth > MAX_BLOCK_DEPTH {
         let message =
             format!("the text has more than {MAX_ELIFS} `elif`, or more than {MAX_BLOCK_DEPTH} blocks in each other");
+        return Err(Box::new(problem(0..0, &rules::TEXT_TOO_LONG, message)));
+    }
+    let named = |event: &&Event| {
+        matches!(event.what, What::Include(_) | What::Extends(_) | What::Filter(_) | What::Test(_) | What::Function(_))
+    };
+    if outline.events.iter().filter(named).count() * text.source.len() > MAX_REPEATED {
+        let message = format!("the text has too many tags for its {} bytes", text.source.len());
         return Err(Box::new(problem(0..0, &rules::TEXT_TOO_LONG, message)));
     }
     // Other errors are about names, which are judged against more than tera knows.

@@ -122,6 +122,12 @@ fn what_is_too_large_is_refused() {
     let quoted = format!("phone,name\n1,a\n2,\"b\n{}", "3,c\n".repeat(1 << 20));
     let finding = refusal(&quoted);
     assert_eq!((finding.rule.id, finding.place.unwrap().line()), ("recipients-unclosed-quote", 3));
+    for end in ["\"\n", "\" ,d\n", "\"\"\"", "\""] {
+        let closed = format!("phone,name\n1,a\n2,\"b\n{}{end}", "3\"\"c\n".repeat(1 << 18));
+        assert_eq!(refusal(&closed).message, "the row in line 3 has more than 1 MiB", "{end:?}");
+    }
+    let reopened = format!("phone,name\n1,a\n2,\"b\n{}4,\"d\"\n", "3,c\n".repeat(1 << 19));
+    assert_eq!(refusal(&reopened).rule.id, "recipients-unclosed-quote");
     let endless = format!("phone,name\n1,a\n2,{}", "b,".repeat(1 << 20));
     assert_eq!(refusal(&endless).message, "the row in line 3 has more than 1 MiB");
 }

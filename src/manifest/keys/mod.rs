@@ -3,6 +3,8 @@
 //! The tables are the only place that names a key, its form, its default and its meaning; those of the channels are made
 //! from the channels' own. The check of a file's structure, the hints about misplaced keys and the JSON Schema read them.
 
+#[cfg(test)]
+mod agreement;
 mod campaign;
 mod channels;
 mod gateway;

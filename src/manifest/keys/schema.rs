@@ -42,12 +42,23 @@ fn property(key: &Key) -> Value {
 
 fn shape(shape: Shape) -> Map<String, Value> {
     match shape {
+        // A key with nothing behind it is a map without keys.
+        Shape::Map(keys) if needs_nothing(keys) => {
+            let mut map = map(keys);
+            map.insert("type".into(), json!(["object", "null"]));
+            map
+        }
         Shape::Map(keys) => map(keys),
         Shape::Line | Shape::Template => object(json!({ "type": ["string", "number", "boolean"] })),
         Shape::Message => object(json!({ "anyOf": [self::shape(Shape::Template), map(TEXT_FILE)] })),
         Shape::Integer { least, most } => object(json!({ "type": "integer", "minimum": least, "maximum": most })),
         Shape::Bool => object(json!({ "type": "boolean" })),
-        Shape::Seconds { .. } => object(json!({ "type": ["string", "integer"], "pattern": "^[0-9]+[smhd]?$" })),
+        Shape::Seconds { least, most } => object(json!({
+            "type": ["string", "integer"],
+            "pattern": "^[0-9]+[smhd]?$",
+            "minimum": least,
+            "maximum": most,
+        })),
         Shape::Rate => object(json!({
             "type": "string",
             "pattern": "^(unlimited|[0-9]+ ?/ ?(s|sec|second|m|min|minute|h|hour))$",
@@ -76,16 +87,20 @@ fn shape(shape: Shape) -> Map<String, Value> {
     }
 }
 
+fn needs_nothing(keys: &[Key]) -> bool {
+    keys.iter().all(|key| key.mark != Mark::Required)
+}
+
 /// A list whose items are maps of one channel; a channel that needs no key may stand as its name.
 fn channels() -> Map<String, Value> {
     let mut item = map(CHANNELS);
     item.insert("minProperties".into(), json!(1));
     item.insert("maxProperties".into(), json!(1));
-    let needs_nothing = |key: &&Key| match key.shape {
-        Shape::Map(keys) => keys.iter().all(|key| key.mark != Mark::Required),
+    let may_be_bare = |key: &&Key| match key.shape {
+        Shape::Map(keys) => needs_nothing(keys),
         _ => true,
     };
-    let bare: Vec<&str> = CHANNELS.iter().filter(needs_nothing).map(|key| key.name).collect();
+    let bare: Vec<&str> = CHANNELS.iter().filter(may_be_bare).map(|key| key.name).collect();
     object(json!({ "type": "array", "minItems": 1, "items": { "anyOf": [item, { "enum": bare }] } }))
 }
 
