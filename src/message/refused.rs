@@ -27,7 +27,8 @@ mod tests {
 
     #[test]
     fn what_a_channel_would_not_take_is_told_with_all_else_that_is_wrong_with_texts() {
-        let problems = compile(&sms("Olena & Company", "{{ nope }}"), &names(), &mut |_| Err("none".to_owned())).unwrap_err();
+        let problems =
+            compile(&sms("Olena & Company", "{{ nope }}"), &names(), &mut |_| Err("none".to_owned())).unwrap_err();
         let told: Vec<&str> = problems.iter().map(|problem| problem.rule.id).collect();
         assert_eq!(told, ["unknown-variable", "text-refused"]);
     }
