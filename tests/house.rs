@@ -178,6 +178,25 @@ fn nothing_below_the_command_line_knows_arguments_exit_codes_terminals_or_signal
 }
 
 #[test]
+fn every_file_that_the_documents_of_the_code_name_is_there() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let there: Vec<PathBuf> =
+        ["src", "tests", "benches"].iter().flat_map(|name| files(&repository.join(name))).collect();
+    let is_there = |name: &str| there.iter().any(|path| path.ends_with(name));
+    let mut named = 0;
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(repository.join(document)).expect("a document");
+        // Every second piece stands between backticks.
+        let names = text.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs") && !name.contains("NAME"));
+        for name in names {
+            named += 1;
+            assert!(is_there(name), "{document} names `{name}`, which is nowhere");
+        }
+    }
+    assert!(named > 50, "only {named}");
+}
+
+#[test]
 fn no_file_frightens_a_newcomer() {
     let long: Vec<String> = files(&source())
         .into_iter()
