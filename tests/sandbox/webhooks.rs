@@ -172,12 +172,12 @@ fn a_webhook_repeats_the_request_that_the_message_came_with() {
 fn nobody_is_told_who_did_not_ask_or_is_elsewhere() {
     let (receiver, stand) = (receiver(), Stand::new());
     stand.payload(&example("sms", 1));
-    stand.payload(&with(&example("sms", 2), json!({"hook": "https://hooks.example/?token=1"})));
+    stand.payload(&with(&example("sms", 2), json!({"hook": "https://192.0.2.1/?token=1"})));
     stand.payload(&hooked(&example("sms", 3), &receiver));
     stand.run_out();
     assert_eq!(receiver.requests().len(), 1);
     let told = stand.journal("webhook");
-    let elsewhere = told.iter().find(|line| line["url"] == "https://hooks.example/?token=1").expect("a line");
+    let elsewhere = told.iter().find(|line| line["url"] == "https://192.0.2.1/?token=1").expect("a line");
     assert!(elsewhere["result"].as_str().is_some_and(|reason| reason.contains("is not on this machine")));
     assert_eq!(told.len(), 2);
 }

@@ -94,7 +94,7 @@ pub(super) const ROWS: &[Assumption] = rows! {
         => "those of one message one after another, the next when the last was answered or has failed; different messages do not wait for each other"
         because "a receiver that keeps the latest would otherwise keep whichever came last";
     "webhook-sending": "how webhooks are sent"
-        => "at most 64 at a time, each waiting 10 s for its answer and following no redirect; to this machine only (by address, as `localhost` or by a name below it; no other name is looked up), unless the sandbox may send them anywhere; over http path and query are sent to the letter; over https, with a password in the address or with a character that no address has, as browsers write them"
+        => "at most 64 at a time, each waiting 10 s for its answer and following no redirect; to this machine only (by address, as `localhost`, by a name below it, or by a name whose addresses are all loopback), unless the sandbox may send them anywhere; over http path and query are sent to the letter; over https, with a password in the address or with a character that no address has, as browsers write them"
         because "a rehearsal bothers nobody else's receiver";
     "webhook-retry": "what follows a webhook that is not answered with 200"
         => "it is tried again after 1, 3, 5, 10, 15, 20, 30, 60 and 120 minutes, then given up; sooner if the message has a newer status by then"

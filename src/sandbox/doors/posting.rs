@@ -16,6 +16,7 @@ use hyper_util::rt::TokioExecutor;
 use reqwest::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::{Client, Url};
 
+use super::names::Names;
 use crate::sandbox::webhooks::{Post, PostOutcome};
 
 /// How many webhooks are on their way at a time.
@@ -30,8 +31,7 @@ const AGENT: &str = concat!("campaign-sandbox/", env!("CARGO_PKG_VERSION"));
 /// Where webhooks may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hooks {
-    /// To addresses of this machine alone, which show in what is written: a rehearsal bothers nobody else's receiver,
-    /// and asks no name server about it.
+    /// To this machine alone, by address or by a name that means it here: a rehearsal bothers nobody else's receiver.
     #[default]
     Loopback,
     /// Wherever they are addressed to.
@@ -46,6 +46,7 @@ pub(super) struct Courier {
     /// For what cannot be sent as it was written; it writes some characters otherwise, as browsers do.
     client: Client,
     hooks: Hooks,
+    names: Names,
     timeout: Duration,
     /// The reasons for which webhooks were not sent, as far as they were told of.
     warned: Arc<Mutex<HashSet<String>>>,
@@ -54,39 +55,48 @@ pub(super) struct Courier {
 impl Courier {
     /// A courier who goes where he may, and waits so long for an answer.
     pub(super) fn new(hooks: Hooks, timeout: Duration) -> Result<Self, reqwest::Error> {
+        Self::among(Names::of_system(), hooks, timeout)
+    }
+
+    /// The same where names mean this.
+    fn among(names: Names, hooks: Hooks, timeout: Duration) -> Result<Self, reqwest::Error> {
         let client = Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .no_proxy()
             .referer(false)
             .http1_only()
-            .pool_max_idle_per_host(0)
-            .build()?;
+            .pool_max_idle_per_host(0);
+        let client = match hooks {
+            Hooks::Loopback => client.dns_resolver(Arc::new(names.clone())),
+            Hooks::Anywhere => client,
+        };
+        let client = client.build()?;
         // A connection for each: one that its receiver just closed would lose a try.
         let plain = PlainClient::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
-        Ok(Self { plain, client, hooks, timeout, warned: Arc::default() })
+        Ok(Self { plain, client, hooks, names, timeout, warned: Arc::default() })
     }
 
     /// Tries to send a webhook once and tells what became of it.
     pub(super) async fn bring(&self, post: Post) -> PostOutcome {
-        let url = match self.receiver(&post.url) {
-            Ok(url) => url,
+        let receiver = match self.receiver(&post.url).await {
+            Ok(receiver) => receiver,
             Err(reason) => {
                 self.warn_once(&reason);
                 return PostOutcome::Refused(reason);
             }
         };
-        match tokio::time::timeout(self.timeout, self.post(url, post)).await {
+        match tokio::time::timeout(self.timeout, self.post(receiver, post)).await {
             Ok(answered) => answered.map_or_else(PostOutcome::Failed, PostOutcome::Answered),
             Err(_) => PostOutcome::Failed(format!("no answer within {} s", self.timeout.as_secs_f32())),
         }
     }
 
-    async fn post(&self, url: Url, Post { url: written, body, .. }: Post) -> Result<u16, String> {
+    async fn post(&self, Receiver { url, at }: Receiver, Post { url: written, body, .. }: Post) -> Result<u16, String> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-        let Some((uri, host)) = as_written(&url, &written) else {
+        let Some((uri, host)) = as_written(&url, at, &written) else {
             let answer = self.client.post(url).headers(headers).body(body).send().await;
             return answer.map(|answer| answer.status().as_u16()).map_err(|error| failed(&error, error.is_connect()));
         };
@@ -105,26 +115,34 @@ impl Courier {
         }
     }
 
-    /// The address, if webhooks may go there. Nobody is asked what a name means.
-    fn receiver(&self, url: &str) -> Result<Url, String> {
+    /// Who is posted to, if webhooks may go there.
+    async fn receiver(&self, url: &str) -> Result<Receiver, String> {
         let url = Url::parse(url).map_err(|error| format!("not an address that can be posted to: {error}"))?;
-        let host = url.host_str().unwrap_or_default();
+        let host = url.host_str().unwrap_or_default().to_owned();
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!("`{}` is not http or https", url.scheme()));
         }
-        if self.hooks == Hooks::Loopback && !is_loopback(host) {
-            return Err(format!(
-                "`{host}` is not on this machine, or does not say so; without `--any-hook` the sandbox looks no name up, \
-                 and sends webhooks to `localhost`, names below it and loopback addresses only"
-            ));
+        if self.hooks == Hooks::Anywhere {
+            return Ok(Receiver { url, at: None });
         }
-        Ok(url)
+        match self.names.loopback(&host).await {
+            Some(at) => Ok(Receiver { url, at: Some(at) }),
+            None => Err(format!("`{host}` is not on this machine; elsewhere webhooks go with `--any-hook` only")),
+        }
     }
+}
+
+/// Who a webhook is posted to.
+#[derive(Debug)]
+struct Receiver {
+    url: Url,
+    /// The address of this machine that its host was judged to be; nothing where any may be reached.
+    at: Option<IpAddr>,
 }
 
 /// The address to the letter with its `Host`, where it can be sent so: over plain HTTP, without a password, and with
 /// no character that an HTTP library refuses. Host and port are those that were judged.
-fn as_written(url: &Url, written: &str) -> Option<(Uri, HeaderValue)> {
+fn as_written(url: &Url, at: Option<IpAddr>, written: &str) -> Option<(Uri, HeaderValue)> {
     if url.scheme() != "http" || !url.username().is_empty() || url.password().is_some() {
         return None;
     }
@@ -132,10 +150,13 @@ fn as_written(url: &Url, written: &str) -> Option<(Uri, HeaderValue)> {
     let path = address.find(['/', '?', '#', '\\']).map_or("", |start| &address[start..]);
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let host = HeaderValue::from_str(url.authority()).ok()?;
-    // Names below `localhost` are this machine, whether or not they can be looked up (RFC 6761, 6.3).
     let judged = url.host_str()?;
-    let reached = if judged.ends_with(".localhost") { "localhost" } else { judged };
-    let authority = url.port().map_or_else(|| reached.to_owned(), |port| format!("{reached}:{port}"));
+    let reached = match at {
+        Some(IpAddr::V6(address)) => format!("[{address}]"),
+        Some(address) => address.to_string(),
+        None => judged.to_owned(),
+    };
+    let authority = url.port().map_or_else(|| reached.clone(), |port| format!("{reached}:{port}"));
     let uri = Uri::builder().scheme("http").authority(authority).path_and_query(path).build().ok()?;
     Some((uri, host))
 }
@@ -148,13 +169,6 @@ fn failed(error: &dyn Error, connecting: bool) -> String {
     format!("{what}: {cause}")
 }
 
-/// Whether a host is this machine by what it is called, without asking anybody.
-pub(crate) fn is_loopback(host: &str) -> bool {
-    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let named = address == "localhost" || address.ends_with(".localhost");
-    named || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,8 +178,13 @@ mod tests {
         Post { webhook: 1, url: url.into(), body: b"{\"success\":true}".to_vec() }
     }
 
+    /// Where one name means this machine, and nobody knows another.
     fn courier(hooks: Hooks) -> Courier {
-        Courier::new(hooks, TIMEOUT).expect("a client")
+        let names = Names::said_by(|name| {
+            let found = if name == "shop.test" { vec![std::net::Ipv4Addr::LOCALHOST.into()] } else { Vec::new() };
+            Box::pin(async move { found })
+        });
+        Courier::among(names, hooks, TIMEOUT).expect("a client")
     }
 
     #[tokio::test]
@@ -208,25 +227,29 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_below_localhost_is_reached_and_told_its_whole_name() {
+    async fn a_name_of_this_machine_is_reached_and_told_its_whole_name() {
         let receiver = Receiver::answering([]).await;
-        let hook = receiver.url("/a").replace("127.0.0.1", "Shop.localhost");
-        assert_eq!(courier(Hooks::Loopback).bring(post(&hook)).await, PostOutcome::Answered(200));
-        let host = receiver.next().await.header("host").map(str::to_owned);
-        assert_eq!(
-            host,
-            hook.to_lowercase().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/a")).map(str::to_owned)
-        );
+        // The last is sent by a client that looks names up itself.
+        for (name, path) in [("Shop.localhost", "/a"), ("Shop.test", "/a"), ("shop.test", "/a b")] {
+            let hook = receiver.url(path).replace("127.0.0.1", name);
+            assert_eq!(courier(Hooks::Loopback).bring(post(&hook)).await, PostOutcome::Answered(200), "{hook}");
+            let host = receiver.next().await.header("host").map(str::to_owned);
+            let expected =
+                hook.to_lowercase().strip_prefix("http://").and_then(|rest| rest.strip_suffix(path)).map(str::to_owned);
+            assert_eq!(host, expected);
+        }
     }
 
     #[test]
     fn an_address_goes_to_the_host_that_was_judged_with_its_own_path() {
         let sent = |written: &str| {
             let url = Url::parse(written).expect("an address");
-            as_written(&url, written).map(|(uri, _)| uri.to_string())
+            let at = (url.host_str() == Some("shop.localhost")).then_some(IpAddr::V6(std::net::Ipv6Addr::LOCALHOST));
+            as_written(&url, at, written).map(|(uri, _)| uri.to_string())
         };
         for (written, uri) in [
             ("HTTP://Localhost:80?a=1#b", Some("http://localhost/?a=1")),
+            ("http://shop.localhost:9/a", Some("http://[::1]:9/a")),
             ("http://127.1:9", Some("http://127.0.0.1:9/")),
             ("http://[::1]:8080/a//b", Some("http://[::1]:8080/a//b")),
             ("http://127.0.0.1/@hooks.example/", Some("http://127.0.0.1/@hooks.example/")),
@@ -241,9 +264,12 @@ mod tests {
         }
     }
 
+    async fn may(hooks: Hooks, url: &str) -> bool {
+        courier(hooks).receiver(url).await.is_ok()
+    }
+
     #[tokio::test]
     async fn only_this_machine_gets_webhooks_unless_told_otherwise() {
-        let may = |hooks, url| courier(hooks).receiver(url).is_ok();
         for url in [
             "http://127.0.0.1:9/a",
             "http://127.9.9.9/",
@@ -251,8 +277,9 @@ mod tests {
             "https://localhost/x",
             "https://shop.localhost/x",
             "http://127.1/",
+            "https://shop.test/x",
         ] {
-            assert!(may(Hooks::Loopback, url) && may(Hooks::Anywhere, url), "{url}");
+            assert!(may(Hooks::Loopback, url).await && may(Hooks::Anywhere, url).await, "{url}");
         }
         for url in [
             "https://hooks.example/a",
@@ -262,15 +289,14 @@ mod tests {
             "http://127.0.0.1.example/",
             "http://user@hooks.example/@localhost",
             "http://0.0.0.0/",
-            // Loopback in many a file of hosts; but whoever asks for a name may ask the network.
-            "http://ip6-localhost/",
         ] {
-            assert!(!may(Hooks::Loopback, url) && may(Hooks::Anywhere, url), "{url}");
+            assert!(!may(Hooks::Loopback, url).await && may(Hooks::Anywhere, url).await, "{url}");
         }
         for url in ["", "localhost", "ftp://127.0.0.1/", "file:///etc/passwd", "http://", "http://[::1"] {
-            assert!(!may(Hooks::Loopback, url) && !may(Hooks::Anywhere, url), "{url}");
+            assert!(!may(Hooks::Loopback, url).await && !may(Hooks::Anywhere, url).await, "{url}");
         }
-        let reason = courier(Hooks::Loopback).receiver("https://hooks.example/?token=secret").expect_err("refused");
-        assert!(reason.starts_with("`hooks.example` is not on this machine, ") && !reason.contains("secret"));
+        let reason =
+            courier(Hooks::Loopback).receiver("https://hooks.example/?token=secret").await.expect_err("refused");
+        assert!(reason.starts_with("`hooks.example` is not on this machine; ") && !reason.contains("secret"));
     }
 }
