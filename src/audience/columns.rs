@@ -132,9 +132,21 @@ pub(super) fn title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
         && filled(&mut headers.iter().map(String::as_str)) == 1
         && next.is_some_and(|cells| filled(&mut cells.iter()) > 1 && !cells.iter().any(resembles_number));
     let column = headers.iter().position(|header| !header.is_empty()).filter(|_| is_title)?;
+    Some(title_at(line, column))
+}
+
+/// The same of a list without a column of numbers, whose rows have cells and whose first row has none.
+pub(super) fn title_alone(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
+    let is_row = |cell: &str| [',', ';', '\t', '|'].into_iter().any(|delimiter| cell.contains(delimiter));
+    let are_rows = line.headers.len() == 1 && sample.iter().any(|record| record.fields.iter().any(is_row));
+    are_rows.then(|| title_at(line, 0))
+}
+
+fn title_at(line: &HeaderLine, column: usize) -> Finding {
+    let headers = &line.headers;
     let message = format!("the first row is a title, `{}`, so the columns have no names", headers[column]);
     let finding = Finding::new(&rules::RECIPIENTS_NO_HEADER, message).at(line.place(column));
-    Some(finding.help("delete what stands above the row that names the columns"))
+    finding.help("delete what stands above the row that names the columns")
 }
 
 fn no_header(line: &HeaderLine, column: usize) -> Finding {

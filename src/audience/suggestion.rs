@@ -9,6 +9,7 @@ use super::columns;
 use super::evidence;
 use super::naming::{TakenNames, suggest_name};
 use super::records::Records;
+use super::trouble;
 use crate::domain::Region;
 use crate::finding::Finding;
 
@@ -41,6 +42,12 @@ pub fn suggest<R: Read>(input: R, file: &Path) -> Result<Suggestion, Box<Finding
     }
     let headers = &records.header().headers;
     let found = evidence::phone_column(&sample, headers, None);
+    if sample.is_empty() {
+        return Err(trouble::nobody(records.header().spot()).into());
+    }
+    if let Some(title) = columns::title_alone(records.header(), &sample).filter(|_| found.is_none()) {
+        return Err(title.into());
+    }
     let mut names = TakenNames::default();
     names.take("phone".to_owned());
     let mut named = Vec::new();

@@ -182,12 +182,15 @@ pub(super) fn ragged(spot: Spot<'_>, ragged: RaggedRow) -> Finding {
     let plural = if cells == 1 { "" } else { "s" };
     let message = format!("line {line} has {cells} cell{plural}, the header has {expected}");
     let shortened = is_shortened(spot.raw, delimiter);
+    let own = Delimiter::of(spot.raw);
+    // A row of several cells by itself, only not by what stands between the cells of the first one.
+    let other = cells == 1 && own != delimiter && spot.raw.contains(&own.byte());
     let delimiter = delimiter.name();
     let help = if shortened {
         "a spreadsheet has shortened the number there, and its last digits are lost; format the column as text and enter \
          it again"
             .to_owned()
-    } else if expected == 1 {
+    } else if expected == 1 || other {
         "is the first line a title? Delete what stands above the row that names the columns".to_owned()
     } else if cells > expected {
         format!("probably a {delimiter} inside a cell that is not quoted: put that cell into quotes, `\"…\"`")

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::audience::{Reader, Settings};
 use crate::domain::Region;
-use crate::finding::Finding;
+use crate::finding::{Finding, rules as finding_rules};
 use crate::manifest::{Brief, Places};
 use crate::message::{Messages, Names, TextProblem, compile, render_constant};
 
@@ -51,6 +51,17 @@ pub fn prepare<R: Read>(
     let messages = compile(&brief.content, &names, texts.load)
         .map_err(|problems| problems.into_iter().map(tell).collect::<Vec<_>>())?;
     Ok(Prepared { reader, messages, region: brief.region, edition })
+}
+
+/// What is wrong with the texts of a campaign whose list cannot be read, whatever columns it has.
+#[must_use]
+pub fn text_problems(brief: &Brief, texts: Texts<'_>, today: &str) -> Vec<Finding> {
+    let (vars, campaign) = (brief.vars.clone(), brief.name.clone());
+    let names = Names { vars, campaign, today: today.to_owned(), ..Names::default() };
+    let problems = compile(&brief.content, &names, texts.load).err().unwrap_or_default();
+    let may_be_a_column = [&finding_rules::UNKNOWN_VARIABLE, &finding_rules::UNKNOWN_COLUMN];
+    let proven = problems.into_iter().filter(|problem| !may_be_a_column.contains(&problem.rule));
+    proven.map(|problem| finding(problem, texts.places)).collect()
 }
 
 /// What a campaign says about its list.

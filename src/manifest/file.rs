@@ -1,9 +1,9 @@
 //! Reading a file that a person wrote, within bounds.
 
-use std::io::{ErrorKind, Read as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
-use crate::finding::{Finding, Place, Source, rules};
+use crate::finding::{Finding, Place, Source, did_you_mean, rules};
 use crate::regular_file;
 
 /// The most bytes that a campaign file or gateways.yaml may have.
@@ -27,6 +27,39 @@ pub(super) fn read_source(path: &Path, what: &str) -> Result<Source, Box<Finding
         return Err(Box::new(finding.help("is it the right file? recipients belong into a CSV file")));
     }
     decode(path, bytes)
+}
+
+/// Says why a list of recipients cannot be opened, and which one was probably meant.
+#[must_use]
+pub fn unopened_list(path: &Path, error: &io::Error) -> Finding {
+    let missing = error.kind() == ErrorKind::NotFound;
+    let why = if missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };
+    let finding =
+        Finding::new(&rules::RECIPIENTS_MISSING, format!("the list of recipients `{}` {why}", path.display()));
+    let meant = lists_beside(path);
+    let typed = path.file_name().and_then(|name| name.to_str()).filter(|_| missing).unwrap_or_default();
+    match (did_you_mean(typed, meant.iter().map(String::as_str)), missing) {
+        (Some(meant), _) => finding.help(format!("did you mean `{}`?", path.with_file_name(meant).display())),
+        (None, true) => finding.help("check its name; it is looked for from the folder of the campaign file"),
+        (None, false) => finding,
+    }
+}
+
+/// The names of the lists in the folder of a file, in their order.
+fn lists_beside(path: &Path) -> Vec<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.path()).filter(|path| is_list(path));
+    let mut names: Vec<String> = names.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Whether a file that is there is a list by its name.
+pub(super) fn is_list(path: &Path) -> bool {
+    const ENDINGS: [&str; 5] = ["csv", "tsv", "xlsx", "xls", "ods"];
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    ENDINGS.iter().any(|list| ending.eq_ignore_ascii_case(list)) && path.is_file()
 }
 
 /// The file that was probably meant by a name without its ending.

@@ -10,9 +10,9 @@ use roaring::RoaringTreemap;
 use secrecy::SecretString;
 
 use super::{Error, ListSurvey, Profiles};
-use crate::check::{Prepared, Survey, Tee, Terms, Texts, against_profile, prepare, survey};
-use crate::finding::{Finding, rules};
-use crate::manifest::{Campaign, Destination, Profile, load_campaign};
+use crate::check::{Prepared, Survey, Tee, Terms, Texts, against_profile, prepare, survey, text_problems};
+use crate::finding::Finding;
+use crate::manifest::{Campaign, Destination, Profile, load_campaign, unopened_list};
 use crate::regular_file;
 
 /// How much of a list is read at once.
@@ -131,19 +131,24 @@ impl Inputs {
         Error::Input(format!("the recipients `{}` cannot be read: {error}", self.campaign.recipients.display()))
     }
 
+    /// The list; where it cannot be opened, the texts are judged all the same, so that mending one shows no other.
     fn list(&self) -> Result<File, Error> {
-        let path = &self.campaign.recipients;
-        regular_file::open(path).map_err(|error| {
-            let place = self.campaign.places.of_key("recipients.file");
-            let message = format!("the recipients `{}` cannot be opened: {error}", path.display());
-            Error::Findings(vec![Finding::new(&rules::RECIPIENTS_MISSING, message).at(place)])
+        let Campaign { recipients, places, brief, .. } = &self.campaign;
+        regular_file::open(recipients).map_err(|error| {
+            let missing = unopened_list(recipients, &error).at(places.of_key("recipients.file"));
+            let texts = self.with_texts(|texts| text_problems(brief, texts, &self.today));
+            Error::Findings([vec![missing], texts].concat())
         })
     }
 
     fn prepare<R: Read>(&self, input: R) -> Result<Prepared<R>, Error> {
+        let list = (input, self.campaign.recipients.as_path());
+        self.with_texts(|texts| prepare(&self.campaign.brief, list, texts, &self.today)).map_err(Error::Findings)
+    }
+
+    fn with_texts<T>(&self, look: impl FnOnce(Texts<'_>) -> T) -> T {
         let campaign = &self.campaign;
         let mut load = |name: &str| campaign.folders.read(name).map(|(_, text)| text);
-        let texts = Texts { places: Some(&campaign.places), load: &mut load };
-        prepare(&campaign.brief, (input, &campaign.recipients), texts, &self.today).map_err(Error::Findings)
+        look(Texts { places: Some(&campaign.places), load: &mut load })
     }
 }

@@ -2,6 +2,7 @@
 
 mod campaigns;
 mod changes;
+mod corpus;
 mod lists;
 mod messages;
 mod pipes;

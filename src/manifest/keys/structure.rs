@@ -27,6 +27,10 @@ pub(crate) fn check(node: &Node, owner: &str, keys: &'static [Key], report: &mut
                 let finding = Finding::new(&rules::NOT_SUPPORTED, format!("`{}` is not supported yet", entry.key));
                 report.at(&entry.key_span, finding.help("remove it"));
             }
+            None if let Some((name, value)) = stuck(&entry.key, keys) => {
+                let finding = Finding::new(&rules::YAML_SYNTAX, format!("a space is missing behind `{name}:`"));
+                report.at(&entry.key_span, finding.help(format!("write `{name}: {value}`")));
+            }
             None => {
                 let finding = Finding::new(&rules::UNKNOWN_KEY, format!("unknown key `{}` in {owner}", entry.key));
                 let hint = hint(&entry.key, keys, report.root);
@@ -34,6 +38,12 @@ pub(crate) fn check(node: &Node, owner: &str, keys: &'static [Key], report: &mut
             }
         }
     }
+}
+
+/// A key with its value right behind the colon, which between braces is one word.
+fn stuck<'w>(word: &'w str, keys: &'static [Key]) -> Option<(&'static str, &'w str)> {
+    let (name, value) = word.split_once(':')?;
+    find(keys, name).filter(|_| !value.is_empty()).map(|key| (key.name, value))
 }
 
 /// A map as findings call it.
@@ -45,8 +55,12 @@ struct Owner<'a> {
 
 /// Tells the required keys that a map has not.
 fn required(node: &Node, owner: &Owner<'_>, keys: &'static [Key], report: &mut Report) {
-    let missing = |key: &&Key| key.mark == Mark::Required && node.get(key.name).is_none();
-    for key in keys.iter().filter(missing).filter(|_| node.entries().is_some()) {
+    let Some(entries) = node.entries() else { return };
+    let is_there = |key: &Key| {
+        let slipped = |word: &str| stuck(word, keys).is_some_and(|(name, _)| name == key.name);
+        entries.iter().any(|entry| entry.key == key.name || slipped(&entry.key))
+    };
+    for key in keys.iter().filter(|key| key.mark == Mark::Required && !is_there(key)) {
         let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, key.name));
         report.at(owner.span, finding.help(format!("add `{}`", key.written())));
     }

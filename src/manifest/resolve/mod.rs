@@ -18,12 +18,14 @@ use super::section::Section;
 use super::Places;
 use super::campaign::{Brief, Campaign, Duplicates, default_results};
 use super::document::{self, FileKind};
+use super::file::{is_list, unopened_list};
 use super::keys::CAMPAIGN;
 use super::report::{Loaded, Report};
 use super::text_folders::TextFolders;
 use super::yaml::Node;
 use crate::domain::{Content, Endpoint, Text};
 use crate::finding::{Finding, Source, rules};
+use crate::regular_file;
 
 pub use names::{is_slug, slug};
 
@@ -44,13 +46,6 @@ pub fn load_campaign(path: &Path) -> Loaded<Campaign> {
         let folders = TextFolders::beside(folder);
         Resolver { report, folders, files: BTreeMap::new() }.campaign(path, root)
     })
-}
-
-/// Whether a file that is there is a list by its name.
-fn is_list(path: &Path) -> bool {
-    const ENDINGS: [&str; 5] = ["csv", "tsv", "xlsx", "xls", "ods"];
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    ENDINGS.iter().any(|list| ending.eq_ignore_ascii_case(list)) && path.is_file()
 }
 
 /// Resolves one campaign; findings go into the report.
@@ -77,6 +72,7 @@ impl Resolver<'_> {
         let list = recipients.text("file").map(|file| folder.join(file));
         let results = root.text("results").map(|file| folder.join(file));
         self.refuse_resending(root, content.as_ref());
+        self.miss_list(recipients, list.as_deref());
         let (name, gateway) = (name?, root.text("gateway")?.to_owned());
         Some(Campaign {
             results: results.unwrap_or_else(|| default_results(path, &name)),
@@ -103,6 +99,16 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
+    /// Tells of a list that is not there beside all else that is wrong; without anything else whoever opens it tells.
+    fn miss_list(&mut self, recipients: Section<'_>, list: Option<&Path>) {
+        let (Some((_, span)), Some(list)) = (recipients.typed("file"), list) else { return };
+        if let Err(error) = regular_file::open(list)
+            && self.report.findings.iter().any(Finding::is_error)
+        {
+            self.report.at(span, unopened_list(list, &error));
+        }
+    }
+
     /// Tells that rows in doubt are never sent again by a rule where that could harm.
     fn refuse_resending(&mut self, root: Section<'_>, content: Option<&Content<Text>>) {
         let delivery = root.section("delivery");

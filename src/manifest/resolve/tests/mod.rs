@@ -50,6 +50,7 @@ impl House {
         let house = tempfile::tempdir().unwrap();
         fs::create_dir_all(house.path().join("campaigns")).unwrap();
         fs::create_dir_all(house.path().join("templates")).unwrap();
+        fs::write(house.path().join("campaigns/a.csv"), "phone\n").unwrap();
         fs::write(house.path().join("templates/autumn-sale.viber.txt"), "Знижки, {{ first_name }}!\n").unwrap();
         fs::write(house.path().join("templates/blank.txt"), " \n").unwrap();
         fs::write(house.path().join("templates/braces.txt"), "Hi,\n{name}\n").unwrap();

@@ -290,7 +290,7 @@ fn a_list_in_the_place_of_a_campaign_leads_to_a_campaign_for_it() {
 #[test]
 fn a_key_of_a_channel_that_stands_elsewhere_is_told_where_it_belongs() {
     let loaded = House::new()
-        .load("recipients: { file: x }\nmessage: Hi\nchannels: [{ sms: { signature: Co, message: Hi } }]\n");
+        .load("recipients: { file: a.csv }\nmessage: Hi\nchannels: [{ sms: { signature: Co, message: Hi } }]\n");
     let help = loaded.findings[0].help.as_ref().unwrap();
     assert_eq!(help, "`message` belongs elsewhere: `channels[…].sms.message`");
 }

@@ -1,0 +1,120 @@
+//! Lists and campaigns as people bring them: files of `corpus/`, each with what a person gets.
+//!
+//! `lists/NAME.csv` has its expectation in `NAME.yaml`: `told` are words of `init --from`; `rows` are numbers and messages as
+//! `preview` shows them, or why there is none, by the row of the spreadsheet (`⏎` is a line break); `refused` are words
+//! of `init` where no campaign is written. `campaigns/NAME.spoilt` is a campaign file, and has in `NAME.said` the exit code of `check`, and words
+//! that are said or `not:` said.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::support::{Folder, telling};
+
+/// What a person gets from a list.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    /// Where such a list comes from.
+    about: String,
+    #[serde(default)]
+    told: Vec<String>,
+    /// The text of the SMS.
+    text: Option<String>,
+    /// `max_invalid` of the campaign.
+    most_invalid: Option<String>,
+    #[serde(default)]
+    rows: BTreeMap<u32, String>,
+    #[serde(default)]
+    refused: Vec<String>,
+}
+
+fn corpus(kind: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/corpus").join(kind)
+}
+
+/// The files of a folder with that ending, by their names without it.
+fn files(folder: &Path, ending: &str) -> BTreeMap<String, PathBuf> {
+    let files = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let files = files.filter(|path| path.extension().is_some_and(|found| found == ending));
+    files.map(|path| (path.file_stem().expect("a name").to_string_lossy().into_owned(), path)).collect()
+}
+
+#[test]
+fn a_list_is_understood_as_its_owner_means_it_or_refused_with_what_to_do() {
+    let lists = files(&corpus("lists"), "csv");
+    assert!(lists.len() >= 40);
+    for (name, list) in lists {
+        let _case = telling(format!("case: {name}"));
+        let expected = fs::read_to_string(list.with_extension("yaml")).expect("an expectation");
+        let expected: Expected = serde_yaml::from_str(&expected).expect("an expectation");
+        assert!(!expected.about.is_empty());
+        let (folder, file) = (Folder::new(false), format!("{name}.csv"));
+        fs::copy(&list, folder.path(&file)).expect("a copy");
+        let mut begun = folder.campaign(&["init", &name, "--from", &file]);
+        let Some(text) = expected.text else {
+            begun = begun.exits(2);
+            assert!(!expected.refused.is_empty() && expected.rows.is_empty());
+            expected.refused.iter().fold(begun, |begun, words| begun.says(words));
+            assert!(!folder.path(&format!("{name}.yaml")).exists());
+            continue;
+        };
+        expected.told.iter().fold(begun.exits(0), |begun, words| begun.says(words));
+        folder.write(&format!("templates/{name}.sms.txt"), &text);
+        if let Some(share) = expected.most_invalid {
+            folder.replace(&format!("{name}.yaml"), "recipients:\n", &format!("recipients:\n  max_invalid: {share}\n"));
+        }
+        let shown = folder.campaign(&["preview", &format!("{name}.yaml"), "--json"]).exits(0);
+        let rows: BTreeMap<u32, String> = shown.stdout.lines().map(row).collect();
+        assert!(expected.rows.keys().last() <= rows.keys().last(), "{rows:?}");
+        let every_row_is_expected =
+            expected.rows.len() == rows.len() || expected.told.iter().any(|words| words.contains("valid number"));
+        assert!(every_row_is_expected, "{rows:?}");
+        for (row, expected) in expected.rows {
+            let got = rows.get(&row).unwrap_or_else(|| panic!("no row {row} in {rows:?}"));
+            let reason = expected.starts_with("invalid: ") && got.starts_with(&expected);
+            assert!(*got == expected.replace('⏎', "\n") || reason, "row {row}: {got:?} and not {expected:?}");
+        }
+    }
+}
+
+/// A row as `preview --json` shows it.
+fn row(line: &str) -> (u32, String) {
+    let shown: Value = serde_json::from_str(line).expect("an object");
+    let number = shown["row"].as_u64().and_then(|row| row.try_into().ok()).expect("a row");
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let got = match shown.get("operation") {
+        Some(sms) => format!("{} {}", sms["phone"], text(&sms["sms_message"])),
+        None => format!("{}: {}", text(&shown["state"]), text(&shown["reason"])),
+    };
+    (number, got)
+}
+
+#[test]
+fn a_spoilt_campaign_is_told_what_its_author_can_mend() {
+    let said = files(&corpus("campaigns"), "said");
+    assert!(said.len() >= 30);
+    let folder = Folder::new(false);
+    for entry in fs::read_dir(corpus("campaigns")).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().replace(".spoilt", ".yaml");
+        fs::copy(path, folder.path(&name)).expect("a copy");
+    }
+    for (name, said) in said {
+        let _case = telling(format!("case: {name}"));
+        let checked = folder.campaign(&["check", &format!("{name}.yaml")]);
+        let told = format!("{}{}", checked.stdout, checked.stderr);
+        for words in fs::read_to_string(said).expect("an expectation").lines() {
+            if let Some(code) = words.strip_prefix("exit ") {
+                assert_eq!(checked.code(), code.parse().ok(), "{}", checked.told());
+            } else if let Some(words) = words.strip_prefix("not: ") {
+                assert!(!told.contains(words), "`{words}` in {}", checked.told());
+            } else {
+                assert!(told.contains(words), "no `{words}` in {}", checked.told());
+            }
+        }
+    }
+}
