@@ -196,7 +196,10 @@ fn init_writes_a_campaign_for_a_list_that_is_there() {
     let list = "\u{feff}№;Ім'я;Мобільний;plan\n1;Олена;050 000 00 01;gold\n2;;067 000 00 02;\n";
     fs::write(folder.path("lists/Наші клієнти.csv"), list).expect("a list");
     let written = object(&fine(&folder, &["init", "spring", "--from", "lists/Наші клієнти.csv", "--json"]));
-    assert_eq!(written["files"], serde_json::json!(["spring.yaml", "templates/spring.sms.txt"]));
+    assert_eq!(
+        written["files"],
+        serde_json::json!(["spring.yaml", "templates/spring.sms.txt", "campaign.schema.json"])
+    );
     assert_eq!(written["next"], "campaign check spring.yaml");
     let shown = fine(&folder, &["preview", "spring.yaml", "--json"]);
     let texts: Vec<String> = shown.lines().map(|line| object(line)["operation"]["sms_message"].to_string()).collect();

@@ -153,7 +153,7 @@ fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &
 }
 
 /// The line that a person types at the terminal below `prompt`.
-async fn typed(prompt: String) -> Result<String, runs::Error> {
+pub(super) async fn typed(prompt: String) -> Result<String, runs::Error> {
     blocking(move || {
         {
             // The lock ends before the wait: whoever interrupts it has something to say there too.

@@ -126,10 +126,10 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "the built-in sandbox lives only as long as a run and has no account between runs; start one with \
              `campaign sandbox`, and name the profile that it prints with `--gateway NAME`",
         ),
-        Error::NoGateway => Explanation::wrong(
-            "there is no gateway to ask; write its profile into gateways.yaml, or start `campaign sandbox`, which \
-             prints one",
-        ),
+        Error::NoGateway => Explanation::wrong(format!(
+            "there is no gateway to ask; add one: `{}`",
+            command("gateway add NAME".to_owned())
+        )),
         Error::SeveralGateways(names) => Explanation::wrong(format!(
             "there are several gateways; say which with `--gateway NAME`: {}",
             list(names.iter().map(String::as_str))

@@ -6,17 +6,19 @@ use super::args::InitArgs;
 use super::context::Context;
 use super::exit::FINE;
 use super::failure::Failure;
+use super::suggested::quoted;
 use crate::draft::{Draft, DraftError, Invalid, List, drafts, write_all};
-use crate::finding::list_all;
+use crate::finding::{list_all, one_line};
 use crate::manifest::{is_slug, slug};
 use crate::report::{plural, thousands};
 
 pub(super) fn init(context: &Context, args: &InitArgs) -> Result<u8, Failure> {
     let name = &args.name;
     if !is_slug(name) {
+        let from = args.from.as_ref().map(|list| format!(" --from {}", quoted(list))).unwrap_or_default();
         return Err(Failure::wrong(format!(
             "`{name}` cannot be a campaign's name: 1 to 64 of a-z, 0-9 and `-`; say `{}`",
-            context.output.command(format!("init {}", slug(name)))
+            context.output.command(format!("init {}{from}", slug(name)))
         )));
     }
     let list = args.from.as_deref().map(List::read).transpose()?;
@@ -43,11 +45,13 @@ fn summary(list: &List) -> String {
     let region = list.region.map(|region| format!(", national ones of {region}")).unwrap_or_default();
     let names: Vec<&str> = list.columns.iter().map(|(name, _)| name.as_str()).collect();
     let texts = if names.is_empty() { String::new() } else { format!("; texts can use {}", names.join(", ")) };
-    let mut summary = format!("{}: the numbers stand in `{}`{region}{texts}\n", list.path, list.phone);
+    let (path, phone) = (one_line(&list.path), one_line(&list.phone));
+    let mut summary = format!("{path}: the numbers stand in `{phone}`{region}{texts}\n");
     if let [other, ..] = &list.other_phones[..] {
         let others = list_all(list.other_phones.iter().map(String::as_str));
         summary += &format!(
-            "  numbers stand in {others} too; to send there instead, write `phone: {other}` under `columns`\n"
+            "  numbers stand in {others} too; to send there instead, write `phone: {}` under `columns`\n",
+            one_line(other)
         );
     }
     if let Some(Invalid { rows, of, first }) = &list.invalid {
@@ -64,9 +68,11 @@ impl From<DraftError> for Failure {
         match error {
             DraftError::ListRefused(findings) => Self::with_findings(message, findings),
             DraftError::Unwritten { .. } => Self::storage(message),
-            DraftError::ListName(_) | DraftError::ListUnreadable { .. } | DraftError::InTheWay(_) => {
-                Self::wrong(message)
-            }
+            DraftError::ProfileRefused(findings) => Self::with_findings(message, findings),
+            DraftError::ListName(_)
+            | DraftError::ListUnreadable { .. }
+            | DraftError::ProfilesUnreadable { .. }
+            | DraftError::InTheWay(_) => Self::wrong(message),
         }
     }
 }

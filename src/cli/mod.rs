@@ -4,6 +4,7 @@
 
 mod args;
 mod check;
+mod completions;
 mod consent;
 mod context;
 mod events;
@@ -34,7 +35,7 @@ mod table;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::FromArgMatches as _;
 
 use args::{Arguments, Command};
 use context::Context;
@@ -46,7 +47,7 @@ use suggested::Options;
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let json = arguments.iter().any(|argument| argument == "--json");
-    let matches = Arguments::command().try_get_matches_from(arguments);
+    let matches = args::command().try_get_matches_from(arguments);
     let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (parsed, matches) = match parsed {
         Ok(parsed) => parsed,
@@ -96,7 +97,10 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Show(args) => show::show(context, args).await,
         Command::Gateway(command) => gateway::gateway(context, command).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
-        Command::Schema => Ok(shell::schema(context)),
-        Command::Completions { shell } => Ok(shell::completions(context, shell)),
+        Command::Schema { of } => Ok(shell::schema(context, of)),
+        Command::Completions { names: Some(names), .. } => completions::names(context, names).await,
+        Command::Completions { shell, .. } => {
+            Ok(shell.map_or(exit::FINE, |shell| completions::completions(context, shell)))
+        }
     }
 }

@@ -1,14 +1,14 @@
-//! What serves the shell and the editor: refusals of the command line, the log, completions, the schema.
+//! What serves the shell and the editor: refusals of the command line, the log, schemas.
 
 use std::io::IsTerminal as _;
 
-use clap::CommandFactory as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
-use super::args::{Arguments, Global};
+use super::args::{Global, SchemaOf};
 use super::context::Context;
 use super::exit;
 use super::output::is_unwritten;
+use crate::{manifest, sandbox};
 
 /// Says why the command line cannot be understood, or prints the help that was asked for.
 pub(super) fn refuse(error: &clap::Error, json: bool) -> u8 {
@@ -69,16 +69,13 @@ pub(super) fn start_log(global: &Global) {
     };
 }
 
-/// Prints the JSON Schema of campaign files.
-pub(super) fn schema(context: &Context) -> u8 {
-    context.output.verbatim(&format!("{:#}\n", crate::manifest::schema()));
-    exit::FINE
-}
-
-/// Prints completions for a shell.
-pub(super) fn completions(context: &Context, shell: clap_complete::Shell) -> u8 {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "campaign", &mut script);
-    context.output.verbatim(&String::from_utf8_lossy(&script));
+/// Prints the JSON Schema of files.
+pub(super) fn schema(context: &Context, of: SchemaOf) -> u8 {
+    let schema = match of {
+        SchemaOf::Campaign => manifest::schema(),
+        SchemaOf::Gateways => manifest::gateways_schema(),
+        SchemaOf::Scenario => sandbox::schema(),
+    };
+    context.output.verbatim(&format!("{schema:#}\n"));
     exit::FINE
 }

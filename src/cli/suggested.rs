@@ -15,6 +15,9 @@ use super::output::Output;
 use crate::report::NextStep;
 use crate::runs::AccountView;
 
+/// What the gateway that leads to people is called until somebody calls it otherwise.
+pub(super) const LIVE: &str = "production";
+
 /// The options of this call that every command after it needs, as they are typed behind it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Options(String);

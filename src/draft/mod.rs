@@ -1,11 +1,14 @@
-//! The first files of a new campaign: drawn up for a list that there is, or with one of made-up people.
+//! The first files of a new campaign, drawn up for a list that there is or with one of made-up people; and the profile
+//! of a gateway.
 //!
-//! It never overwrites a file, and writes all of them or none.
+//! It never overwrites a file, and writes all of them or none; a profile is put behind those that there are.
 
 mod list;
+mod profile;
 mod texts;
 
 pub use list::{Invalid, List};
+pub use profile::{KeyFile, ProfileDraft};
 pub use texts::{Draft, drafts};
 
 use std::fs::{self, OpenOptions};
@@ -31,6 +34,17 @@ pub enum DraftError {
     /// No campaign can use the list.
     #[error("no campaign can be written for this list; nothing was written")]
     ListRefused(Vec<Finding>),
+    /// The profile cannot stand in the file.
+    #[error("no profile can be written like this; nothing was written")]
+    ProfileRefused(Vec<Finding>),
+    /// The profiles that there are cannot be read.
+    #[error("the profiles `{}` cannot be read: {error}; nothing was written", path.display())]
+    ProfilesUnreadable {
+        /// Their file.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
     /// A file is there already.
     #[error("`{0}` is in the way; nothing was written: move it, or choose another name")]
     InTheWay(String),
@@ -44,17 +58,19 @@ pub enum DraftError {
     },
 }
 
-/// Writes all files or none.
+/// Writes all files or none; one that several campaigns share stays as it is.
 ///
 /// # Errors
-/// When one of them is there already, or cannot be written.
+/// When another of them is there already, or one cannot be written.
 pub fn write_all(drafts: &[Draft]) -> Result<(), DraftError> {
-    if let Some(draft) = drafts.iter().find(|draft| Path::new(&draft.path).symlink_metadata().is_ok()) {
+    let is_there = |draft: &Draft| Path::new(&draft.path).symlink_metadata().is_ok();
+    if let Some(draft) = drafts.iter().find(|draft| !draft.shared && is_there(draft)) {
         return Err(DraftError::InTheWay(draft.path.clone()));
     }
-    for (index, draft) in drafts.iter().enumerate() {
+    let missing: Vec<&Draft> = drafts.iter().filter(|draft| !draft.shared || !is_there(draft)).collect();
+    for (index, draft) in missing.iter().enumerate() {
         if let Err(error) = create(draft) {
-            for written in &drafts[..index] {
+            for written in &missing[..index] {
                 // The reason that is reported is the first one.
                 let _ = fs::remove_file(&written.path);
             }

@@ -3,8 +3,11 @@
 use serde::Serialize;
 
 use super::list::List;
+use crate::manifest::schema;
 
 const CAMPAIGN: &str = include_str!("campaign.yaml");
+/// Where the campaign says that editors find its schema: beside it, so that it needs no network and moves with it.
+const SCHEMA: &str = "campaign.schema.json";
 const RECIPIENTS: &str = include_str!("recipients.csv");
 
 /// A file to be written.
@@ -16,23 +19,30 @@ pub struct Draft {
     pub text: String,
     /// What it is, for a person.
     pub what: &'static str,
+    /// Whether one that is there already does as well.
+    pub shared: bool,
 }
 
 /// The files of a new campaign; without a list, one with made-up people.
 #[must_use]
 pub fn drafts(name: &str, list: Option<&List>) -> Vec<Draft> {
     let recipients = list.map_or_else(|| starter(name), described);
-    let campaign = CAMPAIGN.replace("NAME", name).replace("RECIPIENTS\n", &recipients);
+    let campaign = CAMPAIGN.replace("NAME", name).replace("SCHEMA", SCHEMA).replace("RECIPIENTS\n", &recipients);
     let greeted_by = list.map_or(Some("first_name"), List::greeted_by);
     let mut drafts = vec![
-        Draft { path: format!("{name}.yaml"), text: campaign, what: "the campaign: who gets what, and how" },
-        Draft { path: format!("templates/{name}.sms.txt"), text: greeting(greeted_by), what: "the text of the SMS" },
+        own(format!("{name}.yaml"), campaign, "the campaign: who gets what, and how"),
+        own(format!("templates/{name}.sms.txt"), greeting(greeted_by), "the text of the SMS, an example: write yours"),
     ];
     if list.is_none() {
-        let (path, text) = (format!("{name}.csv"), RECIPIENTS.to_owned());
-        drafts.push(Draft { path, text, what: "the recipients: five made-up people" });
+        drafts.push(own(format!("{name}.csv"), RECIPIENTS.to_owned(), "the recipients: five made-up people"));
     }
+    let text = format!("{:#}\n", schema());
+    drafts.push(Draft { path: SCHEMA.to_owned(), text, what: "what editors complete campaigns by", shared: true });
     drafts
+}
+
+fn own(path: String, text: String, what: &'static str) -> Draft {
+    Draft { path, text, what, shared: false }
 }
 
 fn starter(name: &str) -> String {

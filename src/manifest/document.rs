@@ -9,7 +9,7 @@ use super::file::read_source;
 use super::keys::check_root;
 use super::yaml;
 
-pub(crate) use super::keys::{Key, Shape};
+pub(crate) use super::keys::{Key, Shape, schema_of};
 pub(crate) use super::report::{Loaded, Report};
 pub(crate) use super::section::Section;
 pub(crate) use super::value::Seconds;

@@ -24,9 +24,10 @@ mod yaml;
 
 pub use campaign::{Brief, Campaign, Delivery, Duplicates, OnInDoubt, SANDBOX, StopAfter};
 pub use destination::Destination;
-pub use keys::schema;
+pub use file::unopened_list;
+pub use keys::{gateways_schema, schema};
 pub use places::Places;
-pub use profile::{Address, GatewaySearch, Gateways, KeySource, Profile, load_gateways};
+pub use profile::{Address, GatewaySearch, Gateways, KeySource, NewProfile, Profile, load_gateways, with_profile};
 pub use report::Loaded;
 pub use resolve::{is_slug, load_campaign, slug};
 pub use text_folders::{TextFolders, text_of};

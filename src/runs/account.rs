@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use secrecy::SecretString;
+
 use super::{Adapters, Error, Event, Observer, check_host, key_of};
 use crate::domain::Endpoint;
 use crate::gateway::{Address, Inquiry, JsonApi, Rules, Unanswered, UnansweredCause};
@@ -36,6 +38,15 @@ impl Account {
     pub async fn of(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
         let key = key_of(profile)?;
         check_host(adapters.ledger.as_ref(), profile).await?;
+        Self::opened_by(key, adapters, profile, timeout)
+    }
+
+    /// The account of a profile that is new, so that no host is known of it.
+    pub(super) fn of_new(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
+        Self::opened_by(key_of(profile)?, adapters, profile, timeout)
+    }
+
+    fn opened_by(key: SecretString, adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
         let address = Address {
             base_url: profile.base_url.as_str().to_owned(),
             async_url: String::new(),

@@ -6,6 +6,9 @@ use super::{Error, Event, Observer};
 use crate::ledger::{Ledger, Run};
 use crate::manifest::{GatewaySearch, Gateways, Profile, SANDBOX, load_gateways};
 
+/// A file from which profiles are found as from the working folder.
+const IN_WORKING_FOLDER: &str = "campaign.yaml";
+
 /// Where files of profiles are found, besides those that stand near a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Profiles {
@@ -21,7 +24,7 @@ impl Profiles {
     /// # Errors
     /// When the file that is named, or all of them, cannot be read.
     pub fn load(&self, campaign: Option<&Path>) -> Result<Gateways, Error> {
-        let campaign = campaign.map_or_else(|| PathBuf::from("campaign.yaml"), Path::to_owned);
+        let campaign = campaign.map_or_else(|| PathBuf::from(IN_WORKING_FOLDER), Path::to_owned);
         let loaded = load_gateways(&self.search(Some(campaign)));
         loaded.value.ok_or(Error::Findings(loaded.findings))
     }
@@ -74,6 +77,14 @@ impl Profiles {
             Some(renamed) => Ok(renamed.clone()),
             None => self.named(&run.gateway, campaign, observer),
         }
+    }
+
+    /// The file for a new profile: the one that is read from a campaign's file or the working folder, else beside it.
+    #[must_use]
+    pub fn place(&self, campaign: Option<&Path>) -> PathBuf {
+        let files = self.files(Some(campaign.unwrap_or(Path::new(IN_WORKING_FOLDER))));
+        let place = files.iter().find(|path| self.explicit.is_some() || path.exists()).or(files.first());
+        place.cloned().unwrap_or_default()
     }
 
     /// The files in which profiles are looked for, whether they exist or not.

@@ -39,5 +39,5 @@ pub use journal::Journal;
 pub use platform::{ChannelTally, Counts, Funds, Tally};
 pub use scenario::{
     AccountSettings, Behaviour, Behaviours, Blindness, Effect, Exception, Fault, Limit, Prices, Reading, Reply,
-    Scenario, SenderStatus, WebhookFault, Webhooks, When, load_scenario,
+    Scenario, SenderStatus, WebhookFault, Webhooks, When, load_scenario, schema,
 };

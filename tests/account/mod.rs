@@ -1,5 +1,6 @@
 //! The account of a gateway: asked, changed, and asked about a campaign before it is sent.
 
+mod adding;
 mod inquiries;
 mod online;
 mod templates;

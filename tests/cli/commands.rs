@@ -171,6 +171,46 @@ fn completions_are_there_for_every_shell() {
     }
 }
 
+/// What bash offers for the last of these words.
+fn offered(folder: &Folder, words: &[&str]) -> Vec<String> {
+    let (binary, count) = (std::path::Path::new(env!("CARGO_BIN_EXE_campaign")), words.len());
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let line = format!(
+        "source ./script; COMP_WORDS=({}); COMP_CWORD={}; _campaign_named campaign {} {}; printf '%s\n' \"${{COMPREPLY[@]}}\"",
+        quoted.join(" "),
+        count - 1,
+        quoted[count - 1],
+        quoted[count - 2],
+    );
+    let mut command = std::process::Command::new("bash");
+    command.current_dir(folder.path(".")).env_clear().env("HOME", folder.path("home"));
+    command.env("CAMPAIGN_STATE_DIR", folder.path("state"));
+    command.env("PATH", format!("{}:/usr/bin:/bin", binary.parent().expect("a folder").display())).args(["-c", &line]);
+    Process::start(command).finish().exits(0).stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_is_offered_runs_gateways_states_and_campaign_files() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    sale.write("notes.yaml", "a: b\n");
+    sale.write("spring sale.yaml", "recipients: {}\nchannels: []\n");
+    sale.run(&[]).exits(0);
+    sale.write("script", &sale.campaign(&["completions", "bash"]).exits(0).stdout);
+    for (words, expected) in [
+        (&["campaign", "sto"][..], &["stop"][..]),
+        (&["campaign", "status", "s"], &["sale", "sale@1"]),
+        (&["campaign", "run", ""], &["sale.yaml", "spring sale.yaml"]),
+        (&["campaign", "check", "sale.yaml", "sp"], &["spring sale.yaml"]),
+        (&["campaign", "run", "sale.yaml", "--gateway", "l"], &["local"]),
+        (&["campaign", "gateway", "trust", ""], &["local"]),
+        (&["campaign", "gateway", "add", "main", "--for", "sa"], &["sale.yaml"]),
+        (&["campaign", "results", "sale", "--state", "in"], &["invalid", "in_doubt"]),
+    ] {
+        assert_eq!(offered(&sale, words), expected, "{words:?}");
+    }
+}
+
 #[test]
 fn quiet_shows_the_result_alone_and_verbose_the_rest_apart() {
     let quiet = campaign().write().run(&["-q"]).exits(0);

@@ -4,5 +4,6 @@ mod codes;
 mod commands;
 mod json;
 mod pasted;
+mod schema;
 mod terminal;
 mod unwritten;

@@ -1,5 +1,6 @@
 //! `campaign gateway …`: what the account of a gateway has, and its templates. One file per command.
 
+mod add;
 mod balance;
 mod senders;
 mod show;
@@ -31,6 +32,7 @@ pub(super) async fn gateway(context: &Context, command: GatewayCommand) -> Resul
         GatewayCommand::Otp(args) => single::single(context, SingleKind::CodeCall, args).await,
         GatewayCommand::Templates(command) => sms_templates::templates(context, command).await,
         GatewayCommand::ViberTemplates(command) => viber_templates::templates(context, command).await,
+        GatewayCommand::Add(args) => add::add(context, args).await,
         GatewayCommand::Trust { name } => trust::trust(context, &name).await,
     }
 }

@@ -7,7 +7,8 @@ use super::played;
 use super::summary::Summary;
 use crate::cli::exit;
 use crate::cli::output::Output;
-use crate::cli::suggested::file;
+use crate::cli::suggested::{LIVE, file};
+use crate::finding::list;
 use crate::gateway::Oddity;
 use crate::ledger::{Run, State, StateCounts};
 use crate::report::{NextStep, OpenDoubt, duration, played_json, plural, thousands};
@@ -19,6 +20,8 @@ pub(super) struct Words<'a> {
     pub(super) inputs: &'a Inputs,
     /// The gateway that was named instead of the campaign's.
     pub(super) gateway: Option<&'a str>,
+    /// The gateways that lead to people.
+    pub(super) live: Vec<String>,
 }
 
 impl Words<'_> {
@@ -137,15 +140,25 @@ impl Words<'_> {
         notes
     }
 
+    /// What leads from a rehearsal to people: the only gateway there is, or a new one.
+    fn go_live(&self) -> String {
+        let path = file(&self.inputs.campaign.file);
+        match self.live.as_slice() {
+            [] => self.output.command(format!("gateway add {LIVE} --for {path}")),
+            [one] => self.output.command(format!("run {path} --gateway {one}")),
+            several => {
+                let live = self.output.command(format!("run {path} --gateway NAME"));
+                format!("{live}, where NAME is {}", list(several.iter().map(String::as_str)))
+            }
+        }
+    }
+
     /// The command that comes next.
     fn next(&self, run: &Run, code: u8, counts: &StateCounts) -> String {
         let (path, name, output) = (&self.inputs.campaign.file, run.name(), self.output);
         let again = output.command(run_again(path, self.gateway));
         match code {
-            exit::FINE if !run.live => {
-                let live = output.command(format!("run {} --gateway NAME", file(path)));
-                format!("{live}, with a profile in gateways.yaml, to send it for real")
-            }
+            exit::FINE if !run.live => self.go_live(),
             exit::FINE | exit::NOTHING => output.command(format!("status {name}")),
             exit::DOUBT if run.live => output.about_run(&name, &NextStep::of_doubt(counts).unwrap_or(NextStep::Wait)),
             exit::REJECTIONS | exit::DOUBT => output.about_run(&name, &NextStep::of_ended(counts)),

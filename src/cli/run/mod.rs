@@ -14,8 +14,9 @@ use super::args::RunArgs;
 use super::consent;
 use super::context::Context;
 use super::failure::Failure;
-use super::sandbox;
+use super::{sandbox, suggested};
 use crate::delivery::SingleKind;
+use crate::manifest::Profile;
 use crate::runs::{Error, Inputs, Launch, OwnFiles, Request, RetryScope, Round};
 use ending::Words;
 
@@ -55,7 +56,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
     let launch = launch(context, Arc::clone(&inputs), request)?;
     let adapters = context.adapters(context.ledger_for(&launch).await?)?;
     let outcome = launch.run(adapters, consent::of(&context.output, yes), context.interrupt()?).await?;
-    let words = Words { output: &context.output, inputs: &inputs, gateway: gateway.as_deref() };
+    let words = words(context, &inputs, gateway.as_deref());
     Ok(words.tell(outcome, args.real_time))
 }
 
@@ -70,8 +71,17 @@ pub(super) async fn retry(
     let launch = launch(context, Arc::clone(&inputs), request)?;
     let adapters = context.adapters(context.ledger_for(&launch).await?)?;
     let outcome = launch.retry(adapters, consent::of(&context.output, yes), context.interrupt()?, scope).await?;
-    let words = Words { output: &context.output, inputs: &inputs, gateway: Some(&gateway) };
+    let words = words(context, &inputs, Some(&gateway));
     Ok(words.tell(outcome, false))
+}
+
+fn words<'a>(context: &'a Context, inputs: &'a Inputs, gateway: Option<&'a str>) -> Words<'a> {
+    let found = context.profiles().load(Some(&inputs.campaign.file));
+    // One on this machine reaches nobody, unless it plays the part of the real one.
+    let live = |profile: &&Profile| !profile.is_loopback() || profile.name == suggested::LIVE;
+    let live =
+        found.iter().flat_map(|found| found.profiles()).filter(live).map(|profile| profile.name.clone()).collect();
+    Words { output: &context.output, inputs, gateway, live }
 }
 
 /// The campaign that is sent, whose results have a place.

@@ -15,6 +15,9 @@ rules! {
         "Write an `https://` address without a path or a password.";
     error PROXY_ADDRESS = "proxy-address":
         "Requests go through the proxy, so its address has to be one.", "Write it like `http://proxy.example:3128`.";
+    error GATEWAYS_FORM = "gateways-form":
+        "A profile is put behind what stands in the file, which has to be a map of profiles in lines of their own.",
+        "Mend the file, or write the profile by hand.";
     error UNLIMITED_RATE = "unlimited-rate":
         "A gateway that others use takes only so much.", "Write the account's allowance, such as `rate: 10/s`.";
 }

@@ -19,7 +19,8 @@ use channels::PRICES;
 pub(crate) use gateway::PROFILE;
 pub(crate) use hint::is_known;
 pub(crate) use item::channel_item;
-pub use schema::schema;
+pub(crate) use schema::schema_of;
+pub use schema::{gateways_schema, schema};
 pub(crate) use structure::{check_root, check_whole};
 
 /// One key of a map.

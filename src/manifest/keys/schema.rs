@@ -1,16 +1,37 @@
-//! The JSON Schema of a campaign file, for editors.
+//! JSON Schemas of the files that people write, for editors; made of the tables that the files are checked by.
 
 use serde_json::{Map, Value, json};
 
 use super::campaign::TEXT_FILE;
-use super::{CAMPAIGN, CHANNELS, Key, Mark, Shape};
+use super::{CAMPAIGN, CHANNELS, Key, Mark, PROFILE, Shape};
 
 /// The JSON Schema (draft 2020-12) of a campaign file.
 #[must_use]
 pub fn schema() -> Value {
-    let mut schema = map(CAMPAIGN);
+    schema_of("A campaign file", CAMPAIGN)
+}
+
+/// The JSON Schema (draft 2020-12) of gateways.yaml: profiles by their names.
+#[must_use]
+pub fn gateways_schema() -> Value {
+    titled(
+        "Profiles of gateways",
+        object(json!({
+            "type": "object",
+            "propertyNames": { "pattern": "^[a-z0-9-]{1,64}$" },
+            "additionalProperties": map(PROFILE),
+        })),
+    )
+}
+
+/// The JSON Schema (draft 2020-12) of a file with these keys.
+pub(crate) fn schema_of(title: &str, keys: &[Key]) -> Value {
+    titled(title, map(keys))
+}
+
+fn titled(title: &str, mut schema: Map<String, Value>) -> Value {
     schema.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
-    schema.insert("title".into(), json!("A campaign file"));
+    schema.insert("title".into(), json!(title));
     Value::Object(schema)
 }
 

@@ -13,16 +13,15 @@ impl Address {
     ///
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub(super) fn parse(text: &str) -> Result<Self, (String, &'static str)> {
-        let url = Url::parse(text).map_err(|error| {
-            (format!("`{text}` is not an address: {error}"), "write it like `https://gateway.example`")
-        })?;
+    pub fn parse(text: &str) -> Result<Self, (String, &'static str)> {
+        const LIKE: &str = "write it like `https://gateway.example`";
+        if !text.contains("://") {
+            return Err((format!("`{text}` does not begin with `https://`"), LIKE));
+        }
+        let url = Url::parse(text).map_err(|error| (format!("`{text}` is not an address: {error}"), LIKE))?;
         let problem = |message: &str, help| Err((message.to_owned(), help));
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-            return problem(
-                "the address must begin with `https://` and a host",
-                "write it like `https://gateway.example`",
-            );
+            return problem("the address must begin with `https://` and a host", LIKE);
         }
         if !url.username().is_empty() || url.password().is_some() {
             return problem("the address holds a user or a password", "remove what stands before `@`");

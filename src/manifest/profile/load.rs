@@ -16,6 +16,9 @@ use crate::manifest::resolve::is_slug;
 use crate::manifest::section::Section;
 use crate::manifest::yaml::{self, Entry};
 
+/// How a file gets its first profile.
+const FIRST: &str = "add a gateway with `gateway add NAME`; by hand, write `production:` and under it `base_url: …`";
+
 /// Reads the profiles; a search that finds no file gives none.
 #[must_use]
 pub fn load_gateways(search: &GatewaySearch) -> Loaded<Gateways> {
@@ -34,7 +37,7 @@ pub fn load_gateways(search: &GatewaySearch) -> Loaded<Gateways> {
     Loaded::new(Some(gateways), findings)
 }
 
-fn read_profiles(source: &Source) -> (Gateways, Vec<Finding>) {
+pub(super) fn read_profiles(source: &Source) -> (Gateways, Vec<Finding>) {
     let mut gateways = Gateways::default();
     // The tree is read from what was typed; findings show the text without keys.
     let mut report = Report::new(source);
@@ -45,12 +48,12 @@ fn read_profiles(source: &Source) -> (Gateways, Vec<Finding>) {
     }
     report.source = shown;
     for finding in report.findings.iter_mut().filter(|finding| *finding.rule == rules::FILE_EMPTY) {
-        finding.help = Some("write `production:` and under it `base_url: …`".to_owned());
+        finding.help = Some(FIRST.to_owned());
     }
     let Some(tree) = tree else { return (gateways, report.into_findings()) };
     let Some(entries) = tree.entries() else {
         let finding = Finding::new(&rules::WRONG_TYPE, "the file must be a map of profiles");
-        report.at(&tree.span, finding.help("write `production:` and under it `base_url: …`"));
+        report.at(&tree.span, finding.help(FIRST));
         return (gateways, report.into_findings());
     };
     for entry in entries {

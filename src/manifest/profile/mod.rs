@@ -3,6 +3,7 @@
 //! A profile names the place of its key. The key itself is read by [`KeySource::read`] alone,
 //! and no finding shows it, even where somebody wrote it into the file.
 
+mod addition;
 mod address;
 mod conceal;
 mod gateways;
@@ -12,6 +13,7 @@ mod search;
 
 use std::num::NonZeroU32;
 
+pub use addition::{NewProfile, with_profile};
 pub use address::Address;
 pub use gateways::Gateways;
 pub use key_source::KeySource;

@@ -10,7 +10,7 @@ use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, Source, rules};
 use crate::manifest::Rate;
 use crate::manifest::document::{self, FileKind, Loaded, Node, Report, Seconds, Section};
-use crate::sandbox::doors::posting::is_loopback;
+use crate::sandbox::doors::names::is_loopback;
 
 const SCENARIO_FILE: FileKind = FileKind { file: "the scenario file", owner: "the scenario", keys: SCENARIO };
 
@@ -24,6 +24,15 @@ pub fn load_scenario(path: &Path) -> Loaded<Scenario> {
         [only] if *only.rule == rules::FILE_EMPTY => Loaded::new(Some(Scenario::default()), Vec::new()),
         _ => loaded,
     }
+}
+
+/// The JSON Schema (draft 2020-12) of a scenario file.
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    let mut schema = document::schema_of("A scenario of the sandbox", SCENARIO);
+    // Every key is optional, so that an empty file is the usual scenario.
+    schema["type"] = serde_json::json!(["object", "null"]);
+    schema
 }
 
 impl Default for Scenario {

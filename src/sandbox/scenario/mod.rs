@@ -12,7 +12,7 @@ mod load;
 
 pub use behaviour::{Behaviour, Behaviours, Exception, Reading, Reply};
 pub use fault::{Blindness, Effect, Fault, WebhookFault, When};
-pub use load::load_scenario;
+pub use load::{load_scenario, schema};
 
 use std::fmt;
 use std::num::NonZeroU32;

@@ -1,0 +1,132 @@
+//! An example of each command, as its help shows it.
+
+use clap::{Command, CommandFactory as _};
+
+use super::Arguments;
+
+/// What stands behind `campaign`: the command, then its arguments.
+pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
+    ("", "init autumn-sale --from clients.csv"),
+    ("init", "autumn-sale --from clients.csv"),
+    ("check", "autumn-sale.yaml"),
+    ("check", "autumn-sale.yaml --online --gateway production"),
+    ("preview", "autumn-sale.yaml --rows 2-6,60"),
+    ("run", "autumn-sale.yaml"),
+    ("run", "autumn-sale.yaml --gateway production --limit 10"),
+    ("run", "autumn-sale.yaml --gateway production --yes"),
+    ("stop", "autumn-sale"),
+    ("status", ""),
+    ("status", "autumn-sale"),
+    ("results", "autumn-sale --out results.csv"),
+    ("results", "autumn-sale@3 --state rejected,in_doubt --out -"),
+    ("reconcile", "autumn-sale"),
+    ("resolve", "autumn-sale --rows 3,7 --as sent --why 'both called back'"),
+    ("resolve", "autumn-sale --file decided.csv --as not-sent --i-accept-duplicates 2"),
+    ("retry", "autumn-sale --error 'No route'"),
+    ("show", "autumn-sale --row 7"),
+    ("show", "autumn-sale --to 380501234567"),
+    ("gateway", "add production --for autumn-sale.yaml"),
+    ("gateway add", "production --for autumn-sale.yaml"),
+    ("gateway add", "production --base-url https://gateway.example --rate 10/s --key-env CAMPAIGN_API_KEY"),
+    ("gateway balance", "--gateway production"),
+    ("gateway senders", "--gateway production"),
+    ("gateway status", "1700000001 --gateway production"),
+    ("gateway templates", "list --gateway production"),
+    ("gateway templates list", "--gateway production"),
+    ("gateway templates create", "welcome --text 'Hello, %name%' --gateway production"),
+    ("gateway templates delete", "17 --gateway production"),
+    ("gateway viber-templates", "list --gateway production"),
+    ("gateway viber-templates list", "--gateway production"),
+    ("gateway viber-templates create", "--signature OlenaCo --file welcome.txt --gateway production"),
+    ("gateway viber-templates delete", "17 --gateway production"),
+    ("gateway trust", "production"),
+    ("gateway lookup", "0501234567 --region UA --gateway production"),
+    ("gateway otp", "+380501234567 --gateway production"),
+    ("sandbox", ""),
+    ("sandbox", "--scenario bad-day.yaml --journal journal.jsonl"),
+    ("schema", "gateways"),
+    ("completions", "bash > ~/.local/share/bash-completion/completions/campaign"),
+];
+
+/// The command line with its examples.
+pub(in crate::cli) fn command() -> Command {
+    let mut command = Arguments::command();
+    command.build();
+    with_examples(command, "")
+}
+
+fn with_examples(mut command: Command, path: &str) -> Command {
+    let own: String = EXAMPLES.iter().filter(|(of, _)| *of == path).map(|(of, rest)| line(of, rest)).collect();
+    if !own.is_empty() {
+        let heading = if own.lines().count() == 1 { "Example" } else { "Examples" };
+        command = command.after_help(format!("{heading}:\n{}", own.trim_end()));
+    }
+    let below: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    below.into_iter().fold(command, |command, name| {
+        let path = if path.is_empty() { name.clone() } else { format!("{path} {name}") };
+        command.mut_subcommand(name, |below| with_examples(below, &path))
+    })
+}
+
+fn line(command: &str, rest: &str) -> String {
+    let words = ["campaign", command, rest].into_iter().filter(|word| !word.is_empty());
+    format!("  {}\n", words.collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The paths of all commands that do something.
+    fn paths(command: &Command, path: &str) -> Vec<String> {
+        let own = command.get_subcommands().filter(|below| below.get_name() != "help");
+        own.flat_map(|below| {
+            let path = format!("{path} {}", below.get_name()).trim_start().to_owned();
+            [vec![path.clone()], paths(below, &path)].concat()
+        })
+        .collect()
+    }
+
+    #[test]
+    fn every_command_has_an_example_that_it_understands() {
+        for path in paths(&Arguments::command(), "") {
+            assert!(EXAMPLES.iter().any(|(of, _)| *of == path), "{path} has no example");
+        }
+        for (of, rest) in EXAMPLES {
+            let (typed, mut words, mut quoted) = (format!("campaign {of} {rest}"), vec![String::new()], false);
+            let typed = typed.split(" > ").next().unwrap();
+            for character in typed.chars() {
+                match character {
+                    '\'' => quoted = !quoted,
+                    ' ' if !quoted => words.push(String::new()),
+                    other => words.last_mut().unwrap().push(other),
+                }
+            }
+            let words = words.into_iter().filter(|word| !word.is_empty());
+            let understood = command().try_get_matches_from(words);
+            assert!(understood.is_ok(), "{typed}: {}", understood.unwrap_err());
+        }
+    }
+
+    #[test]
+    fn a_command_shows_its_own_options_first() {
+        for path in paths(&Arguments::command(), "") {
+            let mut shown = command();
+            for name in path.split(' ') {
+                shown = shown.find_subcommand(name).unwrap().clone();
+            }
+            let help = shown.render_long_help().to_string();
+            let global = help.find("Options of every command:").unwrap_or_else(|| panic!("{path}: {help}"));
+            let example = help.find("Example").unwrap_or_else(|| panic!("{path}: {help}"));
+            assert!(global < example && !help[..global].contains("--state-dir"), "{path}: {help}");
+            let own = shown.get_arguments().filter(|own| !own.is_global_set() && own.get_long().is_some());
+            for own in own.filter_map(|own| own.get_long()).filter(|own| !["help", "version"].contains(own)) {
+                let behind = &help[global..example];
+                assert!(
+                    !behind.contains(&format!("--{own} ")) && !behind.contains(&format!("--{own}\n")),
+                    "{path}: --{own}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! `campaign completions`: what a shell offers while a command is typed.
+//!
+//! clap_complete writes what never changes: commands, options, words, files. Its engine for the rest is not stable yet,
+//! so a few lines behind its script ask this program for the names of runs, gateways and campaigns.
+
+use clap::{Arg, Command};
+use clap_complete::Shell;
+
+use super::args::{Names, command};
+use super::context::Context;
+use super::exit;
+use super::failure::Failure;
+use crate::report::RunView;
+
+/// Prints the script for a shell.
+pub(super) fn completions(context: &Context, shell: Shell) -> u8 {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command(), "campaign", &mut script);
+    let script = String::from_utf8_lossy(&script);
+    context.output.verbatim(&match shell {
+        Shell::Bash => format!("{script}\n{}", bash()),
+        Shell::Fish => format!("{script}{}", fish()),
+        Shell::Zsh => zsh(&script),
+        _ => script.into_owned(),
+    });
+    exit::FINE
+}
+
+/// Prints names, a line each; what cannot be read has none.
+pub(super) async fn names(context: &Context, names: Names) -> Result<u8, Failure> {
+    let found = match names {
+        Names::Gateways => context
+            .profiles()
+            .load(None)
+            .map_or_else(|_| Vec::new(), |found| found.names().map(str::to_owned).collect()),
+        Names::Campaigns => campaigns(),
+        Names::Runs => runs(context).await.unwrap_or_default(),
+    };
+    context.output.result(&found.into_iter().map(|name| name + "\n").collect::<String>());
+    Ok(exit::FINE)
+}
+
+/// The campaign files of this folder: what is YAML and names channels.
+fn campaigns() -> Vec<String> {
+    let entries = std::fs::read_dir(".").into_iter().flatten().flatten();
+    let yaml = entries.map(|entry| entry.path()).filter(|path| {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        matches!(ending, Some("yaml" | "yml"))
+            && path.metadata().is_ok_and(|file| file.is_file() && file.len() < 1 << 20)
+    });
+    let names_channels = |text: String| text.lines().any(|line| line.starts_with("channels:"));
+    let campaigns = yaml.filter(|path| std::fs::read_to_string(path).is_ok_and(names_channels));
+    let mut campaigns: Vec<String> =
+        campaigns.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect();
+    campaigns.sort_unstable();
+    campaigns
+}
+
+/// The runs, and the campaigns that they are of.
+async fn runs(context: &Context) -> Result<Vec<String>, Failure> {
+    let Some(ledger) = context.existing_ledger().await? else { return Ok(Vec::new()) };
+    let views = RunView::list(ledger.as_ref()).await?;
+    let names = views.iter().flat_map(|view| [view.run.campaign.clone(), view.run.name()]);
+    Ok(names.collect::<std::collections::BTreeSet<_>>().into_iter().collect())
+}
+
+/// What an argument takes that has a name of its own.
+fn names_of(argument: &Arg) -> Option<&'static str> {
+    match argument.get_id().as_str() {
+        "run" => Some("runs"),
+        "gateway" | "trusted" => Some("gateways"),
+        "campaign" | "campaigns" => Some("campaigns"),
+        _ => None,
+    }
+}
+
+/// The commands whose first argument has a name of that kind, each by its path.
+fn commands_with(kind: &str) -> Vec<String> {
+    fn walk(command: &Command, path: &str, kind: &str, found: &mut Vec<String>) {
+        for below in command.get_subcommands() {
+            let path = format!("{path} {}", below.get_name()).trim_start().to_owned();
+            if below.get_positionals().next().and_then(names_of) == Some(kind) {
+                found.push(path.clone());
+            }
+            walk(below, &path, kind, found);
+        }
+    }
+    let mut found = Vec::new();
+    walk(&command(), "", kind, &mut found);
+    found
+}
+
+const KINDS: [&str; 3] = ["runs", "gateways", "campaigns"];
+
+fn bash() -> String {
+    let cases: String = KINDS
+        .iter()
+        .map(|kind| {
+            let patterns: Vec<String> = commands_with(kind).iter().map(|path| format!("\"{path} \"*")).collect();
+            format!("            {}) names={kind} ;;\n", patterns.join("|"))
+        })
+        .collect();
+    format!(
+        r#"_campaign_named() {{
+    local names="" cur="${{COMP_WORDS[COMP_CWORD]}}" prev="${{COMP_WORDS[COMP_CWORD-1]}}" IFS=$' \t\n'
+    case "$prev" in
+        --gateway) names=gateways ;;
+        --for) names=campaigns ;;
+    esac
+    if [[ -z $names && $cur != -* && $prev != -* ]]; then
+        case "${{COMP_WORDS[*]:1:COMP_CWORD-1}} " in
+{cases}        esac
+    fi
+    if [[ -n $names ]]; then
+        IFS=$'\n'
+        COMPREPLY=( $(compgen -W "$("$1" completions --names "$names" 2>/dev/null)" -- "$cur") )
+        [[ ${{#COMPREPLY[@]}} -gt 0 ]] && return 0
+    fi
+    _campaign "$@"
+}}
+complete -F _campaign_named -o bashdefault -o default campaign
+"#
+    )
+}
+
+fn fish() -> String {
+    let mut lines = String::new();
+    for kind in KINDS {
+        for path in commands_with(kind) {
+            let seen: Vec<String> = path.split(' ').map(|word| format!("__fish_seen_subcommand_from {word}")).collect();
+            lines += &format!(
+                "complete -c campaign -n \"{}\" -a \"(campaign completions --names {kind} 2>/dev/null)\"\n",
+                seen.join("; and ")
+            );
+        }
+    }
+    lines + "complete -c campaign -l gateway -r -f -a \"(campaign completions --names gateways 2>/dev/null)\"\n"
+}
+
+/// zsh's script names what completes an argument behind its last colon.
+fn zsh(script: &str) -> String {
+    let mut text = String::new();
+    for line in script.lines() {
+        let kind = match line {
+            _ if line.starts_with("':run -- ") || line.starts_with("'::run -- ") => Some("runs"),
+            _ if line.starts_with("'--gateway=") || line.starts_with("':trusted -- ") => Some("gateways"),
+            _ => None,
+        };
+        let replaced =
+            kind.and_then(|kind| Some(format!("{}:_campaign_{kind}' \\\n", line.strip_suffix(":_default' \\")?)));
+        text += &replaced.unwrap_or_else(|| format!("{line}\n"));
+    }
+    let functions = ["runs", "gateways"].map(|kind| {
+        format!(
+            "(( $+functions[_campaign_{kind}] )) ||\n_campaign_{kind}() {{\n    \
+             compadd -- ${{(f)\"$(campaign completions --names {kind} 2>/dev/null)\"}}\n}}\n\n"
+        )
+    });
+    // The functions stand before the line that calls or registers the whole.
+    match text.rfind("if [ \"$funcstack[1]\"") {
+        Some(end) => format!("{}{}{}", &text[..end], functions.concat(), &text[end..]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_argument_that_names_a_run_a_campaign_or_a_gateway_is_offered_them() {
+        assert_eq!(commands_with("runs"), ["stop", "status", "results", "reconcile", "resolve", "retry", "show"]);
+        assert_eq!(commands_with("campaigns"), ["check", "preview", "run"]);
+        assert_eq!(commands_with("gateways"), ["gateway trust"]);
+        let mut script = Vec::new();
+        clap_complete::generate(Shell::Zsh, &mut command(), "campaign", &mut script);
+        let script = zsh(&String::from_utf8(script).unwrap());
+        assert_eq!(script.matches(":_campaign_runs'").count(), 7, "{script}");
+        assert!(script.matches(":_campaign_gateways'").count() > 10, "{script}");
+    }
+}

@@ -1,0 +1,177 @@
+//! A gateway is added by a command: tried first, written behind what there is, its key in no other place.
+
+use std::fs::{self, File};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{account, folder};
+use crate::support::{
+    Answer, Finished, Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable as _, SandboxProcess, Terminal, telling,
+};
+
+/// An account with 2.00 UAH and one sender name.
+fn rich(operation: &Value) -> Value {
+    match operation["type"].as_str() {
+        Some("balance") => json!({ "amount": 2, "currency": "UAH" }),
+        _ => json!([{ "name": "OlenaCo", "status": "Checked" }]),
+    }
+}
+
+/// Runs the binary with this on its standard input.
+fn fed(folder: &Folder, arguments: &[&str], input: &str) -> Finished {
+    folder.write("input", input);
+    let out = |name: &str| File::create(folder.path(name)).expect("a file");
+    let input = File::open(folder.path("input")).expect("a file");
+    let process = Process::start_on(folder.command(arguments), [input, out("stdout"), out("stderr")]);
+    let mut finished = process.finish();
+    let read = |name: &str| fs::read_to_string(folder.path(name)).expect("a file");
+    (finished.stdout, finished.stderr) = (read("stdout"), read("stderr"));
+    finished
+}
+
+fn text(folder: &Folder, name: &str) -> String {
+    fs::read_to_string(folder.path(name)).unwrap_or_default()
+}
+
+#[test]
+fn a_gateway_is_tried_and_written_behind_the_profiles_that_there_are() {
+    let gateway = account(rich);
+    let folder = folder(&gateway);
+    let before = text(&folder, "gateways.yaml") + "# the test account; ask Ihor\n";
+    folder.write("gateways.yaml", &before);
+    let base_url = gateway.base_url();
+    let add = ["gateway", "add", "second", "--base-url", &base_url, "--key-env", KEY_VARIABLE, "--rate", "7/min"];
+    let added = folder.campaign(&add).exits(0);
+    added.says("takes the key").says("2.00 UAH").says("OlenaCo (Checked)").says("written to gateways.yaml");
+    assert_eq!(gateway.requests()[0].operations(), [json!({ "type": "balance" }), json!({ "type": "sender" })]);
+    let written = format!("\nsecond:\n  base_url: {base_url}\n  api_key:\n    env: {KEY_VARIABLE}\n  rate: 7/min\n");
+    assert_eq!(text(&folder, "gateways.yaml"), before + &written);
+    folder.campaign(&["gateway", "balance", "--gateway", "second"]).exits(0).says("second: 2.00 UAH");
+    let again = folder.campaign(&add).exits(2);
+    again.says("`gateways.yaml` has a profile `second` already");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_that_came_by_standard_input_stays_in_a_file_of_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let gateway = account(rich);
+    let folder = Folder::new(true);
+    let base_url = gateway.base_url();
+    let added = fed(&folder, &["gateway", "add", "main", "--base-url", &base_url], &format!("{KEY}\n"));
+    let added = added.exits(0).says("secrets/main.key");
+    assert!(added.stdout.ends_with("next: campaign gateway senders --gateway main\n"));
+    assert!(
+        !format!("{}{}", added.stdout, added.stderr).contains(KEY) && !text(&folder, "gateways.yaml").contains(KEY)
+    );
+    let mode = fs::metadata(folder.path("secrets/main.key")).expect("the key").permissions().mode();
+    assert_eq!((mode & 0o777, text(&folder, "secrets/main.key")), (0o600, format!("{KEY}\n")));
+    assert_eq!(gateway.requests()[0].json()["auth"], KEY);
+    folder.campaign(&["gateway", "senders", "--gateway", "main"]).exits(0).says("OlenaCo");
+    let other = ["gateway", "add", "other", "--base-url", &base_url, "--key-file", "secrets/main.key"];
+    folder.campaign(&other).exits(0).says("the key stays in secrets/main.key");
+    assert!(text(&folder, "gateways.yaml").contains("other:\n"));
+}
+
+#[test]
+fn what_cannot_be_tried_is_not_written_unless_that_is_said() {
+    let refusing = || Gateway::always(Answer::json(json!({ "success": false, "error": "Access denied" })));
+    for (gateway, code, words) in [(refusing(), 7, "Access denied"), (Gateway::always(Answer::CloseRead), 5, "")] {
+        let _case = telling(format!("case: {code}"));
+        let folder = Folder::new(true);
+        let base_url = gateway.base_url();
+        let add = ["gateway", "add", "main", "--base-url", &base_url];
+        let refused = fed(&folder, &add, KEY).exits(code);
+        refused.says(words).says("nothing was written").says("`--offline`");
+        assert!(!folder.path("gateways.yaml").exists() && !folder.path("secrets/main.key").exists());
+        let asked = gateway.requests().len();
+        fed(&folder, &[&add[..], &["--offline"]].concat(), KEY).exits(0).says("not asked");
+        assert_eq!((gateway.requests().len(), text(&folder, "secrets/main.key")), (asked, format!("{KEY}\n")));
+    }
+}
+
+#[test]
+fn a_wrong_answer_is_told_before_anything_is_asked_or_written() {
+    let https = "https://gateway.invalid";
+    for (arguments, said) in [
+        (&["Main", "--base-url", https][..], "`Main` cannot be a profile's name"),
+        (&["main"], "say `--base-url URL`"),
+        (&["main", "--base-url", "http://gateway.invalid"], "write `https://`"),
+        (&["main", "--base-url", "gateway.invalid"], "`--base-url URL`"),
+        (&["main", "--base-url", https], "say `--rate 10/s`"),
+        (&["main", "--base-url", https, "--rate", "fast"], "`fast` is no rate"),
+        (&["main", "--base-url", https, "--rate", "unlimited"], "only for a gateway on this machine"),
+        (&["main", "--base-url", https, "--rate", "1/s"], "there is no key"),
+        (&["main", "--base-url", https, "--rate", "1/s", "--key-env", "NOT_SET"], "`NOT_SET` is not set"),
+        (&["sandbox", "--base-url", https, "--rate", "1/s", "--key-env", "X"], "built-in gateway"),
+    ] {
+        let _case = telling(format!("case: {arguments:?}"));
+        let folder = Folder::new(true);
+        folder.campaign(&[&["gateway", "add"], arguments].concat()).exits(2).says(said);
+        assert!(!folder.path("gateways.yaml").exists() && !folder.path("secrets/main.key").exists());
+    }
+}
+
+#[test]
+fn a_person_is_asked_and_nobody_sees_the_key() {
+    let sandbox = SandboxProcess::start();
+    let folder = Folder::new(true);
+    let asked = Terminal::start(folder.command(&["gateway", "add", "main"]));
+    asked.shows("the gateway's address, such as ").types("http://gateway.example");
+    asked.shows("write `https://`").types(&sandbox.base_url());
+    asked.shows("(Enter: none): ").types("");
+    asked.shows("the API key (it is not shown): ").types(KEY);
+    asked.shows("takes the key").shows("next: campaign gateway senders --gateway main");
+    assert!(!asked.shown().contains(KEY), "{}", asked.shown());
+    asked.finish().exits(0);
+    assert_eq!(text(&folder, "secrets/main.key"), format!("{KEY}\n"));
+}
+
+/// From a spreadsheet's export to the first live message by the commands that are printed, `--yes` and the key alone.
+#[test]
+fn commands_lead_from_a_list_to_the_first_live_message() {
+    let (sandbox, folder) = (SandboxProcess::start(), Folder::new(true));
+    let list = "\u{feff}sep=;\r\nТелефон;Ім'я\r\n+380501000002;Олена\r\n0501000003;Іван\r\n";
+    folder.write("Клієнти.csv", list);
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_campaign"));
+    let pasted = |line: &str| {
+        let mut command = Command::new("/bin/sh");
+        command.current_dir(folder.path(".")).env_clear().env("HOME", folder.path("home")).env(KEY_VARIABLE, KEY);
+        command.env("PATH", binary.parent().expect("a folder")).args(["-c", line]);
+        let finished = Process::start(command).finish();
+        let last = finished.stdout.lines().last().filter(|line| line.starts_with("next"));
+        let next = last.and_then(|line| line.find("campaign ").map(|start| &line[start..]));
+        (next.unwrap_or_else(|| panic!("{}", finished.told())).to_owned(), finished)
+    };
+    let (mut line, mut said) = ("campaign init spring --from Клієнти.csv".to_owned(), Vec::new());
+    for _ in 0..6 {
+        // What nobody but the person knows.
+        if line.contains("gateway add") {
+            line += &format!(" --base-url {} --key-env {KEY_VARIABLE}", sandbox.base_url());
+        }
+        let (next, finished) = pasted(&line);
+        said.push(line.split(' ').nth(1).expect("a command").to_owned());
+        finished.exits(0);
+        line = next;
+    }
+    assert_eq!(said, ["init", "check", "preview", "run", "gateway", "run"]);
+    assert_eq!(sandbox.messages().into_keys().collect::<Vec<_>>(), [380_501_000_002, 380_501_000_003]);
+    assert_eq!(line, "campaign status spring@2");
+}
+
+#[test]
+fn the_host_of_a_gateway_that_was_added_is_the_one_that_is_known() {
+    let folder = Folder::new(true);
+    for host in ["https://first.invalid", "https://second.invalid"] {
+        // Nothing is there at first.
+        let _ = fs::remove_file(folder.path("gateways.yaml"));
+        let add =
+            ["gateway", "add", "main", "--base-url", host, "--rate", "1/s", "--key-env", KEY_VARIABLE, "--offline"];
+        folder.campaign(&add).exits(0);
+    }
+    folder.campaign(&["gateway", "balance"]).exits(5);
+    folder.replace("gateways.yaml", "second.invalid", "third.invalid");
+    folder.campaign(&["gateway", "balance"]).exits(2).says("campaign gateway trust main");
+}
