@@ -66,7 +66,7 @@ impl ResultsArgs {
         let mut path = PathBuf::from(results);
         if self.people {
             path.set_extension("people.csv");
-        } else if let Some(later) = runs::later_at(&ledger.runs().await?, run, results) {
+        } else if let Some(later) = runs::later_at(ledger, run, results).await? {
             return Err(Failure::wrong(format!(
                 "`{results}` holds the results of {later}; name another file for those of {name} with `--out FILE`"
             )));

@@ -18,6 +18,7 @@ mod row_events;
 mod row_state;
 mod row_states;
 mod rules;
+mod run_filter;
 mod sqlite;
 mod state;
 mod stop;
@@ -36,6 +37,7 @@ pub use record::{
 pub use row_events::RowEvents;
 pub use row_state::{Activity, Attempt};
 pub use row_states::{RowStates, StateCounts};
+pub use run_filter::RunFilter;
 pub use sqlite::SqliteLedger;
 pub use state::{ENDED_EARLY, State};
 pub use stop::StopKind;
@@ -68,8 +70,8 @@ pub trait Ledger: Send + Sync {
     /// Ends an unfinished run as it is: nothing of it is sent any more.
     fn retire(&self, run: RunId) -> LedgerFuture<'_, ()>;
 
-    /// All runs that were opened, oldest first.
-    fn runs(&self) -> LedgerFuture<'_, Vec<Run>>;
+    /// The runs that are wanted of those that were opened, oldest first.
+    fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>>;
 
     /// The run that gave a message this identifier, and the row: by ranges, so nothing is kept per message.
     fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>>;

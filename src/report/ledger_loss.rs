@@ -14,7 +14,7 @@ use super::target::dialect;
 use crate::audience::plain;
 use crate::delivery::RunFolder;
 use crate::domain::IdRange;
-use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run, Walk};
+use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run, RunFilter, Walk};
 use crate::regular_file;
 
 /// Something in place that this ledger does not account for.
@@ -74,12 +74,11 @@ pub async fn unknown_results(ledger: Option<&dyn Ledger>, path: &Path) -> Result
     let read = tokio::task::spawn_blocking(move || identifiers(&file)).await;
     // What cannot be read holds no readable identifier; whether it may be replaced is another question.
     let mut unknown = read.ok().and_then(Result::ok).unwrap_or_default();
-    let runs = match ledger {
-        Some(ledger) if !unknown.is_empty() => ledger.runs().await?,
-        _ => Vec::new(),
-    };
-    for (run, ledger) in runs.iter().zip(ledger.into_iter().cycle()) {
-        take_given(ledger, run, &mut unknown).await?;
+    if let (Some(ledger), Some((first, last))) = (ledger, unknown.min().zip(unknown.max())) {
+        let ids = Some(IdRange { first, len: last - first + 1 });
+        for run in ledger.runs(RunFilter { ids, ..RunFilter::all() }).await? {
+            take_given(ledger, &run, &mut unknown).await?;
+        }
     }
     let identifiers = unknown.len();
     Ok((identifiers > 0).then(|| LossSign::Results { path: path.to_owned(), identifiers }))

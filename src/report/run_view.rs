@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::next_step::NextStep;
 use crate::delivery::{SingleKind, Snapshot};
-use crate::ledger::{Ledger, LedgerError, Progress, Run, StateCounts};
+use crate::ledger::{Ledger, LedgerError, Progress, Run, RunFilter, StateCounts};
 
 /// What a run does, or how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl RunView {
     /// When the ledger cannot be read.
     pub async fn list(ledger: &dyn Ledger) -> Result<Vec<Self>, LedgerError> {
         let mut views = Vec::new();
-        for run in ledger.runs().await?.into_iter().rev() {
+        for run in ledger.runs(RunFilter::all()).await?.into_iter().rev() {
             let owned = is_owned(ledger, &run).await?;
             views.push(match run.counts.clone().filter(|_| !owned) {
                 Some((counts, parts)) => Self { status: RunStatus::of(&run, owned), run, counts, parts },

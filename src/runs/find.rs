@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Error, Event, Observer};
 use crate::delivery::{FrozenInputs, RunFolder};
 use crate::finding::did_you_mean;
-use crate::ledger::{Ledger, Run};
+use crate::ledger::{Ledger, LedgerError, Run, RunFilter, RunId};
 use crate::manifest::load_campaign;
 use crate::report::{NextStep, unknown_results};
 
@@ -14,18 +14,21 @@ use crate::report::{NextStep, unknown_results};
 /// # Errors
 /// When there is none, or the ledger cannot be read.
 pub async fn find(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
-    let runs = ledger.runs().await?;
-    if let Some(run) = runs.iter().find(|run| run.name() == name) {
-        return Ok(run.clone());
+    if let Some((campaign, _)) = name.rsplit_once('@') {
+        let runs = ledger.runs(RunFilter::of_campaign(campaign)).await?;
+        if let Some(run) = runs.into_iter().find(|run| run.name() == name) {
+            return Ok(run);
+        }
     }
-    let campaign = campaign_name(name);
-    let of_campaign = || runs.iter().filter(|run| run.campaign == campaign);
-    let latest = of_campaign().rfind(|run| run.live).or_else(|| of_campaign().next_back());
-    latest.cloned().ok_or_else(|| {
-        let names: Vec<String> = runs.iter().map(Run::name).collect();
-        let near = did_you_mean(name, names.iter().map(String::as_str)).map(ToOwned::to_owned);
-        Error::NoSuchRun { name: name.to_owned(), near }
-    })
+    let latest = RunFilter { latest: Some(1), ..RunFilter::of_campaign(&campaign_name(name)) };
+    for latest in [RunFilter { live: true, ..latest.clone() }, latest] {
+        if let Some(run) = ledger.runs(latest).await?.pop() {
+            return Ok(run);
+        }
+    }
+    let names: Vec<String> = ledger.runs(RunFilter::all()).await?.iter().map(Run::name).collect();
+    let near = did_you_mean(name, names.iter().map(String::as_str)).map(ToOwned::to_owned);
+    Err(Error::NoSuchRun { name: name.to_owned(), near })
 }
 
 /// The run that `name` means to somebody who decides: of a campaign's runs the latest with rows that nobody knows.
@@ -37,12 +40,18 @@ pub async fn find_doubtful(ledger: &dyn Ledger, name: &str) -> Result<Run, Error
     if found.name() == name {
         return Ok(found);
     }
-    let runs = ledger.runs().await?;
-    let doubtful = |run: &&Run| {
-        let has_doubt = run.counts.as_ref().is_some_and(|(counts, _)| NextStep::of_doubt(counts).is_some());
-        run.campaign == found.campaign && run.live && has_doubt
-    };
-    Ok(runs.iter().rfind(doubtful).cloned().unwrap_or(found))
+    let runs = ledger.runs(RunFilter { live: true, ..RunFilter::of_campaign(&found.campaign) }).await?;
+    let doubtful = |run: &Run| run.counts.as_ref().is_some_and(|(counts, _)| NextStep::of_doubt(counts).is_some());
+    Ok(runs.into_iter().rfind(doubtful).unwrap_or(found))
+}
+
+/// A run as it stands now.
+///
+/// # Errors
+/// When it is gone, or the ledger cannot be read.
+pub(super) async fn found(ledger: &dyn Ledger, key: RunId) -> Result<Run, Error> {
+    let run = ledger.runs(RunFilter::one(key)).await?.pop();
+    run.ok_or_else(|| Error::Internal("the run is gone from the ledger".to_owned()))
 }
 
 /// The campaign that a file describes; a name that is no file is a campaign's name already.
@@ -81,10 +90,13 @@ fn planned_results(state: &Path, run: &Run) -> Option<PathBuf> {
 }
 
 /// The name of a run that began after this one and wrote its results to the same file.
-#[must_use]
-pub fn later_at(runs: &[Run], run: &Run, results: &str) -> Option<String> {
-    let later = runs.iter().rfind(|other| other.key.0 > run.key.0 && other.results.as_deref() == Some(results));
-    later.map(Run::name)
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub async fn later_at(ledger: &dyn Ledger, run: &Run, results: &str) -> Result<Option<String>, LedgerError> {
+    let there = RunFilter { results: Some(results.to_owned()), latest: Some(1), ..RunFilter::all() };
+    let latest = ledger.runs(there).await?.pop();
+    Ok(latest.filter(|latest| latest.key.0 > run.key.0).map(|latest| latest.name()))
 }
 
 /// What a run froze.

@@ -3,7 +3,7 @@
 use roaring::RoaringTreemap;
 
 use super::{Error, Inputs};
-use crate::ledger::{Ledger, Run, RunId};
+use crate::ledger::{Ledger, Run, RunFilter, RunId};
 
 /// The numbers that have a message of this campaign and edition through this account, and the round they are of.
 ///
@@ -28,10 +28,8 @@ pub async fn already_sent(ledger: &dyn Ledger, inputs: &Inputs, edition: &str) -
 /// When the ledger cannot be read.
 pub async fn runs_of(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Vec<Run>, Error> {
     let (brief, live) = (&inputs.campaign.brief, inputs.destination.is_live());
-    let mut runs = ledger.runs().await?;
-    runs.retain(|run| {
-        run.campaign == brief.name && run.live == live && run.went_through(&brief.gateway, inputs.destination.account())
-    });
+    let mut runs = ledger.runs(RunFilter::of_campaign(&brief.name)).await?;
+    runs.retain(|run| run.live == live && run.went_through(&brief.gateway, inputs.destination.account()));
     Ok(runs)
 }
 
@@ -42,13 +40,10 @@ pub async fn runs_of(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Vec<Run>, E
 /// # Errors
 /// When the ledger cannot be read.
 pub async fn edition_of(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Run>, Error> {
-    let mut runs = ledger.runs().await?;
+    let mut runs = ledger.runs(RunFilter::of_campaign(&run.campaign)).await?;
     runs.retain(|other| {
         other.key == run.key
-            || run.live
-                && other.live
-                && (&other.campaign, &other.edition) == (&run.campaign, &run.edition)
-                && other.went_through(&run.gateway, &run.account)
+            || run.live && other.live && other.edition == run.edition && other.went_through(&run.gateway, &run.account)
     });
     Ok(runs)
 }

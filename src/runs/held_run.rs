@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::find::found;
 use super::{Adapters, Error, OwnFiles, hold, later_at};
 use crate::delivery::Snapshot;
 use crate::ledger::{Hold, Lease, NewRowEvent, Ownership, Progress, Run, RunEnd, State, StopKind};
@@ -93,12 +94,11 @@ impl HeldRun {
     /// When another process took the run, or the ledger cannot be read or written.
     pub async fn release(self) -> Result<ReleasedRun, Error> {
         let ledger = self.adapters.ledger.as_ref();
-        let runs = ledger.runs().await?;
-        let now = runs.iter().find(|run| run.key == self.run.key).cloned().ok_or_else(|| self.taken())?;
+        let now = found(ledger, self.run.key).await?;
         let snapshot = Snapshot::read(ledger, &now, false).await?;
         let reopened = now.progress == Progress::Open && self.run.progress != Progress::Open;
         let run = Run { progress: now.progress, ..self.run.clone() };
-        let unwritten = self.write_results(&now, &runs).await;
+        let unwritten = self.write_results(&now).await;
         let end = RunEnd {
             progress: run.progress,
             stop: if reopened { None } else { still_stopped(&run, &snapshot) },
@@ -114,12 +114,13 @@ impl HeldRun {
     }
 
     /// Writes the results where they were, unless those of a later run stand there now; if not, why.
-    async fn write_results(&self, now: &Run, runs: &[Run]) -> Option<Unwritten> {
+    async fn write_results(&self, now: &Run) -> Option<Unwritten> {
         let path = self.run.results.as_ref()?;
-        if let Some(later) = later_at(runs, now, path) {
-            return Some(Unwritten::Later { run: now.name(), later, path: PathBuf::from(path) });
+        match later_at(self.adapters.ledger.as_ref(), now, path).await {
+            Ok(None) => self.write(now, Path::new(path)).await.err().map(Unwritten::Failed),
+            Ok(Some(later)) => Some(Unwritten::Later { run: now.name(), later, path: PathBuf::from(path) }),
+            Err(error) => Some(Unwritten::Failed(error.into())),
         }
-        self.write(now, Path::new(path)).await.err().map(Unwritten::Failed)
     }
 
     async fn write(&self, now: &Run, path: &Path) -> Result<(), Error> {

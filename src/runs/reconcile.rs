@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::find::found;
 use super::launch::Session;
 use super::{Connection, Error, Event, HeldRun, check_host};
 use crate::delivery::{
@@ -79,8 +80,8 @@ impl Session {
             (self.adapters.observer)(Event::ResultsUnwritten(unwritten));
         }
         asked?;
-        let now = ledger.runs().await?.into_iter().find(|now| now.key == run.key);
-        Ok(now.filter(|now| now.progress == Progress::Open))
+        let now = found(ledger.as_ref(), run.key).await?;
+        Ok((now.progress == Progress::Open).then_some(now))
     }
 
     async fn reconcile_held(&self, held: &HeldRun, gateway: &dyn Gateway, unchanged: bool) -> Result<(), Error> {

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use roaring::RoaringTreemap;
 
+use super::find::found;
 use super::launch::{Preparation, RetryScope, RunToSend, Session};
 use super::{Error, Event, check_host, person};
 use crate::delivery::{RunFolder, SingleKind, Snapshot};
 use crate::domain::{Outcome, Phone, Row};
 use crate::failpoint;
-use crate::ledger::{Author, Change, Ownership, Progress, RetriedRow, RetryOrder, Run, RunId, State, Walk};
+use crate::ledger::{Author, Change, Ownership, Progress, RetriedRow, RetryOrder, Run, RunFilter, RunId, State, Walk};
 
 /// A row that can be sent again: the attempt that was refused, its number, and the gateway's words.
 struct RefusedRow {
@@ -33,8 +34,8 @@ impl Session {
     /// Orders that the rejected rows of a run go out as new messages, and selects the run.
     pub(super) async fn prepare_retry(&self, scope: &RetryScope) -> Result<Preparation, Error> {
         let ledger = self.adapters.ledger.as_ref();
-        let runs = ledger.runs().await?;
-        let run = found(&runs, scope.run)?;
+        let run = found(ledger, scope.run).await?;
+        let runs = ledger.runs(RunFilter::of_campaign(&run.campaign)).await?;
         self.refuse_retry(&run, &runs)?;
         let hold = self.hold_of(&run).await?;
         let folder = RunFolder::of(&self.adapters.state, &run.name());
@@ -68,7 +69,7 @@ impl Session {
         failpoint::pass("retry.ordered");
         (self.adapters.observer)(Event::Retrying { run: run.name(), rows: number });
         // With the identifiers that the order reserved.
-        let run = found(&ledger.runs().await?, scope.run)?;
+        let run = found(ledger, scope.run).await?;
         Ok(Preparation::Send(Box::new(RunToSend { run, folder, snapshot: None, hold })))
     }
 
@@ -80,9 +81,7 @@ impl Session {
         if run.progress == Progress::Replaced {
             return Err(Error::Replaced { run: run.name() });
         }
-        let same = |other: &&Run| {
-            other.campaign == run.campaign && other.live == run.live && other.went_through(&run.gateway, &run.account)
-        };
+        let same = |other: &&Run| other.live == run.live && other.went_through(&run.gateway, &run.account);
         match runs.iter().filter(same).find(|other| other.progress == Progress::Open) {
             Some(open) => {
                 let campaign = &self.inputs().campaign;
@@ -122,7 +121,7 @@ impl Session {
     /// Whoever got a message of the same campaign and edition by another run meanwhile.
     async fn has_message_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<RoaringTreemap, Error> {
         let same = |other: &&Run| {
-            (&other.campaign, &other.edition) == (&run.campaign, &run.edition)
+            other.edition == run.edition
                 && other.live == run.live
                 && other.went_through(&run.gateway, &run.account)
                 && other.round >= run.round
@@ -131,9 +130,4 @@ impl Session {
         let others: Vec<RunId> = runs.iter().filter(same).map(|other| other.key).collect();
         Ok(self.adapters.ledger.numbers_sent_to(&others).await?)
     }
-}
-
-fn found(runs: &[Run], key: RunId) -> Result<Run, Error> {
-    let run = runs.iter().find(|run| run.key == key).cloned();
-    run.ok_or_else(|| Error::Internal("the run is gone from the ledger".to_owned()))
 }

@@ -8,7 +8,7 @@ use super::{ConfirmedSingle, Error};
 use crate::check::Tee;
 use crate::delivery::{RunFolder, SingleKind, Snapshot};
 use crate::domain::Endpoint;
-use crate::ledger::{Hold, LeftOut, NewRun, Progress, Run, RunEnd, State, StopKind};
+use crate::ledger::{Hold, LeftOut, NewRun, Progress, Run, RunEnd, RunFilter, State, StopKind};
 
 impl ConfirmedSingle {
     /// Creates the run and freezes the number, as for a campaign.
@@ -53,11 +53,9 @@ impl ConfirmedSingle {
     /// They are held, so none of them can still be going on.
     pub(super) async fn close_interrupted(&self, hold: &Hold) -> Result<(), Error> {
         let (ledger, single) = (self.adapters.ledger.as_ref(), &self.single);
-        let mut runs = ledger.runs().await?;
-        runs.retain(|run| {
-            let mine = run.campaign == single.operation.campaign() && run.account == single.destination.account();
-            mine && run.progress == Progress::Open
-        });
+        let open = RunFilter { open: true, ..RunFilter::of_campaign(single.operation.campaign()) };
+        let mut runs = ledger.runs(open).await?;
+        runs.retain(|run| run.account == single.destination.account());
         for run in runs {
             let lease = ledger.claim(hold, run.key).await?.lease;
             let run = Run { progress: Progress::Finished, ..run };

@@ -11,7 +11,8 @@ use tokio::sync::watch;
 use super::*;
 use crate::delivery::{Interrupt, RunFolder};
 use crate::gateway::{BoxFuture, JsonApi};
-use crate::ledger::{Progress, SqliteLedger, State, StopKind};
+use crate::ledger::memory::{Contents, MemoryLedger};
+use crate::ledger::{Ledger, Progress, RunFilter, SqliteLedger, State, StopKind};
 
 /// Somebody who always says the same, and how often that was.
 struct Fixed(Result<(), Refusal>, AtomicUsize);
@@ -51,6 +52,11 @@ struct World {
 impl World {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let ledger = SqliteLedger::open(&folder.path().join("ledger.sqlite"), Timestamp::now).await.unwrap();
+        Self::on(folder, Arc::new(ledger))
+    }
+
+    fn on(folder: tempfile::TempDir, ledger: Arc<dyn Ledger>) -> Self {
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
         write("sale.csv", "phone\n+380500000001\n+380500000002\n+380500000003\n");
         let sms = "channels:\n  - sms: { signature: Olena, message: Hello }\n";
@@ -65,10 +71,9 @@ impl World {
         let heard = Arc::clone(&events);
         let state = folder.path().join("state");
         fs::create_dir(&state).unwrap();
-        let ledger = SqliteLedger::open(&state.join("ledger.sqlite"), Timestamp::now).await.unwrap();
         let adapters = Adapters {
             state,
-            ledger: Arc::new(ledger),
+            ledger,
             profiles: Profiles::default(),
             connect: JsonApi::new,
             clock: Timestamp::now,
@@ -132,7 +137,7 @@ async fn a_signal_before_the_first_message_leaves_nothing_behind() {
         matches!(left, Err(Error::Interrupted { signal: 15, phase: RunPhase::Preparing }))
     };
     assert!(before(&left), "{left:?}");
-    assert!(world.adapters.ledger.runs().await.unwrap().is_empty());
+    assert!(world.adapters.ledger.runs(RunFilter::all()).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -144,7 +149,7 @@ async fn a_rehearsal_asks_nobody_pauses_and_goes_on_where_it_stopped() {
     let through = ended(world.launch(None, Request::default(), Arc::clone(&no), Interrupt::None).await);
     assert_eq!((through.kind, through.counts.get(State::Accepted)), (None, 3));
     assert_eq!((through.run.name(), no.asked()), ("sale@1".to_owned(), 0));
-    let run = world.adapters.ledger.runs().await.unwrap().remove(0);
+    let run = world.adapters.ledger.runs(RunFilter::all()).await.unwrap().remove(0);
     assert_eq!((run.progress, run.stop), (Progress::Finished, None));
     let events = world.events.lock().unwrap().clone();
     let told = |name: &str| events.iter().filter(|event| *event == name).count();
@@ -162,4 +167,17 @@ async fn a_campaign_is_sent_by_one_at_a_time_and_anew_only_with_its_number() {
     let again = Request { round: Round::Again(7), ..Request::default() };
     let refused = world.launch(None, again, yes, Interrupt::None).await;
     assert!(matches!(refused, Err(Error::OtherNumber { said: 7, number: 3 })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_start_that_goes_on_reads_the_envelopes_of_its_run_once_and_once_more_for_the_results() {
+    let ledger = Arc::new(MemoryLedger::new(Contents::default(), Timestamp::now));
+    let world = World::on(tempfile::tempdir().unwrap(), ledger.clone());
+    let one = Request { limit: Some(1), ..Request::default() };
+    ended(world.launch(None, one, Fixed::yes(), Interrupt::None).await);
+    ledger.take_read();
+    let through = ended(world.launch(None, Request::default(), Fixed::yes(), Interrupt::None).await);
+    assert_eq!(through.counts.get(State::Accepted), 3);
+    let first = ledger.take_read().into_iter().filter(|numbers| numbers.contains(&1));
+    assert_eq!(first.count(), 2, "where the run stands, and the results");
 }

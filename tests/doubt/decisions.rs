@@ -6,12 +6,12 @@ use super::{SECOND, ids_of, in_doubt, ledger, result, states};
 use crate::support::{Folder, Results, phone, telling};
 
 use campaign::domain::{MsgId, Row};
-use campaign::ledger::{Change, Ledger as _, NewRowEvent, Ownership};
+use campaign::ledger::{Change, Ledger as _, NewRowEvent, Ownership, RunFilter};
 
 /// Has it recorded that the gateway knows the message of row 4 from envelope 2 after all.
 fn late_proof(sale: &Folder) {
     ledger(sale, async |ledger| {
-        let run = ledger.runs().await.expect("the runs").pop().expect("a run");
+        let run = ledger.runs(RunFilter::all()).await.expect("the runs").pop().expect("a run");
         let hold = ledger.hold(&run.campaign, &run.account).await.expect("a ledger").expect("nobody has it");
         let lease = ledger.claim(&hold, run.key).await.expect("the run").lease;
         let change = Change::Found { status: "DELIVERED".into(), msg_id: Some(MsgId::Number(4711)) };

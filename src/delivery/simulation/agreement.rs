@@ -9,7 +9,7 @@ use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::memory::Contents;
 use crate::ledger::{
     Allowance, Author, Change, EnvelopeRecord, Intent, Lease, Ledger, LeftOut, NewRowEvent, NewRun, Ownership, Permit,
-    RetriedRow, RetryOrder, RowEvent, RunId, SentRow, Settlement, SqliteLedger,
+    RetriedRow, RetryOrder, RowEvent, RunFilter, RunId, SentRow, Settlement, SqliteLedger,
 };
 
 /// The time of both ledgers: it stands still, so that the waits are the same.
@@ -165,8 +165,8 @@ impl Pair {
         let real: Vec<_> = self.real.events(self.run).await.unwrap().iter().map(plain).collect();
         let model: Vec<_> = self.model.book(self.run).unwrap().events.iter().map(plain).collect();
         assert_eq!(real, model, "events");
-        let run = self.real.runs().await.unwrap().remove(0);
-        let model = self.model.runs().remove(0);
+        let run = self.real.runs(RunFilter::all()).await.unwrap().remove(0);
+        let model = self.model.runs(&RunFilter::all()).remove(0);
         assert_eq!(
             (run.epoch.is_some(), run.progress, run.ids, run.orders),
             (model.epoch.is_some(), model.progress, model.ids, model.orders)

@@ -9,13 +9,13 @@ use super::judge::phone;
 use super::life::wall;
 use super::story::{Errand, Sighting, World, new_run};
 use crate::domain::Row;
-use crate::ledger::{Ledger, LeftOut, RunId, State};
+use crate::ledger::{Ledger, LeftOut, RunFilter, RunId, State};
 
 impl World {
     /// Whom a run that began now would skip.
     pub(super) async fn guard(&self) -> RoaringTreemap {
         let ledger = self.ledger(&self.immortal());
-        let runs: Vec<RunId> = ledger.runs().await.unwrap().iter().map(|run| run.key).collect();
+        let runs: Vec<RunId> = ledger.runs(RunFilter::all()).await.unwrap().iter().map(|run| run.key).collect();
         let skipped = ledger.numbers_sent_to(&runs).await.unwrap();
         self.judge.guard(&self.plan, &self.snapshot().await, &self.platform.taken(), &skipped);
         skipped

@@ -14,8 +14,8 @@ use crate::domain::{MessageId, Outcome};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
     Allowance, AskedRow, Claim, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError,
-    LedgerFuture, LeftOut, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd, RunId,
-    Settlement, Wait,
+    LedgerFuture, LeftOut, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd,
+    RunFilter, RunId, Settlement, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -114,8 +114,8 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.write(|disk, now| disk.contents.retire(now, run)).await })
     }
 
-    fn runs(&self) -> LedgerFuture<'_, Vec<Run>> {
-        Box::pin(async { self.read(Contents::runs).await })
+    fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
+        Box::pin(async move { self.read(|contents| contents.runs(&wanted)).await })
     }
 
     fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>> {

@@ -20,7 +20,7 @@ use crate::delivery::engine::send;
 use crate::delivery::{Conditions, DeliveryEvent, Edges, Ending, Feed, Interrupt, Limits, Observer, Snapshot};
 use crate::domain::{Endpoint, MessageId, Phone, Row};
 use crate::gateway::Encoded;
-use crate::ledger::{Allowance, Lease, Ledger, LeftOut, NewRun, Progress, Run, RunEnd, RunId, State};
+use crate::ledger::{Allowance, Lease, Ledger, LeftOut, NewRun, Progress, Run, RunEnd, RunFilter, RunId, State};
 
 /// The longest that one process may take, by the virtual clock.
 const LONGEST: Duration = Duration::from_secs(2 * 3_600);
@@ -349,7 +349,7 @@ impl World {
 
 /// The run and where it stands; nothing if the ledger failed.
 pub(super) async fn look(ledger: &ProcessLedger, owned: bool) -> Option<(Run, Snapshot)> {
-    let run = ledger.runs().await.ok()?.pop()?;
+    let run = ledger.runs(RunFilter { latest: Some(1), ..RunFilter::all() }).await.ok()?.pop()?;
     let snapshot = Snapshot::read(ledger, &run, owned).await.ok()?;
     Some((run, snapshot))
 }

@@ -4,7 +4,9 @@ use jiff::Timestamp;
 
 use super::scene::*;
 use crate::domain::{MsgId, Row};
-use crate::ledger::{AskedRow, Change, Ledger, Ownership, Progress, RetriedRow, RetryOrder, RunEnd, RunId, State};
+use crate::ledger::{
+    AskedRow, Change, Ledger, Ownership, Progress, RetriedRow, RetryOrder, RunEnd, RunFilter, RunId, State,
+};
 
 pub(super) async fn events_need_the_lease_and_come_back_in_their_order<L: Ledger>(scene: Scene<L>) {
     scene.begin(1, scene.mine).await;
@@ -28,7 +30,7 @@ pub(super) async fn a_run_with_something_to_send_again_is_open<L: Ledger>(scene:
         scene.ledger.end(mine, end).await.unwrap();
         mine = scene.take().await;
         scene.record(mine, vec![event(2, 1, change)]).await;
-        let progress = scene.ledger.runs().await.unwrap()[0].progress;
+        let progress = scene.ledger.runs(RunFilter::all()).await.unwrap()[0].progress;
         assert_eq!(progress == Progress::Open, open);
     }
 }
@@ -42,7 +44,7 @@ pub(super) async fn an_order_to_send_again_has_identifiers_that_nothing_else_has
     for _ in 0..2 {
         assert_eq!(scene.ledger.retry(scene.mine, order(1)).await.unwrap(), Ownership::Held);
     }
-    let run = scene.ledger.runs().await.unwrap().remove(0);
+    let run = scene.ledger.runs(RunFilter::all()).await.unwrap().remove(0);
     let [first, second] = run.orders.as_slice() else { panic!("two orders") };
     assert!(!first.overlaps(run.ids) && !second.overlaps(run.ids) && !first.overlaps(*second));
     assert_eq!(run.id(Row::new(2), Some(2)), second.id(Row::new(2)));

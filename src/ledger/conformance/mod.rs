@@ -51,6 +51,7 @@ promises! {
         a_request_to_stop_outlives_the_taking_of_a_run_until_it_is_taken_back,
         runs_are_numbered_and_their_identifiers_never_overlap,
         a_run_reads_back_as_it_was_written,
+        runs_are_found_by_what_is_wanted_of_them_oldest_first,
         a_run_that_takes_the_place_of_another_ends_it_as_it_is,
         taking_a_run_forgets_what_its_last_end_said,
         an_identifier_leads_to_the_run_and_the_row_that_it_was_given_to,

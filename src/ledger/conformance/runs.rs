@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::scene::*;
-use crate::domain::{Endpoint, MessageId, OperationKind, Row};
+use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Row};
 use crate::ledger::{
-    Ledger, LedgerError, Origin, Permit, Progress, RetriedRow, RetryOrder, RunEnd, State, StateCounts, StopKind,
+    Ledger, LedgerError, NewRun, Origin, Permit, Progress, RetriedRow, RetryOrder, RunEnd, RunFilter, State,
+    StateCounts, StopKind,
 };
 
 pub(super) async fn a_request_to_stop_outlives_the_taking_of_a_run_until_it_is_taken_back<L: Ledger>(scene: Scene<L>) {
@@ -26,7 +27,7 @@ pub(super) async fn runs_are_numbered_and_their_identifiers_never_overlap<L: Led
         assert!(ranges.iter().all(|range| !range.overlaps(run.ids)), "{ranges:?} {:?}", run.ids);
         ranges.push(run.ids);
     }
-    assert_eq!(scene.ledger.runs().await.unwrap().len(), 1, "a run that was not opened does not show");
+    assert_eq!(scene.ledger.runs(RunFilter::all()).await.unwrap().len(), 1, "a run that was not opened does not show");
 }
 
 pub(super) async fn a_run_reads_back_as_it_was_written<L: Ledger>(scene: Scene<L>) {
@@ -35,9 +36,13 @@ pub(super) async fn a_run_reads_back_as_it_was_written<L: Ledger>(scene: Scene<L
     counts.add(State::Invalid, 1);
     let end = RunEnd { counts: counts.clone(), ..run_end() };
     scene.ledger.end(scene.forged(), end.clone()).await.unwrap();
-    assert_eq!(scene.ledger.runs().await.unwrap()[0].progress, Progress::Open, "only who has a run ends it");
+    assert_eq!(
+        scene.ledger.runs(RunFilter::all()).await.unwrap()[0].progress,
+        Progress::Open,
+        "only who has a run ends it"
+    );
     scene.ledger.end(scene.mine, end).await.unwrap();
-    let run = &scene.ledger.runs().await.unwrap()[0];
+    let run = &scene.ledger.runs(RunFilter::all()).await.unwrap()[0];
     assert_eq!(
         (run.progress, run.stop, run.epoch, &run.counts),
         (Progress::Finished, Some(StopKind::Interrupted(15)), None, &Some((counts, 12)))
@@ -61,7 +66,7 @@ pub(super) async fn a_run_that_takes_the_place_of_another_ends_it_as_it_is<L: Le
     assert_eq!((before.progress, before.epoch, before.ended_at.is_some()), (Progress::Replaced, None, true));
     assert_eq!(scene.begin(1, scene.mine).await, Permit::Lost);
     scene.ledger.retire(next.key).await.unwrap();
-    let runs = scene.ledger.runs().await.unwrap();
+    let runs = scene.ledger.runs(RunFilter::all()).await.unwrap();
     assert!(runs.iter().all(|run| run.progress == Progress::Replaced) && runs.len() == 2);
 }
 
@@ -118,4 +123,39 @@ pub(super) async fn a_run_is_taken_only_by_who_holds_its_campaign_on_its_account
         assert!(matches!(refused, Err(LedgerError::NotHeld { .. })), "{refused:?}");
     }
     assert_eq!(scene.begin(1, scene.mine).await, granted(1), "nothing was taken");
+}
+
+pub(super) async fn runs_are_found_by_what_is_wanted_of_them_oldest_first<L: Ledger>(scene: Scene<L>) {
+    let (ledger, first) = (&scene.ledger, scene.run.key);
+    let sent = RunEnd { progress: Progress::Finished, results: Some("here.csv".into()), ..run_end() };
+    ledger.end(scene.mine, sent).await.unwrap();
+    let mut others = Vec::new();
+    for new in [NewRun { live: false, ..new_run(2) }, NewRun { campaign: "other".into(), ..new_run(3) }] {
+        let run = ledger.create_run(&new).await.unwrap();
+        ledger.open_run(run.key, None).await.unwrap();
+        others.push(run);
+    }
+    let [rehearsal, other] = others.as_slice() else { panic!("two runs") };
+    let (ids, all) = (IdRange { len: 1, ..other.ids }, RunFilter::all);
+    let sale = || RunFilter::of_campaign("sale");
+    for (wanted, expected) in [
+        (all(), vec![first, rehearsal.key, other.key]),
+        (RunFilter { latest: Some(2), ..all() }, vec![rehearsal.key, other.key]),
+        (sale(), vec![first, rehearsal.key]),
+        (RunFilter { live: true, latest: Some(1), ..sale() }, vec![first]),
+        (RunFilter { open: true, ..sale() }, vec![rehearsal.key]),
+        (RunFilter { results: Some("here.csv".into()), ..all() }, vec![first]),
+        (RunFilter { ids: Some(ids), ..all() }, vec![other.key]),
+        (RunFilter::one(rehearsal.key), vec![rehearsal.key]),
+        (RunFilter::of_campaign("nobody's"), vec![]),
+    ] {
+        let runs = ledger.runs(wanted.clone()).await.unwrap();
+        assert_eq!(runs.iter().map(|run| run.key).collect::<Vec<_>>(), expected, "{wanted:?}");
+    }
+    let mine = scene.take().await;
+    let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: by(), random: 5 };
+    ledger.retry(mine, order).await.unwrap();
+    let ordered = Some(scene.now().await.orders[0]);
+    let runs = ledger.runs(RunFilter { ids: ordered, ..all() }).await.unwrap();
+    assert_eq!(runs.iter().map(|run| run.key).collect::<Vec<_>>(), [first], "and by the identifiers of an order");
 }

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
     Activity, Allowance, Author, Change, Epoch, Hold, Intent, Lease, Ledger, LeftOut, NewRowEvent, NewRun, Ownership,
-    Permit, Progress, RowEvent, RowStates, Run, RunEnd, SentRow, Settlement, State, StateCounts, StopKind, Wait,
+    Permit, Progress, RowEvent, RowStates, Run, RunEnd, RunFilter, SentRow, Settlement, State, StateCounts, StopKind,
+    Wait,
 };
 
 /// A ledger with one open run that this process has.
@@ -69,7 +70,7 @@ impl<L: Ledger> Scene<L> {
 
     /// The run as it stands.
     pub(in crate::ledger) async fn now(&self) -> Run {
-        self.ledger.runs().await.unwrap().into_iter().find(|run| run.key == self.run.key).unwrap()
+        self.ledger.runs(RunFilter::all()).await.unwrap().into_iter().find(|run| run.key == self.run.key).unwrap()
     }
 
     /// The states of the rows 2 to 5.

@@ -12,8 +12,8 @@ use super::contents::Contents;
 use crate::domain::MessageId;
 use crate::ledger::{
     Allowance, AskedRow, Claim, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError,
-    LedgerFuture, LeftOut, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd, RunId,
-    Settlement, Wait, hold,
+    LedgerFuture, LeftOut, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd,
+    RunFilter, RunId, Settlement, Wait, hold,
 };
 
 /// The ledger in memory.
@@ -21,13 +21,20 @@ pub(crate) struct MemoryLedger {
     contents: Mutex<Contents>,
     /// The campaigns on accounts that somebody has.
     held: Arc<Mutex<HashSet<String>>>,
+    /// The numbers of the envelopes that were read, call by call.
+    read: Mutex<Vec<RangeInclusive<u32>>>,
     clock: fn() -> Timestamp,
 }
 
 impl MemoryLedger {
     /// One that holds this.
     pub(crate) fn new(contents: Contents, clock: fn() -> Timestamp) -> Self {
-        Self { contents: Mutex::new(contents), held: Arc::default(), clock }
+        Self { contents: Mutex::new(contents), held: Arc::default(), read: Mutex::default(), clock }
+    }
+
+    /// Which envelopes were read since this was last asked, call by call.
+    pub(crate) fn take_read(&self) -> Vec<RangeInclusive<u32>> {
+        std::mem::take(&mut *self.read.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn lock(&self) -> MutexGuard<'_, Contents> {
@@ -71,8 +78,8 @@ impl Ledger for MemoryLedger {
         self.change(move |contents, now| contents.retire(now, run))
     }
 
-    fn runs(&self) -> LedgerFuture<'_, Vec<Run>> {
-        self.look(Contents::runs)
+    fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
+        self.look(move |contents| contents.runs(&wanted))
     }
 
     fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>> {
@@ -133,6 +140,7 @@ impl Ledger for MemoryLedger {
     }
 
     fn envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).push(numbers.clone());
         self.look(move |contents| contents.envelopes(run, numbers))
     }
 

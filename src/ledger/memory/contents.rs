@@ -14,7 +14,7 @@ use crate::domain::{IdRange, MessageId};
 use crate::ledger::rules::{candidates, held, refusal, takes_slot};
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, Claim, EnvelopeRecord, Epoch, Hold, Intent, Lease, LedgerError, NewRowEvent,
-    NewRun, Origin, Ownership, Permit, Progress, RetryOrder, Run, RunEnd, RunId, Settlement, Wait,
+    NewRun, Origin, Ownership, Permit, Progress, RetryOrder, Run, RunEnd, RunFilter, RunId, Settlement, Wait,
 };
 
 /// Everything that is kept.
@@ -48,9 +48,13 @@ impl Contents {
         self.books.values()
     }
 
-    /// The runs that were opened, oldest first.
-    pub(crate) fn runs(&self) -> Vec<Run> {
-        self.books().filter(|book| book.opened).map(|book| book.run.clone()).collect()
+    /// The runs that are wanted of those that were opened, oldest first.
+    pub(crate) fn runs(&self, wanted: &RunFilter) -> Vec<Run> {
+        let opened = self.books().filter(|book| book.opened).map(|book| &book.run);
+        let mut runs: Vec<Run> = opened.filter(|run| admits(wanted, run)).cloned().collect();
+        let latest = wanted.latest.map_or(usize::MAX, |latest| latest as usize);
+        runs.drain(..runs.len().saturating_sub(latest));
+        runs
     }
 
     pub(crate) fn create_run(&mut self, new: &NewRun) -> Result<Run, LedgerError> {
@@ -203,6 +207,18 @@ impl Contents {
         let free = candidates(now, random, len).find(|ids| taken.iter().all(|known| !known.overlaps(*ids)));
         free.ok_or_else(|| LedgerError::Unreadable("no identifiers are left".to_owned()))
     }
+}
+
+/// Whether a run is wanted, however many later ones there are.
+fn admits(wanted: &RunFilter, run: &Run) -> bool {
+    let RunFilter { key, campaign, open, live, results, ids, latest: _ } = wanted;
+    let overlaps = |ids: &IdRange| run.ids.overlaps(*ids) || run.orders.iter().any(|order| order.overlaps(*ids));
+    key.is_none_or(|key| key == run.key)
+        && campaign.as_ref().is_none_or(|campaign| *campaign == run.campaign)
+        && (!open || run.progress == Progress::Open)
+        && (!live || run.live)
+        && results.as_ref().is_none_or(|results| run.results.as_ref() == Some(results))
+        && ids.as_ref().is_none_or(overlaps)
 }
 
 fn missing(run: RunId) -> LedgerError {

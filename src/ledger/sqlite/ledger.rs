@@ -18,8 +18,8 @@ use crate::domain::MessageId;
 use crate::ledger::rules::held;
 use crate::ledger::{
     Allowance, AskedRow, Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Hold, Intent, Lease, Ledger, LedgerError,
-    LedgerFuture, LeftOut, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd, RunId,
-    Settlement, Wait, hold,
+    LedgerFuture, LeftOut, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd,
+    RunFilter, RunId, Settlement, Wait, hold,
 };
 
 /// How long a change may take, with the wait for another process.
@@ -216,8 +216,8 @@ impl Ledger for SqliteLedger {
         Box::pin(self.write(move |connection, now| Box::pin(runs::open(connection, now, run, replaced))))
     }
 
-    fn runs(&self) -> LedgerFuture<'_, Vec<Run>> {
-        Box::pin(async { runs::all(&self.readers).await.map_err(|failure| self.read_error(failure)) })
+    fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
+        Box::pin(async move { runs::wanted(&self.readers, wanted).await.map_err(|failure| self.read_error(failure)) })
     }
 
     fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>> {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::sqlite::{SqliteExecutor, SqliteRow};
-use sqlx::{Row as _, SqliteConnection, SqlitePool};
+use sqlx::{QueryBuilder, Row as _, SqliteConnection, SqlitePool};
 
 use super::checksum::Checksum;
 use super::events;
@@ -15,7 +15,7 @@ use super::pack::{pack_set, unpack_set};
 use crate::domain::{IdRange, MessageId};
 use crate::ledger::rules::candidates;
 use crate::ledger::{
-    Epoch, Lease, LedgerError, LeftOut, NewRun, Origin, Progress, Run, RunEnd, RunId, State, StopKind,
+    Epoch, Lease, LedgerError, LeftOut, NewRun, Origin, Progress, Run, RunEnd, RunFilter, RunId, State, StopKind,
 };
 
 /// A run whose frozen copies are not in place yet; it never sent anything.
@@ -192,11 +192,37 @@ pub(super) async fn stop_requested(readers: &SqlitePool, run: RunId) -> Result<b
     Ok(requested)
 }
 
-pub(super) async fn all(readers: &SqlitePool) -> Result<Vec<Run>, Failure> {
-    let rows =
-        sqlx::query("SELECT * FROM runs WHERE progress <> ? ORDER BY key").bind(PREPARING).fetch_all(readers).await?;
+/// The runs that are wanted of those that were opened, oldest first.
+pub(super) async fn wanted(readers: &SqlitePool, wanted: RunFilter) -> Result<Vec<Run>, Failure> {
+    let RunFilter { key, campaign, open, live, results, ids, latest } = wanted;
+    let mut query = QueryBuilder::new("SELECT * FROM runs WHERE progress <> ");
+    query.push_bind(PREPARING);
+    if let Some(key) = key {
+        query.push(" AND key = ").push_bind(key.0);
+    }
+    if let Some(campaign) = campaign {
+        query.push(" AND campaign = ").push_bind(campaign);
+    }
+    if open {
+        query.push(" AND progress = ").push_bind(word(&Progress::Open)?);
+    }
+    if live {
+        query.push(" AND live");
+    }
+    if let Some(results) = results {
+        query.push(" AND results = ").push_bind(results);
+    }
+    if let Some(ids) = ids {
+        let (first, end) = (signed(ids.first), signed(ids.first + ids.len));
+        for (before, after) in [(" AND key IN (SELECT key FROM runs", ""), (" UNION ALL SELECT run FROM orders", ")")] {
+            query.push(before).push(" WHERE first_id < ").push_bind(end);
+            query.push(" AND first_id + ids > ").push_bind(first).push(after);
+        }
+    }
+    query.push(" ORDER BY key DESC LIMIT ").push_bind(latest.map_or(-1, i64::from));
+    let rows = query.build().fetch_all(readers).await?;
     let mut runs = Vec::with_capacity(rows.len());
-    for row in &rows {
+    for row in rows.iter().rev() {
         runs.push(whole(readers, row).await?);
     }
     Ok(runs)

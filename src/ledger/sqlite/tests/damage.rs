@@ -64,7 +64,7 @@ async fn a_damaged_record_of_rows_of_events_of_the_run_or_of_who_is_left_out_sto
     damaged(scene.ledger.left_out(scene.run.key).await);
     let mut other = connect(&scene.path()).await;
     sqlx::query("UPDATE runs SET first_id = first_id + 1").execute(&mut other).await.unwrap();
-    damaged(scene.ledger.runs().await);
+    damaged(scene.ledger.runs(RunFilter::all()).await);
 }
 
 #[tokio::test]
@@ -173,7 +173,7 @@ async fn a_ledger_that_was_deleted_or_put_back_from_an_older_copy_sends_nothing(
     }
     let (ledger, refused) = SqliteLedger::accept(&path, Timestamp::now).await.unwrap();
     assert!(matches!(refused, Some(LedgerError::NotNewest { .. })), "{refused:?}");
-    let progress = ledger.runs().await.unwrap()[0].progress;
+    let progress = ledger.runs(RunFilter::all()).await.unwrap()[0].progress;
     assert_eq!(progress, Progress::Replaced, "nobody knows what was sent of it meanwhile");
     assert!(ledger.create_run(&new_run(9)).await.is_ok());
     ledger.close().await;
@@ -238,7 +238,7 @@ async fn a_ledger_of_the_first_version_is_read_and_continued() {
     write_first_version(&mut other).await;
     other.close().await.unwrap();
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-    let runs = ledger.runs().await.unwrap();
+    let runs = ledger.runs(RunFilter::all()).await.unwrap();
     let [run] = runs.as_slice() else { panic!("one run") };
     assert_eq!((run.name().as_str(), run.recipients), ("sale@1", 10));
     let envelopes = ledger.envelopes(run.key, 1..=9).await.unwrap();

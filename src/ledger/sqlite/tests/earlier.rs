@@ -48,7 +48,7 @@ async fn the_code_that_a_run_was_kept_with_becomes_the_reason_that_it_followed_f
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
     of_codes(&path, &ends).await;
-    let runs = SqliteLedger::open(&path, Timestamp::now).await.unwrap().runs().await.unwrap();
+    let runs = SqliteLedger::open(&path, Timestamp::now).await.unwrap().runs(RunFilter::all()).await.unwrap();
     let told: Vec<_> = runs.iter().map(|run| (run.stopped.as_deref(), run.stop)).collect();
     let expected: Vec<_> = ends.into_iter().map(|(_, stopped, stop)| (stopped, stop)).collect();
     assert_eq!(told, expected);

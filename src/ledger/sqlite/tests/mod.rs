@@ -14,7 +14,7 @@ use crate::ledger::conformance::scene::{
     Scene as Parts, accepted, doubt, granted, new_run, not_sent, phone, rejected, run_end,
 };
 use crate::ledger::{
-    Allowance, Hold, Intent, Ledger, LedgerError, NewRun, Progress, SentRow, SqliteLedger, State, StopKind,
+    Allowance, Hold, Intent, Ledger, LedgerError, NewRun, Progress, RunFilter, SentRow, SqliteLedger, State, StopKind,
 };
 
 /// The scene in a folder that goes away.
@@ -108,7 +108,7 @@ async fn an_account_that_had_its_profiles_name_before_it_is_the_host_alone() {
         let ledger = SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.unwrap();
         let run = ledger.create_run(&NewRun { account: account.into(), ..new_run(1) }).await.unwrap();
         ledger.open_run(run.key, None).await.unwrap();
-        let run = ledger.runs().await.unwrap().remove(0);
+        let run = ledger.runs(RunFilter::all()).await.unwrap().remove(0);
         assert_eq!(run.account, known_as);
         assert!(run.went_through("renamed", known_as) && run.went_through("main", "moved.example"));
         assert!(!run.went_through("renamed", "elsewhere.example"));
