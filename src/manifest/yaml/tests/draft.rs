@@ -70,7 +70,7 @@ pub(super) struct Draft {
 impl Draft {
     /// The text of the file of a seed.
     pub(super) fn of(seed: u64) -> String {
-        let mut draft = Self { chance: Chance(seed), text: String::new(), anchors: 0 };
+        let mut draft = Self { chance: Chance::new(seed), text: String::new(), anchors: 0 };
         if draft.chance.once_in(10) {
             draft.text += draft.chance.of(&["---\n", "# a file\n---\n", "\n\n", "%YAML 1.1\n---\n"]);
         }

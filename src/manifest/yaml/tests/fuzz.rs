@@ -86,7 +86,7 @@ fn fuzz(mut goes_on: impl FnMut(u64) -> bool + Send + 'static) -> u64 {
         let files: Vec<String> = files().into_iter().map(|(_, text)| text).collect();
         let mut seed = 0;
         while goes_on(seed) {
-            let mut chance = Chance(seed);
+            let mut chance = Chance::new(seed);
             let text = mangled(&files[chance.below(files.len())], &files, &mut chance);
             reads.lock().unwrap().clone_from(&text);
             let (node, findings) = understood(&text);
