@@ -18,3 +18,4 @@ mod once;
 mod recovery;
 mod rehearsal;
 mod sandbox;
+mod starts;

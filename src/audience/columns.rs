@@ -21,6 +21,8 @@ pub struct Settings {
     pub columns: Vec<(String, String)>,
     /// The region whose national numbers are valid.
     pub region: Option<Region>,
+    /// Whether a list without anybody is fine.
+    pub may_be_empty: bool,
 }
 
 /// The columns of a list.

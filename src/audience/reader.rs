@@ -38,7 +38,9 @@ impl<R: Read> Reader<R> {
         let mut ahead = Chunk::new();
         let filled = records.fill(&mut ahead);
         match columns::resolve(names, records.header(), &ahead, settings.region) {
-            Ok(_) if ahead.is_empty() && filled.is_ok() => Err(vec![trouble::nobody(records.header().spot())]),
+            Ok(_) if ahead.is_empty() && filled.is_ok() && !settings.may_be_empty => {
+                Err(vec![trouble::nobody(records.header().spot())])
+            }
             Ok(header) => Ok(Self { records, header, ahead: Some((ahead, filled)) }),
             Err(mut findings) => {
                 findings.extend(filled.err().map(|finding| *finding));
@@ -93,7 +95,7 @@ mod tests {
 
     fn open<'a>(text: &'a str, columns: &[(&str, &str)], region: &str) -> Result<Reader<&'a [u8]>, Vec<Finding>> {
         let columns = columns.iter().map(|&(name, header)| (name.to_owned(), header.to_owned())).collect();
-        let settings = Settings { columns, region: region.parse().ok() };
+        let settings = Settings { columns, region: region.parse().ok(), may_be_empty: false };
         Reader::open(text.as_bytes(), Path::new("list.csv"), &settings)
     }
 

@@ -111,6 +111,8 @@ pub fn signatures(brief: &Brief, places: &Places, today: &str) -> Vec<Signature>
 pub struct AccountTerms<'a> {
     /// Its words for a verified name.
     pub verified: &'a [String],
+    /// Where its key is.
+    pub key: &'a str,
     /// The command that shows its balance.
     pub balance: &'a str,
     /// The command that shows its sender names.
@@ -128,7 +130,7 @@ pub fn findings(
     let (balance, senders) = match told {
         Ok(told) => told,
         Err(refused) if refused.cause == UnansweredCause::KeyRefused => {
-            return vec![rules::key_refused(refused.reason.clone())];
+            return vec![rules::key_refused(refused.reason.clone(), account.key)];
         }
         Err(unanswered) => return vec![rules::online_unknown("sender names and balance are", unanswered, account)],
     };
@@ -179,7 +181,12 @@ mod tests {
     }
 
     fn account(verified: &[String]) -> AccountTerms<'_> {
-        AccountTerms { verified, balance: "campaign gateway balance", senders: "campaign gateway senders" }
+        AccountTerms {
+            verified,
+            key: "the environment variable `KEY`",
+            balance: "campaign gateway balance",
+            senders: "campaign gateway senders",
+        }
     }
 
     /// The findings where `Checked` means verified.

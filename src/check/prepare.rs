@@ -67,7 +67,7 @@ pub fn text_problems(brief: &Brief, texts: Texts<'_>, today: &str) -> Vec<Findin
 /// What a campaign says about its list.
 #[must_use]
 pub fn settings(brief: &Brief) -> Settings {
-    Settings { columns: brief.columns.clone(), region: brief.region }
+    Settings { columns: brief.columns.clone(), region: brief.region, may_be_empty: brief.may_be_empty }
 }
 
 fn names<R: Read>(brief: &Brief, reader: &Reader<R>, today: &str) -> Names {

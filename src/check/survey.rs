@@ -49,6 +49,8 @@ pub struct Survey {
     pub empty: BTreeMap<String, RoaringBitmap>,
     /// The rows to be sent to whose SMS has more parts because of a character.
     pub costly: BTreeMap<char, RoaringBitmap>,
+    /// How many people a new round for everybody would go to.
+    pub everybody: u64,
     /// The first message that would be sent.
     pub first: Option<First>,
 }
@@ -73,6 +75,18 @@ impl Survey {
         counts.add(State::Skipped, skipped);
         counts.add(State::Invalid, invalid);
         counts.add(State::Planned, self.recipients - skipped - invalid);
+        counts
+    }
+
+    /// Counts by state over the rows that `meant` chooses.
+    #[must_use]
+    pub fn counts_of(&self, meant: impl Fn(Row) -> bool) -> StateCounts {
+        let rows: RoaringBitmap = self.rows.iter().filter(|row| meant(Row::new(*row))).collect();
+        let mut counts = StateCounts::default();
+        for (state, _, left_out) in self.left_out.sets() {
+            counts.add(state, left_out.intersection_len(&rows));
+        }
+        counts.add(State::Planned, rows.len() - counts.total());
         counts
     }
 
@@ -188,6 +202,7 @@ struct Tally {
     by_sms_parts: BTreeMap<u32, RoaringBitmap>,
     empty: BTreeMap<String, RoaringBitmap>,
     costly: BTreeMap<char, RoaringBitmap>,
+    everybody: u64,
     first: Option<First>,
     /// The first row whose number stands in an earlier one.
     repeated: Option<Row>,
@@ -205,11 +220,13 @@ impl Tally {
                 return None;
             }
         };
+        let repeated = terms.brief.duplicates != Duplicates::Allow && !self.seen.insert(phone);
+        self.everybody += u64::from(!repeated);
         if terms.already.contains(phone.get()) {
             self.left_out.insert(row, State::Skipped, ALREADY_SENT);
             return None;
         }
-        if terms.brief.duplicates != Duplicates::Allow && !self.seen.insert(phone) {
+        if repeated {
             self.repeated.get_or_insert(row);
             self.left_out.insert(row, State::Skipped, DUPLICATE);
             return None;
@@ -233,6 +250,7 @@ impl Tally {
             by_sms_parts: self.by_sms_parts,
             empty: self.empty,
             costly: self.costly,
+            everybody: self.everybody,
             first: self.first,
         };
         let mut findings: Vec<Finding> = rules::duplicate_number(brief, self.repeated).into_iter().collect();

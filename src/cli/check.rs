@@ -15,11 +15,11 @@ use crate::check::online::Cost;
 use crate::check::rules::ONLINE_UNKNOWN;
 use crate::check::{Survey, invalid_rows};
 use crate::domain::Amount;
-use crate::finding::{Finding, findings_json, one_line, rules};
+use crate::finding::{Finding, Rule, findings_json, one_line, rules};
 use crate::ledger::StateCounts;
 use crate::manifest::{Destination, KeySource};
 use crate::report::{cost_words, counts_json, counts_line, plural};
-use crate::runs::{Inputs, ListSurvey, OnlineAnswer, OwnFiles, ask_online, survey_list};
+use crate::runs::{Inputs, ListSurvey, OnlineAnswer, OwnFiles, ask_online, refuse_start, survey_list};
 
 pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
     let mut findings = Vec::new();
@@ -33,9 +33,11 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                 rows += survey.recipients;
                 parts += survey.parts;
                 survey.counts().iter().for_each(|(state, count)| counts.add(state, count));
-                let in_the_way = found.iter().any(|finding| *finding.rule == rules::RESULTS_OVERWRITE);
+                let is = |rule: &Rule| found.iter().any(|finding| finding.rule == rule);
+                let in_the_way = is(&rules::RESULTS_OVERWRITE);
                 let verdict = match found.iter().any(Finding::is_error) {
                     true if in_the_way => "its results have no place",
+                    true if is(&rules::RUN_REFUSED) => "`run` would refuse it",
                     true => "the gateway says no",
                     false => "fine",
                 };
@@ -165,6 +167,11 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileChe
     let (state, profiles) = (context.state()?, context.profiles());
     findings.extend(OwnFiles { state: &state, profiles: &profiles }.finding(&inputs));
     findings.extend(invalid_rows(&list.survey.left_out));
+    if let Some(ledger) = &ledger
+        && let Err(refused) = refuse_start(ledger.as_ref(), &state, &inputs).await
+    {
+        findings.push(Finding::new(&rules::RUN_REFUSED, context.output.explain(refused).message));
+    }
     findings.extend(list.warnings());
     let cost = list.cost(&inputs, &list.survey.planned_rows());
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());

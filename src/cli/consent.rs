@@ -12,7 +12,7 @@ use super::run::left_out;
 use crate::delivery::SingleKind;
 use crate::finding::{harmless, one_line};
 use crate::gateway::BoxFuture;
-use crate::manifest::Profile;
+use crate::manifest::{Profile, Rate};
 use crate::report::{cost_words, counts_line, duration, preview, thousands};
 use crate::runs::{self, Consent, Inputs, ListSurvey, Proposal, Refusal, TemplateChange, blocking};
 
@@ -136,7 +136,7 @@ fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &
         text += &format!("  warning: {}\n", one_line(&finding.message));
     }
     text += &format!("  about {} parts", thousands(survey.parts));
-    if let Some(rate) = campaign.delivery.within(profile).rate.per_second() {
+    if let Some(rate) = campaign.delivery.within(profile).rate.and_then(Rate::per_second) {
         text += &format!(", at least {}", duration(Duration::from_secs_f64(rows.len() as f64 / rate)));
     }
     if let Some(cost) = surveyed.cost(inputs, rows) {

@@ -2,7 +2,7 @@
 
 use crate::ledger::{Progress, Run, State, StateCounts, StopKind};
 use crate::report::{DOUBTFUL, REFUSED};
-use crate::runs::{ReleasedRun, Unwritten};
+use crate::runs::{NothingLeft, ReleasedRun, Unwritten};
 
 /// Everything was accepted, queued or skipped.
 pub(super) const FINE: u8 = 0;
@@ -16,8 +16,8 @@ pub(super) const REJECTIONS: u8 = 3;
 pub(super) const DOUBT: u8 = 4;
 /// Stopped before the end.
 pub(super) const STOPPED: u8 = 5;
-/// Another process has the run, or there is nothing left to send.
-pub(super) const NOTHING: u8 = 6;
+/// Another process has the run.
+pub(super) const BUSY: u8 = 6;
 /// The gateway refused the key.
 pub(super) const KEY: u8 = 7;
 /// The ledger or the results could not be written.
@@ -31,33 +31,56 @@ pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
     match stopped {
         Some(StopKind::Ledger | StopKind::ResultsUnwritten) => STORAGE,
         Some(StopKind::Interrupted(signal)) => SIGNAL.saturating_add(signal),
-        Some(StopKind::NotOwner) => NOTHING,
+        Some(StopKind::NotOwner) => BUSY,
         Some(StopKind::KeyRefused) => KEY,
-        Some(StopKind::Halted | StopKind::Limit | StopKind::Inconsistent) => STOPPED,
         Some(StopKind::Internal) => BUG,
+        Some(
+            StopKind::Asked
+            | StopKind::Breaker
+            | StopKind::Unreachable
+            | StopKind::OffContract
+            | StopKind::Credit
+            | StopKind::Halted
+            | StopKind::Inconsistent,
+        ) => STOPPED,
         None if any(&[State::Planned, State::Sending]) => STOPPED,
-        None if any(&DOUBTFUL) => DOUBT,
-        None if any(&REFUSED) => REJECTIONS,
-        None => FINE,
+        // What was asked for is through: what is left of it says how.
+        Some(StopKind::Limit) | None if any(&DOUBTFUL) => DOUBT,
+        Some(StopKind::Limit) | None if any(&REFUSED) => REJECTIONS,
+        Some(StopKind::Limit) | None => FINE,
     }
 }
 
-/// The code that the last call to send a run, or to ask or decide about it, ended with; nothing if there is none yet, or
-/// it was killed.
-pub(super) fn last(run: &Run) -> Option<u8> {
-    run.counts.as_ref().map(|(counts, _)| code(run.stop, counts))
+/// The code of a call that had nobody to send to.
+pub(super) fn of_nothing(nothing: &NothingLeft) -> u8 {
+    let code = code(None, &nothing.meant);
+    if nothing.doubt { graver(code, DOUBT) } else { code }
+}
+
+/// Of two codes of one call the one that stands higher in the table.
+pub(super) fn graver(one: u8, other: u8) -> u8 {
+    let place = |code: u8| match code {
+        STORAGE => 0,
+        SIGNAL.. => 1,
+        WRONG => 2,
+        BUSY => 3,
+        KEY => 4,
+        STOPPED => 5,
+        DOUBT => 6,
+        REJECTIONS => 7,
+        FINE => 8,
+        _ => 1,
+    };
+    if place(other) < place(one) { other } else { one }
 }
 
 /// The code that `run` would exit with for this run as it stands.
 pub(super) fn of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
     match (owned, run.progress) {
-        (true, _) => NOTHING,
+        (true, _) => BUSY,
         // One that was given up exits as it did then: nothing goes on with it.
-        (false, Progress::Finished) if run.stopped.is_some() => last(run).unwrap_or(STOPPED),
-        (false, Progress::Open) if counts.get(State::Planned) > 0 => match last(run) {
-            Some(code) if code != FINE => code,
-            _ => STOPPED,
-        },
+        (false, Progress::Finished) if run.stopped.is_some() => code(run.stop, counts),
+        (false, Progress::Open) if counts.get(State::Planned) > 0 => STOPPED,
         (false, _) => {
             let mut counts = counts.clone();
             // What a replaced run left is nobody's task any more.
@@ -97,7 +120,10 @@ mod tests {
             (Some(StopKind::NotOwner), vec![], 6),
             (Some(StopKind::KeyRefused), vec![State::Planned], 7),
             (Some(StopKind::Internal), vec![State::Planned], 1),
-            (Some(StopKind::Limit), vec![State::Planned, State::InDoubt], 5),
+            (Some(StopKind::Asked), vec![State::Planned, State::InDoubt], 5),
+            (Some(StopKind::Limit), vec![State::Planned, State::Rejected, State::InDoubt], 4),
+            (Some(StopKind::Limit), vec![State::Planned, State::Rejected], 3),
+            (Some(StopKind::Limit), vec![State::Planned, State::Accepted], 0),
             (None, vec![State::Planned], 5),
             (None, vec![State::InDoubt, State::Rejected], 4),
             (None, vec![State::Accepted, State::Invalid], 3),

@@ -1,5 +1,7 @@
 //! The failures that end a command, and the one place that finds words and codes for what `runs` refuses.
 
+use jiff::Timestamp;
+
 use super::exit;
 use super::suggested::{Options, file};
 use crate::domain::Row;
@@ -7,7 +9,7 @@ use crate::finding::{Finding, list};
 use crate::gateway::{Unanswered, UnansweredCause};
 use crate::ledger::LedgerError;
 use crate::regular_file::ran_out_of_handles;
-use crate::report::{LossSign, ResultsError, plural};
+use crate::report::{LossSign, ResultsError, plural, thousands};
 use crate::runs::{AccountView, Error, Refusal, RunPhase, Unconfirmed};
 
 /// Why a command ended without its result.
@@ -103,14 +105,14 @@ fn explain(error: Error, options: &Options) -> Explanation {
         Error::KeyRefused(findings) => Explanation { exit: exit::KEY, ..Explanation::findings(findings) },
         Error::Input(reason) => Explanation::wrong(reason),
         Error::Client(error) => Explanation::wrong(error.to_string()),
-        Error::Unanswered { gateway, answer } => unanswered(&gateway, &answer),
+        Error::Unanswered { gateway, key, answer } => unanswered(&gateway, &key, &answer),
         Error::OrderUnclear { gateway, answer, view } => {
             let look = options.view(view, &gateway);
             let message = format!(
                 "{}; it may have been done all the same: look with `{look}` before you try again",
                 answer.reason
             );
-            Explanation { message, ..unanswered(&gateway, &answer) }
+            Explanation { message, ..unanswered(&gateway, "the profile", &answer) }
         }
         Error::NothingDeleted { id } => {
             Explanation::new(exit::REJECTIONS, format!("the gateway deleted nothing: is there a template {id}?"))
@@ -135,7 +137,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
             list(names.iter().map(String::as_str))
         )),
         Error::BusySingle { operation, gateway } => Explanation::new(
-            exit::NOTHING,
+            exit::BUSY,
             format!("another {} through `{gateway}` is going on; wait for its end, then ask again", operation.name()),
         ),
         Error::NoSuchRun { name, near } => {
@@ -143,10 +145,17 @@ fn explain(error: Error, options: &Options) -> Explanation {
             let hint = near.map_or_else(status, |near| format!("did you mean `{near}`?"));
             Explanation::wrong(format!("there is no run `{name}`; {hint}"))
         }
-        Error::Busy { campaign, gateway } => {
-            Explanation::new(exit::NOTHING, format!("another process is sending `{campaign}` through `{gateway}`"))
+        Error::Busy { campaign, gateway, since } => {
+            let (status, stop) = (command(format!("status {campaign}")), command(format!("stop {campaign}")));
+            let since = since_words(since);
+            Explanation::new(
+                exit::BUSY,
+                format!(
+                    "another process is sending `{campaign}` through `{gateway}`{since}; see `{status}`, or `{stop}`"
+                ),
+            )
         }
-        Error::Taken { run } => Explanation::new(exit::NOTHING, format!("another process took {run}")),
+        Error::Taken { run } => Explanation::new(exit::BUSY, format!("another process took {run}")),
         Error::RoundUnfinished { run } => {
             Explanation::wrong(format!("{run} is unfinished; run it to its end before you send to everybody again"))
         }
@@ -154,6 +163,10 @@ fn explain(error: Error, options: &Options) -> Explanation {
             let again = command(format!("run {} --gateway {gateway}", file(&campaign)));
             Explanation::wrong(format!("{run} is unfinished; first: {again}"))
         }
+        Error::Cancelled { run } => Explanation::wrong(format!(
+            "{run} was stopped for good, so nothing of it is sent any more; run the campaign anew: it skips whoever has a \
+             message"
+        )),
         Error::Replaced { run } => Explanation::wrong(format!("a newer run took the place of {run}; retry that one")),
         Error::SingleRun { run } => {
             Explanation::wrong(format!("{run} was a single question; ask again with `campaign gateway`"))
@@ -162,17 +175,38 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "a {} is not a campaign and is never repeated by itself; `campaign gateway --help` tells how to ask anew",
             single.name()
         )),
+        Error::OtherFile { campaign, run, began_at, there } => Explanation::wrong(format!(
+            "`{campaign}` was sent from `{}` ({run}, {began_at:.0}), and this file says something else: whoever has that \
+             message would not get this one. Give this campaign another `name`; or, if it is the same one and its file \
+             was moved, say `--moved`",
+            there.display()
+        )),
+        Error::RunsElsewhere { campaign, run, there } => Explanation::wrong(format!(
+            "no run began from this file; those of `{campaign}` began from `{}`, the last is {run}",
+            there.display()
+        )),
+        Error::TextChanged { run, began_at, people } => Explanation::wrong(format!(
+            "{} the message of {run} ({began_at:.0}), and since then the channels or their texts changed: they would get \
+             nothing of it. For another mailing give the campaign an `edition`, such as `edition: \"{{{{ today }}}}\"`; \
+             to send the new text to the others alone, say `--accept-changes`",
+            if people == 1 { "1 person has".to_owned() } else { format!("{} people have", thousands(people)) }
+        )),
+        Error::NoGatewayNamed => Explanation::wrong(
+            "`--yes` agrees to send, and no gateway is named to send through: write `gateway: NAME` into the campaign, or \
+             say `--gateway NAME`; `--gateway sandbox` rehearses",
+        ),
         Error::InputsChanged { run, changes, damaged } => {
             let explanation = Explanation::wrong(format!(
                 "{run} is unfinished, and since it began these changed: {}; put them back to go on, or end it and begin \
-                 anew with `--accept-changes` (whoever has a message is skipped)",
-                changes.join(", ")
+                 anew with `--accept-changes` (whoever has a message is skipped), or end it for good: `{}`",
+                changes.join(", "),
+                command(format!("stop {run} --for-good"))
             ));
             if damaged { Explanation { exit: exit::STORAGE, ..explanation } } else { explanation }
         }
         Error::RetryChanged { run, changes } => Explanation::wrong(format!(
             "{run} would be sent from the copies it began with, but since then these changed: {}; put them back, or run \
-             the campaign anew: it skips whoever has a message",
+             the campaign anew with `--accept-changes`: it skips whoever has a message",
             changes.join(", ")
         )),
         Error::NotConfirmed { what, refusal } => Explanation::wrong(not_confirmed(&what, refusal)),
@@ -184,7 +218,6 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "{number} recipients are more than the gateway's limit of {limit}; if that is right, say `--up-to {number}`"
         )),
         Error::NoSuchRow { row, last } => no_such_row(row, last),
-        Error::NoRowsLeft => Explanation::new(exit::NOTHING, "none of the rows that were asked for is left to send"),
         Error::NothingToRetry { run, error, guarded } => nothing_to_retry(&run, error.as_deref(), guarded),
         Error::Undecidable { row, state } => Explanation::wrong(format!(
             "row {row} is {state} and cannot become that by a decision; nothing was decided"
@@ -192,9 +225,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
         Error::NotInDoubt { row, state } => {
             Explanation::wrong(format!("row {row} is not in doubt but {state}; nothing was decided"))
         }
-        Error::NothingToDecide { run } => {
-            Explanation::new(exit::NOTHING, format!("no row of {run} waits for a decision"))
-        }
+        Error::NothingToDecide { run } => Explanation::wrong(format!("no row of {run} waits for a decision")),
         Error::DuplicatesNotAccepted { rows, said } => Explanation::wrong(duplicates_not_accepted(rows, said)),
         Error::ReplacedForGood => {
             Explanation::wrong("a newer run took this one's place; nothing of it can be sent any more")
@@ -220,7 +251,9 @@ fn explain(error: Error, options: &Options) -> Explanation {
         Error::RehearsalForgotten { run } => Explanation::wrong(format!(
             "{run} was a rehearsal on the built-in sandbox, which forgets everything at its end; there is nobody to ask"
         )),
-        Error::NotSending { run } => Explanation::new(exit::NOTHING, format!("{run} is not being sent by any process")),
+        Error::NothingToCancel { run } => {
+            Explanation::wrong(format!("{run} has come to its end, so there is nothing of it to stop"))
+        }
         Error::HostChanged { gateway, known, now } => Explanation::wrong(format!(
             "the gateway `{gateway}` was at {known} and is now at {now}; if that is right, say `{}`",
             command(format!("gateway trust {gateway}"))
@@ -242,9 +275,13 @@ fn explain(error: Error, options: &Options) -> Explanation {
             }
             _ => Explanation::storage(error),
         },
-        Error::BusyRun { campaign, gateway } => Explanation::new(
-            exit::NOTHING,
-            format!("another process is sending `{campaign}` through `{gateway}`; wait for its end"),
+        Error::BusyRun { campaign, gateway, since } => Explanation::new(
+            exit::BUSY,
+            format!(
+                "another process is sending `{campaign}` through `{gateway}`{}; wait for its end, or `{}`",
+                since_words(since),
+                command(format!("stop {campaign}"))
+            ),
         ),
         Error::ResultsPlace(why) => Explanation::wrong(format!(
             "{why}; nothing was written: only results are replaced by results, so name another file"
@@ -268,7 +305,12 @@ fn nothing_to_retry(run: &str, error: Option<&str>, guarded: u64) -> Explanation
         0 => String::new(),
         rows => format!("; {} got a message by another run meanwhile", plural(rows, "rejected row")),
     };
-    Explanation::new(exit::NOTHING, format!("{run} has no rejected row{which} to send again{meanwhile}"))
+    Explanation::wrong(format!("{run} has no rejected row{which} to send again{meanwhile}"))
+}
+
+/// Since when something goes on, behind what it is.
+fn since_words(since: Option<Timestamp>) -> String {
+    since.map(|since| format!(" since {since:.0}")).unwrap_or_default()
 }
 
 fn duplicates_not_accepted(rows: u64, said: Option<u64>) -> String {
@@ -316,11 +358,12 @@ fn interrupted(phase: RunPhase) -> String {
 }
 
 /// A question without a good answer, with what to do.
-fn unanswered(gateway: &str, answer: &Unanswered) -> Explanation {
+fn unanswered(gateway: &str, key: &str, answer: &Unanswered) -> Explanation {
     let (name, reason) = (gateway, &answer.reason);
     match answer.cause {
         UnansweredCause::KeyRefused => {
-            Explanation::new(exit::KEY, format!("{reason}; check where `{name}` has its `api_key` in gateways.yaml"))
+            let whence = format!("the key of `{name}` comes from {key}, as gateways.yaml says");
+            Explanation::new(exit::KEY, format!("{reason}; {whence}"))
         }
         UnansweredCause::Refused => Explanation::new(exit::REJECTIONS, reason),
         UnansweredCause::NotConnected => Explanation::new(

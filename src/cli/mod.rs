@@ -88,7 +88,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Check(args) => check::check(context, args).await,
         Command::Preview(args) => preview::preview(context, args).await,
         Command::Run(args) => run::run(context, args).await,
-        Command::Stop(args) => stop::stop(context, &args.run).await,
+        Command::Stop(args) => stop::stop(context, args).await,
         Command::Status(args) => status::status(context, args.run.as_deref()).await,
         Command::Results(args) => results::results(context, args).await,
         Command::Reconcile(args) => reconcile::reconcile(context, &args.run).await,

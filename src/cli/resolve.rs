@@ -1,5 +1,7 @@
 //! `campaign resolve`: a person decides about rows in doubt.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::args::{Decision, ResolveArgs};
@@ -7,11 +9,11 @@ use super::context::Context;
 use super::events::unwritten;
 use super::exit;
 use super::failure::Failure;
+use super::retry::nothing_to_do;
 use super::suggested::file;
-use crate::delivery::RunFolder;
 use crate::ledger::{Progress, Run, State};
 use crate::report::{NextStep, counts_json, counts_line, plural};
-use crate::runs::{self, Resolution, ResolvedRun, RowChoice, person};
+use crate::runs::{self, Error, Resolution, ResolvedRun, RowChoice, person};
 
 pub(super) async fn resolve(context: &Context, args: ResolveArgs) -> Result<u8, Failure> {
     let (ledger, run) = context.doubtful_run(&args.run).await?;
@@ -22,7 +24,13 @@ pub(super) async fn resolve(context: &Context, args: ResolveArgs) -> Result<u8, 
         (None, None) => RowChoice::Waiting,
     };
     let resolution = Resolution { rows, decision: decision.into(), by: person(), why, duplicates };
-    let resolved = runs::resolve(&context.adapters(ledger)?, run, &resolution).await?;
+    let adapters = context.adapters(Arc::clone(&ledger))?;
+    let resolved = match runs::resolve(&adapters, run.clone(), &resolution).await {
+        Err(error @ Error::NothingToDecide { .. }) => {
+            return nothing_to_do(context, ledger.as_ref(), run, error).await;
+        }
+        resolved => resolved?,
+    };
     report(context, decision, &resolved);
     let exit = exit::of_released(&resolved.released);
     if let Some(why) = resolved.released.unwritten {
@@ -57,7 +65,7 @@ fn report(context: &Context, decision: Decision, ResolvedRun { rows, released }:
 
 /// The command line of a run's campaign file and gateway.
 fn campaign_file(context: &Context, run: &Run) -> String {
-    let frozen = context.state().ok().and_then(|state| RunFolder::of(&state, &run.name()).frozen().ok());
-    let file = frozen.map_or_else(|| "FILE".to_owned(), |frozen| file(&frozen.campaign_file));
+    let known = context.state().ok().and_then(|state| runs::campaign_file(&state, run));
+    let file = known.map_or_else(|| "FILE".to_owned(), |known| file(&known));
     format!("{file} --gateway {}", run.gateway)
 }

@@ -1,17 +1,49 @@
 //! `campaign retry`: sends rejected rows again, as new messages.
 
+use serde_json::json;
+
 use super::args::RetryArgs;
 use super::context::Context;
+use super::exit;
 use super::failure::Failure;
 use super::run;
 use crate::delivery::RunFolder;
-use crate::runs::{self, Request, RetryScope};
+use crate::ledger::{Ledger, Run};
+use crate::report::{RunView, counts_json, counts_line};
+use crate::runs::{self, Error, Request, RetryScope};
 
 pub(super) async fn retry(context: &Context, args: RetryArgs) -> Result<u8, Failure> {
-    let (_, found) = context.named_run(&args.run).await?;
-    let file = runs::frozen(&RunFolder::of(&context.state()?, &found.name()))?.campaign_file;
+    let (ledger, found) = context.named_run(&args.run).await?;
+    let state = context.state()?;
+    let frozen = runs::frozen(&RunFolder::of(&state, &found.name()))?.campaign_file;
+    let file = runs::campaign_file(&state, &found).unwrap_or(frozen);
     let RetryArgs { yes, keep_going, no_wait, error, .. } = args;
     let request = Request { keep_going, no_wait, ..Request::default() };
     let scope = RetryScope { run: found.key, error };
-    run::retry(context, (&file, found.gateway), (scope, request), yes).await
+    match run::retry(context, (&file, found.gateway.clone()), (scope, request), yes).await {
+        Err(Failure::Run(error)) if matches!(*error, Error::NothingToRetry { .. }) => {
+            nothing_to_do(context, ledger.as_ref(), found, *error).await
+        }
+        ended => ended,
+    }
+}
+
+/// Says that nothing of a run is to be done, with the code that `run` would give for it.
+pub(super) async fn nothing_to_do(
+    context: &Context,
+    ledger: &dyn Ledger,
+    run: Run,
+    error: Error,
+) -> Result<u8, Failure> {
+    let output = &context.output;
+    let (why, view) = (output.explain(error).message, RunView::read(ledger, run, false).await?);
+    let (name, code) = (view.run.name(), exit::of_run(&view.run, &view.counts, false));
+    if output.json {
+        let counts = counts_json(&view.counts);
+        output.object(&json!({ "run": name, "counts": counts, "sent": 0, "why": why, "exit": code }));
+    } else {
+        let next = output.command(format!("status {name}"));
+        output.result(&format!("{why}\n  {}\nnext: {next}\n", counts_line(&view.counts)));
+    }
+    Ok(code)
 }

@@ -10,7 +10,7 @@ use crate::audience::parse;
 use crate::delivery::RunFolder;
 use crate::domain::{Outcome, Phone, Row};
 use crate::finding::one_line;
-use crate::ledger::{AskedRow, Change, Run, State};
+use crate::ledger::{AskedRow, Author, Change, Run, State};
 use crate::manifest::Brief;
 use crate::report::{History, HistoryEntry, Incident, RecipientKey, is_owned, plural, recipients};
 use crate::runs;
@@ -55,13 +55,10 @@ fn number(text: &str, brief: &Brief) -> Result<Phone, Failure> {
 }
 
 fn nobody(run: &Run, key: RecipientKey) -> Failure {
-    Failure::new(
-        exit::NOTHING,
-        match key {
-            RecipientKey::Row(row) => format!("row {row} of the list of {} is blank", run.name()),
-            RecipientKey::Number(_) => format!("the list of {} has nobody with that number", run.name()),
-        },
-    )
+    Failure::wrong(match key {
+        RecipientKey::Row(row) => format!("row {row} of the list of {} is blank", run.name()),
+        RecipientKey::Number(_) => format!("the list of {} has nobody with that number", run.name()),
+    })
 }
 
 fn object(run: &Run, history: &History) -> Value {
@@ -71,11 +68,11 @@ fn object(run: &Run, history: &History) -> Value {
                 json!({ "event": "attempt", "envelope": envelope, "id": id.map_or(0, |id| id.get()) })
             }
             Incident::Outcome { envelope, outcome } => {
-                json!({ "event": "outcome", "envelope": envelope, "outcome": outcome })
+                json!({ "event": "outcome", "envelope": envelope, "outcome": outcome_json(outcome) })
             }
             Incident::Answer { envelope, body } => json!({ "event": "answer", "envelope": envelope, "body": body }),
             Incident::Change { envelope, change } => {
-                json!({ "event": "change", "envelope": envelope, "change": change })
+                json!({ "event": "change", "envelope": envelope, "change": change_json(change) })
             }
             // A member of its own tells them.
             Incident::Questions(_) => return None,
@@ -94,6 +91,50 @@ fn object(run: &Run, history: &History) -> Value {
         "state": history.state.name(), "reason": history.left_out,
         "history": history.entries.iter().filter_map(entry).collect::<Vec<_>>(), "questions": questions, "exit": exit::FINE,
     })
+}
+
+/// What an attempt came to, for a program.
+fn outcome_json(outcome: &Outcome) -> Value {
+    let mut json = match outcome {
+        Outcome::Accepted { msg_id, parts, answer } => json!({
+            "msg_id": msg_id.as_ref().map(ToString::to_string), "parts": parts, "answer": answer,
+        }),
+        Outcome::Queued { request_id } => json!({ "request_id": request_id }),
+        Outcome::Rejected { error } => json!({ "error": error }),
+        Outcome::NotSent { reason } | Outcome::InDoubt { reason } => json!({ "reason": reason }),
+    };
+    let state = match outcome {
+        Outcome::NotSent { .. } => State::NotSent,
+        other => State::of(other),
+    };
+    json["state"] = state.name().into();
+    json
+}
+
+/// What was learnt or decided, for a program.
+fn change_json(change: &Change) -> Value {
+    let decided = |what: &str, by: &Author, why: Option<&String>| {
+        let (by, rule) = match by {
+            Author::Person(name) => (Some(name), None),
+            Author::Policy(rule) => (None, Some(rule)),
+        };
+        json!({ "what": what, "by": by, "rule": rule, "why": why })
+    };
+    match change {
+        Change::Found { status, msg_id } => {
+            json!({ "what": "found", "status": status, "msg_id": msg_id.as_ref().map(ToString::to_string) })
+        }
+        Change::NotFound { asked } => json!({ "what": "not_found", "asked": asked }),
+        Change::Unresolved { asked } => json!({ "what": "unresolved", "asked": asked }),
+        Change::AssumedSent { by, why } => decided("sent", by, why.as_ref()),
+        Change::NotSent { by, why } => decided("not_sent", by, why.as_ref()),
+        Change::SendAgain { by, why } => decided("send_again", by, why.as_ref()),
+        Change::Retry { by, order } => {
+            let mut json = decided("retry", by, None);
+            json["order"] = (*order).into();
+            json
+        }
+    }
 }
 
 fn text(context: &Context, run: &Run, history: &History) -> String {

@@ -7,9 +7,8 @@ use super::exit;
 use super::failure::Failure;
 use super::listing::listing;
 use super::suggested::file;
-use crate::delivery::RunFolder;
 use crate::finding::one_line;
-use crate::ledger::State;
+use crate::ledger::{State, StopKind};
 use crate::report::{NextStep, RunStatus, RunView, counts_json, counts_line, is_owned, plural, thousands};
 use crate::runs;
 
@@ -101,7 +100,8 @@ fn entry(view: &RunView) -> Value {
     let RunView { run, status, counts, .. } = view;
     json!({
         "run": run.name(), "campaign": run.campaign, "gateway": run.gateway, "rows": run.recipients,
-        "counts": counts_json(counts), "state": status.to_string(), "exit": exit::last(run),
+        "counts": counts_json(counts), "state": status.word(), "stopped": stopped(view), "why": status.why(),
+        "exit": exit::of_run(run, counts, *status == RunStatus::Sending),
     })
 }
 
@@ -116,13 +116,19 @@ fn object(view: &RunView, exit: u8) -> Value {
         "rows": run.recipients,
         "counts": counts_json(counts),
         "parts": parts,
-        "state": status.to_string(),
-        "stopped": run.stopped,
+        "state": status.word(),
+        "stopped": stopped(view),
+        "why": status.why(),
         "began_at": run.began_at.to_string(),
         "ended_at": run.ended_at.map(|at| at.to_string()),
         "results": run.results,
         "exit": exit,
     })
+}
+
+/// The word for why it stopped; nothing while it is sent, or came to its end.
+fn stopped(view: &RunView) -> Option<&'static str> {
+    view.run.stop.filter(|_| view.status != RunStatus::Sending).map(StopKind::word)
 }
 
 /// The command that a person needs next.
@@ -131,8 +137,8 @@ fn next(context: &Context, view: &RunView) -> Result<String, Failure> {
     let name = run.name();
     Ok(match view.next_step() {
         NextStep::GoOn => {
-            let frozen = RunFolder::of(&context.state()?, &name).frozen();
-            let file = frozen.map_or_else(|_| "FILE".to_owned(), |frozen| file(&frozen.campaign_file));
+            let known = runs::campaign_file(&context.state()?, run);
+            let file = known.map_or_else(|| "FILE".to_owned(), |known| file(&known));
             // The gateway may have been named on the command line.
             output.command(format!("run {file} --gateway {}", run.gateway))
         }

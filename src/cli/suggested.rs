@@ -83,7 +83,9 @@ impl Output {
 pub(super) fn file(path: &Path) -> String {
     let here = std::env::current_dir().ok();
     let within = here.and_then(|here| path.strip_prefix(here).ok()).filter(|within| *within != Path::new(""));
-    quoted(within.unwrap_or(path))
+    let path = within.unwrap_or(path);
+    // What begins with a dash would be an option.
+    if path.as_os_str().as_encoded_bytes().starts_with(b"-") { quoted(Path::new(".").join(path)) } else { quoted(path) }
 }
 
 /// A word as it is typed in a shell.

@@ -8,6 +8,8 @@ use crate::gateway::{Reply, Signal, StopCause};
 
 /// The share of rejected operations counts only once so many answers are in.
 const ENOUGH_ANSWERS: u64 = 200;
+/// So many first messages that are rejected with one text end a start of which the gateway has taken nothing.
+const ENOUGH_FIRST: u32 = 4;
 
 /// The bounds of a campaign's `stop_after`.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,11 +35,19 @@ pub(super) struct Breaker {
     same_error: (String, u32),
     answers: u64,
     rejected: u64,
+    /// Whether the gateway has taken a message, in this start or before.
+    proven: bool,
 }
 
 impl Breaker {
-    pub(super) fn new(limits: Limits) -> Self {
-        Self { limits, envelopes: 0, doubtful: 0, same_error: (String::new(), 0), answers: 0, rejected: 0 }
+    /// A breaker; `proven` tells whether a first rejection says nothing of the messages after it.
+    pub(super) fn new(limits: Limits, proven: bool) -> Self {
+        Self { limits, envelopes: 0, doubtful: 0, same_error: (String::new(), 0), answers: 0, rejected: 0, proven }
+    }
+
+    /// Whether first rejections may still end this start.
+    pub(super) fn is_unproven(&self) -> bool {
+        !self.proven && !self.limits.keep_going
     }
 
     /// Takes a reply in, and tells whether to stop.
@@ -62,7 +72,7 @@ impl Breaker {
         }
         self.stop_by_signal(&reply.signal, first)
             .or_else(|| self.stop_by_doubt(&reply.signal))
-            .or_else(|| self.stop_by_rejections(reply, canary))
+            .or_else(|| self.stop_by_rejections(canary))
     }
 
     /// Takes in that `rejected` of `asked` messages were refused after they had been queued.
@@ -76,9 +86,9 @@ impl Breaker {
         if self.limits.keep_going {
             return None;
         }
-        if rejected == asked {
-            let messages = if asked == 1 { "a first message".to_owned() } else { format!("{asked} first messages") };
-            let reason = format!("the gateway queued {messages}, then refused with `REJECTED`");
+        if rejected == asked && self.is_unproven() && self.same_error.1 >= ENOUGH_FIRST {
+            let messages = self.same_error.1;
+            let reason = format!("the gateway queued {messages} first messages, then refused them with `REJECTED`");
             return Some(too_many(&reason));
         }
         self.by_rate()
@@ -88,7 +98,10 @@ impl Breaker {
     fn count(&mut self, rejection: Option<&str>) {
         self.answers += 1;
         match rejection {
-            None => self.same_error.1 = 0,
+            None => {
+                self.proven = true;
+                self.same_error.1 = 0;
+            }
             Some(error) => {
                 self.rejected += 1;
                 if self.same_error.0 != error {
@@ -101,10 +114,18 @@ impl Breaker {
 
     fn stop_by_signal(&self, signal: &Signal, first: bool) -> Option<Stop> {
         match signal {
-            Signal::Stop(StopCause::KeyRefused, reason) => Some(Stop::new(StopKind::KeyRefused, reason.clone())),
-            Signal::Stop(_, reason) => Some(Stop::new(StopKind::Halted, reason.clone())),
+            Signal::Stop(cause, reason) => {
+                let kind = match cause {
+                    StopCause::KeyRefused => StopKind::KeyRefused,
+                    StopCause::Connection => StopKind::Unreachable,
+                    StopCause::EnvelopeRefused => StopKind::Breaker,
+                    StopCause::OffContract => StopKind::OffContract,
+                    StopCause::FatalError => StopKind::Credit,
+                };
+                Some(Stop::new(kind, reason.clone()))
+            }
             Signal::Strange(reason) if first => {
-                Some(Stop::new(StopKind::Halted, format!("the first answer is not the gateway's: {reason}")))
+                Some(Stop::new(StopKind::OffContract, format!("the first answer is not the gateway's: {reason}")))
             }
             _ => None,
         }
@@ -118,22 +139,19 @@ impl Breaker {
         };
         (self.doubtful >= self.limits.doubtful_envelopes).then(|| {
             Stop::new(
-                StopKind::Halted,
+                StopKind::Breaker,
                 format!("{} envelopes in a row are in doubt; the last: {reason}", self.doubtful),
             )
         })
     }
 
-    fn stop_by_rejections(&self, reply: &Reply, canary: bool) -> Option<Stop> {
+    fn stop_by_rejections(&self, canary: bool) -> Option<Stop> {
         if self.limits.keep_going {
             return None;
         }
-        if canary && let Some(error) = rejected_as_one(reply) {
-            let reason = match reply.outcomes.len() {
-                1 => format!("a first single message was rejected with `{error}`"),
-                count => format!("a first small envelope of {count} messages was rejected as a whole with `{error}`"),
-            };
-            return Some(too_many(&reason));
+        let (error, in_a_row) = &self.same_error;
+        if canary && self.is_unproven() && *in_a_row >= ENOUGH_FIRST {
+            return Some(too_many(&format!("{in_a_row} first messages in a row were rejected with `{error}`")));
         }
         self.by_rate()
     }
@@ -157,17 +175,7 @@ impl Breaker {
 
 /// A stop that a person can overrule.
 fn too_many(rejections: &str) -> Stop {
-    Stop::new(StopKind::Halted, format!("{rejections}; `--keep-going` sends on in spite of rejections"))
-}
-
-/// The error with which every operation was rejected, if it is one.
-fn rejected_as_one(reply: &Reply) -> Option<&str> {
-    let mut errors = reply.outcomes.iter().map(|outcome| match outcome {
-        Outcome::Rejected { error } => Some(error.as_str()),
-        _ => None,
-    });
-    let first = errors.next()??;
-    errors.all(|error| error == Some(first)).then_some(first)
+    Stop::new(StopKind::Breaker, format!("{rejections}; `--keep-going` sends on in spite of rejections"))
 }
 
 #[cfg(test)]
@@ -202,7 +210,7 @@ mod tests {
 
     #[test]
     fn three_doubtful_envelopes_in_a_row_stop_a_run_and_an_answer_between_them_starts_the_count_anew() {
-        let mut breaker = Breaker::new(limits());
+        let mut breaker = Breaker::new(limits(), false);
         let broken = doubtful(Signal::Broken("reset".into()));
         for reply in [&broken, &broken, &accepted(1), &broken, &broken] {
             assert_eq!(breaker.observe(reply, false), None);
@@ -210,22 +218,22 @@ mod tests {
         let stop = breaker.observe(&broken, false).unwrap();
         assert_eq!(
             (stop.kind, stop.reason.as_str()),
-            (StopKind::Halted, "3 envelopes in a row are in doubt; the last: reset")
+            (StopKind::Breaker, "3 envelopes in a row are in doubt; the last: reset")
         );
     }
 
     #[test]
     fn a_strange_first_answer_stops_at_once_and_a_later_one_counts() {
         let strange = doubtful(Signal::Strange("HTTP 502".into()));
-        assert!(Breaker::new(limits()).observe(&strange, true).is_some());
-        let mut breaker = Breaker::new(limits());
+        assert!(Breaker::new(limits(), false).observe(&strange, true).is_some());
+        let mut breaker = Breaker::new(limits(), false);
         assert_eq!(breaker.observe(&accepted(1), true), None);
         assert_eq!(breaker.observe(&strange, false), None);
     }
 
     #[test]
     fn fifty_equal_rejections_in_a_row_stop_a_run() {
-        let mut breaker = Breaker::new(limits());
+        let mut breaker = Breaker::new(limits(), false);
         assert_eq!(breaker.observe(&accepted(1_000), false), None);
         assert_eq!(breaker.observe(&rejected(49, "No route"), false), None);
         assert_eq!(breaker.observe(&rejected(1, "Other"), false), None);
@@ -235,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_fifth_of_rejections_stops_a_run_once_two_hundred_answers_are_in() {
-        let mut breaker = Breaker::new(limits());
+        let mut breaker = Breaker::new(limits(), false);
         for _ in 0..4 {
             let mut reply = accepted(49);
             reply.outcomes.truncate(34);
@@ -245,7 +253,7 @@ mod tests {
             assert_eq!(breaker.observe(&reply, false), None);
         }
         assert!(breaker.observe(&accepted(4), false).is_some(), "60 of 200");
-        let mut strict = Breaker::new(Limits { rejected: 0.0, ..limits() });
+        let mut strict = Breaker::new(Limits { rejected: 0.0, ..limits() }, false);
         assert!((0..6).all(|_| strict.observe(&accepted(49), false).is_none()), "nothing was rejected");
         let mut one = accepted(49);
         one.outcomes[7] = Outcome::Rejected { error: "No route".into() };
@@ -253,19 +261,30 @@ mod tests {
     }
 
     #[test]
-    fn a_canary_rejected_as_one_stops_unless_the_user_keeps_going() {
-        let reply = rejected(5, "Error in Alpha-name");
-        assert!(Breaker::new(limits()).observe(&reply, true).is_some());
-        assert_eq!(Breaker::new(limits()).observe(&reply, false), None);
-        let keep_going = Limits { keep_going: true, ..limits() };
-        assert_eq!(Breaker::new(keep_going).observe(&reply, true), None);
+    fn four_first_rejections_with_one_text_stop_a_start_of_which_nothing_was_taken() {
+        let one = rejected(1, "Error in Alpha-name");
+        let stops = |limits: Limits, proven| {
+            let mut breaker = Breaker::new(limits, proven);
+            (1..10).find(|_| breaker.observe(&one, true).is_some())
+        };
+        assert_eq!(stops(limits(), false), Some(4));
+        assert_eq!(stops(limits(), true), None, "others were taken before");
+        assert_eq!(stops(Limits { keep_going: true, ..limits() }, false), None);
+        let mut taken = Breaker::new(limits(), false);
+        assert_eq!(taken.observe(&accepted(1), true), None);
+        assert_eq!(taken.observe(&rejected(5, "No route"), true), None, "one was taken");
+        let mut mixed = Breaker::new(limits(), false);
+        let texts = ["No route", "Wrong number", "No route", "Wrong number"];
+        assert!(texts.iter().all(|text| mixed.observe(&rejected(1, text), true).is_none()), "several texts");
+        assert!(mixed.observe(&rejected(5, "No route"), true).is_some());
+        assert_eq!(Breaker::new(limits(), false).observe(&rejected(5, "No route"), false), None, "no canary");
     }
 
     #[test]
     fn messages_that_are_refused_after_they_were_queued_stop_a_run_that_has_nothing_else() {
         let queued = Reply::all(5, &Outcome::Queued { request_id: Arc::from("r") }, Signal::Go);
         let observe = |limits: Limits, rejected| {
-            let mut breaker = Breaker::new(limits);
+            let mut breaker = Breaker::new(limits, false);
             assert_eq!(breaker.observe(&queued, true), None);
             breaker.observe_late(rejected, 5)
         };
@@ -273,12 +292,24 @@ mod tests {
         assert_eq!(observe(limits(), 4), None);
         assert_eq!(observe(Limits { keep_going: true, ..limits() }, 5), None);
         assert!(observe(Limits { same_error_in_a_row: 4, ..limits() }, 4).is_some());
+        let mut single = Breaker::new(limits(), false);
+        let stops = (1..10).find(|_| {
+            assert_eq!(
+                single.observe(&Reply { outcomes: queued.outcomes[..1].to_vec(), ..queued.clone() }, true),
+                None
+            );
+            single.observe_late(1, 1).is_some()
+        });
+        assert_eq!(stops, Some(4));
     }
 
     #[test]
     fn a_refused_key_stops_as_such() {
         let stop = Signal::Stop(StopCause::KeyRefused, "Access denied".into());
         let reply = Reply::all(1, &Outcome::NotSent { reason: Arc::from("Access denied") }, stop);
-        assert_eq!(Breaker::new(limits()).observe(&reply, true).map(|stop| stop.kind), Some(StopKind::KeyRefused));
+        assert_eq!(
+            Breaker::new(limits(), false).observe(&reply, true).map(|stop| stop.kind),
+            Some(StopKind::KeyRefused)
+        );
     }
 }

@@ -274,7 +274,7 @@ impl Engine {
         (self.route.observer)(DeliveryEvent::Warning(what.clone()));
         self.flight.abandon();
         self.tally.leave();
-        self.course.stop(Stop::new(StopKind::Halted, what));
+        self.course.stop(Stop::new(StopKind::Unreachable, what));
     }
 }
 
@@ -296,7 +296,7 @@ async fn changed(interrupt: &mut watch::Receiver<Interrupt>) -> Interrupt {
 }
 
 fn asked_to_stop() -> Stop {
-    Stop::new(StopKind::Halted, "asked to stop")
+    Stop::new(StopKind::Asked, "asked to stop")
 }
 
 fn lost() -> Stop {

@@ -29,9 +29,18 @@ pub struct FrozenInputs {
 }
 
 impl FrozenInputs {
-    /// What differs between this run and the campaign as it is now, in words; empty when nothing does.
+    /// Whether its messages are those of the campaign as it is now: channels, texts and constants.
     #[must_use]
-    pub fn differences(&self, now: &Brief, includes: &[(String, String)], recipients_sha256: &str) -> Vec<String> {
+    pub fn says(&self, now: &Brief, includes: &[(String, String)]) -> bool {
+        let Brief { content, vars, .. } = &self.brief;
+        *content == now.content && *vars == now.vars && self.includes == includes
+    }
+
+    /// What differs between this run and the campaign as it is now, in words; empty when nothing does.
+    ///
+    /// `recipients` are the words for what changed of the list.
+    #[must_use]
+    pub fn differences(&self, now: &Brief, includes: &[(String, String)], recipients: Option<String>) -> Vec<String> {
         // A new key has to be compared here, or left out with its reason: name and gateway are how the run was found.
         let Brief {
             name: _,
@@ -43,6 +52,7 @@ impl FrozenInputs {
             region,
             duplicates,
             max_invalid,
+            may_be_empty: _,
             vars,
             content,
         } = &self.brief;
@@ -61,7 +71,7 @@ impl FrozenInputs {
         note(*max_invalid != now.max_invalid, "`recipients.max_invalid`");
         note(*vars != now.vars, "`vars`");
         note(*content != now.content || self.includes != includes, "the channels or their texts");
-        note(self.recipients_sha256 != recipients_sha256, "the recipients");
+        changes.extend(recipients);
         changes
     }
 }

@@ -130,7 +130,7 @@ impl Retries {
         let Outage { since, attempts } = self.outage.unwrap_or(Outage { since: first, attempts: 0 });
         let left = self.patience.saturating_sub(moment.at.saturating_sub(since));
         if left.is_zero() || (self.attended && rest.is_some_and(|rest| rest > left)) {
-            return Pause::Forever(Stop::new(StopKind::Halted, self.gives_up(reason)));
+            return Pause::Forever(Stop::new(StopKind::Unreachable, self.gives_up(reason)));
         }
         let attempts = attempts.saturating_add(1);
         self.outage = Some(Outage { since, attempts });
@@ -221,7 +221,7 @@ mod tests {
         // Of the eight seconds of the fourth wait, three are left.
         assert_eq!(waits, [1, 2, 4, 3].map(|wait| Pause::For(seconds(wait))));
         let Pause::Forever(stop) = retries.observe(&unreachable(), at(110)) else { panic!("the patience is over") };
-        assert_eq!(stop, Stop::new(StopKind::Halted, "the gateway took nothing for 10s: connection refused"));
+        assert_eq!(stop, Stop::new(StopKind::Unreachable, "the gateway took nothing for 10s: connection refused"));
     }
 
     #[test]
@@ -234,7 +234,7 @@ mod tests {
             (unsent(slow(Some(5))), 1, "HTTP 429"),
             (unsent(slow(None)), 5, "HTTP 429"),
         ] {
-            assert_eq!(observe(&reply, second), Pause::Forever(Stop::new(StopKind::Halted, reason)));
+            assert_eq!(observe(&reply, second), Pause::Forever(Stop::new(StopKind::Unreachable, reason)));
         }
     }
 

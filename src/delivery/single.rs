@@ -51,9 +51,16 @@ fn ending(Ending { outcome, stopped, counts, .. }: Ending) -> SingleEnding {
     let outcome = outcome.or_else(|| (counts.get(State::Planned) > 0).then(unsent));
     let left = |stop: &Stop| match stop.kind {
         StopKind::Interrupted(_) | StopKind::Ledger | StopKind::ResultsUnwritten | StopKind::NotOwner => true,
-        StopKind::KeyRefused | StopKind::Halted | StopKind::Limit | StopKind::Inconsistent | StopKind::Internal => {
-            matches!(outcome, None | Some(Outcome::NotSent { .. }))
-        }
+        StopKind::KeyRefused
+        | StopKind::Asked
+        | StopKind::Breaker
+        | StopKind::Unreachable
+        | StopKind::OffContract
+        | StopKind::Credit
+        | StopKind::Halted
+        | StopKind::Limit
+        | StopKind::Inconsistent
+        | StopKind::Internal => matches!(outcome, None | Some(Outcome::NotSent { .. })),
     };
     let stopped = stopped.clone().filter(left);
     SingleEnding { outcome, stopped }
@@ -74,6 +81,7 @@ impl From<SingleConditions> for Conditions {
             in_flight: 1,
             timeout,
             // There is nothing that one answer could stop.
+            proven: false,
             limits: Limits {
                 doubtful_envelopes: u32::MAX,
                 same_error_in_a_row: u32::MAX,
@@ -102,16 +110,16 @@ mod tests {
         for (known, state, stopped, expected, keeps) in [
             (&accepted, State::Accepted, None, &accepted, false),
             (&accepted, State::Accepted, stop(StopKind::Interrupted(2)), &accepted, true),
-            (&refused, State::Rejected, stop(StopKind::Halted), &refused, false),
-            (&doubt, State::InDoubt, stop(StopKind::Halted), &doubt, false),
+            (&refused, State::Rejected, stop(StopKind::OffContract), &refused, false),
+            (&doubt, State::InDoubt, stop(StopKind::OffContract), &doubt, false),
             (&told_unsent, planned, stop(StopKind::KeyRefused), &told_unsent, true),
-            (&told_unsent, planned, stop(StopKind::Halted), &told_unsent, true),
+            (&told_unsent, planned, stop(StopKind::OffContract), &told_unsent, true),
             // It was called back before its intent, or another process took the run.
             (&None, planned, stop(StopKind::Interrupted(2)), &unsent, true),
             (&None, planned, stop(StopKind::NotOwner), &unsent, true),
             // Its intent was left as it is.
             (&None, sending, stop(StopKind::Interrupted(2)), &None, true),
-            (&None, State::InDoubt, stop(StopKind::Halted), &None, true),
+            (&None, State::InDoubt, stop(StopKind::OffContract), &None, true),
         ] {
             let mut counts = StateCounts::default();
             counts.add(state, 1);

@@ -97,6 +97,7 @@ impl SingleKind {
             region: None,
             duplicates: Duplicates::Allow,
             max_invalid: Share::WHOLE,
+            may_be_empty: false,
             vars: Vec::new(),
             content: self.content(),
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use roaring::RoaringBitmap;
 
 use crate::domain::{IdRange, Row};
-use crate::ledger::{Activity, Ledger, LedgerError, LeftOut, RowStates, Run, State, StateCounts, Walk};
+use crate::ledger::{Activity, Ledger, LedgerError, LeftOut, Parts, RowStates, Run, State, StateCounts, Walk};
 
 /// What is known of a run's rows at one time.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct Snapshot {
     /// Counts by state.
     pub counts: StateCounts,
     /// Parts billed, as far as the gateway told.
-    pub parts: u64,
+    pub parts: Parts,
     /// Rows that are never sent.
     pub left_out: LeftOut,
     /// Rows that need no sending: left out, or with an envelope that stands.

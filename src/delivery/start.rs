@@ -13,7 +13,7 @@ use super::oddities::Oddities;
 use super::stop::{Interrupt, Stop};
 use crate::domain::{Endpoint, OperationKind, Outcome};
 use crate::gateway::Gateway;
-use crate::ledger::{Allowance, Lease, Ledger, StateCounts};
+use crate::ledger::{Allowance, Lease, Ledger, Parts, StateCounts};
 
 /// Whom a start deals with: where it records, whom it sends to, who listens, and who may ask it to end.
 #[derive(Clone)]
@@ -51,6 +51,9 @@ pub struct Conditions {
     pub timeout: Duration,
     /// When to stop.
     pub limits: Limits,
+    /// Whether the gateway has taken messages of the run already, or these go out again: then a first rejection says
+    /// nothing of the others.
+    pub proven: bool,
     /// How long the first messages of an asynchronous start are asked about; zero in a rehearsal.
     pub first_messages: Duration,
     /// Whether a person waits for the end: it is told what came of it then and a long silence before, and a gateway
@@ -65,8 +68,10 @@ pub struct Ending {
     pub stopped: Option<Stop>,
     /// Counts by state of the whole run, as they are on the disk.
     pub counts: StateCounts,
+    /// Messages of this start that went out, or may have.
+    pub sent: u64,
     /// Parts billed in this start, as far as the gateway told.
-    pub parts: u64,
+    pub parts: Parts,
     /// The errors of this start.
     pub errors: Errors,
     /// What was odd about the answers of this start.

@@ -12,7 +12,14 @@ impl StopKind {
             StopKind::Interrupted(_) => 4,
             StopKind::NotOwner => 3,
             StopKind::KeyRefused => 2,
-            StopKind::Halted | StopKind::Inconsistent | StopKind::Internal => 1,
+            StopKind::Asked
+            | StopKind::Breaker
+            | StopKind::Unreachable
+            | StopKind::OffContract
+            | StopKind::Credit
+            | StopKind::Halted
+            | StopKind::Inconsistent
+            | StopKind::Internal => 1,
             StopKind::Limit => 0,
         }
     }

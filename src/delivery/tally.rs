@@ -8,12 +8,13 @@ use super::start::Ending;
 use super::stop::Stop;
 use crate::domain::Outcome;
 use crate::gateway::{Envelope, Reply};
-use crate::ledger::{State, StateCounts};
+use crate::ledger::{Parts, State, StateCounts};
 
 /// The figures of one start; the counts are those of the whole run.
 pub(super) struct Tally {
     counts: StateCounts,
-    parts: u64,
+    sent: u64,
+    parts: Parts,
     errors: Errors,
     oddities: Oddities,
     lag: Option<Duration>,
@@ -24,7 +25,15 @@ pub(super) struct Tally {
 impl Tally {
     /// A tally that goes on from the counts of the run before this start.
     pub(super) fn new(counts: StateCounts) -> Self {
-        Self { counts, parts: 0, errors: Errors::default(), oddities: Oddities::default(), lag: None, outcome: None }
+        Self {
+            counts,
+            sent: 0,
+            parts: Parts::default(),
+            errors: Errors::default(),
+            oddities: Oddities::default(),
+            lag: None,
+            outcome: None,
+        }
     }
 
     pub(super) fn counts(&self) -> &StateCounts {
@@ -61,10 +70,11 @@ impl Tally {
     pub(super) fn recorded(&mut self, envelope: &Envelope, reply: &Reply) {
         for (operation, outcome) in envelope.operations().iter().zip(&reply.outcomes) {
             match outcome {
-                Outcome::Accepted { parts, .. } => self.parts += u64::from(parts.unwrap_or(0)),
+                Outcome::Accepted { parts, .. } => self.parts.add(*parts),
                 Outcome::Rejected { error } => self.errors.count(operation.phone, error),
                 Outcome::Queued { .. } | Outcome::NotSent { .. } | Outcome::InDoubt { .. } => {}
             }
+            self.sent += u64::from(!matches!(outcome, Outcome::NotSent { .. }));
             self.shift(State::Sending, State::of(outcome), 1);
         }
         self.outcome = reply.outcomes.last().cloned();
@@ -73,7 +83,7 @@ impl Tally {
 
     /// The end of the start.
     pub(super) fn end(self, stopped: Option<Stop>) -> Ending {
-        let Self { counts, parts, errors, oddities, lag, outcome } = self;
-        Ending { stopped, counts, parts, errors, oddities, lag, outcome }
+        let Self { counts, sent, parts, errors, oddities, lag, outcome } = self;
+        Ending { stopped, counts, sent, parts, errors, oddities, lag, outcome }
     }
 }

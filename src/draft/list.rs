@@ -71,7 +71,7 @@ impl List {
         let mut list =
             Self { path: typed.to_owned(), phone, region: suggestion.region, columns, other_phones, invalid: None };
         // What a campaign with these columns would be refused for is told now.
-        let settings = Settings { columns: list.renamed(), region: list.region };
+        let settings = Settings { columns: list.renamed(), region: list.region, may_be_empty: false };
         let reader = Reader::open(BufReader::with_capacity(BUFFER, open(path)?), path, &settings)
             .map_err(DraftError::ListRefused)?;
         list.invalid = invalid(reader, list.region);

@@ -13,6 +13,7 @@ mod left_out;
 #[cfg(test)]
 pub(crate) mod memory;
 mod pace;
+mod parts;
 mod record;
 mod row_events;
 mod row_state;
@@ -30,6 +31,7 @@ pub use event::{AskedRow, Author, Change, NewRowEvent, RetriedRow, RetryOrder, R
 pub use hold::Hold;
 pub use left_out::LeftOut;
 pub use pace::{AccountPace, Reservation, Wait, WaitReason, halved, recovered};
+pub use parts::Parts;
 pub use record::{
     Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, NewRun, Origin, Ownership, Permit, Progress, Run,
     RunEnd, RunId, SentRow, Settlement,
@@ -39,7 +41,7 @@ pub use row_state::{Activity, Attempt};
 pub use row_states::{RowStates, StateCounts};
 pub use run_filter::RunFilter;
 pub use sqlite::SqliteLedger;
-pub use state::{ENDED_EARLY, State};
+pub use state::{CANCELLED, ENDED_EARLY, State};
 pub use stop::StopKind;
 pub use walk::Walk;
 
@@ -48,6 +50,7 @@ use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use roaring::RoaringTreemap;
 
 use crate::domain::MessageId;
@@ -70,6 +73,9 @@ pub trait Ledger: Send + Sync {
     /// Ends an unfinished run as it is: nothing of it is sent any more.
     fn retire(&self, run: RunId) -> LedgerFuture<'_, ()>;
 
+    /// Keeps for these runs that they are of this campaign file.
+    fn moved(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()>;
+
     /// The runs that are wanted of those that were opened, oldest first.
     fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>>;
 
@@ -84,6 +90,11 @@ pub trait Ledger: Send + Sync {
 
     /// Whether some process has a campaign on an account.
     fn is_held<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool>;
+
+    /// Since when a process has a campaign on an account, as far as the ledger knows.
+    fn held_since<'a>(&'a self, _campaign: &'a str, _account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
+        Box::pin(async { Ok(None) })
+    }
 
     /// Takes a run of what is held: whoever had it before has lost it, and what that one had begun is in doubt.
     fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim>;

@@ -59,6 +59,8 @@ pub struct NewRun {
     pub last_row: Row,
     /// The rows that are never sent.
     pub left_out: LeftOut,
+    /// The campaign file, from the root; nothing for a lookup or a code call.
+    pub file: Option<String>,
     /// When it began.
     pub began_at: Timestamp,
     /// A random number for its identifiers and its folder.
@@ -84,6 +86,8 @@ pub enum Progress {
     Finished,
     /// A run with changed inputs took its place.
     Replaced,
+    /// Somebody stopped it for good.
+    Cancelled,
 }
 
 /// A run as the ledger knows it.
@@ -113,6 +117,8 @@ pub struct Run {
     pub recipients: u64,
     /// The identifiers of its rows.
     pub ids: IdRange,
+    /// The campaign file that it is of, from the root; nothing where an earlier version did not keep it.
+    pub file: Option<String>,
     /// When it began.
     pub began_at: Timestamp,
     /// When it last ended or paused.

@@ -16,6 +16,8 @@ pub enum Activity {
     Idle,
     /// It is finished: what it did not send, it gave up.
     Over,
+    /// It was stopped for good: what it did not send is skipped.
+    Cancelled,
 }
 
 /// An attempt to send a row.
@@ -33,6 +35,7 @@ impl Activity {
     pub fn of(progress: Progress, owned: bool) -> Self {
         match progress {
             Progress::Finished => Activity::Over,
+            Progress::Cancelled => Activity::Cancelled,
             Progress::Open | Progress::Replaced if owned => Activity::Sending,
             Progress::Open | Progress::Replaced => Activity::Idle,
         }
@@ -44,7 +47,7 @@ impl Activity {
         let state = match (outcome, self) {
             (Some(outcome), _) => State::of(outcome),
             (None, Activity::Sending) => State::Sending,
-            (None, Activity::Idle | Activity::Over) => State::InDoubt,
+            (None, Activity::Idle | Activity::Over | Activity::Cancelled) => State::InDoubt,
         };
         Attempt { envelope, state }
     }
@@ -72,6 +75,7 @@ impl Activity {
     pub(super) fn ends(self, recorded: State) -> State {
         match (self, recorded) {
             (Activity::Over, State::Planned) => State::NotSent,
+            (Activity::Cancelled, State::Planned) => State::Skipped,
             _ => recorded,
         }
     }
@@ -85,7 +89,7 @@ mod tests {
     use crate::domain::{OperationKind, Phone};
     use crate::ledger::{Author, Change, EnvelopeRecord, LeftOut, RowStates, SentRow};
 
-    const ACTIVITIES: [Activity; 3] = [Activity::Sending, Activity::Idle, Activity::Over];
+    const ACTIVITIES: [Activity; 4] = [Activity::Sending, Activity::Idle, Activity::Over, Activity::Cancelled];
     const ROW: Row = Row::FIRST;
 
     fn outcomes() -> [Option<Outcome>; 6] {
@@ -130,15 +134,16 @@ mod tests {
         outcomes().map(|only| vec![only]).into_iter().chain(twice).collect()
     }
 
-    /// The states of a row with these attempts and events: while it is sent, while nobody sends it, once that is over.
-    fn states(attempts: &[Option<Outcome>], events: &RowEvents) -> [State; 3] {
+    /// The states of a row with these attempts and events: while it is sent, while nobody sends it, once that is over,
+    /// and once it was stopped for good.
+    fn states(attempts: &[Option<Outcome>], events: &RowEvents) -> [State; 4] {
         ACTIVITIES.map(|activity| {
             let (envelope, outcome) = (1..).zip(attempts).last().expect("an attempt");
             activity.attempted(ROW, activity.attempt(envelope, outcome.as_ref()), events).0
         })
     }
 
-    fn everything(check: impl Fn(&[Option<Outcome>], &[RowEvent], [State; 3])) {
+    fn everything(check: impl Fn(&[Option<Outcome>], &[RowEvent], [State; 4])) {
         let (attempts, events) = (attempts(), events());
         assert!(attempts.len() * events.len() > 9_000, "that is not everything");
         for events in &events {
@@ -150,12 +155,12 @@ mod tests {
     #[test]
     fn without_events_a_row_is_what_its_last_attempt_came_to() {
         let expected = [
-            [State::Sending, State::InDoubt, State::InDoubt],
-            [State::Accepted; 3],
-            [State::Queued; 3],
-            [State::Rejected; 3],
-            [State::Planned, State::Planned, State::NotSent],
-            [State::InDoubt; 3],
+            [State::Sending, State::InDoubt, State::InDoubt, State::InDoubt],
+            [State::Accepted; 4],
+            [State::Queued; 4],
+            [State::Rejected; 4],
+            [State::Planned, State::Planned, State::NotSent, State::Skipped],
+            [State::InDoubt; 4],
         ];
         for (outcome, expected) in outcomes().into_iter().zip(expected) {
             for before in outcomes() {
@@ -164,13 +169,13 @@ mod tests {
         }
         let left_out = [None, Some(State::Skipped), Some(State::Invalid)];
         let told = left_out.map(|left_out| ACTIVITIES.map(|activity| activity.unattempted(left_out)));
-        let waits = [State::Planned, State::Planned, State::NotSent];
-        assert_eq!(told, [waits, [State::Skipped; 3], [State::Invalid; 3]]);
+        let waits = [State::Planned, State::Planned, State::NotSent, State::Skipped];
+        assert_eq!(told, [waits, [State::Skipped; 4], [State::Invalid; 4]]);
     }
 
     #[test]
     fn an_intent_on_its_way_is_sending_whatever_was_decided_until_there_is_proof() {
-        everything(|attempts, events, [sending, idle, _]| {
+        everything(|attempts, events, [sending, idle, ..]| {
             if attempts.last() != Some(&None) {
                 assert_eq!(sending, idle, "{attempts:?} {events:?}: only an intent alone depends on who has the run");
                 return;
@@ -183,10 +188,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_finished_run_left_planned_it_gave_up_and_nothing_else() {
-        everything(|attempts, events, [_, idle, over]| {
-            let expected = if idle == State::Planned { State::NotSent } else { idle };
-            assert_eq!(over, expected, "{attempts:?} {events:?}");
+    fn what_a_finished_run_left_planned_it_gave_up_and_one_that_was_cancelled_skips_it_and_nothing_else() {
+        everything(|attempts, events, [_, idle, over, cancelled]| {
+            let planned = idle == State::Planned;
+            let expected = if planned { [State::NotSent, State::Skipped] } else { [idle; 2] };
+            assert_eq!([over, cancelled], expected, "{attempts:?} {events:?}");
         });
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Activity, Attempt, EnvelopeRecord, LeftOut, RowEvents, State};
+use super::{Activity, Attempt, EnvelopeRecord, LeftOut, Parts, RowEvents, State};
 use crate::domain::{Outcome, Row};
 
 /// How many rows are in each state; their sum is the number of rows.
@@ -68,7 +68,7 @@ pub struct RowStates {
     activity: Activity,
     /// What the records of each row leave it in.
     states: Vec<Option<State>>,
-    parts: u64,
+    parts: Parts,
     events: RowEvents,
     /// The last attempt of each row that has events.
     attempts: FxHashMap<Row, Attempt>,
@@ -91,8 +91,8 @@ impl RowStates {
     pub fn add(&mut self, envelope: &EnvelopeRecord) {
         for (index, sent) in envelope.rows.iter().enumerate() {
             let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
-            if let Some(Outcome::Accepted { parts: Some(parts), .. }) = outcome {
-                self.parts += u64::from(*parts);
+            if let Some(Outcome::Accepted { parts, .. }) = outcome {
+                self.parts.add(*parts);
             }
             let attempt = self.activity.attempt(envelope.envelope, outcome);
             if self.events.concern(sent.row) {
@@ -135,7 +135,7 @@ impl RowStates {
 
     /// Parts billed, as far as the gateway told.
     #[must_use]
-    pub fn parts(&self) -> u64 {
+    pub fn parts(&self) -> Parts {
         self.parts
     }
 

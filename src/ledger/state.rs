@@ -9,6 +9,9 @@ use crate::domain::Outcome;
 /// Why a row is in doubt whose process ended with an intent open.
 pub const ENDED_EARLY: &str = "the process that sent it ended before the answer was recorded";
 
+/// Why a row is skipped whose run was stopped for good.
+pub const CANCELLED: &str = "cancelled";
+
 /// What is known of one row of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

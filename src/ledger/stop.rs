@@ -13,7 +13,17 @@ pub enum StopKind {
     NotOwner,
     /// The gateway refused the key.
     KeyRefused,
-    /// The gateway could not be reached, answered off the contract, or refused too much; or somebody asked for it.
+    /// Somebody asked for it.
+    Asked,
+    /// Too many rejections or too much doubt in a row, or an envelope that was refused as a whole.
+    Breaker,
+    /// The gateway could not be reached, or the connection to it could not be trusted.
+    Unreachable,
+    /// The gateway answered with something that its contract does not know.
+    OffContract,
+    /// An error came that the profile calls fatal, such as that no money is left.
+    Credit,
+    /// One of the reasons above; an earlier version kept no more of it.
     Halted,
     /// Only some rows were asked for, and they are through.
     Limit,
@@ -33,10 +43,31 @@ impl StopKind {
             StopKind::ResultsUnwritten => "results_unwritten",
             StopKind::NotOwner => "not_owner",
             StopKind::KeyRefused => "key_refused",
+            StopKind::Asked => "asked",
+            StopKind::Breaker => "breaker",
+            StopKind::Unreachable => "unreachable",
+            StopKind::OffContract => "off_contract",
+            StopKind::Credit => "credit",
             StopKind::Halted => "halted",
             StopKind::Limit => "limit",
             StopKind::Inconsistent => "inconsistent",
             StopKind::Internal => "internal",
+        }
+    }
+
+    /// The word by which programs are told of it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            StopKind::Interrupted(_) => "signal",
+            StopKind::Ledger | StopKind::ResultsUnwritten | StopKind::Inconsistent => "ledger",
+            StopKind::NotOwner => "owner",
+            StopKind::KeyRefused => "key",
+            StopKind::Asked => "stop",
+            StopKind::Breaker | StopKind::Halted => "breaker",
+            StopKind::Unreachable | StopKind::OffContract | StopKind::Credit | StopKind::Limit | StopKind::Internal => {
+                self.name()
+            }
         }
     }
 
@@ -58,6 +89,11 @@ impl StopKind {
             StopKind::ResultsUnwritten,
             StopKind::NotOwner,
             StopKind::KeyRefused,
+            StopKind::Asked,
+            StopKind::Breaker,
+            StopKind::Unreachable,
+            StopKind::OffContract,
+            StopKind::Credit,
             StopKind::Halted,
             StopKind::Limit,
             StopKind::Inconsistent,

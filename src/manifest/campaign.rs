@@ -53,6 +53,9 @@ pub struct Brief {
     pub duplicates: Duplicates,
     /// The part of the rows that may be invalid.
     pub max_invalid: Share,
+    /// Whether a list without anybody is fine: there is nobody to send to then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_be_empty: bool,
     /// Constants of the texts, in the file's order.
     pub vars: Vec<(String, String)>,
     /// What is said.
@@ -75,8 +78,8 @@ pub enum Duplicates {
 /// How fast and how carefully a campaign is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delivery {
-    /// The most operations in a time.
-    pub rate: Rate,
+    /// The most operations in a time; nothing for as many as the profile allows.
+    pub rate: Option<Rate>,
     /// The most operations in an envelope.
     pub batch: NonZeroU32,
     /// The most envelopes that wait for their answers.
@@ -135,6 +138,12 @@ impl Brief {
 }
 
 impl Campaign {
+    /// Whether the file says where it goes, so that nobody forgot it.
+    #[must_use]
+    pub fn names_gateway(&self) -> bool {
+        self.places.of_key("gateway").is_some()
+    }
+
     /// The same campaign through another gateway.
     #[must_use]
     pub fn sent_through(mut self, gateway: &str) -> Self {
@@ -159,7 +168,8 @@ impl Delivery {
     /// The same within what a profile allows: its rate and its envelope.
     #[must_use]
     pub fn within(self, profile: &Profile) -> Self {
-        Self { rate: self.rate.lower(profile.rate), batch: self.batch.min(profile.batch_limit), ..self }
+        let rate = self.rate.map_or(profile.rate, |rate| rate.lower(profile.rate));
+        Self { rate: Some(rate), batch: self.batch.min(profile.batch_limit), ..self }
     }
 }
 

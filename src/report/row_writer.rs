@@ -9,7 +9,7 @@ use super::layout::{Layout, Line};
 use super::row_records::{Amendment, RowRecord};
 use crate::audience::{Chunk, Fields, parse};
 use crate::domain::{IdRange, OperationKind, Outcome, Phone, Region, Row};
-use crate::ledger::{Activity, Change, ENDED_EARLY, State};
+use crate::ledger::{Activity, CANCELLED, Change, ENDED_EARLY, State};
 
 /// What all rows of a listing share.
 pub(super) struct RowWriter {
@@ -103,7 +103,12 @@ impl RowWriter {
         let amendment = sent.and_then(|record| record.amendment.as_ref());
         let last_event = amendment.and_then(|amendment| amendment.last.as_ref());
         let Texts { reason, error, request_id, answer } = texts(outcome, facts.exclusion.as_ref());
-        let reason = if state == State::InDoubt && outcome.is_none() { ENDED_EARLY } else { reason };
+        let reason = match (state, outcome) {
+            (State::InDoubt, None) => ENDED_EARLY,
+            // Nobody was left out of the list for it: the run was stopped for good.
+            (State::Skipped, _) if facts.exclusion.is_none() => CANCELLED,
+            _ => reason,
+        };
         let (msg_id, parts, gateway_status) = match (outcome, last_event) {
             (_, Some((_, Change::Found { msg_id, status }))) => (msg_id.as_ref(), None, status.as_str()),
             (Some(Outcome::Accepted { msg_id, parts, .. }), _) => (msg_id.as_ref(), *parts, ""),

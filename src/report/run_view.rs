@@ -15,12 +15,16 @@ pub enum RunStatus {
     Stopped(String),
     /// The process that sent it ended before it could say why.
     Interrupted,
+    /// It was through, and has rows to send again since.
+    ToGoOn,
     /// Every row has its end.
     Finished,
     /// Nothing goes on with what it left, for this reason.
     GivenUp(String),
     /// A run with changed inputs took its place.
     Replaced,
+    /// Somebody stopped it for good.
+    Cancelled,
 }
 
 impl RunStatus {
@@ -30,10 +34,41 @@ impl RunStatus {
         match (owned, run.progress, &run.stopped) {
             (true, ..) => Self::Sending,
             (false, Progress::Open, Some(reason)) => Self::Stopped(reason.clone()),
+            // What a call records at its end is gone from the moment that another one takes the run.
+            (false, Progress::Open, None) if run.counts.is_some() => Self::ToGoOn,
             (false, Progress::Open, None) => Self::Interrupted,
             (false, Progress::Finished, None) => Self::Finished,
             (false, Progress::Finished, Some(reason)) => Self::GivenUp(reason.clone()),
             (false, Progress::Replaced, _) => Self::Replaced,
+            (false, Progress::Cancelled, _) => Self::Cancelled,
+        }
+    }
+}
+
+impl RunStatus {
+    /// The word by which programs are told of it.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Sending => "sending",
+            Self::Stopped(_) => "stopped",
+            Self::Interrupted => "interrupted",
+            Self::ToGoOn => "open",
+            Self::Finished => "finished",
+            Self::GivenUp(_) => "given_up",
+            Self::Replaced => "replaced",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The reason that was kept with it, in words.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::Stopped(reason) | Self::GivenUp(reason) => Some(reason),
+            Self::Sending | Self::Interrupted | Self::ToGoOn | Self::Finished | Self::Replaced | Self::Cancelled => {
+                None
+            }
         }
     }
 }
@@ -44,9 +79,11 @@ impl fmt::Display for RunStatus {
             Self::Sending => f.write_str("sending"),
             Self::Stopped(reason) => write!(f, "stopped: {reason}"),
             Self::Interrupted => f.write_str("interrupted"),
+            Self::ToGoOn => f.write_str("can go on"),
             Self::Finished => f.write_str("finished"),
             Self::GivenUp(reason) => write!(f, "given up: {reason}"),
             Self::Replaced => f.write_str("replaced by a run with changed inputs"),
+            Self::Cancelled => f.write_str("stopped for good"),
         }
     }
 }
@@ -71,7 +108,7 @@ impl RunView {
     /// When the ledger cannot be read.
     pub async fn read(ledger: &dyn Ledger, run: Run, owned: bool) -> Result<Self, LedgerError> {
         let Snapshot { counts, parts, .. } = Snapshot::read(ledger, &run, owned).await?;
-        Ok(Self { status: RunStatus::of(&run, owned), run, counts, parts })
+        Ok(Self { status: RunStatus::of(&run, owned), run, counts, parts: parts.billed })
     }
 
     /// All runs of a ledger, the latest first; what has ended is told as it ended.

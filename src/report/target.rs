@@ -47,6 +47,9 @@ impl Target {
     /// Why nothing may be written there, in words.
     pub fn judge(&self) -> Result<PathBuf, String> {
         let path = self.path.display();
+        if let Some(ending) = workbook(&self.path) {
+            return Err(format!("`{path}` would be a workbook ({ending}), which is not supported yet; name a `.csv`"));
+        }
         let real = real(&self.path);
         let found = match fs::metadata(&real) {
             Ok(found) => Some(found),
@@ -85,6 +88,12 @@ impl ProtectedPath {
         let within = !itself.is_some_and(|itself| itself.is_file()) && real_target.starts_with(&real);
         within || *real_target == *real
     }
+}
+
+/// The ending of a workbook: a CSV under it is none that a spreadsheet opens.
+fn workbook(path: &Path) -> Option<&str> {
+    let ending = path.extension()?.to_str()?;
+    ["xlsx", "xls", "xlsm", "ods"].iter().any(|book| ending.eq_ignore_ascii_case(book)).then_some(ending)
 }
 
 /// The path from the root without links, as far as there is something; what is missing is appended.
@@ -195,6 +204,14 @@ mod tests {
         for path in [folder.path().to_owned(), folder.path().join("new/"), folder.path().join("r.csv/..")] {
             assert!(judged(&path, &[]).unwrap_err().contains("folder"), "{}", path.display());
         }
+    }
+
+    #[test]
+    fn a_workbook_is_refused_until_there_are_any() {
+        for name in ["r.xlsx", "R.XLS", "r.ods"] {
+            assert!(judged(Path::new(name), &[]).unwrap_err().contains("not supported yet"), "{name}");
+        }
+        assert!(judged(Path::new("xlsx"), &[]).is_ok() && judged(Path::new("r.xlsx.csv"), &[]).is_ok());
     }
 
     #[cfg(unix)]

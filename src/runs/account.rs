@@ -127,7 +127,7 @@ impl Account {
     }
 
     fn unanswered(&self, answer: Unanswered) -> Error {
-        Error::Unanswered { gateway: self.profile.name.clone(), answer }
+        Error::Unanswered { gateway: self.profile.name.clone(), key: self.profile.api_key.to_string(), answer }
     }
 }
 

@@ -5,75 +5,94 @@ use std::sync::Arc;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::consent::confirm;
-use super::freeze::{NewFolder, is_whole};
+use super::freeze::NewFolder;
 use super::launch::{Preparation, RunToSend, Session};
 use super::outcome::{NothingLeft, Outcome};
-use super::{Error, ListSurvey, Proposal, Round, already_sent, blocking, check_host, runs_of};
+use super::start::{Opened, refuse_changes, refuse_other_text};
+use super::whose::{refuse_stranger, whole_path};
+use super::{Error, ListSurvey, Proposal, Round, SentAlready, already_sent, blocking, check_host, runs_of};
 use crate::delivery::RunFolder;
 use crate::domain::Row;
 use crate::failpoint;
-use crate::ledger::{NewRun, Progress, Run};
+use crate::ledger::{NewRun, Progress, Run, RunId, State};
 use crate::report::open_doubts;
 
 impl Session {
     /// Finds the run to go on with, or begins one.
     pub(super) async fn prepare(&self) -> Result<Preparation, Error> {
-        let inputs = Arc::clone(self.inputs());
-        let edition = blocking(move || Ok::<_, Error>(inputs.open()?.edition)).await??;
-        let runs = runs_of(self.adapters.ledger.as_ref(), self.inputs()).await?;
+        let (inputs, ledger, state) = (self.inputs(), self.adapters.ledger.as_ref(), &self.adapters.state);
+        let opened = Opened::of(inputs).await?;
+        let runs = runs_of(ledger, inputs).await?;
+        if !inputs.destination.is_live() {
+            // Nobody got a message of the one before, so there is nothing to protect and nothing to go on with.
+            let open = runs.into_iter().rfind(|run| run.progress == Progress::Open);
+            return self.begin(&opened, open).await;
+        }
+        self.own(&runs, &opened).await?;
         // Of any edition: one that was begun yesterday keeps yesterday's edition until it is through.
         let open = match runs.iter().rfind(|run| run.progress == Progress::Open) {
             Some(open) => Some(open.clone()),
             None => self.reconcile_finished(&runs).await?,
         };
-        let Some(open) = open else { return self.begin(&edition, None).await };
+        let Some(open) = open else { return self.begin(&opened, None).await };
         // A request to stop that nobody was there to hear is not for this call; one that comes from now on is.
-        self.adapters.ledger.request_stop(open.key, false).await?;
+        ledger.request_stop(open.key, false).await?;
         if self.launch.request.round != Round::Same {
             return Err(Error::RoundUnfinished { run: open.name() });
         }
         let hold = self.hold_of(&open).await?;
-        let folder = RunFolder::of(&self.adapters.state, &open.name());
-        let changes = self.changes(&folder).await?;
-        if changes.is_empty() {
-            return self.resume(open, folder, hold).await;
+        match refuse_changes(state, &open, inputs).await {
+            Ok(()) => self.resume(open, &opened.edition, hold).await,
+            Err(Error::InputsChanged { .. }) if self.launch.request.accept_changes => {
+                self.begin(&opened, Some(open)).await
+            }
+            Err(error) => Err(error),
         }
-        // A rehearsal protects nobody, so it may begin anew without asking.
-        if self.launch.request.accept_changes || !self.inputs().destination.is_live() {
-            return self.begin(&edition, Some(open)).await;
+    }
+
+    /// Refuses a name that was sent from another file, and keeps for runs that know no file that they are of this one.
+    async fn own(&self, runs: &[Run], opened: &Opened) -> Result<(), Error> {
+        let (inputs, request) = (self.inputs(), &self.launch.request);
+        if !request.moved {
+            refuse_stranger(&self.adapters.state, runs, inputs, &opened.includes)?;
         }
-        let damaged = folder.frozen().is_ok_and(|frozen| !is_whole(&folder, &frozen));
-        Err(Error::InputsChanged { run: open.name(), changes, damaged })
+        let known = |run: &&Run| request.moved || run.file.is_none();
+        let keys: Vec<RunId> = runs.iter().filter(known).map(|run| run.key).collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        Ok(self.adapters.ledger.moved(keys, whole_path(&inputs.campaign.file)).await?)
     }
 
     /// Looks at everything, asks for a yes, and creates the run; `replaced` ends as it is.
-    async fn begin(&self, edition: &str, replaced: Option<Run>) -> Result<Preparation, Error> {
+    async fn begin(&self, opened: &Opened, replaced: Option<Run>) -> Result<Preparation, Error> {
         let (inputs, ledger, state) = (self.inputs(), self.adapters.ledger.as_ref(), &self.adapters.state);
-        let edition = self.edition(edition, replaced.as_ref());
-        let (mut already, mut round) = already_sent(ledger, inputs, edition).await?;
-        if self.launch.request.round != Round::Same {
-            (already, round) = (RoaringTreemap::new(), round + 1);
+        let (live, again) = (inputs.destination.is_live(), self.launch.request.round != Round::Same);
+        let edition = self.edition(&opened.edition, replaced.as_ref().filter(|_| live));
+        let mut sent = already_sent(ledger, inputs, edition).await?;
+        if again {
+            (sent.numbers, sent.round) = (RoaringTreemap::new(), sent.round + 1);
+        } else if replaced.is_none() && !self.launch.request.accept_changes {
+            refuse_other_text(state, &sent, inputs, &opened.includes)?;
         }
-        if let Some(replaced) = replaced.as_ref().filter(|_| inputs.destination.is_live()) {
+        if let Some(replaced) = replaced.as_ref().filter(|_| live) {
             // Whatever its edition: what it sent is not sent again because something else changed.
-            already |= ledger.numbers_sent_to(&[replaced.key]).await?;
+            sent.numbers |= ledger.numbers_sent_to(&[replaced.key]).await?;
         }
         let random = rand::random();
         let mut folder = NewFolder::prepare(state, &self.hold)?;
         let copy = folder.create_recipients()?;
-        let surveyed = Arc::clone(inputs);
+        let (surveyed, already) = (Arc::clone(inputs), sent.numbers.clone());
         let mut survey = blocking(move || surveyed.survey(&already, Some(copy))).await??;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.planned(), "surveyed");
-        if survey.survey.planned() == 0 {
-            if let Some(replaced) = replaced {
-                ledger.retire(replaced.key).await?;
-            }
-            let open_doubts = open_doubts(&runs_of(ledger, inputs).await?, None);
-            return Ok(Preparation::Nothing(Outcome::NothingLeft(Box::new(NothingLeft { survey, open_doubts }))));
+        let chosen = self.chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
+        // A list in which nobody can be sent to is a run with its results; one that was sent to is one already.
+        let only_invalid = survey.survey.planned() == 0 && sent.numbers.is_empty() && survey.survey.recipients > 0;
+        if chosen.is_empty() && !only_invalid {
+            return self.nothing_left(survey, &sent, replaced).await;
         }
         self.check_number(&survey)?;
-        let chosen = self.chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
-        if let Some(profile) = inputs.destination.remote() {
+        if let Some(profile) = inputs.destination.remote().filter(|_| !chosen.is_empty()) {
             check_host(ledger, profile).await?;
             if self.asks_first() {
                 self.ask_for_new(profile, &survey.survey, &chosen).await?;
@@ -81,7 +100,7 @@ impl Session {
             let question = Proposal::Begin { inputs, profile, survey: &survey, state, rows: &chosen };
             confirm(self.consent.as_ref(), question).await?;
         }
-        let run = ledger.create_run(&self.new_run(&survey, edition, round, random)).await?;
+        let run = ledger.create_run(&self.new_run(&survey, edition, sent.round, random)).await?;
         failpoint::pass("run.created");
         let recipients =
             survey.copy.take().ok_or_else(|| Error::Internal("the recipients were not copied".to_owned()))?;
@@ -89,7 +108,37 @@ impl Session {
         tracing::info!(run = run.name(), "frozen");
         ledger.open_run(run.key, replaced.map(|run| run.key)).await?;
         failpoint::pass("run.opened");
-        Ok(Preparation::Send(Box::new(RunToSend { run, folder, snapshot: None, hold: Arc::clone(&self.hold) })))
+        let before = sent.since().filter(|_| survey.survey.left_out.count(State::Skipped) > 0);
+        Ok(Preparation::Send(Box::new(RunToSend {
+            run,
+            folder,
+            snapshot: None,
+            hold: Arc::clone(&self.hold),
+            retry: false,
+            earlier_edition: false,
+            before,
+        })))
+    }
+
+    /// The end of a call that has nobody to send to.
+    async fn nothing_left(
+        &self,
+        survey: ListSurvey,
+        sent: &SentAlready,
+        replaced: Option<Run>,
+    ) -> Result<Preparation, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let left = survey.survey.planned() > 0;
+        if let Some(replaced) = replaced.filter(|_| !left) {
+            ledger.retire(replaced.key).await?;
+        }
+        let meant = survey
+            .survey
+            .counts_of(|row| self.launch.request.rows.as_ref().filter(|_| left).is_none_or(|rows| rows.contains(row)));
+        let open_doubts = open_doubts(&runs_of(ledger, self.inputs()).await?, None);
+        let (before, doubt) = (sent.since(), sent.has_doubt());
+        let nothing = NothingLeft { survey, meant, before, doubt, open_doubts, earlier: None };
+        Ok(Preparation::Nothing(Outcome::NothingLeft(Box::new(nothing))))
     }
 
     /// The edition of a run that begins: one that takes the place of another keeps its edition, which may have been
@@ -118,6 +167,7 @@ impl Session {
             recipients: survey.survey.recipients,
             last_row: survey.survey.last_row,
             left_out: survey.survey.left_out.clone(),
+            file: Some(whole_path(&inputs.campaign.file)),
             began_at: (self.adapters.clock)(),
             random,
         }
@@ -140,7 +190,7 @@ impl Session {
     /// The rows, of those that are left, that this call sends to.
     ///
     /// # Errors
-    /// When rows were asked for that the list does not have, or that need no message any more.
+    /// When rows were asked for that the list does not have.
     pub(super) fn chosen(&self, left: &RoaringBitmap, last: Row) -> Result<RoaringBitmap, Error> {
         let request = &self.launch.request;
         let mut chosen = match &request.rows {
@@ -148,9 +198,6 @@ impl Session {
             Some(rows) if rows.last() > last => return Err(Error::NoSuchRow { row: rows.last(), last }),
             Some(rows) => left.iter().filter(|row| rows.contains(Row::new(*row))).collect(),
         };
-        if chosen.is_empty() {
-            return Err(Error::NoRowsLeft);
-        }
         let limit = request.limit.and_then(|limit| u32::try_from(limit).ok());
         if let Some(beyond) = limit.and_then(|limit| chosen.select(limit)) {
             chosen.remove_range(beyond..);

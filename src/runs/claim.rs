@@ -8,8 +8,14 @@ use crate::ledger::{Hold, Ledger};
 /// # Errors
 /// When another process has it, or nobody can tell.
 pub async fn hold(ledger: &dyn Ledger, campaign: &str, gateway: &str, account: &str) -> Result<Hold, Error> {
-    let hold = ledger.hold(campaign, account).await?;
-    hold.ok_or_else(|| Error::Busy { campaign: campaign.to_owned(), gateway: gateway.to_owned() })
+    match ledger.hold(campaign, account).await? {
+        Some(hold) => Ok(hold),
+        None => Err(Error::Busy {
+            campaign: campaign.to_owned(),
+            gateway: gateway.to_owned(),
+            since: ledger.held_since(campaign, account).await?,
+        }),
+    }
 }
 
 /// The name of the person at this computer, as decisions keep it.

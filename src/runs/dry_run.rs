@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, survey_list};
+use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, refuse_start, survey_list};
 use crate::ledger::Ledger;
 use crate::report::{Listing, Style, write_file};
 
@@ -16,7 +16,7 @@ pub struct DryRun {
     pub results: PathBuf,
 }
 
-/// Looks at everything, and writes the results of a run that sends nothing.
+/// Looks at everything, unless `run` would refuse it without `accept_changes`, and writes the results of a run that sends nothing.
 ///
 /// # Errors
 /// When the inputs are wrong, or the results cannot be written.
@@ -24,8 +24,14 @@ pub async fn dry_run(
     inputs: &Arc<Inputs>,
     ledger: Option<&dyn Ledger>,
     files: OwnFiles<'_>,
+    accept_changes: bool,
     observer: &Observer,
 ) -> Result<DryRun, Error> {
+    if let Some(ledger) = ledger
+        && !accept_changes
+    {
+        refuse_start(ledger, files.state, inputs).await?;
+    }
     let survey = survey_list(inputs, ledger, observer).await?;
     let campaign = &inputs.campaign;
     let target = files.target(campaign, campaign.dry_results_file());

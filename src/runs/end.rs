@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::launch::Session;
-use super::{EndedRun, Error, Outcome, RunPhase, runs_of};
+use super::{EndedRun, Error, RunPhase, runs_of};
 use crate::delivery::Ending;
 use crate::failpoint;
-use crate::ledger::{Lease, Progress, Run, RunEnd, State, StopKind};
+use crate::ledger::{Lease, Parts, Progress, Run, RunEnd, State, StopKind};
 use crate::report::{RunResults, open_doubts};
 use crate::sandbox::Counts;
 
@@ -17,10 +17,10 @@ impl Session {
         &self,
         (run, lease): (Run, Lease),
         ending: Ending,
-        (parts_before, began): (u64, Instant),
+        (parts_before, began): (Parts, Instant),
         played: Option<Counts>,
-    ) -> Result<Outcome, Error> {
-        let Ending { stopped: stop, counts, parts, errors, oddities, lag, .. } = ending;
+    ) -> Result<EndedRun, Error> {
+        let Ending { stopped: stop, counts, sent, parts, errors, oddities, lag, .. } = ending;
         let (kind, sending) = (stop.as_ref().map(|stop| stop.kind), counts.get(State::Sending));
         if let Some(StopKind::Interrupted(signal)) = kind
             && sending > 0
@@ -35,7 +35,7 @@ impl Session {
         };
         let unwritten = results.as_ref().is_some_and(Result::is_err);
         let stopped_by = if unwritten { Some(StopKind::ResultsUnwritten) } else { kind };
-        let parts = parts_before + parts;
+        let parts = parts_before.and(parts);
         if kind != Some(StopKind::Ledger) && kind != Some(StopKind::NotOwner) {
             let done = kind.is_none() && counts.get(State::Planned) + sending == 0;
             let end = RunEnd {
@@ -44,7 +44,7 @@ impl Session {
                 stop: stopped_by,
                 stopped: stop.as_ref().map(ToString::to_string),
                 counts: counts.clone(),
-                parts,
+                parts: parts.billed,
                 results: Some(absolute(&self.results())),
                 lag,
                 at: (self.adapters.clock)(),
@@ -53,19 +53,24 @@ impl Session {
             failpoint::pass("run.marked");
         }
         let time = began.elapsed();
-        Ok(Outcome::Ended(Box::new(EndedRun {
+        Ok(EndedRun {
             run,
             stop,
             kind: stopped_by,
             counts,
+            sent,
             parts,
             time,
             errors,
             oddities,
             results,
+            before: None,
+            earlier_edition: false,
+            not_begun: None,
+            earlier: None,
             played,
             open_doubts,
-        })))
+        })
     }
 
     async fn write_results(&self, run: &Run) -> Result<(), Error> {

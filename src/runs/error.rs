@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use jiff::Timestamp;
+
 use super::{AccountView, Refusal, Unconfirmed};
 use crate::delivery::SingleKind;
 use crate::domain::Row;
@@ -25,6 +27,8 @@ pub enum Error {
     Unanswered {
         /// The profile.
         gateway: String,
+        /// Where it has its key from.
+        key: String,
         /// Why, and whether it is proven that nothing was done.
         answer: Unanswered,
     },
@@ -80,6 +84,8 @@ pub enum Error {
         campaign: String,
         /// The gateway.
         gateway: String,
+        /// Since when, as far as that is known.
+        since: Option<Timestamp>,
     },
     /// Another process sends the campaign, so nothing of its run can be asked or decided about.
     BusyRun {
@@ -87,6 +93,8 @@ pub enum Error {
         campaign: String,
         /// The gateway.
         gateway: String,
+        /// Since when, as far as that is known.
+        since: Option<Timestamp>,
     },
     /// Another process took the run meanwhile.
     Taken {
@@ -112,6 +120,11 @@ pub enum Error {
         /// The run.
         run: String,
     },
+    /// Nothing of this run goes on, because it was stopped for good.
+    Cancelled {
+        /// The run.
+        run: String,
+    },
     /// A lookup or a code call is never repeated.
     SingleRun {
         /// The run.
@@ -119,6 +132,37 @@ pub enum Error {
     },
     /// The name of a lookup or a code call was given for a campaign.
     NoCampaign(SingleKind),
+    /// A campaign of the same name was sent from another file.
+    OtherFile {
+        /// The campaign.
+        campaign: String,
+        /// Its last run from there.
+        run: String,
+        /// When that began.
+        began_at: Timestamp,
+        /// The other file.
+        there: PathBuf,
+    },
+    /// The runs of a campaign began from another file than the one that was named.
+    RunsElsewhere {
+        /// The campaign.
+        campaign: String,
+        /// Its last run.
+        run: String,
+        /// The other file.
+        there: PathBuf,
+    },
+    /// Whoever has a message of an edition would get nothing of what the campaign says now.
+    TextChanged {
+        /// The last run of the edition.
+        run: String,
+        /// When it began.
+        began_at: Timestamp,
+        /// How many people have a message.
+        people: u64,
+    },
+    /// A yes was given beforehand, and no gateway was named.
+    NoGatewayNamed,
     /// A run cannot go on, because what it was begun with changed.
     InputsChanged {
         /// The run.
@@ -163,8 +207,6 @@ pub enum Error {
         /// The row of the last recipient.
         last: Row,
     },
-    /// None of the rows that were asked for is left to send.
-    NoRowsLeft,
     /// No rejected row can be sent again.
     NothingToRetry {
         /// The run.
@@ -243,8 +285,8 @@ pub enum Error {
         /// The run.
         run: String,
     },
-    /// No process sends a run.
-    NotSending {
+    /// A run has come to its end, so that nothing of it can be stopped.
+    NothingToCancel {
         /// The run.
         run: String,
     },

@@ -40,6 +40,8 @@ pub enum Event {
     GoingOn {
         /// Its name.
         run: String,
+        /// Its edition, if the campaign has another one by now.
+        other_edition: Option<String>,
     },
     /// Rows of a run go out as new messages.
     Retrying {

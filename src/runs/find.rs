@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Error, Event, Observer};
+use super::whose::whole_path;
+use super::{Error, Event, Observer, campaign_file};
 use crate::delivery::{FrozenInputs, RunFolder};
 use crate::finding::did_you_mean;
 use crate::ledger::{Ledger, LedgerError, Run, RunFilter, RunId};
@@ -10,6 +11,8 @@ use crate::manifest::load_campaign;
 use crate::report::{NextStep, unknown_results};
 
 /// The run that `name` means: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
+///
+/// A file means the runs that began from it.
 ///
 /// # Errors
 /// When there is none, or the ledger cannot be read.
@@ -20,15 +23,40 @@ pub async fn find(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
             return Ok(run);
         }
     }
-    let latest = RunFilter { latest: Some(1), ..RunFilter::of_campaign(&campaign_name(name)) };
-    for latest in [RunFilter { live: true, ..latest.clone() }, latest] {
-        if let Some(run) = ledger.runs(latest).await?.pop() {
-            return Ok(run);
+    if Path::new(name).is_file() {
+        let runs = of_file(ledger.runs(RunFilter::of_campaign(&campaign_name(name))).await?, Path::new(name))?;
+        if let Some(latest) = runs.iter().rfind(|run| run.live).or(runs.last()) {
+            return Ok(latest.clone());
+        }
+    } else {
+        let latest = RunFilter { latest: Some(1), ..RunFilter::of_campaign(name) };
+        for latest in [RunFilter { live: true, ..latest.clone() }, latest] {
+            if let Some(run) = ledger.runs(latest).await?.pop() {
+                return Ok(run);
+            }
         }
     }
     let names: Vec<String> = ledger.runs(RunFilter::all()).await?.iter().map(Run::name).collect();
     let near = did_you_mean(name, names.iter().map(String::as_str)).map(ToOwned::to_owned);
     Err(Error::NoSuchRun { name: name.to_owned(), near })
+}
+
+/// Of the runs of a campaign those of this file; where none knows a file, they are of whoever asks.
+///
+/// # Errors
+/// When they are all of another file.
+fn of_file(runs: Vec<Run>, file: &Path) -> Result<Vec<Run>, Error> {
+    let here = whole_path(file);
+    let elsewhere = runs.iter().rfind(|run| run.file.is_some());
+    let mine = |run: &&Run| run.file.as_ref() == Some(&here);
+    match elsewhere.filter(|_| !runs.iter().any(|run| mine(&run))) {
+        Some(Run { file: Some(there), .. }) => Err(Error::RunsElsewhere {
+            campaign: runs.last().map(|run| run.campaign.clone()).unwrap_or_default(),
+            run: runs.last().map(Run::name).unwrap_or_default(),
+            there: PathBuf::from(there),
+        }),
+        _ => Ok(runs.into_iter().filter(|run| run.file.is_none() || mine(&run)).collect()),
+    }
 }
 
 /// The run that `name` means to somebody who decides: of a campaign's runs the latest with rows that nobody knows.
@@ -41,7 +69,11 @@ pub async fn find_doubtful(ledger: &dyn Ledger, name: &str) -> Result<Run, Error
         return Ok(found);
     }
     let runs = ledger.runs(RunFilter { live: true, ..RunFilter::of_campaign(&found.campaign) }).await?;
-    let doubtful = |run: &Run| run.counts.as_ref().is_some_and(|(counts, _)| NextStep::of_doubt(counts).is_some());
+    let of_a_file = Path::new(name).is_file();
+    let doubtful = |run: &Run| {
+        let has_doubt = run.counts.as_ref().is_some_and(|(counts, _)| NextStep::of_doubt(counts).is_some());
+        has_doubt && (run.file == found.file || !of_a_file)
+    };
     Ok(runs.into_iter().rfind(doubtful).unwrap_or(found))
 }
 
@@ -83,10 +115,10 @@ pub async fn judge_results(ledger: &dyn Ledger, state: &Path, run: &Run, observe
 }
 
 /// Where a run that did not end yet is going to write its results, as its campaign file says now.
-fn planned_results(state: &Path, run: &Run) -> Option<PathBuf> {
-    let frozen = RunFolder::of(state, &run.name()).frozen().ok()?;
-    let campaign = load_campaign(&frozen.campaign_file).value?;
-    Some(campaign.sent_through(&run.gateway).results_file())
+pub(super) fn planned_results(state: &Path, run: &Run) -> Option<PathBuf> {
+    let campaign = load_campaign(&campaign_file(state, run)?).value?;
+    let results = campaign.sent_through(&run.gateway).results_file();
+    Some(std::path::absolute(&results).unwrap_or(results))
 }
 
 /// The name of a run that began after this one and wrote its results to the same file.

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::launch::Session;
-use super::{Error, ListSurvey, blocking};
+use super::list_changes::list_changes;
+use super::{Error, Inputs, ListSurvey, blocking};
 use crate::check::{Prepared, Tee, Texts, prepare};
 use crate::delivery::{FrozenInputs, RunFolder};
 use crate::ledger::Hold;
@@ -70,24 +71,37 @@ impl Session {
 
     /// What changed since the run in `folder` began, in words.
     pub(super) async fn changes(&self, folder: &RunFolder) -> Result<Vec<String>, Error> {
-        let (inputs, folder) = (Arc::clone(self.inputs()), folder.clone());
-        blocking(move || {
-            // A run whose copies are lost cannot go on; it can be ended, and then whoever has a message is skipped.
-            let Some(frozen) = folder.frozen().ok().filter(|frozen| is_whole(&folder, frozen)) else {
-                return Ok(vec![format!(
-                    "the copies it is sent from, in `{}`, are missing or damaged",
-                    folder.path().display()
-                )]);
-            };
-            let (includes, sha256) = inputs.fingerprint()?;
-            Ok(frozen.differences(&inputs.campaign.brief, &includes, &sha256))
-        })
-        .await?
+        changes(self.inputs(), folder).await
     }
 }
 
+/// What changed since the run in `folder` began, in words.
+pub(super) async fn changes(inputs: &Arc<Inputs>, folder: &RunFolder) -> Result<Vec<String>, Error> {
+    let (inputs, folder) = (Arc::clone(inputs), folder.clone());
+    blocking(move || {
+        // A run whose copies are lost cannot go on; it can be ended, and then whoever has a message is skipped.
+        let Some(frozen) = folder.frozen().ok().filter(|frozen| is_whole(&folder, frozen)) else {
+            let path = folder.path().display();
+            return Ok(vec![format!("the copies it is sent from, in `{path}`, are missing or damaged")]);
+        };
+        let (campaign, (includes, sha256)) = (&inputs.campaign, inputs.fingerprint()?);
+        let list = || {
+            let copy = folder.recipients();
+            list_changes((&copy, &frozen.brief), (&campaign.recipients, &campaign.brief))
+        };
+        let recipients = (frozen.recipients_sha256 != sha256).then(list);
+        Ok(frozen.differences(&campaign.brief, &includes, recipients))
+    })
+    .await?
+}
+
+/// Whether a run's own copies are not what it froze.
+pub(super) fn is_damaged(folder: &RunFolder) -> bool {
+    folder.frozen().is_ok_and(|frozen| !is_whole(folder, &frozen))
+}
+
 /// Whether the copy of the recipients is what was frozen.
-pub(super) fn is_whole(folder: &RunFolder, frozen: &FrozenInputs) -> bool {
+fn is_whole(folder: &RunFolder, frozen: &FrozenInputs) -> bool {
     let hashed = regular_file::open(&folder.recipients()).and_then(|list| Tee::new(list, None::<File>).finish());
     hashed.is_ok_and(|(_, sha256)| sha256 == frozen.recipients_sha256)
 }

@@ -1,25 +1,80 @@
-//! Who has a message of a campaign already.
+//! Who has a message of a campaign already, and since when.
 
+use std::path::PathBuf;
+
+use jiff::Timestamp;
 use roaring::RoaringTreemap;
 
 use super::{Error, Inputs};
 use crate::ledger::{Ledger, Run, RunFilter, RunId};
+use crate::report::DOUBTFUL;
 
-/// The numbers that have a message of this campaign and edition through this account, and the round they are of.
+/// Who has a message of a campaign and edition through an account.
+#[derive(Debug)]
+pub struct SentAlready {
+    /// Their numbers.
+    pub numbers: RoaringTreemap,
+    /// The round that they are of.
+    pub round: u32,
+    /// The runs of that round, oldest first.
+    runs: Vec<Run>,
+}
+
+/// Since when people have a message, and whence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentBefore {
+    /// The first run that sent to them.
+    pub run: String,
+    /// When it began.
+    pub began_at: Timestamp,
+    /// The campaign file that it began from, as far as that is known.
+    pub file: Option<PathBuf>,
+    /// How many runs of the same edition and round came after it.
+    pub later: usize,
+}
+
+impl SentAlready {
+    /// The last run that may have sent to them.
+    pub(super) fn last(&self) -> Option<&Run> {
+        self.runs.last()
+    }
+
+    /// Whether nobody knows of some of them whether they have it.
+    #[must_use]
+    pub(super) fn has_doubt(&self) -> bool {
+        let counts = self.runs.iter().filter_map(|run| run.counts.as_ref());
+        counts.into_iter().any(|(counts, _)| DOUBTFUL.into_iter().any(|state| counts.get(state) > 0))
+    }
+
+    /// Since when they have it; nothing where nobody has.
+    #[must_use]
+    pub fn since(&self) -> Option<SentBefore> {
+        let first = self.runs.first().filter(|_| !self.numbers.is_empty())?;
+        Some(SentBefore {
+            run: first.name(),
+            began_at: first.began_at,
+            file: first.file.as_ref().map(PathBuf::from),
+            later: self.runs.len() - 1,
+        })
+    }
+}
+
+/// Who has a message of this campaign and edition through this account.
 ///
 /// The built-in sandbox forgets between runs, so a rehearsal is never guarded.
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn already_sent(ledger: &dyn Ledger, inputs: &Inputs, edition: &str) -> Result<(RoaringTreemap, u32), Error> {
+pub async fn already_sent(ledger: &dyn Ledger, inputs: &Inputs, edition: &str) -> Result<SentAlready, Error> {
     let mut runs = runs_of(ledger, inputs).await?;
     runs.retain(|run| run.edition == edition);
     let round = runs.iter().map(|run| run.round).max().unwrap_or(1);
-    if !inputs.destination.is_live() {
-        return Ok((RoaringTreemap::new(), round));
-    }
-    let keys: Vec<RunId> = runs.iter().filter(|run| run.round == round).map(|run| run.key).collect();
-    Ok((ledger.numbers_sent_to(&keys).await?, round))
+    runs.retain(|run| run.round == round);
+    let numbers = match inputs.destination.is_live() {
+        true => ledger.numbers_sent_to(&runs.iter().map(|run| run.key).collect::<Vec<RunId>>()).await?,
+        false => RoaringTreemap::new(),
+    };
+    Ok(SentAlready { numbers, round, runs })
 }
 
 /// The runs of this campaign through this account, whatever their edition, oldest first.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::find::found;
+use super::find::{found, planned_results};
 use super::{Adapters, Error, OwnFiles, hold, later_at};
 use crate::delivery::Snapshot;
 use crate::ledger::{Hold, Lease, NewRowEvent, Ownership, Progress, Run, RunEnd, State, StopKind};
@@ -57,7 +57,7 @@ impl HeldRun {
     pub async fn take(adapters: &Adapters, run: Run) -> Result<Self, Error> {
         let hold = hold(adapters.ledger.as_ref(), &run.campaign, &run.gateway, &run.account).await;
         let hold = hold.map_err(|error| match error {
-            Error::Busy { campaign, gateway } => Error::BusyRun { campaign, gateway },
+            Error::Busy { campaign, gateway, since } => Error::BusyRun { campaign, gateway, since },
             other => other,
         })?;
         Self::of(adapters, Arc::new(hold), run).await
@@ -93,8 +93,26 @@ impl HeldRun {
     /// # Errors
     /// When another process took the run, or the ledger cannot be read or written.
     pub async fn release(self) -> Result<ReleasedRun, Error> {
+        self.give_back(None).await
+    }
+
+    /// The same for a run of which nothing more is sent.
+    ///
+    /// # Errors
+    /// When another process took the run, or the ledger cannot be read or written.
+    pub(super) async fn cancel(mut self) -> Result<ReleasedRun, Error> {
+        if self.run.results.is_none() {
+            self.run.results = planned_results(&self.adapters.state, &self.run).map(|path| path.display().to_string());
+        }
+        (self.run.stop, self.run.stopped) = (None, None);
+        self.give_back(Some(Progress::Cancelled)).await
+    }
+
+    /// Gives the run back with this progress, else with the one that it has.
+    async fn give_back(self, progress: Option<Progress>) -> Result<ReleasedRun, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let now = found(ledger, self.run.key).await?;
+        let now = Run { progress: progress.unwrap_or(now.progress), ..now };
         let snapshot = Snapshot::read(ledger, &now, false).await?;
         let reopened = now.progress == Progress::Open && self.run.progress != Progress::Open;
         let run = Run { progress: now.progress, ..self.run.clone() };
@@ -104,7 +122,7 @@ impl HeldRun {
             stop: if reopened { None } else { still_stopped(&run, &snapshot) },
             stopped: self.run.stopped.clone(),
             counts: snapshot.counts.clone(),
-            parts: snapshot.parts,
+            parts: snapshot.parts.billed,
             results: self.run.results.clone(),
             lag: None,
             at: self.run.ended_at.unwrap_or_else(self.adapters.clock),
@@ -140,7 +158,7 @@ fn still_stopped(before: &Run, snapshot: &Snapshot) -> Option<StopKind> {
     let left = match before.progress {
         Progress::Finished => before.stopped.is_some(),
         Progress::Open => snapshot.counts.get(State::Planned) > 0,
-        Progress::Replaced => false,
+        Progress::Replaced | Progress::Cancelled => false,
     };
     before.stop.filter(|_| left)
 }

@@ -8,7 +8,9 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::lost::put_aside;
-use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, RunPhase, hold, key, refuse_lost};
+use super::{
+    Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, RunPhase, SentBefore, hold, key, refuse_lost,
+};
 use crate::delivery::{Interrupt, RunFolder, Snapshot};
 use crate::ledger::{Hold, Run, RunId};
 use crate::report::{Target, check_place};
@@ -50,6 +52,12 @@ pub(super) struct RunToSend {
     pub(super) snapshot: Option<Snapshot>,
     /// Its campaign on the account that it was begun on.
     pub(super) hold: Arc<Hold>,
+    /// Whether rows of it go out again as new messages by this call.
+    pub(super) retry: bool,
+    /// Whether it is of an edition before the one of now, which begins once this one is through.
+    pub(super) earlier_edition: bool,
+    /// Who was sent to before by other runs, if anybody is skipped for that.
+    pub(super) before: Option<SentBefore>,
 }
 
 /// What the preparation of a call came to.
@@ -98,7 +106,7 @@ impl Launch {
         interrupt: watch::Receiver<Interrupt>,
     ) -> Result<Outcome, Error> {
         let session = self.session(adapters, consent, interrupt).await?;
-        session.go(session.prepare()).await
+        session.send_editions().await
     }
 
     /// Sends rejected rows of a run again, as new messages.
@@ -152,6 +160,25 @@ impl Session {
     /// Where its results go.
     pub(super) fn results(&self) -> PathBuf {
         self.launch.target.path().to_owned()
+    }
+
+    /// Sends the campaign; after an unfinished run of an earlier edition the edition of now.
+    async fn send_editions(&self) -> Result<Outcome, Error> {
+        let first = self.go(self.prepare()).await?;
+        let Outcome::Ended(mut ended) = first else { return Ok(first) };
+        let request = &self.launch.request;
+        let some = request.limit.is_some() || request.rows.is_some();
+        if some || ended.kind.is_some() || !ended.earlier_edition {
+            return Ok(Outcome::Ended(ended));
+        }
+        match self.go(self.prepare()).await {
+            Ok(second) => Ok(second.after(ended)),
+            Err(error) => {
+                // What was sent is told whatever became of the next edition.
+                ended.not_begun = Some(Box::new(error));
+                Ok(Outcome::Ended(ended))
+            }
+        }
     }
 
     /// Sends what the preparation selects; a signal before that leaves without sending.

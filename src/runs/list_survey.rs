@@ -60,7 +60,7 @@ pub async fn survey_list(
         observer(Event::Contradicted(sign));
     }
     let already = match ledger {
-        Some(ledger) => already_sent(ledger, inputs, &edition).await?.0,
+        Some(ledger) => already_sent(ledger, inputs, &edition).await?.numbers,
         None => RoaringTreemap::new(),
     };
     let inputs = Arc::clone(inputs);

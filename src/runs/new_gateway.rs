@@ -35,6 +35,10 @@ pub async fn add_gateway(adapters: &Adapters, draft: &ProfileDraft, ask: bool) -
 async fn ask_account(adapters: &Adapters, ProfileDraft { profile, .. }: &ProfileDraft) -> Result<NewAccount, Error> {
     let account = Account::of_new(adapters, profile, PATIENCE)?;
     let answer = account.ask_both((&AskBalance, &AskSenders)).await?;
-    let (balance, senders) = answer.map_err(|answer| Error::Unanswered { gateway: profile.name.clone(), answer })?;
+    let (balance, senders) = answer.map_err(|answer| Error::Unanswered {
+        gateway: profile.name.clone(),
+        key: profile.api_key.to_string(),
+        answer,
+    })?;
     Ok(NewAccount { balance, senders })
 }

@@ -38,7 +38,8 @@ pub async fn ask_online(
     let signatures = signatures(&campaign.brief, &campaign.places, &inputs.today);
     let view = |view| (adapters.name_view)(view, &profile.name);
     let (balance, senders) = (view(AccountView::Balance), view(AccountView::Senders));
-    let known = online::AccountTerms { verified: &profile.sender_verified, balance: &balance, senders: &senders };
+    let (verified, key) = (&profile.sender_verified, profile.api_key.to_string());
+    let known = online::AccountTerms { verified, key: &key, balance: &balance, senders: &senders };
     Ok(OnlineAnswer {
         findings: findings(&told, &signatures, known, &cost),
         key_refused: matches!(&told, Err(refused) if refused.cause == UnansweredCause::KeyRefused),

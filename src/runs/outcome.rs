@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Error, ListSurvey};
+use super::{Error, ListSurvey, SentBefore};
 use crate::delivery::{Errors, Oddities, Stop};
-use crate::ledger::{Run, StateCounts, StopKind};
+use crate::ledger::{Parts, Run, StateCounts, StopKind};
 use crate::report::OpenDoubt;
 use crate::sandbox::Counts;
 
@@ -16,6 +16,18 @@ pub enum Outcome {
     Ended(Box<EndedRun>),
     /// Nobody was left to be sent to.
     NothingLeft(Box<NothingLeft>),
+}
+
+impl Outcome {
+    /// What came of the edition of now, after a run of an earlier one.
+    #[must_use]
+    pub(super) fn after(mut self, earlier: Box<EndedRun>) -> Self {
+        match &mut self {
+            Outcome::Ended(ended) => ended.earlier = Some(earlier),
+            Outcome::NothingLeft(nothing) => nothing.earlier = Some(earlier),
+        }
+        self
+    }
 }
 
 /// A run after it was sent.
@@ -29,8 +41,10 @@ pub struct EndedRun {
     pub kind: Option<StopKind>,
     /// Its rows by state.
     pub counts: StateCounts,
+    /// Messages of this call that went out, or may have.
+    pub sent: u64,
     /// Parts billed, as far as the gateway told.
-    pub parts: u64,
+    pub parts: Parts,
     /// How long this call took to send and end it.
     pub time: Duration,
     /// The errors of this call.
@@ -39,10 +53,18 @@ pub struct EndedRun {
     pub oddities: Oddities,
     /// The results where they were written, or why they were not; nothing where another process has the run.
     pub results: Option<Result<PathBuf, Error>>,
+    /// Who was sent to before by other runs, if anybody was skipped for that.
+    pub before: Option<SentBefore>,
+    /// Whether it is of an edition before the one of now.
+    pub earlier_edition: bool,
+    /// Why the edition of now did not begin after this run of an earlier one.
+    pub not_begun: Option<Box<Error>>,
     /// What became of the messages of a rehearsal with a scenario.
     pub played: Option<Counts>,
     /// Other runs of the campaign with rows whose outcome nobody knows.
     pub open_doubts: Vec<OpenDoubt>,
+    /// The run of an earlier edition that this call brought to its end first.
+    pub earlier: Option<Box<EndedRun>>,
 }
 
 /// A campaign of which nobody was left.
@@ -50,6 +72,14 @@ pub struct EndedRun {
 pub struct NothingLeft {
     /// What was found in the list.
     pub survey: ListSurvey,
+    /// The rows that were meant, by state: those that were asked for where others are left, else all.
+    pub meant: StateCounts,
+    /// Who was sent to before.
+    pub before: Option<SentBefore>,
+    /// Whether nobody knows of some of them whether they have it.
+    pub doubt: bool,
     /// Other runs of the campaign with rows whose outcome nobody knows.
     pub open_doubts: Vec<OpenDoubt>,
+    /// The run of an earlier edition that this call brought to its end first.
+    pub earlier: Option<Box<EndedRun>>,
 }

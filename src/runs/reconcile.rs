@@ -184,8 +184,8 @@ impl Session {
 
     /// Whether a row that was not found may be sent again: a second code or call harms, and a queue may only be slow.
     fn may_resend(&self, run: &Run) -> bool {
-        // What a newer run took the place of is not opened again.
-        let open = run.progress != Progress::Replaced;
+        // What a newer run took the place of, or a person ended, is not opened again.
+        let open = matches!(run.progress, Progress::Open | Progress::Finished);
         open && run.endpoint == Endpoint::Sync && self.inputs().campaign.brief.content.may_repeat()
     }
 }

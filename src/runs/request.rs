@@ -26,6 +26,8 @@ pub struct Request {
     pub round: Round,
     /// A run whose inputs changed ends, and a new one begins.
     pub accept_changes: bool,
+    /// The runs of this name are of this file, whatever file they began from.
+    pub moved: bool,
     /// So many recipients are right, above the profile's own limit.
     pub up_to: Option<u64>,
     /// Rejected messages do not stop it.

@@ -100,6 +100,7 @@ impl Resolution {
             _ if self.decision != Decision::SendAgain => {}
             _ if SingleKind::of(run).is_some() => return Err(Error::SingleRun { run: run.name() }),
             Progress::Replaced => return Err(Error::ReplacedForGood),
+            Progress::Cancelled => return Err(Error::Cancelled { run: run.name() }),
             Progress::Open | Progress::Finished => {}
         }
         let event = |doubt: &Doubt| NewRowEvent { row: doubt.row, envelope: doubt.envelope, change: change.clone() };

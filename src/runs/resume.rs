@@ -17,20 +17,25 @@ use crate::manifest::Profile;
 
 impl Session {
     /// Asks for a yes to go on, and selects the run.
-    pub(super) async fn resume(&self, run: Run, folder: RunFolder, hold: Arc<Hold>) -> Result<Preparation, Error> {
+    pub(super) async fn resume(&self, run: Run, edition: &str, hold: Arc<Hold>) -> Result<Preparation, Error> {
+        let folder = RunFolder::of(&self.adapters.state, &run.name());
         let snapshot = Snapshot::read(self.adapters.ledger.as_ref(), &run, false).await?;
         let left = snapshot.counts.get(State::Planned);
         let open = open_rows(&run, &snapshot);
         let number = if left == 0 { 0 } else { self.chosen(&open, run.last_row())?.len() };
         if let Some(profile) = self.inputs().destination.remote() {
             check_host(self.adapters.ledger.as_ref(), profile).await?;
-            if left > 0 && self.asks_first() {
+            if number > 0 && self.asks_first() {
                 self.ask_for_rest(profile, &open).await?;
             }
             self.agree_to_go_on(profile, (&run, &snapshot), number.min(left)).await?;
         }
-        (self.adapters.observer)(Event::GoingOn { run: run.name() });
-        Ok(Preparation::Send(Box::new(RunToSend { run, folder, snapshot: Some(snapshot), hold })))
+        let earlier_edition = run.edition != edition;
+        let other_edition = earlier_edition.then(|| run.edition.clone());
+        (self.adapters.observer)(Event::GoingOn { run: run.name(), other_edition });
+        let (snapshot, before) = (Some(snapshot), None);
+        let selected = RunToSend { run, folder, snapshot, hold, retry: false, earlier_edition, before };
+        Ok(Preparation::Send(Box::new(selected)))
     }
 
     /// Asks for a yes to messages to so many people of a run; none is needed for none.

@@ -70,7 +70,15 @@ impl Session {
         (self.adapters.observer)(Event::Retrying { run: run.name(), rows: number });
         // With the identifiers that the order reserved.
         let run = found(ledger, scope.run).await?;
-        Ok(Preparation::Send(Box::new(RunToSend { run, folder, snapshot: None, hold })))
+        Ok(Preparation::Send(Box::new(RunToSend {
+            run,
+            folder,
+            snapshot: None,
+            hold,
+            retry: true,
+            earlier_edition: false,
+            before: None,
+        })))
     }
 
     /// Why nothing of a run can be sent again now.
@@ -78,8 +86,10 @@ impl Session {
         if SingleKind::of(run).is_some() {
             return Err(Error::SingleRun { run: run.name() });
         }
-        if run.progress == Progress::Replaced {
-            return Err(Error::Replaced { run: run.name() });
+        match run.progress {
+            Progress::Replaced => return Err(Error::Replaced { run: run.name() }),
+            Progress::Cancelled => return Err(Error::Cancelled { run: run.name() }),
+            Progress::Open | Progress::Finished => {}
         }
         let same = |other: &&Run| other.live == run.live && other.went_through(&run.gateway, &run.account);
         match runs.iter().filter(same).find(|other| other.progress == Progress::Open) {

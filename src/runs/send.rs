@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::freeze::thaw;
 use super::launch::{RunToSend, Session};
-use super::{Connection, Error, Event, Outcome};
+use super::{Connection, EndedRun, Error, Event, Outcome};
 use crate::check::Prepared;
 use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Snapshot, Stop, feed, send};
 use crate::failpoint;
 use crate::gateway::Gateway;
-use crate::ledger::{Allowance, Claim, Lease, Run, State, StopKind};
-use crate::manifest::Delivery;
+use crate::ledger::{Allowance, Claim, Lease, Run, State, StateCounts, StopKind};
+use crate::manifest::{Delivery, Rate};
 use crate::sandbox::{Counts, Sandbox};
 
 /// How long an asynchronous start asks about its first messages.
@@ -24,7 +24,7 @@ impl Session {
     pub(super) async fn send(&self, selection: RunToSend) -> Result<Outcome, Error> {
         let began = Instant::now();
         let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
-        let RunToSend { run, folder, snapshot, hold } = selection;
+        let RunToSend { run, folder, snapshot, hold, retry, earlier_edition, before } = selection;
         let Claim { lease, doubtful: requests } = ledger.claim(&hold, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {
@@ -44,7 +44,7 @@ impl Session {
             true => Snapshot::read(ledger, &run, false).await?,
             false => snapshot,
         };
-        let mut ending = self.engine(&run, lease, Arc::clone(&gateway), prepared, &snapshot).await;
+        let mut ending = self.engine((&run, lease), Arc::clone(&gateway), prepared, (&snapshot, retry)).await;
         tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
         if asks_at_end(&ending) {
             self.reconcile_last(&run, lease, gateway.as_ref(), &mut ending).await?;
@@ -53,7 +53,8 @@ impl Session {
             Some(sandbox) => self.play_out(sandbox, &ending).await,
             None => None,
         };
-        self.end((run, lease), ending, (snapshot.parts, began), played).await
+        let ended = self.end((run, lease), ending, (snapshot.parts, began), played).await?;
+        Ok(Outcome::Ended(Box::new(EndedRun { before, earlier_edition, ..ended })))
     }
 
     /// Lets everything become of the messages that will, if a scenario says what; nobody waits for an interrupted one.
@@ -68,11 +69,10 @@ impl Session {
     /// The engine, which the observer hears.
     async fn engine(
         &self,
-        run: &Run,
-        lease: Lease,
+        (run, lease): (&Run, Lease),
         gateway: Arc<dyn Gateway>,
         prepared: Prepared<BufReader<File>>,
-        snapshot: &Snapshot,
+        (snapshot, retry): (&Snapshot, bool),
     ) -> Ending {
         let request = &self.launch.request;
         let told = Arc::clone(&self.adapters.observer);
@@ -86,7 +86,8 @@ impl Session {
             renumbered: snapshot.renumbered.clone(),
         };
         let feed = feed(prepared, run.ids, selection);
-        let conditions = self.conditions(run, lease, snapshot);
+        let conditions =
+            Conditions { proven: retry || has_taken(&snapshot.counts), ..self.conditions(run, lease, snapshot) };
         let (ledger, interrupt) = (Arc::clone(&self.adapters.ledger), self.interrupt.clone());
         let edges = Edges { ledger, gateway, observer, interrupt };
         let mut ending = send(conditions, edges, feed, snapshot.counts.clone()).await;
@@ -107,16 +108,22 @@ impl Session {
             endpoint: run.endpoint,
             kind: run.kind,
             repeated: snapshot.repeated.clone(),
-            rate: if waits { delivery.rate.per_second() } else { None },
+            rate: delivery.rate.filter(|_| waits).and_then(Rate::per_second),
             account: Allowance::new(destination.account(), destination.rate().per_second()),
             batch: delivery.batch.get() as usize,
             in_flight: delivery.in_flight.get() as usize,
             timeout: delivery.timeout,
             limits: limits(&delivery, request.keep_going),
+            proven: false,
             first_messages: if destination.is_live() { CANARY } else { Duration::ZERO },
             attended: false,
         }
     }
+}
+
+/// Whether the gateway has taken a message of these rows.
+fn has_taken(counts: &StateCounts) -> bool {
+    [State::Accepted, State::Queued, State::Delivered, State::Read].into_iter().any(|state| counts.get(state) > 0)
 }
 
 /// Whether there is somebody to ask about rows in doubt, and time for it.

@@ -43,6 +43,7 @@ impl ConfirmedSingle {
             recipients: 1,
             last_row: SingleKind::ROW,
             left_out: LeftOut::default(),
+            file: None,
             began_at: (self.adapters.clock)(),
             random: rand::random(),
         }
@@ -64,10 +65,10 @@ impl ConfirmedSingle {
             let end = RunEnd {
                 lag: None,
                 progress: run.progress,
-                stop: unsent.then_some(StopKind::Halted),
+                stop: unsent.then_some(StopKind::Asked),
                 stopped: unsent.then(|| "interrupted before it was sent".to_owned()),
                 counts,
-                parts,
+                parts: parts.billed,
                 results: None,
                 at: (self.adapters.clock)(),
             };

@@ -1,16 +1,56 @@
-//! Asking a run to stop.
+//! Asking a run to stop, and ending one for good.
 
-use super::Error;
-use crate::ledger::{Ledger, Run};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::find::found;
+use super::{Adapters, Error, HeldRun, ReleasedRun};
+use crate::ledger::{Ledger, Progress, Run, State};
 use crate::report::is_owned;
 
-/// Asks the process that sends a run to stop after what is in flight.
+/// How long the process that sends a run is waited for: what is in flight has its time, and results of millions theirs.
+const LONGEST: Duration = Duration::from_secs(900);
+/// How often it is looked whether it is through.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Asks the process that sends a run to stop after what is in flight; tells whether there is one.
 ///
 /// # Errors
-/// When no process sends it, or the ledger cannot be written.
-pub async fn stop(ledger: &dyn Ledger, run: &Run) -> Result<(), Error> {
-    if !is_owned(ledger, run).await? {
-        return Err(Error::NotSending { run: run.name() });
+/// When the ledger cannot be written.
+pub async fn stop(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
+    let sending = is_owned(ledger, run).await?;
+    if sending {
+        ledger.request_stop(run.key, true).await?;
     }
-    Ok(ledger.request_stop(run.key, true).await?)
+    Ok(sending)
+}
+
+/// A run that was stopped for good.
+#[derive(Debug)]
+pub struct CancelledRun {
+    /// How many rows are not sent any more.
+    pub rows: u64,
+    /// Where the run stands.
+    pub released: ReleasedRun,
+}
+
+/// Stops a run for good: what is planned is not sent any more, and the run ends.
+///
+/// # Errors
+/// When nothing of the run is left to send, another process has it and does not end, or the ledger cannot be written.
+pub async fn stop_for_good(adapters: &Adapters, run: Run) -> Result<CancelledRun, Error> {
+    let (ledger, deadline) = (adapters.ledger.as_ref(), Instant::now() + LONGEST);
+    if stop(ledger, &run).await? {
+        while is_owned(ledger, &run).await? && Instant::now() < deadline {
+            sleep(LOOK).await;
+        }
+    }
+    let now = found(ledger, run.key).await?;
+    if now.progress != Progress::Open {
+        return Err(Error::NothingToCancel { run: now.name() });
+    }
+    let held = HeldRun::take(adapters, now).await?;
+    let rows = held.snapshot().await?.counts.get(State::Planned);
+    Ok(CancelledRun { rows, released: held.cancel().await? })
 }

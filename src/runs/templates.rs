@@ -109,7 +109,9 @@ impl Account {
             confirm(consent, Proposal::Template { profile: &self.profile, change: &change }).await?;
         }
         self.ask(order).await.map_err(|error| match error {
-            Error::Unanswered { gateway, answer } if !answer.undone => Error::OrderUnclear { gateway, answer, view },
+            Error::Unanswered { gateway, answer, .. } if !answer.undone => {
+                Error::OrderUnclear { gateway, answer, view }
+            }
             error => error,
         })
     }

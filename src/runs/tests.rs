@@ -141,19 +141,19 @@ async fn a_signal_before_the_first_message_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_rehearsal_asks_nobody_pauses_and_goes_on_where_it_stopped() {
+async fn a_rehearsal_asks_nobody_pauses_and_starts_anew() {
     let (world, no) = (World::new().await, Fixed::no());
     let some = Request { limit: Some(1), ..Request::default() };
     let paused = ended(world.launch(None, some, Arc::clone(&no), Interrupt::None).await);
     assert_eq!((paused.kind, paused.counts.get(State::Accepted)), (Some(StopKind::Limit), 1));
     let through = ended(world.launch(None, Request::default(), Arc::clone(&no), Interrupt::None).await);
     assert_eq!((through.kind, through.counts.get(State::Accepted)), (None, 3));
-    assert_eq!((through.run.name(), no.asked()), ("sale@1".to_owned(), 0));
-    let run = world.adapters.ledger.runs(RunFilter::all()).await.unwrap().remove(0);
-    assert_eq!((run.progress, run.stop), (Progress::Finished, None));
+    assert_eq!((through.run.name(), no.asked()), ("sale@2".to_owned(), 0));
+    let progress = world.adapters.ledger.runs(RunFilter::all()).await.unwrap().into_iter().map(|run| run.progress);
+    assert_eq!(progress.collect::<Vec<_>>(), [Progress::Replaced, Progress::Finished]);
     let events = world.events.lock().unwrap().clone();
     let told = |name: &str| events.iter().filter(|event| *event == name).count();
-    assert_eq!((told("SendingBegins"), told("SendingEnded"), told("GoingOn")), (2, 2, 1), "{events:?}");
+    assert_eq!((told("SendingBegins"), told("SendingEnded"), told("GoingOn")), (2, 2, 0), "{events:?}");
 }
 
 #[tokio::test]

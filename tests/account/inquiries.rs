@@ -69,7 +69,7 @@ type Failing = (&'static str, fn() -> Answer, i32, &'static str);
 fn each_failure_has_its_code_says_why_and_shows_no_key() {
     let page = |status| Answer::status_with(status, &["Retry-After: 120"]);
     let cases: [Failing; 7] = [
-        ("the key", || Answer::refused("Access denied"), 7, "`local` has its `api_key`"),
+        ("the key", || Answer::refused("Access denied"), 7, "the key of `local` comes from"),
         ("the envelope", || Answer::refused("Invalid message type"), 3, "`Invalid message type`"),
         ("the item", || Answer::items(|operation| rejected(operation, KEY)), 3, "[key]"),
         ("a page", || Answer::status(200), 5, "a web page"),
@@ -135,6 +135,7 @@ fn a_sandbox_of_its_own_has_an_account_and_knows_what_was_sent() {
     assert!(balance["amount"].is_number() && balance["currency"] == "UAH", "{balance}");
     let senders = sale.campaign(&["gateway", "senders", "--json"]).exits(0).json();
     assert_eq!(senders["senders"], json!([]), "it knows every name");
+    sale.replace("sale.yaml", "name: sale\n", "name: sale\nedition: another\n");
     sale.replace("sale.yaml", "OlenaCo", "Another");
     sale.campaign(&["check", "sale.yaml", "--online"]).exits(0);
     let results = sale.results();

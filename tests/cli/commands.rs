@@ -48,7 +48,7 @@ fn what_comes_next_can_be_said_in_any_folder() {
     let refused = Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([Answer::Accept, Answer::Accept, refused]);
     let sale = campaign().through(&gateway).write();
-    sale.run(&["--limit", "1"]).exits(5);
+    sale.run(&["--limit", "1"]).exits(0);
     let elsewhere = |arguments: &[&str]| {
         let mut command = sale.command(arguments);
         command.current_dir(sale.path("results"));

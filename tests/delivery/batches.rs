@@ -32,21 +32,37 @@ fn an_envelope_never_holds_more_than_a_second_may_carry() {
 fn every_start_begins_carefully() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(40).through(&gateway).batches_of(20).one_at_a_time().write();
-    sale.run(&["--limit", "20"]).exits(5);
+    sale.run(&["--limit", "20"]).exits(0);
     sale.run(&[]).exits(0);
     let sizes: Vec<usize> = gateway.sends().iter().map(|request| request.phones().len()).collect();
     assert_eq!(sizes, [1, 5, 14, 1, 5, 14]);
 }
 
 #[test]
-fn a_wrong_signature_costs_one_message() {
+fn a_wrong_signature_costs_four_messages() {
     let gateway =
         Gateway::always(Answer::items(|operation| crate::support::rejected(operation, "Error in Alpha-name")));
     let sale = campaign().to(500).through(&gateway).write();
     sale.run(&[]).exits(5).says("Error in Alpha-name");
-    assert_eq!(gateway.phones(), [phone(2)]);
+    assert_eq!(gateway.phones(), [2, 3, 4, 5].map(phone));
+    assert!(gateway.sends().iter().all(|request| request.phones().len() == 1));
     assert_eq!(
         sale.results().counts().into_iter().collect::<Vec<_>>(),
-        [("planned".into(), 499), ("rejected".into(), 1)]
+        [("planned".into(), 496), ("rejected".into(), 4)]
     );
+}
+
+#[test]
+fn a_list_whose_first_numbers_alone_are_rejected_is_sent() {
+    for first in [1, 3] {
+        let gateway = Gateway::always(Answer::items(move |operation| match operation["phone"].as_u64() {
+            Some(number) if number < phone(2 + first) => crate::support::rejected(operation, "No route"),
+            _ => crate::support::accepted(operation),
+        }));
+        let sale = campaign().to(20).through(&gateway).write();
+        sale.run(&[]).exits(3);
+        assert_eq!(gateway.phones(), (2..22).map(phone).collect::<Vec<_>>());
+        let sizes: Vec<usize> = gateway.sends().iter().map(|request| request.phones().len()).collect();
+        assert!(sizes[..=first].iter().all(|size| *size == 1) && sizes[first + 1] == 5, "{sizes:?}");
+    }
 }

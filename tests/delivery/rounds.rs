@@ -12,7 +12,7 @@ fn a_second_run_sends_nothing() {
     let sent = gateway.requests().len();
     let before = std::fs::read(sale.results_file()).expect("results");
     for _ in 0..2 {
-        sale.run(&["--yes"]).exits(6);
+        sale.run(&["--yes"]).exits(0);
     }
     assert_eq!(gateway.requests().len(), sent);
     assert_eq!(std::fs::read(sale.results_file()).expect("results"), before, "the results stay as they are");
@@ -22,19 +22,19 @@ fn a_second_run_sends_nothing() {
 fn a_profile_with_another_name_on_the_same_host_or_another_host_under_the_same_name_guards_all_the_same() {
     let (gateway, moved) = (Gateway::accepting(), Gateway::accepting());
     let sale = campaign().to(5).through(&gateway).write();
-    sale.run(&["--limit", "2"]).exits(5);
+    sale.run(&["--limit", "2"]).exits(0);
     let local = std::fs::read_to_string(sale.path("gateways.yaml")).expect("the profiles");
     // Renamed in the middle: the same run goes on.
     sale.write("gateways.yaml", &local.replace("local:", "renamed:"));
-    sale.run(&["--gateway", "renamed", "--limit", "2"]).exits(5).says("sale@1");
+    sale.run(&["--gateway", "renamed", "--limit", "2"]).exits(0).says("sale@1");
     // A second profile on the same host.
     sale.write("gateways.yaml", &format!("{local}{}", local.replace("local:", "second:")));
     sale.run(&["--gateway", "second"]).exits(0);
-    sale.run(&["--gateway", "second"]).exits(6);
+    sale.run(&["--gateway", "second"]).exits(0);
     assert_eq!(gateway.phones(), (2..7).map(phone).collect::<Vec<_>>());
     // The host has another address by now.
     sale.write("gateways.yaml", &local.replace(&gateway.base_url(), &moved.base_url()));
-    sale.run(&[]).exits(6);
+    sale.run(&[]).exits(0);
     // Another account is another matter, and one that a person names.
     sale.write("gateways.yaml", &format!("{}  account: other\n", local.replace("local:", "other:")));
     sale.run(&["--gateway", "other"]).exits(0);
@@ -85,7 +85,7 @@ fn again_sends_to_everybody_once_more_when_their_number_is_told() {
     assert_eq!(gateway.phones().len(), 5);
     sale.run(&["--again", "5"]).exits(0);
     assert_eq!(gateway.phones(), (2..7).chain(2..7).map(phone).collect::<Vec<_>>());
-    sale.run(&[]).exits(6);
+    sale.run(&[]).exits(0);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_campaign_file_under_another_name_is_the_same_campaign() {
     sale.run(&[]).exits(0);
     let sent = gateway.phones().len();
     std::fs::rename(sale.path("sale.yaml"), sale.path("autumn.yaml")).expect("another name");
-    sale.campaign(&["run", "autumn.yaml", "--no-wait"]).exits(6);
+    sale.campaign(&["run", "autumn.yaml", "--no-wait"]).exits(0);
     assert_eq!(gateway.phones().len(), sent, "whoever has the message does not get it again");
 }
 
@@ -105,7 +105,7 @@ fn another_edition_is_another_campaign() {
     let draft = |month: &str| campaign().top(&format!("edition: {month}")).through(&gateway);
     let sale = draft("november").write();
     sale.run(&[]).exits(0);
-    sale.run(&[]).exits(6);
+    sale.run(&[]).exits(0);
     draft("december").rewrite(&sale);
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), 6);
@@ -118,7 +118,7 @@ fn a_rejected_row_is_never_sent_again_to_finish_its_run() {
         _ => accepted(operation),
     }));
     let sale = campaign().to(30).through(&gateway).write();
-    sale.run(&["--limit", "20"]).exits(5);
+    sale.run(&["--limit", "20"]).exits(3);
     sale.run(&[]).exits(3);
     assert_eq!(gateway.phones(), (2..32).map(phone).collect::<Vec<_>>());
 }

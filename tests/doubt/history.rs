@@ -72,7 +72,7 @@ fn a_message_is_named_by_its_row_or_its_number() {
         (&["--row", "1"], 2, "the header is row 1"),
         (&["--row", "0"], 2, "rows 2 to 11"),
         (&["--row", "12"], 2, "rows 2 to 11"),
-        (&["--to", "+380671112233"], 6, "has nobody with that number"),
+        (&["--to", "+380671112233"], 2, "has nobody with that number"),
         (&["--to", "12"], 2, "country's code"),
         (&[], 2, "--row"),
         (&["--row", "3", "--to", "380501000003"], 2, "cannot be used with"),
@@ -88,7 +88,7 @@ fn rows_that_never_left_say_why() {
     let gateway = Gateway::accepting();
     let list = format!("phone,name\n{0},A\n{0},B\n12,C\n{1},D\n\n{2},E\n", phone(2), phone(5), phone(7));
     let sale = campaign().with_list(&list).recipients("max_invalid: 50%").through(&gateway).write();
-    sale.run(&["--limit", "1"]).exits(5);
+    sale.run(&["--limit", "1"]).exits(3);
     for (row, state, words) in
         [("3", "skipped", "duplicate number"), ("4", "invalid", "never sent: "), ("5", "planned", "")]
     {
@@ -101,5 +101,5 @@ fn rows_that_never_left_say_why() {
     assert_eq!((&planned["row"], &planned["to"]), (&json!(7), &json!(phone(7).to_string())));
     let first = sale.campaign(&["show", "sale", "--to", &phone(2).to_string(), "--json"]).exits(0).json();
     assert_eq!((&first["row"], &first["state"]), (&json!(2), &json!("accepted")), "where it was sent to");
-    sale.campaign(&["show", "sale", "--row", "6"]).exits(6).says("row 6 of the list of sale@1 is blank");
+    sale.campaign(&["show", "sale", "--row", "6"]).exits(2).says("row 6 of the list of sale@1 is blank");
 }

@@ -40,7 +40,8 @@ fn of_eight_that_start_at_once_one_sends() {
     let rivals: Vec<Process> = (0..8).map(|_| sale.start(&["--yes"])).collect();
     let mut codes: Vec<_> = rivals.into_iter().map(|rival| rival.finish().code()).collect();
     codes.sort_unstable();
-    assert_eq!((codes[0], &codes[1..]), (Some(0), &[Some(6); 7][..]));
+    // Whoever comes while it is sent is told so; whoever comes later finds nobody left to send to.
+    assert!(codes[0] == Some(0) && codes.iter().all(|code| matches!(code, Some(0 | 6))), "{codes:?}");
     once_each(&gateway, 2..202);
 }
 
@@ -54,7 +55,7 @@ fn a_copy_in_another_folder_is_the_same_campaign() {
     sale.campaign(&["run", "copy/sale.yaml"]).exits(6).says("another process");
     gateway.release();
     first.finish().exits(0);
-    sale.campaign(&["run", "copy/sale.yaml"]).exits(6);
+    sale.campaign(&["run", "copy/sale.yaml"]).exits(0);
     let more: String = (7..17).map(|row| format!("{},Person {row}\n", phone(row))).collect();
     sale.write("copy/sale.csv", &format!("phone,name\n{more}"));
     let summary = sale.campaign(&["run", "copy/sale.yaml", "--json"]).exits(0).json();
@@ -66,10 +67,10 @@ fn a_copy_in_another_folder_is_the_same_campaign() {
 fn an_unfinished_run_is_gone_on_with_from_a_copy_with_the_same_inputs() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
-    sale.run(&["--limit", "4"]).exits(5);
+    sale.run(&["--limit", "4"]).exits(0);
     copy(&sale, "copy");
     sale.campaign(&["run", "copy/sale.yaml"]).exits(0).says("going on with sale@1");
-    sale.run(&[]).exits(6);
+    sale.run(&[]).exits(0);
     once_each(&gateway, 2..12);
 }
 
@@ -89,7 +90,7 @@ fn a_symbolic_link_is_the_same_campaign() {
     gateway.release();
     first.finish().exits(0);
     for name in ["link.yaml", "folder/sale.yaml", "folder/link.yaml"] {
-        sale.campaign(&["run", name]).exits(6).says("nothing is left to send");
+        sale.campaign(&["run", name]).exits(0).says("nobody is left to send to");
     }
     once_each(&gateway, 2..12);
 }
@@ -99,13 +100,13 @@ fn a_symbolic_link_is_the_same_campaign() {
 fn a_state_folder_behind_a_symbolic_link_is_the_same_ledger() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
-    sale.run(&["--limit", "4"]).exits(5);
+    sale.run(&["--limit", "4"]).exits(0);
     std::os::unix::fs::symlink(sale.path("state"), sale.path("elsewhere")).expect("a link");
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_campaign"));
     command.current_dir(sale.path("")).env_clear().env(KEY_VARIABLE, KEY).arg("--state-dir").arg("elsewhere");
     command.args(["run", "sale.yaml"]);
     Process::start(command).finish().exits(0);
-    sale.run(&[]).exits(6);
+    sale.run(&[]).exits(0);
     once_each(&gateway, 2..12);
 }
 

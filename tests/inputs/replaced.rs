@@ -103,7 +103,7 @@ fn behind_a_link_the_results_are_replaced_and_the_link_stays() {
     let sale = with_results("latest.csv").through(&gateway).write();
     sale.write("kept/sale.csv", "");
     symlink("kept/sale.csv", sale.path("latest.csv")).expect("a link");
-    sale.run(&["--limit", "1"]).exits(5);
+    sale.run(&["--limit", "1"]).exits(0);
     assert!(sale.path("latest.csv").symlink_metadata().expect("a link").is_symlink());
     assert_eq!(Results::read(&sale.path("kept/sale.csv")).rows.len(), 3);
 }

@@ -90,7 +90,7 @@ fn a_list_that_is_refused_is_refused_without_its_numbers() {
     for list in [
         format!("phone,name\n{},\"open\n{},b\n", phone(2), phone(3)),
         format!("phone,name\n{},a,b\n", phone(2)),
-        format!("phone,name\n{}77777,a\n{},b\n", phone(2), phone(3)),
+        format!("phone,name\n{}{},b\n", format!("{}77777,a\n", phone(2)).repeat(5), phone(3)),
         format!("phone,name\n{},a\n{},b\n", phone(2), phone(2)),
     ] {
         let sale = campaign().with_list(&list).recipients("duplicates: refuse").through(&gateway).write();
@@ -134,9 +134,9 @@ fn numbers_that_the_gateway_quotes_are_shown_to_nobody_and_kept_in_the_results()
 #[test]
 fn errors_that_differ_by_their_number_alone_stop_a_run_as_one() {
     let quoting = |operation: &serde_json::Value| rejected(operation, &QUOTES[0](number(operation)));
-    let gateway = Gateway::answering([Answer::Accept, Answer::items(quoting)]);
+    let gateway = Gateway::always(Answer::items(quoting));
     let sale = campaign().to(30).batches_of(5).one_at_a_time().through(&gateway).write();
-    let run = sale.run(&[]).exits(5).says("rejected as a whole with").says("rejected 5 ×");
+    let run = sale.run(&[]).exits(5).says("4 first messages in a row were rejected with").says("rejected 4 ×");
     tells_nothing(&run);
 }
 

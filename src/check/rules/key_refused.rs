@@ -10,6 +10,6 @@ pub static RULE: Rule = Rule::error(
 );
 
 /// The key was refused, for that reason.
-pub(in crate::check) fn judge(reason: String) -> Finding {
-    Finding::new(&RULE, reason).help("check where the profile has its `api_key` in gateways.yaml")
+pub(in crate::check) fn judge(reason: String, key: &str) -> Finding {
+    Finding::new(&RULE, reason).help(format!("the key comes from {key}, as the profile says in gateways.yaml"))
 }

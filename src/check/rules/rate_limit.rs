@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule::error(
 );
 
 pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
-    let (asked, allowed) = (campaign.delivery.rate, profile.rate);
+    let (asked, allowed) = (campaign.delivery.rate?, profile.rate);
     let finding = if asked == Rate::Unlimited && !profile.is_loopback() {
         Finding::new(&rules::UNLIMITED_RATE, "`unlimited` is only for a gateway on this machine")
     } else if asked > allowed {

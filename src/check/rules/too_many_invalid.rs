@@ -16,10 +16,13 @@ pub(super) static RULE: Rule = Rule::error(
     "Mend the list or the text, or raise `recipients.max_invalid`.",
 );
 
+/// The share counts from so many invalid rows: one bad number of three says nothing of a list.
+const FEWEST: u64 = 5;
+
 /// Why so many rows are invalid that nothing is sent, and which they are; nothing if they are few.
 pub(in crate::check) fn judge(brief: &Brief, survey: &Survey) -> Vec<Finding> {
     let invalid = survey.left_out.count(State::Invalid);
-    if !brief.max_invalid.is_exceeded_by(invalid, survey.recipients) {
+    if invalid < FEWEST || !brief.max_invalid.is_exceeded_by(invalid, survey.recipients) {
         return Vec::new();
     }
     let reasons = rows::left_out(&survey.left_out, State::Invalid);

@@ -79,7 +79,7 @@ pub(super) enum Command {
     /// Send a campaign, or go on where it stopped
     Run(RunArgs),
     /// Ask a running campaign to stop after what is in flight
-    Stop(RunName),
+    Stop(StopArgs),
     /// Show runs, their counts, and what to do next
     Status(StatusArgs),
     /// Write the results of a run as CSV
@@ -180,7 +180,7 @@ pub(super) struct RunArgs {
     pub(super) yes: bool,
     /// Do everything but send
     #[arg(long, conflicts_with_all = [
-        "limit", "rows", "again", "accept_changes", "keep_going", "real_time", "scenario",
+        "limit", "rows", "again", "keep_going", "real_time", "scenario",
     ], help_heading = TRIED)]
     pub(super) dry_run: bool,
     /// Send to the first N of the rows that are left, then pause
@@ -198,6 +198,9 @@ pub(super) struct RunArgs {
     /// Begin anew with changed inputs; whoever has a message is skipped
     #[arg(long, help_heading = ASKED)]
     pub(super) accept_changes: bool,
+    /// The runs of this name are of this file, which was moved
+    #[arg(long, help_heading = ASKED)]
+    pub(super) moved: bool,
     /// Allow up to N recipients, above the gateway's own limit
     #[arg(long, value_name = "N", help_heading = ASKED)]
     pub(super) up_to: Option<u64>,
@@ -225,6 +228,15 @@ pub(super) struct RunArgs {
 pub(super) struct RunName {
     /// A run such as autumn-sale@3, or a campaign's name or file
     pub(super) run: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StopArgs {
+    /// A run such as autumn-sale@3, or a campaign's name or file
+    pub(super) run: String,
+    /// End it for good: what is planned is not sent any more
+    #[arg(long)]
+    pub(super) for_good: bool,
 }
 
 #[derive(Debug, Args)]

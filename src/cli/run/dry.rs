@@ -12,11 +12,16 @@ use crate::ledger::State;
 use crate::report::cost_words;
 use crate::runs::{self, Inputs, OwnFiles};
 
-pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Option<&str>) -> Result<u8, Failure> {
+pub(super) async fn dry_run(
+    context: &Context,
+    inputs: Arc<Inputs>,
+    gateway: Option<&str>,
+    accept_changes: bool,
+) -> Result<u8, Failure> {
     let began = Instant::now();
     let (state, profiles, ledger) = (context.state()?, context.profiles(), context.existing_ledger().await?);
     let files = OwnFiles { state: &state, profiles: &profiles };
-    let dry = runs::dry_run(&inputs, ledger.as_deref(), files, &context.observer).await?;
+    let dry = runs::dry_run(&inputs, ledger.as_deref(), files, accept_changes, &context.observer).await?;
     let (campaign, survey) = (&inputs.campaign, &dry.survey.survey);
     let counts = survey.counts();
     let exit = if counts.get(State::Invalid) > 0 { REJECTIONS } else { FINE };
@@ -33,9 +38,13 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, gateway: Opt
         endpoint: campaign.brief.endpoint.name(),
         rows: survey.recipients,
         counts,
+        sent: 0,
         parts: survey.parts,
+        at_least: false,
         time: began.elapsed(),
+        how: "dry run: nothing was sent".to_owned(),
         stopped: None,
+        why: None,
         results: Some(dry.results.display().to_string()),
         sandbox: serde_json::Value::Null,
         rehearsal: false,

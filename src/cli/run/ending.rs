@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::played;
 use super::summary::Summary;
 use crate::cli::exit;
@@ -10,9 +12,9 @@ use crate::cli::output::Output;
 use crate::cli::suggested::{LIVE, file};
 use crate::finding::list;
 use crate::gateway::Oddity;
-use crate::ledger::{Run, State, StateCounts};
+use crate::ledger::{Run, State, StateCounts, StopKind};
 use crate::report::{NextStep, OpenDoubt, duration, played_json, plural, thousands};
-use crate::runs::{EndedRun, Inputs, ListSurvey, NothingLeft, Outcome};
+use crate::runs::{EndedRun, Inputs, ListSurvey, NothingLeft, Outcome, SentBefore};
 
 /// Words about a call that sent a campaign.
 pub(super) struct Words<'a> {
@@ -27,22 +29,43 @@ pub(super) struct Words<'a> {
 impl Words<'_> {
     /// Prints the summary and gives the code of the call, which kept the pace of a real run or not.
     pub(super) fn tell(&self, outcome: Outcome, real_time: bool) -> u8 {
-        let (code, summary) = match outcome {
-            Outcome::Ended(ended) => {
-                let code = exit::code(ended.kind, &ended.counts);
-                (code, self.ended(*ended, code, real_time))
+        let mut told = Vec::new();
+        let last = match outcome {
+            Outcome::Ended(mut ended) => {
+                told.extend(ended.earlier.take().map(|earlier| self.ended(*earlier, real_time)));
+                self.ended(*ended, real_time)
             }
-            Outcome::NothingLeft(nothing) => (exit::NOTHING, self.nothing_left(&nothing)),
+            Outcome::NothingLeft(mut nothing) => {
+                told.extend(nothing.earlier.take().map(|earlier| self.ended(*earlier, real_time)));
+                (exit::of_nothing(&nothing), self.nothing_left(&nothing))
+            }
         };
-        print(self.output, &summary, code);
+        let code = told.iter().map(|(code, _)| *code).fold(last.0, exit::graver);
+        if self.output.json {
+            let mut object = object(&last.1, code);
+            if let Some((code, earlier)) = told.pop() {
+                object["earlier"] = self::object(&earlier, code);
+            }
+            self.output.object(&object);
+        } else {
+            told.push(last);
+            self.output.result(&told.iter().map(|(_, summary)| summary.text()).collect::<String>());
+        }
         code
     }
 
-    fn ended(&self, ended: EndedRun, code: u8, real_time: bool) -> Summary {
+    fn ended(&self, ended: EndedRun, real_time: bool) -> (u8, Summary) {
+        let mut code = exit::code(ended.kind, &ended.counts);
         let mut notes = ended.played.as_ref().map(played::lines).unwrap_or_default();
         notes.extend(self.notes(&ended, real_time));
         notes.extend(ended.open_doubts.iter().map(|doubt| self.open_doubt(doubt).0));
-        let EndedRun { run, stop, counts, parts, time, results, played, .. } = ended;
+        let EndedRun { run, stop, kind, counts, sent, parts, time, results, played, not_begun, .. } = ended;
+        if let Some(error) = not_begun {
+            let why = self.output.explain(*error);
+            notes.push(format!("the edition of now did not begin: {}", why.message));
+            // Messages were sent, so that it is no call that sent nothing.
+            code = exit::graver(code, if why.exit == exit::WRONG { exit::STOPPED } else { why.exit });
+        }
         let results = match results {
             Some(Ok(path)) => Some(path.display().to_string()),
             Some(Err(error)) => {
@@ -51,34 +74,50 @@ impl Words<'_> {
             }
             None => None,
         };
-        Summary {
+        let summary = Summary {
             next: self.next(&run, code, &counts),
             run: Some(run.name()),
             campaign: run.campaign,
             gateway: run.gateway,
             endpoint: run.endpoint.name(),
             rows: run.recipients,
+            sent,
+            at_least: parts.is_least(&counts),
             counts,
-            parts,
+            parts: parts.billed,
             time,
-            stopped: stop.as_ref().map(ToString::to_string),
+            how: stop.as_ref().map_or_else(|| "finished".to_owned(), |stop| format!("stopped: {stop}")),
+            stopped: kind.map(StopKind::word),
+            why: stop.as_ref().map(ToString::to_string),
             results,
             rehearsal: !run.live,
             sandbox: played.as_ref().map_or(serde_json::Value::Null, played_json),
             notes,
-        }
+        };
+        (code, summary)
     }
 
     /// Says that nobody is left to be sent to.
     fn nothing_left(&self, nothing: &NothingLeft) -> Summary {
         let (campaign, survey) = (&self.inputs.campaign, &nothing.survey.survey);
-        let preview = self.output.command(format!("preview {}", file(&campaign.file)));
-        // Who is in doubt is skipped too, and everybody once more is no answer to that.
         let (mut notes, mut next) = (left_out(&nothing.survey), None);
+        if let Some(before) = &nothing.before {
+            notes.push(since(before));
+            if survey.planned() == 0 {
+                notes.push(self.another_round(survey.everybody));
+            }
+            next = Some(self.output.command(format!("status {}", before.run)));
+        }
+        // Who is in doubt is skipped too, and everybody once more is no answer to that.
         for (note, command) in nothing.open_doubts.iter().map(|doubt| self.open_doubt(doubt)) {
             notes.push(note);
             next = Some(command);
         }
+        let why = match (survey.recipients, survey.planned()) {
+            (0, _) => "nobody is on the list",
+            (_, 0) => "nobody is left to send to",
+            _ => "none of the rows that were asked for is left to send",
+        };
         Summary {
             run: None,
             campaign: campaign.brief.name.clone(),
@@ -86,15 +125,29 @@ impl Words<'_> {
             endpoint: campaign.brief.endpoint.name(),
             rows: survey.recipients,
             counts: survey.counts(),
+            sent: 0,
             parts: 0,
+            at_least: false,
             time: Duration::ZERO,
-            stopped: Some("nothing is left to send".to_owned()),
+            how: why.to_owned(),
+            stopped: None,
+            why: Some(why.to_owned()),
             results: None,
             rehearsal: !self.inputs.destination.is_live(),
             sandbox: serde_json::Value::Null,
             notes,
-            next: next.unwrap_or_else(|| format!("{preview}, or `--again N` to send to everybody once more")),
+            next: next.unwrap_or_else(|| self.output.command(format!("check {}", file(&campaign.file)))),
         }
+    }
+
+    /// How everybody gets another message.
+    fn another_round(&self, everybody: u64) -> String {
+        let again = run_again(&self.inputs.campaign.file, self.gateway);
+        format!(
+            "for another mailing give the campaign an `edition`, such as `edition: \"{{{{ today }}}}\"`; the same once \
+             more to everybody: {}",
+            self.output.command(format!("{again} --again {everybody}"))
+        )
     }
 
     /// A run with rows whose outcome nobody knows, and the command about it.
@@ -126,14 +179,16 @@ impl Words<'_> {
             let rows = plural(unresolved, "row");
             notes.push(format!("{rows} unresolved: everything that could be asked was asked. Decide: {resolve}"));
         }
-        let before = counts.get(State::Skipped);
-        if before > 0 && run.number > 1 {
-            let (status, results) = (output.command("status"), output.command("results RUN --out FILE"));
-            notes.push(format!("the results of those who were sent to before: {status}, then {results}"));
+        let skipped = counts.get(State::Skipped);
+        if let Some(before) = &ended.before {
+            let results = output.command(format!("results {} --out FILE", before.run));
+            notes.push(format!("{}; their results: {results}", since(before)));
         }
         let rate = self.inputs.campaign.delivery.rate;
-        if let (false, false, Some(per_second)) = (run.live, real_time, rate.per_second()) {
-            let sent = run.recipients - before - counts.get(State::Invalid);
+        if let (false, false, Some(rate)) = (run.live, real_time, rate)
+            && let Some(per_second) = rate.per_second()
+        {
+            let sent = run.recipients - skipped - counts.get(State::Invalid);
             let time = duration(Duration::from_secs_f64(sent as f64 / per_second));
             notes.push(format!("the real run would take about {time} at `delivery.rate: {rate}`"));
         }
@@ -153,34 +208,61 @@ impl Words<'_> {
         }
     }
 
+    /// Where the key is that the gateway refused.
+    fn where_the_key_is(&self) -> String {
+        match self.inputs.destination.profile() {
+            Some(profile) => format!("mend the key in {}, where `{}` has it from", profile.api_key, profile.name),
+            None => "mend the scenario, which refuses every key".to_owned(),
+        }
+    }
+
     /// The command that comes next.
     fn next(&self, run: &Run, code: u8, counts: &StateCounts) -> String {
         let (path, name, output) = (&self.inputs.campaign.file, run.name(), self.output);
         let again = output.command(run_again(path, self.gateway));
         match code {
             exit::FINE if !run.live => self.go_live(),
-            exit::FINE | exit::NOTHING => output.command(format!("status {name}")),
+            _ if counts.get(State::Planned) > 0 && !matches!(code, exit::KEY | exit::STORAGE) => again,
+            exit::FINE => output.command(format!("status {name}")),
             exit::DOUBT if run.live => output.about_run(&name, &NextStep::of_doubt(counts).unwrap_or(NextStep::Wait)),
             exit::REJECTIONS | exit::DOUBT => output.about_run(&name, &NextStep::of_ended(counts)),
-            exit::KEY => format!("mend the key in gateways.yaml, then: {again}"),
+            exit::KEY => format!("{}, then: {again}", self.where_the_key_is()),
             exit::STORAGE => format!("make room or mend the disk, then: {again}"),
             _ => again,
         }
     }
 }
 
-/// Prints a summary, and for a program the code of the call, with the reason where it is one of a failure.
+/// Prints a summary, and for a program the code of the call.
 pub(super) fn print(output: &Output, summary: &Summary, code: u8) {
-    if !output.json {
-        return output.result(&summary.text());
+    if output.json {
+        output.object(&object(summary, code));
+    } else {
+        output.result(&summary.text());
     }
+}
+
+/// A summary for a program, with the code, and the reason where that is one of a failure.
+fn object(summary: &Summary, code: u8) -> Value {
     let mut object = summary.json();
     object["exit"] = code.into();
     if !matches!(code, exit::FINE | exit::REJECTIONS | exit::DOUBT) {
-        let reason = summary.stopped.clone().or_else(|| summary.notes.last().cloned());
+        let reason = summary.why.clone().or_else(|| summary.notes.last().cloned());
         object["error"] = reason.unwrap_or_else(|| "it ended before the last row".to_owned()).into();
     }
-    output.object(&object);
+    object
+}
+
+/// Since when people have a message, and whence it was sent.
+fn since(before: &SentBefore) -> String {
+    let SentBefore { run, began_at, file, later } = before;
+    let from = file.as_ref().map(|file| format!(", from `{}`", file.display())).unwrap_or_default();
+    let later = match later {
+        0 => String::new(),
+        1 => ", and by 1 run after it".to_owned(),
+        runs => format!(", and by {runs} runs after it"),
+    };
+    format!("whoever was sent to has it since {run} ({began_at:.0}){from}{later}")
 }
 
 /// What was odd about answers that count all the same, in words.

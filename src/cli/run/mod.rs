@@ -29,22 +29,32 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         context.output.findings(&inputs.warnings);
     }
     if args.dry_run {
-        return dry::dry_run(context, inputs, args.gateway.as_deref()).await;
+        return dry::dry_run(context, inputs, args.gateway.as_deref(), args.accept_changes || args.moved).await;
     }
     if args.real_time && inputs.destination.is_live() {
         return Err(Failure::wrong("`--real-time` is for rehearsals; a real run always keeps its pace"));
+    }
+    if args.real_time && inputs.campaign.delivery.rate.is_none() {
+        let help = "say `delivery.rate` in the campaign";
+        return Err(Failure::wrong(format!(
+            "`--real-time` has no pace to keep, which is the profile's otherwise; {help}"
+        )));
     }
     if args.scenario.is_some() && inputs.destination.is_live() {
         let help = "add `--gateway sandbox`, or give it to `campaign sandbox --scenario FILE`";
         return Err(Failure::wrong(format!("`--scenario` is for rehearsals on the built-in sandbox; {help}")));
     }
     let scenario = args.scenario.as_deref().map(|file| sandbox::scenario(context, Some(file))).transpose()?;
+    if args.yes && args.gateway.is_none() && !inputs.campaign.names_gateway() {
+        return Err(Error::NoGatewayNamed.into());
+    }
     let RunArgs { yes, limit, rows, gateway, again, accept_changes, up_to, .. } = args;
     let request = Request {
         rows,
         limit,
         round: again.map_or(Round::Same, Round::Again),
         accept_changes,
+        moved: args.moved,
         up_to,
         keep_going: args.keep_going,
         offline: args.offline,

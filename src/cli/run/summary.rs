@@ -22,12 +22,20 @@ pub(super) struct Summary {
     pub(super) rows: u64,
     /// Counts by state.
     pub(super) counts: StateCounts,
+    /// Messages of this call that went out, or may have.
+    pub(super) sent: u64,
     /// Parts: the gateway's figure after sending, our own before.
     pub(super) parts: u64,
+    /// Whether there may be more parts than that.
+    pub(super) at_least: bool,
     /// How long the call took.
     pub(super) time: Duration,
-    /// Why it stopped before the end.
-    pub(super) stopped: Option<String>,
+    /// How the call came out, in words.
+    pub(super) how: String,
+    /// The word for why it stopped before the end.
+    pub(super) stopped: Option<&'static str>,
+    /// Why it stopped, or why nothing was sent, in words.
+    pub(super) why: Option<String>,
     /// Where the results are.
     pub(super) results: Option<String>,
     /// Whether this was a rehearsal on the built-in sandbox.
@@ -50,9 +58,11 @@ impl Summary {
             "endpoint": self.endpoint,
             "rows": self.rows,
             "counts": counts_json(&self.counts),
+            "sent": self.sent,
             "parts": self.parts,
             "seconds": (self.time.as_secs_f64() * 1000.0).round() / 1000.0,
             "stopped": self.stopped,
+            "why": self.why,
             "results": self.results,
             "rehearsal": self.rehearsal,
             "sandbox": self.sandbox,
@@ -65,18 +75,15 @@ impl Summary {
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         let name = self.run.as_deref().unwrap_or(&self.campaign);
-        let how = one_line(&match (&self.run, &self.stopped) {
-            (None, None) => "dry run: nothing was sent".to_owned(),
-            (None, Some(reason)) => reason.clone(),
-            (Some(_), None) => "finished".to_owned(),
-            (Some(_), Some(reason)) => format!("stopped: {reason}"),
-        });
+        let how = one_line(&self.how);
         let place = if self.rehearsal { "rehearsal on the built-in sandbox" } else { &self.gateway };
         // Writing into a string cannot fail.
         let _ = writeln!(text, "{name} · {place} · {} · {how}", self.endpoint);
         let _ = writeln!(text, "  {}: {}", plural(self.rows, "row"), counts_line(&self.counts));
         // The asynchronous endpoint tells no parts.
-        let parts = if self.parts > 0 { format!("{} · ", plural(self.parts, "part")) } else { String::new() };
+        let at_least = if self.at_least { "at least " } else { "" };
+        let parts =
+            if self.parts > 0 { format!("{at_least}{} · ", plural(self.parts, "part")) } else { String::new() };
         let _ = writeln!(text, "  {parts}{}", duration(self.time));
         if let Some(results) = &self.results {
             let _ = writeln!(text, "  results: {}", one_line(results));

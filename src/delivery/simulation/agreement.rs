@@ -36,6 +36,7 @@ fn new_run() -> NewRun {
         round: 1,
         recipients: ROWS,
         last_row: Row::new(ROWS as u32 + 1),
+        file: None,
         left_out: LeftOut::default(),
         began_at: clock(),
         random: 5,

@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::platform::{ArrivedOperation, TakenMessage};
 use crate::delivery::Snapshot;
 use crate::domain::{MessageId, MsgId, Outcome, Row};
-use crate::gateway::Envelope;
+use crate::gateway::{Envelope, Reply};
 use crate::ledger::{State, StateCounts};
 
 /// A promise that was broken.
@@ -42,6 +42,9 @@ pub(super) enum Breach {
     Unguarded,
     /// Something took longer than it may.
     Unbounded,
+    /// A start of which nothing was taken went on otherwise than by single messages after its first were rejected, or after
+    /// four of them were with one text.
+    Canary,
 }
 
 /// The promises that were broken, how often, and how the first time.
@@ -65,6 +68,8 @@ struct Notes {
     accepted: HashMap<Row, u64>,
     /// Rows that count as what a person decided, whatever happened.
     decided: HashSet<Row>,
+    /// The texts with which the first messages of starts were rejected that have to stop after four of one text.
+    canaries: HashMap<usize, Vec<String>>,
 }
 
 #[derive(Default)]
@@ -73,6 +78,11 @@ pub(super) struct Judge(Mutex<Notes>);
 /// The number of a row's recipient.
 pub(super) fn phone(row: Row) -> u64 {
     380_501_000_000 + u64::from(row.get())
+}
+
+/// Whether the gateway has taken a message of a run.
+pub(super) fn took(snapshot: &Snapshot) -> bool {
+    snapshot.counts.get(State::Accepted) + snapshot.counts.get(State::Queued) > 0
 }
 
 impl Notes {
@@ -100,9 +110,34 @@ impl Judge {
         self.0.lock().unwrap().decided.insert(row);
     }
 
+    /// A process begins to send; `careless` if a first rejection says nothing of the messages after it.
+    pub(super) fn begins(&self, process: usize, careless: bool) {
+        if !careless {
+            self.0.lock().unwrap().canaries.insert(process, Vec::new());
+        }
+    }
+
+    /// An answer reaches a process.
+    pub(super) fn answered(&self, process: usize, reply: &Reply) {
+        let mut notes = self.0.lock().unwrap();
+        match (&reply.outcomes[..], notes.canaries.get_mut(&process)) {
+            ([Outcome::Rejected { error }], Some(texts)) if texts.iter().all(|text| text == error) => {
+                texts.push(error.clone());
+            }
+            // Something else than four rejections alone came first: other rules hold from here on.
+            (_, Some(texts)) if texts.len() < 4 => _ = notes.canaries.remove(&process),
+            _ => {}
+        }
+    }
+
     /// The first byte of an envelope reaches the platform.
     pub(super) fn arrived(&self, process: usize, disk: &Disk, envelope: &Envelope, arrived: &[ArrivedOperation]) {
         let mut notes = self.0.lock().unwrap();
+        // One more at a time, and no more than four.
+        let most = |texts: &Vec<String>| if texts.is_empty() { usize::MAX } else { usize::from(texts.len() < 4) };
+        if notes.canaries.get(&process).is_some_and(|texts| arrived.len() > most(texts)) {
+            notes.broken(Breach::Canary, || format!("{} operations more", arrived.len()));
+        }
         notes.arrivals.push(Arrival { at: elapsed(), process, operations: arrived.len() });
         for (operation, encoded) in arrived.iter().zip(envelope.operations()) {
             let row = encoded.row;

@@ -114,6 +114,10 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.write(|disk, now| disk.contents.retire(now, run)).await })
     }
 
+    fn moved(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.moved(&runs, &file)).await })
+    }
+
     fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
         Box::pin(async move { self.read(|contents| contents.runs(&wanted)).await })
     }

@@ -57,7 +57,9 @@ impl Gateway for Line {
                 trust_status: self.plan.trust_status.clone(),
                 fatal_errors: vec!["Not enough money".to_owned()],
             };
-            read(&rules, self.plan.endpoint, envelope, &self.mistaken(exchange))
+            let reply = read(&rules, self.plan.endpoint, envelope, &self.mistaken(exchange));
+            self.judge.answered(self.process, &reply);
+            reply
         })
     }
 

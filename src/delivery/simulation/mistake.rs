@@ -27,6 +27,8 @@ pub(super) enum Mistake {
     BlindOracleBelieved,
     /// The account's pace lets a whole second's operations through at once after a rest.
     BurstingPace,
+    /// A start of which nothing was taken goes on whatever becomes of its first messages.
+    NoCanary,
     /// The guard skips those only whose message was surely taken.
     GuardForgetsDoubt,
 }

@@ -4,7 +4,7 @@
 
 use super::judge::Breach;
 use super::mistake::Mistake;
-use super::plan::Plan;
+use super::plan::{Fault, Plan};
 use super::world;
 
 /// So many worlds are enough for each mistake to show.
@@ -92,6 +92,12 @@ fn a_blind_gateway_that_is_believed_is_caught() {
 #[test]
 fn a_pace_that_bursts_is_caught() {
     caught_in(Mistake::BurstingPace, &[Breach::Pace], account_only);
+}
+
+#[test]
+fn a_start_that_goes_on_after_four_first_rejections_is_caught() {
+    let refusing = |plan| Plan { faults: vec![Fault::SomeRejected], fault_every: 1, starts: 4, ..plan };
+    caught_in(Mistake::NoCanary, &[Breach::Canary], refusing);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::chance::Chance;
 use super::disk::Disk;
-use super::judge::{Breach, Findings, Judge, phone};
+use super::judge::{Breach, Findings, Judge, phone, took};
 use super::ledger::ProcessLedger;
 use super::life::{Life, begin_world, elapsed, wall};
 use super::line::Line;
@@ -232,6 +232,7 @@ impl World {
         let Some((run, snapshot)) = look(ledger.as_ref(), true).await else { return };
         let feed = Feed::of(self.rendered(&run, &snapshot));
         let conditions = self.conditions(lease, &snapshot);
+        self.judge.begins(process, took(&snapshot) || conditions.limits.keep_going);
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
         let observer = self.observer(life);
         let edges = Edges { ledger: ledger.clone(), gateway: line, observer, interrupt: interrupts };
@@ -289,6 +290,7 @@ impl World {
             in_flight: plan.in_flight,
             timeout: plan.timeout,
             limits,
+            proven: took(snapshot) || self.mistake == Some(Mistake::NoCanary),
             first_messages: if plan.endpoint == Endpoint::Async { Duration::from_secs(10) } else { Duration::ZERO },
             attended: false,
         }
@@ -366,7 +368,7 @@ fn end(ending: Ending, progress: Progress) -> RunEnd {
         stop: ending.stopped.as_ref().map(|stop| stop.kind),
         stopped: ending.stopped.map(|stop| stop.reason),
         counts: ending.counts,
-        parts: ending.parts,
+        parts: ending.parts.billed,
         results: None,
         lag: ending.lag,
         at: wall(),
@@ -386,6 +388,7 @@ pub(super) fn new_run(plan: &Plan, random: u64, left_out: LeftOut) -> NewRun {
         recipients: u64::from(plan.rows),
         last_row: Row::new(plan.rows + 1),
         left_out,
+        file: None,
         began_at: wall(),
         random,
     }

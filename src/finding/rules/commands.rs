@@ -9,6 +9,8 @@ rules! {
         "A campaign is written for a list that has numbers.", "Name the list that has a column of phone numbers.";
     error RESULTS_OVERWRITE = "results-overwrite":
         "Only results are ever replaced by results.", "Name another file under `results`, or move what is there.";
+    error RUN_REFUSED = "run-refused":
+        "What was sent before stands against it: `run` would refuse it.", "Do what the message says.";
     warning API_KEY = "api-key":
         "Without its key a profile sends nothing.", "Put the key where the profile says.";
     error CHECK = "check":

@@ -53,6 +53,7 @@ promises! {
         a_run_reads_back_as_it_was_written,
         runs_are_found_by_what_is_wanted_of_them_oldest_first,
         a_run_that_takes_the_place_of_another_ends_it_as_it_is,
+        runs_are_of_the_file_that_they_were_moved_to,
         taking_a_run_forgets_what_its_last_end_said,
         an_identifier_leads_to_the_run_and_the_row_that_it_was_given_to,
         a_profile_keeps_the_host_of_its_first_use_until_another_is_trusted;

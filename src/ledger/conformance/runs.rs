@@ -51,6 +51,14 @@ pub(super) async fn a_run_reads_back_as_it_was_written<L: Ledger>(scene: Scene<L
     assert_eq!(scene.ledger.left_out(run.key).await.unwrap().in_order().count(), 1);
 }
 
+pub(super) async fn runs_are_of_the_file_that_they_were_moved_to<L: Ledger>(scene: Scene<L>) {
+    let next = scene.ledger.create_run(&new_run(2)).await.unwrap();
+    scene.ledger.open_run(next.key, None).await.unwrap();
+    scene.ledger.moved(vec![scene.run.key], "/elsewhere/sale.yaml".into()).await.unwrap();
+    let files = scene.ledger.runs(RunFilter::all()).await.unwrap().into_iter().map(|run| run.file.unwrap());
+    assert_eq!(files.collect::<Vec<_>>(), ["/elsewhere/sale.yaml", "/campaigns/sale.yaml"]);
+}
+
 pub(super) async fn a_profile_keeps_the_host_of_its_first_use_until_another_is_trusted<L: Ledger>(scene: Scene<L>) {
     assert_eq!(scene.ledger.remember_host("main", "a.example").await.unwrap(), "a.example");
     assert_eq!(scene.ledger.remember_host("main", "b.example").await.unwrap(), "a.example");

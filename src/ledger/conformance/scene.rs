@@ -112,6 +112,7 @@ pub(in crate::ledger) fn new_run(random: u64) -> NewRun {
         recipients: 10,
         last_row: Row::new(11),
         left_out,
+        file: Some("/campaigns/sale.yaml".to_owned()),
         began_at: Timestamp::now(),
         random,
     }

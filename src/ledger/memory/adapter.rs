@@ -78,6 +78,10 @@ impl Ledger for MemoryLedger {
         self.change(move |contents, now| contents.retire(now, run))
     }
 
+    fn moved(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, _| contents.moved(&runs, &file))
+    }
+
     fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
         self.look(move |contents| contents.runs(&wanted))
     }

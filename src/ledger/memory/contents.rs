@@ -76,6 +76,7 @@ impl Contents {
             round: new.round,
             recipients: new.recipients,
             ids,
+            file: new.file.clone(),
             began_at: new.began_at,
             ended_at: None,
             progress: Progress::Open,
@@ -100,6 +101,13 @@ impl Contents {
     pub(crate) fn retire(&mut self, now: i64, run: RunId) -> Result<(), LedgerError> {
         self.book_mut(run)?.run.replace(instant(now)?);
         Ok(())
+    }
+
+    pub(crate) fn moved(&mut self, runs: &[RunId], file: &str) -> Result<(), LedgerError> {
+        runs.iter().try_for_each(|run| {
+            self.book_mut(*run)?.run.file = Some(file.to_owned());
+            Ok(())
+        })
     }
 
     pub(crate) fn claim(&mut self, now: i64, hold: &Hold, run: RunId) -> Result<Claim, LedgerError> {

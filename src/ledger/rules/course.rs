@@ -42,7 +42,7 @@ impl Run {
     /// An answer came after its end and proves more than was known: what its end counted is counted anew.
     pub(in crate::ledger) fn recount(&mut self, states: &RowStates, left_out: &LeftOut) {
         if let Some(counts) = &mut self.counts {
-            *counts = (states.counts(self.recipients, left_out), states.parts());
+            *counts = (states.counts(self.recipients, left_out), states.parts().billed);
         }
     }
 

@@ -241,6 +241,11 @@ impl Ledger for SqliteLedger {
         Box::pin(async move { Ok(lock::is_held(&place)) })
     }
 
+    fn held_since<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
+        let place = lock::place(&self.path, &hold::name(campaign, account));
+        Box::pin(async move { Ok(lock::held_since(&place)) })
+    }
+
     fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim> {
         Box::pin(async move {
             self.fit_for_sending().await?;
@@ -266,6 +271,10 @@ impl Ledger for SqliteLedger {
 
     fn retire(&self, run: RunId) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(move |connection, now| Box::pin(runs::retire(connection, now, run))))
+    }
+
+    fn moved(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(runs::moved(connection, runs, file))))
     }
 
     fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {

@@ -4,7 +4,9 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
 
 use crate::private::{self, Existing};
 
@@ -26,12 +28,22 @@ pub(super) async fn take(place: &Path) -> io::Result<Option<File>> {
     // Somebody may just be looking, which takes a moment; an owner stays.
     for _ in 0..LOOKS {
         match file.try_lock() {
-            Ok(()) => return Ok(Some(file)),
+            Ok(()) => {
+                // Since when it is held; whoever finds it held is told.
+                let _ = file.set_modified(SystemTime::now());
+                return Ok(Some(file));
+            }
             Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK).await,
             Err(TryLockError::Error(error)) => return Err(error),
         }
     }
     Ok(None)
+}
+
+/// Since when some process has the lock; nothing where none has.
+pub(super) fn held_since(place: &Path) -> Option<Timestamp> {
+    let taken = place.metadata().and_then(|lock| lock.modified()).ok();
+    taken.filter(|_| is_held(place)).and_then(|at| Timestamp::try_from(at).ok())
 }
 
 /// Whether some process has the lock. Looking disturbs nobody for longer than a moment.

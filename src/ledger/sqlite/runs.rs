@@ -30,8 +30,8 @@ pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun) -> Re
     let ids = free_ids(connection, (began, new.random), len).await?;
     let key = sqlx::query(
         "INSERT INTO runs (campaign, number, edition, gateway, account, endpoint, kind, live, round, recipients,
-             first_id, ids, began_at, progress)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             first_id, ids, began_at, progress, file)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(&new.campaign)
     .bind(number)
@@ -47,6 +47,7 @@ pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun) -> Re
     .bind(signed(ids.len))
     .bind(new.began_at.as_microsecond())
     .bind(PREPARING)
+    .bind(&new.file)
     .execute(&mut *connection)
     .await?
     .last_insert_rowid();
@@ -170,6 +171,14 @@ pub(super) async fn change(
     .bind(key.0)
     .execute(connection)
     .await?;
+    Ok(())
+}
+
+/// Keeps for these runs that they are of this campaign file.
+pub(super) async fn moved(connection: &mut SqliteConnection, runs: Vec<RunId>, file: String) -> Result<(), Failure> {
+    for run in runs {
+        sqlx::query("UPDATE runs SET file = ? WHERE key = ?").bind(&file).bind(run.0).execute(&mut *connection).await?;
+    }
     Ok(())
 }
 
@@ -326,6 +335,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         round: row.try_get("round")?,
         recipients: unsigned(row.try_get("recipients")?),
         ids: IdRange { first: unsigned(row.try_get("first_id")?), len: unsigned(row.try_get("ids")?) },
+        file: row.try_get("file")?,
         began_at: instant(row.try_get("began_at")?)?,
         ended_at: ended_at.map(instant).transpose()?,
         progress,

@@ -158,6 +158,9 @@ const FIFTH: &str = "
 /// Each envelope has a kind of its own; one that was recorded before has its run's.
 const SIXTH: &str = "ALTER TABLE envelopes ADD COLUMN kind TEXT";
 
+/// A run keeps the campaign file that it is of; of runs before that nobody knows it.
+const SEVENTH: &str = "ALTER TABLE runs ADD COLUMN file TEXT";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
     let steps = [
@@ -167,6 +170,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("pace and clocks", FOURTH),
         ("why a run stopped", FIFTH),
         ("the kind of an envelope", SIXTH),
+        ("whose run it is", SEVENTH),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -49,15 +49,17 @@ static RECIPIENTS: &[Key] = &[
         .doc("What becomes of a number that stands in the list twice.")
         .default("skip"),
     Key::new("max_invalid", Shape::Share, "10%")
-        .doc("If more of the rows than this are invalid, nothing is sent.")
+        .doc("If more of the rows than this are invalid, and at least five, nothing is sent.")
         .default("10%"),
+    Key::new("empty", Shape::OneOf(&["refuse", "ok"]), "ok")
+        .doc("What becomes of a list without anybody: `ok` ends with 0 and sends nothing.")
+        .default("refuse"),
     Key::new("suppress", Shape::Line, "[stop-list.csv]").doc("Lists of numbers that are never written to.").later(),
 ];
 
 static DELIVERY: &[Key] = &[
     Key::new("rate", Shape::Rate, "10/s")
-        .doc("How many operations are sent in a time; at most what the profile allows.")
-        .default("10/s"),
+        .doc("How many operations are sent in a time; without it, and at most, what the profile allows."),
     Key::new("batch", Shape::Integer { least: 1, most: 10_000 }, "50")
         .doc("How many operations one request carries.")
         .default("50"),

@@ -1,5 +1,6 @@
 //! Where an API key is kept, and reading it from there.
 
+use std::fmt;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,15 @@ pub enum KeySource {
     Env(String),
     /// In a file that only its owner can read.
     File(PathBuf),
+}
+
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeySource::Env(name) => write!(f, "the environment variable `{name}`"),
+            KeySource::File(path) => write!(f, "the file `{}`", path.display()),
+        }
+    }
 }
 
 impl KeySource {

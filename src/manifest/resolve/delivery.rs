@@ -10,7 +10,7 @@ use crate::manifest::value::Seconds;
 pub(super) fn delivery(section: Section<'_>) -> Option<Delivery> {
     let stop = section.section("stop_after");
     Some(Delivery {
-        rate: section.parsed("rate")?,
+        rate: section.parsed("rate"),
         batch: section.parsed("batch")?,
         in_flight: section.parsed("in_flight")?,
         timeout: duration(section, "timeout")?,

@@ -86,6 +86,7 @@ impl Resolver<'_> {
                 region,
                 duplicates: duplicates(recipients)?,
                 max_invalid: recipients.parsed("max_invalid")?,
+                may_be_empty: recipients.text("empty")? == "ok",
                 vars,
                 content: content?,
             },

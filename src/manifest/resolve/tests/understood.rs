@@ -29,7 +29,7 @@ fn a_full_campaign_is_understood() {
     assert_eq!(serde_json::json!(sms.fields), serde_json::json!({ "unsubscribe_link": true, "note": "007" }));
     assert_eq!(campaign.recipients, house.folder().join("lists/autumn-sale.csv"));
     assert_eq!(campaign.results, house.folder().join("out/sale.csv"));
-    assert_eq!(campaign.delivery.rate, Rate::PerSecond(10.0));
+    assert_eq!(campaign.delivery.rate, Some(Rate::PerSecond(10.0)));
     assert_eq!(campaign.delivery.stop_after.unreachable, Duration::from_secs(7_200));
     assert!(campaign.places.of_text("autumn-sale.viber.txt", (1, 12), 10).is_some());
 }
@@ -57,7 +57,7 @@ fn what_is_not_written_has_its_default() {
     assert_eq!(campaign.results_file(), house.folder().join("results/autumn-sale.sandbox.csv"));
     assert_eq!(campaign.dry_results_file(), house.folder().join("results/autumn-sale.sandbox.dry-run.csv"));
     let delivery = campaign.delivery;
-    assert_eq!((delivery.rate, delivery.batch.get(), delivery.in_flight.get()), (Rate::PerSecond(10.0), 50, 2));
+    assert_eq!((delivery.rate, delivery.batch.get(), delivery.in_flight.get()), (None, 50, 2));
     assert_eq!((delivery.timeout, delivery.on_in_doubt), (Duration::from_secs(30), OnInDoubt::Hold));
     assert_eq!(campaign.brief.max_invalid.to_string(), "10%");
     assert_eq!(delivery.stop_after.rejected.to_string(), "20%");

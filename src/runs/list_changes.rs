@@ -1,0 +1,76 @@
+//! What changed between the list that a run froze and the list of now.
+
+use std::fs::File;
+use std::hash::{Hash as _, Hasher as _};
+use std::io::BufReader;
+use std::path::Path;
+
+use rustc_hash::FxHasher;
+
+use crate::audience::{Chunk, Reader};
+use crate::check::settings;
+use crate::manifest::Brief;
+use crate::regular_file;
+use crate::report::{plural, thousands};
+
+/// The header of a list, and a hash of each of its records in ascending order.
+struct Content {
+    headers: Vec<String>,
+    records: Vec<u64>,
+}
+
+/// What changed, in words; each list is read as its campaign says.
+pub(super) fn list_changes(before: (&Path, &Brief), now: (&Path, &Brief)) -> String {
+    let (Some(before), Some(now)) = (Content::read(before), Content::read(now)) else {
+        return "the recipients".to_owned();
+    };
+    if before.headers != now.headers {
+        return "the recipients: their columns".to_owned();
+    }
+    match now.against(&before) {
+        (0, 0) => "the recipients: their order, or how they are written".to_owned(),
+        (new, gone) => format!("the recipients: {} new, {} gone", plural(new, "row"), thousands(gone)),
+    }
+}
+
+impl Content {
+    /// Nothing where it cannot be read to its end.
+    fn read((path, brief): (&Path, &Brief)) -> Option<Self> {
+        let list = BufReader::with_capacity(1 << 16, regular_file::open(path).ok()?);
+        let mut reader: Reader<BufReader<File>> = Reader::open(list, path, &settings(brief)).ok()?;
+        let headers = reader.header().headers().to_vec();
+        let (mut records, mut chunk) = (Vec::new(), Chunk::new());
+        while reader.read_chunk(&mut chunk).ok()? {
+            records.extend(chunk.iter().map(|record| {
+                let mut hasher = FxHasher::default();
+                record.fields.iter().for_each(|cell| cell.hash(&mut hasher));
+                hasher.finish()
+            }));
+        }
+        records.sort_unstable();
+        Some(Self { headers, records })
+    }
+
+    /// How many records this has and the other has not, and the other way round; one that stands there twice is two.
+    fn against(&self, other: &Self) -> (u64, u64) {
+        let (mut new, mut gone) = (0, 0);
+        let (mut here, mut there) = (self.records.iter().peekable(), other.records.iter().peekable());
+        loop {
+            match (here.peek(), there.peek()) {
+                (None, None) => return (new, gone),
+                (Some(one), Some(another)) if one == another => {
+                    here.next();
+                    there.next();
+                }
+                (Some(one), another) if another.is_none_or(|another| one < another) => {
+                    new += 1;
+                    here.next();
+                }
+                _ => {
+                    gone += 1;
+                    there.next();
+                }
+            }
+        }
+    }
+}

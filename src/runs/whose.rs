@@ -1,0 +1,42 @@
+//! Whose campaign it is: a campaign is its name, and a file means the runs that began from it.
+
+use std::path::{Path, PathBuf};
+
+use super::inputs::Includes;
+use super::{Error, Inputs};
+use crate::delivery::RunFolder;
+use crate::ledger::Run;
+
+/// The path by which runs know a campaign file: from the root, without links.
+pub(super) fn whole_path(file: &Path) -> String {
+    let path = file.canonicalize().or_else(|_| std::path::absolute(file)).unwrap_or_else(|_| file.to_owned());
+    path.to_string_lossy().into_owned()
+}
+
+/// The campaign file of a run: where it is known to be, else where it was when the run began.
+#[must_use]
+pub fn campaign_file(state: &Path, run: &Run) -> Option<PathBuf> {
+    let frozen = || RunFolder::of(state, &run.name()).frozen().ok().map(|frozen| frozen.campaign_file);
+    run.file.as_ref().map(PathBuf::from).or_else(frozen)
+}
+
+/// Refuses a campaign whose name was sent from another file, unless both say the same.
+///
+/// Runs of earlier versions know no file: they are of whoever asks first.
+pub(super) fn refuse_stranger(state: &Path, runs: &[Run], inputs: &Inputs, includes: &Includes) -> Result<(), Error> {
+    let here = whole_path(&inputs.campaign.file);
+    let known = || runs.iter().filter_map(|run| Some((run, run.file.as_ref()?)));
+    let Some((run, there)) = known().next_back().filter(|_| known().all(|(_, file)| *file != here)) else {
+        return Ok(());
+    };
+    let frozen = RunFolder::of(state, &run.name()).frozen();
+    if frozen.is_ok_and(|frozen| frozen.differences(&inputs.campaign.brief, includes, None).is_empty()) {
+        return Ok(());
+    }
+    Err(Error::OtherFile {
+        campaign: run.campaign.clone(),
+        run: run.name(),
+        began_at: run.began_at,
+        there: PathBuf::from(there),
+    })
+}

@@ -1,0 +1,93 @@
+//! What changed since: told with what it is, by whatever looks.
+
+use crate::support::{Folder, Gateway, campaign, phone};
+
+const HELLO: &str = "  - sms: { signature: OlenaCo, message: Hello }";
+const NEWS: &str = "  - sms: { signature: OlenaCo, message: News }";
+
+fn people(sale: &Folder, rows: std::ops::Range<usize>) {
+    let lines: String = rows.map(|row| format!("{},Person {row}\n", phone(row))).collect();
+    sale.write("sale.csv", &format!("phone,name\n{lines}"));
+}
+
+#[test]
+fn a_check_and_a_dry_run_say_what_a_run_would_refuse_and_what_changed() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&["--limit", "5"]).exits(0);
+    sale.campaign(&["check", "sale.yaml"]).exits(0);
+    people(&sale, 3..15);
+    for command in [&["run", "sale.yaml"][..], &["run", "sale.yaml", "--dry-run"], &["check", "sale.yaml"]] {
+        let refused = sale.campaign(command).exits(2).says("the recipients: 3 rows new, 1 gone");
+        refused.says("--accept-changes").says("campaign stop sale@1 --for-good");
+    }
+    sale.campaign(&["run", "sale.yaml", "--dry-run", "--accept-changes"]).exits(0);
+    people(&sale, 2..12);
+    sale.campaign(&["check", "sale.yaml"]).exits(0);
+    let reversed: String = (2..12).rev().map(|row| format!("{},Person {row}\n", phone(row))).collect();
+    sale.write("sale.csv", &format!("phone,name\n{reversed}"));
+    sale.run(&[]).exits(2).says("the recipients: their order");
+    sale.replace("sale.csv", "phone,name", "phone,person");
+    sale.replace("sale.yaml", "{{ name }}", "you");
+    sale.run(&[]).exits(2).says("the recipients: their columns");
+}
+
+#[test]
+fn a_finished_edition_whose_text_changed_is_refused_unless_that_is_meant() {
+    let gateway = Gateway::accepting();
+    let draft = |channels: &str| campaign().to(3).channels(channels).through(&gateway);
+    let sale = draft(HELLO).write();
+    sale.run(&[]).exits(0);
+    draft(NEWS).rewrite(&sale);
+    for command in [&["run", "sale.yaml"][..], &["run", "sale.yaml", "--dry-run"], &["check", "sale.yaml"]] {
+        sale.campaign(command).exits(2).says("3 people have").says("`edition`").says("sale@1");
+    }
+    people(&sale, 2..7);
+    sale.run(&[]).exits(2);
+    assert_eq!(gateway.phones().len(), 3);
+    sale.run(&["--accept-changes"]).exits(0).says("3 skipped");
+    assert_eq!(gateway.phones(), (2..7).map(phone).collect::<Vec<_>>());
+    sale.run(&[]).exits(0).says("nobody is left");
+    draft(NEWS).top("edition: news").rewrite(&sale);
+    sale.run(&[]).exits(0).says("3 accepted");
+}
+
+#[test]
+fn a_text_that_nobody_has_yet_is_mended_without_a_word() {
+    let gateway = Gateway::always(crate::support::Answer::items(|operation| {
+        crate::support::rejected(operation, "Error in Alpha-name")
+    }));
+    let draft = |channels: &str| campaign().to(3).channels(channels).through(&gateway);
+    let sale = draft(HELLO).write();
+    sale.run(&[]).exits(3);
+    draft(NEWS).rewrite(&sale);
+    sale.run(&[]).exits(3);
+    assert_eq!(gateway.phones().len(), 6);
+}
+
+#[test]
+fn one_bad_number_of_three_does_not_refuse_a_list_and_five_of_twenty_do() {
+    for (bad, people, code) in [(1, 2, 3), (4, 16, 3), (5, 15, 2)] {
+        let gateway = Gateway::accepting();
+        let mut list = "phone,name\n".to_owned();
+        (0..bad).for_each(|_| list += "12,Short\n");
+        (0..people).for_each(|row| list += &format!("{},Person\n", phone(row + 2)));
+        let sale = campaign().with_list(&list).through(&gateway).write();
+        sale.run(&[]).exits(code);
+        assert_eq!(gateway.phones().len(), if code == 2 { 0 } else { people }, "{bad}");
+    }
+}
+
+#[test]
+fn a_list_without_anybody_is_fine_where_the_campaign_says_so() {
+    let gateway = Gateway::accepting();
+    let nobody = || campaign().with_list("phone,name\n").through(&gateway);
+    nobody().write().run(&[]).exits(2).says("add a row");
+    let sale = nobody().recipients("empty: ok").write();
+    let told = sale.run(&["--json"]).exits(0).json();
+    assert_eq!((&told["sent"], &told["rows"], &told["run"]), (&0.into(), &0.into(), &serde_json::Value::Null));
+    sale.campaign(&["check", "sale.yaml"]).exits(0);
+    sale.run(&["--dry-run"]).exits(0);
+    sale.campaign(&["status"]).exits(0).says("no runs yet");
+    assert!(gateway.requests().is_empty());
+}

@@ -1,0 +1,91 @@
+//! Editions: what is unfinished of the day before, and rehearsals.
+
+use serde_json::json;
+
+use crate::support::{Answer, Finished, Folder, Gateway, Process, campaign, phone, rejected};
+
+/// Runs the campaign where it is a day after the day before: of these two zones one is always a day ahead.
+fn run_in(sale: &Folder, zone: &str, arguments: &[&str]) -> Finished {
+    let mut command = sale.command(&[&["run", "sale.yaml", "--no-wait"], arguments].concat());
+    command.env("TZ", zone);
+    Process::start(command).finish()
+}
+
+/// Runs it on the day after the day before.
+fn today(sale: &Folder, arguments: &[&str]) -> Finished {
+    run_in(sale, "Pacific/Kiritimati", arguments)
+}
+
+/// A campaign to ten people whose first run, of the day before, is unfinished.
+fn unfinished(gateway: &Gateway) -> Folder {
+    let sale = campaign().to(10).top("edition: \"{{ today }}\"").through(gateway).write();
+    run_in(&sale, "Pacific/Pago_Pago", &["--limit", "5"]).exits(0);
+    sale
+}
+
+#[test]
+fn an_unfinished_run_of_yesterdays_edition_is_gone_on_with_and_then_todays_begins() {
+    let gateway = Gateway::accepting();
+    let sale = unfinished(&gateway);
+    let told = today(&sale, &["--json"]).exits(0).json();
+    assert_eq!(
+        (&told["run"], &told["counts"], &told["sent"]),
+        (&json!("sale@2"), &json!({ "accepted": 10 }), &json!(10))
+    );
+    let earlier = &told["earlier"];
+    assert_eq!((&earlier["run"], &earlier["sent"], &earlier["exit"]), (&json!("sale@1"), &json!(5), &json!(0)));
+    assert_eq!(gateway.phones(), (2..12).chain(2..12).map(phone).collect::<Vec<_>>());
+    let second = unfinished(&gateway);
+    let told = today(&second, &[]).exits(0).says("which is unfinished; the edition of now begins after it");
+    assert!(told.stdout.contains("sale@1 ") && told.stdout.contains("sale@2 "), "{}", told.told());
+}
+
+#[test]
+fn where_some_rows_are_asked_for_only_the_unfinished_run_is_gone_on_with() {
+    let gateway = Gateway::accepting();
+    let sale = unfinished(&gateway);
+    today(&sale, &["--limit", "5"]).exits(0).says("sale@1");
+    assert_eq!(gateway.phones().len(), 10);
+    today(&sale, &[]).exits(0).says("sale@2");
+}
+
+#[test]
+fn an_unfinished_run_that_stops_again_lets_nothing_else_begin() {
+    let refuse = || Answer::refused("Invalid message type");
+    let gateway = Gateway::answering([Answer::Accept, Answer::Accept, refuse()]);
+    let sale = unfinished(&gateway);
+    today(&sale, &[]).exits(5).says("sale@1");
+    sale.campaign(&["status", "sale@2"]).exits(2);
+}
+
+#[test]
+fn a_next_edition_that_cannot_begin_takes_nothing_from_what_was_sent() {
+    let gateway = Gateway::accepting();
+    let sale = unfinished(&gateway);
+    sale.replace("gateways.yaml", "local:\n", "local:\n  limits: { recipients: 9 }\n");
+    let told = today(&sale, &["--json"]).exits(5).json();
+    assert_eq!((&told["run"], &told["sent"]), (&json!("sale@1"), &json!(5)));
+    assert!(told["notes"].to_string().contains("the edition of now did not begin"), "{told}");
+}
+
+#[test]
+fn every_rehearsal_starts_anew_whatever_became_of_the_one_before() {
+    let sale = campaign().to(6).write();
+    sale.run(&["--limit", "2"]).exits(0).says("sale@1");
+    let told = sale.run(&["--json"]).exits(0).json();
+    assert_eq!(
+        (&told["run"], &told["counts"], &told["sent"]),
+        (&json!("sale@2"), &json!({ "accepted": 6 }), &json!(6))
+    );
+    sale.campaign(&["status", "sale@1", "--json"]).says("replaced");
+}
+
+#[test]
+fn a_retry_of_rejected_rows_ends_and_does_not_go_in_circles() {
+    let refuse = || Answer::items(|operation| rejected(operation, "No route"));
+    let gateway = Gateway::always(refuse());
+    let sale = campaign().to(30).through(&gateway).write();
+    sale.run(&["--keep-going"]).exits(3);
+    sale.campaign(&["retry", "sale", "--no-wait"]).exits(3).says("30 rejected");
+    assert_eq!(gateway.phones().len(), 60);
+}

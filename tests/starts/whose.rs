@@ -1,0 +1,68 @@
+//! A campaign is its name, and a file means the runs that began from it.
+
+use super::in_folder;
+use crate::support::{Folder, Gateway, Results, phone};
+
+/// Runs a campaign of a folder.
+fn run(home: &Folder, file: &str, arguments: &[&str]) -> crate::support::Finished {
+    home.campaign(&[&["run", file, "--no-wait"], arguments].concat())
+}
+
+#[test]
+fn the_same_name_from_another_file_is_refused_before_anything_is_sent() {
+    let (gateway, home) = (Gateway::accepting(), Folder::new(true));
+    in_folder(&home, &gateway, "a", "Autumn", 3);
+    in_folder(&home, &gateway, "b", "Winter", 5);
+    run(&home, "a/sale.yaml", &[]).exits(0);
+    for arguments in [&[][..], &["--yes"], &["--accept-changes"], &["--again", "5"], &["--dry-run"]] {
+        let refused = run(&home, "b/sale.yaml", arguments).exits(2).says("a/sale.yaml").says("sale@1");
+        refused.says("another `name`").says("--moved");
+    }
+    home.campaign(&["check", "b/sale.yaml"]).exits(2).says("`run` would refuse it").says("--moved");
+    assert_eq!(gateway.phones(), [2, 3, 4].map(phone));
+    home.replace("b/sale.yaml", "name: sale", "name: winter");
+    run(&home, "b/sale.yaml", &[]).exits(0);
+    assert_eq!(gateway.phones().len(), 8);
+}
+
+#[test]
+fn a_file_means_the_runs_that_began_from_it() {
+    let (gateway, home) = (Gateway::accepting(), Folder::new(true));
+    in_folder(&home, &gateway, "a", "Autumn", 3);
+    in_folder(&home, &gateway, "b", "Winter", 5);
+    run(&home, "a/sale.yaml", &[]).exits(0);
+    // Rehearsals send to nobody, so that none is refused.
+    run(&home, "b/sale.yaml", &["--gateway", "sandbox"]).exits(0).says("sale@2");
+    home.campaign(&["status", "a/sale.yaml"]).exits(0).says("sale@1");
+    home.campaign(&["status", "b/sale.yaml"]).exits(0).says("sale@2");
+    let results = home.campaign(&["results", "b/sale.yaml", "--out", "-"]).exits(0);
+    assert_eq!(Results::parse(&results.stdout).rows.len(), 5);
+    in_folder(&home, &gateway, "c", "Spring", 2);
+    for command in ["status", "results", "stop", "retry", "reconcile"] {
+        home.campaign(&[command, "c/sale.yaml"]).exits(2).says("no run began from this file");
+    }
+}
+
+#[test]
+fn a_campaign_that_was_moved_says_so_once() {
+    let (gateway, home) = (Gateway::accepting(), Folder::new(true));
+    in_folder(&home, &gateway, "a", "Autumn", 3);
+    in_folder(&home, &gateway, "b", "Winter", 5);
+    run(&home, "a/sale.yaml", &[]).exits(0);
+    run(&home, "b/sale.yaml", &["--moved"]).exits(2).says("`edition`");
+    run(&home, "b/sale.yaml", &["--moved", "--accept-changes"]).exits(0).says("3 skipped");
+    run(&home, "b/sale.yaml", &[]).exits(0).says("nobody is left");
+    run(&home, "a/sale.yaml", &[]).exits(2).says("b/sale.yaml");
+    home.campaign(&["status", "b/sale.yaml"]).exits(0).says("sale@2");
+    assert_eq!(gateway.phones(), (2..7).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_copy_that_says_the_same_is_the_same_campaign() {
+    let (gateway, home) = (Gateway::accepting(), Folder::new(true));
+    in_folder(&home, &gateway, "a", "Autumn", 3);
+    in_folder(&home, &gateway, "b", "Autumn", 4);
+    run(&home, "a/sale.yaml", &[]).exits(0);
+    run(&home, "b/sale.yaml", &[]).exits(0).says("3 skipped");
+    assert_eq!(gateway.phones(), (2..6).map(phone).collect::<Vec<_>>());
+}

@@ -1,0 +1,111 @@
+//! What is said: to people in words, to programs in words of their own.
+
+use serde_json::json;
+
+use crate::support::{Answer, Folder, Gateway, KEY_VARIABLE, campaign};
+
+#[test]
+fn a_yes_that_was_given_beforehand_wants_a_gateway_that_is_named() {
+    let sale = campaign().write();
+    sale.run(&["--yes"]).exits(2).says("--gateway NAME");
+    sale.run(&["--yes", "--gateway", "sandbox"]).exits(0);
+    sale.replace("sale.yaml", "name: sale\n", "name: sale\ngateway: sandbox\n");
+    sale.run(&["--yes"]).exits(0);
+}
+
+#[test]
+fn a_key_that_is_refused_is_told_with_where_it_comes_from() {
+    let gateway = Gateway::answering([Answer::refused("Access denied")]);
+    let sale = campaign().through(&gateway).write();
+    let told = sale.run(&[]).exits(7).says(&format!("the environment variable `{KEY_VARIABLE}`"));
+    assert!(told.stdout.contains("next: mend the key in"), "{}", told.told());
+}
+
+#[test]
+fn a_finished_run_with_rows_to_send_again_can_go_on() {
+    let gateway = Gateway::answering([Answer::CloseRead]);
+    let sale = campaign().to(1).through(&gateway).write();
+    sale.run(&[]).exits(4);
+    sale.campaign(&["resolve", "sale", "--all", "--as", "send-again", "--i-accept-duplicates", "1"]).exits(5);
+    sale.campaign(&["status", "sale"]).exits(5).says("can go on");
+    let told = sale.campaign(&["status", "sale", "--json"]).exits(5).json();
+    assert_eq!((&told["state"], &told["stopped"], &told["exit"]), (&json!("open"), &json!(null), &json!(5)));
+    let listed = sale.campaign(&["status", "--json"]).exits(0).json();
+    assert_eq!((&listed["runs"][0]["state"], &listed["runs"][0]["exit"]), (&json!("open"), &json!(5)));
+}
+
+#[test]
+fn a_run_that_can_go_on_says_5_whatever_it_ended_with_before_a_decision() {
+    // Everything has its end but the run: its results could not be written.
+    let gateway = Gateway::answering([Answer::CloseRead]);
+    let sale = campaign().to(1).through(&gateway).write();
+    let run = sale.start(&[]);
+    crate::support::until("it is on its way", || !gateway.requests().is_empty());
+    run.finish().exits(4);
+    crate::delivery::change_ledger(&sale, "UPDATE runs SET progress = 'open'");
+    sale.campaign(&["status", "sale"]).exits(4);
+    sale.campaign(&["resolve", "sale", "--all", "--as", "send-again", "--i-accept-duplicates", "1"]).exits(5);
+    sale.campaign(&["status", "sale", "--json"]).exits(5);
+}
+
+#[test]
+fn the_history_of_a_message_has_words_for_programs() {
+    let gateway = Gateway::answering([Answer::CloseRead]);
+    let sale = campaign().to(1).through(&gateway).write();
+    sale.run(&[]).exits(4);
+    let decide = ["resolve", "sale", "--all", "--as", "not-sent", "--why", "no call", "--i-accept-duplicates", "1"];
+    sale.campaign(&decide).exits(3);
+    let shown = sale.campaign(&["show", "sale", "--row", "2", "--json"]).exits(0).json();
+    let history = shown["history"].as_array().expect("a history");
+    let outcome = history.iter().find(|entry| entry["event"] == "outcome").expect("an outcome");
+    assert_eq!(outcome["outcome"]["state"], "in_doubt");
+    assert!(outcome["outcome"]["reason"].is_string(), "{outcome}");
+    let change = &history.iter().find(|entry| entry["event"] == "change").expect("a change")["change"];
+    assert_eq!(
+        (&change["what"], &change["why"], &change["rule"]),
+        (&json!("not_sent"), &json!("no call"), &json!(null))
+    );
+    assert!(change["by"].is_string(), "{change}");
+}
+
+#[test]
+fn parts_that_are_not_known_of_every_message_are_at_least_so_many() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
+    let sale = campaign().to(6).batches_of(5).one_at_a_time().through(&gateway).write();
+    let told = sale.run(&[]).exits(4).says("5 in doubt");
+    assert!(told.stdout.contains("at least 1 part · "), "{}", told.told());
+    let all = campaign().to(6).through(&Gateway::accepting()).write().run(&[]).exits(0);
+    assert!(all.stdout.contains("  6 parts · "), "{}", all.told());
+}
+
+#[test]
+fn a_file_that_begins_with_a_dash_is_suggested_as_a_file() {
+    let (gateway, folder) = (Gateway::accepting(), Folder::new(true));
+    super::in_folder(&folder, &gateway, ".", "Hello", 3);
+    std::fs::rename(folder.path("sale.yaml"), folder.path("-weird.yaml")).expect("another name");
+    let told = folder.campaign(&["run", "./-weird.yaml", "--limit", "1", "--no-wait"]).exits(0);
+    assert!(told.stdout.contains("next: campaign run ./-weird.yaml"), "{}", told.told());
+}
+
+#[test]
+fn results_under_the_name_of_a_workbook_are_refused() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().top("results: r.xlsx").through(&gateway).write();
+    sale.run(&[]).exits(2).says("not supported yet");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("not supported yet");
+    assert!(gateway.requests().is_empty() && !sale.path("r.xlsx").exists());
+    sale.replace("sale.yaml", "results: r.xlsx\n", "");
+    sale.run(&[]).exits(0);
+    sale.campaign(&["results", "sale", "--out", "r.xlsx"]).exits(2).says("not supported yet");
+}
+
+#[test]
+fn without_a_rate_of_its_own_a_campaign_has_the_profiles() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(25).through(&gateway).profile("rate: 10/s").write();
+    sale.replace("sale.yaml", "  rate: 100000/s\n", "  batch: 50\n");
+    let began = std::time::Instant::now();
+    sale.run(&[]).exits(0);
+    assert!(began.elapsed() >= std::time::Duration::from_secs_f64(1.5), "{:?}", began.elapsed());
+    sale.run(&["--gateway", "sandbox", "--real-time"]).exits(2).says("`delivery.rate`");
+}
