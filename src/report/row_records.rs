@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 
-use crate::domain::{Outcome, Phone, Row};
+use crate::domain::{OperationKind, Outcome, Phone, Row};
 use crate::ledger::{Activity, Change, EnvelopeRecord, Ledger, LedgerError, RowEvent, RowEvents, Run, RunId, State};
 
 /// Envelopes that are read at once.
@@ -19,6 +19,8 @@ const BLOCK: u32 = 64;
 pub struct RowRecord {
     /// The number it was sent to.
     pub phone: Phone,
+    /// What it was sent as, last.
+    pub kind: OperationKind,
     /// When its last attempt was recorded.
     pub submitted_at: Arc<str>,
     /// What came of that, and when; nothing for an intent alone.
@@ -32,6 +34,7 @@ pub struct RowRecord {
 /// The last attempt of a row.
 struct LastAttempt {
     phone: Phone,
+    kind: OperationKind,
     envelope: u32,
     submitted_at: Arc<str>,
     settled: Option<(Arc<str>, Outcome)>,
@@ -117,12 +120,12 @@ impl<'a> RowRecords<'a> {
         let attempt = self.activity.attempt(last.envelope, last.settled.as_ref().map(|(_, outcome)| outcome));
         let (state, event) = self.activity.attempted(row, attempt, &self.events);
         let amendment = self.events.concern(row).then(|| amendment(&self.events, row, &last, event));
-        let LastAttempt { phone, submitted_at, settled, .. } = last;
-        RowRecord { phone, submitted_at, settled, state, amendment }
+        let LastAttempt { phone, kind, submitted_at, settled, .. } = last;
+        RowRecord { phone, kind, submitted_at, settled, state, amendment }
     }
 
     fn add(&mut self, envelope: EnvelopeRecord) {
-        let number = envelope.envelope;
+        let (number, kind) = (envelope.envelope, envelope.kind);
         let submitted_at = instant(envelope.begun_at);
         let settled_at = envelope.settled.as_ref().map(|(at, _)| instant(*at));
         let mut outcomes = envelope.settled.map(|(_, outcomes)| outcomes.into_iter());
@@ -131,6 +134,7 @@ impl<'a> RowRecords<'a> {
             let settled = settled_at.clone().zip(outcome);
             let mut last = LastAttempt {
                 phone: sent.phone,
+                kind,
                 envelope: number,
                 submitted_at: submitted_at.clone(),
                 settled,
@@ -167,4 +171,46 @@ fn amendment(events: &RowEvents, row: Row, sent: &LastAttempt, event: Option<&Ro
 /// An instant as RFC 3339 in UTC, whole milliseconds.
 fn instant(at: Timestamp) -> Arc<str> {
     format!("{at:.3}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Endpoint;
+    use crate::ledger::memory::{Contents, MemoryLedger};
+    use crate::ledger::{Allowance, Intent, LeftOut, NewRun, SentRow};
+
+    #[tokio::test]
+    async fn a_row_is_of_the_kind_that_it_was_sent_as_last_whatever_the_others_are() {
+        let ledger = MemoryLedger::new(Contents::default(), || Timestamp::UNIX_EPOCH);
+        let new = NewRun {
+            campaign: "sale".into(),
+            edition: String::new(),
+            gateway: "main".into(),
+            account: "main".into(),
+            endpoint: Endpoint::Sync,
+            kind: OperationKind::Sms,
+            live: true,
+            round: 1,
+            recipients: 2,
+            last_row: Row::new(3),
+            left_out: LeftOut::default(),
+            began_at: Timestamp::UNIX_EPOCH,
+            random: 1,
+        };
+        let run = ledger.create_run(&new).await.unwrap();
+        ledger.open_run(run.key, None).await.unwrap();
+        let hold = ledger.hold("sale", "main").await.unwrap().unwrap();
+        let lease = ledger.claim(&hold, run.key).await.unwrap().lease;
+        let sent = |row| SentRow { row: Row::new(row), phone: Phone::new(380_501_234_567).unwrap(), digest: [0; 8] };
+        let kinds = [(2, OperationKind::ViberSms), (3, OperationKind::Viber), (2, OperationKind::Sms)];
+        for (row, kind) in kinds {
+            let account = Allowance::new("main", None);
+            ledger.begin(Intent { lease, kind, account, rows: vec![sent(row)] }).await.unwrap();
+        }
+        let mut records = RowRecords::new(&ledger, &run, true).await.unwrap();
+        for (row, kind) in [(2, OperationKind::Sms), (3, OperationKind::Viber)] {
+            assert_eq!(records.take(Row::new(row)).await.unwrap().map(|record| record.kind), Some(kind));
+        }
+    }
 }

@@ -16,6 +16,7 @@ pub(super) struct RowWriter {
     pub(super) layout: Layout,
     /// Where this list has each of the recipients' own columns.
     pub(super) own: Vec<Option<usize>>,
+    /// What a row that was not sent yet would be sent as.
     pub(super) kind: OperationKind,
     pub(super) run: String,
     pub(super) ids: Option<IdRange>,
@@ -119,7 +120,7 @@ impl RowWriter {
             id: sent.and_then(|_| self.id(row, amendment.and_then(|amendment| amendment.order))),
             phone: facts.phone(own.get(self.phone_column), self.region),
             state,
-            kind: self.kind,
+            kind: sent.map_or(self.kind, |record| record.kind),
             msg_id,
             request_id,
             parts,
