@@ -197,6 +197,7 @@ mod tests {
             left_out: LeftOut::default(),
             began_at: Timestamp::UNIX_EPOCH,
             random: 1,
+            file: None,
         };
         let run = ledger.create_run(&new).await.unwrap();
         ledger.open_run(run.key, None).await.unwrap();
