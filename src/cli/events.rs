@@ -67,6 +67,10 @@ fn tell(output: &Output, event: Event) {
         Event::GoingOn { run, other_edition: Some(edition) } => output.note(&format!(
             "going on with {run} of the edition `{edition}`, which is unfinished; the edition of now begins after it"
         )),
+        Event::EditionKept { replaced, edition } => output.note(&format!(
+            "what takes the place of {replaced} is still of its edition `{edition}`; the edition of now begins with the next \
+             start, for everybody on the list"
+        )),
         Event::Retrying { run, rows } => {
             output.note(&format!("sending {} of {run} as new messages", plural(rows, "row")));
         }

@@ -14,6 +14,10 @@ use crate::runs::{self, CancelledRun};
 pub(super) async fn stop(context: &Context, args: StopArgs) -> Result<u8, Failure> {
     let (ledger, run) = context.named_run(&args.run).await?;
     if args.for_good {
+        if runs::stop(ledger.as_ref(), &run).await? {
+            let name = run.name();
+            context.output.note(&format!("{name} is being sent: waiting until what is in flight is through"));
+        }
         let cancelled = runs::stop_for_good(&context.adapters(ledger)?, run).await?;
         return Ok(ended(context, cancelled));
     }

@@ -10,7 +10,7 @@ use super::launch::{Preparation, RunToSend, Session};
 use super::outcome::{NothingLeft, Outcome};
 use super::start::{Opened, refuse_changes, refuse_other_text};
 use super::whose::{refuse_stranger, whole_path};
-use super::{Error, ListSurvey, Proposal, Round, SentAlready, already_sent, blocking, check_host, runs_of};
+use super::{Error, Event, ListSurvey, Proposal, Round, SentAlready, already_sent, blocking, check_host, runs_of};
 use crate::delivery::RunFolder;
 use crate::domain::Row;
 use crate::failpoint;
@@ -28,7 +28,9 @@ impl Session {
             let open = runs.into_iter().rfind(|run| run.progress == Progress::Open);
             return self.begin(&opened, open).await;
         }
-        self.own(&runs, &opened).await?;
+        if !self.launch.request.moved {
+            refuse_stranger(state, &runs, inputs, &opened.includes)?;
+        }
         // Of any edition: one that was begun yesterday keeps yesterday's edition until it is through.
         let open = match runs.iter().rfind(|run| run.progress == Progress::Open) {
             Some(open) => Some(open.clone()),
@@ -42,7 +44,11 @@ impl Session {
         }
         let hold = self.hold_of(&open).await?;
         match refuse_changes(state, &open, inputs).await {
-            Ok(()) => self.resume(open, &opened.edition, hold).await,
+            Ok(()) => {
+                let resumed = self.resume(open, &opened.edition, hold).await?;
+                self.own().await?;
+                Ok(resumed)
+            }
             Err(Error::InputsChanged { .. }) if self.launch.request.accept_changes => {
                 self.begin(&opened, Some(open)).await
             }
@@ -50,18 +56,19 @@ impl Session {
         }
     }
 
-    /// Refuses a name that was sent from another file, and keeps for runs that know no file that they are of this one.
-    async fn own(&self, runs: &[Run], opened: &Opened) -> Result<(), Error> {
-        let (inputs, request) = (self.inputs(), &self.launch.request);
-        if !request.moved {
-            refuse_stranger(&self.adapters.state, runs, inputs, &opened.includes)?;
-        }
-        let known = |run: &&Run| request.moved || run.file.is_none();
-        let keys: Vec<RunId> = runs.iter().filter(known).map(|run| run.key).collect();
-        if keys.is_empty() {
+    /// Keeps of the runs that know no file, or of all if they were moved, that they are of this one. A call that is refused
+    /// keeps nothing.
+    async fn own(&self) -> Result<(), Error> {
+        let (inputs, ledger, moved) = (self.inputs(), self.adapters.ledger.as_ref(), self.launch.request.moved);
+        if !inputs.destination.is_live() {
             return Ok(());
         }
-        Ok(self.adapters.ledger.moved(keys, whole_path(&inputs.campaign.file)).await?)
+        let runs = runs_of(ledger, inputs).await?;
+        let keys: Vec<RunId> = runs.iter().filter(|run| moved || run.file.is_none()).map(|run| run.key).collect();
+        match keys.is_empty() {
+            true => Ok(()),
+            false => Ok(ledger.moved(keys, whole_path(&inputs.campaign.file)).await?),
+        }
     }
 
     /// Looks at everything, asks for a yes, and creates the run; `replaced` ends as it is.
@@ -69,6 +76,10 @@ impl Session {
         let (inputs, ledger, state) = (self.inputs(), self.adapters.ledger.as_ref(), &self.adapters.state);
         let (live, again) = (inputs.destination.is_live(), self.launch.request.round != Round::Same);
         let edition = self.edition(&opened.edition, replaced.as_ref().filter(|_| live));
+        if let Some(replaced) = replaced.as_ref().filter(|_| live && edition != opened.edition) {
+            let edition = edition.to_owned();
+            (self.adapters.observer)(Event::EditionKept { replaced: replaced.name(), edition });
+        }
         let mut sent = already_sent(ledger, inputs, edition).await?;
         if again {
             (sent.numbers, sent.round) = (RoaringTreemap::new(), sent.round + 1);
@@ -100,6 +111,7 @@ impl Session {
             let question = Proposal::Begin { inputs, profile, survey: &survey, state, rows: &chosen };
             confirm(self.consent.as_ref(), question).await?;
         }
+        self.own().await?;
         let run = ledger.create_run(&self.new_run(&survey, edition, sent.round, random)).await?;
         failpoint::pass("run.created");
         let recipients =
@@ -127,6 +139,7 @@ impl Session {
         sent: &SentAlready,
         replaced: Option<Run>,
     ) -> Result<Preparation, Error> {
+        self.own().await?;
         let ledger = self.adapters.ledger.as_ref();
         let left = survey.survey.planned() > 0;
         if let Some(replaced) = replaced.filter(|_| !left) {

@@ -43,6 +43,13 @@ pub enum Event {
         /// Its edition, if the campaign has another one by now.
         other_edition: Option<String>,
     },
+    /// A run takes the place of another one and keeps its edition, though the campaign has another one by now.
+    EditionKept {
+        /// The name of the other one.
+        replaced: String,
+        /// The edition.
+        edition: String,
+    },
     /// Rows of a run go out as new messages.
     Retrying {
         /// The run's name.

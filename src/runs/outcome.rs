@@ -57,7 +57,7 @@ pub struct EndedRun {
     pub before: Option<SentBefore>,
     /// Whether it is of an edition before the one of now.
     pub earlier_edition: bool,
-    /// Why the edition of now did not begin after this run of an earlier one.
+    /// Why the edition of now did not begin after this run of an earlier one, or ended without a word of its own.
     pub not_begun: Option<Box<Error>>,
     /// What became of the messages of a rehearsal with a scenario.
     pub played: Option<Counts>,

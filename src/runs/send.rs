@@ -92,6 +92,12 @@ impl Session {
         let edges = Edges { ledger, gateway, observer, interrupt };
         let mut ending = send(conditions, edges, feed, snapshot.counts.clone()).await;
         (self.adapters.observer)(Event::SendingEnded);
+        // Too many rejections stop what would follow; after the last row nothing does.
+        let stopped = ending.stopped.as_ref().map(|stop| stop.kind);
+        let left = [State::Planned, State::Sending].into_iter().any(|state| ending.counts.get(state) > 0);
+        if stopped == Some(StopKind::Breaker) && !left {
+            ending.stopped = None;
+        }
         let asked_for_some = request.limit.is_some() || request.rows.is_some();
         if ending.stopped.is_none() && asked_for_some && ending.counts.get(State::Planned) > 0 {
             ending.stopped = Some(Stop::new(StopKind::Limit, "the rows that were asked for are through"));

@@ -41,12 +41,15 @@ pub struct CancelledRun {
 /// When nothing of the run is left to send, another process has it and does not end, or the ledger cannot be written.
 pub async fn stop_for_good(adapters: &Adapters, run: Run) -> Result<CancelledRun, Error> {
     let (ledger, deadline) = (adapters.ledger.as_ref(), Instant::now() + LONGEST);
-    if stop(ledger, &run).await? {
-        while is_owned(ledger, &run).await? && Instant::now() < deadline {
-            sleep(LOOK).await;
+    stop(ledger, &run).await?;
+    // Looked at anew each time: the process that sends it may go on with another run of the campaign.
+    let now = loop {
+        let now = found(ledger, run.key).await?;
+        if !is_owned(ledger, &now).await? || Instant::now() >= deadline {
+            break now;
         }
-    }
-    let now = found(ledger, run.key).await?;
+        sleep(LOOK).await;
+    };
     if now.progress != Progress::Open {
         return Err(Error::NothingToCancel { run: now.name() });
     }

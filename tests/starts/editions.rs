@@ -41,6 +41,17 @@ fn an_unfinished_run_of_yesterdays_edition_is_gone_on_with_and_then_todays_begin
 }
 
 #[test]
+fn what_takes_the_place_of_yesterdays_run_says_that_the_edition_of_now_is_still_to_come() {
+    let gateway = Gateway::accepting();
+    let sale = unfinished(&gateway);
+    sale.replace("sale.yaml", "{{ name }}", "you");
+    let told = today(&sale, &["--accept-changes"]).exits(0).says("5 skipped");
+    told.says("the edition of now begins with the next start, for everybody on the list");
+    assert_eq!(gateway.phones().len(), 10);
+    today(&sale, &["--accept-changes"]).exits(0).says("10 accepted");
+}
+
+#[test]
 fn where_some_rows_are_asked_for_only_the_unfinished_run_is_gone_on_with() {
     let gateway = Gateway::accepting();
     let sale = unfinished(&gateway);

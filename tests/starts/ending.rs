@@ -25,6 +25,17 @@ fn what_is_planned_of_a_run_that_is_stopped_for_good_is_skipped_and_the_run_ends
 }
 
 #[test]
+fn rejections_of_the_last_rows_are_the_end_of_a_run_and_no_stop() {
+    let refuse = || Answer::items(|operation| rejected(operation, "Error in Alpha-name"));
+    let gateway = Gateway::answering([refuse(), refuse(), refuse(), refuse(), Answer::Accept]);
+    let sale = campaign().to(4).through(&gateway).write();
+    let told = sale.run(&["--json"]).exits(3).json();
+    assert_eq!((&told["stopped"], &told["counts"]), (&json!(null), &json!({ "rejected": 4 })));
+    sale.campaign(&["status", "sale", "--json"]).exits(3).says("finished");
+    sale.campaign(&["retry", "sale", "--no-wait"]).exits(0).says("4 accepted");
+}
+
+#[test]
 fn a_run_that_is_being_sent_ends_for_good_after_what_is_in_flight() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(2_000).through(&sandbox).delivery("rate: 50/s").batches_of(10).write();
@@ -35,7 +46,7 @@ fn a_run_that_is_being_sent_ends_for_good_after_what_is_in_flight() {
         .says("since 20")
         .says("campaign status sale")
         .says("campaign stop sale");
-    sale.campaign(&["stop", "sale@1", "--for-good"]).exits(0).says("stopped for good");
+    sale.campaign(&["stop", "sale@1", "--for-good"]).exits(0).says("stopped for good").says("is being sent: waiting");
     run.finish().exits(5);
     assert_eq!(sale.results().counts()["accepted"], sandbox.messages().len() as u64);
     assert_eq!(sale.results().counts().get("planned"), None);

@@ -50,6 +50,9 @@ fn a_campaign_that_was_moved_says_so_once() {
     in_folder(&home, &gateway, "b", "Winter", 5);
     run(&home, "a/sale.yaml", &[]).exits(0);
     run(&home, "b/sale.yaml", &["--moved"]).exits(2).says("`edition`");
+    // What was refused is not remembered.
+    home.campaign(&["status", "a/sale.yaml"]).exits(0).says("sale@1");
+    home.campaign(&["status", "b/sale.yaml"]).exits(2).says("a/sale.yaml");
     run(&home, "b/sale.yaml", &["--moved", "--accept-changes"]).exits(0).says("3 skipped");
     run(&home, "b/sale.yaml", &[]).exits(0).says("nobody is left");
     run(&home, "a/sale.yaml", &[]).exits(2).says("b/sale.yaml");

@@ -62,7 +62,8 @@ impl Words<'_> {
         let EndedRun { run, stop, kind, counts, sent, parts, time, results, played, not_begun, .. } = ended;
         if let Some(error) = not_begun {
             let why = self.output.explain(*error);
-            notes.push(format!("the edition of now did not begin: {}", why.message));
+            let how = if why.exit == exit::WRONG { "did not begin" } else { "did not come to its end" };
+            notes.push(format!("the edition of now {how}: {}", why.message));
             // Messages were sent, so that it is no call that sent nothing.
             code = exit::graver(code, if why.exit == exit::WRONG { exit::STOPPED } else { why.exit });
         }
@@ -103,7 +104,7 @@ impl Words<'_> {
         let (mut notes, mut next) = (left_out(&nothing.survey), None);
         if let Some(before) = &nothing.before {
             notes.push(since(before));
-            if survey.planned() == 0 {
+            if survey.planned() == 0 && survey.everybody > 0 {
                 notes.push(self.another_round(survey.everybody));
             }
             next = Some(self.output.command(format!("status {}", before.run)));
