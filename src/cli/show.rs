@@ -153,8 +153,9 @@ fn text(context: &Context, run: &Run, history: &History) -> String {
 fn words(incident: &Incident, attempts: usize) -> String {
     match incident {
         Incident::Attempt { envelope, id, others } => {
-            let (id, with) = (id.map_or(0, |id| id.get()), plural(*others, "other"));
-            format!("sent in envelope {envelope} as id {id}, with {with}")
+            let id = id.map_or(0, |id| id.get());
+            let with = if *others == 0 { "alone".to_owned() } else { format!("with {}", plural(*others, "other")) };
+            format!("sent in request {envelope} as id {id}, {with}")
         }
         Incident::Outcome { outcome, .. } => outcome_words(outcome),
         Incident::Answer { body, .. } => {
@@ -201,7 +202,7 @@ fn question_words(question: &AskedRow, attempts: usize) -> String {
     // Older ledgers do not say which attempt it was.
     let about = match (attempts, envelope) {
         (0 | 1, _) | (_, 0) => String::new(),
-        _ => format!(" about the attempt in envelope {envelope}"),
+        _ => format!(" about the attempt in request {envelope}"),
     };
     let denials = match negatives {
         0 => String::new(),

@@ -161,6 +161,16 @@ fn commands_lead_from_a_list_to_the_first_live_message() {
     assert_eq!(line, "campaign status spring@2");
 }
 
+/// A list as it is, with numbers that are wrong, is no dead end: its rehearsal tells of them first, and of the way on too.
+#[test]
+fn a_rehearsal_with_wrong_numbers_leads_on_to_people() {
+    let folder = Folder::new(true);
+    folder.write("clients.csv", "phone;name\n+380501000002;Olena\n+3805010;Ivan\n");
+    folder.campaign(&["init", "spring", "--from", "clients.csv"]).exits(0);
+    let run = folder.campaign(&["run", "spring.yaml"]).exits(3).says("results spring@1 --state invalid --out -");
+    run.says("to send it for real: campaign gateway add production --for spring.yaml");
+}
+
 #[test]
 fn the_host_of_a_gateway_that_was_added_is_the_one_that_is_known() {
     let folder = Folder::new(true);

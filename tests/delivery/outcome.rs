@@ -93,6 +93,8 @@ fn a_rejected_row_keeps_the_gateways_words_and_the_others_still_go() {
     let sale = campaign().to(30).through(&gateway).write();
     let summary = sale.run(&["--json"]).exits(3).json();
     assert_eq!(summary["counts"], json!({ "accepted": 27, "rejected": 3 }));
+    let notes = summary["notes"].as_array().and_then(|notes| notes.last()?.as_str()).expect("a note");
+    assert!(notes.ends_with("campaign retry sale@1"), "what was refused can be sent again: {notes}");
     for row in &sale.results().rows {
         let expected = if row["to"].ends_with('4') { ("rejected", "Error in Alpha-name") } else { ("accepted", "") };
         assert_eq!((row["state"].as_str(), row["error"].as_str()), expected);

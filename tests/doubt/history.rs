@@ -32,12 +32,12 @@ fn attempts_questions_and_decisions_are_told_in_the_order_of_time() {
     assert_eq!(shown["questions"]["asked"], 2, "by the run and by reconcile");
     assert_eq!(shown["questions"]["envelope"], 2);
     let text = sale.campaign(&["show", "sale", "--row", "3"]).exits(0);
-    let asked = "asked 2 × about the attempt in envelope 2";
+    let asked = "asked 2 × about the attempt in request 2";
     let order =
-        ["sent in envelope 2 as id", "in doubt: ", asked, "to be sent again, decided by ", "the gateway took it"];
+        ["sent in request 2 as id", "in doubt: ", asked, "to be sent again, decided by ", "the gateway took it"];
     let places: Vec<_> = order.iter().map(|words| text.stdout.find(words).expect(words)).collect();
     assert!(places.is_sorted(), "{}", text.told());
-    text.says(why).says("with 3 others");
+    text.says(why).says("with 3 others").says(", alone");
     let once = sale.campaign(&["show", "sale", "--row", "4"]).exits(0).says(" ×; the last answer: ");
     let times = once.stdout.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let times: Vec<&str> = times.collect();

@@ -59,6 +59,7 @@ impl Words<'_> {
         let mut notes = ended.played.as_ref().map(played::lines).unwrap_or_default();
         notes.extend(self.notes(&ended, real_time));
         notes.extend(ended.open_doubts.iter().map(|doubt| self.open_doubt(doubt).0));
+        notes.extend(self.onward(&ended, code));
         let EndedRun { run, stop, kind, counts, sent, parts, time, results, played, not_begun, .. } = ended;
         if let Some(error) = not_begun {
             let why = self.output.explain(*error);
@@ -194,6 +195,20 @@ impl Words<'_> {
             notes.push(format!("the real run would take about {time} at `delivery.rate: {rate}`"));
         }
         notes
+    }
+
+    /// What comes after the look at the rows, to which a finished run with such rows leads first.
+    fn onward(&self, EndedRun { run, counts, kind, .. }: &EndedRun, code: u8) -> Option<String> {
+        let again = [State::Rejected, State::Failed, State::NotSent].into_iter().any(|state| counts.get(state) > 0);
+        match code {
+            exit::REJECTIONS | exit::DOUBT if kind.is_some() => None,
+            exit::REJECTIONS | exit::DOUBT if !run.live => Some(format!("to send it for real: {}", self.go_live())),
+            exit::REJECTIONS | exit::DOUBT if again => {
+                let retry = self.output.command(format!("retry {}", run.name()));
+                Some(format!("to send what was refused again, once its reason is mended: {retry}"))
+            }
+            _ => None,
+        }
     }
 
     /// What leads from a rehearsal to people: the only gateway there is, or a new one.
