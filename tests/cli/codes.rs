@@ -77,6 +77,9 @@ fn nobody_left_to_send_to_is_0_and_says_who_has_it_since_when_and_what_to_do() {
     assert_eq!((&told["sent"], &told["run"], &told["stopped"]), (&json!(0), &json!(null), &json!(null)));
     assert_eq!(std::fs::read(sale.results_file()).expect("results"), before);
     sale.campaign(&["run", "sale.yaml", "--again", "2", "--no-wait"]).exits(0);
+    let monthly = campaign().to(2).top("edition: may").through(&gateway).write();
+    monthly.run(&[]).exits(0);
+    monthly.run(&[]).exits(0).says("for another mailing wait for the campaign's next `edition`, or change it");
 }
 
 #[test]

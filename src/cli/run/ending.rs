@@ -145,11 +145,12 @@ impl Words<'_> {
     /// How everybody gets another message.
     fn another_round(&self, everybody: u64) -> String {
         let again = run_again(&self.inputs.campaign.file, self.gateway);
-        format!(
-            "for another mailing give the campaign an `edition`, such as `edition: \"{{{{ today }}}}\"`; the same once \
-             more to everybody: {}",
-            self.output.command(format!("{again} --again {everybody}"))
-        )
+        let another = match self.inputs.campaign.brief.edition {
+            None => "give the campaign an `edition`, such as `edition: \"{{ today }}\"`",
+            Some(_) => "wait for the campaign's next `edition`, or change it",
+        };
+        let again = self.output.command(format!("{again} --again {everybody}"));
+        format!("for another mailing {another}; the same once more to everybody: {again}")
     }
 
     /// A run with rows whose outcome nobody knows, and the command about it.
