@@ -89,7 +89,7 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     {
         text += &format!("next: {}\n", context.output.command(format!("preview {}", suggested::file(file))));
     }
-    context.output.result(&text);
+    context.output.done(&text, code);
     Ok(code)
 }
 

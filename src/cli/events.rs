@@ -18,7 +18,7 @@ pub(super) fn observer(output: &Output) -> Observer {
         let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::SendingBegins { recipients } => {
-                *progress = Some(Progress::new(recipients, output.terminal(), output.quiet || output.json));
+                *progress = Some(Progress::new(recipients, output.progress()));
             }
             Event::Sending(event) => match &*progress {
                 Some(progress) => progress.show(&event),
@@ -37,6 +37,9 @@ fn wait(output: &Output, event: &delivery::DeliveryEvent) {
         delivery::DeliveryEvent::Warning(what) => output.note(what),
         delivery::DeliveryEvent::Waiting { reason, time } => {
             output.note(&format!("{reason}; the next attempt is in {}", duration(*time)));
+        }
+        delivery::DeliveryEvent::Slow { waited, at_most } => {
+            output.note(&format!("waiting {} for an answer, at most {}", duration(*waited), duration(*at_most)));
         }
         delivery::DeliveryEvent::Stopping { reason, at_most, .. } => output.note(&format!(
             "{reason}: what was sent already is waited for, at most {}; a second Ctrl-C leaves at once",

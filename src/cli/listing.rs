@@ -15,9 +15,19 @@ pub(super) fn listing(runs: &[[String; 6]], width: Option<usize>) -> String {
 }
 
 fn paragraph([run, gateway, began, rows, state, counts]: &[String; 6], width: usize) -> String {
-    let lines =
-        [format!("{run} · {gateway} · {state}"), format!("  {rows} rows: {counts}"), format!("  began {began}")];
-    lines.map(|line| wrapped(&line, width)).concat()
+    let lines = [format!("{run} · {gateway} · {began} · {state}"), format!("  {rows} rows: {counts}")];
+    lines.map(|line| if width < CUT { wrapped(&line, width) } else { cut(&line, width) }).concat()
+}
+
+/// From so many columns on a run has two lines; `status RUN` shows it whole.
+const CUT: usize = 80;
+
+fn cut(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return format!("{line}\n");
+    }
+    let kept: String = line.chars().take(width - 1).collect();
+    format!("{}…\n", kept.trim_end())
 }
 
 /// The line broken at blanks where it would be longer than `width`; what is longer by itself stays whole.
@@ -63,13 +73,16 @@ mod tests {
         assert_eq!((wide.lines().count(), listing(&runs(), Some(200))), (3, wide));
         let narrow = listing(&runs(), Some(80));
         assert_eq!(
-            narrow.lines().take(3).collect::<Vec<_>>(),
+            narrow.lines().collect::<Vec<_>>(),
             [
-                "autumn-sale@12 · production · finished",
+                "autumn-sale@12 · production · 2026-11-21T10:00:00Z · finished",
                 "  200 000 rows: 199 000 accepted",
-                "  began 2026-11-21T10:00:00Z"
-            ]
+                "welcome@1 · sandbox · 2026-11-20T10:00:00Z · stopped: the gateway took nothing…",
+                "  25 rows: 5 accepted · 20 planned",
+            ],
+            "two lines a run"
         );
+        assert!(listing(&runs(), Some(79)).contains("connection refused"));
     }
 
     proptest! {

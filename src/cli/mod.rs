@@ -55,7 +55,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     shell::start_log(&parsed.global);
     process::keep_memory_private();
-    let output = Output::new(&parsed.global, Options::typed(&parsed.global, &matches));
+    let progress = parsed.command.progress();
+    let output = Output::new(&parsed.global, progress, Options::typed(&parsed.global, &matches));
     let context = Context::new(parsed.global, output.clone());
     match to_end(&context, parsed.command) {
         Ok(code) => output.code(code),
@@ -89,7 +90,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Preview(args) => preview::preview(context, args).await,
         Command::Run(args) => run::run(context, args).await,
         Command::Stop(args) => stop::stop(context, args).await,
-        Command::Status(args) => status::status(context, args.run.as_deref()).await,
+        Command::Status(args) => status::status(context, &args).await,
         Command::Results(args) => results::results(context, args).await,
         Command::Reconcile(args) => reconcile::reconcile(context, &args.run).await,
         Command::Resolve(args) => resolve::resolve(context, args).await,

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::args::{ColorChoice, Global};
+use super::args::{ColorChoice, Global, ProgressForm};
 use super::exit;
 use super::failure::{Explanation, Failure};
 use super::suggested::Options;
@@ -22,6 +22,8 @@ use crate::runs;
 pub(super) struct Output {
     pub(super) json: bool,
     pub(super) quiet: bool,
+    /// How progress is shown.
+    pub(super) progress: ProgressForm,
     color: bool,
     /// What every command that is suggested needs behind it.
     pub(super) options: Options,
@@ -50,19 +52,26 @@ pub(super) fn is_unwritten(written: io::Result<()>) -> bool {
 }
 
 impl Output {
-    pub(super) fn new(global: &Global, options: Options) -> Self {
+    pub(super) fn new(global: &Global, progress: ProgressForm, options: Options) -> Self {
         let color = match global.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
             ColorChoice::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
         };
         let (distrusted, unwritten) = (Arc::default(), Arc::default());
-        Self { json: global.json, quiet: global.quiet, color, options, distrusted, unwritten }
+        Self { json: global.json, quiet: global.quiet, progress, color, options, distrusted, unwritten }
     }
 
     /// The result of a command.
     pub(super) fn result(&self, text: &str) {
         self.print(&harmless(text));
+    }
+
+    /// What a command did, with its code; a quiet command that did it says nothing.
+    pub(super) fn done(&self, text: &str, code: u8) {
+        if !(self.quiet && code == exit::FINE) {
+            self.result(text);
+        }
     }
 
     /// The result of a command for a program: one JSON object on a line.
@@ -119,8 +128,9 @@ impl Output {
 
     /// Findings for a person.
     pub(super) fn findings(&self, findings: &[Finding]) {
-        if !findings.is_empty() {
-            let _ = writeln!(io::stderr().lock(), "{}", show(findings, self.color).trim_end());
+        let told: Vec<Finding> = findings.iter().filter(|finding| !self.quiet || finding.is_error()).cloned().collect();
+        if !told.is_empty() {
+            let _ = writeln!(io::stderr().lock(), "{}", show(&told, self.color).trim_end());
         }
     }
 
@@ -145,9 +155,15 @@ impl Output {
         Failure::from(error).explain(&self.options)
     }
 
-    /// Whether progress can be drawn.
-    pub(super) fn terminal(&self) -> bool {
-        io::stderr().is_terminal()
+    /// The form in which progress is shown here.
+    pub(super) fn progress(&self) -> ProgressForm {
+        let terminal = io::stderr().is_terminal();
+        match self.progress {
+            ProgressForm::Auto if self.quiet || self.json => ProgressForm::None,
+            ProgressForm::Auto | ProgressForm::Bar if terminal => ProgressForm::Bar,
+            ProgressForm::Auto | ProgressForm::Bar => ProgressForm::Lines,
+            form => form,
+        }
     }
 
     /// The columns of the terminal that results go to; nothing where they go elsewhere.

@@ -1,18 +1,23 @@
-//! Progress while a run is sent: a bar on a terminal, a line every ten seconds without one.
+//! Progress while a run is sent: a bar on a terminal, a line every ten seconds without one, objects for programs.
 
 use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::{Timestamp, Zoned};
+use serde_json::{Value, json};
 
+use super::args::ProgressForm;
 use crate::delivery::DeliveryEvent;
-use crate::finding::one_line;
+use crate::finding::{harmless_json, one_line};
 use crate::ledger::State;
 use crate::report::{Estimate, SendingProgress, counts_line, duration, thousands};
 
 /// How often a line is written where there is no terminal.
-const EVERY: Duration = Duration::from_secs(10);
+const LINES: Duration = Duration::from_secs(10);
+/// How often a program is told the counts.
+const OBJECTS: Duration = Duration::from_secs(1);
 
 /// Shows events on standard error.
 pub(super) struct Progress {
@@ -24,16 +29,19 @@ enum Shown {
     Bar(ProgressBar),
     /// Lines, the last of which was written then.
     Lines(Mutex<Instant>),
+    /// Objects, the last of which with counts was written then.
+    Json(Mutex<Instant>),
     Nothing,
 }
 
 impl Progress {
-    /// Progress over `total` rows: a bar if standard error is a terminal, nothing if `quiet`.
-    pub(super) fn new(total: u64, terminal: bool, quiet: bool) -> Self {
-        let shown = match (quiet, terminal) {
-            (true, _) => Shown::Nothing,
-            (false, true) => Shown::Bar(bar(total)),
-            (false, false) => Shown::Lines(Mutex::new(Instant::now())),
+    /// Progress over `total` rows.
+    pub(super) fn new(total: u64, form: ProgressForm) -> Self {
+        let shown = match form {
+            ProgressForm::Bar => Shown::Bar(bar(total)),
+            ProgressForm::Auto | ProgressForm::Lines => Shown::Lines(Mutex::new(Instant::now())),
+            ProgressForm::Json => Shown::Json(Mutex::new(Instant::now())),
+            ProgressForm::None => Shown::Nothing,
         };
         Self { sending: Mutex::new(SendingProgress::new(total)), shown }
     }
@@ -44,28 +52,31 @@ impl Progress {
         match event {
             DeliveryEvent::Settled { counts } => {
                 sending.settled(Instant::now(), counts);
-                self.draw(&sending);
+                return self.draw(&sending);
             }
-            DeliveryEvent::Warning(what) => self.say(&format!("warning: {what}")),
-            DeliveryEvent::Waiting { reason, time } => {
+            DeliveryEvent::Waiting { .. } => {
                 sending.waits();
                 if let Shown::Bar(bar) = &self.shown {
-                    bar.set_message(message(&sending));
+                    bar.set_message(message(&sending, columns()));
                 }
-                self.say(&format!("waiting {}: {reason}", duration(*time)));
             }
-            DeliveryEvent::Stopping { reason, in_flight, at_most } => self.say(&format!(
-                "stopping ({reason}): waiting for {} operations in flight, at most {}",
-                thousands(*in_flight as u64),
-                duration(*at_most)
-            )),
+            DeliveryEvent::Warning(_) | DeliveryEvent::Slow { .. } | DeliveryEvent::Stopping { .. } => {}
+        }
+        match &self.shown {
+            Shown::Json(_) => json_line(event_json(event)),
+            _ => self.say(&words(event)),
         }
     }
 
-    /// Takes the bar away, so that the summary stands alone.
+    /// Takes the bar away, so that the summary stands alone; a program gets the last counts.
     pub(super) fn finish(&self) {
-        if let Shown::Bar(bar) = &self.shown {
-            bar.finish_and_clear();
+        match &self.shown {
+            Shown::Bar(bar) => bar.finish_and_clear(),
+            Shown::Json(_) => {
+                let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+                json_line(sending.json());
+            }
+            Shown::Lines(_) | Shown::Nothing => {}
         }
     }
 
@@ -73,51 +84,105 @@ impl Progress {
         match &self.shown {
             Shown::Bar(bar) => {
                 bar.set_position(sending.through());
-                bar.set_message(message(sending));
+                bar.set_message(message(sending, columns()));
             }
-            Shown::Lines(last) => {
-                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-                if last.elapsed() >= EVERY {
-                    *last = Instant::now();
-                    let (through, total) = (thousands(sending.through()), thousands(sending.total()));
-                    self.say(&format!("{through} of {total} rows: {}", counts_line(sending.counts())));
-                }
+            Shown::Lines(last) if is_due(last, LINES) => {
+                let (through, total) = (thousands(sending.through()), thousands(sending.total()));
+                self.say(&format!("{through} of {total} rows: {}", counts_line(sending.counts())));
             }
-            Shown::Nothing => {}
+            Shown::Json(last) if is_due(last, OBJECTS) => json_line(sending.json()),
+            Shown::Lines(_) | Shown::Json(_) | Shown::Nothing => {}
         }
     }
 
     fn say(&self, line: &str) {
         match &self.shown {
             Shown::Bar(bar) => bar.suspend(|| error_line(line)),
-            Shown::Lines(_) => error_line(line),
-            Shown::Nothing => {}
+            // Who reads a log later wants to know when.
+            Shown::Lines(_) => error_line(&format!("{}  {line}", Zoned::now().strftime("%Y-%m-%d %H:%M:%S"))),
+            Shown::Json(_) | Shown::Nothing => {}
         }
     }
 }
 
-/// The words beside the bar; none before the first row.
-fn message(sending: &SendingProgress) -> String {
+/// Whether the last one is this long ago; if so, the last one is now.
+fn is_due(last: &Mutex<Instant>, every: Duration) -> bool {
+    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+    let due = last.elapsed() >= every;
+    if due {
+        *last = Instant::now();
+    }
+    due
+}
+
+/// An event in words; counts are shown otherwise.
+fn words(event: &DeliveryEvent) -> String {
+    match event {
+        DeliveryEvent::Settled { .. } => String::new(),
+        DeliveryEvent::Warning(what) => format!("warning: {what}"),
+        DeliveryEvent::Waiting { reason, time } => format!("waiting {}: {reason}", duration(*time)),
+        DeliveryEvent::Slow { waited, at_most } => {
+            format!("waiting {} for an answer, at most {}", duration(*waited), duration(*at_most))
+        }
+        DeliveryEvent::Stopping { reason, in_flight, at_most } => format!(
+            "stopping ({reason}): waiting for {} messages in flight, at most {}",
+            thousands(*in_flight as u64),
+            duration(*at_most)
+        ),
+    }
+}
+
+/// The columns that a bar with its words may take.
+fn columns() -> usize {
+    console::Term::stderr().size_checked().map_or(80, |(_, columns)| columns.into())
+}
+
+/// The cells of a bar on a terminal of 80 columns and more; a narrow one has fewer.
+const CELLS: usize = 20;
+
+/// The words beside a bar on a terminal of so many columns, as many as leave it room; none before the first row.
+///
+/// What is zero is left out, and where room is short first the speed, then what is told by the bar as well.
+fn message(sending: &SendingProgress, columns: usize) -> String {
     let counts = sending.counts();
     if counts.total() == 0 {
         return String::new();
     }
     let sent = counts.get(State::Accepted) + counts.get(State::Queued);
-    format!(
-        "{} of {}  {} accepted · {} rejected · {} in doubt{}",
-        thousands(sending.through()),
-        thousands(sending.total()),
-        thousands(sent),
-        thousands(counts.get(State::Rejected)),
-        thousands(counts.get(State::InDoubt)),
-        sending.estimate().map(estimated).unwrap_or_default()
-    )
+    let count =
+        |number: u64, word: &str| if number > 0 { format!("{} {word}", thousands(number)) } else { String::new() };
+    let (rate, left) = sending.estimate().map(estimated).unwrap_or_default();
+    let place = format!("{} of {}", thousands(sending.through()), thousands(sending.total()));
+    // In the order in which they stand; those that go first are named below.
+    let mut parts = [
+        place,
+        count(sent, "accepted"),
+        count(counts.get(State::Rejected), "rejected"),
+        count(counts.get(State::InDoubt), "in doubt"),
+        rate,
+        left,
+    ];
+    let room = columns.saturating_sub(1 + if columns >= 80 { CELLS } else { columns / 5 });
+    for gone in [4, 1, 5, 2, 3] {
+        if joined(&parts).chars().count() <= room {
+            break;
+        }
+        parts[gone].clear();
+    }
+    joined(&parts)
 }
 
-/// An estimate as it stands behind the counts.
-fn estimated(Estimate { rate, left }: Estimate) -> String {
+fn joined([place, counts @ .., rate, left]: &[String; 6]) -> String {
+    let counts: Vec<&str> = counts.iter().map(String::as_str).filter(|count| !count.is_empty()).collect();
+    let counts = counts.join(" · ");
+    let parts = [place, counts.as_str(), rate, left].map(|part| part.trim());
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
+}
+
+/// An estimate as it stands behind the counts: the speed, and the time that is left.
+fn estimated(Estimate { rate, left }: Estimate) -> (String, String) {
     let rate = if rate < 10.0 { format!("{rate:.1}") } else { thousands(rate.round() as u64) };
-    format!("  {rate}/s  {} left", duration(left))
+    (format!("{rate}/s"), format!("{} left", duration(left)))
 }
 
 fn bar(total: u64) -> ProgressBar {
@@ -125,7 +190,73 @@ fn bar(total: u64) -> ProgressBar {
     ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5)).with_style(style)
 }
 
+/// An object a line, with its time.
+fn json_line(mut object: Value) {
+    object["at"] = Timestamp::now().to_string().into();
+    let _ = writeln!(std::io::stderr().lock(), "{}", harmless_json(&object.to_string()));
+}
+
+/// An event for a program; counts are told otherwise.
+fn event_json(event: &DeliveryEvent) -> Value {
+    match event {
+        DeliveryEvent::Settled { .. } => json!({ "event": "progress" }),
+        DeliveryEvent::Warning(what) => json!({ "event": "warning", "text": what }),
+        DeliveryEvent::Waiting { reason, time } => {
+            json!({ "event": "waiting", "reason": reason, "seconds": time.as_secs_f64() })
+        }
+        DeliveryEvent::Slow { waited, at_most } => {
+            json!({ "event": "slow", "seconds": waited.as_secs(), "at_most": at_most.as_secs() })
+        }
+        DeliveryEvent::Stopping { reason, in_flight, at_most } => {
+            json!({ "event": "stopping", "reason": reason, "in_flight": in_flight, "at_most": at_most.as_secs() })
+        }
+    }
+}
+
 /// A closed standard error ends no run.
 fn error_line(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", one_line(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::StateCounts;
+
+    /// Progress over 200,000 rows, some of them in doubt, after so many seconds.
+    fn sending(rejected: u64, in_doubt: u64) -> SendingProgress {
+        let (mut sending, start) = (SendingProgress::new(200_000), Instant::now());
+        let mut counts = StateCounts::default();
+        counts.add(State::Planned, 200_000);
+        sending.settled(start, &counts);
+        for (state, rows) in [(State::Accepted, 120_000), (State::Rejected, rejected), (State::InDoubt, in_doubt)] {
+            counts.shift(State::Planned, state, rows);
+        }
+        sending.settled(start + Duration::from_secs(60), &counts);
+        sending
+    }
+
+    #[test]
+    fn a_bar_keeps_its_room_and_what_needs_a_person_stays_longest() {
+        let all = "121 550 of 200 000  120 000 accepted · 1 500 rejected · 50 in doubt  2 026/s  38 s left";
+        assert_eq!(message(&sending(1_500, 50), 120), all);
+        let narrow = message(&sending(1_500, 50), 80);
+        assert_eq!(narrow, "121 550 of 200 000  1 500 rejected · 50 in doubt  38 s left");
+        assert!(narrow.chars().count() + 1 + CELLS <= 80);
+        let narrowest = message(&sending(1_500, 50), 40);
+        assert_eq!(narrowest, "121 550 of 200 000  50 in doubt");
+        assert!(narrowest.chars().count() + 1 + 8 <= 40);
+    }
+
+    #[test]
+    fn zeros_are_left_out() {
+        assert_eq!(message(&sending(0, 0), 120), "120 000 of 200 000  120 000 accepted  2 000/s  40 s left");
+        assert_eq!(message(&SendingProgress::new(3), 120), "");
+    }
+
+    #[test]
+    fn a_slow_answer_is_told_with_the_longest_that_it_may_take() {
+        let slow = DeliveryEvent::Slow { waited: Duration::from_secs(12), at_most: Duration::from_secs(30) };
+        assert_eq!(words(&slow), "waiting 12 s for an answer, at most 30 s");
+    }
 }

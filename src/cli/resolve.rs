@@ -60,7 +60,7 @@ fn report(context: &Context, decision: Decision, ResolvedRun { rows, released }:
     if decision == Decision::Sent {
         text += "  they get no message by a later run; only proof from the gateway changes that now\n";
     }
-    context.output.result(&format!("{text}next: {next}\n"));
+    context.output.done(&format!("{text}next: {next}\n"), exit);
 }
 
 /// The command line of a run's campaign file and gateway.

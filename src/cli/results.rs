@@ -41,7 +41,7 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
     if context.output.json {
         context.output.object(&json!({ "run": run.name(), "results": path, "exit": exit::FINE }));
     } else {
-        context.output.result(&format!("results: {path}\n"));
+        context.output.done(&format!("results: {path}\n"), exit::FINE);
     }
     Ok(exit::FINE)
 }

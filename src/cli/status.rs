@@ -1,7 +1,10 @@
 //! `campaign status`: runs, their counts, and what to do next.
 
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::args::StatusArgs;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
@@ -15,8 +18,8 @@ use crate::runs;
 /// How many lookups and code calls are listed among the campaigns' runs, besides those in doubt.
 const SINGLES: usize = 5;
 
-pub(super) async fn status(context: &Context, name: Option<&str>) -> Result<u8, Failure> {
-    let Some(name) = name else { return all(context).await };
+pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, Failure> {
+    let Some(name) = args.run.as_deref() else { return list(context, args.all).await };
     let (ledger, run) = context.named_run(name).await?;
     let state = context.state()?;
     runs::judge_results(ledger.as_ref(), &state, &run, &context.observer).await?;
@@ -36,9 +39,9 @@ fn text(context: &Context, view: &RunView) -> Result<String, Failure> {
     let name = run.name();
     let mut text = format!("{name} · {} · {} · {}\n", run.gateway, run.endpoint, one_line(&status.to_string()));
     text += &format!("  {}: {}\n", plural(run.recipients, "row"), counts_line(counts));
-    text += &format!("  began {:.0}", run.began_at);
+    text += &format!("  began {}", local(run.began_at));
     if let Some(ended) = run.ended_at {
-        text += &format!(" · last ended {ended:.0}");
+        text += &format!(" · last ended {}", local(ended));
     }
     text.push('\n');
     if let Some(results) = &run.results {
@@ -51,7 +54,7 @@ fn text(context: &Context, view: &RunView) -> Result<String, Failure> {
     Ok(text + &format!("next: {}\n", next(context, view)?))
 }
 
-async fn all(context: &Context) -> Result<u8, Failure> {
+async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
     let state = context.state()?;
     let views = match context.existing_ledger().await? {
         Some(ledger) => RunView::list(ledger.as_ref()).await?,
@@ -64,36 +67,57 @@ async fn all(context: &Context) -> Result<u8, Failure> {
         let next = context.output.command("init NAME");
         context.output.result(&format!("no runs yet in `{}`\nnext: {next}\n", state.display()));
     } else {
-        context.output.result(&table(&views, context.output.columns()));
+        let command = context.output.command("status --all");
+        context.output.result(&table(&views, all, (context.output.columns(), &command)));
     }
     Ok(exit::FINE)
 }
 
-fn table(views: &[RunView], columns: Option<usize>) -> String {
-    let (mut singles, mut left_out, mut rows) = (0, 0, Vec::new());
+/// The runs, live ones first and rehearsals below them, each with the newest last, where the eye is.
+fn table(views: &[RunView], all: bool, (columns, command): (Option<usize>, &str)) -> String {
+    let now = Timestamp::now();
+    let (mut singles, mut more_singles, mut older) = (0, 0, 0);
+    let (mut live, mut rehearsed) = (Vec::new(), Vec::new());
     for view in views {
         let RunView { run, status, counts, .. } = view;
         if view.is_single() {
             singles += 1;
             if singles > SINGLES && counts.get(State::InDoubt) == 0 {
-                left_out += 1;
+                more_singles += 1;
                 continue;
             }
         }
-        rows.push([
-            run.name(),
-            run.gateway.clone(),
-            format!("{:.0}", run.began_at),
-            thousands(run.recipients),
-            one_line(&status.to_string()),
-            counts_line(counts),
-        ]);
+        if !all && *status != RunStatus::Sending && is_old(run.live, run.began_at, now) {
+            older += 1;
+            continue;
+        }
+        let state = one_line(&status.to_string());
+        let (began, rows) = (local(run.began_at), thousands(run.recipients));
+        let row = [run.name(), run.gateway.clone(), began, rows, state, counts_line(counts)];
+        if run.live { live.push(row) } else { rehearsed.push(row) }
     }
-    let left_out = match left_out {
-        0 => String::new(),
-        _ => format!("and {} more of `campaign gateway`; --json lists them all\n", plural(left_out, "operation")),
-    };
-    format!("{}{left_out}", listing(&rows, columns))
+    live.reverse();
+    rehearsed.reverse();
+    live.extend(rehearsed);
+    let mut text = listing(&live, columns);
+    if more_singles > 0 {
+        let more = plural(more_singles, "operation");
+        text += &format!("and {more} more of `campaign gateway`; --json lists them all\n");
+    }
+    if older > 0 {
+        text += &format!("and {} of more than a day ago: {command}\n", plural(older, "rehearsal"));
+    }
+    text
+}
+
+/// Whether a run is of interest no more: a rehearsal that began more than a day ago.
+fn is_old(live: bool, began_at: Timestamp, now: Timestamp) -> bool {
+    !live && began_at < now - SignedDuration::from_hours(24)
+}
+
+/// A moment in the zone of this computer.
+fn local(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 fn entry(view: &RunView) -> Value {
@@ -144,4 +168,22 @@ fn next(context: &Context, view: &RunView) -> Result<String, Failure> {
         }
         step => output.about_run(&name, &step),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rehearsals_of_the_last_day_are_listed_and_live_runs_of_any_time() {
+        let now: Timestamp = "2026-11-22T10:00:00Z".parse().unwrap();
+        for (began, live, old) in [
+            ("2026-11-22T09:00:00Z", false, false),
+            ("2026-11-21T10:00:00Z", false, false),
+            ("2026-11-21T09:59:59Z", false, true),
+            ("2020-01-01T00:00:00Z", true, false),
+        ] {
+            assert_eq!(is_old(live, began.parse().unwrap(), now), old, "{began}");
+        }
+    }
 }

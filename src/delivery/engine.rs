@@ -1,6 +1,7 @@
 //! The engine: keeps envelopes in the air and does about their answers what the course says.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -39,6 +40,7 @@ pub async fn send(conditions: Conditions, edges: Edges, feed: Feed, counts: Stat
         gate: Gate::new(conditions.rate),
         timeout: conditions.timeout,
         watchdog: Watchdog::new(conditions.timeout),
+        slow: AtomicBool::new(false),
         observer: edges.observer,
     });
     let engine = Engine {

@@ -22,6 +22,13 @@ pub enum DeliveryEvent {
         /// How long.
         time: Duration,
     },
+    /// The answer to an envelope has not come for this long, and is waited for so long in all.
+    Slow {
+        /// How long it is waited for already.
+        waited: Duration,
+        /// How long it is waited for at most.
+        at_most: Duration,
+    },
     /// No envelope is begun any more; those in flight are waited for.
     Stopping {
         /// Why.

@@ -125,8 +125,18 @@ pub struct StopAfter {
     pub same_error_in_a_row: NonZeroU32,
     /// The part of the answered operations that may be rejected.
     pub rejected: Share,
-    /// How long a gateway that cannot be reached is tried.
-    pub unreachable: Duration,
+    /// How long a gateway that cannot be reached is tried, where the campaign says it.
+    pub unreachable: Option<Duration>,
+}
+
+impl StopAfter {
+    /// How long a gateway that cannot be reached is tried: on this machine not for long, since what does not run there does
+    /// not come back by itself.
+    #[must_use]
+    pub fn unreachable(&self, loopback: bool) -> Duration {
+        let default = if loopback { Duration::from_secs(10) } else { Duration::from_secs(30 * 60) };
+        self.unreachable.unwrap_or(default)
+    }
 }
 
 impl Brief {

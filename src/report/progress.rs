@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use super::figures::counts_json;
 use super::speed::{Estimate, Speed};
 use crate::ledger::{State, StateCounts};
 
@@ -51,6 +52,20 @@ impl SendingProgress {
             return 0;
         }
         self.total.saturating_sub(self.counts.get(State::Planned) + self.counts.get(State::Sending))
+    }
+
+    /// How far it is, for programs.
+    #[must_use]
+    pub fn json(&self) -> serde_json::Value {
+        let estimate = self.estimate();
+        serde_json::json!({
+            "event": "progress",
+            "rows": self.total,
+            "through": self.through(),
+            "counts": counts_json(&self.counts),
+            "rate": estimate.map(|estimate| estimate.rate),
+            "seconds_left": estimate.map(|estimate| estimate.left.as_secs()),
+        })
     }
 
     /// The speed, and the time that is left at it; nothing while there is none to tell.

@@ -13,7 +13,7 @@ use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Snapsho
 use crate::failpoint;
 use crate::gateway::Gateway;
 use crate::ledger::{Allowance, Claim, Lease, Run, State, StateCounts, StopKind};
-use crate::manifest::{Delivery, Rate};
+use crate::manifest::{Delivery, Destination, Profile, Rate};
 use crate::sandbox::{Counts, Sandbox};
 
 /// How long an asynchronous start asks about its first messages.
@@ -119,7 +119,7 @@ impl Session {
             batch: delivery.batch.get() as usize,
             in_flight: delivery.in_flight.get() as usize,
             timeout: delivery.timeout,
-            limits: limits(&delivery, request.keep_going),
+            limits: limits(&delivery, destination, request.keep_going),
             proven: false,
             first_messages: if destination.is_live() { CANARY } else { Duration::ZERO },
             attended: false,
@@ -141,13 +141,13 @@ fn asks_at_end(ending: &Ending) -> bool {
     doubt && !kind.is_some_and(gone)
 }
 
-fn limits(delivery: &Delivery, keep_going: bool) -> Limits {
+fn limits(delivery: &Delivery, destination: &Destination, keep_going: bool) -> Limits {
     let stop_after = &delivery.stop_after;
     Limits {
         doubtful_envelopes: stop_after.doubtful_envelopes.get(),
         same_error_in_a_row: stop_after.same_error_in_a_row.get(),
         rejected: stop_after.rejected.fraction(),
-        unreachable: stop_after.unreachable,
+        unreachable: stop_after.unreachable(destination.profile().is_none_or(Profile::is_loopback)),
         keep_going,
     }
 }

@@ -1,6 +1,6 @@
 //! Commands besides `run`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Answer, Folder, Gateway, Process, Results, accepted, campaign, phone, rejected};
 
@@ -212,11 +212,72 @@ fn bash_is_offered_runs_gateways_states_and_campaign_files() {
 }
 
 #[test]
-fn quiet_shows_the_result_alone_and_verbose_the_rest_apart() {
-    let quiet = campaign().write().run(&["-q"]).exits(0);
-    assert!(quiet.stderr.is_empty() && quiet.stdout.contains("3 accepted"), "{}", quiet.told());
-    let verbose = campaign().write().run(&["-vv"]).exits(0);
-    assert_eq!(verbose.stdout.lines().count(), quiet.stdout.lines().count());
+fn quiet_says_nothing_of_what_was_done_and_all_of_what_was_not() {
+    let sale = campaign().write();
+    let quiet = sale.run(&["-q"]).exits(0);
+    assert!(quiet.stderr.is_empty() && quiet.stdout.is_empty(), "{}", quiet.told());
+    for done in [&["check", "sale.yaml", "-q"][..], &["results", "sale", "-q"]] {
+        let quiet = sale.campaign(done).exits(0);
+        assert!(quiet.stderr.is_empty() && quiet.stdout.is_empty(), "{}", quiet.told());
+    }
+    assert!(!sale.campaign(&["results", "sale", "-q", "--out", "-"]).exits(0).stdout.is_empty(), "data is no talk");
+    assert!(!sale.campaign(&["status", "sale", "-q"]).exits(0).stdout.is_empty());
+    let rejected = Gateway::always(Answer::items(|operation| rejected(operation, "No route")));
+    let sale = campaign().through(&rejected).write();
+    sale.run(&["-q", "--keep-going"]).exits(3).says("3 rejected").says("next: ");
+    sale.replace("sale.yaml", "{{ name }}", "{{ nme }}");
+    sale.campaign(&["check", "sale.yaml", "-q"]).exits(2).says("unknown variable `nme`");
+}
+
+#[test]
+fn verbose_logs_apart_from_the_result() {
+    let (plain, verbose) = (campaign().write().run(&[]).exits(0), campaign().write().run(&["-vv"]).exits(0));
+    assert_eq!(verbose.stdout.lines().count(), plain.stdout.lines().count());
+}
+
+#[test]
+fn progress_is_shown_in_the_form_that_is_asked_for() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::status(503)]);
+    let draft = || campaign().to(3).batches_of(1).one_at_a_time();
+    let sale = draft().through(&gateway).profile("trust_status: [503]").write();
+    let shown = sale.run(&["--progress", "json", "--json"]).exits(0).stderr;
+    let objects: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+    let last = objects.last().expect("the counts at the end");
+    assert_eq!(
+        (&last["event"], &last["rows"], &last["counts"]["accepted"]),
+        (&json!("progress"), &json!(3), &json!(3))
+    );
+    assert!(objects.iter().any(|object| object["event"] == "waiting" && object["at"].is_string()), "{shown}");
+
+    let gateway = Gateway::answering([Answer::Accept, Answer::status(503)]);
+    let sale = draft().through(&gateway).profile("trust_status: [503]").write();
+    let shown = sale.run(&["--progress", "lines"]).exits(0).stderr;
+    let waiting = shown.lines().find(|line| line.contains("waiting ")).expect("the wait is told");
+    let (date, time) = (&waiting[..10], &waiting[11..19]);
+    assert!(date.matches('-').count() == 2 && time.matches(':').count() == 2, "a line has its time: {waiting}");
+
+    let gateway = Gateway::answering([Answer::Accept, Answer::status(503)]);
+    let sale = draft().through(&gateway).profile("trust_status: [503]").write();
+    let shown = sale.run(&["--progress", "none"]).exits(0).stderr;
+    assert!(!shown.contains("waiting "), "{shown}");
+}
+
+#[test]
+fn runs_are_listed_live_ones_first_and_the_newest_last_with_the_time_of_this_computer() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    sale.run(&["--gateway", "sandbox"]).exits(0);
+    sale.run(&[]).exits(0);
+    sale.run(&["--again", "3"]).exits(0);
+    let listed = |arguments: &[&str]| {
+        let told = sale.campaign(&[&["status"], arguments].concat()).exits(0).stdout;
+        let runs = told.lines().filter_map(|line| line.split_whitespace().next().filter(|run| run.contains('@')));
+        (runs.map(str::to_owned).collect::<Vec<_>>(), told)
+    };
+    let (runs, told) = listed(&[]);
+    assert_eq!(runs, ["sale@2", "sale@3", "sale@1"], "{told}");
+    assert!(!told.contains('Z'), "times are those of this computer: {told}");
+    assert_eq!(listed(&["--all"]).0, ["sale@2", "sale@3", "sale@1"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::ProgressForm;
 use clap::{Args, ValueEnum};
 
 use crate::domain::RowSet;
@@ -66,6 +67,9 @@ impl Decision {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RetryArgs {
+    /// How progress is shown, on standard error
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(in crate::cli) progress: ProgressForm,
     /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
     /// Only rows with this text in their error

@@ -45,7 +45,7 @@ pub(super) struct Global {
     /// Print one JSON object for programs instead of text
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(super) json: bool,
-    /// Show no progress and no notes
+    /// Say nothing of what was done, only what was not
     #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with = "verbose")]
     pub(super) quiet: bool,
     /// Log to standard error: the steps and each request; -vv also turns, intents and outcomes; -vvv also sizes. RUST_LOG
@@ -55,6 +55,33 @@ pub(super) struct Global {
     /// Whether to colour what is shown
     #[arg(long, global = true, help_heading = GLOBAL, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     pub(super) color: ColorChoice,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum ProgressForm {
+    /// A bar on a terminal, lines elsewhere, nothing with --json or -q
+    #[default]
+    Auto,
+    /// A bar that moves
+    Bar,
+    /// A line every ten seconds, with the time
+    Lines,
+    /// An object a line, for programs
+    Json,
+    /// Nothing
+    None,
+}
+
+impl Command {
+    /// How its progress is shown.
+    pub(super) fn progress(&self) -> ProgressForm {
+        match self {
+            Command::Run(args) => args.progress,
+            Command::Retry(args) => args.progress,
+            _ => ProgressForm::Auto,
+        }
+    }
 }
 
 /// When to colour.
@@ -219,6 +246,9 @@ pub(super) struct RunArgs {
     /// In a rehearsal, play this scenario: prices, lags and faults
     #[arg(long, value_name = "FILE", help_heading = TRIED)]
     pub(super) scenario: Option<PathBuf>,
+    /// How progress is shown, on standard error
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(super) progress: ProgressForm,
     /// Go on with this ledger although messages went out that it does not know of
     #[arg(long, conflicts_with = "dry_run", help_heading = ASKED)]
     pub(super) new_ledger: bool,
@@ -241,6 +271,9 @@ pub(super) struct StopArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
+    /// Rehearsals of more than a day ago too
+    #[arg(long, conflicts_with = "run")]
+    pub(super) all: bool,
     /// A run such as autumn-sale@3, or a campaign's name or file [default: all runs]
     pub(super) run: Option<String>,
 }

@@ -255,7 +255,7 @@ pub(super) fn print(output: &Output, summary: &Summary, code: u8) {
     if output.json {
         output.object(&object(summary, code));
     } else {
-        output.result(&summary.text());
+        output.done(&summary.text(), code);
     }
 }
 

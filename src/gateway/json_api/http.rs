@@ -3,6 +3,8 @@
 //! Nothing here repeats a request, follows a redirect, or takes a proxy from the environment.
 
 use std::error::Error as _;
+use std::io;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
@@ -130,6 +132,11 @@ impl JsonApi {
         if reached && error.url().is_some_and(|url| url.scheme() == "https") {
             return Exchange::Handshake(format!("the TLS handshake failed: {cause}"));
         }
+        if let Some(address) = error.url().filter(|_| is_refused(error)).and_then(local) {
+            return Exchange::NotConnected(format!(
+                "nobody listens on {address}; start `campaign sandbox` if it is meant"
+            ));
+        }
         let host = error.url().and_then(|url| url.host_str()).unwrap_or("the gateway").to_owned();
         Exchange::NotConnected(format!("no connection to {host}: {cause}"))
     }
@@ -188,6 +195,21 @@ fn retry_after(value: &str) -> Option<Duration> {
 /// The time for making a connection: always shorter than the whole, so that its end proves that nothing was sent.
 fn connect_timeout(total: Duration) -> Duration {
     (total / 3).min(Duration::from_secs(10))
+}
+
+/// Whether the other machine said that nobody listens there.
+fn is_refused(error: &reqwest::Error) -> bool {
+    let mut sources = std::iter::successors(error.source(), |&error| error.source());
+    sources
+        .any(|source| source.downcast_ref().is_some_and(|io: &io::Error| io.kind() == io::ErrorKind::ConnectionRefused))
+}
+
+/// Host and port, if they are on this machine.
+fn local(url: &reqwest::Url) -> Option<String> {
+    let host = url.host_str()?;
+    let ip: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+    let is_local = host == "localhost" || ip.is_some_and(|ip| ip.is_loopback());
+    is_local.then(|| format!("{host}:{}", url.port_or_known_default().unwrap_or_default()))
 }
 
 /// The innermost reason of an error; the outer ones repeat the address.

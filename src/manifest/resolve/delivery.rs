@@ -24,7 +24,7 @@ pub(super) fn delivery(section: Section<'_>) -> Option<Delivery> {
             doubtful_envelopes: stop.parsed("doubtful_envelopes")?,
             same_error_in_a_row: stop.parsed("same_error_in_a_row")?,
             rejected: stop.parsed("rejected")?,
-            unreachable: duration(stop, "unreachable")?,
+            unreachable: if stop.has("unreachable") { Some(duration(stop, "unreachable")?) } else { None },
         },
     })
 }

@@ -30,7 +30,7 @@ fn a_full_campaign_is_understood() {
     assert_eq!(campaign.recipients, house.folder().join("lists/autumn-sale.csv"));
     assert_eq!(campaign.results, house.folder().join("out/sale.csv"));
     assert_eq!(campaign.delivery.rate, Some(Rate::PerSecond(10.0)));
-    assert_eq!(campaign.delivery.stop_after.unreachable, Duration::from_secs(7_200));
+    assert_eq!(campaign.delivery.stop_after.unreachable(true), Duration::from_secs(7_200));
     assert!(campaign.places.of_text("autumn-sale.viber.txt", (1, 12), 10).is_some());
 }
 
