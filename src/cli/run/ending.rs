@@ -49,7 +49,7 @@ impl Words<'_> {
             self.output.object(&object);
         } else {
             told.push(last);
-            self.output.result(&told.iter().map(|(_, summary)| summary.text()).collect::<String>());
+            self.output.done(&told.iter().map(|(_, summary)| summary.text()).collect::<String>(), code);
         }
         code
     }
