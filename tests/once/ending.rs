@@ -143,7 +143,7 @@ fn a_gateway_that_is_not_there_is_tried_for_a_moment_and_nothing_stays_open() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     desk.replace("gateways.yaml", crate::support::Reachable::base_url(&gateway).as_str(), &format!("http://{free}"));
-    ask(&desk, "lookup", &[]).exits(5).says("nothing was sent").says("no connection");
+    ask(&desk, "lookup", &[]).exits(5).says("nothing was sent").says("nobody listens");
     let run = &runs(&desk)[0];
     assert_eq!((&run["counts"], &run["exit"]), (&json!({ "not_sent": 1 }), &json!(5)));
     assert_eq!((&run["state"], &run["stopped"]), (&json!("given_up"), &json!("unreachable")), "{run}");

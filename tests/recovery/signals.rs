@@ -110,7 +110,7 @@ fn a_signal_while_the_gateway_is_out_of_reach_ends_the_waiting() {
     let sale = campaign().through(&gateway).write();
     drop(gateway);
     let mut run = sale.start(&[]);
-    until("it waits", || run.stderr().contains("no connection"));
+    until("it waits", || run.stderr().contains("nobody listens"));
     run.signal("INT");
     run.finish_within(Duration::from_secs(10)).exits(130);
     assert_eq!(sale.results().states(), ["planned"; 3]);
