@@ -155,6 +155,13 @@ fn explain(error: Error, options: &Options) -> Explanation {
                 ),
             )
         }
+        Error::NothingToStopYet { run, campaign } => Explanation::new(
+            exit::BUSY,
+            format!(
+                "{run} is not being sent, but another process has `{campaign}`: it may be about to send a new run; \
+                 nothing was stopped, so say it again in a moment"
+            ),
+        ),
         Error::Taken { run } => Explanation::new(exit::BUSY, format!("another process took {run}")),
         Error::RoundUnfinished { run } => {
             Explanation::wrong(format!("{run} is unfinished; run it to its end before you send to everybody again"))

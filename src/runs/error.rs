@@ -96,6 +96,13 @@ pub enum Error {
         /// Since when, as far as that is known.
         since: Option<Timestamp>,
     },
+    /// Another process has the campaign and does not send this run: what it is going to do cannot be stopped by this run's name.
+    NothingToStopYet {
+        /// The run.
+        run: String,
+        /// The campaign.
+        campaign: String,
+    },
     /// Another process took the run meanwhile.
     Taken {
         /// The run.

@@ -7,7 +7,7 @@ use super::{Error, Event, Observer, campaign_file};
 use crate::delivery::{FrozenInputs, RunFolder};
 use crate::finding::did_you_mean;
 use crate::ledger::{Ledger, LedgerError, Run, RunFilter, RunId};
-use crate::manifest::load_campaign;
+use crate::manifest::{is_slug, load_campaign};
 use crate::report::{NextStep, unknown_results};
 
 /// The run that `name` means: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
@@ -23,7 +23,7 @@ pub async fn find(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
             return Ok(run);
         }
     }
-    if Path::new(name).is_file() {
+    if is_file(name) {
         let runs = of_file(ledger.runs(RunFilter::of_campaign(&campaign_name(name))).await?, Path::new(name))?;
         if let Some(latest) = runs.iter().rfind(|run| run.live).or(runs.last()) {
             return Ok(latest.clone());
@@ -69,7 +69,7 @@ pub async fn find_doubtful(ledger: &dyn Ledger, name: &str) -> Result<Run, Error
         return Ok(found);
     }
     let runs = ledger.runs(RunFilter { live: true, ..RunFilter::of_campaign(&found.campaign) }).await?;
-    let of_a_file = Path::new(name).is_file();
+    let of_a_file = is_file(name);
     let doubtful = |run: &Run| {
         let has_doubt = run.counts.as_ref().is_some_and(|(counts, _)| NextStep::of_doubt(counts).is_some());
         has_doubt && (run.file == found.file || !of_a_file)
@@ -86,12 +86,17 @@ pub(super) async fn found(ledger: &dyn Ledger, key: RunId) -> Result<Run, Error>
     run.ok_or_else(|| Error::Internal("the run is gone from the ledger".to_owned()))
 }
 
+/// Whether `name` means a file: what can be a campaign's name is one, even where a file is called so, which is then `./NAME`.
+fn is_file(name: &str) -> bool {
+    !is_slug(name) && Path::new(name).is_file()
+}
+
 /// The campaign that a file describes; a name that is no file is a campaign's name already.
 fn campaign_name(name: &str) -> String {
-    let path = Path::new(name);
-    if !path.is_file() {
+    if !is_file(name) {
         return name.to_owned();
     }
+    let path = Path::new(name);
     match load_campaign(path).value {
         Some(campaign) => campaign.brief.name,
         None => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),

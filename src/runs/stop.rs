@@ -17,13 +17,17 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Asks the process that sends a run to stop after what is in flight; tells whether there is one.
 ///
 /// # Errors
-/// When the ledger cannot be written.
+/// When a process has the campaign without sending this run, since that one may be about to send; when the ledger
+/// cannot be written.
 pub async fn stop(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
-    let sending = is_owned(ledger, run).await?;
-    if sending {
+    if is_owned(ledger, run).await? {
         ledger.request_stop(run.key, true).await?;
+        return Ok(true);
     }
-    Ok(sending)
+    if ledger.is_held(&run.campaign, &run.account).await? {
+        return Err(Error::NothingToStopYet { run: run.name(), campaign: run.campaign.clone() });
+    }
+    Ok(false)
 }
 
 /// A run that was stopped for good.

@@ -170,6 +170,18 @@ async fn a_campaign_is_sent_by_one_at_a_time_and_anew_only_with_its_number() {
 }
 
 #[tokio::test]
+async fn a_stop_is_not_confirmed_while_a_process_may_be_about_to_send() {
+    let world = World::new().await;
+    let run = ended(world.launch(None, Request::default(), Fixed::yes(), Interrupt::None).await).run;
+    let ledger = world.adapters.ledger.as_ref();
+    let held = hold(ledger, "sale", "sandbox", "sandbox").await.unwrap();
+    let stopped = stop(ledger, &run).await;
+    assert!(matches!(stopped, Err(Error::NothingToStopYet { .. })), "{stopped:?}");
+    drop(held);
+    assert!(!stop(ledger, &run).await.unwrap(), "nobody sends it");
+}
+
+#[tokio::test]
 async fn a_start_that_goes_on_reads_the_envelopes_of_its_run_once_and_once_more_for_the_results() {
     let ledger = Arc::new(MemoryLedger::new(Contents::default(), Timestamp::now));
     let world = World::on(tempfile::tempdir().unwrap(), ledger.clone());

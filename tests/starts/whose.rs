@@ -37,6 +37,9 @@ fn a_file_means_the_runs_that_began_from_it() {
     home.campaign(&["status", "b/sale.yaml"]).exits(0).says("sale@2");
     let results = home.campaign(&["results", "b/sale.yaml", "--out", "-"]).exits(0);
     assert_eq!(Results::parse(&results.stdout).rows.len(), 5);
+    // A file that is called like the campaign hides none of its runs.
+    home.write("sale", "notes");
+    home.campaign(&["status", "sale"]).exits(0).says("sale@1");
     in_folder(&home, &gateway, "c", "Spring", 2);
     for command in ["status", "results", "stop", "retry", "reconcile"] {
         home.campaign(&[command, "c/sale.yaml"]).exits(2).says("no run began from this file");
