@@ -72,9 +72,25 @@ fn every_mistake_is_told_at_once() {
 
 #[test]
 fn keys_of_work_to_come_are_refused_by_name() {
-    let at_the_top = ["receipts: auto", "schedule: { at: 2026-12-01 10:00 }"];
-    let recipients = ["where: plan == \"gold\"", "suppress: [stop-list.csv]"];
-    let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00"];
+    let at_the_top = [
+        "receipts: auto",
+        "schedule: { at: 2026-12-01 10:00 }",
+        "purpose: service",
+        "limits: { cost: 5000 }",
+        "notify: { when: [finished] }",
+        "variants: { a: { share: 50% } }",
+        "holdout: 10%",
+        "data: { stores: { file: stores.csv, key: city } }",
+    ];
+    let recipients = [
+        "where: plan == \"gold\"",
+        "suppress: [stop-list.csv]",
+        "exclude: { run: autumn-teaser }",
+        "encoding: windows-1251",
+        "delimiter: ';'",
+        "sheet: Sheet1",
+    ];
+    let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00", "per_day: 2000", "cap: 2/7d"];
     let gateway = Gateway::accepting();
     let drafts = at_the_top
         .map(|line| (line, campaign().top(line)))

@@ -32,6 +32,12 @@ pub(crate) static CAMPAIGN: &[Key] = &[
         .doc("How fast and how carefully the campaign is sent."),
     Key::new("receipts", Shape::Line, "auto").doc("How delivery receipts are learned.").later(),
     Key::new("schedule", Shape::Line, "{ at: 2026-12-01 10:00 }").doc("When the campaign runs by itself.").later(),
+    Key::new("purpose", Shape::Line, "service").doc("Whether a marketing opt-out holds it back.").later(),
+    Key::new("limits", Shape::Line, "{ cost: 5000 }").doc("The most that the campaign may cost.").later(),
+    Key::new("notify", Shape::Line, "{ when: [finished] }").doc("Who is told how a run went.").later(),
+    Key::new("variants", Shape::Line, "{ a: { share: 50% } }").doc("Texts that are tried against each other.").later(),
+    Key::new("holdout", Shape::Line, "10%").doc("The share of people who get nothing, to compare with.").later(),
+    Key::new("data", Shape::Line, "{ stores: { file: stores.csv, key: city } }").doc("Small tables for texts.").later(),
     Key::new("results", Shape::Line, "results/autumn-sale.csv")
         .doc("Where the results go; without it results/<name>.csv. Those of a rehearsal stand beside it, as <name>.sandbox.csv."),
 ];
@@ -55,6 +61,12 @@ static RECIPIENTS: &[Key] = &[
         .doc("What becomes of a list without anybody: `ok` ends with 0 and sends nothing.")
         .default("refuse"),
     Key::new("suppress", Shape::Line, "[stop-list.csv]").doc("Lists of numbers that are never written to.").later(),
+    Key::new("exclude", Shape::Line, "{ run: autumn-teaser }")
+        .doc("People by what became of an earlier message.")
+        .later(),
+    Key::new("encoding", Shape::Line, "windows-1251").doc("The encoding of the list.").later(),
+    Key::new("delimiter", Shape::Line, "';'").doc("What stands between the cells of the list.").later(),
+    Key::new("sheet", Shape::Line, "Sheet1").doc("The sheet of a workbook.").later(),
 ];
 
 static DELIVERY: &[Key] = &[
@@ -75,6 +87,8 @@ static DELIVERY: &[Key] = &[
     Key::new("stop_after", Shape::Map(STOP_AFTER), "{ rejected: 20% }").doc("What stops a run before its end."),
     Key::new("window", Shape::Line, "09:00-20:00").doc("When messages may leave.").later(),
     Key::new("until", Shape::Line, "2026-12-07 20:00").doc("When nothing leaves any more.").later(),
+    Key::new("per_day", Shape::Line, "2000").doc("The most messages of a day.").later(),
+    Key::new("cap", Shape::Line, "2/7d").doc("The most messages that a person gets from all campaigns.").later(),
 ];
 
 static STOP_AFTER: &[Key] = &[
