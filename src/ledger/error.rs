@@ -41,6 +41,22 @@ pub enum LedgerError {
         /// The mark that knows it.
         mark: String,
     },
+    /// What a run would be sent from cannot be copied.
+    #[error("the inputs cannot be copied to {place}: {reason}")]
+    NotCopied {
+        /// Where they would be.
+        place: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The copies of a run are missing or damaged.
+    #[error("the frozen copies in `{place}` cannot be read: {reason}")]
+    Copies {
+        /// Where they are, or would be.
+        place: String,
+        /// Why not.
+        reason: String,
+    },
     /// Another process has the turn to write and does not give it up.
     #[error("nothing was written to the ledger `{path}`: {who}; then run the same command again")]
     Busy {

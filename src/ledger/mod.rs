@@ -6,6 +6,7 @@
 mod allowance;
 #[cfg(test)]
 mod conformance;
+mod copies;
 mod error;
 mod event;
 mod hold;
@@ -26,6 +27,7 @@ mod stop;
 mod walk;
 
 pub use allowance::Allowance;
+pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
 pub use error::LedgerError;
 pub use event::{AskedRow, Author, Change, NewRowEvent, RetriedRow, RetryOrder, RowEvent};
 pub use hold::Hold;
@@ -82,9 +84,6 @@ pub trait Ledger: Send + Sync {
     /// The run that gave a message this identifier, and the row: by ranges, so nothing is kept per message.
     fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>>;
 
-    /// The names of all runs, also of those that were never opened.
-    fn run_names(&self) -> LedgerFuture<'_, Vec<String>>;
-
     /// Takes a campaign on an account, before anybody looks who has a message of it; nothing while another process has it.
     fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>>;
 
@@ -95,6 +94,21 @@ pub trait Ledger: Send + Sync {
     fn held_since<'a>(&'a self, _campaign: &'a str, _account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
         Box::pin(async { Ok(None) })
     }
+
+    /// The names of all runs, also of those that were never opened.
+    fn run_names(&self) -> LedgerFuture<'_, Vec<String>>;
+
+    /// Makes room for the copies of a run of what is held; what an interrupted start left for it there is discarded.
+    fn prepare_copies<'a>(&'a self, hold: &'a Hold) -> LedgerFuture<'a, Box<dyn NewCopies>>;
+
+    /// The copies that a run is sent from.
+    fn copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies>;
+
+    /// The copies that are there of runs that the ledger does not have, by the names of the runs: it was lost, or put back.
+    fn stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>>;
+
+    /// Takes the copies of a run that the ledger does not have out of its way, and tells where they are from now on.
+    fn put_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String>;
 
     /// Takes a run of what is held: whoever had it before has lost it, and what that one had begun is in doubt.
     fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim>;

@@ -13,9 +13,9 @@ use super::mistake::Mistake;
 use crate::domain::{MessageId, Outcome};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
-    Allowance, AskedRow, Claim, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError,
-    LedgerFuture, LeftOut, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd,
-    RunFilter, RunId, Settlement, Wait,
+    Allowance, AskedRow, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError,
+    LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run,
+    RunEnd, RunFilter, RunId, Settlement, StrayCopies, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -126,10 +126,6 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.read(|contents| contents.find(id)).await })
     }
 
-    fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {
-        Box::pin(async { self.read(|contents| contents.books().map(|book| book.run.name()).collect()).await })
-    }
-
     /// Nobody is kept out: whoever had it is thought to be gone, as where a lease has run out.
     fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
         Box::pin(async move { Ok(Some(Hold::new(campaign, account, ()))) })
@@ -137,6 +133,26 @@ impl Ledger for ProcessLedger {
 
     fn is_held<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, bool> {
         Box::pin(async { Ok(false) })
+    }
+
+    fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {
+        Box::pin(async { self.read(|contents| contents.books().map(|book| book.run.name()).collect()).await })
+    }
+
+    fn prepare_copies<'a>(&'a self, _: &'a Hold) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        no_copies()
+    }
+
+    fn copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Copies> {
+        no_copies()
+    }
+
+    fn stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
+        no_copies()
+    }
+
+    fn put_copies_aside<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, String> {
+        no_copies()
     }
 
     fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim> {
@@ -248,6 +264,11 @@ impl Ledger for ProcessLedger {
     fn trust_host<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }
+}
+
+/// The lists of these worlds come from their plans.
+fn no_copies<'a, T>() -> LedgerFuture<'a, T> {
+    Box::pin(async { Err(LedgerError::Unreadable("nothing is copied in a simulation".to_owned())) })
 }
 
 /// The numbers whose message was surely taken: whoever skips no others sends to those in doubt again.

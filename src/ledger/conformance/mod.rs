@@ -2,6 +2,7 @@
 //!
 //! A new adapter gets a line in `promises`, a factory here, and nothing else.
 
+mod copies;
 mod envelopes;
 mod events;
 mod guard;
@@ -57,6 +58,12 @@ promises! {
         taking_a_run_forgets_what_its_last_end_said,
         an_identifier_leads_to_the_run_and_the_row_that_it_was_given_to,
         a_profile_keeps_the_host_of_its_first_use_until_another_is_trusted;
+    copies:
+        copies_come_back_byte_for_byte_as_often_as_they_are_opened,
+        a_run_that_was_not_frozen_has_no_copies_and_that_says_where,
+        nothing_is_left_of_a_start_that_never_began_and_nobody_elses_are_touched,
+        copies_of_runs_that_the_ledger_does_not_have_are_told_until_they_are_put_aside,
+        a_run_has_its_own_copies_although_another_ledger_left_some_under_its_name;
     envelopes:
         an_intent_needs_the_lease_and_no_request_to_stop,
         taking_a_run_turns_what_was_begun_into_doubt_and_shuts_out_who_had_it,

@@ -9,11 +9,12 @@ use jiff::Timestamp;
 use roaring::RoaringTreemap;
 
 use super::contents::Contents;
+use super::copies::Shelf;
 use crate::domain::MessageId;
 use crate::ledger::{
-    Allowance, AskedRow, Claim, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError,
-    LedgerFuture, LeftOut, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd,
-    RunFilter, RunId, Settlement, Wait, hold,
+    Allowance, AskedRow, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError,
+    LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run,
+    RunEnd, RunFilter, RunId, Settlement, StrayCopies, Wait, hold,
 };
 
 /// The ledger in memory.
@@ -21,6 +22,7 @@ pub(crate) struct MemoryLedger {
     contents: Mutex<Contents>,
     /// The campaigns on accounts that somebody has.
     held: Arc<Mutex<HashSet<String>>>,
+    copies: Shelf,
     /// The numbers of the envelopes that were read, call by call.
     read: Mutex<Vec<RangeInclusive<u32>>>,
     clock: fn() -> Timestamp,
@@ -29,7 +31,8 @@ pub(crate) struct MemoryLedger {
 impl MemoryLedger {
     /// One that holds this.
     pub(crate) fn new(contents: Contents, clock: fn() -> Timestamp) -> Self {
-        Self { contents: Mutex::new(contents), held: Arc::default(), read: Mutex::default(), clock }
+        let (contents, held, copies) = (Mutex::new(contents), Arc::default(), Shelf::default());
+        Self { contents, held, copies, read: Mutex::default(), clock }
     }
 
     /// Which envelopes were read since this was last asked, call by call.
@@ -90,10 +93,6 @@ impl Ledger for MemoryLedger {
         self.look(move |contents| contents.find(id))
     }
 
-    fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {
-        self.look(|contents| contents.books().map(|book| book.run.name()).collect())
-    }
-
     fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
         Box::pin(async move {
             let (held, name) = (Arc::clone(&self.held), hold::name(campaign, account));
@@ -105,6 +104,29 @@ impl Ledger for MemoryLedger {
     fn is_held<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
         let name = hold::name(campaign, account);
         Box::pin(async move { Ok(self.held.lock().unwrap_or_else(PoisonError::into_inner).contains(&name)) })
+    }
+
+    fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {
+        self.look(|contents| contents.books().map(|book| book.run.name()).collect())
+    }
+
+    fn prepare_copies<'a>(&'a self, _: &'a Hold) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        Box::pin(async { Ok(self.copies.prepare()) })
+    }
+
+    fn copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {
+        Box::pin(async { self.copies.of(&run.name()) })
+    }
+
+    fn stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
+        self.look(|contents| {
+            let known: Vec<String> = contents.books().map(|book| book.run.name()).collect();
+            self.copies.strays(&known)
+        })
+    }
+
+    fn put_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String> {
+        Box::pin(async { Ok(self.copies.put_aside(run)) })
     }
 
     fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim> {

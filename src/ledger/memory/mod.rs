@@ -6,6 +6,7 @@
 mod adapter;
 mod book;
 mod contents;
+mod copies;
 
 pub(crate) use adapter::MemoryLedger;
 pub(crate) use book::Book;

@@ -10,6 +10,7 @@ use roaring::RoaringTreemap;
 use sqlx::{SqliteConnection, SqlitePool};
 use tokio::sync::OnceCell;
 
+use super::copies::{self, NewFolder};
 use super::envelopes::{self, Numbers};
 use super::mark::{self, Known};
 use super::writer::{Writer, storage};
@@ -17,9 +18,9 @@ use super::{adoption, events, lock, opening, runs, soundness, turn};
 use crate::domain::MessageId;
 use crate::ledger::rules::held;
 use crate::ledger::{
-    Allowance, AskedRow, Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Hold, Intent, Lease, Ledger, LedgerError,
-    LedgerFuture, LeftOut, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run, RunEnd,
-    RunFilter, RunId, Settlement, Wait, hold,
+    Allowance, AskedRow, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Epoch, Hold, Intent, Lease, Ledger,
+    LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder,
+    RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, StrayCopies, Wait, hold,
 };
 
 /// How long a change may take, with the wait for another process.
@@ -48,6 +49,12 @@ impl SqliteLedger {
     pub fn deleted(path: &Path) -> Option<LedgerError> {
         let place = mark::place(path);
         (!path.exists() && place.exists()).then(|| not_newest(path, "it was deleted".to_owned()))
+    }
+
+    /// The copies of runs that stand where the ledger at `path` would have them, while there is none.
+    #[must_use]
+    pub fn copies_without(path: &Path) -> Vec<StrayCopies> {
+        copies::strays(path, &[])
     }
 
     /// Opens the ledger at `path`, and creates it, readable by its owner alone, where there is none.
@@ -224,10 +231,6 @@ impl Ledger for SqliteLedger {
         Box::pin(async move { runs::find(&self.readers, id).await.map_err(|failure| self.read_error(failure)) })
     }
 
-    fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {
-        Box::pin(async { runs::names(&self.readers).await.map_err(|failure| self.read_error(failure)) })
-    }
-
     fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
         let place = lock::place(&self.path, &hold::name(campaign, account));
         Box::pin(async move {
@@ -244,6 +247,29 @@ impl Ledger for SqliteLedger {
     fn held_since<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
         let place = lock::place(&self.path, &hold::name(campaign, account));
         Box::pin(async move { Ok(lock::held_since(&place)) })
+    }
+
+    fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {
+        Box::pin(async { runs::names(&self.readers).await.map_err(|failure| self.read_error(failure)) })
+    }
+
+    fn prepare_copies<'a>(&'a self, hold: &'a Hold) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        Box::pin(async { Ok(Box::new(NewFolder::prepare(&self.path, hold)?) as Box<dyn NewCopies>) })
+    }
+
+    fn copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {
+        Box::pin(async { copies::of(&self.path, &run.name()) })
+    }
+
+    fn stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
+        Box::pin(async {
+            let known = self.run_names().await?;
+            Ok(copies::strays(&self.path, &known))
+        })
+    }
+
+    fn put_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String> {
+        Box::pin(async { copies::put_stray_aside(&self.path, run) })
     }
 
     fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim> {
@@ -355,25 +381,5 @@ impl Ledger for SqliteLedger {
     fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
         let (profile, host) = (profile.to_owned(), host.to_owned());
         Box::pin(self.write(move |connection, _| Box::pin(runs::trust_host(connection, profile, host))))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_commit_of_the_connection_that_writes_returns_only_from_the_disk() {
-        let folder = tempfile::tempdir().unwrap();
-        let ledger = SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.unwrap();
-        let told = ledger.write(|connection, _| {
-            Box::pin(async move {
-                let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&mut *connection).await?;
-                let journal: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(connection).await?;
-                Ok((synchronous, journal))
-            })
-        });
-        let full = 2;
-        assert_eq!(told.await.unwrap(), (full, "wal".to_owned()));
     }
 }

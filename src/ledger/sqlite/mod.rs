@@ -5,6 +5,7 @@
 
 mod adoption;
 mod checksum;
+mod copies;
 mod envelopes;
 mod events;
 mod holder;

@@ -1,5 +1,6 @@
 //! What the ledger's file promises besides what every ledger does (see `conformance`).
 
+mod copies;
 mod damage;
 mod earlier;
 mod stored;
@@ -42,10 +43,14 @@ impl Scene {
 #[tokio::test]
 async fn a_commit_waits_for_the_disk() {
     let scene = Scene::new().await;
-    let level = scene.ledger.write(|connection, _| {
-        Box::pin(async move { Ok(sqlx::query_scalar::<_, i64>("PRAGMA synchronous").fetch_one(connection).await?) })
+    let told = scene.ledger.write(|connection, _| {
+        Box::pin(async move {
+            let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&mut *connection).await?;
+            let journal: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(connection).await?;
+            Ok((synchronous, journal))
+        })
     });
-    assert_eq!(level.await.unwrap(), 2, "FULL: the log is synced at each commit");
+    assert_eq!(told.await.unwrap(), (2, "wal".to_owned()), "FULL: the log is synced at each commit");
 }
 
 #[tokio::test]

@@ -1,0 +1,151 @@
+//! The copies of runs: a folder for each beside the ledger, with its list and what was frozen besides.
+
+use std::fmt::Display;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failpoint;
+use crate::ledger::{Copies, Hold, LedgerError, LedgerFuture, ListReader, NewCopies, Run, StrayCopies};
+use crate::private::{self, Existing};
+use crate::regular_file;
+
+/// What is in the folder of a run.
+const INPUTS: &str = "frozen.json";
+const LIST: &str = "recipients.csv";
+
+/// The folder of all folders of the ledger at `ledger`.
+fn all(ledger: &Path) -> PathBuf {
+    ledger.with_file_name("runs")
+}
+
+/// The folder of a run that has no name yet, readable by its owner alone; dropped, it is removed.
+pub(super) struct NewFolder {
+    path: PathBuf,
+    list: File,
+}
+
+impl NewFolder {
+    /// Makes one for a run of what is held.
+    ///
+    /// Nobody else has the campaign on the account, so what an interrupted start left there is nobody's.
+    pub(super) fn prepare(ledger: &Path, hold: &Hold) -> Result<Self, LedgerError> {
+        let make = || {
+            private::folder(&all(ledger))?;
+            let path = all(ledger).join(format!(".new-{}", hold.name()));
+            match fs::remove_dir_all(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => private::folder(&path)?,
+            }
+            let list = private::file(&path.join(LIST), Existing::Emptied)?;
+            Ok(Self { path, list })
+        };
+        make().map_err(|error| not_copied(&error))
+    }
+
+    /// Brings both files to the disk, and gives the folder the name of its run.
+    fn name(&self, inputs: &[u8], run: &str) -> io::Result<()> {
+        self.list.sync_all()?;
+        let mut file = private::file(&self.path.join(INPUTS), Existing::Emptied)?;
+        file.write_all(inputs)?;
+        file.sync_all()?;
+        private::sync_folder(&self.path)?;
+        failpoint::pass("run.frozen");
+        let named = self.path.with_file_name(run);
+        if named.exists() {
+            // Only a lost or older ledger can lead here; those copies may still be needed.
+            put_aside(&named)?;
+        }
+        fs::rename(&self.path, &named)?;
+        private::sync_entry(&named)?;
+        failpoint::pass("run.named");
+        Ok(())
+    }
+}
+
+impl NewCopies for NewFolder {
+    fn list(&mut self) -> Result<Box<dyn Write + Send>, LedgerError> {
+        let list = self.list.try_clone().map_err(|error| not_copied(&error))?;
+        Ok(Box::new(ListCopy(list)))
+    }
+
+    fn freeze(self: Box<Self>, inputs: Vec<u8>, run: &Run) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.name(&inputs, &run.name()).map_err(|error| not_copied(&error)) })
+    }
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        // It is gone if it got the name of its run. What cannot be removed harms nobody: nothing was sent from it.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// The copy of a list, which tells what it is when it cannot be written.
+struct ListCopy(File);
+
+impl Write for ListCopy {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let told = |error: io::Error| {
+            io::Error::new(error.kind(), format!("the recipients cannot be copied to the state folder: {error}"))
+        };
+        self.0.write(bytes).map_err(told)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// The copies of a run of the ledger at `ledger`.
+pub(super) fn of(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
+    let folder = all(ledger).join(run);
+    let place = folder.display().to_string();
+    match fs::read(folder.join(INPUTS)) {
+        Ok(inputs) => {
+            let list = folder.join(LIST);
+            Ok(Copies::new(place, inputs, move || Ok(Box::new(regular_file::open(&list)?) as ListReader)))
+        }
+        Err(error) => Err(LedgerError::Copies { place, reason: error.to_string() }),
+    }
+}
+
+/// The copies of runs that are not among these; what is being made or was put aside is none.
+pub(super) fn strays(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
+    let entries = fs::read_dir(all(ledger)).into_iter().flatten().flatten();
+    let named = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())));
+    let is_run = |name: &str| {
+        let number = name.rsplit_once('@').map(|(_, number)| number);
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let unknown = named.filter(|(name, _)| is_run(name) && !known.contains(name));
+    let stray = |(run, folder): (String, PathBuf)| {
+        let inputs = fs::read(folder.join(INPUTS)).ok();
+        StrayCopies { run, place: folder.display().to_string(), inputs }
+    };
+    let mut strays: Vec<StrayCopies> = unknown.map(stray).collect();
+    strays.sort_by(|one, other| one.run.cmp(&other.run));
+    strays
+}
+
+/// Gives the copies of a run that the ledger does not have another name beside their own, and tells it.
+pub(super) fn put_stray_aside(ledger: &Path, run: &str) -> Result<String, LedgerError> {
+    let folder = all(ledger).join(run);
+    let failed = |error: io::Error| LedgerError::Storage {
+        path: folder.display().to_string(),
+        reason: format!("it cannot be put aside: {error}"),
+    };
+    Ok(put_aside(&folder).map_err(failed)?.display().to_string())
+}
+
+fn put_aside(folder: &Path) -> io::Result<PathBuf> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let named = |number: u32| folder.with_file_name(format!("{name}.old-{number}"));
+    let aside = (1..).map(named).find(|aside| !aside.exists()).unwrap_or_default();
+    fs::rename(folder, &aside)?;
+    Ok(aside)
+}
+
+fn not_copied(reason: &dyn Display) -> LedgerError {
+    LedgerError::NotCopied { place: "the state folder".to_owned(), reason: reason.to_string() }
+}
