@@ -41,6 +41,12 @@ pub(super) fn name(campaign: &str, account: &str) -> String {
     format!("{campaign}.{account}")
 }
 
+/// The name of one of the places at which blocks of the shared runs of a campaign on an account are drawn.
+pub(super) fn place(campaign: &str, account: &str, place: u32) -> String {
+    // No account has a dot in a name, so this is no other campaign's or account's.
+    format!("{}.{place}", name(campaign, account))
+}
+
 impl fmt::Debug for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hold").field("campaign", &self.campaign).field("account", &self.account).finish_non_exhaustive()

@@ -4,6 +4,7 @@
 //! belong to it, so that several machines can share one ledger later.
 
 mod allowance;
+mod block;
 #[cfg(test)]
 mod conformance;
 mod copies;
@@ -27,6 +28,7 @@ mod stop;
 mod walk;
 
 pub use allowance::Allowance;
+pub use block::{Block, Rows, SharedRun};
 pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
 pub use error::LedgerError;
 pub use event::{AskedRow, Author, Change, NewRowEvent, RetriedRow, RetryOrder, RowEvent};
@@ -39,7 +41,7 @@ pub use record::{
     RunEnd, RunId, SentRow, Settlement,
 };
 pub use row_events::RowEvents;
-pub use row_state::{Activity, Attempt};
+pub use row_state::{Activities, Activity, Attempt};
 pub use row_states::{RowStates, StateCounts};
 pub use run_filter::RunFilter;
 pub use sqlite::SqliteLedger;
@@ -53,7 +55,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::domain::MessageId;
 
@@ -111,7 +113,16 @@ pub trait Ledger: Send + Sync {
     fn put_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String>;
 
     /// Takes a run of what is held: whoever had it before has lost it, and what that one had begun is in doubt.
+    ///
+    /// Of a shared run, blocks that some process has stay its own, with what was begun of them.
     fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim>;
+
+    /// Takes the next rows of a shared run, so many at most, for this process alone; a run begins where there is none, or
+    /// none has room. What a process that ended had begun of a block in the same place is in doubt from here on.
+    fn draw<'a>(&'a self, shared: &'a SharedRun, rows: u32) -> LedgerFuture<'a, Block>;
+
+    /// The rows of a shared run that some process has.
+    fn drawn(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
 
     /// Records why and how a run ended or paused, and gives it up; nothing if it was lost.
     fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()>;

@@ -5,22 +5,24 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Allowance, LeftOut, StateCounts, StopKind, Wait};
+use super::{Allowance, LeftOut, Rows, StateCounts, StopKind, Wait};
 use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Outcome, Phone, Row};
 
 /// The ledger's own number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId(pub i64);
 
-/// One taking of a run by a process: a number that the ledger draws anew each time.
+/// One taking of a run, or of rows of one, by a process: a number that the ledger draws anew each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Epoch(pub i64);
 
-/// The right to write to a run, until another process takes it; every write carries it.
+/// The right to write to rows of a run, until another process takes them; every write carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The run.
     pub run: RunId,
+    /// The rows: all of the run, or a block of a shared one.
+    pub rows: Rows,
     /// By which taking.
     pub epoch: Epoch,
 }
@@ -113,8 +115,10 @@ pub struct Run {
     pub live: bool,
     /// The round (`--again`).
     pub round: u32,
-    /// Recipients.
+    /// Recipients; of a shared run, which has no list, none.
     pub recipients: u64,
+    /// Whether processes draw its rows in blocks, for messages that are asked for one at a time.
+    pub shared: bool,
     /// The identifiers of its rows.
     pub ids: IdRange,
     /// The campaign file that it is of, from the root; nothing where an earlier version did not keep it.
@@ -149,6 +153,12 @@ impl Run {
     pub fn last_row(&self) -> Row {
         // The range has an identifier for each row from 0 on, and one to spare.
         Row::new(u32::try_from(self.ids.len.saturating_sub(2)).unwrap_or(u32::MAX))
+    }
+
+    /// All rows that it can have.
+    #[must_use]
+    pub fn rows(&self) -> Rows {
+        Rows { first: Row::FIRST, last: self.last_row() }
     }
 
     /// Our identifier of a row's message: of the run itself, or of an order to send again.

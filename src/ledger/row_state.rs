@@ -3,7 +3,9 @@
 //!
 //! Whoever counts, shows, guards or sends asks here, so that no two of them can disagree.
 
-use super::{Progress, RowEvent, RowEvents, State};
+use roaring::RoaringBitmap;
+
+use super::{Ledger, LedgerError, Progress, RowEvent, RowEvents, Run, State};
 use crate::domain::{Outcome, Row};
 
 /// What a run is doing, as far as the states of its rows depend on it.
@@ -27,6 +29,43 @@ pub struct Attempt {
     pub envelope: u32,
     /// The state that it alone came to.
     pub state: State,
+}
+
+/// What is being done about the rows of a run: in a shared one some processes may have some of them.
+#[derive(Clone, Debug, Default)]
+pub struct Activities {
+    run: Activity,
+    /// The rows that some process has, whatever the run is doing.
+    drawn: RoaringBitmap,
+}
+
+impl Activities {
+    /// What is being done about a run now; `owned` tells whether a process is sending it.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
+        let drawn = if run.shared { ledger.drawn(run.key).await? } else { RoaringBitmap::new() };
+        Ok(Self { run: Activity::of(run.progress, owned), drawn })
+    }
+
+    /// What is being done about the run besides the rows that some process has.
+    #[must_use]
+    pub fn of_run(&self) -> Activity {
+        self.run
+    }
+
+    /// What is being done about a row.
+    #[must_use]
+    pub fn of(&self, row: Row) -> Activity {
+        if self.drawn.contains(row.get()) { Activity::Sending } else { self.run }
+    }
+}
+
+impl From<Activity> for Activities {
+    fn from(run: Activity) -> Self {
+        Self { run, drawn: RoaringBitmap::new() }
+    }
 }
 
 impl Activity {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Activity, Attempt, EnvelopeRecord, LeftOut, Parts, RowEvents, State};
+use super::{Activities, Attempt, EnvelopeRecord, LeftOut, Parts, RowEvents, State};
 use crate::domain::{Outcome, Row};
 
 /// How many rows are in each state; their sum is the number of rows.
@@ -65,7 +65,7 @@ impl From<StateCounts> for BTreeMap<State, u64> {
 /// One byte per row, so the states of five million rows fit into five megabytes; rows with events cost more.
 #[derive(Debug, Default)]
 pub struct RowStates {
-    activity: Activity,
+    activities: Activities,
     /// What the records of each row leave it in.
     states: Vec<Option<State>>,
     parts: Parts,
@@ -75,10 +75,10 @@ pub struct RowStates {
 }
 
 impl RowStates {
-    /// The states of a run that does this, and about whose rows these events are known.
+    /// The states of a run about which this is being done, and about whose rows these events are known.
     #[must_use]
-    pub fn new(activity: Activity, events: RowEvents) -> Self {
-        Self { activity, events, ..Self::default() }
+    pub fn new(activities: impl Into<Activities>, events: RowEvents) -> Self {
+        Self { activities: activities.into(), events, ..Self::default() }
     }
 
     /// The events.
@@ -94,7 +94,7 @@ impl RowStates {
             if let Some(Outcome::Accepted { parts, .. }) = outcome {
                 self.parts.add(*parts);
             }
-            let attempt = self.activity.attempt(envelope.envelope, outcome);
+            let attempt = self.activities.of(sent.row).attempt(envelope.envelope, outcome);
             if self.events.concern(sent.row) {
                 self.attempts.insert(sent.row, attempt);
             }
@@ -114,8 +114,8 @@ impl RowStates {
     #[must_use]
     pub fn of(&self, row: Row, left_out: &LeftOut) -> State {
         match self.recorded(row) {
-            Some(recorded) => self.activity.ends(recorded),
-            None => self.activity.unattempted(left_out.of(row).map(|(state, _)| state)),
+            Some(recorded) => self.activities.of(row).ends(recorded),
+            None => self.activities.of(row).unattempted(left_out.of(row).map(|(state, _)| state)),
         }
     }
 
@@ -143,13 +143,15 @@ impl RowStates {
     #[must_use]
     pub fn counts(&self, recipients: u64, left_out: &LeftOut) -> StateCounts {
         let mut counts = StateCounts::default();
-        for state in self.states.iter().flatten() {
-            counts.add(self.activity.ends(*state), 1);
+        for (row, state) in (0..).map(Row::new).zip(&self.states) {
+            if let Some(state) = state {
+                counts.add(self.activities.of(row).ends(*state), 1);
+            }
         }
         for state in [State::Skipped, State::Invalid] {
             counts.add(state, left_out.count(state));
         }
-        counts.add(self.activity.unattempted(None), recipients.saturating_sub(counts.total()));
+        counts.add(self.activities.of_run().unattempted(None), recipients.saturating_sub(counts.total()));
         counts
     }
 }

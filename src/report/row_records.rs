@@ -9,7 +9,9 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::domain::{OperationKind, Outcome, Phone, Row};
-use crate::ledger::{Activity, Change, EnvelopeRecord, Ledger, LedgerError, RowEvent, RowEvents, Run, RunId, State};
+use crate::ledger::{
+    Activities, Activity, Change, EnvelopeRecord, Ledger, LedgerError, RowEvent, RowEvents, Run, RunId, State,
+};
 
 /// Envelopes that are read at once.
 const BLOCK: u32 = 64;
@@ -68,7 +70,7 @@ pub struct Amendment {
 pub struct RowRecords<'a> {
     ledger: &'a dyn Ledger,
     run: RunId,
-    activity: Activity,
+    activities: Activities,
     /// Blocks of envelopes with the first row in them, in the order of those rows.
     blocks: VecDeque<(Row, RangeInclusive<u32>)>,
     attempts: FxHashMap<Row, LastAttempt>,
@@ -81,7 +83,7 @@ impl<'a> RowRecords<'a> {
     /// # Errors
     /// When the ledger cannot be read.
     pub async fn new(ledger: &'a dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
-        let (run, activity) = (run.key, Activity::of(run.progress, owned));
+        let (activities, run) = (Activities::read(ledger, run, owned).await?, run.key);
         let events = ledger.events(run).await?.into();
         let summaries = ledger.envelope_summaries(run).await?;
         let mut blocks: BTreeMap<u32, Row> = BTreeMap::new();
@@ -92,13 +94,13 @@ impl<'a> RowRecords<'a> {
         let mut blocks: Vec<_> =
             blocks.into_iter().map(|(block, first)| (first, block * BLOCK..=block * BLOCK + (BLOCK - 1))).collect();
         blocks.sort_by_key(|(first, _)| *first);
-        Ok(Self { ledger, run, activity, blocks: blocks.into(), attempts: FxHashMap::default(), events })
+        Ok(Self { ledger, run, activities, blocks: blocks.into(), attempts: FxHashMap::default(), events })
     }
 
-    /// What the run is doing.
+    /// What is being done about the run.
     #[must_use]
     pub fn activity(&self) -> Activity {
-        self.activity
+        self.activities.of_run()
     }
 
     /// The record of `row`, if it has an envelope. Rows are asked for in ascending order.
@@ -117,8 +119,9 @@ impl<'a> RowRecords<'a> {
     }
 
     fn record(&self, row: Row, last: LastAttempt) -> RowRecord {
-        let attempt = self.activity.attempt(last.envelope, last.settled.as_ref().map(|(_, outcome)| outcome));
-        let (state, event) = self.activity.attempted(row, attempt, &self.events);
+        let activity = self.activities.of(row);
+        let attempt = activity.attempt(last.envelope, last.settled.as_ref().map(|(_, outcome)| outcome));
+        let (state, event) = activity.attempted(row, attempt, &self.events);
         let amendment = self.events.concern(row).then(|| amendment(&self.events, row, &last, event));
         let LastAttempt { phone, kind, submitted_at, settled, .. } = last;
         RowRecord { phone, kind, submitted_at, settled, state, amendment }

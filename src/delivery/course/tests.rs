@@ -6,13 +6,13 @@ use super::*;
 use crate::delivery::Limits;
 use crate::delivery::fixtures::{envelope, outcome};
 use crate::delivery::stop::StopKind;
-use crate::domain::{Endpoint, OperationKind};
+use crate::domain::{Endpoint, OperationKind, Row};
 use crate::gateway::StopCause;
-use crate::ledger::{Allowance, Epoch, Lease, RunId};
+use crate::ledger::{Allowance, Epoch, Lease, Rows, RunId};
 
 fn conditions() -> Conditions {
     Conditions {
-        lease: Lease { run: RunId(1), epoch: Epoch(1) },
+        lease: Lease { run: RunId(1), rows: Rows { first: Row::FIRST, last: Row::FIRST }, epoch: Epoch(1) },
         endpoint: Endpoint::Async,
         kind: OperationKind::Sms,
         repeated: RoaringBitmap::new(),

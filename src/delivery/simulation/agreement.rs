@@ -91,7 +91,7 @@ impl Pair {
     async fn claim(&mut self) {
         let hold = self.real.hold("sale", "account").await.unwrap().expect("nobody has it");
         let real = self.real.claim(&hold, self.run).await.unwrap();
-        let model = self.model.claim(NOW, &hold, self.run).unwrap();
+        let model = self.model.claim(NOW, &hold, self.run, |_| false).unwrap();
         assert_eq!(real.doubtful, model.doubtful, "claim");
         self.leases.push((real.lease, model.lease));
     }

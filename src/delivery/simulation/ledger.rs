@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 use tokio::time::sleep;
 
 use super::disk::Disk;
@@ -13,9 +13,9 @@ use super::mistake::Mistake;
 use crate::domain::{MessageId, Outcome};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
-    Allowance, AskedRow, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError,
-    LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run,
-    RunEnd, RunFilter, RunId, Settlement, StrayCopies, Wait,
+    Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger,
+    LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder,
+    RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -163,10 +163,19 @@ impl Ledger for ProcessLedger {
                     let book = disk.contents.book_mut(run)?;
                     book.envelopes.retain(|_, envelope| envelope.settled.is_some());
                 }
-                disk.contents.claim(now, hold, run)
+                disk.contents.claim(now, hold, run, |_| false)
             };
             self.write(change).await
         })
+    }
+
+    /// A campaign draws none.
+    fn draw<'a>(&'a self, _: &'a SharedRun, _: u32) -> LedgerFuture<'a, Block> {
+        unreachable!("a campaign has a run of its own")
+    }
+
+    fn drawn(&self, _: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(async { Ok(RoaringBitmap::new()) })
     }
 
     fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {

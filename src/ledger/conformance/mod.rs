@@ -2,6 +2,7 @@
 //!
 //! A new adapter gets a line in `promises`, a factory here, and nothing else.
 
+mod blocks;
 mod copies;
 mod envelopes;
 mod events;
@@ -74,6 +75,13 @@ promises! {
         a_walk_meets_every_envelope_once_and_in_order,
         every_envelope_has_a_number_of_its_own_whoever_begins_it,
         an_envelope_keeps_the_kind_of_its_operations;
+    blocks:
+        processes_draw_rows_of_one_run_and_no_row_twice,
+        a_shared_run_is_listed_and_over_in_what_nobody_has,
+        a_full_shared_run_is_followed_by_the_next,
+        a_process_that_ends_leaves_doubt_in_its_block_alone,
+        nobody_begins_a_row_outside_the_own_block,
+        who_takes_a_shared_run_to_decide_leaves_the_living_alone;
     events:
         events_need_the_lease_and_come_back_in_their_order,
         a_run_with_something_to_send_again_is_open,

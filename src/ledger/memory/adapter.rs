@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::contents::Contents;
 use super::copies::Shelf;
 use crate::domain::MessageId;
 use crate::ledger::{
-    Allowance, AskedRow, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError,
-    LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder, RowEvent, Run,
-    RunEnd, RunFilter, RunId, Settlement, StrayCopies, Wait, hold,
+    Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger,
+    LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder,
+    RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Wait, hold,
 };
 
 /// The ledger in memory.
@@ -38,6 +38,21 @@ impl MemoryLedger {
     /// Which envelopes were read since this was last asked, call by call.
     pub(crate) fn take_read(&self) -> Vec<RangeInclusive<u32>> {
         std::mem::take(&mut *self.read.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes what has this name; nothing where somebody has it.
+    fn take(&self, name: String) -> Option<Kept> {
+        let free = self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
+        free.then(|| Kept { held: Arc::clone(&self.held), name })
+    }
+
+    fn is_taken(&self, name: &str) -> bool {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+
+    /// Whether somebody is at this place of a shared run.
+    fn has_taken(&self, run: &Run, place: u32) -> bool {
+        self.is_taken(&hold::place(&run.campaign, &run.account, place))
     }
 
     fn lock(&self) -> MutexGuard<'_, Contents> {
@@ -95,15 +110,13 @@ impl Ledger for MemoryLedger {
 
     fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
         Box::pin(async move {
-            let (held, name) = (Arc::clone(&self.held), hold::name(campaign, account));
-            let free = held.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
-            Ok(free.then(|| Hold::new(campaign, account, Kept { held, name })))
+            let kept = self.take(hold::name(campaign, account));
+            Ok(kept.map(|kept| Hold::new(campaign, account, kept)))
         })
     }
 
     fn is_held<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
-        let name = hold::name(campaign, account);
-        Box::pin(async move { Ok(self.held.lock().unwrap_or_else(PoisonError::into_inner).contains(&name)) })
+        Box::pin(async move { Ok(self.is_taken(&hold::name(campaign, account))) })
     }
 
     fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {
@@ -130,7 +143,27 @@ impl Ledger for MemoryLedger {
     }
 
     fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim> {
-        self.change(move |contents, now| contents.claim(now, hold, run))
+        self.change(move |contents, now| {
+            let known = contents.book(run)?.run.clone();
+            contents.claim(now, hold, run, |place| self.has_taken(&known, place))
+        })
+    }
+
+    fn draw<'a>(&'a self, shared: &'a SharedRun, rows: u32) -> LedgerFuture<'a, Block> {
+        self.change(move |contents, now| {
+            let (campaign, account) = (&shared.campaign, &shared.account);
+            let free = (0..).find_map(|place| Some((place, self.take(hold::place(campaign, account, place))?)));
+            let (place, kept) = free.expect("there is always another place");
+            let (run, lease) = contents.draw(now, (shared, rand::random()), (place, rows))?;
+            Ok(Block::new(run, lease, kept))
+        })
+    }
+
+    fn drawn(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        self.look(move |contents| {
+            let Ok(book) = contents.book(run) else { return RoaringBitmap::new() };
+            Rows::all_of(&contents.blocks(run, |place| self.has_taken(&book.run, place)))
+        })
     }
 
     fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::domain::Row;
-use crate::ledger::rules::{Guard, doubt, merge};
+use crate::ledger::rules::{Guard, doubt, merge, owns};
 use crate::ledger::{
-    Activity, AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, LedgerError, LeftOut, NewRowEvent, RowEvent,
-    RowStates, Run, Settlement,
+    Activity, AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, LedgerError, LeftOut, NewRowEvent,
+    RowEvent, RowStates, Rows, Run, SentRow, Settlement,
 };
 
 /// A run with everything that belongs to it.
@@ -22,6 +22,10 @@ pub(crate) struct Book {
     pub(crate) evidence: BTreeMap<u32, String>,
     pub(crate) events: Vec<RowEvent>,
     pub(crate) questions: BTreeMap<Row, AskedRow>,
+    /// The block that each place drew last, until it draws another.
+    pub(super) blocks: BTreeMap<u32, Lease>,
+    /// The last row that was ever drawn.
+    pub(super) drawn: Option<Row>,
 }
 
 impl Book {
@@ -34,13 +38,43 @@ impl Book {
             evidence: BTreeMap::new(),
             events: Vec::new(),
             questions: BTreeMap::new(),
+            blocks: BTreeMap::new(),
+            drawn: None,
         }
     }
 
-    pub(super) fn claim(&mut self, at: Timestamp, epoch: Epoch) -> usize {
+    /// Takes the run but for the rows that somebody else has; tells how many envelopes are in doubt from here on.
+    pub(super) fn claim(&mut self, at: Timestamp, epoch: Epoch, others: &[Rows]) -> usize {
         self.run.claim(epoch);
+        self.blocks.retain(|_, block| others.contains(&block.rows));
+        self.doubt(at, |rows| !others.iter().any(|block| owns(*block, rows)))
+    }
+
+    /// Gives a block to a place that has none.
+    pub(super) fn give(&mut self, place: u32, block: Lease) {
+        self.drawn = Some(block.rows.last);
+        self.blocks.insert(place, block);
+    }
+
+    /// Takes its block from a place where nobody is any more: what was begun of it is in doubt from here on.
+    pub(super) fn give_up(&mut self, at: Timestamp, place: u32) {
+        if let Some(block) = self.blocks.remove(&place) {
+            self.doubt(at, |rows| owns(block.rows, rows));
+        }
+    }
+
+    /// Has intents fall into doubt.
+    fn doubt(&mut self, at: Timestamp, falls: impl Fn(Rows) -> bool) -> usize {
         let open = self.envelopes.values_mut().filter(|envelope| envelope.settled.is_none());
-        open.map(|envelope| envelope.settled = Some((at, doubt(envelope.rows.len())))).count()
+        let fallen = open.filter(|envelope| rows_of(&envelope.rows).is_none_or(&falls));
+        fallen.map(|envelope| envelope.settled = Some((at, doubt(envelope.rows.len())))).count()
+    }
+
+    /// Whether somebody has the rows of an intent by its right still.
+    pub(super) fn is_leased(&self, intent: &Intent) -> bool {
+        let holds =
+            |block: &Lease| *block == intent.lease && rows_of(&intent.rows).is_some_and(|rows| owns(block.rows, rows));
+        self.run.is_leased(intent.lease) || self.blocks.values().any(holds)
     }
 
     /// The number of the next envelope.
@@ -94,10 +128,15 @@ impl Book {
 
     pub(crate) fn summaries(&self) -> Vec<EnvelopeSummary> {
         let summary = |record: &EnvelopeRecord| {
-            let rows = record.rows.iter().map(|sent| sent.row);
-            let (first, last) = rows.clone().min().zip(rows.max())?;
+            let Rows { first, last } = rows_of(&record.rows)?;
             Some(EnvelopeSummary { envelope: record.envelope, first, last })
         };
         self.envelopes.values().filter_map(summary).collect()
     }
+}
+
+/// Between which rows an envelope's are.
+fn rows_of(rows: &[SentRow]) -> Option<Rows> {
+    let rows = rows.iter().map(|sent| sent.row);
+    rows.clone().min().zip(rows.max()).map(|(first, last)| Rows { first, last })
 }

@@ -11,10 +11,11 @@ use rustc_hash::FxBuildHasher;
 
 use super::book::Book;
 use crate::domain::{IdRange, MessageId};
-use crate::ledger::rules::{candidates, held, refusal, takes_slot};
+use crate::ledger::rules::{candidates, held, next_rows, refusal, takes_slot};
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, Claim, EnvelopeRecord, Epoch, Hold, Intent, Lease, LedgerError, NewRowEvent,
-    NewRun, Origin, Ownership, Permit, Progress, RetryOrder, Run, RunEnd, RunFilter, RunId, Settlement, Wait,
+    NewRun, Origin, Ownership, Permit, Progress, RetryOrder, Rows, Run, RunEnd, RunFilter, RunId, Settlement,
+    SharedRun, Wait,
 };
 
 /// Everything that is kept.
@@ -75,6 +76,7 @@ impl Contents {
             live: new.live,
             round: new.round,
             recipients: new.recipients,
+            shared: false,
             ids,
             file: new.file.clone(),
             began_at: new.began_at,
@@ -110,12 +112,59 @@ impl Contents {
         })
     }
 
-    pub(crate) fn claim(&mut self, now: i64, hold: &Hold, run: RunId) -> Result<Claim, LedgerError> {
+    /// Takes a run but for the blocks of places where somebody is.
+    pub(crate) fn claim(
+        &mut self,
+        now: i64,
+        hold: &Hold,
+        run: RunId,
+        is_taken: impl Fn(u32) -> bool,
+    ) -> Result<Claim, LedgerError> {
         held(hold, &self.book(run)?.run)?;
+        let epoch = self.next_epoch();
+        let others = self.blocks(run, is_taken);
+        let book = self.book_mut(run)?;
+        let doubtful = book.claim(instant(now)?, epoch, &others);
+        Ok(Claim { lease: Lease { run, rows: book.run.rows(), epoch }, doubtful })
+    }
+
+    /// Draws rows of a shared run for a place that was free.
+    pub(crate) fn draw(
+        &mut self,
+        now: i64,
+        (shared, random): (&SharedRun, u64),
+        (place, rows): (u32, u32),
+    ) -> Result<(Run, Lease), LedgerError> {
+        let at = instant(now)?;
+        let same = |run: &Run| (&run.campaign, &run.account) == (&shared.campaign, &shared.account);
+        self.books.values_mut().filter(|book| same(&book.run)).for_each(|book| book.give_up(at, place));
+        let latest = self.books.values().rfind(|book| shared.is(&book.run));
+        let next = latest.and_then(|book| Some((book.run.key, next_rows(&book.run, book.drawn, rows)?)));
+        let (run, rows) = match next {
+            Some(next) => next,
+            None => {
+                let run = self.create_run(&shared.new_run(at, random))?;
+                let book = self.book_mut(run.key)?;
+                (book.opened, book.run.shared, book.run.progress) = (true, true, Progress::Finished);
+                let none = || LedgerError::Unreadable("a new run has no rows".to_owned());
+                (run.key, next_rows(&run, None, rows).ok_or_else(none)?)
+            }
+        };
+        let lease = Lease { run, rows, epoch: self.next_epoch() };
+        let book = self.book_mut(run)?;
+        book.give(place, lease);
+        Ok((book.run.clone(), lease))
+    }
+
+    /// The blocks of a run at places where somebody is.
+    pub(crate) fn blocks(&self, run: RunId, is_taken: impl Fn(u32) -> bool) -> Vec<Rows> {
+        let blocks = self.book(run).into_iter().flat_map(|book| &book.blocks);
+        blocks.filter(|(place, _)| is_taken(**place)).map(|(_, block)| block.rows).collect()
+    }
+
+    fn next_epoch(&mut self) -> Epoch {
         self.claims += 1;
-        let epoch = Epoch(FxBuildHasher.hash_one((self.seed, self.claims)).cast_signed());
-        let doubtful = self.book_mut(run)?.claim(instant(now)?, epoch);
-        Ok(Claim { lease: Lease { run, epoch }, doubtful })
+        Epoch(FxBuildHasher.hash_one((self.seed, self.claims)).cast_signed())
     }
 
     pub(crate) fn end(&mut self, lease: Lease, end: RunEnd) -> Result<(), LedgerError> {
@@ -125,7 +174,7 @@ impl Contents {
 
     pub(crate) fn begin(&mut self, now: i64, intent: Intent) -> Result<Permit, LedgerError> {
         let book = self.book_mut(intent.lease.run)?;
-        if let Some(refusal) = refusal(&book.run, intent.lease) {
+        if let Some(refusal) = refusal(&book.run, book.is_leased(&intent)) {
             return Ok(refusal);
         }
         let (account, count) = (intent.account.clone(), intent.rows.len());

@@ -8,7 +8,7 @@ use crate::ledger::{
 };
 
 impl Run {
-    /// Whether a process has it by this right still; only then may it begin, record or end anything.
+    /// Whether a process has the whole run by this right still; only then may it record or end anything.
     #[must_use]
     pub fn is_leased(&self, lease: Lease) -> bool {
         self.key == lease.run && self.epoch == Some(lease.epoch)
@@ -28,8 +28,11 @@ impl Run {
         let RunEnd { progress, stop, stopped, counts, parts, results, lag, at } = end;
         (self.epoch, self.stop_requested) = (None, false);
         (self.progress, self.stop, self.stopped) = (progress, stop, stopped);
-        (self.counts, self.results) = (Some((counts, parts)), results);
-        self.ended_at = Some(at);
+        self.results = results;
+        // Others go on with a shared run: what one of them counts at its end is not what it comes to.
+        if !self.shared {
+            (self.counts, self.ended_at) = (Some((counts, parts)), Some(at));
+        }
         // What was seen once of the gateway stays seen.
         self.lag = self.lag.max(lag);
     }

@@ -1,10 +1,10 @@
 //! Whether an intent may be recorded, and what it takes from the account.
 
-use crate::ledger::{Allowance, Lease, Permit, Run};
+use crate::ledger::{Allowance, Permit, Run};
 
-/// Why no intent may be recorded for a run by this right; nothing if one may.
-pub(in crate::ledger) fn refusal(run: &Run, lease: Lease) -> Option<Permit> {
-    match run.is_leased(lease) {
+/// Why no intent may be recorded for a run; nothing if one may. `leased` tells whether whoever asks has the rows.
+pub(in crate::ledger) fn refusal(run: &Run, leased: bool) -> Option<Permit> {
+    match leased {
         false => Some(Permit::Lost),
         true => run.stop_requested.then_some(Permit::StopRequested),
     }

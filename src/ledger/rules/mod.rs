@@ -3,12 +3,14 @@
 //! What an event may change is beside the events (`event.rs`), what state a row is in beside the states
 //! (`row_state.rs`), and the pace beside the account (`pace.rs`).
 
+mod block;
 mod course;
 mod guard;
 mod ids;
 mod intent;
 mod settlement;
 
+pub(super) use block::{next_rows, owns};
 pub(super) use course::held;
 pub(super) use guard::Guard;
 pub(super) use ids::candidates;

@@ -1,9 +1,6 @@
 //! Queries about envelopes and the account's pace.
 
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
@@ -11,16 +8,17 @@ use roaring::RoaringTreemap;
 use sqlx::sqlite::{SqliteExecutor, SqliteRow};
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
+use super::change::{Failure, Now};
 use super::checksum::Checksum;
-use super::events;
-use super::ledger::{Failure, Now};
+use super::numbers::Numbers;
 use super::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
 use super::runs::{self, instant};
+use super::{blocks, events, pace};
 use crate::domain::{Outcome, Row};
-use crate::ledger::rules::{Guard, doubt, merge, refusal, takes_slot};
+use crate::ledger::rules::{Guard, doubt, merge, owns, refusal, takes_slot};
 use crate::ledger::{
-    AccountPace, Activity, Allowance, Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, LedgerError,
-    Permit, RowStates, RunId, SentRow, Settlement, Wait,
+    Activity, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, Permit, RowStates, Rows, RunId,
+    SentRow, Settlement, Wait,
 };
 
 /// The envelopes of a run with numbers from one to another, whole.
@@ -31,27 +29,46 @@ const WHOLE: &str = "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run)
 /// Envelopes that are read at once.
 const BLOCK: u32 = 256;
 
-/// The last envelope of each run that this process has: nobody else adds any.
-pub(super) type Numbers = Arc<Mutex<HashMap<(RunId, Epoch), u32>>>;
-
-/// Takes a run; what whoever had it before had begun is in doubt from here on.
+/// Takes a run but for the blocks of others; what whoever had it before had begun is in doubt from here on.
 pub(super) async fn claim(
     connection: &mut SqliteConnection,
     now: Now,
-    run: RunId,
-    epoch: Epoch,
+    numbers: Numbers,
+    lease: Lease,
+    others: Vec<Rows>,
 ) -> Result<Claim, Failure> {
-    runs::change(connection, run, |run| run.claim(epoch)).await?;
-    let intents = sqlx::query("SELECT envelope, rows FROM envelopes WHERE run = ? AND settled_at IS NULL")
-        .bind(run.0)
-        .fetch_all(&mut *connection)
-        .await?;
+    let run = lease.run;
+    runs::change(connection, run, |run| run.claim(lease.epoch)).await?;
+    blocks::shut_out(connection, run, &others).await?;
+    let fallen = |intent| !others.iter().any(|block| owns(*block, intent));
+    let doubtful = doubt_intents(connection, now, run, fallen).await?;
+    numbers.begin(connection, lease).await?;
+    Ok(Claim { lease, doubtful })
+}
+
+/// Has intents of a run fall into doubt; tells how many.
+pub(super) async fn doubt_intents(
+    connection: &mut SqliteConnection,
+    now: Now,
+    run: RunId,
+    falls: impl Fn(Rows) -> bool,
+) -> Result<usize, Failure> {
+    let intents =
+        sqlx::query("SELECT envelope, first_row, last_row, rows FROM envelopes WHERE run = ? AND settled_at IS NULL")
+            .bind(run.0)
+            .fetch_all(&mut *connection)
+            .await?;
+    let mut fallen = 0;
     for intent in &intents {
-        let rows: Vec<SentRow> = unpack(intent.try_get("rows")?)?;
-        let outcomes = Outcomes::new((run, intent.try_get("envelope")?), now, &doubt(rows.len()))?;
-        outcomes.write(&mut *connection, None).await?;
+        let (first, last) = (Row::new(intent.try_get("first_row")?), Row::new(intent.try_get("last_row")?));
+        if falls(Rows { first, last }) {
+            let rows: Vec<SentRow> = unpack(intent.try_get("rows")?)?;
+            let outcomes = Outcomes::new((run, intent.try_get("envelope")?), now, &doubt(rows.len()))?;
+            outcomes.write(&mut *connection, None).await?;
+            fallen += 1;
+        }
     }
-    Ok(Claim { lease: Lease { run, epoch }, doubtful: intents.len() })
+    Ok(fallen)
 }
 
 /// Records an intent; the insertion itself checks the lease and the stop request, and looks at the account.
@@ -61,8 +78,8 @@ pub(super) async fn begin(
     numbers: Numbers,
     intent: Intent,
 ) -> Result<Permit, Failure> {
-    let Lease { run, epoch } = intent.lease;
-    let envelope = next_number(connection, &numbers, intent.lease).await?;
+    let Lease { run, epoch, .. } = intent.lease;
+    let envelope = numbers.next(connection, intent.lease).await?;
     let rows = intent.rows.iter().map(|sent| sent.row);
     let first = rows.clone().min().unwrap_or(Row::HEADER);
     let last = rows.max().unwrap_or(Row::HEADER);
@@ -72,10 +89,12 @@ pub(super) async fn begin(
     let head = Head { run: run.0, envelope, epoch: epoch.0, begun_at: now.0, kind: Some(&kind) };
     let inserted = sqlx::query(
         "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind)
-         SELECT key, ?, owner, ?, ?, ?, ?, ?, ? FROM runs WHERE key = ? AND owner = ? AND stop_requested = 0
-         RETURNING (SELECT not_before FROM accounts WHERE name = ?)",
+         SELECT key, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM runs WHERE key = ?9 AND stop_requested = 0 AND (owner = ?2 OR
+             EXISTS (SELECT 1 FROM blocks WHERE run = key AND epoch = ?2 AND first_row <= ?4 AND last_row >= ?5))
+         RETURNING (SELECT not_before FROM accounts WHERE name = ?10)",
     )
     .bind(envelope)
+    .bind(epoch.0)
     .bind(now.0)
     .bind(first.get())
     .bind(last.get())
@@ -83,99 +102,21 @@ pub(super) async fn begin(
     .bind(head.sum((first.get(), last.get()), &packed).finish())
     .bind(&kind)
     .bind(run.0)
-    .bind(epoch.0)
     .bind(&*account.name)
     .fetch_optional(&mut *connection)
     .await?;
     let Some(inserted) = inserted else {
-        let run = runs::read(connection, run).await?;
-        return Ok(refusal(&run, intent.lease).unwrap_or(Permit::Lost));
+        let run = runs::read(&mut *connection, run).await?;
+        let leased = run.is_leased(intent.lease) || blocks::is_leased(connection, intent.lease).await?;
+        return Ok(refusal(&run, leased).unwrap_or(Permit::Lost));
     };
-    keep_number(&numbers, intent.lease, envelope);
+    numbers.count(intent.lease, envelope);
     let not_before: Option<i64> = inserted.try_get(0)?;
     let wait = match takes_slot(account, not_before.unwrap_or(0), now.0) {
-        true => reserve(connection, now, account, u32::try_from(intent.rows.len()).unwrap_or(u32::MAX)).await?,
+        true => pace::reserve(connection, now, account, u32::try_from(intent.rows.len()).unwrap_or(u32::MAX)).await?,
         false => Wait::NONE,
     };
     Ok(Permit::Granted { envelope, wait })
-}
-
-/// The number that the next envelope of a run has; it is looked up once for each taking of a run.
-async fn next_number(
-    connection: &mut SqliteConnection,
-    numbers: &Numbers,
-    Lease { run, epoch }: Lease,
-) -> Result<u32, Failure> {
-    let known = numbers.lock().unwrap_or_else(PoisonError::into_inner).get(&(run, epoch)).copied();
-    let last = match known {
-        Some(last) => last,
-        None => {
-            let last = sqlx::query_scalar("SELECT COALESCE(MAX(envelope), 0) FROM envelopes WHERE run = ?").bind(run.0);
-            last.fetch_one(connection).await?
-        }
-    };
-    Ok(last + 1)
-}
-
-fn keep_number(numbers: &Numbers, Lease { run, epoch }: Lease, last: u32) {
-    numbers.lock().unwrap_or_else(PoisonError::into_inner).insert((run, epoch), last);
-}
-
-/// Takes room from the account's pace.
-pub(super) async fn reserve(
-    connection: &mut SqliteConnection,
-    now: Now,
-    account: &Allowance,
-    count: u32,
-) -> Result<Wait, Failure> {
-    let before = pace(connection, &account.name).await?;
-    let reservation = before.reserve(now.0, count, account.rate);
-    if reservation.pace != before {
-        store(connection, &account.name, reservation.pace).await?;
-    }
-    Ok(reservation.wait)
-}
-
-pub(super) async fn slow_down(
-    connection: &mut SqliteConnection,
-    now: Now,
-    account: String,
-    wait: Option<Duration>,
-) -> Result<(), Failure> {
-    let wait = wait.and_then(|wait| i64::try_from(wait.as_micros()).ok());
-    let slowed = pace(connection, &account).await?.slowed(now.0, wait);
-    store(connection, &account, slowed).await
-}
-
-async fn pace(connection: &mut SqliteConnection, account: &str) -> Result<AccountPace, Failure> {
-    let row = sqlx::query("SELECT next_free, share, slowed_at, not_before, written_at FROM accounts WHERE name = ?")
-        .bind(account)
-        .fetch_optional(connection)
-        .await?;
-    let Some(row) = row else { return Ok(AccountPace::default()) };
-    Ok(AccountPace {
-        next_free: row.try_get(0)?,
-        share: row.try_get(1)?,
-        slowed_at: row.try_get(2)?,
-        not_before: row.try_get(3)?,
-        written_at: row.try_get(4)?,
-    })
-}
-
-async fn store(connection: &mut SqliteConnection, account: &str, pace: AccountPace) -> Result<(), Failure> {
-    sqlx::query(
-        "INSERT OR REPLACE INTO accounts (name, next_free, share, slowed_at, not_before, written_at)
-         VALUES (?, ?, ?, ?, ?, ?)",
-    )
-    .bind(account)
-    .bind(pace.next_free)
-    .bind(pace.share)
-    .bind(pace.slowed_at)
-    .bind(pace.not_before)
-    .bind(pace.written_at)
-    .execute(connection)
-    .await?;
-    Ok(())
 }
 
 /// What identifies the record of an intent.

@@ -3,8 +3,8 @@
 use sqlx::sqlite::SqliteExecutor;
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
+use super::change::{Failure, Now};
 use super::checksum::Checksum;
-use super::ledger::{Failure, Now};
 use super::runs::{self, instant};
 use crate::domain::{IdRange, Row};
 use crate::ledger::{AskedRow, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowEvent, RunId};

@@ -6,21 +6,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 use sqlx::{SqliteConnection, SqlitePool};
 use tokio::sync::OnceCell;
 
+use super::blocks::{self, Draw};
+use super::change::{Failure, Now};
 use super::copies::{self, NewFolder};
-use super::envelopes::{self, Numbers};
 use super::mark::{self, Known};
+use super::numbers::Numbers;
+use super::places::{self, Place};
+use super::runs::Stage;
 use super::writer::{Writer, storage};
-use super::{adoption, events, lock, opening, runs, soundness, turn};
+use super::{adoption, envelopes, events, hosts, lock, opening, pace, runs, soundness, turn};
 use crate::domain::MessageId;
 use crate::ledger::rules::held;
 use crate::ledger::{
-    Allowance, AskedRow, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Epoch, Hold, Intent, Lease, Ledger,
+    Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Epoch, Hold, Intent, Lease, Ledger,
     LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder,
-    RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, StrayCopies, Wait, hold,
+    RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Wait, hold,
 };
 
 /// How long a change may take, with the wait for another process.
@@ -150,39 +154,14 @@ impl SqliteLedger {
         soundness::check(&self.readers, &self.path).await
     }
 
+    /// The places of a shared run.
+    async fn places(&self, run: &Run) -> Result<Vec<Place>, LedgerError> {
+        let places = blocks::places(&self.readers, run.key).await;
+        places.map_err(|failure| self.read_error(failure))
+    }
+
     fn read_error(&self, failure: Failure) -> LedgerError {
         failure.at(&self.path)
-    }
-}
-
-/// Microseconds of the wall clock when a change was asked for.
-#[derive(Clone, Copy)]
-pub(super) struct Now(pub(super) i64);
-
-/// Why a query failed, before the file's name is known.
-pub(super) enum Failure {
-    Sql(sqlx::Error),
-    Ledger(LedgerError),
-}
-
-impl Failure {
-    fn at(self, path: &Path) -> LedgerError {
-        match self {
-            Failure::Sql(error) => storage(path, &error),
-            Failure::Ledger(error) => error,
-        }
-    }
-}
-
-impl From<sqlx::Error> for Failure {
-    fn from(error: sqlx::Error) -> Self {
-        Failure::Sql(error)
-    }
-}
-
-impl From<LedgerError> for Failure {
-    fn from(error: LedgerError) -> Self {
-        Failure::Ledger(error)
     }
 }
 
@@ -201,10 +180,6 @@ async fn judge(readers: &SqlitePool, path: &Path, mut known: Known) -> Result<Op
     Ok(now.against(&known).map(|reason| not_newest(path, reason)))
 }
 
-fn unlocked(place: &Path, error: &std::io::Error) -> LedgerError {
-    LedgerError::Storage { path: place.display().to_string(), reason: format!("it cannot be locked: {error}") }
-}
-
 fn not_newest(path: &Path, reason: String) -> LedgerError {
     let mark = mark::place(path).display().to_string();
     LedgerError::NotNewest { path: path.display().to_string(), reason, mark }
@@ -215,7 +190,7 @@ impl Ledger for SqliteLedger {
         let new = new.clone();
         Box::pin(async move {
             self.fit_for_sending().await?;
-            self.write(move |connection, _| Box::pin(runs::create(connection, new))).await
+            self.write(move |connection, _| Box::pin(runs::create(connection, new, Stage::Preparing))).await
         })
     }
 
@@ -234,7 +209,7 @@ impl Ledger for SqliteLedger {
     fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
         let place = lock::place(&self.path, &hold::name(campaign, account));
         Box::pin(async move {
-            let taken = lock::take(&place).await.map_err(|error| unlocked(&place, &error))?;
+            let taken = lock::take(&place).await.map_err(|error| lock::failed(&place, &error))?;
             Ok(taken.map(|file| Hold::new(campaign, account, file)))
         })
     }
@@ -277,17 +252,39 @@ impl Ledger for SqliteLedger {
             self.fit_for_sending().await?;
             let known = runs::read(&self.readers, run).await.map_err(|failure| self.read_error(failure))?;
             held(hold, &known)?;
-            let epoch = Epoch(rand::random());
-            self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, run, epoch))).await
+            let lease = Lease { run, rows: known.rows(), epoch: Epoch(rand::random()) };
+            // Nobody draws at a free place meanwhile.
+            let (others, _shut) = places::shut(&self.path, &known, &self.places(&known).await?)?;
+            let numbers = self.numbers.clone();
+            self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, numbers, lease, others))).await
+        })
+    }
+
+    fn draw<'a>(&'a self, shared: &'a SharedRun, rows: u32) -> LedgerFuture<'a, Block> {
+        Box::pin(async move {
+            self.fit_for_sending().await?;
+            let (place, lock) = places::free(&self.path, shared)?;
+            let (shared, epoch, random) = (shared.clone(), Epoch(rand::random()), rand::random());
+            let draw = Draw { shared, rows, place, epoch, random };
+            let (run, lease) = self.write(move |connection, now| Box::pin(blocks::draw(connection, now, draw))).await?;
+            Ok(Block::new(run, lease, lock))
+        })
+    }
+
+    fn drawn(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(async move {
+            let run = runs::read(&self.readers, run).await.map_err(|failure| self.read_error(failure))?;
+            Ok(Rows::all_of(&places::taken(&self.path, &run, &self.places(&run).await?)))
         })
     }
 
     fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(runs::end(connection, lease, end))))
+        let numbers = self.numbers.clone();
+        Box::pin(self.write(move |connection, _| Box::pin(runs::end(connection, numbers, lease, end))))
     }
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
-        let numbers = Arc::clone(&self.numbers);
+        let numbers = self.numbers.clone();
         Box::pin(self.write(move |connection, now| Box::pin(envelopes::begin(connection, now, numbers, intent))))
     }
 
@@ -315,13 +312,13 @@ impl Ledger for SqliteLedger {
 
     fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
         let account = account.to_owned();
-        Box::pin(self.write(move |connection, now| Box::pin(envelopes::slow_down(connection, now, account, wait))))
+        Box::pin(self.write(move |connection, now| Box::pin(pace::slow_down(connection, now, account, wait))))
     }
 
     fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {
         let account = account.clone();
         Box::pin(self.write(move |connection, now| {
-            Box::pin(async move { envelopes::reserve(connection, now, &account, count).await })
+            Box::pin(async move { pace::reserve(connection, now, &account, count).await })
         }))
     }
 
@@ -375,11 +372,11 @@ impl Ledger for SqliteLedger {
 
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
         let (profile, host) = (profile.to_owned(), host.to_owned());
-        Box::pin(self.write(move |connection, _| Box::pin(runs::remember_host(connection, profile, host))))
+        Box::pin(self.write(move |connection, _| Box::pin(hosts::remember(connection, profile, host))))
     }
 
     fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
         let (profile, host) = (profile.to_owned(), host.to_owned());
-        Box::pin(self.write(move |connection, _| Box::pin(runs::trust_host(connection, profile, host))))
+        Box::pin(self.write(move |connection, _| Box::pin(hosts::trust(connection, profile, host))))
     }
 }

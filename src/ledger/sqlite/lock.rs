@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 
+use crate::ledger::LedgerError;
 use crate::private::{self, Existing};
 
 /// How long one look at a lock takes at most, and how many are waited for.
@@ -21,23 +22,34 @@ pub(super) fn place(ledger: &Path, name: &str) -> PathBuf {
 
 /// Takes the lock; nothing when another process has it.
 pub(super) async fn take(place: &Path) -> io::Result<Option<File>> {
+    // Somebody may just be looking, which takes a moment; an owner stays.
+    for _ in 0..LOOKS {
+        if let Some(file) = try_take(place)? {
+            // Since when it is held; whoever finds it held is told.
+            let _ = file.set_modified(SystemTime::now());
+            return Ok(Some(file));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(None)
+}
+
+/// Takes the lock if it is free at this moment.
+pub(super) fn try_take(place: &Path) -> io::Result<Option<File>> {
     if let Some(folder) = place.parent() {
         private::folder(folder)?;
     }
     let file = private::file(place, Existing::Kept)?;
-    // Somebody may just be looking, which takes a moment; an owner stays.
-    for _ in 0..LOOKS {
-        match file.try_lock() {
-            Ok(()) => {
-                // Since when it is held; whoever finds it held is told.
-                let _ = file.set_modified(SystemTime::now());
-                return Ok(Some(file));
-            }
-            Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK).await,
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
     }
-    Ok(None)
+}
+
+/// That the lock cannot be taken or looked at.
+pub(super) fn failed(place: &Path, error: &io::Error) -> LedgerError {
+    LedgerError::Storage { path: place.display().to_string(), reason: format!("it cannot be locked: {error}") }
 }
 
 /// Since when some process has the lock; nothing where none has.

@@ -4,16 +4,22 @@
 //! a small pool reads.
 
 mod adoption;
+mod blocks;
+mod change;
 mod checksum;
 mod copies;
 mod envelopes;
 mod events;
 mod holder;
+mod hosts;
 mod ledger;
 mod lock;
 mod mark;
+mod numbers;
 mod opening;
+mod pace;
 mod pack;
+mod places;
 mod runs;
 mod schema;
 mod soundness;

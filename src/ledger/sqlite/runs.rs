@@ -8,9 +8,10 @@ use serde::de::DeserializeOwned;
 use sqlx::sqlite::{SqliteExecutor, SqliteRow};
 use sqlx::{QueryBuilder, Row as _, SqliteConnection, SqlitePool};
 
+use super::change::{Failure, Now};
 use super::checksum::Checksum;
 use super::events;
-use super::ledger::{Failure, Now};
+use super::numbers::Numbers;
 use super::pack::{pack_set, unpack_set};
 use crate::domain::{IdRange, MessageId};
 use crate::ledger::rules::candidates;
@@ -20,18 +21,32 @@ use crate::ledger::{
 
 /// A run whose frozen copies are not in place yet; it never sent anything.
 const PREPARING: &str = "preparing";
-pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun) -> Result<Run, Failure> {
+
+/// How a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its copies are not in place yet.
+    Preparing,
+    /// It has none, and its rows are drawn: what of them has no end by then is over with its process.
+    Shared,
+}
+
+pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun, stage: Stage) -> Result<Run, Failure> {
     let number: i64 = sqlx::query_scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM runs WHERE campaign = ?")
         .bind(&new.campaign)
         .fetch_one(&mut *connection)
         .await?;
     let len = u64::from(new.last_row.get()) + 2;
     let began = Now(new.began_at.as_microsecond());
+    let progress = match stage {
+        Stage::Preparing => PREPARING.to_owned(),
+        Stage::Shared => word(&Progress::Finished)?,
+    };
     let ids = free_ids(connection, (began, new.random), len).await?;
     let key = sqlx::query(
         "INSERT INTO runs (campaign, number, edition, gateway, account, endpoint, kind, live, round, recipients,
-             first_id, ids, began_at, progress, file)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             first_id, ids, began_at, progress, shared, file)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(&new.campaign)
     .bind(number)
@@ -46,7 +61,8 @@ pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun) -> Re
     .bind(signed(ids.first))
     .bind(signed(ids.len))
     .bind(new.began_at.as_microsecond())
-    .bind(PREPARING)
+    .bind(progress)
+    .bind(stage == Stage::Shared)
     .bind(&new.file)
     .execute(&mut *connection)
     .await?
@@ -66,9 +82,9 @@ pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun) -> Re
     sqlx::query("UPDATE runs SET sum = ? WHERE key = ?")
         .bind(run_sum(&row)?.finish())
         .bind(key)
-        .execute(connection)
+        .execute(&mut *connection)
         .await?;
-    run(&row, Progress::Open)
+    read(connection, RunId(key)).await
 }
 
 /// The columns of a run that never change.
@@ -128,8 +144,15 @@ pub(super) async fn retire(connection: &mut SqliteConnection, now: Now, run: Run
     change(connection, run, |run| run.replace(at)).await
 }
 
-pub(super) async fn end(connection: &mut SqliteConnection, lease: Lease, end: RunEnd) -> Result<(), Failure> {
-    change(connection, lease.run, |run| run.end(lease, end)).await
+pub(super) async fn end(
+    connection: &mut SqliteConnection,
+    numbers: Numbers,
+    lease: Lease,
+    end: RunEnd,
+) -> Result<(), Failure> {
+    change(connection, lease.run, |run| run.end(lease, end)).await?;
+    numbers.end(lease);
+    Ok(())
 }
 
 /// The run without its orders, as it stands in this transaction.
@@ -286,34 +309,6 @@ pub(super) async fn left_out(readers: impl SqliteExecutor<'_>, run: RunId) -> Re
     Ok(left_out)
 }
 
-pub(super) async fn remember_host(
-    connection: &mut SqliteConnection,
-    profile: String,
-    host: String,
-) -> Result<String, Failure> {
-    sqlx::query("INSERT INTO profiles (name, host) VALUES (?, ?) ON CONFLICT (name) DO NOTHING")
-        .bind(&profile)
-        .bind(&host)
-        .execute(&mut *connection)
-        .await?;
-    let known =
-        sqlx::query_scalar("SELECT host FROM profiles WHERE name = ?").bind(&profile).fetch_one(connection).await?;
-    Ok(known)
-}
-
-pub(super) async fn trust_host(
-    connection: &mut SqliteConnection,
-    profile: String,
-    host: String,
-) -> Result<(), Failure> {
-    sqlx::query("INSERT OR REPLACE INTO profiles (name, host) VALUES (?, ?)")
-        .bind(profile)
-        .bind(host)
-        .execute(connection)
-        .await?;
-    Ok(())
-}
-
 fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
     let counts: Option<String> = row.try_get("counts")?;
     let parts: Option<i64> = row.try_get("parts")?;
@@ -334,6 +329,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         live: row.try_get("live")?,
         round: row.try_get("round")?,
         recipients: unsigned(row.try_get("recipients")?),
+        shared: row.try_get("shared")?,
         ids: IdRange { first: unsigned(row.try_get("first_id")?), len: unsigned(row.try_get("ids")?) },
         file: row.try_get("file")?,
         began_at: instant(row.try_get("began_at")?)?,

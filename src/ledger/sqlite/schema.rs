@@ -161,6 +161,24 @@ const SIXTH: &str = "ALTER TABLE envelopes ADD COLUMN kind TEXT";
 /// A run keeps the campaign file that it is of; of runs before that nobody knows it.
 const SEVENTH: &str = "ALTER TABLE runs ADD COLUMN file TEXT";
 
+/// Single messages share a run, whose rows processes draw in blocks: each is recorded at the place where it was drawn.
+///
+/// What an earlier version left open of runs of single messages is over: nothing ever goes on with it.
+const EIGHTH: &str = "
+    ALTER TABLE runs ADD COLUMN shared INTEGER NOT NULL DEFAULT 0;
+    UPDATE runs SET progress = 'finished', owner = NULL
+        WHERE progress = 'open' AND campaign IN ('gateway.lookup', 'gateway.otp');
+
+    CREATE TABLE blocks (
+        run INTEGER NOT NULL REFERENCES runs (key),
+        place INTEGER NOT NULL,
+        first_row INTEGER NOT NULL,
+        last_row INTEGER NOT NULL,
+        epoch INTEGER,
+        PRIMARY KEY (run, place)
+    ) STRICT;
+";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
     let steps = [
@@ -171,6 +189,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("why a run stopped", FIFTH),
         ("the kind of an envelope", SIXTH),
         ("whose run it is", SEVENTH),
+        ("shared runs", EIGHTH),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -1,0 +1,135 @@
+//! Blocks: drawn from a shared run by processes that do not wait for one another, and lost one by one.
+
+use super::scene::*;
+use crate::domain::{OperationKind, Outcome, Phone, Row};
+use crate::ledger::{
+    Allowance, Block, Intent, Lease, Ledger, Permit, Progress, Rows, RunFilter, SentRow, Settlement, SharedRun, State,
+};
+
+fn shared() -> SharedRun {
+    SharedRun {
+        campaign: "gateway.test".into(),
+        gateway: "main".into(),
+        account: "account".into(),
+        kind: OperationKind::Hlr,
+        live: true,
+    }
+}
+
+fn rows(first: u32, last: u32) -> Rows {
+    Rows { first: Row::new(first), last: Row::new(last) }
+}
+
+impl<L: Ledger> Scene<L> {
+    async fn draw(&self, rows: u32) -> Block {
+        self.ledger.draw(&shared(), rows).await.unwrap()
+    }
+
+    /// Begins an envelope of one row.
+    async fn begin_row(&self, lease: Lease, row: u32) -> Permit {
+        let rows = vec![SentRow { row: Row::new(row), phone: Phone::new(380_501_234_567).unwrap(), digest: [0; 8] }];
+        let intent = Intent { lease, kind: OperationKind::Hlr, account: Allowance::new("account", None), rows };
+        self.ledger.begin(intent).await.unwrap()
+    }
+
+    /// The outcomes of a run's envelopes, as they are recorded.
+    async fn outcomes(&self, block: &Block) -> Vec<Option<State>> {
+        let records = self.ledger.envelopes(block.run.key, 1..=100).await.unwrap();
+        let outcome = |settled: &Option<(jiff::Timestamp, Vec<Outcome>)>| {
+            settled.as_ref().map(|(_, outcomes)| State::of(&outcomes[0]))
+        };
+        records.iter().map(|record| outcome(&record.settled)).collect()
+    }
+}
+
+pub(super) async fn processes_draw_rows_of_one_run_and_no_row_twice<L: Ledger>(scene: Scene<L>) {
+    let (one, two) = (scene.draw(3).await, scene.draw(1).await);
+    assert_eq!(one.run.key, two.run.key);
+    assert_eq!((one.lease.rows, two.lease.rows), (rows(2, 4), rows(5, 5)));
+    drop(one);
+    let (run, third) = (two.run.key, scene.draw(2).await);
+    assert_eq!((third.run.key, third.lease.rows), (run, rows(6, 7)), "rows of who has ended are not drawn again");
+    // The same place, through another profile of the account, and back.
+    drop(two);
+    let other = SharedRun { gateway: "other".into(), ..shared() };
+    let elsewhere = scene.ledger.draw(&other, 1).await.unwrap();
+    assert_ne!(elsewhere.run.key, run);
+    drop((elsewhere, third));
+    assert_eq!(scene.draw(1).await.lease.rows, rows(8, 8));
+}
+
+pub(super) async fn a_shared_run_is_listed_and_over_in_what_nobody_has<L: Ledger>(scene: Scene<L>) {
+    let block = scene.draw(2).await;
+    let listed = scene.ledger.runs(RunFilter::of_campaign("gateway.test")).await.unwrap();
+    let [run] = listed.as_slice() else { panic!("one run") };
+    assert_eq!(
+        (run.key, run.shared, run.progress, run.name()),
+        (block.run.key, true, Progress::Finished, "gateway.test@1".into())
+    );
+    assert!(!scene.run.shared);
+    let drawn = async || scene.ledger.drawn(run.key).await.unwrap().iter().collect::<Vec<_>>();
+    assert_eq!(drawn().await, [2, 3]);
+    let another = scene.draw(1).await;
+    drop(block);
+    assert_eq!(drawn().await, [4]);
+    drop(another);
+    assert!(drawn().await.is_empty());
+}
+
+pub(super) async fn a_full_shared_run_is_followed_by_the_next<L: Ledger>(scene: Scene<L>) {
+    let most = scene.draw(SharedRun::ROWS - 1).await;
+    let last = scene.draw(5).await;
+    assert_eq!((last.run.key, last.lease.rows.first), (most.run.key, last.lease.rows.last), "what is left of it");
+    assert_eq!(last.lease.rows.last, most.run.last_row());
+    let next = scene.draw(5).await;
+    assert_eq!((next.run.name(), next.lease.rows), ("gateway.test@2".to_owned(), rows(2, 6)));
+    assert!(!next.run.ids.overlaps(most.run.ids));
+    drop((most, last));
+    // The places of before are free, and their blocks were in the run that is full.
+    assert_eq!(scene.draw(1).await.lease.rows, rows(7, 7));
+}
+
+pub(super) async fn a_process_that_ends_leaves_doubt_in_its_block_alone<L: Ledger>(scene: Scene<L>) {
+    let (one, two) = (scene.draw(2).await, scene.draw(2).await);
+    for (block, row, envelope) in [(&one, 2, 1), (&two, 4, 2), (&one, 3, 3)] {
+        assert_eq!(scene.begin_row(block.lease, row).await, granted(envelope));
+    }
+    let settled = Settlement { run: one.run.key, envelope: 3, outcomes: vec![accepted()], evidence: None };
+    scene.ledger.settle(settled).await.unwrap();
+    let lost = one.lease;
+    drop(one);
+    // Whoever comes to its place finds what it left.
+    let three = scene.draw(1).await;
+    assert_eq!(scene.outcomes(&two).await, [Some(State::InDoubt), None, Some(State::Accepted)]);
+    assert_eq!(scene.begin_row(lost, 2).await, Permit::Lost);
+    assert_eq!(scene.begin_row(two.lease, 5).await, granted(4));
+    assert_eq!(scene.begin_row(three.lease, 6).await, granted(5));
+}
+
+pub(super) async fn nobody_begins_a_row_outside_the_own_block<L: Ledger>(scene: Scene<L>) {
+    let (one, two) = (scene.draw(2).await, scene.draw(2).await);
+    assert_eq!(scene.begin_row(one.lease, 4).await, Permit::Lost);
+    assert_eq!(scene.begin_row(Lease { rows: two.lease.rows, ..one.lease }, 4).await, Permit::Lost);
+    assert_eq!(scene.begin_row(Lease { epoch: scene.mine.epoch, ..two.lease }, 4).await, Permit::Lost);
+    assert_eq!(scene.begin_row(two.lease, 4).await, granted(1));
+}
+
+pub(super) async fn who_takes_a_shared_run_to_decide_leaves_the_living_alone<L: Ledger>(scene: Scene<L>) {
+    let (living, ended) = (scene.draw(1).await, scene.draw(1).await);
+    scene.begin_row(living.lease, 2).await;
+    scene.begin_row(ended.lease, 3).await;
+    let (run, lost) = (ended.run.clone(), ended.lease);
+    drop(ended);
+    let hold = scene.ledger.hold(&run.campaign, &run.account).await.unwrap().expect("blocks are another matter");
+    let claim = scene.ledger.claim(&hold, run.key).await.unwrap();
+    assert_eq!(claim.doubtful, 1);
+    assert_eq!(scene.outcomes(&living).await, [None, Some(State::InDoubt)]);
+    scene.record(claim.lease, vec![event(3, 2, not_sent_after_all())]).await;
+    scene.ledger.end(claim.lease, run_end()).await.unwrap();
+    let now = scene.ledger.runs(RunFilter::one(run.key)).await.unwrap().remove(0);
+    assert_eq!((now.counts, now.ended_at, now.epoch), (None, None, None), "others go on with it");
+    let settled = Settlement { run: run.key, envelope: 1, outcomes: vec![accepted()], evidence: None };
+    scene.ledger.settle(settled).await.unwrap();
+    assert_eq!(scene.outcomes(&living).await, [Some(State::Accepted), Some(State::InDoubt)]);
+    assert_eq!(scene.begin_row(lost, 3).await, Permit::Lost, "whoever took it shut out the dead");
+}

@@ -1,0 +1,141 @@
+//! Queries about blocks: the rows of a shared run that processes draw.
+
+use sqlx::sqlite::SqliteExecutor;
+use sqlx::{Row as _, SqliteConnection};
+
+use super::change::{Failure, Now};
+use super::envelopes;
+use super::places::Place;
+use super::runs::{self, Stage, instant};
+use crate::domain::Row;
+use crate::ledger::rules::{next_rows, owns};
+use crate::ledger::{Epoch, Lease, LedgerError, Rows, Run, RunId, SharedRun};
+
+/// What a process draws: rows of which run, at which place, by which right.
+pub(super) struct Draw {
+    pub(super) shared: SharedRun,
+    pub(super) rows: u32,
+    pub(super) place: u32,
+    pub(super) epoch: Epoch,
+    pub(super) random: u64,
+}
+
+/// Gives a free place the next rows of the latest such run, or of a new one where that has none left.
+pub(super) async fn draw(connection: &mut SqliteConnection, now: Now, draw: Draw) -> Result<(Run, Lease), Failure> {
+    let Draw { shared, rows, place, epoch, random } = draw;
+    give_up(connection, now, &shared, place).await?;
+    let latest = latest(connection, &shared).await?;
+    let next = match &latest {
+        Some(run) => next_rows(run, last_drawn(connection, run.key).await?, rows),
+        None => None,
+    };
+    let (run, rows) = match latest.zip(next) {
+        Some(drawn) => drawn,
+        None => {
+            let new = shared.new_run(instant(now.0)?, random);
+            let run = runs::create(connection, new, Stage::Shared).await?;
+            let rows = next_rows(&run, None, rows);
+            (run, rows.ok_or_else(|| LedgerError::Unreadable("a new run has no rows".to_owned()))?)
+        }
+    };
+    sqlx::query("INSERT OR REPLACE INTO blocks (run, place, first_row, last_row, epoch) VALUES (?, ?, ?, ?, ?)")
+        .bind(run.key.0)
+        .bind(place)
+        .bind(rows.first.get())
+        .bind(rows.last.get())
+        .bind(epoch.0)
+        .execute(connection)
+        .await?;
+    let lease = Lease { run: run.key, rows, epoch };
+    Ok((run, lease))
+}
+
+/// Takes the blocks of a place where nobody is any more: what was begun of them is in doubt from here on.
+async fn give_up(connection: &mut SqliteConnection, now: Now, shared: &SharedRun, place: u32) -> Result<(), Failure> {
+    let blocks = sqlx::query(
+        "SELECT run, first_row, last_row FROM blocks JOIN runs ON key = run
+         WHERE campaign = ? AND account = ? AND place = ? AND epoch IS NOT NULL",
+    )
+    .bind(&shared.campaign)
+    .bind(&shared.account)
+    .bind(place)
+    .fetch_all(&mut *connection)
+    .await?;
+    for block in blocks {
+        let (run, rows) = (RunId(block.try_get(0)?), Rows { first: row(&block, 1)?, last: row(&block, 2)? });
+        envelopes::doubt_intents(connection, now, run, |intent| owns(rows, intent)).await?;
+        close(connection, run, place).await?;
+    }
+    Ok(())
+}
+
+/// Takes all blocks of a run but these from whoever had them.
+pub(super) async fn shut_out(connection: &mut SqliteConnection, run: RunId, others: &[Rows]) -> Result<(), Failure> {
+    for place in places(&mut *connection, run).await? {
+        if !others.contains(&place.rows) {
+            close(connection, run, place.number).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the block of a place from whoever had it. It stays recorded, so that its rows are never drawn again.
+async fn close(connection: &mut SqliteConnection, run: RunId, place: u32) -> Result<(), Failure> {
+    sqlx::query("UPDATE blocks SET epoch = NULL WHERE run = ? AND place = ?")
+        .bind(run.0)
+        .bind(place)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// The latest such run, be it full or not.
+async fn latest(connection: &mut SqliteConnection, shared: &SharedRun) -> Result<Option<Run>, Failure> {
+    let keys: Vec<i64> = sqlx::query_scalar("SELECT key FROM runs WHERE shared AND campaign = ? ORDER BY key DESC")
+        .bind(&shared.campaign)
+        .fetch_all(&mut *connection)
+        .await?;
+    for key in keys {
+        let run = runs::read(&mut *connection, RunId(key)).await?;
+        if shared.is(&run) {
+            return Ok(Some(run));
+        }
+    }
+    Ok(None)
+}
+
+async fn last_drawn(connection: &mut SqliteConnection, run: RunId) -> Result<Option<Row>, Failure> {
+    let last: Option<u32> =
+        sqlx::query_scalar("SELECT MAX(last_row) FROM blocks WHERE run = ?").bind(run.0).fetch_one(connection).await?;
+    Ok(last.map(Row::new))
+}
+
+/// Whether somebody has these rows by this right still, as a block.
+pub(super) async fn is_leased(connection: impl SqliteExecutor<'_>, lease: Lease) -> Result<bool, Failure> {
+    let Lease { run, rows, epoch } = lease;
+    let found: Option<i64> =
+        sqlx::query_scalar("SELECT 1 FROM blocks WHERE run = ? AND first_row = ? AND last_row = ? AND epoch = ?")
+            .bind(run.0)
+            .bind(rows.first.get())
+            .bind(rows.last.get())
+            .bind(epoch.0)
+            .fetch_optional(connection)
+            .await?;
+    Ok(found.is_some())
+}
+
+/// The places of a run where somebody is, or was last.
+pub(super) async fn places(readers: impl SqliteExecutor<'_>, run: RunId) -> Result<Vec<Place>, Failure> {
+    let places = sqlx::query("SELECT place, first_row, last_row FROM blocks WHERE run = ? AND epoch IS NOT NULL")
+        .bind(run.0)
+        .fetch_all(readers)
+        .await?;
+    let place = |place: &sqlx::sqlite::SqliteRow| {
+        Ok(Place { number: place.try_get(0)?, rows: Rows { first: row(place, 1)?, last: row(place, 2)? } })
+    };
+    places.iter().map(place).collect()
+}
+
+fn row(record: &sqlx::sqlite::SqliteRow, column: usize) -> Result<Row, Failure> {
+    Ok(Row::new(record.try_get(column)?))
+}

@@ -1,0 +1,53 @@
+//! The numbers of envelopes: of a run that this process has whole, the last one is known.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sqlx::SqliteConnection;
+
+use super::change::Failure;
+use crate::ledger::{Epoch, Lease, RunId};
+
+/// The last envelope of each run that this process has whole: nobody else adds any.
+#[derive(Clone, Default)]
+pub(super) struct Numbers(Arc<Mutex<HashMap<(RunId, Epoch), u32>>>);
+
+impl Numbers {
+    /// Counts the envelopes of a run that was taken.
+    pub(super) async fn begin(&self, connection: &mut SqliteConnection, lease: Lease) -> Result<(), Failure> {
+        let last = last(connection, lease.run).await?;
+        self.known().insert((lease.run, lease.epoch), last);
+        Ok(())
+    }
+
+    /// The number that the next envelope has.
+    pub(super) async fn next(&self, connection: &mut SqliteConnection, lease: Lease) -> Result<u32, Failure> {
+        let known = self.known().get(&(lease.run, lease.epoch)).copied();
+        let last = match known {
+            Some(last) => last,
+            None => last(connection, lease.run).await?,
+        };
+        Ok(last + 1)
+    }
+
+    /// Counts an envelope, unless others add to its run as well.
+    pub(super) fn count(&self, lease: Lease, envelope: u32) {
+        if let Some(last) = self.known().get_mut(&(lease.run, lease.epoch)) {
+            *last = envelope;
+        }
+    }
+
+    /// Counts the envelopes of a run no more.
+    pub(super) fn end(&self, lease: Lease) {
+        self.known().remove(&(lease.run, lease.epoch));
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<(RunId, Epoch), u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn last(connection: &mut SqliteConnection, run: RunId) -> Result<u32, Failure> {
+    let last = sqlx::query_scalar("SELECT COALESCE(MAX(envelope), 0) FROM envelopes WHERE run = ?").bind(run.0);
+    Ok(last.fetch_one(connection).await?)
+}
