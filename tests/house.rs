@@ -43,6 +43,10 @@ const NAMED_BELOW: [(&str, &str, &str); 3] = [
     ("ledger/sqlite/schema.rs", "exit", "a column of earlier versions, which the migration takes away"),
 ];
 
+/// How the copies of runs are called in the state folder.
+const OF_THE_COPIES: [&str; 4] =
+    ["\"frozen.json\"", "\"recipients.csv\"", "join(\"runs\")", "with_file_name(\"runs\")"];
+
 /// The most lines of a file.
 const LONGEST: usize = 400;
 
@@ -175,6 +179,21 @@ fn nothing_below_the_command_line_knows_arguments_exit_codes_terminals_or_signal
         }
     }
     assert!(found.is_empty(), "that belongs to `cli`:\n{}", found.join("\n"));
+}
+
+#[test]
+fn only_the_adapter_that_keeps_copies_in_files_knows_where_they_are() {
+    let mut named = BTreeSet::new();
+    for file in files(&source()).into_iter().filter(|file| !is_test(file)) {
+        let text = fs::read_to_string(&file).expect("a file");
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        // What a new campaign gets is called so as well.
+        let code = code.replace("include_str!(\"recipients.csv\")", "");
+        if OF_THE_COPIES.iter().any(|name| code.contains(name)) {
+            named.insert(file.strip_prefix(source()).expect("in src").to_string_lossy().into_owned());
+        }
+    }
+    assert_eq!(named, ["ledger/sqlite/copies.rs".to_owned()].into(), "copies are opened through the ledger");
 }
 
 #[test]

@@ -25,14 +25,23 @@ impl<R: Read, W: Write> Tee<R, W> {
         self.copy_failure.take()
     }
 
-    /// Reads to the end; gives back the copy and the SHA-256 of everything, in hexadecimal. Nothing is left behind it.
+    /// Reads to the end, and flushes the copy; gives the SHA-256 of everything, in hexadecimal.
     ///
     /// # Errors
     /// When reading or copying fails.
-    pub fn finish(&mut self) -> io::Result<(Option<W>, String)> {
+    pub fn finish(&mut self) -> io::Result<String> {
         io::copy(self, &mut io::sink())?;
+        self.copied(W::flush)?;
         let hash = std::mem::take(&mut self.hash).finalize();
-        Ok((self.copy.take(), hash.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Does something with the copy, if there is one, and keeps why that failed.
+    fn copied(&mut self, copy: impl FnOnce(&mut W) -> io::Result<()>) -> io::Result<()> {
+        let Some(Err(error)) = self.copy.as_mut().map(copy) else { return Ok(()) };
+        let told = io::Error::new(error.kind(), "the copy cannot be written");
+        self.copy_failure = Some(error);
+        Err(told)
     }
 }
 
@@ -40,13 +49,7 @@ impl<R: Read, W: Write> Read for Tee<R, W> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         let read = &buffer[..count];
-        if let Some(copy) = &mut self.copy
-            && let Err(error) = copy.write_all(read)
-        {
-            let told = io::Error::new(error.kind(), "the copy cannot be written");
-            self.copy_failure = Some(error);
-            return Err(told);
-        }
+        self.copied(|copy| copy.write_all(read))?;
         self.hash.update(read);
         Ok(count)
     }
@@ -58,11 +61,12 @@ mod tests {
 
     #[test]
     fn the_copy_and_the_hash_are_of_the_whole_file_however_far_it_was_read() {
-        let mut tee = Tee::new(&b"abc"[..], Some(Vec::new()));
+        let mut copy = Vec::new();
+        let mut tee = Tee::new(&b"abc"[..], Some(&mut copy));
         let mut first = [0];
         tee.read_exact(&mut first).unwrap();
-        let (copy, hash) = tee.finish().unwrap();
-        assert_eq!(copy.unwrap(), b"abc");
+        let hash = tee.finish().unwrap();
+        assert_eq!(copy, b"abc");
         assert_eq!(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 

@@ -168,7 +168,7 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileChe
     findings.extend(OwnFiles { state: &state, profiles: &profiles }.finding(&inputs));
     findings.extend(invalid_rows(&list.survey.left_out));
     if let Some(ledger) = &ledger
-        && let Err(refused) = refuse_start(ledger.as_ref(), &state, &inputs).await
+        && let Err(refused) = refuse_start(ledger.as_ref(), &inputs).await
     {
         findings.push(Finding::new(&rules::RUN_REFUSED, context.output.explain(refused).message));
     }

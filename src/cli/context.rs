@@ -18,7 +18,7 @@ use crate::delivery::Interrupt;
 use crate::gateway::JsonApi;
 use crate::ledger::{Ledger, LedgerError, Run, SqliteLedger};
 use crate::private;
-use crate::report::unknown_copies;
+use crate::report::stray_runs;
 use crate::runs::{self, Adapters, Error, Event, Inputs, Launch, Observer, Profiles};
 
 /// The file of the ledger in the state folder.
@@ -122,7 +122,8 @@ impl Context {
             return self.accepted_ledger().await;
         }
         if !self.has_ledger()? {
-            launch.begin_ledger(&self.state()?).await?;
+            let state = self.state()?;
+            launch.begin_ledger(&state, SqliteLedger::copies_without(&state.join(LEDGER))).await?;
         }
         self.ledger().await
     }
@@ -163,7 +164,11 @@ impl Context {
                 return Err(Failure::storage(message));
             }
         };
-        if let Some(sign) = unknown_copies(ledger.as_deref(), &state).await?.into_iter().next() {
+        let copies = match &ledger {
+            Some(ledger) => ledger.stray_copies().await?,
+            None => SqliteLedger::copies_without(&path),
+        };
+        if let Some(sign) = stray_runs(copies).into_iter().next() {
             (self.observer)(Event::Contradicted(sign));
         }
         Ok(ledger)

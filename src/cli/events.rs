@@ -60,7 +60,7 @@ fn tell(output: &Output, event: Event) {
             output.distrust(&format!("messages went out that the ledger does not know of: {sign}"));
         }
         Event::PutAside { sign, aside } => {
-            output.note(&format!("{sign}: it is `{}` from now on", aside.display()));
+            output.note(&format!("{sign}: it is `{aside}` from now on"));
         }
         Event::WaitingToAsk(wait) => {
             output.note(&format!("waiting {}: {}", duration(wait.time), wait.reason.words()));

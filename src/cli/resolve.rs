@@ -11,7 +11,7 @@ use super::exit;
 use super::failure::Failure;
 use super::retry::nothing_to_do;
 use super::suggested::file;
-use crate::ledger::{Progress, Run, State};
+use crate::ledger::{Ledger, Progress, Run, State};
 use crate::report::{NextStep, counts_json, counts_line, plural};
 use crate::runs::{self, Error, Resolution, ResolvedRun, RowChoice, person};
 
@@ -31,7 +31,8 @@ pub(super) async fn resolve(context: &Context, args: ResolveArgs) -> Result<u8, 
         }
         resolved => resolved?,
     };
-    report(context, decision, &resolved);
+    let file = command_file(ledger.as_ref(), &run).await;
+    report(context, decision, &resolved, &file);
     let exit = exit::of_released(&resolved.released);
     if let Some(why) = resolved.released.unwritten {
         context.output.note(&unwritten(&context.output, why));
@@ -39,14 +40,14 @@ pub(super) async fn resolve(context: &Context, args: ResolveArgs) -> Result<u8, 
     Ok(exit)
 }
 
-fn report(context: &Context, decision: Decision, ResolvedRun { rows, released }: &ResolvedRun) {
+fn report(context: &Context, decision: Decision, ResolvedRun { rows, released }: &ResolvedRun, file: &str) {
     let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::of_released(released));
     let name = run.name();
     let command = |arguments: String| context.output.command(arguments);
     let next = match (decision, NextStep::of_doubt(counts)) {
         (Decision::Sent | Decision::NotSent, Some(step)) => context.output.about_run(&name, &step),
         (Decision::NotSent, None) if run.progress == Progress::Finished => command(format!("retry {name}")),
-        _ if counts.get(State::Planned) > 0 => command(format!("run {}", campaign_file(context, run))),
+        _ if counts.get(State::Planned) > 0 => command(format!("run {file}")),
         _ => command(format!("status {name}")),
     };
     let what = decision.name().replace('-', " ");
@@ -64,8 +65,7 @@ fn report(context: &Context, decision: Decision, ResolvedRun { rows, released }:
 }
 
 /// The command line of a run's campaign file and gateway.
-fn campaign_file(context: &Context, run: &Run) -> String {
-    let known = context.state().ok().and_then(|state| runs::campaign_file(&state, run));
-    let file = known.map_or_else(|| "FILE".to_owned(), |known| file(&known));
+async fn command_file(ledger: &dyn Ledger, run: &Run) -> String {
+    let file = runs::campaign_file(ledger, run).await.map_or_else(|| "FILE".to_owned(), |known| file(&known));
     format!("{file} --gateway {}", run.gateway)
 }

@@ -19,12 +19,12 @@ use crate::runs::{self, Error, OwnFiles};
 pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, Failure> {
     let (ledger, run) = context.named_run(&args.run).await?;
     let (ledger, state, profiles) = (ledger.as_ref(), context.state()?, context.profiles());
-    runs::judge_results(ledger, &state, &run, &context.observer).await?;
+    runs::judge_results(ledger, &run, &context.observer).await?;
     let path = if args.prints(&run) { None } else { Some(args.file(ledger, &run).await?) };
     let edition = if args.people { runs::edition_of(ledger, &run).await? } else { Vec::new() };
     let results = match edition.as_slice() {
-        [] => RunResults::open(ledger, &state, &run, is_owned(ledger, &run).await?).await?,
-        edition => RunResults::of_people(ledger, &state, edition).await?,
+        [] => RunResults::open(ledger, &run, is_owned(ledger, &run).await?).await?,
+        edition => RunResults::of_people(ledger, edition).await?,
     };
     let results = results.in_states(&args.state).for_excel(args.excel);
     let Some(path) = path else {

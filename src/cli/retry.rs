@@ -1,5 +1,7 @@
 //! `campaign retry`: sends rejected rows again, as new messages.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
 use super::args::RetryArgs;
@@ -7,16 +9,15 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::run;
-use crate::delivery::RunFolder;
+use crate::delivery::FrozenInputs;
 use crate::ledger::{Ledger, Run};
 use crate::report::{RunView, counts_json, counts_line};
-use crate::runs::{self, Error, Request, RetryScope};
+use crate::runs::{Error, Request, RetryScope};
 
 pub(super) async fn retry(context: &Context, args: RetryArgs) -> Result<u8, Failure> {
     let (ledger, found) = context.named_run(&args.run).await?;
-    let state = context.state()?;
-    let frozen = runs::frozen(&RunFolder::of(&state, &found.name()))?.campaign_file;
-    let file = runs::campaign_file(&state, &found).unwrap_or(frozen);
+    let frozen = FrozenInputs::of_run(ledger.as_ref(), &found).await?.campaign_file;
+    let file = found.file.as_ref().map_or(frozen, PathBuf::from);
     let RetryArgs { yes, keep_going, no_wait, error, .. } = args;
     let request = Request { keep_going, no_wait, ..Request::default() };
     let scope = RetryScope { run: found.key, error };

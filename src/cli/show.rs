@@ -7,7 +7,7 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use crate::audience::parse;
-use crate::delivery::RunFolder;
+use crate::delivery::FrozenInputs;
 use crate::domain::{Outcome, Phone, Row};
 use crate::finding::one_line;
 use crate::ledger::{AskedRow, Author, Change, Run, State};
@@ -17,13 +17,12 @@ use crate::runs;
 
 pub(super) async fn show(context: &Context, args: ShowArgs) -> Result<u8, Failure> {
     let (ledger, run) = context.named_run(&args.run).await?;
-    let state = context.state()?;
-    runs::judge_results(ledger.as_ref(), &state, &run, &context.observer).await?;
+    runs::judge_results(ledger.as_ref(), &run, &context.observer).await?;
     let owned = is_owned(ledger.as_ref(), &run).await?;
-    let folder = RunFolder::of(&state, &run.name());
-    let frozen = runs::frozen(&folder)?;
+    let copies = ledger.copies(&run).await?;
+    let frozen = FrozenInputs::of(&copies)?;
     let key = key(&run, &args, &frozen.brief)?;
-    let recipients = recipients(&folder, &frozen, key)?;
+    let recipients = recipients(&copies, &frozen, key)?;
     let history = History::read(ledger.as_ref(), &run, owned, &recipients).await?;
     let history = history.ok_or_else(|| nobody(&run, key))?;
     if context.output.json {

@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::listing::listing;
 use super::suggested::file;
 use crate::finding::one_line;
-use crate::ledger::{State, StopKind};
+use crate::ledger::{Ledger, State, StopKind};
 use crate::report::{NextStep, RunStatus, RunView, counts_json, counts_line, is_owned, plural, thousands};
 use crate::runs;
 
@@ -21,20 +21,19 @@ const SINGLES: usize = 5;
 pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, Failure> {
     let Some(name) = args.run.as_deref() else { return list(context, args.all).await };
     let (ledger, run) = context.named_run(name).await?;
-    let state = context.state()?;
-    runs::judge_results(ledger.as_ref(), &state, &run, &context.observer).await?;
+    runs::judge_results(ledger.as_ref(), &run, &context.observer).await?;
     let owned = is_owned(ledger.as_ref(), &run).await?;
     let view = RunView::read(ledger.as_ref(), run, owned).await?;
     let code = exit::of_run(&view.run, &view.counts, owned);
     if context.output.json {
         context.output.object(&object(&view, code));
     } else {
-        context.output.result(&text(context, &view)?);
+        context.output.result(&text(context, ledger.as_ref(), &view).await);
     }
     Ok(code)
 }
 
-fn text(context: &Context, view: &RunView) -> Result<String, Failure> {
+async fn text(context: &Context, ledger: &dyn Ledger, view: &RunView) -> String {
     let RunView { run, status, counts, .. } = view;
     let name = run.name();
     let mut text = format!("{name} · {} · {} · {}\n", run.gateway, run.endpoint, one_line(&status.to_string()));
@@ -51,7 +50,7 @@ fn text(context: &Context, view: &RunView) -> Result<String, Failure> {
         let stop = context.output.command(format!("stop {name}"));
         text += &format!("  it is being sent; to stop it after what is in flight: {stop}\n");
     }
-    Ok(text + &format!("next: {}\n", next(context, view)?))
+    text + &format!("next: {}\n", next(context, ledger, view).await)
 }
 
 async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
@@ -156,18 +155,18 @@ fn stopped(view: &RunView) -> Option<&'static str> {
 }
 
 /// The command that a person needs next.
-fn next(context: &Context, view: &RunView) -> Result<String, Failure> {
+async fn next(context: &Context, ledger: &dyn Ledger, view: &RunView) -> String {
     let (run, output) = (&view.run, &context.output);
     let name = run.name();
-    Ok(match view.next_step() {
+    match view.next_step() {
         NextStep::GoOn => {
-            let known = runs::campaign_file(&context.state()?, run);
+            let known = runs::campaign_file(ledger, run).await;
             let file = known.map_or_else(|| "FILE".to_owned(), |known| file(&known));
             // The gateway may have been named on the command line.
             output.command(format!("run {file} --gateway {}", run.gateway))
         }
         step => output.about_run(&name, &step),
-    })
+    }
 }
 
 #[cfg(test)]

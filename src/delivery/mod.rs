@@ -37,7 +37,7 @@ pub use engine::send;
 pub use errors::Errors;
 pub use event::{DeliveryEvent, Observer};
 pub use feed::{Feed, Selection, feed};
-pub use frozen::{FrozenInputs, RunFolder};
+pub use frozen::FrozenInputs;
 pub use oddities::Oddities;
 pub use reconcile::{Doubts, LONGEST_STAY, Reconciler, Reconciliation, WAITS};
 pub use single::{SingleConditions, SingleEnding, send_single};

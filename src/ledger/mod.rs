@@ -97,9 +97,6 @@ pub trait Ledger: Send + Sync {
         Box::pin(async { Ok(None) })
     }
 
-    /// The names of all runs, also of those that were never opened.
-    fn run_names(&self) -> LedgerFuture<'_, Vec<String>>;
-
     /// Makes room for the copies of a run of what is held; what an interrupted start left for it there is discarded.
     fn prepare_copies<'a>(&'a self, hold: &'a Hold) -> LedgerFuture<'a, Box<dyn NewCopies>>;
 

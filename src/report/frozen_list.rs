@@ -1,33 +1,59 @@
 //! The frozen list of a run while it is read: at its end it is known to be what the run began with, or not.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Sink};
 use std::path::Path;
 
 use super::ResultsError;
 use crate::check::Tee;
+use crate::ledger::{Copies, ListReader};
 use crate::regular_file;
 
 /// How much of the list is read at once.
 const BUFFER: usize = 1 << 16;
 
+/// Where a list of recipients is.
+#[derive(Clone, Copy, Debug)]
+pub enum ListSource<'a> {
+    /// In a file of the user.
+    File(&'a Path),
+    /// Among the copies of a run.
+    Copies(&'a Copies),
+}
+
+impl<'a> ListSource<'a> {
+    /// The place, as people find it.
+    pub(super) fn place(self) -> &'a Path {
+        match self {
+            Self::File(path) => path,
+            Self::Copies(copies) => copies.place().as_ref(),
+        }
+    }
+
+    fn open(self) -> io::Result<ListReader> {
+        match self {
+            Self::File(path) => Ok(Box::new(regular_file::open(path)?)),
+            Self::Copies(copies) => copies.list(),
+        }
+    }
+}
+
 /// A list of recipients that is hashed while it is read.
 pub(super) struct FrozenList<'a> {
-    path: &'a Path,
-    tee: Tee<BufReader<File>, File>,
+    source: ListSource<'a>,
+    tee: Tee<BufReader<ListReader>, Sink>,
 }
 
 impl<'a> FrozenList<'a> {
-    /// Opens the list at `path`.
-    pub(super) fn open(path: &'a Path) -> Result<Self, ResultsError> {
-        let file = regular_file::open(path).map_err(unreadable)?;
-        Ok(Self { path, tee: Tee::new(BufReader::with_capacity(BUFFER, file), None) })
+    /// Opens the list.
+    pub(super) fn open(source: ListSource<'a>) -> Result<Self, ResultsError> {
+        let list = source.open().map_err(unreadable)?;
+        Ok(Self { source, tee: Tee::new(BufReader::with_capacity(BUFFER, list), None) })
     }
 
     /// Reads what is left of it, and makes sure that it is the list with this SHA-256 in hexadecimal.
     pub(super) fn finish(mut self, sha256: &str) -> Result<(), ResultsError> {
-        let (_, read) = self.tee.finish().map_err(unreadable)?;
-        if read == sha256 { Ok(()) } else { Err(ResultsError::Changed(self.path.to_owned())) }
+        let read = self.tee.finish().map_err(unreadable)?;
+        if read == sha256 { Ok(()) } else { Err(ResultsError::Changed(self.source.place().to_owned())) }
     }
 }
 

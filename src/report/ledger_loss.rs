@@ -12,16 +12,21 @@ use roaring::RoaringTreemap;
 
 use super::target::dialect;
 use crate::audience::plain;
-use crate::delivery::RunFolder;
+use crate::delivery::FrozenInputs;
 use crate::domain::IdRange;
-use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run, RunFilter, Walk};
+use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run, RunFilter, StrayCopies, Walk};
 use crate::regular_file;
 
 /// Something in place that this ledger does not account for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LossSign {
     /// The copies of a run that the ledger does not have.
-    Copies(PathBuf),
+    Copies {
+        /// The name of the run.
+        run: String,
+        /// Where they are.
+        place: String,
+    },
     /// Results with identifiers that the ledger never gave.
     Results {
         /// The file.
@@ -34,9 +39,7 @@ pub enum LossSign {
 impl fmt::Display for LossSign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Copies(folder) => {
-                write!(f, "`{}` holds the copies of a run that it does not have", folder.display())
-            }
+            Self::Copies { place, .. } => write!(f, "`{place}` holds the copies of a run that it does not have"),
             Self::Results { path, identifiers: 1 } => {
                 write!(f, "`{}` holds the identifier of a message that it never sent", path.display())
             }
@@ -47,22 +50,12 @@ impl fmt::Display for LossSign {
     }
 }
 
-/// The copies of runs in a state folder that the ledger does not have; those of rehearsals are no sign.
-///
-/// # Errors
-/// When the ledger cannot be read.
-pub async fn unknown_copies(ledger: Option<&dyn Ledger>, state: &Path) -> Result<Vec<LossSign>, LedgerError> {
-    let folders = RunFolder::all(state);
-    if folders.is_empty() {
-        return Ok(Vec::new());
-    }
-    let known = match ledger {
-        Some(ledger) => ledger.run_names().await?,
-        None => Vec::new(),
-    };
-    let rehearsed = |folder: &RunFolder| folder.frozen().is_ok_and(|frozen| frozen.brief.is_rehearsal());
-    let unknown = folders.into_iter().filter(|(name, folder)| !known.contains(name) && !rehearsed(folder));
-    Ok(unknown.map(|(_, folder)| LossSign::Copies(folder.path().to_owned())).collect())
+/// The runs of which these copies tell; those of rehearsals are no sign.
+#[must_use]
+pub fn stray_runs(copies: Vec<StrayCopies>) -> Vec<LossSign> {
+    let rehearsed = |inputs: &[u8]| FrozenInputs::from_bytes(inputs).is_ok_and(|frozen| frozen.brief.is_rehearsal());
+    let live = copies.into_iter().filter(|copies| !copies.inputs.as_deref().is_some_and(rehearsed));
+    live.map(|StrayCopies { run, place, .. }| LossSign::Copies { run, place }).collect()
 }
 
 /// The results at `path`, if they hold identifiers that the ledger never gave.

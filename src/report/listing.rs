@@ -2,12 +2,11 @@
 
 use std::io::Read;
 use std::iter::Peekable;
-use std::path::Path;
 
 use roaring::RoaringBitmap;
 
 use super::ResultsError;
-use super::frozen_list::FrozenList;
+use super::frozen_list::{FrozenList, ListSource};
 use super::layout::Layout;
 use super::own_columns::OwnColumns;
 use super::row_records::RowRecords;
@@ -21,7 +20,7 @@ use crate::manifest::Brief;
 /// What is listed: the recipients and what is known of the run.
 pub struct Listing<'a> {
     /// The recipients, frozen.
-    pub recipients: &'a Path,
+    pub recipients: ListSource<'a>,
     /// The SHA-256 that they had when they were frozen, in hexadecimal.
     pub recipients_sha256: &'a str,
     /// The campaign, frozen.
@@ -50,7 +49,7 @@ impl<'a> Listing<'a> {
         &self,
         list: &'l mut FrozenList<'a>,
     ) -> Result<Reader<&'l mut FrozenList<'a>>, ResultsError> {
-        Ok(Reader::open(list, self.recipients, &settings(self.brief))?)
+        Ok(Reader::open(list, self.recipients.place(), &settings(self.brief))?)
     }
 
     /// How its rows are written.

@@ -30,9 +30,10 @@ mod target;
 
 pub use account::{message_json, sender_json, sms_template_json, viber_template_json};
 pub use figures::{cost_words, counts_json, counts_line, duration, plural, thousands};
+pub use frozen_list::ListSource;
 pub use history::{History, HistoryEntry, Incident};
 pub use layout::Style;
-pub use ledger_loss::{LossSign, unknown_copies, unknown_results};
+pub use ledger_loss::{LossSign, stray_runs, unknown_results};
 pub use listing::Listing;
 pub use lookup_answer::answer_members;
 pub use next_step::{DOUBTFUL, NextStep, OpenDoubt, REFUSED, open_doubts};

@@ -1,11 +1,12 @@
 //! The recipients of a run's frozen list, by row or by number.
 
 use super::ResultsError;
-use super::frozen_list::FrozenList;
+use super::frozen_list::{FrozenList, ListSource};
 use crate::audience::{Chunk, Reader, parse};
 use crate::check::settings;
-use crate::delivery::{FrozenInputs, RunFolder};
+use crate::delivery::FrozenInputs;
 use crate::domain::{Phone, Row};
+use crate::ledger::Copies;
 
 /// What tells a recipient from the others.
 #[derive(Clone, Copy, Debug)]
@@ -29,14 +30,10 @@ pub struct Recipient {
 ///
 /// # Errors
 /// When the list cannot be read, or is not what the run began with.
-pub fn recipients(
-    folder: &RunFolder,
-    frozen: &FrozenInputs,
-    key: RecipientKey,
-) -> Result<Vec<Recipient>, ResultsError> {
-    let (path, brief) = (folder.recipients(), &frozen.brief);
-    let mut list = FrozenList::open(&path)?;
-    let mut reader = Reader::open(&mut list, &path, &settings(brief))?;
+pub fn recipients(copies: &Copies, frozen: &FrozenInputs, key: RecipientKey) -> Result<Vec<Recipient>, ResultsError> {
+    let (source, brief) = (ListSource::Copies(copies), &frozen.brief);
+    let mut list = FrozenList::open(source)?;
+    let mut reader = Reader::open(&mut list, source.place(), &settings(brief))?;
     let (column, region) = (reader.header().phone(), brief.region);
     let (mut found, mut chunk) = (Vec::new(), Chunk::new());
     while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {

@@ -23,23 +23,15 @@ use crate::private::{self, Existing};
 /// Why results could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// The ledger could not be read.
+    /// The ledger, or what the run froze, could not be read.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// What the run froze cannot be read.
-    #[error("the frozen copies in `{}` cannot be read: {error}", folder.display())]
-    Frozen {
-        /// The run's folder.
-        folder: PathBuf,
-        /// Why not.
-        error: io::Error,
-    },
     /// The frozen recipients could not be read, or are no list with the frozen campaign's columns.
     #[error("the copy of the recipients cannot be used: {0}")]
     Recipients(String),
     /// The frozen recipients are not those that the run began with.
     #[error(
-        "the copy of the recipients, `{0}`, is not what the run began with, so nobody can tell whose rows are whose; put it \
+        "the copy of the recipients in `{0}` is not what the run began with, so nobody can tell whose rows are whose; put it \
          back, or begin anew with `run FILE --accept-changes`"
     )]
     Changed(PathBuf),

@@ -1,17 +1,17 @@
 //! The results of a run, or of the people of several, from the ledger and what the runs froze.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
 use roaring::RoaringBitmap;
 
+use super::frozen_list::ListSource;
 use super::layout::Style;
 use super::listing::Listing;
 use super::people;
 use super::results::{ResultsError, write_file, write_results};
 use super::{RowRecords, Target, is_owned, unknown_results};
-use crate::delivery::{FrozenInputs, RunFolder};
-use crate::ledger::{Ledger, LeftOut, Run, State};
+use crate::delivery::FrozenInputs;
+use crate::ledger::{Copies, Ledger, LeftOut, Run, State};
 
 /// The results of a run, or of the people of several, which can be written to any place.
 pub struct RunResults<'a> {
@@ -27,7 +27,7 @@ struct Part<'a> {
     run: &'a Run,
     owned: bool,
     name: String,
-    recipients: PathBuf,
+    copies: Copies,
     frozen: FrozenInputs,
     left_out: LeftOut,
     /// Only these rows; all where there is nothing.
@@ -35,12 +35,12 @@ struct Part<'a> {
 }
 
 impl<'a> RunResults<'a> {
-    /// The results of a run of that state folder; `owned` tells whether a process is sending it.
+    /// The results of a run; `owned` tells whether a process is sending it.
     ///
     /// # Errors
     /// When the ledger or what the run froze cannot be read.
-    pub async fn open(ledger: &'a dyn Ledger, state: &Path, run: &'a Run, owned: bool) -> Result<Self, ResultsError> {
-        let parts = vec![Part::open(ledger, state, run, owned).await?];
+    pub async fn open(ledger: &'a dyn Ledger, run: &'a Run, owned: bool) -> Result<Self, ResultsError> {
+        let parts = vec![Part::open(ledger, run, owned).await?];
         Ok(Self { ledger, parts, states: &[], excel: false })
     }
 
@@ -48,10 +48,10 @@ impl<'a> RunResults<'a> {
     ///
     /// # Errors
     /// When the ledger or what the runs froze cannot be read.
-    pub async fn of_people(ledger: &'a dyn Ledger, state: &Path, runs: &'a [Run]) -> Result<Self, ResultsError> {
+    pub async fn of_people(ledger: &'a dyn Ledger, runs: &'a [Run]) -> Result<Self, ResultsError> {
         let mut parts = Vec::with_capacity(runs.len());
         for run in runs {
-            parts.push(Part::open(ledger, state, run, is_owned(ledger, run).await?).await?);
+            parts.push(Part::open(ledger, run, is_owned(ledger, run).await?).await?);
         }
         let mut listings = Vec::with_capacity(runs.len());
         for part in &parts {
@@ -129,17 +129,16 @@ impl<'a> RunResults<'a> {
 }
 
 impl<'a> Part<'a> {
-    async fn open(ledger: &dyn Ledger, state: &Path, run: &'a Run, owned: bool) -> Result<Self, ResultsError> {
-        let folder = RunFolder::of(state, &run.name());
-        let unreadable = |error| ResultsError::Frozen { folder: folder.path().to_owned(), error };
-        let (frozen, recipients) = (folder.frozen().map_err(unreadable)?, folder.recipients());
+    async fn open(ledger: &dyn Ledger, run: &'a Run, owned: bool) -> Result<Self, ResultsError> {
+        let copies = ledger.copies(run).await?;
+        let frozen = FrozenInputs::of(&copies)?;
         let left_out = ledger.left_out(run.key).await?;
-        Ok(Self { run, owned, name: run.name(), recipients, frozen, left_out, only: None })
+        Ok(Self { run, owned, name: run.name(), copies, frozen, left_out, only: None })
     }
 
     async fn listing<'l>(&'l self, ledger: &'l dyn Ledger, states: &'l [State]) -> Result<Listing<'l>, ResultsError> {
         Ok(Listing {
-            recipients: &self.recipients,
+            recipients: ListSource::Copies(&self.copies),
             recipients_sha256: &self.frozen.recipients_sha256,
             brief: &self.frozen.brief,
             run: &self.name,

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::consent::confirm;
-use super::freeze::NewFolder;
 use super::launch::{Preparation, RunToSend, Session};
 use super::outcome::{NothingLeft, Outcome};
 use super::start::{Opened, refuse_changes, refuse_other_text};
 use super::whose::{refuse_stranger, whole_path};
 use super::{Error, Event, ListSurvey, Proposal, Round, SentAlready, already_sent, blocking, check_host, runs_of};
-use crate::delivery::RunFolder;
+use crate::delivery::FrozenInputs;
 use crate::domain::Row;
 use crate::failpoint;
 use crate::ledger::{NewRun, Progress, Run, RunId, State};
@@ -20,7 +19,7 @@ use crate::report::open_doubts;
 impl Session {
     /// Finds the run to go on with, or begins one.
     pub(super) async fn prepare(&self) -> Result<Preparation, Error> {
-        let (inputs, ledger, state) = (self.inputs(), self.adapters.ledger.as_ref(), &self.adapters.state);
+        let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
         let opened = Opened::of(inputs).await?;
         let runs = runs_of(ledger, inputs).await?;
         if !inputs.destination.is_live() {
@@ -29,7 +28,7 @@ impl Session {
             return self.begin(&opened, open).await;
         }
         if !self.launch.request.moved {
-            refuse_stranger(state, &runs, inputs, &opened.includes)?;
+            refuse_stranger(ledger, &runs, inputs, &opened.includes).await?;
         }
         // Of any edition: one that was begun yesterday keeps yesterday's edition until it is through.
         let open = match runs.iter().rfind(|run| run.progress == Progress::Open) {
@@ -43,7 +42,7 @@ impl Session {
             return Err(Error::RoundUnfinished { run: open.name() });
         }
         let hold = self.hold_of(&open).await?;
-        match refuse_changes(state, &open, inputs).await {
+        match refuse_changes(ledger, &open, inputs).await {
             Ok(()) => {
                 let resumed = self.resume(open, &opened.edition, hold).await?;
                 self.own().await?;
@@ -75,7 +74,7 @@ impl Session {
     async fn begin(&self, opened: &Opened, replaced: Option<Run>) -> Result<Preparation, Error> {
         let (inputs, ledger, state) = (self.inputs(), self.adapters.ledger.as_ref(), &self.adapters.state);
         let (live, again) = (inputs.destination.is_live(), self.launch.request.round != Round::Same);
-        let edition = self.edition(&opened.edition, replaced.as_ref().filter(|_| live));
+        let edition = self.edition(&opened.edition, replaced.as_ref().filter(|_| live)).await;
         if let Some(replaced) = replaced.as_ref().filter(|_| live && edition != opened.edition) {
             let edition = edition.to_owned();
             (self.adapters.observer)(Event::EditionKept { replaced: replaced.name(), edition });
@@ -84,17 +83,17 @@ impl Session {
         if again {
             (sent.numbers, sent.round) = (RoaringTreemap::new(), sent.round + 1);
         } else if replaced.is_none() && !self.launch.request.accept_changes {
-            refuse_other_text(state, &sent, inputs, &opened.includes)?;
+            refuse_other_text(ledger, &sent, inputs, &opened.includes).await?;
         }
         if let Some(replaced) = replaced.as_ref().filter(|_| live) {
             // Whatever its edition: what it sent is not sent again because something else changed.
             sent.numbers |= ledger.numbers_sent_to(&[replaced.key]).await?;
         }
         let random = rand::random();
-        let mut folder = NewFolder::prepare(state, &self.hold)?;
-        let copy = folder.create_recipients()?;
+        let mut copies = ledger.prepare_copies(&self.hold).await?;
+        let list = copies.list()?;
         let (surveyed, already) = (Arc::clone(inputs), sent.numbers.clone());
-        let mut survey = blocking(move || surveyed.survey(&already, Some(copy))).await??;
+        let survey = blocking(move || surveyed.survey(&already, Some(list))).await??;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.planned(), "surveyed");
         let chosen = self.chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
         // A list in which nobody can be sent to is a run with its results; one that was sent to is one already.
@@ -114,16 +113,15 @@ impl Session {
         self.own().await?;
         let run = ledger.create_run(&self.new_run(&survey, edition, sent.round, random)).await?;
         failpoint::pass("run.created");
-        let recipients =
-            survey.copy.take().ok_or_else(|| Error::Internal("the recipients were not copied".to_owned()))?;
-        let folder = folder.freeze(&self.frozen(&survey), &recipients, (state, &run.name()))?;
+        let frozen = self.frozen(&survey).to_bytes();
+        let frozen = frozen.map_err(|error| Error::Storage(format!("the inputs cannot be copied: {error}")))?;
+        copies.freeze(frozen, &run).await?;
         tracing::info!(run = run.name(), "frozen");
         ledger.open_run(run.key, replaced.map(|run| run.key)).await?;
         failpoint::pass("run.opened");
         let before = sent.since().filter(|_| survey.survey.left_out.count(State::Skipped) > 0);
         Ok(Preparation::Send(Box::new(RunToSend {
             run,
-            folder,
             snapshot: None,
             hold: Arc::clone(&self.hold),
             retry: false,
@@ -156,10 +154,9 @@ impl Session {
 
     /// The edition of a run that begins: one that takes the place of another keeps its edition, which may have been
     /// yesterday's date, unless the campaign says another one now.
-    fn edition<'e>(&self, rendered: &'e str, replaced: Option<&'e Run>) -> &'e str {
+    async fn edition<'e>(&self, rendered: &'e str, replaced: Option<&'e Run>) -> &'e str {
         let Some(replaced) = replaced else { return rendered };
-        let frozen = RunFolder::of(&self.adapters.state, &replaced.name()).frozen();
-        match frozen {
+        match FrozenInputs::of_run(self.adapters.ledger.as_ref(), replaced).await {
             Ok(frozen) if frozen.brief.edition == self.inputs().campaign.brief.edition => &replaced.edition,
             _ => rendered,
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, refuse_start, survey_list};
 use crate::ledger::Ledger;
-use crate::report::{Listing, Style, write_file};
+use crate::report::{ListSource, Listing, Style, write_file};
 
 /// What a run would send.
 #[derive(Debug)]
@@ -30,14 +30,14 @@ pub async fn dry_run(
     if let Some(ledger) = ledger
         && !accept_changes
     {
-        refuse_start(ledger, files.state, inputs).await?;
+        refuse_start(ledger, inputs).await?;
     }
     let survey = survey_list(inputs, ledger, observer).await?;
     let campaign = &inputs.campaign;
     let target = files.target(campaign, campaign.dry_results_file());
     target.judge().map_err(Error::ResultsPlace)?;
     let listing = Listing {
-        recipients: &campaign.recipients,
+        recipients: ListSource::File(&campaign.recipients),
         recipients_sha256: &survey.sha256,
         brief: &campaign.brief,
         run: "",

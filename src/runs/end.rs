@@ -74,8 +74,7 @@ impl Session {
     }
 
     async fn write_results(&self, run: &Run) -> Result<(), Error> {
-        let (ledger, state) = (self.adapters.ledger.as_ref(), &self.adapters.state);
-        let results = RunResults::open(ledger, state, run, false).await?;
+        let results = RunResults::open(self.adapters.ledger.as_ref(), run, false).await?;
         results.to_file(&self.launch.target).await?;
         tracing::info!(run = run.name(), "results written");
         Ok(())

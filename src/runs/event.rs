@@ -1,6 +1,5 @@
 //! What is told while a run is prepared, sent and ended. It knows nothing of who listens.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Unwritten;
@@ -25,7 +24,7 @@ pub enum Event {
         /// What contradicted it.
         sign: LossSign,
         /// Its new place.
-        aside: PathBuf,
+        aside: String,
     },
     /// A question about the account waits for the account's pace.
     WaitingToAsk(Wait),

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use super::whose::whole_path;
 use super::{Error, Event, Observer, campaign_file};
-use crate::delivery::{FrozenInputs, RunFolder};
 use crate::finding::did_you_mean;
 use crate::ledger::{Ledger, LedgerError, Run, RunFilter, RunId};
 use crate::manifest::{is_slug, load_campaign};
@@ -107,11 +106,15 @@ fn campaign_name(name: &str) -> String {
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn judge_results(ledger: &dyn Ledger, state: &Path, run: &Run, observer: &Observer) -> Result<(), Error> {
+pub async fn judge_results(ledger: &dyn Ledger, run: &Run, observer: &Observer) -> Result<(), Error> {
     if !run.live {
         return Ok(());
     }
-    if let Some(results) = run.results.as_ref().map(PathBuf::from).or_else(|| planned_results(state, run))
+    let results = match &run.results {
+        Some(results) => Some(PathBuf::from(results)),
+        None => planned_results(ledger, run).await,
+    };
+    if let Some(results) = results
         && let Some(sign) = unknown_results(Some(ledger), &results).await?
     {
         observer(Event::Contradicted(sign));
@@ -120,8 +123,8 @@ pub async fn judge_results(ledger: &dyn Ledger, state: &Path, run: &Run, observe
 }
 
 /// Where a run that did not end yet is going to write its results, as its campaign file says now.
-pub(super) fn planned_results(state: &Path, run: &Run) -> Option<PathBuf> {
-    let campaign = load_campaign(&campaign_file(state, run)?).value?;
+pub(super) async fn planned_results(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
+    let campaign = load_campaign(&campaign_file(ledger, run).await?).value?;
     let results = campaign.sent_through(&run.gateway).results_file();
     Some(std::path::absolute(&results).unwrap_or(results))
 }
@@ -134,14 +137,4 @@ pub async fn later_at(ledger: &dyn Ledger, run: &Run, results: &str) -> Result<O
     let there = RunFilter { results: Some(results.to_owned()), latest: Some(1), ..RunFilter::all() };
     let latest = ledger.runs(there).await?.pop();
     Ok(latest.filter(|latest| latest.key.0 > run.key.0).map(|latest| latest.name()))
-}
-
-/// What a run froze.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn frozen(folder: &RunFolder) -> Result<FrozenInputs, Error> {
-    folder.frozen().map_err(|error| {
-        Error::Storage(format!("the frozen copies in `{}` cannot be read: {error}", folder.path().display()))
-    })
 }

@@ -102,7 +102,8 @@ impl HeldRun {
     /// When another process took the run, or the ledger cannot be read or written.
     pub(super) async fn cancel(mut self) -> Result<ReleasedRun, Error> {
         if self.run.results.is_none() {
-            self.run.results = planned_results(&self.adapters.state, &self.run).map(|path| path.display().to_string());
+            let planned = planned_results(self.adapters.ledger.as_ref(), &self.run).await;
+            self.run.results = planned.map(|path| path.display().to_string());
         }
         (self.run.stop, self.run.stopped) = (None, None);
         self.give_back(Some(Progress::Cancelled)).await
@@ -143,7 +144,7 @@ impl HeldRun {
 
     async fn write(&self, now: &Run, path: &Path) -> Result<(), Error> {
         let Adapters { state, profiles, ledger, .. } = &self.adapters;
-        let results = RunResults::open(ledger.as_ref(), state, now, false).await?;
+        let results = RunResults::open(ledger.as_ref(), now, false).await?;
         let target = OwnFiles { state, profiles }.target_of_run(results.frozen(), path.to_owned());
         Ok(results.to_file(&target).await?)
     }

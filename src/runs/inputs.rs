@@ -1,7 +1,7 @@
 //! Loading what a campaign file names: profile, texts, recipients.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Sink, Write};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -98,24 +98,24 @@ impl Inputs {
     ///
     /// # Errors
     /// When the list cannot be read or copied, or with everything that makes it impossible to send.
-    pub fn survey(&self, already: &RoaringTreemap, copy: Option<File>) -> Result<ListSurvey, Error> {
+    pub fn survey(&self, already: &RoaringTreemap, copy: Option<Box<dyn Write + Send>>) -> Result<ListSurvey, Error> {
         let mut tee = Tee::new(BufReader::with_capacity(BUFFER, self.list()?), copy);
         let surveyed = self
             .survey_through(&mut tee, already)
             .and_then(|surveyed| Ok((surveyed, tee.finish().map_err(|error| self.unreadable(&error))?)));
         // A copy that fails ends the reading too, and the list is not to blame.
         if let Some(error) = tee.copy_failure() {
-            return Err(Error::Storage(format!("the recipients cannot be copied to the state folder: {error}")));
+            return Err(Error::Storage(error.to_string()));
         }
-        let ((survey, includes), (copy, sha256)) = surveyed?;
-        Ok(ListSurvey { survey, includes, sha256, copy })
+        let ((survey, includes), sha256) = surveyed?;
+        Ok(ListSurvey { survey, includes, sha256 })
     }
 
     /// The texts that others include, and the hash of the recipients: what tells a changed input.
     pub(super) fn fingerprint(&self) -> Result<(Includes, String), Error> {
         let includes = self.open()?.messages.includes().to_vec();
-        let hashed = Tee::new(self.list()?, None::<File>).finish();
-        let (_, sha256) = hashed.map_err(|error| self.unreadable(&error))?;
+        let hashed = Tee::new(self.list()?, None::<Sink>).finish();
+        let sha256 = hashed.map_err(|error| self.unreadable(&error))?;
         Ok((includes, sha256))
     }
 

@@ -7,12 +7,10 @@ use std::time::Duration;
 use secrecy::SecretString;
 use tokio::sync::watch;
 
-use super::lost::put_aside;
-use super::{
-    Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, RunPhase, SentBefore, hold, key, refuse_lost,
-};
-use crate::delivery::{Interrupt, RunFolder, Snapshot};
-use crate::ledger::{Hold, Run, RunId};
+use super::lost::{put_aside, refuse_lost, refuse_stray};
+use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, RunPhase, SentBefore, hold, key};
+use crate::delivery::{Interrupt, Snapshot};
+use crate::ledger::{Hold, Run, RunId, StrayCopies};
 use crate::report::{Target, check_place};
 
 /// How long after a second signal what is still going on is left.
@@ -47,7 +45,6 @@ pub(super) struct Session {
 /// The run that a call sends.
 pub(super) struct RunToSend {
     pub(super) run: Run,
-    pub(super) folder: RunFolder,
     /// Where it stood while it was held; nothing if that has to be read again.
     pub(super) snapshot: Option<Snapshot>,
     /// Its campaign on the account that it was begun on.
@@ -90,9 +87,9 @@ impl Launch {
     /// Refuses to begin a ledger while something tells of another one: it may be put back where that would stand.
     ///
     /// # Errors
-    /// When something does.
-    pub async fn begin_ledger(&self, state: &Path) -> Result<(), Error> {
-        refuse_lost(None, state, &self.inputs).await
+    /// When something does: results that are in its place, or these copies that stand in the state folder.
+    pub async fn begin_ledger(&self, state: &Path, copies: Vec<StrayCopies>) -> Result<(), Error> {
+        refuse_stray(copies, state, &self.inputs).await
     }
 
     /// Sends the campaign, or goes on where it stopped.
@@ -135,8 +132,8 @@ impl Launch {
         let hold = Arc::new(hold(ledger, &brief.name, &brief.gateway, account).await?);
         // While it is held, so that nobody writes those results meanwhile.
         match self.request.new_ledger {
-            true => put_aside(ledger, &adapters.state, &self.inputs, &adapters.observer).await?,
-            false => refuse_lost(Some(ledger), &adapters.state, &self.inputs).await?,
+            true => put_aside(ledger, &self.inputs, &adapters.observer).await?,
+            false => refuse_lost(ledger, &adapters.state, &self.inputs).await?,
         }
         Ok(Session { launch: self, adapters, consent, interrupt, hold })
     }

@@ -1,6 +1,5 @@
 //! What a look at all recipients finds.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use roaring::{RoaringBitmap, RoaringTreemap};
@@ -22,8 +21,6 @@ pub struct ListSurvey {
     pub includes: Includes,
     /// SHA-256 of the recipients, in hexadecimal.
     pub sha256: String,
-    /// The copy of the recipients, where one was wanted.
-    pub copy: Option<File>,
 }
 
 impl ListSurvey {

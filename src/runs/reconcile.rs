@@ -7,9 +7,7 @@ use tokio::time::{Instant, sleep};
 use super::find::found;
 use super::launch::Session;
 use super::{Connection, Error, Event, HeldRun, check_host};
-use crate::delivery::{
-    Doubt, Doubts, Ending, LONGEST_STAY, Reconciler, Reconciliation, RunFolder, Snapshot, Stop, WAITS,
-};
+use crate::delivery::{Doubt, Doubts, Ending, LONGEST_STAY, Reconciler, Reconciliation, Snapshot, Stop, WAITS};
 use crate::domain::Endpoint;
 use crate::gateway::Gateway;
 use crate::ledger::{Allowance, Author, Change, Lease, NewRowEvent, Progress, Run, State, StopKind};
@@ -72,7 +70,7 @@ impl Session {
         let connection = Connection::Gateway(profile, self.launch.key.clone());
         let gateway =
             connection.client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
-        let unchanged = self.changes(&RunFolder::of(&self.adapters.state, &run.name())).await?.is_empty();
+        let unchanged = self.changes(run).await?.what.is_empty();
         let held = HeldRun::of(&self.adapters, self.hold_of(run).await?, run.clone()).await?;
         let asked = self.reconcile_held(&held, gateway.as_ref(), unchanged).await;
         let released = held.release().await?;

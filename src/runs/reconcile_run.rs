@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Adapters, Connection, Error, HeldRun, ReleasedRun, check_host, key_of};
-use crate::delivery::{Doubts, Reconciler, Reconciliation, RunFolder};
+use crate::delivery::{Doubts, FrozenInputs, Reconciler, Reconciliation};
 use crate::ledger::{Allowance, Run, State};
 use crate::manifest::Profile;
 
@@ -42,7 +42,7 @@ async fn ask(held: &HeldRun) -> Result<Reconciliation, Error> {
     if doubts.rows.is_empty() {
         return Ok(Reconciliation::default());
     }
-    let profile = profile_of(adapters, run)?;
+    let profile = profile_of(adapters, run).await?;
     let key = key_of(&profile)?;
     check_host(ledger, &profile).await?;
     let gateway = Connection::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
@@ -59,11 +59,11 @@ async fn ask(held: &HeldRun) -> Result<Reconciliation, Error> {
 }
 
 /// The profile of the gateway that a run went through.
-fn profile_of(adapters: &Adapters, run: &Run) -> Result<Profile, Error> {
+async fn profile_of(adapters: &Adapters, run: &Run) -> Result<Profile, Error> {
     if !run.live {
         return Err(Error::RehearsalForgotten { run: run.name() });
     }
-    let frozen = RunFolder::of(&adapters.state, &run.name()).frozen();
+    let frozen = FrozenInputs::of_run(adapters.ledger.as_ref(), run).await;
     let campaign = frozen.ok().map(|frozen| frozen.campaign_file);
     adapters.profiles.of_account(run, campaign.as_deref(), &adapters.observer)
 }

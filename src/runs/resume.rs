@@ -10,7 +10,7 @@ use super::online::refuse_online;
 use super::{Error, Event, Proposal, blocking, check_host};
 use crate::check::Survey;
 use crate::check::online::{Cost, Prices};
-use crate::delivery::{RunFolder, Snapshot};
+use crate::delivery::Snapshot;
 use crate::domain::Row;
 use crate::ledger::{Hold, Run, State};
 use crate::manifest::Profile;
@@ -18,7 +18,6 @@ use crate::manifest::Profile;
 impl Session {
     /// Asks for a yes to go on, and selects the run.
     pub(super) async fn resume(&self, run: Run, edition: &str, hold: Arc<Hold>) -> Result<Preparation, Error> {
-        let folder = RunFolder::of(&self.adapters.state, &run.name());
         let snapshot = Snapshot::read(self.adapters.ledger.as_ref(), &run, false).await?;
         let left = snapshot.counts.get(State::Planned);
         let open = open_rows(&run, &snapshot);
@@ -34,7 +33,7 @@ impl Session {
         let other_edition = earlier_edition.then(|| run.edition.clone());
         (self.adapters.observer)(Event::GoingOn { run: run.name(), other_edition });
         let (snapshot, before) = (Some(snapshot), None);
-        let selected = RunToSend { run, folder, snapshot, hold, retry: false, earlier_edition, before };
+        let selected = RunToSend { run, snapshot, hold, retry: false, earlier_edition, before };
         Ok(Preparation::Send(Box::new(selected)))
     }
 

@@ -7,7 +7,7 @@ use roaring::RoaringTreemap;
 use super::find::found;
 use super::launch::{Preparation, RetryScope, RunToSend, Session};
 use super::{Error, Event, check_host, person};
-use crate::delivery::{RunFolder, SingleKind, Snapshot};
+use crate::delivery::{SingleKind, Snapshot};
 use crate::domain::{Outcome, Phone, Row};
 use crate::failpoint;
 use crate::ledger::{Author, Change, Ownership, Progress, RetriedRow, RetryOrder, Run, RunFilter, RunId, State, Walk};
@@ -38,8 +38,7 @@ impl Session {
         let runs = ledger.runs(RunFilter::of_campaign(&run.campaign)).await?;
         self.refuse_retry(&run, &runs)?;
         let hold = self.hold_of(&run).await?;
-        let folder = RunFolder::of(&self.adapters.state, &run.name());
-        let changes = self.changes(&folder).await?;
+        let changes = self.changes(&run).await?.what;
         if !changes.is_empty() {
             return Err(Error::RetryChanged { run: run.name(), changes });
         }
@@ -72,7 +71,6 @@ impl Session {
         let run = found(ledger, scope.run).await?;
         Ok(Preparation::Send(Box::new(RunToSend {
             run,
-            folder,
             snapshot: None,
             hold,
             retry: true,

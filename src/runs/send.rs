@@ -1,6 +1,5 @@
 //! Sending a run: claim, engine, what is asked before and after, end.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use crate::check::Prepared;
 use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Snapshot, Stop, feed, send};
 use crate::failpoint;
 use crate::gateway::Gateway;
-use crate::ledger::{Allowance, Claim, Lease, Run, State, StateCounts, StopKind};
+use crate::ledger::{Allowance, Claim, Lease, ListReader, Run, State, StateCounts, StopKind};
 use crate::manifest::{Delivery, Destination, Profile, Rate};
 use crate::sandbox::{Counts, Sandbox};
 
@@ -24,13 +23,13 @@ impl Session {
     pub(super) async fn send(&self, selection: RunToSend) -> Result<Outcome, Error> {
         let began = Instant::now();
         let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
-        let RunToSend { run, folder, snapshot, hold, retry, earlier_edition, before } = selection;
+        let RunToSend { run, snapshot, hold, retry, earlier_edition, before } = selection;
         let Claim { lease, doubtful: requests } = ledger.claim(&hold, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {
             (self.adapters.observer)(Event::DoubtFromBefore { requests });
         }
-        let (frozen, prepared) = thaw(folder).await?;
+        let (frozen, prepared) = thaw(ledger, &run).await?;
         let (key, scenario) = (self.launch.key.clone(), request.scenario.clone().unwrap_or_default());
         let connection = Connection::open(&inputs.destination, key, scenario).await?;
         let gateway =
@@ -71,7 +70,7 @@ impl Session {
         &self,
         (run, lease): (&Run, Lease),
         gateway: Arc<dyn Gateway>,
-        prepared: Prepared<BufReader<File>>,
+        prepared: Prepared<BufReader<ListReader>>,
         (snapshot, retry): (&Snapshot, bool),
     ) -> Ending {
         let request = &self.launch.request;

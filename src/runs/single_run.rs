@@ -6,25 +6,22 @@ use jiff::tz::TimeZone;
 
 use super::{ConfirmedSingle, Error};
 use crate::check::Tee;
-use crate::delivery::{RunFolder, SingleKind, Snapshot};
+use crate::delivery::{SingleKind, Snapshot};
 use crate::domain::Endpoint;
 use crate::ledger::{Hold, LeftOut, NewRun, Progress, Run, RunEnd, RunFilter, State, StopKind};
 
 impl ConfirmedSingle {
     /// Creates the run and freezes the number, as for a campaign.
     pub(super) async fn begin(&self, hold: &Hold) -> Result<Run, Error> {
-        let (single, state) = (&self.single, &self.adapters.state);
+        let single = &self.single;
         let (operation, destination) = (single.operation, &single.destination);
-        let folder = RunFolder::prepare(state, hold).map_err(copying)?;
+        let mut copies = self.adapters.ledger.prepare_copies(hold).await?;
         let list = format!("phone\n{}\n", single.phone);
-        let copy = folder.create_recipients().map_err(copying)?;
-        let (copy, sha256) = Tee::new(list.as_bytes(), Some(copy)).finish().map_err(copying)?;
-        let copy = copy.ok_or_else(|| Error::Internal("the number was not copied".to_owned()))?;
+        let sha256 = Tee::new(list.as_bytes(), Some(copies.list()?)).finish().map_err(copying)?;
         let today = (self.adapters.clock)().to_zoned(TimeZone::system()).date().to_string();
         let frozen = operation.frozen(destination.gateway(), today, sha256);
         let run = self.adapters.ledger.create_run(&self.new_run()).await?;
-        folder.freeze(&frozen, &copy).map_err(copying)?;
-        folder.rename(state, &run.name()).map_err(copying)?;
+        copies.freeze(frozen.to_bytes().map_err(|error| copying(error.into()))?, &run).await?;
         self.adapters.ledger.open_run(run.key, None).await?;
         Ok(run)
     }

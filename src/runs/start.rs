@@ -1,13 +1,12 @@
 //! What a call to send begins with: an unfinished run that goes on, or a new one. Or why it may not.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use super::freeze::{changes, is_damaged};
+use super::freeze::{Changes, changes};
 use super::inputs::Includes;
 use super::whose::refuse_stranger;
 use super::{Error, Inputs, SentAlready, already_sent, blocking, runs_of};
-use crate::delivery::RunFolder;
+use crate::delivery::FrozenInputs;
 use crate::ledger::{Ledger, Progress, Run};
 use crate::report::is_owned;
 
@@ -35,44 +34,43 @@ impl Opened {
 ///
 /// # Errors
 /// Why not; or that the ledger or an input cannot be read.
-pub async fn refuse_start(ledger: &dyn Ledger, state: &Path, inputs: &Arc<Inputs>) -> Result<(), Error> {
+pub async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> Result<(), Error> {
     if !inputs.destination.is_live() {
         return Ok(());
     }
     let opened = Opened::of(inputs).await?;
     let runs = runs_of(ledger, inputs).await?;
-    refuse_stranger(state, &runs, inputs, &opened.includes)?;
+    refuse_stranger(ledger, &runs, inputs, &opened.includes).await?;
     match runs.iter().rfind(|run| run.progress == Progress::Open) {
         // Whoever sends it now goes by its copies.
         Some(open) if is_owned(ledger, open).await? => Ok(()),
-        Some(open) => refuse_changes(state, open, inputs).await,
+        Some(open) => refuse_changes(ledger, open, inputs).await,
         None => {
             let sent = already_sent(ledger, inputs, &opened.edition).await?;
-            refuse_other_text(state, &sent, inputs, &opened.includes)
+            refuse_other_text(ledger, &sent, inputs, &opened.includes).await
         }
     }
 }
 
 /// Refuses to go on with a run whose campaign, texts or list changed since it began.
-pub(super) async fn refuse_changes(state: &Path, run: &Run, inputs: &Arc<Inputs>) -> Result<(), Error> {
-    let folder = RunFolder::of(state, &run.name());
-    let changes = changes(inputs, &folder).await?;
-    if changes.is_empty() {
+pub(super) async fn refuse_changes(ledger: &dyn Ledger, run: &Run, inputs: &Arc<Inputs>) -> Result<(), Error> {
+    let Changes { what, damaged } = changes(ledger, run, inputs).await?;
+    if what.is_empty() {
         return Ok(());
     }
-    Err(Error::InputsChanged { run: run.name(), changes, damaged: is_damaged(&folder) })
+    Err(Error::InputsChanged { run: run.name(), changes: what, damaged })
 }
 
 /// Refuses another text within an edition whose people have a message: they would get nothing of it.
-pub(super) fn refuse_other_text(
-    state: &Path,
+pub(super) async fn refuse_other_text(
+    ledger: &dyn Ledger,
     sent: &SentAlready,
     inputs: &Inputs,
     includes: &Includes,
 ) -> Result<(), Error> {
     let Some(run) = sent.last().filter(|_| !sent.numbers.is_empty()) else { return Ok(()) };
     // What cannot be compared refuses nothing: whoever has a message is skipped all the same.
-    let Ok(frozen) = RunFolder::of(state, &run.name()).frozen() else { return Ok(()) };
+    let Ok(frozen) = FrozenInputs::of_run(ledger, run).await else { return Ok(()) };
     if frozen.says(&inputs.campaign.brief, includes) {
         return Ok(());
     }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::inputs::Includes;
 use super::{Error, Inputs};
-use crate::delivery::RunFolder;
-use crate::ledger::Run;
+use crate::delivery::FrozenInputs;
+use crate::ledger::{Ledger, Run};
 
 /// The path by which runs know a campaign file: from the root, without links.
 pub(super) fn whole_path(file: &Path) -> String {
@@ -14,22 +14,28 @@ pub(super) fn whole_path(file: &Path) -> String {
 }
 
 /// The campaign file of a run: where it is known to be, else where it was when the run began.
-#[must_use]
-pub fn campaign_file(state: &Path, run: &Run) -> Option<PathBuf> {
-    let frozen = || RunFolder::of(state, &run.name()).frozen().ok().map(|frozen| frozen.campaign_file);
-    run.file.as_ref().map(PathBuf::from).or_else(frozen)
+pub async fn campaign_file(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
+    match &run.file {
+        Some(file) => Some(PathBuf::from(file)),
+        None => FrozenInputs::of_run(ledger, run).await.ok().map(|frozen| frozen.campaign_file),
+    }
 }
 
 /// Refuses a campaign whose name was sent from another file, unless both say the same.
 ///
 /// Runs of earlier versions know no file: they are of whoever asks first.
-pub(super) fn refuse_stranger(state: &Path, runs: &[Run], inputs: &Inputs, includes: &Includes) -> Result<(), Error> {
+pub(super) async fn refuse_stranger(
+    ledger: &dyn Ledger,
+    runs: &[Run],
+    inputs: &Inputs,
+    includes: &Includes,
+) -> Result<(), Error> {
     let here = whole_path(&inputs.campaign.file);
     let known = || runs.iter().filter_map(|run| Some((run, run.file.as_ref()?)));
     let Some((run, there)) = known().next_back().filter(|_| known().all(|(_, file)| *file != here)) else {
         return Ok(());
     };
-    let frozen = RunFolder::of(state, &run.name()).frozen();
+    let frozen = FrozenInputs::of_run(ledger, run).await;
     if frozen.is_ok_and(|frozen| frozen.differences(&inputs.campaign.brief, includes, None).is_empty()) {
         return Ok(());
     }

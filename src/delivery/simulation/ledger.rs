@@ -135,10 +135,6 @@ impl Ledger for ProcessLedger {
         Box::pin(async { Ok(false) })
     }
 
-    fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {
-        Box::pin(async { self.read(|contents| contents.books().map(|book| book.run.name()).collect()).await })
-    }
-
     fn prepare_copies<'a>(&'a self, _: &'a Hold) -> LedgerFuture<'a, Box<dyn NewCopies>> {
         no_copies()
     }

@@ -119,10 +119,6 @@ impl Ledger for MemoryLedger {
         Box::pin(async move { Ok(self.is_taken(&hold::name(campaign, account))) })
     }
 
-    fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {
-        self.look(|contents| contents.books().map(|book| book.run.name()).collect())
-    }
-
     fn prepare_copies<'a>(&'a self, _: &'a Hold) -> LedgerFuture<'a, Box<dyn NewCopies>> {
         Box::pin(async { Ok(self.copies.prepare()) })
     }

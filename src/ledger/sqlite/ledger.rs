@@ -224,10 +224,6 @@ impl Ledger for SqliteLedger {
         Box::pin(async move { Ok(lock::held_since(&place)) })
     }
 
-    fn run_names(&self) -> LedgerFuture<'_, Vec<String>> {
-        Box::pin(async { runs::names(&self.readers).await.map_err(|failure| self.read_error(failure)) })
-    }
-
     fn prepare_copies<'a>(&'a self, hold: &'a Hold) -> LedgerFuture<'a, Box<dyn NewCopies>> {
         Box::pin(async { Ok(Box::new(NewFolder::prepare(&self.path, hold)?) as Box<dyn NewCopies>) })
     }
@@ -238,7 +234,7 @@ impl Ledger for SqliteLedger {
 
     fn stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
         Box::pin(async {
-            let known = self.run_names().await?;
+            let known = runs::names(&self.readers).await.map_err(|failure| self.read_error(failure))?;
             Ok(copies::strays(&self.path, &known))
         })
     }
