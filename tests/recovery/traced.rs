@@ -206,6 +206,11 @@ fn every_name_that_a_run_needs_is_on_the_disk_before_its_first_request() {
             assert!(names.is_kept(path, *line..names.first_request), "{}: {names:?}", path.display());
         }
     }
+    let (named, _) = names.made.iter().find(|(_, path)| path.ends_with("runs/sale@1")).expect("it is made");
+    for copy in ["recipients.csv", "frozen.json"] {
+        let is_synced = names.synced.iter().any(|(line, path)| line < named && path.ends_with(copy));
+        assert!(is_synced, "{copy} is not on the disk before its folder is that of a run: {names:?}");
+    }
     assert!(names.opened.iter().any(|(_, path)| path.ends_with("ledger.sqlite-wal")), "{names:?}");
     for (line, path) in &names.opened[..1] {
         assert!(names.is_kept(path, *line..names.first_request), "{}: {names:?}", path.display());
