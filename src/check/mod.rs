@@ -14,7 +14,7 @@ mod survey;
 mod tee;
 
 pub use parallel::{cores, ordered};
-pub use prepare::{Prepared, Texts, prepare, settings, text_problems};
+pub use prepare::{CompiledCampaign, Texts, prepare, settings, text_problems};
 pub use rules::{against_profile, costly_characters, empty_cells, invalid_rows};
 pub use survey::{ALREADY_SENT, DUPLICATE, First, Survey, Terms, row_of, survey};
 pub use tee::Tee;

@@ -18,7 +18,7 @@ pub struct Texts<'a> {
 }
 
 /// A campaign whose recipients are opened and whose texts are compiled.
-pub struct Prepared<R> {
+pub struct CompiledCampaign<R> {
     /// The recipients, read up to the header.
     pub reader: Reader<R>,
     /// The compiled texts.
@@ -40,7 +40,7 @@ pub fn prepare<R: Read>(
     (list, path): (R, &Path),
     texts: Texts<'_>,
     today: &str,
-) -> Result<Prepared<R>, Vec<Finding>> {
+) -> Result<CompiledCampaign<R>, Vec<Finding>> {
     let reader = Reader::open(list, path, &settings(brief))?;
     let names = names(brief, &reader, today);
     let tell = |problem| finding(problem, texts.places);
@@ -50,7 +50,7 @@ pub fn prepare<R: Read>(
     };
     let messages = compile(&brief.content, &names, texts.load)
         .map_err(|problems| problems.into_iter().map(tell).collect::<Vec<_>>())?;
-    Ok(Prepared { reader, messages, region: brief.region, edition })
+    Ok(CompiledCampaign { reader, messages, region: brief.region, edition })
 }
 
 /// What is wrong with the texts of a campaign whose list cannot be read, whatever columns it has.

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::parallel::{cores, ordered};
-use super::prepare::Prepared;
+use super::prepare::CompiledCampaign;
 use super::rules;
 use crate::audience::{Chunk, RecordRef, Seen, parse};
 use crate::domain::{Content, Phone, Region, Row, Stage};
@@ -123,8 +123,8 @@ pub fn row_of<'m>(
 ///
 /// # Errors
 /// When the file is damaged, or when its rows break a bound of the campaign.
-pub fn survey<R: Read + Send>(prepared: &mut Prepared<R>, terms: &Terms<'_>) -> Result<Survey, Vec<Finding>> {
-    let Prepared { reader, messages, region, .. } = prepared;
+pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<'_>) -> Result<Survey, Vec<Finding>> {
+    let CompiledCampaign { reader, messages, region, .. } = prepared;
     let phone_column = reader.header().phone();
     let mut damage = None;
     let produce = || {

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::stop::{Stop, StopKind};
 use crate::audience::{Chunk, RecordRef};
-use crate::check::{Prepared, ordered, row_of};
+use crate::check::{CompiledCampaign, ordered, row_of};
 use crate::domain::{IdRange, Operation, Region, Row, RowSet};
 use crate::gateway::Encoded;
 use crate::message::Renderer;
@@ -66,7 +66,7 @@ impl Selection {
 }
 
 /// Starts a thread that reads, renders and encodes.
-pub fn feed<R: Read + Send + 'static>(prepared: Prepared<R>, ids: IdRange, selection: Selection) -> Feed {
+pub fn feed<R: Read + Send + 'static>(prepared: CompiledCampaign<R>, ids: IdRange, selection: Selection) -> Feed {
     let (sender, receiver) = mpsc::channel(AHEAD);
     std::thread::spawn(move || {
         let produced = catch_unwind(AssertUnwindSafe(|| produce(prepared, ids, &selection, &sender)));
@@ -80,12 +80,12 @@ pub fn feed<R: Read + Send + 'static>(prepared: Prepared<R>, ids: IdRange, selec
 }
 
 fn produce<R: Read + Send>(
-    prepared: Prepared<R>,
+    prepared: CompiledCampaign<R>,
     ids: IdRange,
     selection: &Selection,
     sender: &mpsc::Sender<Result<Vec<Encoded>, Stop>>,
 ) {
-    let Prepared { mut reader, messages, region, .. } = prepared;
+    let CompiledCampaign { mut reader, messages, region, .. } = prepared;
     let phone_column = reader.header().phone();
     let mut damage = None;
     let read = || {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Read;
 
 use crate::audience::Chunk;
-use crate::check::{Prepared, row_of};
+use crate::check::{CompiledCampaign, row_of};
 use crate::domain::{Content, Phone, Row, RowSet};
 use crate::finding::Finding;
 use crate::ledger::{LeftOut, State};
@@ -35,7 +35,7 @@ pub enum RowPreview<'r> {
 /// # Errors
 /// When the list is damaged.
 pub fn preview_rows<R: Read>(
-    prepared: &mut Prepared<R>,
+    prepared: &mut CompiledCampaign<R>,
     left_out: &LeftOut,
     rows: Option<&RowSet>,
     most: usize,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::launch::Session;
 use super::list_changes::list_changes;
 use super::{Error, Inputs, ListSurvey, blocking};
-use crate::check::{Prepared, Tee, Texts, prepare};
+use crate::check::{CompiledCampaign, Tee, Texts, prepare};
 use crate::delivery::FrozenInputs;
 use crate::ledger::{Copies, Ledger, LedgerError, ListReader, Run};
 use crate::regular_file;
@@ -81,7 +81,7 @@ fn is_whole(copies: &Copies, frozen: &FrozenInputs) -> bool {
 pub(super) async fn thaw(
     ledger: &dyn Ledger,
     run: &Run,
-) -> Result<(FrozenInputs, Prepared<BufReader<ListReader>>), Error> {
+) -> Result<(FrozenInputs, CompiledCampaign<BufReader<ListReader>>), Error> {
     let copies = ledger.copies(run).await?;
     blocking(move || {
         let frozen = FrozenInputs::of(&copies)?;

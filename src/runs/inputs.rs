@@ -10,7 +10,7 @@ use roaring::RoaringTreemap;
 use secrecy::SecretString;
 
 use super::{Error, ListSurvey, Profiles};
-use crate::check::{Prepared, Survey, Tee, Terms, Texts, against_profile, prepare, survey, text_problems};
+use crate::check::{CompiledCampaign, Survey, Tee, Terms, Texts, against_profile, prepare, survey, text_problems};
 use crate::finding::Finding;
 use crate::manifest::{Campaign, Destination, Profile, load_campaign, unopened_list};
 use crate::regular_file;
@@ -89,7 +89,7 @@ impl Inputs {
     ///
     /// # Errors
     /// With everything that is wrong with them.
-    pub fn open(&self) -> Result<Prepared<BufReader<File>>, Error> {
+    pub fn open(&self) -> Result<CompiledCampaign<BufReader<File>>, Error> {
         let input = self.list()?;
         self.prepare(BufReader::with_capacity(BUFFER, input))
     }
@@ -141,7 +141,7 @@ impl Inputs {
         })
     }
 
-    fn prepare<R: Read>(&self, input: R) -> Result<Prepared<R>, Error> {
+    fn prepare<R: Read>(&self, input: R) -> Result<CompiledCampaign<R>, Error> {
         let list = (input, self.campaign.recipients.as_path());
         self.with_texts(|texts| prepare(&self.campaign.brief, list, texts, &self.today)).map_err(Error::Findings)
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::freeze::thaw;
 use super::launch::{RunToSend, Session};
 use super::{Connection, EndedRun, Error, Event, Outcome};
-use crate::check::Prepared;
+use crate::check::CompiledCampaign;
 use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Snapshot, Stop, feed, send};
 use crate::failpoint;
 use crate::gateway::Gateway;
@@ -70,7 +70,7 @@ impl Session {
         &self,
         (run, lease): (&Run, Lease),
         gateway: Arc<dyn Gateway>,
-        prepared: Prepared<BufReader<ListReader>>,
+        prepared: CompiledCampaign<BufReader<ListReader>>,
         (snapshot, retry): (&Snapshot, bool),
     ) -> Ending {
         let request = &self.launch.request;
