@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{Filled, filled};
+use super::value::{FieldValues, filled};
 use super::{Facts, Field, Values};
 use crate::domain::Extra;
 
@@ -29,7 +29,7 @@ impl CallOtp {
         Some(Self { fields: values.fields })
     }
 
-    pub(super) fn values<T>(&self) -> Filled<'_, T> {
+    pub(super) fn values<T>(&self) -> FieldValues<'_, T> {
         filled([])
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::field::TEXT_ALONE;
-use super::value::{self, Filled, filled, map, optional, text};
+use super::value::{self, FieldValues, filled, map, optional, text};
 use super::{Facts, Field, Need, TextLimit, Values, WirePlace};
 use crate::domain::Extra;
 
@@ -66,7 +66,7 @@ impl<T> Rcs<T> {
         })
     }
 
-    pub(super) fn values(&self) -> Filled<'_, T> {
+    pub(super) fn values(&self) -> FieldValues<'_, T> {
         filled([
             text(&SIGNATURE, &self.signature),
             text(&MESSAGE, &self.message),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{self, Filled, filled, text};
+use super::value::{self, FieldValues, filled, text};
 use super::{Facts, Field, FieldKind, Stage, TextLimit, Values};
 use crate::domain::{Extra, OperationKind, costly_characters, sms_text};
 
@@ -62,7 +62,7 @@ impl<T> Sms<T> {
         })
     }
 
-    pub(super) fn values(&self) -> Filled<'_, T> {
+    pub(super) fn values(&self) -> FieldValues<'_, T> {
         filled([
             text(&SIGNATURE, &self.signature),
             text(&MESSAGE, &self.message),

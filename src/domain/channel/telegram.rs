@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{self, Filled, filled, text};
+use super::value::{self, FieldValues, filled, text};
 use super::{Facts, Field, TextLimit, Values};
 use crate::domain::Extra;
 
@@ -37,7 +37,7 @@ impl<T> Telegram<T> {
         Some(Self { message, lifetime, fields: values.fields })
     }
 
-    pub(super) fn values(&self) -> Filled<'_, T> {
+    pub(super) fn values(&self) -> FieldValues<'_, T> {
         filled([text(&MESSAGE, &self.message), value::number(&LIFETIME, self.lifetime)])
     }
 

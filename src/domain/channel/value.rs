@@ -22,10 +22,11 @@ pub enum Value<T> {
 const MOST: usize = 9;
 
 /// The values of a stage with their keys, in the order in which they are sent.
-pub(super) type Filled<'s, T> = std::iter::Flatten<std::array::IntoIter<Option<(&'static Field, Value<&'s T>)>, MOST>>;
+pub(super) type FieldValues<'s, T> =
+    std::iter::Flatten<std::array::IntoIter<Option<(&'static Field, Value<&'s T>)>, MOST>>;
 
 /// The keys that have a value.
-pub(super) fn filled<'s, T, const N: usize>(values: [Option<(&'static Field, Value<&'s T>)>; N]) -> Filled<'s, T> {
+pub(super) fn filled<'s, T, const N: usize>(values: [Option<(&'static Field, Value<&'s T>)>; N]) -> FieldValues<'s, T> {
     const { assert!(N <= MOST, "a channel with more keys needs more room") };
     let mut given = values.into_iter();
     std::array::from_fn(|_| given.next().flatten()).into_iter().flatten()

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::field::TEXT_ALONE;
-use super::value::{self, Filled, filled, map, optional, text};
+use super::value::{self, FieldValues, filled, map, optional, text};
 use super::{Facts, Field, FieldKind, Form, Need, TextLimit, Value, Values, WirePlace};
 use crate::domain::{Extra, OperationKind};
 
@@ -185,7 +185,7 @@ impl<T> Viber<T> {
         })
     }
 
-    pub(super) fn values(&self) -> Filled<'_, T> {
+    pub(super) fn values(&self) -> FieldValues<'_, T> {
         let cards = || Value::Cards(self.carousel.iter().map(Card::as_ref).collect());
         filled([
             Some((&TYPE, Value::Word(self.kind.name()))),

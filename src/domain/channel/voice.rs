@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{self, Filled, filled, map, optional, text};
+use super::value::{self, FieldValues, filled, map, optional, text};
 use super::{Facts, Field, FieldKind, Need, TextLimit, Values, WirePlace};
 use crate::domain::Extra;
 
@@ -67,7 +67,7 @@ impl<T> Voice<T> {
         })
     }
 
-    pub(super) fn values(&self) -> Filled<'_, T> {
+    pub(super) fn values(&self) -> FieldValues<'_, T> {
         filled([
             text(&MESSAGE, &self.message),
             optional(&GENDER, &self.gender),

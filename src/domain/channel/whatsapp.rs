@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{Filled, filled, text};
+use super::value::{FieldValues, filled, text};
 use super::{Facts, Field, TextLimit, Values};
 use crate::domain::Extra;
 
@@ -37,7 +37,7 @@ impl<T> Whatsapp<T> {
         Some(Self { signature, message, fields: values.fields })
     }
 
-    pub(super) fn values(&self) -> Filled<'_, T> {
+    pub(super) fn values(&self) -> FieldValues<'_, T> {
         filled([text(&SIGNATURE, &self.signature), text(&MESSAGE, &self.message)])
     }
 
