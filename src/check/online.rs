@@ -9,12 +9,12 @@ use roaring::RoaringBitmap;
 use super::rules;
 use crate::domain::{Amount, Channel, Content, Stage, Text};
 use crate::finding::{Finding, Place};
-use crate::gateway::{Balance, Sender, Unanswered, UnansweredCause};
+use crate::gateway::{Balance, Sender, InquiryFailure, FailureCause};
 use crate::manifest::{Brief, Places, Profile};
 use crate::message::{Names, render_constant};
 
 /// What the gateway told when it was asked for balance and sender names in one envelope.
-pub type AccountAnswer = Result<(Result<Balance, Unanswered>, Result<Vec<Sender>, Unanswered>), Unanswered>;
+pub type AccountAnswer = Result<(Result<Balance, InquiryFailure>, Result<Vec<Sender>, InquiryFailure>), InquiryFailure>;
 
 /// A sender name that is the same for everybody.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ pub fn findings(
 ) -> Vec<Finding> {
     let (balance, senders) = match told {
         Ok(told) => told,
-        Err(refused) if refused.cause == UnansweredCause::KeyRefused => {
+        Err(refused) if refused.cause == FailureCause::KeyRefused => {
             return vec![rules::key_refused(refused.reason.clone(), account.key)];
         }
         Err(unanswered) => return vec![rules::online_unknown("sender names and balance are", unanswered, account)],
@@ -172,8 +172,8 @@ mod tests {
         vec![sender("OlenaCo", "Checked"), sender("Fresh", "New"), sender("Odd", "Paused"), sender("Bare", "")]
     }
 
-    fn unanswered(cause: UnansweredCause) -> Unanswered {
-        Unanswered { cause, reason: "why".into(), undone: true }
+    fn unanswered(cause: FailureCause) -> InquiryFailure {
+        InquiryFailure { cause, reason: "why".into(), undone: true }
     }
 
     fn unpriced() -> Cost {
@@ -274,12 +274,12 @@ mod tests {
         let rule = |told: AccountAnswer| rules(&judged(&told, &sms, &cost));
         let error = |rule| (rule, Severity::Error);
         let doubt = ("online-unknown", Severity::Warning);
-        assert_eq!(rule(Err(unanswered(UnansweredCause::KeyRefused))), [error("key-refused")]);
+        assert_eq!(rule(Err(unanswered(FailureCause::KeyRefused))), [error("key-refused")]);
         for cause in [
-            UnansweredCause::Refused,
-            UnansweredCause::NotConnected,
-            UnansweredCause::SlowDown(None),
-            UnansweredCause::Unclear,
+            FailureCause::Refused,
+            FailureCause::NotConnected,
+            FailureCause::SlowDown(None),
+            FailureCause::Unclear,
         ] {
             assert_eq!(rule(Err(unanswered(cause))), [doubt]);
             assert_eq!(rule(Ok((Err(unanswered(cause)), Err(unanswered(cause))))), [doubt, doubt]);

@@ -6,7 +6,7 @@ use super::exit;
 use super::suggested::{Options, file};
 use crate::domain::Row;
 use crate::finding::{Finding, list};
-use crate::gateway::{Unanswered, UnansweredCause};
+use crate::gateway::{InquiryFailure, FailureCause};
 use crate::ledger::LedgerError;
 use crate::regular_file::ran_out_of_handles;
 use crate::report::{LossSign, ResultsError, plural, thousands};
@@ -105,12 +105,12 @@ fn explain(error: Error, options: &Options) -> Explanation {
         Error::KeyRefused(findings) => Explanation { exit: exit::KEY, ..Explanation::findings(findings) },
         Error::Input(reason) => Explanation::wrong(reason),
         Error::Client(error) => Explanation::wrong(error.to_string()),
-        Error::Unanswered { gateway, key, answer } => unanswered(&gateway, &key, &answer),
-        Error::OrderUnclear { gateway, answer, view } => {
+        Error::Unanswered { gateway, key, failure } => unanswered(&gateway, &key, &failure),
+        Error::OrderUnclear { gateway, failure, view } => {
             let look = options.view(view, &gateway);
             let message = format!(
                 "{}; it may have been done all the same: look with `{look}` before you try again",
-                answer.reason
+                failure.reason
             );
             Explanation { message, ..unanswered(&gateway, "the profile", &answer) }
         }
@@ -365,23 +365,23 @@ fn interrupted(phase: RunPhase) -> String {
 }
 
 /// A question without a good answer, with what to do.
-fn unanswered(gateway: &str, key: &str, answer: &Unanswered) -> Explanation {
+fn unanswered(gateway: &str, key: &str, answer: &InquiryFailure) -> Explanation {
     let (name, reason) = (gateway, &answer.reason);
     match answer.cause {
-        UnansweredCause::KeyRefused => {
+        FailureCause::KeyRefused => {
             let whence = format!("the key of `{name}` comes from {key}, as gateways.yaml says");
             Explanation::new(exit::KEY, format!("{reason}; {whence}"))
         }
-        UnansweredCause::Refused => Explanation::new(exit::REJECTIONS, reason),
-        UnansweredCause::NotConnected => Explanation::new(
+        FailureCause::Refused => Explanation::new(exit::REJECTIONS, reason),
+        FailureCause::NotConnected => Explanation::new(
             exit::STOPPED,
             format!("{reason}; nothing was asked. Check the address of `{name}` and your connection, then try again"),
         ),
-        UnansweredCause::SlowDown(Some(wait)) => {
+        FailureCause::SlowDown(Some(wait)) => {
             Explanation::new(exit::STOPPED, format!("{reason} and to wait {} s; try again after that", wait.as_secs()))
         }
-        UnansweredCause::SlowDown(None) => Explanation::new(exit::STOPPED, format!("{reason}; try again later")),
-        UnansweredCause::Unclear => {
+        FailureCause::SlowDown(None) => Explanation::new(exit::STOPPED, format!("{reason}; try again later")),
+        FailureCause::Unclear => {
             Explanation::new(exit::STOPPED, format!("`{name}` gave no usable answer: {reason}; try again later"))
         }
     }

@@ -11,7 +11,7 @@ pub use envelope::{Encoded, Envelope};
 pub use json_api::{
     Address, AskBalance, AskSenders, AskStatus, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
     DeleteViberTemplate, Inquiry, JsonApi, JsonApiError, ListSmsTemplates, ListViberTemplates, MessageRecord, Rules,
-    Sender, SmsTemplate, Unanswered, UnansweredCause, ViberTemplate, Words, encode,
+    Sender, SmsTemplate, InquiryFailure, FailureCause, ViberTemplate, Words, encode,
 };
 #[cfg(test)]
 pub(crate) use json_api::{Exchange, answers, read};

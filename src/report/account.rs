@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::domain::MsgId;
-use crate::gateway::{AskStatus, MessageRecord, Sender, SmsTemplate, Unanswered, ViberTemplate};
+use crate::gateway::{AskStatus, MessageRecord, Sender, SmsTemplate, InquiryFailure, ViberTemplate};
 
 /// A sender name.
 #[must_use]
@@ -27,7 +27,7 @@ pub fn viber_template_json(template: &ViberTemplate) -> Value {
 
 /// What the gateway knows of a message, under the identifier that it was asked with, or why it does not tell.
 #[must_use]
-pub fn message_json(asked: &AskStatus, answer: &Result<MessageRecord, Unanswered>) -> Value {
+pub fn message_json(asked: &AskStatus, answer: &Result<MessageRecord, InquiryFailure>) -> Value {
     let (ours, theirs) = (asked.ours(), asked.theirs());
     match answer {
         Ok(record) => json!({

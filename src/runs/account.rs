@@ -7,7 +7,7 @@ use secrecy::SecretString;
 
 use super::{Adapters, Error, Event, Observer, check_host, key_of};
 use crate::domain::Endpoint;
-use crate::gateway::{Address, Inquiry, JsonApi, Rules, Unanswered, UnansweredCause};
+use crate::gateway::{Address, Inquiry, JsonApi, Rules, InquiryFailure, FailureCause};
 use crate::ledger::{Allowance, Ledger};
 use crate::manifest::Profile;
 
@@ -19,7 +19,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(600);
 const LONG: Duration = Duration::from_secs(1);
 
 /// What two questions in one envelope came to.
-type BothAnswers<A, B> = Result<(Result<A, Unanswered>, Result<B, Unanswered>), Unanswered>;
+type BothAnswers<A, B> = Result<(Result<A, InquiryFailure>, Result<B, InquiryFailure>), InquiryFailure>;
 
 /// An account that can be asked.
 pub struct Account {
@@ -74,7 +74,7 @@ impl Account {
     ///
     /// # Errors
     /// When the first envelope fails, or the ledger cannot be read.
-    pub async fn ask_all<I: Inquiry>(&self, inquiries: &[I]) -> Result<Vec<Result<I::Answer, Unanswered>>, Error> {
+    pub async fn ask_all<I: Inquiry>(&self, inquiries: &[I]) -> Result<Vec<Result<I::Answer, InquiryFailure>>, Error> {
         let mut answers = Vec::with_capacity(inquiries.len());
         for chunk in inquiries.chunks(self.profile.largest_envelope()) {
             let count = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
@@ -83,7 +83,7 @@ impl Account {
                 Err(unanswered) if answers.is_empty() => return Err(self.unanswered(unanswered)),
                 Err(unanswered) => {
                     // Refused was the envelope: of the single things nothing is known.
-                    let open = Unanswered { cause: UnansweredCause::Unclear, ..unanswered };
+                    let open = InquiryFailure { cause: FailureCause::Unclear, ..unanswered };
                     answers.resize_with(inquiries.len(), || Err(open.clone()));
                     break;
                 }
@@ -104,11 +104,11 @@ impl Account {
     }
 
     /// Asks once there is room at the account's pace. What only reads is asked once more if no connection was made.
-    async fn paced<T, F: Future<Output = Result<T, Unanswered>>>(
+    async fn paced<T, F: Future<Output = Result<T, InquiryFailure>>>(
         &self,
         (count, reads_only): (u32, bool),
         ask: impl Fn() -> F,
-    ) -> Result<Result<T, Unanswered>, Error> {
+    ) -> Result<Result<T, InquiryFailure>, Error> {
         let allowance = Allowance::new(self.profile.account.as_str(), self.profile.rate.per_second());
         let wait = self.ledger.reserve(&allowance, count).await?;
         if wait.time > LONG {
@@ -116,18 +116,18 @@ impl Account {
         }
         tokio::time::sleep(wait.time).await;
         let mut answer = ask().await;
-        if reads_only && answer.as_ref().is_err_and(|failed| failed.cause == UnansweredCause::NotConnected) {
+        if reads_only && answer.as_ref().is_err_and(|failed| failed.cause == FailureCause::NotConnected) {
             tokio::time::sleep(PAUSE).await;
             answer = ask().await;
         }
-        if let Err(Unanswered { cause: UnansweredCause::SlowDown(wait), .. }) = &answer {
+        if let Err(InquiryFailure { cause: FailureCause::SlowDown(wait), .. }) = &answer {
             self.ledger.slow_down(&allowance.name, wait.filter(|wait| *wait <= LONGEST_WAIT)).await?;
         }
         Ok(answer)
     }
 
-    fn unanswered(&self, answer: Unanswered) -> Error {
-        Error::Unanswered { gateway: self.profile.name.clone(), key: self.profile.api_key.to_string(), answer }
+    fn unanswered(&self, failure: InquiryFailure) -> Error {
+        Error::Unanswered { gateway: self.profile.name.clone(), key: self.profile.api_key.to_string(), failure }
     }
 }
 
@@ -162,8 +162,8 @@ mod tests {
         Account::of(&adapters, &profile, Duration::from_secs(1)).await.unwrap()
     }
 
-    fn failed(cause: UnansweredCause) -> Unanswered {
-        Unanswered { cause, reason: "why".into(), undone: true }
+    fn failed(cause: FailureCause) -> InquiryFailure {
+        InquiryFailure { cause, reason: "why".into(), undone: true }
     }
 
     #[tokio::test]
@@ -171,11 +171,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let account = account(folder.path()).await;
         let table = [
-            (true, UnansweredCause::NotConnected, 2),
-            (false, UnansweredCause::NotConnected, 1),
-            (true, UnansweredCause::Unclear, 1),
-            (true, UnansweredCause::Refused, 1),
-            (true, UnansweredCause::KeyRefused, 1),
+            (true, FailureCause::NotConnected, 2),
+            (false, FailureCause::NotConnected, 1),
+            (true, FailureCause::Unclear, 1),
+            (true, FailureCause::Refused, 1),
+            (true, FailureCause::KeyRefused, 1),
         ];
         for (reads_only, cause, expected) in table {
             let asked = Cell::new(0);
@@ -192,7 +192,7 @@ mod tests {
     async fn a_wait_that_the_gateway_asks_for_holds_for_every_process_on_the_ledger() {
         let folder = tempfile::tempdir().unwrap();
         let account = account(folder.path()).await;
-        let slow = || failed(UnansweredCause::SlowDown(Some(Duration::from_secs(60))));
+        let slow = || failed(FailureCause::SlowDown(Some(Duration::from_secs(60))));
         let answer = account.paced((1, true), || std::future::ready(Err::<(), _>(slow()))).await;
         assert!(answer.unwrap().is_err());
         let allowance = Allowance::new(account.profile.account.as_str(), None);

@@ -8,7 +8,7 @@ use super::{AccountView, Refusal, Unconfirmed};
 use crate::delivery::SingleKind;
 use crate::domain::Row;
 use crate::finding::Finding;
-use crate::gateway::{JsonApiError, Unanswered};
+use crate::gateway::{JsonApiError, InquiryFailure};
 use crate::ledger::{LedgerError, State};
 use crate::report::{LossSign, ResultsError};
 
@@ -30,14 +30,14 @@ pub enum Error {
         /// Where it has its key from.
         key: String,
         /// Why, and whether it is proven that nothing was done.
-        answer: Unanswered,
+        failure: InquiryFailure,
     },
     /// An order was given, and nobody knows whether it was done.
     OrderUnclear {
         /// The profile.
         gateway: String,
         /// Why that is not known.
-        answer: Unanswered,
+        failure: InquiryFailure,
         /// Where it can be seen.
         view: AccountView,
     },

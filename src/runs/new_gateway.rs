@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Account, Adapters, Error};
 use crate::draft::ProfileDraft;
-use crate::gateway::{AskBalance, AskSenders, Balance, Sender, Unanswered};
+use crate::gateway::{AskBalance, AskSenders, Balance, Sender, InquiryFailure};
 
 /// How long the answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -13,9 +13,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct NewAccount {
     /// Its money.
-    pub balance: Result<Balance, Unanswered>,
+    pub balance: Result<Balance, InquiryFailure>,
     /// Its sender names.
-    pub senders: Result<Vec<Sender>, Unanswered>,
+    pub senders: Result<Vec<Sender>, InquiryFailure>,
 }
 
 /// Asks the account of a new profile unless nobody is to be asked, then writes the profile; its host is known from now on.
@@ -35,10 +35,10 @@ pub async fn add_gateway(adapters: &Adapters, draft: &ProfileDraft, ask: bool) -
 async fn ask_account(adapters: &Adapters, ProfileDraft { profile, .. }: &ProfileDraft) -> Result<NewAccount, Error> {
     let account = Account::of_new(adapters, profile, PATIENCE)?;
     let answer = account.ask_both((&AskBalance, &AskSenders)).await?;
-    let (balance, senders) = answer.map_err(|answer| Error::Unanswered {
+    let (balance, senders) = answer.map_err(|failure| Error::Unanswered {
         gateway: profile.name.clone(),
         key: profile.api_key.to_string(),
-        answer,
+        failure,
     })?;
     Ok(NewAccount { balance, senders })
 }

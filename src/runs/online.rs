@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Account, AccountView, Adapters, Error, Event, Inputs};
 use crate::check::online::{self, AccountAnswer, Cost, findings, signatures};
 use crate::finding::Finding;
-use crate::gateway::{AskBalance, AskSenders, Balance, UnansweredCause};
+use crate::gateway::{AskBalance, AskSenders, Balance, FailureCause};
 use crate::manifest::Profile;
 
 /// How long the answer is waited for: the question is a service, not a condition.
@@ -42,7 +42,7 @@ pub async fn ask_online(
     let known = online::AccountTerms { verified, key: &key, balance: &balance, senders: &senders };
     Ok(OnlineAnswer {
         findings: findings(&told, &signatures, known, &cost),
-        key_refused: matches!(&told, Err(refused) if refused.cause == UnansweredCause::KeyRefused),
+        key_refused: matches!(&told, Err(refused) if refused.cause == FailureCause::KeyRefused),
         balance: told.ok().and_then(|(balance, _)| balance.ok()),
         cost,
     })

@@ -109,8 +109,8 @@ impl Account {
             confirm(consent, Proposal::Template { profile: &self.profile, change: &change }).await?;
         }
         self.ask(order).await.map_err(|error| match error {
-            Error::Unanswered { gateway, answer, .. } if !answer.undone => {
-                Error::OrderUnclear { gateway, answer, view }
+            Error::Unanswered { gateway, failure, .. } if !failure.undone => {
+                Error::OrderUnclear { gateway, failure, view }
             }
             error => error,
         })

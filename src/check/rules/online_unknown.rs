@@ -2,7 +2,7 @@
 
 use crate::check::online::AccountTerms;
 use crate::finding::{Finding, Rule};
-use crate::gateway::Unanswered;
+use crate::gateway::InquiryFailure;
 
 /// The gateway did not tell something of the account.
 pub static RULE: Rule = Rule::warning(
@@ -12,7 +12,7 @@ pub static RULE: Rule = Rule::warning(
 );
 
 /// What is not known, and why.
-pub(in crate::check) fn judge(what: &str, unanswered: &Unanswered, account: AccountTerms<'_>) -> Finding {
+pub(in crate::check) fn judge(what: &str, unanswered: &InquiryFailure, account: AccountTerms<'_>) -> Finding {
     let finding = Finding::new(&RULE, format!("{what} not known: {}", unanswered.reason));
     finding.help(format!("this refuses nothing; `{}` and `{}` ask again", account.balance, account.senders))
 }

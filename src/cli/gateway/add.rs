@@ -14,7 +14,7 @@ use crate::cli::failure::Failure;
 use crate::cli::suggested::file;
 use crate::draft::{KeyFile, ProfileDraft};
 use crate::finding::one_line;
-use crate::gateway::{Balance, Sender, Unanswered, UnansweredCause};
+use crate::gateway::{Balance, Sender, InquiryFailure, FailureCause};
 use crate::manifest::{Address, KeySource, NewProfile, Rate, is_slug};
 use crate::runs::{Error, NewAccount, add_gateway, blocking};
 
@@ -50,9 +50,9 @@ pub(super) async fn add(context: &Context, args: AddArgs) -> Result<u8, Failure>
 /// Why nothing was written, and what to do where it was the gateway that said no.
 fn refused(context: &Context, error: Error) -> Failure {
     let help = match &error {
-        Error::Unanswered { answer, .. } if answer.cause == UnansweredCause::KeyRefused => {
+        Error::Unanswered { failure, .. } if failure.cause == FailureCause::KeyRefused => {
             let wrong =
-                format!("{}; nothing was written. Try again with the key that the gateway shows you", answer.reason);
+                format!("{}; nothing was written. Try again with the key that the gateway shows you", failure.reason);
             return Failure::new(exit::KEY, format!("{wrong}, or write it all the same with `--offline`"));
         }
         Error::Unanswered { .. } => "; nothing was written: `--offline` writes it all the same",
@@ -234,7 +234,7 @@ fn tell(
     output.result(&text);
 }
 
-fn money(balance: &Result<Balance, Unanswered>) -> String {
+fn money(balance: &Result<Balance, InquiryFailure>) -> String {
     match balance {
         Ok(balance) => {
             format!("  balance: {}\n", one_line(format!("{} {}", balance.amount, balance.currency).trim_end()))
@@ -243,7 +243,7 @@ fn money(balance: &Result<Balance, Unanswered>) -> String {
     }
 }
 
-fn names(senders: &Result<Vec<Sender>, Unanswered>) -> String {
+fn names(senders: &Result<Vec<Sender>, InquiryFailure>) -> String {
     match senders {
         Ok(senders) if senders.is_empty() => "  sender names: it lists none\n".to_owned(),
         Ok(senders) => {

@@ -9,7 +9,7 @@ use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
 use crate::cli::table::table;
-use crate::gateway::{AskStatus, MessageRecord, Unanswered, UnansweredCause};
+use crate::gateway::{AskStatus, MessageRecord, InquiryFailure, FailureCause};
 use crate::report::message_json;
 
 pub(super) async fn status(context: &Context, args: &MessageArgs) -> Result<u8, Failure> {
@@ -45,16 +45,16 @@ fn question(typed: &str, is_gateways: bool) -> Result<AskStatus, Failure> {
 }
 
 /// The worst of the answers decides: one that is none, then a refusal.
-fn code(answers: &[Result<MessageRecord, Unanswered>]) -> u8 {
-    let failures: Vec<&Unanswered> = answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
-    match failures.iter().all(|failed| failed.cause == UnansweredCause::Refused) {
+fn code(answers: &[Result<MessageRecord, InquiryFailure>]) -> u8 {
+    let failures: Vec<&InquiryFailure> = answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
+    match failures.iter().all(|failed| failed.cause == FailureCause::Refused) {
         true if failures.is_empty() => exit::FINE,
         true => exit::REJECTIONS,
         false => exit::STOPPED,
     }
 }
 
-fn row((asked, answer): (&AskStatus, &Result<MessageRecord, Unanswered>)) -> [String; 5] {
+fn row((asked, answer): (&AskStatus, &Result<MessageRecord, InquiryFailure>)) -> [String; 5] {
     let (ours, theirs) = (asked.ours(), asked.theirs());
     match answer {
         Ok(record) => [

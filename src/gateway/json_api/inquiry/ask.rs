@@ -5,7 +5,7 @@ use std::time::Duration;
 use secrecy::ExposeSecret as _;
 use serde_json::value::RawValue;
 
-use super::{Inquiry, Unanswered, UnansweredCause, Words};
+use super::{Inquiry, InquiryFailure, FailureCause, Words};
 use crate::gateway::JsonApi;
 use crate::gateway::json_api::exchange::Exchange;
 use crate::gateway::json_api::loose::{Success, present};
@@ -19,16 +19,16 @@ impl JsonApi {
     ///
     /// # Errors
     /// Why there is no good answer, and whether it is proven that nothing was done.
-    pub async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, Unanswered> {
+    pub async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, InquiryFailure> {
         let mut answers = self.ask_all(std::slice::from_ref(inquiry)).await?;
-        answers.pop().unwrap_or_else(|| Err(Unanswered::unclear("an answer without items")))
+        answers.pop().unwrap_or_else(|| Err(InquiryFailure::unclear("an answer without items")))
     }
 
     /// Asks for several things of one kind in one envelope; the answers are in their order.
     ///
     /// # Errors
     /// Why the envelope as a whole has no good answer.
-    pub async fn ask_all<I: Inquiry>(&self, inquiries: &[I]) -> Result<Vec<Result<I::Answer, Unanswered>>, Unanswered> {
+    pub async fn ask_all<I: Inquiry>(&self, inquiries: &[I]) -> Result<Vec<Result<I::Answer, InquiryFailure>>, InquiryFailure> {
         let items = self.items(inquiries.iter().map(Inquiry::operation).collect()).await?;
         let words = self.words();
         Ok(inquiries.iter().zip(items).map(|(inquiry, item)| read(inquiry, item, &words)).collect())
@@ -41,16 +41,16 @@ impl JsonApi {
     pub async fn ask_both<A: Inquiry, B: Inquiry>(
         &self,
         (first, second): (&A, &B),
-    ) -> Result<(Result<A::Answer, Unanswered>, Result<B::Answer, Unanswered>), Unanswered> {
+    ) -> Result<(Result<A::Answer, InquiryFailure>, Result<B::Answer, InquiryFailure>), InquiryFailure> {
         let items = self.items(vec![first.operation(), second.operation()]).await?;
         let Ok([one, other]) = <[_; 2]>::try_from(items) else {
-            return Err(Unanswered::unclear("another number of answers than questions"));
+            return Err(InquiryFailure::unclear("another number of answers than questions"));
         };
         let words = self.words();
         Ok((read(first, one, &words), read(second, other, &words)))
     }
 
-    async fn items(&self, operations: Vec<serde_json::Value>) -> Result<Vec<Result<Payload, Unanswered>>, Unanswered> {
+    async fn items(&self, operations: Vec<serde_json::Value>) -> Result<Vec<Result<Payload, InquiryFailure>>, InquiryFailure> {
         let operations: Vec<Vec<u8>> = operations.iter().map(|operation| operation.to_string().into_bytes()).collect();
         let exchange = self.post(&self.sync_url, operations.iter().map(Vec::as_slice)).await;
         read_items(&self.rules.trust_status, operations.len(), &exchange, &self.words())
@@ -63,11 +63,11 @@ impl JsonApi {
 
 fn read<I: Inquiry>(
     inquiry: &I,
-    item: Result<Payload, Unanswered>,
+    item: Result<Payload, InquiryFailure>,
     words: &Words<'_>,
-) -> Result<I::Answer, Unanswered> {
+) -> Result<I::Answer, InquiryFailure> {
     let payload = item?;
-    inquiry.read(payload.as_deref(), words).map_err(|what| Unanswered::unclear(format!("the answer {what}")))
+    inquiry.read(payload.as_deref(), words).map_err(|what| InquiryFailure::unclear(format!("the answer {what}")))
 }
 
 /// Reads the end of an exchange in which `count` operations were asked: one item for each (contract 2.2).
@@ -76,65 +76,65 @@ fn read_items(
     count: usize,
     seen: &Exchange,
     words: &Words<'_>,
-) -> Result<Vec<Result<Payload, Unanswered>>, Unanswered> {
+) -> Result<Vec<Result<Payload, InquiryFailure>>, InquiryFailure> {
     match seen {
-        Exchange::NotConnected(why) => Err(Unanswered::undone(UnansweredCause::NotConnected, why)),
-        Exchange::Handshake(why) => Err(Unanswered::undone(UnansweredCause::Unclear, why)),
-        Exchange::TimedOut(after) => Err(Unanswered::unclear(format!("no answer within {} s", after.as_secs_f64()))),
-        Exchange::Broken(why) => Err(Unanswered::unclear(why)),
-        Exchange::TooLong { .. } => Err(Unanswered::unclear("an answer over the size limit")),
+        Exchange::NotConnected(why) => Err(InquiryFailure::undone(FailureCause::NotConnected, why)),
+        Exchange::Handshake(why) => Err(InquiryFailure::undone(FailureCause::Unclear, why)),
+        Exchange::TimedOut(after) => Err(InquiryFailure::unclear(format!("no answer within {} s", after.as_secs_f64()))),
+        Exchange::Broken(why) => Err(InquiryFailure::unclear(why)),
+        Exchange::TooLong { .. } => Err(InquiryFailure::unclear("an answer over the size limit")),
         Exchange::Answer { status: 200, body, .. } => read_body(count, body, words),
         Exchange::Answer { status, retry_after, .. } => {
-            Err(Unanswered { undone: trust_status.contains(status), ..read_status(*status, *retry_after) })
+            Err(InquiryFailure { undone: trust_status.contains(status), ..read_status(*status, *retry_after) })
         }
     }
 }
 
 /// Every HTTP status but 200, which is the only one that the contract knows (contract 4.1 and 7).
-fn read_status(status: u16, retry_after: Option<Duration>) -> Unanswered {
+fn read_status(status: u16, retry_after: Option<Duration>) -> InquiryFailure {
     match status {
-        300..=399 => Unanswered::unclear(format!("HTTP {status}, a redirect, which is never followed")),
-        429 | 503 => Unanswered {
-            cause: UnansweredCause::SlowDown(retry_after),
-            ..Unanswered::unclear(format!("HTTP {status}, a request to slow down"))
+        300..=399 => InquiryFailure::unclear(format!("HTTP {status}, a redirect, which is never followed")),
+        429 | 503 => InquiryFailure {
+            cause: FailureCause::SlowDown(retry_after),
+            ..InquiryFailure::unclear(format!("HTTP {status}, a request to slow down"))
         },
-        _ => Unanswered::unclear(format!("HTTP {status}")),
+        _ => InquiryFailure::unclear(format!("HTTP {status}")),
     }
 }
 
-fn read_body(count: usize, body: &[u8], words: &Words<'_>) -> Result<Vec<Result<Payload, Unanswered>>, Unanswered> {
-    let Some(top) = Top::read(body) else { return Err(Unanswered::unclear(no_json(body))) };
+fn read_body(count: usize, body: &[u8], words: &Words<'_>) -> Result<Vec<Result<Payload, InquiryFailure>>, InquiryFailure> {
+    let Some(top) = Top::read(body) else { return Err(InquiryFailure::unclear(no_json(body))) };
     match (Success::of(top.success), words.text(top.error)) {
         (Success::True, _) => {}
         (Success::False, Some(error)) if error.trim() == "Access denied" => {
             let reason = "the gateway refused the API key: `Access denied`";
-            return Err(Unanswered::undone(UnansweredCause::KeyRefused, reason));
+            return Err(InquiryFailure::undone(FailureCause::KeyRefused, reason));
         }
         (Success::False, Some(error)) => return Err(refused(&error)),
-        (Success::False, None) => return Err(Unanswered::unclear("a failure without an error text")),
+        (Success::False, None) => return Err(InquiryFailure::unclear("a failure without an error text")),
         (Success::Unclear, _) => {
-            return Err(Unanswered::unclear("an answer whose `success` is neither true nor false"));
+            return Err(InquiryFailure::unclear("an answer whose `success` is neither true nor false"));
         }
     }
     let items: Option<Vec<&RawValue>> = top.data.and_then(|data| serde_json::from_str(data.get()).ok());
     match items {
         Some(items) if items.len() == count => Ok(items.into_iter().map(|item| read_item(item, words)).collect()),
-        Some(_) => Err(Unanswered::unclear("another number of answers than questions")),
-        None => Err(Unanswered::unclear("an answer without a list of items")),
+        Some(_) => Err(InquiryFailure::unclear("another number of answers than questions")),
+        None => Err(InquiryFailure::unclear("an answer without a list of items")),
     }
 }
 
-fn read_item(item: &RawValue, words: &Words<'_>) -> Result<Payload, Unanswered> {
-    let Some(item) = Item::read(item) else { return Err(Unanswered::unclear("an item that is no record")) };
+fn read_item(item: &RawValue, words: &Words<'_>) -> Result<Payload, InquiryFailure> {
+    let Some(item) = Item::read(item) else { return Err(InquiryFailure::unclear("an item that is no record")) };
     match Success::of(item.success) {
         Success::True => Ok(present(item.data).map(ToOwned::to_owned)),
         Success::False => Err(refused(&words.text(item.error).unwrap_or_else(|| "no reason given".to_owned()))),
-        Success::Unclear => Err(Unanswered::unclear("an item whose `success` is neither true nor false")),
+        Success::Unclear => Err(InquiryFailure::unclear("an item whose `success` is neither true nor false")),
     }
 }
 
-fn refused(error: &str) -> Unanswered {
-    Unanswered::undone(UnansweredCause::Refused, format!("the gateway refused it: `{}`", error.trim()))
+fn refused(error: &str) -> InquiryFailure {
+    InquiryFailure::undone(FailureCause::Refused, format!("the gateway refused it: `{}`", error.trim()))
 }
 
 /// What a body is that is not the contract's JSON.
@@ -157,12 +157,12 @@ pub(super) mod tests {
         Exchange::Answer { status: 200, retry_after: None, body: body.as_bytes().to_vec() }
     }
 
-    fn items(count: usize, exchange: &Exchange) -> Result<Vec<Result<Payload, Unanswered>>, Unanswered> {
+    fn items(count: usize, exchange: &Exchange) -> Result<Vec<Result<Payload, InquiryFailure>>, InquiryFailure> {
         read_items(&[429], count, exchange, &Words::new(KEY))
     }
 
     /// What an inquiry makes of a payload, for the tests of each kind.
-    pub(in super::super) fn answer<I: Inquiry>(inquiry: &I, payload: &str) -> Result<I::Answer, Unanswered> {
+    pub(in super::super) fn answer<I: Inquiry>(inquiry: &I, payload: &str) -> Result<I::Answer, InquiryFailure> {
         let body = format!(r#"{{"success":true,"data":[{{"success":true,"data":{payload}}}]}}"#);
         let item = items(1, &seen(&body))?.remove(0);
         read(inquiry, item, &Words::new(KEY))
@@ -170,7 +170,7 @@ pub(super) mod tests {
 
     #[test]
     fn each_end_of_an_exchange_has_its_cause_and_says_whether_something_may_have_been_done() {
-        use UnansweredCause::{KeyRefused, NotConnected, Refused, SlowDown, Unclear};
+        use FailureCause::{KeyRefused, NotConnected, Refused, SlowDown, Unclear};
         let http = |status, wait| Exchange::Answer { status, retry_after: wait, body: b"<html>".to_vec() };
         let minute = Some(Duration::from_secs(60));
         let table = [
@@ -207,9 +207,9 @@ pub(super) mod tests {
             {"success":true,"data":null},{"success":true,"data":[]}]}"#;
         let items = items(4, &seen(body)).unwrap();
         let refusal = items[0].as_ref().unwrap_err();
-        assert_eq!((refusal.cause, refusal.undone), (UnansweredCause::Refused, true));
+        assert_eq!((refusal.cause, refusal.undone), (FailureCause::Refused, true));
         assert_eq!(refusal.reason, "the gateway refused it: `No route`");
-        assert_eq!(items[1].as_ref().unwrap_err().cause, UnansweredCause::Unclear);
+        assert_eq!(items[1].as_ref().unwrap_err().cause, FailureCause::Unclear);
         assert!(items[2].as_ref().unwrap().is_none() && items[3].as_ref().unwrap().is_some());
     }
 

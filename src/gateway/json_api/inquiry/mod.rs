@@ -10,7 +10,7 @@ mod balance;
 mod senders;
 mod sms_templates;
 mod status;
-mod unanswered;
+mod failure;
 mod viber_templates;
 
 use serde_json::value::RawValue;
@@ -21,7 +21,7 @@ pub use balance::{AskBalance, Balance};
 pub use senders::{AskSenders, Sender};
 pub use sms_templates::{CreateSmsTemplate, DeleteSmsTemplate, ListSmsTemplates, SmsTemplate};
 pub use status::{AskStatus, MessageRecord};
-pub use unanswered::{Unanswered, UnansweredCause};
+pub use failure::{InquiryFailure, FailureCause};
 pub use viber_templates::{CreateViberTemplate, DeleteViberTemplate, ListViberTemplates, ViberTemplate};
 
 /// One operation about the account, and what its answer means.

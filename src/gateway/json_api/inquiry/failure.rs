@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// An inquiry without a good answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unanswered {
+pub struct InquiryFailure {
     /// What kind of failure it is.
-    pub cause: UnansweredCause,
+    pub cause: FailureCause,
     /// What was seen, as a lowercase fragment in plain words.
     pub reason: String,
     /// Whether it is proven that the gateway did not execute it.
@@ -15,7 +15,7 @@ pub struct Unanswered {
 
 /// The kinds of failures of an inquiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnansweredCause {
+pub enum FailureCause {
     /// The gateway refused the key (contract 5 and 7).
     KeyRefused,
     /// The gateway refused the operation; the reason has its words.
@@ -28,14 +28,14 @@ pub enum UnansweredCause {
     Unclear,
 }
 
-impl Unanswered {
+impl InquiryFailure {
     /// A failure that proves that nothing was done.
-    pub(super) fn undone(cause: UnansweredCause, reason: impl Into<String>) -> Self {
+    pub(super) fn undone(cause: FailureCause, reason: impl Into<String>) -> Self {
         Self { cause, reason: reason.into(), undone: true }
     }
 
     /// A failure that proves nothing.
     pub(super) fn unclear(reason: impl Into<String>) -> Self {
-        Self { cause: UnansweredCause::Unclear, reason: reason.into(), undone: false }
+        Self { cause: FailureCause::Unclear, reason: reason.into(), undone: false }
     }
 }
