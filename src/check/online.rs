@@ -9,7 +9,7 @@ use roaring::RoaringBitmap;
 use super::rules;
 use crate::domain::{Amount, Channel, Content, Stage, Text};
 use crate::finding::{Finding, Place};
-use crate::gateway::{Balance, Sender, InquiryFailure, FailureCause};
+use crate::gateway::{Balance, FailureCause, InquiryFailure, Sender};
 use crate::manifest::{Brief, Places, Profile};
 use crate::message::{Names, render_constant};
 
@@ -275,12 +275,9 @@ mod tests {
         let error = |rule| (rule, Severity::Error);
         let doubt = ("online-unknown", Severity::Warning);
         assert_eq!(rule(Err(unanswered(FailureCause::KeyRefused))), [error("key-refused")]);
-        for cause in [
-            FailureCause::Refused,
-            FailureCause::NotConnected,
-            FailureCause::SlowDown(None),
-            FailureCause::Unclear,
-        ] {
+        for cause in
+            [FailureCause::Refused, FailureCause::NotConnected, FailureCause::SlowDown(None), FailureCause::Unclear]
+        {
             assert_eq!(rule(Err(unanswered(cause))), [doubt]);
             assert_eq!(rule(Ok((Err(unanswered(cause)), Err(unanswered(cause))))), [doubt, doubt]);
             assert_eq!(rule(Ok((Ok(balance("1")), Err(unanswered(cause))))), [doubt, error("balance-too-low")]);

@@ -6,11 +6,11 @@ use super::exit;
 use super::suggested::{Options, file};
 use crate::domain::Row;
 use crate::finding::{Finding, list};
-use crate::gateway::{InquiryFailure, FailureCause};
+use crate::gateway::{FailureCause, InquiryFailure};
 use crate::ledger::LedgerError;
 use crate::regular_file::ran_out_of_handles;
 use crate::report::{LossSign, ResultsError, plural, thousands};
-use crate::runs::{AccountView, Error, Refusal, RunPhase, Unconfirmed};
+use crate::runs::{AccountView, Error, ProposalKind, Refusal, RunPhase};
 
 /// Why a command ended without its result.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
                 "{}; it may have been done all the same: look with `{look}` before you try again",
                 failure.reason
             );
-            Explanation { message, ..unanswered(&gateway, "the profile", &answer) }
+            Explanation { message, ..unanswered(&gateway, "the profile", &failure) }
         }
         Error::NothingDeleted { id } => {
             Explanation::new(exit::REJECTIONS, format!("the gateway deleted nothing: is there a template {id}?"))
@@ -334,21 +334,21 @@ fn duplicates_not_accepted(rows: u64, said: Option<u64>) -> String {
 }
 
 /// Why there is no yes, and how to give one.
-fn not_confirmed(what: &Unconfirmed, refusal: Refusal) -> String {
+fn not_confirmed(what: &ProposalKind, refusal: Refusal) -> String {
     const BEFOREHAND: &str = "say `--yes` to agree where nobody can be asked";
     match (what, refusal) {
-        (Unconfirmed::Run(number), Refusal::NobodyToAsk) => {
+        (ProposalKind::Run(number), Refusal::NobodyToAsk) => {
             format!("this would send to {number} recipients through a live gateway; {BEFOREHAND}")
         }
-        (Unconfirmed::Run(_), Refusal::No) => "nothing was sent: the number was not typed".to_owned(),
-        (Unconfirmed::Single, Refusal::NobodyToAsk) => {
+        (ProposalKind::Run(_), Refusal::No) => "nothing was sent: the number was not typed".to_owned(),
+        (ProposalKind::Single, Refusal::NobodyToAsk) => {
             format!("this would ask a live gateway, and costs money; {BEFOREHAND}")
         }
-        (Unconfirmed::Single, Refusal::No) => "nothing was sent: `yes` was not typed".to_owned(),
-        (Unconfirmed::Template { gateway, verb }, Refusal::NobodyToAsk) => {
+        (ProposalKind::Single, Refusal::No) => "nothing was sent: `yes` was not typed".to_owned(),
+        (ProposalKind::Template { gateway, verb }, Refusal::NobodyToAsk) => {
             format!("this would {verb} a template of the live gateway `{gateway}`; {BEFOREHAND}")
         }
-        (Unconfirmed::Template { verb, .. }, Refusal::No) => format!("nothing was done: `{verb}` was not typed"),
+        (ProposalKind::Template { verb, .. }, Refusal::No) => format!("nothing was done: `{verb}` was not typed"),
     }
 }
 

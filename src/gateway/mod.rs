@@ -10,8 +10,8 @@ mod reply;
 pub use envelope::{Encoded, Envelope};
 pub use json_api::{
     Address, AskBalance, AskSenders, AskStatus, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
-    DeleteViberTemplate, Inquiry, JsonApi, JsonApiError, ListSmsTemplates, ListViberTemplates, MessageRecord, Rules,
-    Sender, SmsTemplate, InquiryFailure, FailureCause, ViberTemplate, Words, encode,
+    DeleteViberTemplate, FailureCause, Inquiry, InquiryFailure, JsonApi, JsonApiError, ListSmsTemplates,
+    ListViberTemplates, MessageRecord, Rules, Sender, SmsTemplate, ViberTemplate, Words, encode,
 };
 #[cfg(test)]
 pub(crate) use json_api::{Exchange, answers, read};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::domain::MsgId;
-use crate::gateway::{AskStatus, MessageRecord, Sender, SmsTemplate, InquiryFailure, ViberTemplate};
+use crate::gateway::{AskStatus, InquiryFailure, MessageRecord, Sender, SmsTemplate, ViberTemplate};
 
 /// A sender name.
 #[must_use]

@@ -7,7 +7,7 @@ use secrecy::SecretString;
 
 use super::{Adapters, Error, Event, Observer, check_host, key_of};
 use crate::domain::Endpoint;
-use crate::gateway::{Address, Inquiry, JsonApi, Rules, InquiryFailure, FailureCause};
+use crate::gateway::{Address, FailureCause, Inquiry, InquiryFailure, JsonApi, Rules};
 use crate::ledger::{Allowance, Ledger};
 use crate::manifest::Profile;
 

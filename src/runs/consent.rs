@@ -58,21 +58,21 @@ pub enum Proposal<'q> {
 }
 
 impl Proposal<'_> {
-    fn unconfirmed(&self) -> Unconfirmed {
+    fn kind(&self) -> ProposalKind {
         match self {
-            Proposal::Begin { rows, .. } => Unconfirmed::Run(rows.len()),
-            Proposal::GoOn { number, .. } => Unconfirmed::Run(*number),
-            Proposal::Single { .. } => Unconfirmed::Single,
+            Proposal::Begin { rows, .. } => ProposalKind::Run(rows.len()),
+            Proposal::GoOn { number, .. } => ProposalKind::Run(*number),
+            Proposal::Single { .. } => ProposalKind::Single,
             Proposal::Template { profile, change } => {
-                Unconfirmed::Template { gateway: profile.name.clone(), verb: change.verb() }
+                ProposalKind::Template { gateway: profile.name.clone(), verb: change.verb() }
             }
         }
     }
 }
 
-/// What there is no yes to.
+/// What a proposal is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unconfirmed {
+pub enum ProposalKind {
     /// Messages to so many people.
     Run(u64),
     /// A lookup or a code call.
@@ -106,6 +106,6 @@ pub trait Consent: Send + Sync {
 
 /// Asks for a yes.
 pub(super) async fn confirm(consent: &dyn Consent, question: Proposal<'_>) -> Result<(), Error> {
-    let what = question.unconfirmed();
+    let what = question.kind();
     consent.ask(question).await.map_err(|refusal| Error::NotConfirmed { what, refusal })
 }

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::{AccountView, Refusal, Unconfirmed};
+use super::{AccountView, ProposalKind, Refusal};
 use crate::delivery::SingleKind;
 use crate::domain::Row;
 use crate::finding::Finding;
-use crate::gateway::{JsonApiError, InquiryFailure};
+use crate::gateway::{InquiryFailure, JsonApiError};
 use crate::ledger::{LedgerError, State};
 use crate::report::{LossSign, ResultsError};
 
@@ -189,7 +189,7 @@ pub enum Error {
     /// There is no yes.
     NotConfirmed {
         /// What to.
-        what: Unconfirmed,
+        what: ProposalKind,
         /// Why not.
         refusal: Refusal,
     },

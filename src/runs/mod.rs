@@ -51,7 +51,7 @@ pub use adapters::{AccountView, Adapters, Connect, NameView};
 pub use blocking::blocking;
 pub use claim::{hold, person};
 pub use connection::{Connection, key};
-pub use consent::{Consent, Proposal, Refusal, Unconfirmed};
+pub use consent::{Consent, Proposal, ProposalKind, Refusal};
 pub use dry_run::{DryRun, dry_run};
 pub use error::{Error, RunPhase};
 pub use event::{Event, Observer};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Account, Adapters, Error};
 use crate::draft::ProfileDraft;
-use crate::gateway::{AskBalance, AskSenders, Balance, Sender, InquiryFailure};
+use crate::gateway::{AskBalance, AskSenders, Balance, InquiryFailure, Sender};
 
 /// How long the answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,7 +1,7 @@
 //! The templates of an account: orders that somebody agrees to before they are given.
 
 use super::consent::confirm;
-use super::{Account, AccountView, Consent, Error, Proposal, Refusal, Unconfirmed};
+use super::{Account, AccountView, Consent, Error, Proposal, ProposalKind, Refusal};
 use crate::domain::MsgId;
 use crate::gateway::{
     CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate, DeleteViberTemplate, Inquiry, ListViberTemplates,
@@ -122,7 +122,7 @@ impl Account {
     async fn viber_text(&self, id: u64, consent: &dyn Consent) -> Result<String, Error> {
         let gateway = || self.profile.name.clone();
         if !self.profile.is_loopback() && !consent.can_come() {
-            let what = Unconfirmed::Template { gateway: gateway(), verb: "delete" };
+            let what = ProposalKind::Template { gateway: gateway(), verb: "delete" };
             return Err(Error::NotConfirmed { what, refusal: Refusal::NobodyToAsk });
         }
         let templates = self.ask(&ListViberTemplates).await?;

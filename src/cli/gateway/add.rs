@@ -14,7 +14,7 @@ use crate::cli::failure::Failure;
 use crate::cli::suggested::file;
 use crate::draft::{KeyFile, ProfileDraft};
 use crate::finding::one_line;
-use crate::gateway::{Balance, Sender, InquiryFailure, FailureCause};
+use crate::gateway::{Balance, FailureCause, InquiryFailure, Sender};
 use crate::manifest::{Address, KeySource, NewProfile, Rate, is_slug};
 use crate::runs::{Error, NewAccount, add_gateway, blocking};
 

@@ -9,7 +9,7 @@ use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
 use crate::cli::table::table;
-use crate::gateway::{AskStatus, MessageRecord, InquiryFailure, FailureCause};
+use crate::gateway::{AskStatus, FailureCause, InquiryFailure, MessageRecord};
 use crate::report::message_json;
 
 pub(super) async fn status(context: &Context, args: &MessageArgs) -> Result<u8, Failure> {

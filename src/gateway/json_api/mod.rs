@@ -24,8 +24,8 @@ pub(crate) use exchange::Exchange;
 pub use http::{Address, JsonApi, JsonApiError};
 pub use inquiry::{
     AskBalance, AskSenders, AskStatus, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
-    DeleteViberTemplate, Inquiry, ListSmsTemplates, ListViberTemplates, MessageRecord, Sender, SmsTemplate, InquiryFailure,
-    FailureCause, ViberTemplate,
+    DeleteViberTemplate, FailureCause, Inquiry, InquiryFailure, ListSmsTemplates, ListViberTemplates, MessageRecord,
+    Sender, SmsTemplate, ViberTemplate,
 };
 pub use read::Rules;
 #[cfg(test)]

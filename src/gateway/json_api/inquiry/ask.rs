@@ -5,7 +5,7 @@ use std::time::Duration;
 use secrecy::ExposeSecret as _;
 use serde_json::value::RawValue;
 
-use super::{Inquiry, InquiryFailure, FailureCause, Words};
+use super::{FailureCause, Inquiry, InquiryFailure, Words};
 use crate::gateway::JsonApi;
 use crate::gateway::json_api::exchange::Exchange;
 use crate::gateway::json_api::loose::{Success, present};
@@ -28,7 +28,10 @@ impl JsonApi {
     ///
     /// # Errors
     /// Why the envelope as a whole has no good answer.
-    pub async fn ask_all<I: Inquiry>(&self, inquiries: &[I]) -> Result<Vec<Result<I::Answer, InquiryFailure>>, InquiryFailure> {
+    pub async fn ask_all<I: Inquiry>(
+        &self,
+        inquiries: &[I],
+    ) -> Result<Vec<Result<I::Answer, InquiryFailure>>, InquiryFailure> {
         let items = self.items(inquiries.iter().map(Inquiry::operation).collect()).await?;
         let words = self.words();
         Ok(inquiries.iter().zip(items).map(|(inquiry, item)| read(inquiry, item, &words)).collect())
@@ -50,7 +53,10 @@ impl JsonApi {
         Ok((read(first, one, &words), read(second, other, &words)))
     }
 
-    async fn items(&self, operations: Vec<serde_json::Value>) -> Result<Vec<Result<Payload, InquiryFailure>>, InquiryFailure> {
+    async fn items(
+        &self,
+        operations: Vec<serde_json::Value>,
+    ) -> Result<Vec<Result<Payload, InquiryFailure>>, InquiryFailure> {
         let operations: Vec<Vec<u8>> = operations.iter().map(|operation| operation.to_string().into_bytes()).collect();
         let exchange = self.post(&self.sync_url, operations.iter().map(Vec::as_slice)).await;
         read_items(&self.rules.trust_status, operations.len(), &exchange, &self.words())
@@ -80,7 +86,9 @@ fn read_items(
     match seen {
         Exchange::NotConnected(why) => Err(InquiryFailure::undone(FailureCause::NotConnected, why)),
         Exchange::Handshake(why) => Err(InquiryFailure::undone(FailureCause::Unclear, why)),
-        Exchange::TimedOut(after) => Err(InquiryFailure::unclear(format!("no answer within {} s", after.as_secs_f64()))),
+        Exchange::TimedOut(after) => {
+            Err(InquiryFailure::unclear(format!("no answer within {} s", after.as_secs_f64())))
+        }
         Exchange::Broken(why) => Err(InquiryFailure::unclear(why)),
         Exchange::TooLong { .. } => Err(InquiryFailure::unclear("an answer over the size limit")),
         Exchange::Answer { status: 200, body, .. } => read_body(count, body, words),
@@ -102,7 +110,11 @@ fn read_status(status: u16, retry_after: Option<Duration>) -> InquiryFailure {
     }
 }
 
-fn read_body(count: usize, body: &[u8], words: &Words<'_>) -> Result<Vec<Result<Payload, InquiryFailure>>, InquiryFailure> {
+fn read_body(
+    count: usize,
+    body: &[u8],
+    words: &Words<'_>,
+) -> Result<Vec<Result<Payload, InquiryFailure>>, InquiryFailure> {
     let Some(top) = Top::read(body) else { return Err(InquiryFailure::unclear(no_json(body))) };
     match (Success::of(top.success), words.text(top.error)) {
         (Success::True, _) => {}

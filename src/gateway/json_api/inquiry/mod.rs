@@ -7,10 +7,10 @@
 
 mod ask;
 mod balance;
+mod failure;
 mod senders;
 mod sms_templates;
 mod status;
-mod failure;
 mod viber_templates;
 
 use serde_json::value::RawValue;
@@ -18,10 +18,10 @@ use serde_json::value::RawValue;
 use super::Words;
 
 pub use balance::{AskBalance, Balance};
+pub use failure::{FailureCause, InquiryFailure};
 pub use senders::{AskSenders, Sender};
 pub use sms_templates::{CreateSmsTemplate, DeleteSmsTemplate, ListSmsTemplates, SmsTemplate};
 pub use status::{AskStatus, MessageRecord};
-pub use failure::{InquiryFailure, FailureCause};
 pub use viber_templates::{CreateViberTemplate, DeleteViberTemplate, ListViberTemplates, ViberTemplate};
 
 /// One operation about the account, and what its answer means.
