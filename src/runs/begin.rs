@@ -7,7 +7,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use super::consent::confirm;
 use super::launch::{Preparation, RunToSend, Session};
 use super::outcome::{NothingLeft, Outcome};
-use super::start::{Opened, refuse_changes, refuse_other_text};
+use super::start::{TodaysTexts, refuse_changes, refuse_other_text};
 use super::whose::{refuse_stranger, whole_path};
 use super::{Error, Event, ListSurvey, Proposal, Round, SentAlready, already_sent, blocking, check_host, runs_of};
 use crate::delivery::FrozenInputs;
@@ -20,7 +20,7 @@ impl Session {
     /// Finds the run to go on with, or begins one.
     pub(super) async fn prepare(&self) -> Result<Preparation, Error> {
         let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
-        let opened = Opened::of(inputs).await?;
+        let opened = TodaysTexts::of(inputs).await?;
         let runs = runs_of(ledger, inputs).await?;
         if !inputs.destination.is_live() {
             // Nobody got a message of the one before, so there is nothing to protect and nothing to go on with.
@@ -71,7 +71,7 @@ impl Session {
     }
 
     /// Looks at everything, asks for a yes, and creates the run; `replaced` ends as it is.
-    async fn begin(&self, opened: &Opened, replaced: Option<Run>) -> Result<Preparation, Error> {
+    async fn begin(&self, opened: &TodaysTexts, replaced: Option<Run>) -> Result<Preparation, Error> {
         let (inputs, ledger, state) = (self.inputs(), self.adapters.ledger.as_ref(), &self.adapters.state);
         let (live, again) = (inputs.destination.is_live(), self.launch.request.round != Round::Same);
         let edition = self.edition(&opened.edition, replaced.as_ref().filter(|_| live)).await;

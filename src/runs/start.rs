@@ -11,14 +11,14 @@ use crate::ledger::{Ledger, Progress, Run};
 use crate::report::is_owned;
 
 /// What the texts of a campaign say today.
-pub(super) struct Opened {
+pub(super) struct TodaysTexts {
     /// The edition, rendered.
     pub(super) edition: String,
     /// The texts that others include or extend, by name.
     pub(super) includes: Includes,
 }
 
-impl Opened {
+impl TodaysTexts {
     /// Opens the list and compiles the texts.
     pub(super) async fn of(inputs: &Arc<Inputs>) -> Result<Self, Error> {
         let inputs = Arc::clone(inputs);
@@ -38,7 +38,7 @@ pub async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> Result<(
     if !inputs.destination.is_live() {
         return Ok(());
     }
-    let opened = Opened::of(inputs).await?;
+    let opened = TodaysTexts::of(inputs).await?;
     let runs = runs_of(ledger, inputs).await?;
     refuse_stranger(ledger, &runs, inputs, &opened.includes).await?;
     match runs.iter().rfind(|run| run.progress == Progress::Open) {
