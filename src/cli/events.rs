@@ -8,7 +8,7 @@ use crate::check::online::Cost;
 use crate::delivery::{self, Reconciliation};
 use crate::gateway::Balance;
 use crate::report::{cost_words, duration, plural, thousands};
-use crate::runs::{Event, Observer, Unwritten};
+use crate::runs::{Event, Observer, StaleResults};
 
 /// An observer that tells a person.
 pub(super) fn observer(output: &Output) -> Observer {
@@ -127,13 +127,13 @@ pub(super) fn learnt_line(learnt: &Reconciliation) -> String {
 }
 
 /// Why results were not written anew.
-pub(super) fn unwritten(output: &Output, why: Unwritten) -> String {
+pub(super) fn unwritten(output: &Output, why: StaleResults) -> String {
     match why {
-        Unwritten::Later { run, later, path } => {
+        StaleResults::Later { run, later, path } => {
             let elsewhere = output.command(format!("results {run} --out FILE"));
             format!("`{}` holds the results of {later}; those of {run}: {elsewhere}", path.display())
         }
-        Unwritten::Failed(error) => format!("the results were not written anew: {}", output.explain(error).message),
+        StaleResults::Failed(error) => format!("the results were not written anew: {}", output.explain(error).message),
     }
 }
 

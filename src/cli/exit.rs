@@ -2,7 +2,7 @@
 
 use crate::ledger::{Progress, Run, State, StateCounts, StopKind};
 use crate::report::{DOUBTFUL, REFUSED};
-use crate::runs::{NothingLeft, ReleasedRun, Unwritten};
+use crate::runs::{NothingLeft, ReleasedRun, StaleResults};
 
 /// Everything was accepted, queued or skipped.
 pub(super) const FINE: u8 = 0;
@@ -94,7 +94,7 @@ pub(super) fn of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
 /// The code that `run` would exit with for a run after it was asked or decided about; its results may have failed.
 pub(super) fn of_released(released: &ReleasedRun) -> u8 {
     match released.unwritten {
-        Some(Unwritten::Failed(_)) => STORAGE,
+        Some(StaleResults::Failed(_)) => STORAGE,
         _ if released.reopened => STOPPED,
         _ => of_run(&released.run, &released.snapshot.counts, false),
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Unwritten;
+use super::StaleResults;
 use crate::check::online::Cost;
 use crate::delivery::{self, Reconciliation};
 use crate::finding::Finding;
@@ -69,7 +69,7 @@ pub enum Event {
     /// What came of asking about rows in doubt.
     Reconciliation(Reconciliation),
     /// The results of a run that was only asked or decided about were not written anew.
-    ResultsUnwritten(Unwritten),
+    ResultsUnwritten(StaleResults),
     /// Sending begins, of a run with so many recipients.
     SendingBegins {
         /// How many.

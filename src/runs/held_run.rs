@@ -30,12 +30,12 @@ pub struct ReleasedRun {
     /// Where it stands now.
     pub snapshot: Snapshot,
     /// Why the results were not written anew, where they stood.
-    pub unwritten: Option<Unwritten>,
+    pub unwritten: Option<StaleResults>,
 }
 
 /// Why the results of a run were not written anew.
 #[derive(Debug)]
-pub enum Unwritten {
+pub enum StaleResults {
     /// Those of a later run stand in their place.
     Later {
         /// The run.
@@ -133,12 +133,12 @@ impl HeldRun {
     }
 
     /// Writes the results where they were, unless those of a later run stand there now; if not, why.
-    async fn write_results(&self, now: &Run) -> Option<Unwritten> {
+    async fn write_results(&self, now: &Run) -> Option<StaleResults> {
         let path = self.run.results.as_ref()?;
         match later_at(self.adapters.ledger.as_ref(), now, path).await {
-            Ok(None) => self.write(now, Path::new(path)).await.err().map(Unwritten::Failed),
-            Ok(Some(later)) => Some(Unwritten::Later { run: now.name(), later, path: PathBuf::from(path) }),
-            Err(error) => Some(Unwritten::Failed(error.into())),
+            Ok(None) => self.write(now, Path::new(path)).await.err().map(StaleResults::Failed),
+            Ok(Some(later)) => Some(StaleResults::Later { run: now.name(), later, path: PathBuf::from(path) }),
+            Err(error) => Some(StaleResults::Failed(error.into())),
         }
     }
 

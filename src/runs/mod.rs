@@ -57,7 +57,7 @@ pub use error::{Error, RunPhase};
 pub use event::{Event, Observer};
 pub use find::{find, find_doubtful, judge_results, later_at};
 pub use guard::{SentAlready, SentBefore, already_sent, edition_of, runs_of};
-pub use held_run::{HeldRun, ReleasedRun, Unwritten};
+pub use held_run::{HeldRun, ReleasedRun, StaleResults};
 pub use inputs::{Inputs, key_of};
 pub use launch::{Launch, RetryScope};
 pub use list_survey::{ListSurvey, survey_list};
