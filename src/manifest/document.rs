@@ -10,7 +10,7 @@ use super::keys::check_root;
 use super::yaml;
 
 pub(crate) use super::keys::{Key, Shape, schema_of};
-pub(crate) use super::report::{Loaded, Report};
+pub(crate) use super::report::{LoadedFile, Report};
 pub(crate) use super::section::Section;
 pub(crate) use super::value::Seconds;
 pub(crate) use super::yaml::Node;
@@ -27,10 +27,14 @@ pub(crate) struct FileKind {
 }
 
 /// Reads a file of that kind, checks its structure and makes a value of it.
-pub(crate) fn load<T>(path: &Path, kind: FileKind, resolve: impl FnOnce(Node, &mut Report) -> Option<T>) -> Loaded<T> {
+pub(crate) fn load<T>(
+    path: &Path,
+    kind: FileKind,
+    resolve: impl FnOnce(Node, &mut Report) -> Option<T>,
+) -> LoadedFile<T> {
     let source = match read_source(path, kind.file) {
         Ok(source) => source,
-        Err(finding) => return Loaded::new(None, vec![*finding]),
+        Err(finding) => return LoadedFile::new(None, vec![*finding]),
     };
     let mut report = Report::of(&source, kind.keys);
     let value = yaml::read(&mut report).and_then(|root| {
@@ -38,5 +42,5 @@ pub(crate) fn load<T>(path: &Path, kind: FileKind, resolve: impl FnOnce(Node, &m
         resolve(root, &mut report)
     });
     report.blame_slips();
-    Loaded::new(value, report.into_findings())
+    LoadedFile::new(value, report.into_findings())
 }

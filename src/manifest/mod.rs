@@ -28,7 +28,7 @@ pub use file::unopened_list;
 pub use keys::{gateways_schema, schema};
 pub use places::Places;
 pub use profile::{Address, GatewaySearch, Gateways, KeySource, NewProfile, Profile, load_gateways, with_profile};
-pub use report::Loaded;
+pub use report::LoadedFile;
 pub use resolve::{is_slug, load_campaign, slug};
 pub use text_folders::{TextFolders, text_of};
 pub use value::{NotReadable, Rate, Share};

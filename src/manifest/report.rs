@@ -9,16 +9,16 @@ use crate::finding::{Finding, Place, Severity, Source, rules};
 /// The most findings about one file that are told.
 const MOST: usize = 100;
 
-/// What came of reading something: a value, and everything that was noticed.
+/// What came of reading a file: a value, and everything that was noticed.
 #[derive(Clone, Debug)]
-pub struct Loaded<T> {
+pub struct LoadedFile<T> {
     /// The value; nothing when a finding is an error.
     pub value: Option<T>,
     /// Every problem that was found.
     pub findings: Vec<Finding>,
 }
 
-impl<T> Loaded<T> {
+impl<T> LoadedFile<T> {
     /// The value, unless a finding is an error or there is none.
     pub(crate) fn new(value: Option<T>, findings: Vec<Finding>) -> Self {
         let refused = findings.iter().any(Finding::is_error);

@@ -11,7 +11,7 @@ use crate::manifest::Rate;
 use crate::manifest::campaign::SANDBOX;
 use crate::manifest::file::read_source;
 use crate::manifest::keys::{PROFILE, check_whole};
-use crate::manifest::report::{Loaded, Report};
+use crate::manifest::report::{LoadedFile, Report};
 use crate::manifest::resolve::is_slug;
 use crate::manifest::section::Section;
 use crate::manifest::yaml::{self, Entry};
@@ -21,20 +21,20 @@ const FIRST: &str = "add a gateway with `gateway add NAME`; by hand, write `prod
 
 /// Reads the profiles; a search that finds no file gives none.
 #[must_use]
-pub fn load_gateways(search: &GatewaySearch) -> Loaded<Gateways> {
+pub fn load_gateways(search: &GatewaySearch) -> LoadedFile<Gateways> {
     let looked = search.candidates();
     let found = search.explicit.clone().or_else(|| looked.iter().find(|path| path.exists()).cloned());
     let Some(file) = found else {
-        return Loaded::new(Some(Gateways { looked, ..Gateways::default() }), Vec::new());
+        return LoadedFile::new(Some(Gateways { looked, ..Gateways::default() }), Vec::new());
     };
     let source = match read_source(&file, "the gateways file") {
         Ok(source) => source,
-        Err(finding) => return Loaded::new(None, vec![*finding]),
+        Err(finding) => return LoadedFile::new(None, vec![*finding]),
     };
     let (mut gateways, findings) = read_profiles(&source);
     gateways.file = Some(file);
     gateways.looked = looked;
-    Loaded::new(Some(gateways), findings)
+    LoadedFile::new(Some(gateways), findings)
 }
 
 pub(super) fn read_profiles(source: &Source) -> (Gateways, Vec<Finding>) {
@@ -206,7 +206,7 @@ local:
   prices: { sms: 0.80, call/otp: 1 }
 ";
 
-    fn load(yaml: &str) -> (tempfile::TempDir, Loaded<Gateways>) {
+    fn load(yaml: &str) -> (tempfile::TempDir, LoadedFile<Gateways>) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("gateways.yaml");
         fs::write(&file, yaml).unwrap();
@@ -221,7 +221,7 @@ local:
     }
 
     /// What is told when a profile that is wrong is used, or the file cannot be read at all.
-    fn refused(loaded: Loaded<Gateways>) -> Vec<Finding> {
+    fn refused(loaded: LoadedFile<Gateways>) -> Vec<Finding> {
         let Some(gateways) = loaded.value else { return loaded.findings };
         gateways.refused.into_iter().flat_map(|(_, findings)| findings).collect()
     }

@@ -20,7 +20,7 @@ use super::campaign::{Brief, Campaign, Duplicates, default_results};
 use super::document::{self, FileKind};
 use super::file::{is_list, unopened_list};
 use super::keys::CAMPAIGN;
-use super::report::{Loaded, Report};
+use super::report::{LoadedFile, Report};
 use super::text_folders::TextFolders;
 use super::yaml::Node;
 use crate::domain::{Content, Endpoint, Text};
@@ -35,11 +35,11 @@ const CAMPAIGN_FILE: FileKind = FileKind { file: "the campaign file", owner: "th
 ///
 /// Every problem that these files alone show is a finding; nothing stops at the first one.
 #[must_use]
-pub fn load_campaign(path: &Path) -> Loaded<Campaign> {
+pub fn load_campaign(path: &Path) -> LoadedFile<Campaign> {
     if is_list(path) {
         let message = format!("`{}` is a list of recipients and no campaign file", path.display());
         let help = format!("write a campaign for it: `campaign init NAME --from {}`", path.display());
-        return Loaded::new(None, vec![Finding::new(&rules::WRONG_TYPE, message).help(help)]);
+        return LoadedFile::new(None, vec![Finding::new(&rules::WRONG_TYPE, message).help(help)]);
     }
     document::load(path, CAMPAIGN_FILE, |root, report| {
         let folder = path.parent().unwrap_or(Path::new(""));

@@ -9,19 +9,19 @@ use super::{AccountSettings, Blindness, Limit, Prices, Scenario, SenderStatus, W
 use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, Source, rules};
 use crate::manifest::Rate;
-use crate::manifest::document::{self, FileKind, Loaded, Node, Report, Seconds, Section};
+use crate::manifest::document::{self, FileKind, LoadedFile, Node, Report, Seconds, Section};
 use crate::sandbox::doors::names::is_loopback;
 
 const SCENARIO_FILE: FileKind = FileKind { file: "the scenario file", owner: "the scenario", keys: SCENARIO };
 
 /// Reads a scenario file; every problem that it shows is a finding with its place.
 #[must_use]
-pub fn load_scenario(path: &Path) -> Loaded<Scenario> {
+pub fn load_scenario(path: &Path) -> LoadedFile<Scenario> {
     let loaded =
         document::load(path, SCENARIO_FILE, |root, report| Some(scenario(Section::new(Some(&root), SCENARIO), report)));
     match loaded.findings.as_slice() {
         // Every key is optional, so that an empty file is the usual scenario.
-        [only] if *only.rule == rules::FILE_EMPTY => Loaded::new(Some(Scenario::default()), Vec::new()),
+        [only] if *only.rule == rules::FILE_EMPTY => LoadedFile::new(Some(Scenario::default()), Vec::new()),
         _ => loaded,
     }
 }

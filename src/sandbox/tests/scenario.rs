@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crate::domain::{Amount, Channel};
 use crate::domain::{Endpoint, Status};
-use crate::manifest::Loaded;
+use crate::manifest::LoadedFile;
 use crate::sandbox::scenario::{
     AccountSettings, Behaviour, Behaviours, Blindness, Effect, Fault, Limit, Prices, Scenario, SenderStatus,
     WebhookFault, When, load_scenario,
 };
 
-fn load(yaml: &str) -> Loaded<Scenario> {
+fn load(yaml: &str) -> LoadedFile<Scenario> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("scenario.yaml");
     fs::write(&file, yaml).expect("a file");

@@ -57,11 +57,11 @@ impl House {
         Self(house)
     }
 
-    fn load(&self, yaml: impl AsRef<[u8]>) -> Loaded<Campaign> {
+    fn load(&self, yaml: impl AsRef<[u8]>) -> LoadedFile<Campaign> {
         self.load_as("autumn-sale.yaml", yaml)
     }
 
-    fn load_as(&self, name: &str, yaml: impl AsRef<[u8]>) -> Loaded<Campaign> {
+    fn load_as(&self, name: &str, yaml: impl AsRef<[u8]>) -> LoadedFile<Campaign> {
         let path = self.folder().join(name);
         fs::write(&path, yaml).unwrap();
         load_campaign(&path)
@@ -77,7 +77,7 @@ impl House {
     }
 }
 
-fn told(loaded: &Loaded<Campaign>) -> Vec<(&'static str, usize, usize)> {
+fn told(loaded: &LoadedFile<Campaign>) -> Vec<(&'static str, usize, usize)> {
     let place = |finding: &Finding| finding.place.as_ref().map_or((0, 0), |place| (place.line(), place.column()));
     loaded.findings.iter().map(|finding| (finding.rule.id, place(finding).0, place(finding).1)).collect()
 }
