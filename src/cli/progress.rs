@@ -22,10 +22,10 @@ const OBJECTS: Duration = Duration::from_secs(1);
 /// Shows events on standard error.
 pub(super) struct Progress {
     sending: Mutex<SendingProgress>,
-    shown: Shown,
+    shown: ProgressDisplay,
 }
 
-enum Shown {
+enum ProgressDisplay {
     Bar(ProgressBar),
     /// Lines, the last of which was written then.
     Lines(Mutex<Instant>),
@@ -38,10 +38,10 @@ impl Progress {
     /// Progress over `total` rows.
     pub(super) fn new(total: u64, form: ProgressForm) -> Self {
         let shown = match form {
-            ProgressForm::Bar => Shown::Bar(bar(total)),
-            ProgressForm::Auto | ProgressForm::Lines => Shown::Lines(Mutex::new(Instant::now())),
-            ProgressForm::Json => Shown::Json(Mutex::new(Instant::now())),
-            ProgressForm::None => Shown::Nothing,
+            ProgressForm::Bar => ProgressDisplay::Bar(bar(total)),
+            ProgressForm::Auto | ProgressForm::Lines => ProgressDisplay::Lines(Mutex::new(Instant::now())),
+            ProgressForm::Json => ProgressDisplay::Json(Mutex::new(Instant::now())),
+            ProgressForm::None => ProgressDisplay::Nothing,
         };
         Self { sending: Mutex::new(SendingProgress::new(total)), shown }
     }
@@ -56,14 +56,14 @@ impl Progress {
             }
             DeliveryEvent::Waiting { .. } => {
                 sending.waits();
-                if let Shown::Bar(bar) = &self.shown {
+                if let ProgressDisplay::Bar(bar) = &self.shown {
                     bar.set_message(message(&sending, columns()));
                 }
             }
             DeliveryEvent::Warning(_) | DeliveryEvent::Slow { .. } | DeliveryEvent::Stopping { .. } => {}
         }
         match &self.shown {
-            Shown::Json(_) => json_line(event_json(event)),
+            ProgressDisplay::Json(_) => json_line(event_json(event)),
             _ => self.say(&words(event)),
         }
     }
@@ -71,36 +71,36 @@ impl Progress {
     /// Takes the bar away, so that the summary stands alone; a program gets the last counts.
     pub(super) fn finish(&self) {
         match &self.shown {
-            Shown::Bar(bar) => bar.finish_and_clear(),
-            Shown::Json(_) => {
+            ProgressDisplay::Bar(bar) => bar.finish_and_clear(),
+            ProgressDisplay::Json(_) => {
                 let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
                 json_line(sending.json());
             }
-            Shown::Lines(_) | Shown::Nothing => {}
+            ProgressDisplay::Lines(_) | ProgressDisplay::Nothing => {}
         }
     }
 
     fn draw(&self, sending: &SendingProgress) {
         match &self.shown {
-            Shown::Bar(bar) => {
+            ProgressDisplay::Bar(bar) => {
                 bar.set_position(sending.through());
                 bar.set_message(message(sending, columns()));
             }
-            Shown::Lines(last) if is_due(last, LINES) => {
+            ProgressDisplay::Lines(last) if is_due(last, LINES) => {
                 let (through, total) = (thousands(sending.through()), thousands(sending.total()));
                 self.say(&format!("{through} of {total} rows: {}", counts_line(sending.counts())));
             }
-            Shown::Json(last) if is_due(last, OBJECTS) => json_line(sending.json()),
-            Shown::Lines(_) | Shown::Json(_) | Shown::Nothing => {}
+            ProgressDisplay::Json(last) if is_due(last, OBJECTS) => json_line(sending.json()),
+            ProgressDisplay::Lines(_) | ProgressDisplay::Json(_) | ProgressDisplay::Nothing => {}
         }
     }
 
     fn say(&self, line: &str) {
         match &self.shown {
-            Shown::Bar(bar) => bar.suspend(|| error_line(line)),
+            ProgressDisplay::Bar(bar) => bar.suspend(|| error_line(line)),
             // Who reads a log later wants to know when.
-            Shown::Lines(_) => error_line(&format!("{}  {line}", Zoned::now().strftime("%Y-%m-%d %H:%M:%S"))),
-            Shown::Json(_) | Shown::Nothing => {}
+            ProgressDisplay::Lines(_) => error_line(&format!("{}  {line}", Zoned::now().strftime("%Y-%m-%d %H:%M:%S"))),
+            ProgressDisplay::Json(_) | ProgressDisplay::Nothing => {}
         }
     }
 }

@@ -11,20 +11,20 @@ use super::yaml::{Scalar, Style};
 /// For each character of `scalar`'s text its byte in `raw`, the YAML that it was written in.
 pub(super) fn align(raw: &str, scalar: &Scalar) -> Option<Vec<usize>> {
     let quoted = matches!(scalar.style, Style::SingleQuoted | Style::DoubleQuoted);
-    let mut written = Written { raw, chars: raw.char_indices().peekable(), style: scalar.style };
+    let mut written = RawText { raw, chars: raw.char_indices().peekable(), style: scalar.style };
     if quoted {
         written.chars.next();
     }
     scalar.text.chars().map(|wanted| written.find(wanted)).collect()
 }
 
-struct Written<'r> {
+struct RawText<'r> {
     raw: &'r str,
     chars: Peekable<CharIndices<'r>>,
     style: Style,
 }
 
-impl Written<'_> {
+impl RawText<'_> {
     /// The byte at which the next character of the text was written.
     ///
     /// White space that is only indentation or folding is passed over.

@@ -70,13 +70,13 @@ impl<'a> Listing<'a> {
     }
 
     /// Its rows with what became of them.
-    pub(super) fn rows<R: Read>(self, reader: Reader<R>) -> Rows<'a, impl Iterator<Item = Excluded<'a>>, R> {
+    pub(super) fn rows<R: Read>(self, reader: Reader<R>) -> Rows<'a, impl Iterator<Item = ExcludedRow<'a>>, R> {
         Rows { reader, left_out: self.left_out.in_order().peekable(), records: self.records }
     }
 }
 
 /// A row that is never sent, in which state, and why.
-type Excluded<'a> = (Row, State, &'a str);
+type ExcludedRow<'a> = (Row, State, &'a str);
 
 /// The rows of a listing, one group after another.
 pub(super) struct Rows<'a, I: Iterator, R> {
@@ -85,7 +85,7 @@ pub(super) struct Rows<'a, I: Iterator, R> {
     records: Option<RowRecords<'a>>,
 }
 
-impl<'a, I: Iterator<Item = Excluded<'a>>, R: Read> Rows<'a, I, R> {
+impl<'a, I: Iterator<Item = ExcludedRow<'a>>, R: Read> Rows<'a, I, R> {
     /// The next group with what became of each of its rows; nothing at the end.
     pub(super) async fn next(&mut self) -> Result<Option<(Chunk, Vec<RowFacts>)>, ResultsError> {
         let mut chunk = Chunk::new();

@@ -4,11 +4,11 @@ use crate::audience::Header;
 
 /// The columns that the recipients of the listed runs have, each once.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OwnColumns(Vec<Own>);
+pub(super) struct OwnColumns(Vec<OwnColumn>);
 
 /// A column of a list.
 #[derive(Clone, Debug)]
-struct Own {
+struct OwnColumn {
     /// Its header, which may be empty.
     header: String,
     /// What tells it from the others: its header, else its name.
@@ -39,13 +39,13 @@ impl OwnColumns {
 
     /// Where a list has each of these columns, if it has.
     pub(super) fn places(&self, header: &Header) -> Vec<Option<usize>> {
-        let theirs: Vec<Own> = own(header).collect();
+        let theirs: Vec<OwnColumn> = own(header).collect();
         self.0.iter().map(|own| theirs.iter().position(|other| other.key == own.key)).collect()
     }
 }
 
-fn own(header: &Header) -> impl Iterator<Item = Own> {
-    header.headers().iter().zip(header.names()).map(|(header, name)| Own {
+fn own(header: &Header) -> impl Iterator<Item = OwnColumn> {
+    header.headers().iter().zip(header.names()).map(|(header, name)| OwnColumn {
         header: header.clone(),
         key: if header.is_empty() { name } else { header }.clone(),
     })

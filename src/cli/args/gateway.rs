@@ -8,9 +8,9 @@ use secrecy::SecretString;
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum GatewayCommand {
     /// Show how much money is left
-    Balance(Through),
+    Balance(GatewayOption),
     /// Show the sender names and whether they are verified
-    Senders(Through),
+    Senders(GatewayOption),
     /// Show what became of messages
     Status(MessageArgs),
     /// List, create or delete SMS templates
@@ -78,7 +78,7 @@ pub(in crate::cli) struct SingleArgs {
 
 /// The account that a command is about.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Through {
+pub(in crate::cli) struct GatewayOption {
     /// The gateway's profile [default: the only one of gateways.yaml]
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) gateway: Option<String>,
@@ -86,7 +86,7 @@ pub(in crate::cli) struct Through {
 
 /// A yes that is given beforehand.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Agreed {
+pub(in crate::cli) struct YesOption {
     /// Do it without asking
     #[arg(short, long)]
     pub(in crate::cli) yes: bool,
@@ -101,13 +101,13 @@ pub(in crate::cli) struct MessageArgs {
     #[arg(long)]
     pub(in crate::cli) msg_id: bool,
     #[command(flatten)]
-    pub(in crate::cli) through: Through,
+    pub(in crate::cli) through: GatewayOption,
 }
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum SmsTemplatesCommand {
     /// Show the SMS templates
-    List(Through),
+    List(GatewayOption),
     /// Create an SMS template
     Create {
         /// Its name
@@ -115,25 +115,25 @@ pub(in crate::cli) enum SmsTemplatesCommand {
         #[command(flatten)]
         text: TextArgs,
         #[command(flatten)]
-        agreed: Agreed,
+        agreed: YesOption,
         #[command(flatten)]
-        through: Through,
+        through: GatewayOption,
     },
     /// Delete an SMS template
     Delete {
         /// Its number in the list
         id: u64,
         #[command(flatten)]
-        agreed: Agreed,
+        agreed: YesOption,
         #[command(flatten)]
-        through: Through,
+        through: GatewayOption,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ViberTemplatesCommand {
     /// Show the Viber templates
-    List(Through),
+    List(GatewayOption),
     /// Create a Viber template, which the gateway then looks over
     Create {
         /// The sender name that it is for
@@ -142,9 +142,9 @@ pub(in crate::cli) enum ViberTemplatesCommand {
         #[command(flatten)]
         text: TextArgs,
         #[command(flatten)]
-        agreed: Agreed,
+        agreed: YesOption,
         #[command(flatten)]
-        through: Through,
+        through: GatewayOption,
     },
     /// Delete a Viber template
     Delete {
@@ -154,9 +154,9 @@ pub(in crate::cli) enum ViberTemplatesCommand {
         #[arg(long)]
         text: Option<String>,
         #[command(flatten)]
-        agreed: Agreed,
+        agreed: YesOption,
         #[command(flatten)]
-        through: Through,
+        through: GatewayOption,
     },
 }
 

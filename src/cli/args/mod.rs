@@ -7,7 +7,8 @@ mod gateway;
 pub(super) use about_run::{Decision, ResolveArgs, RetryArgs, ShowArgs};
 pub(super) use examples::command;
 pub(super) use gateway::{
-    AddArgs, GatewayCommand, MessageArgs, SingleArgs, SmsTemplatesCommand, TextArgs, Through, ViberTemplatesCommand,
+    AddArgs, GatewayCommand, GatewayOption, MessageArgs, SingleArgs, SmsTemplatesCommand, TextArgs,
+    ViberTemplatesCommand,
 };
 
 use std::net::SocketAddr;

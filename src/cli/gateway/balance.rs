@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::account;
-use crate::cli::args::Through;
+use crate::cli::args::GatewayOption;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
@@ -20,7 +20,7 @@ struct BalanceObject<'a> {
     exit: u8,
 }
 
-pub(super) async fn balance(context: &Context, through: &Through) -> Result<u8, Failure> {
+pub(super) async fn balance(context: &Context, through: &GatewayOption) -> Result<u8, Failure> {
     let account = account(context, through).await?;
     let balance = account.ask(&AskBalance).await?;
     let gateway = &account.profile.name;

@@ -14,7 +14,7 @@ mod viber_templates;
 
 use std::time::Duration;
 
-use super::args::{GatewayCommand, Through};
+use super::args::{GatewayCommand, GatewayOption};
 use super::context::Context;
 use super::failure::Failure;
 use crate::delivery::SingleKind;
@@ -38,7 +38,7 @@ pub(super) async fn gateway(context: &Context, command: GatewayCommand) -> Resul
 }
 
 /// The account that a command names. Nothing is asked yet.
-async fn account(context: &Context, through: &Through) -> Result<Account, Failure> {
+async fn account(context: &Context, through: &GatewayOption) -> Result<Account, Failure> {
     let profile = context.profiles().of_question(through.gateway.as_deref(), &context.observer)?;
     let adapters = context.adapters(context.ledger().await?)?;
     Ok(Account::of(&adapters, &profile, PATIENCE).await?)

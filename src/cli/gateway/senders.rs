@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::account;
-use crate::cli::args::Through;
+use crate::cli::args::GatewayOption;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
@@ -11,7 +11,7 @@ use crate::cli::table::table;
 use crate::gateway::AskSenders;
 use crate::report::sender_json;
 
-pub(super) async fn senders(context: &Context, through: &Through) -> Result<u8, Failure> {
+pub(super) async fn senders(context: &Context, through: &GatewayOption) -> Result<u8, Failure> {
     let account = account(context, through).await?;
     let senders = account.ask(&AskSenders).await?;
     let gateway = &account.profile.name;

@@ -3,7 +3,7 @@
 use super::show::{id, moment};
 use super::templates::TemplateWords;
 use super::{account, text};
-use crate::cli::args::{SmsTemplatesCommand, Through};
+use crate::cli::args::{GatewayOption, SmsTemplatesCommand};
 use crate::cli::consent;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
@@ -33,7 +33,12 @@ pub(super) async fn templates(context: &Context, command: SmsTemplatesCommand) -
     }
 }
 
-async fn create(context: &Context, through: &Through, template: CreateSmsTemplate, yes: bool) -> Result<u8, Failure> {
+async fn create(
+    context: &Context,
+    through: &GatewayOption,
+    template: CreateSmsTemplate,
+    yes: bool,
+) -> Result<u8, Failure> {
     let account = account(context, through).await?;
     let name = template.name.trim().to_owned();
     let created = account.create_sms_template(template, consent::of(&context.output, yes).as_ref()).await?;

@@ -3,7 +3,7 @@
 use super::show::id;
 use super::templates::TemplateWords;
 use super::{account, text};
-use crate::cli::args::{Through, ViberTemplatesCommand};
+use crate::cli::args::{GatewayOption, ViberTemplatesCommand};
 use crate::cli::consent;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
@@ -33,7 +33,12 @@ pub(super) async fn templates(context: &Context, command: ViberTemplatesCommand)
     }
 }
 
-async fn create(context: &Context, through: &Through, template: CreateViberTemplate, yes: bool) -> Result<u8, Failure> {
+async fn create(
+    context: &Context,
+    through: &GatewayOption,
+    template: CreateViberTemplate,
+    yes: bool,
+) -> Result<u8, Failure> {
     let account = account(context, through).await?;
     let signature = template.signature.trim().to_owned();
     let created = account.create_viber_template(template, consent::of(&context.output, yes).as_ref()).await?;

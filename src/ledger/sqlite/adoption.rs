@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sqlx::Connection as _;
 
-use super::mark::{Known, Mark};
+use super::mark::{Mark, MarkReading};
 use super::opening::{self, current_mark};
 use super::turn;
 use super::writer::storage;
@@ -15,7 +15,7 @@ use crate::ledger::LedgerError;
 /// Ends the unfinished runs, brings the ledger past its mark, and has the mark follow it.
 ///
 /// In this order: if it is interrupted, the ledger is refused as before, and the person says it again.
-pub(super) async fn adopt(path: &Path, known: &Known, now: Timestamp) -> Result<(), LedgerError> {
+pub(super) async fn adopt(path: &Path, known: &MarkReading, now: Timestamp) -> Result<(), LedgerError> {
     let path: Arc<Path> = path.into();
     let mut pen = opening::pen(&path, turn::LONGEST_BUSY).await?;
     let failed = |error: sqlx::Error| storage(&path, &error);
@@ -26,8 +26,8 @@ pub(super) async fn adopt(path: &Path, known: &Known, now: Timestamp) -> Result<
         .await
         .map_err(failed)?;
     let furthest = match known {
-        Known::Marks(marks) => marks.iter().map(|mark| mark.generation).max().unwrap_or(0),
-        Known::Nothing | Known::Unreadable(_) => 0,
+        MarkReading::Marks(marks) => marks.iter().map(|mark| mark.generation).max().unwrap_or(0),
+        MarkReading::Nothing | MarkReading::Unreadable(_) => 0,
     };
     let current = current_mark(&mut pen.connection).await.map_err(failed)?;
     let accepted = Mark { id: current.id, generation: furthest.max(current.generation) + 1 };

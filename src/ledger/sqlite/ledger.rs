@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 use super::blocks::{self, Draw};
 use super::change::{Failure, Now};
 use super::copies::{self, NewFolder};
-use super::mark::{self, Known};
+use super::mark::{self, MarkReading};
 use super::numbers::Numbers;
 use super::places::{self, Place};
 use super::runs::Stage;
@@ -166,13 +166,13 @@ impl SqliteLedger {
 }
 
 /// Why a ledger is not the one that was written last, by what is known of its mark.
-async fn judge(readers: &SqlitePool, path: &Path, mut known: Known) -> Result<Option<LedgerError>, LedgerError> {
+async fn judge(readers: &SqlitePool, path: &Path, mut known: MarkReading) -> Result<Option<LedgerError>, LedgerError> {
     let current = async || {
         let mut reader = readers.acquire().await?;
         opening::current_mark(&mut reader).await
     };
     let mut now = current().await.map_err(|error| storage(path, &error))?;
-    if known == Known::Nothing && now.against(&known).is_some() {
+    if known == MarkReading::Nothing && now.against(&known).is_some() {
         // Another process may have begun the ledger meanwhile; then its mark is there by now.
         known = mark::read(&mark::place(path));
         now = current().await.map_err(|error| storage(path, &error))?;

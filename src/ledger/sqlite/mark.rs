@@ -34,9 +34,9 @@ pub(super) struct Mark {
     pub(super) generation: i64,
 }
 
-/// What is known of the mark.
+/// What a look at the mark of a ledger found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum MarkReading {
     /// There is no mark.
     Nothing,
     /// The marks that its slots hold; they name one ledger, unless somebody was interrupted while accepting another.
@@ -54,16 +54,16 @@ pub(super) struct MarkFile {
 
 impl Mark {
     /// Why the ledger with this mark is not the one that was written here last; nothing if it is.
-    pub(super) fn against(self, known: &Known) -> Option<String> {
+    pub(super) fn against(self, known: &MarkReading) -> Option<String> {
         match known {
             // A ledger that nothing was ever written to has no mark yet.
-            Known::Nothing if self.generation == 0 => None,
-            Known::Nothing => Some("its mark is missing, which tells how far it had come".to_owned()),
-            Known::Unreadable(reason) => Some(format!("its mark cannot be read: {reason}")),
-            Known::Marks(marks) if marks.iter().any(|known| known.id != self.id) => {
+            MarkReading::Nothing if self.generation == 0 => None,
+            MarkReading::Nothing => Some("its mark is missing, which tells how far it had come".to_owned()),
+            MarkReading::Unreadable(reason) => Some(format!("its mark cannot be read: {reason}")),
+            MarkReading::Marks(marks) if marks.iter().any(|known| known.id != self.id) => {
                 Some("it is another ledger than the one that was written here last".to_owned())
             }
-            Known::Marks(marks) => {
+            MarkReading::Marks(marks) => {
                 let furthest = marks.iter().map(|known| known.generation).max().unwrap_or(0);
                 (self.generation < furthest).then(|| {
                     format!(
@@ -106,21 +106,25 @@ pub(super) fn place(ledger: &Path) -> PathBuf {
 }
 
 /// What is known of the mark in a file.
-pub(super) fn read(path: &Path) -> Known {
+pub(super) fn read(path: &Path) -> MarkReading {
     let opened = match regular_file::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Known::Nothing,
-        Err(error) => return Known::Unreadable(error.to_string()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return MarkReading::Nothing,
+        Err(error) => return MarkReading::Unreadable(error.to_string()),
     };
     match slots(&opened) {
         Ok(slots) => known(slots),
-        Err(error) => Known::Unreadable(error.to_string()),
+        Err(error) => MarkReading::Unreadable(error.to_string()),
     }
 }
 
-fn known(slots: [Option<Mark>; 2]) -> Known {
+fn known(slots: [Option<Mark>; 2]) -> MarkReading {
     let marks: Vec<Mark> = slots.into_iter().flatten().collect();
-    if marks.is_empty() { Known::Unreadable("it is not as it was written".to_owned()) } else { Known::Marks(marks) }
+    if marks.is_empty() {
+        MarkReading::Unreadable("it is not as it was written".to_owned())
+    } else {
+        MarkReading::Marks(marks)
+    }
 }
 
 /// The marks of both slots; one of the form of earlier versions counts as the first.
@@ -269,8 +273,8 @@ mod tests {
         Mark { id: 7, generation }
     }
 
-    fn marks(generations: &[i64]) -> Known {
-        Known::Marks(generations.iter().map(|generation| mark(*generation)).collect())
+    fn marks(generations: &[i64]) -> MarkReading {
+        MarkReading::Marks(generations.iter().map(|generation| mark(*generation)).collect())
     }
 
     #[test]
@@ -279,16 +283,19 @@ mod tests {
             assert_eq!(mark(generation).against(&marks(&[98, 100])).is_none(), fine, "{generation}");
         }
         assert!(Mark { id: 8, generation: 200 }.against(&marks(&[100])).is_some());
-        assert!(mark(200).against(&Known::Unreadable("torn".into())).is_some(), "a mark that says nothing is no mark");
-        assert!(mark(1).against(&Known::Nothing).is_some(), "whoever was written to had a mark");
-        assert!(mark(0).against(&Known::Nothing).is_none());
+        assert!(
+            mark(200).against(&MarkReading::Unreadable("torn".into())).is_some(),
+            "a mark that says nothing is no mark"
+        );
+        assert!(mark(1).against(&MarkReading::Nothing).is_some(), "whoever was written to had a mark");
+        assert!(mark(0).against(&MarkReading::Nothing).is_none());
     }
 
     #[test]
     fn the_mark_follows_each_commit_and_never_falls_behind_what_it_holds() {
         let folder = tempfile::tempdir().unwrap();
         let path = place(&folder.path().join("ledger.sqlite"));
-        assert_eq!(read(&path), Known::Nothing);
+        assert_eq!(read(&path), MarkReading::Nothing);
         let mut file = MarkFile::open(&path, mark(0)).unwrap();
         let mut other = MarkFile::open(&path, mark(0)).unwrap();
         file.follow(mark(1)).unwrap();
@@ -300,7 +307,7 @@ mod tests {
         assert_eq!(read(&path), marks(&[5, 5]));
         assert!(file.follow(Mark { id: 8, generation: 9 }).is_err());
         file.accept(Mark { id: 8, generation: 2 }).unwrap();
-        assert_eq!(read(&path), Known::Marks(vec![Mark { id: 8, generation: 2 }; 2]));
+        assert_eq!(read(&path), MarkReading::Marks(vec![Mark { id: 8, generation: 2 }; 2]));
     }
 
     #[test]
@@ -336,7 +343,7 @@ mod tests {
             prop_assert_eq!(read(&path), marks(&[generation]));
             bytes[usize::try_from(SLOTS[1 - slot]).unwrap() + byte] ^= 1 << bit;
             std::fs::write(&path, &bytes).unwrap();
-            prop_assert!(matches!(read(&path), Known::Unreadable(_)));
+            prop_assert!(matches!(read(&path), MarkReading::Unreadable(_)));
         }
     }
 }

@@ -23,9 +23,9 @@ const LARGEST_COMMIT: usize = 64;
 /// Tells the asker how the commit ended.
 type Acknowledge = Box<dyn FnOnce(Result<(), LedgerError>) + Send>;
 /// A change, run inside the transaction; what it returns is called after the commit.
-type Change = Box<dyn for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Applied> + Send>;
+type Change = Box<dyn for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, AppliedChange> + Send>;
 /// How a change went: its acknowledgement, and the failure of the storage if there was one.
-type Applied = (Acknowledge, Result<(), LedgerError>);
+type AppliedChange = (Acknowledge, Result<(), LedgerError>);
 
 /// A handle to the writing task.
 pub(super) struct Writer(Mutex<Option<Task>>);

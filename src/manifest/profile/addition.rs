@@ -26,7 +26,7 @@ pub struct NewProfile {
 
 /// The keys of a profile as they are written.
 #[derive(Serialize)]
-struct Written<'p> {
+struct ProfileYaml<'p> {
     base_url: &'p str,
     #[serde(skip_serializing_if = "Option::is_none")]
     async_url: Option<&'p str>,
@@ -43,7 +43,7 @@ impl NewProfile {
             KeySource::Env(name) => ("env", name.clone()),
             KeySource::File(path) => ("file", path.display().to_string()),
         };
-        let written = Written {
+        let written = ProfileYaml {
             base_url: self.base_url.as_str(),
             async_url: self.async_url.as_ref().map(Address::as_str),
             api_key: BTreeMap::from([key]),
