@@ -80,6 +80,8 @@ pub(super) fn of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
         (true, _) => BUSY,
         // One that was given up exits as it did then: nothing goes on with it.
         (false, Progress::Finished) if run.stopped.is_some() => code(run.stop, counts),
+        // Of single questions nothing goes on either: each exited as it did.
+        (false, _) if run.shared && counts.get(State::NotSent) > 0 => STOPPED,
         (false, Progress::Open) if counts.get(State::Planned) > 0 => STOPPED,
         (false, _) => {
             let mut counts = counts.clone();

@@ -136,10 +136,6 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "there are several gateways; say which with `--gateway NAME`: {}",
             list(names.iter().map(String::as_str))
         )),
-        Error::BusySingle { operation, gateway } => Explanation::new(
-            exit::BUSY,
-            format!("another {} through `{gateway}` is going on; wait for its end, then ask again", operation.name()),
-        ),
         Error::NoSuchRun { name, near } => {
             let status = || format!("see `{}` for the runs of this state folder", command("status".to_owned()));
             let hint = near.map_or_else(status, |near| format!("did you mean `{near}`?"));
@@ -176,8 +172,12 @@ fn explain(error: Error, options: &Options) -> Explanation {
         )),
         Error::Replaced { run } => Explanation::wrong(format!("a newer run took the place of {run}; retry that one")),
         Error::SingleRun { run } => {
-            Explanation::wrong(format!("{run} was a single question; ask again with `campaign gateway`"))
+            Explanation::wrong(format!("{run} holds single questions; ask again with `campaign gateway`"))
         }
+        Error::SinglesOnTheirWay { run } => Explanation::new(
+            exit::BUSY,
+            format!("{run} holds single questions, and each is stopped where somebody waits for it, by Ctrl-C"),
+        ),
         Error::NoCampaign(single) => Explanation::wrong(format!(
             "a {} is not a campaign and is never repeated by itself; `campaign gateway --help` tells how to ask anew",
             single.name()

@@ -24,7 +24,7 @@ pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, F
     runs::judge_results(ledger.as_ref(), &run, &context.observer).await?;
     let owned = is_owned(ledger.as_ref(), &run).await?;
     let view = RunView::read(ledger.as_ref(), run, owned).await?;
-    let code = exit::of_run(&view.run, &view.counts, owned);
+    let code = exit::of_run(&view.run, &view.counts, view.status == RunStatus::Sending);
     if context.output.json {
         context.output.object(&object(&view, code));
     } else {
@@ -46,7 +46,7 @@ async fn text(context: &Context, ledger: &dyn Ledger, view: &RunView) -> String 
     if let Some(results) = &run.results {
         text += &format!("  results: {results}\n");
     }
-    if *status == RunStatus::Sending {
+    if *status == RunStatus::Sending && !run.shared {
         let stop = context.output.command(format!("stop {name}"));
         text += &format!("  it is being sent; to stop it after what is in flight: {stop}\n");
     }

@@ -1,12 +1,12 @@
 //! The operations that a person asks for one at a time: a lookup, a code call.
 //!
-//! Each is a run of its own with one row, so that the ledger knows of it before it is sent and all
+//! Each is a row of a run that they share, so that the ledger knows of it before it is sent and all
 //! commands can name it. Nothing here sends; [`send_single`](super::send_single) does.
 
 use std::path::Path;
 
 use super::frozen::FrozenInputs;
-use crate::domain::{CallOtp, Content, Endpoint, Extra, Hlr, MessageId, Operation, OperationKind, Phone, Row, Stage};
+use crate::domain::{CallOtp, Content, Endpoint, Extra, Hlr, MessageId, Operation, OperationKind, Phone, Stage};
 use crate::ledger::Run;
 use crate::manifest::{Brief, Duplicates, Share};
 
@@ -22,8 +22,6 @@ pub enum SingleKind {
 impl SingleKind {
     /// Both.
     pub const ALL: [SingleKind; 2] = [SingleKind::Lookup, SingleKind::CodeCall];
-    /// The only row of its run: the first below the header.
-    pub const ROW: Row = Row::FIRST;
 
     /// What stands in the place of a campaign's name; no campaign can have a dot in its own.
     #[must_use]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::next_step::NextStep;
 use crate::delivery::{SingleKind, Snapshot};
-use crate::ledger::{Ledger, LedgerError, Progress, Run, RunFilter, StateCounts};
+use crate::ledger::{Ledger, LedgerError, Progress, Run, RunFilter, State, StateCounts};
 
 /// What a run does, or how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +108,10 @@ impl RunView {
     /// When the ledger cannot be read.
     pub async fn read(ledger: &dyn Ledger, run: Run, owned: bool) -> Result<Self, LedgerError> {
         let Snapshot { counts, parts, .. } = Snapshot::read(ledger, &run, owned).await?;
-        Ok(Self { status: RunStatus::of(&run, owned), run, counts, parts: parts.billed })
+        // Of a shared run some rows may be on their way, and it has as many as were sent.
+        let sending = owned || counts.get(State::Sending) > 0;
+        let run = Run { recipients: counts.total(), ..run };
+        Ok(Self { status: RunStatus::of(&run, sending), run, counts, parts: parts.billed })
     }
 
     /// All runs of a ledger, the latest first; what has ended is told as it ended.

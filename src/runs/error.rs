@@ -64,13 +64,6 @@ pub enum Error {
     NoGateway,
     /// There are several profiles, and none was named.
     SeveralGateways(Vec<String>),
-    /// Another lookup or code call goes on through the account.
-    BusySingle {
-        /// Which.
-        operation: SingleKind,
-        /// The gateway.
-        gateway: String,
-    },
     /// There is no run of that name.
     NoSuchRun {
         /// The name.
@@ -135,6 +128,11 @@ pub enum Error {
     /// A lookup or a code call is never repeated.
     SingleRun {
         /// The run.
+        run: String,
+    },
+    /// Lookups and code calls are on their way, and each is stopped by whoever waits for it.
+    SinglesOnTheirWay {
+        /// The run that they are in.
         run: String,
     },
     /// The name of a lookup or a code call was given for a campaign.

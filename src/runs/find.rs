@@ -7,7 +7,7 @@ use super::{Error, Event, Observer, campaign_file};
 use crate::finding::did_you_mean;
 use crate::ledger::{Ledger, LedgerError, Run, RunFilter, RunId};
 use crate::manifest::{is_slug, load_campaign};
-use crate::report::{NextStep, unknown_results};
+use crate::report::{NextStep, RunView, unknown_results};
 
 /// The run that `name` means: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
 ///
@@ -69,11 +69,16 @@ pub async fn find_doubtful(ledger: &dyn Ledger, name: &str) -> Result<Run, Error
     }
     let runs = ledger.runs(RunFilter { live: true, ..RunFilter::of_campaign(&found.campaign) }).await?;
     let of_a_file = is_file(name);
-    let doubtful = |run: &Run| {
-        let has_doubt = run.counts.as_ref().is_some_and(|(counts, _)| NextStep::of_doubt(counts).is_some());
-        has_doubt && (run.file == found.file || !of_a_file)
-    };
-    Ok(runs.into_iter().rfind(doubtful).unwrap_or(found))
+    for run in runs.into_iter().rev().filter(|run| run.file == found.file || !of_a_file) {
+        let counts = match &run.counts {
+            None if run.shared => Some(RunView::read(ledger, run.clone(), false).await?.counts),
+            counts => counts.as_ref().map(|(counts, _)| counts.clone()),
+        };
+        if counts.is_some_and(|counts| NextStep::of_doubt(&counts).is_some()) {
+            return Ok(run);
+        }
+    }
+    Ok(found)
 }
 
 /// A run as it stands now.

@@ -37,7 +37,6 @@ mod retry;
 mod row_choice;
 mod send;
 mod single;
-mod single_run;
 mod start;
 mod stop;
 mod target;

@@ -1,6 +1,7 @@
 //! A lookup or a code call: one paid operation that somebody waits for.
 //!
-//! It is a run of one row: the ledger knows of it before it is sent, and it is never repeated by itself.
+//! It is a row of a run that all such operations through a profile share: the ledger knows of it before it is sent, and it
+//! is never repeated by itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +12,9 @@ use tokio::sync::watch;
 use super::consent::confirm;
 use super::{Adapters, Connection, Consent, Error, Event, Proposal, check_host, key};
 use crate::delivery::{Edges, Interrupt, SingleConditions, SingleEnding, SingleKind, Stop, send_single};
-use crate::domain::{Endpoint, MessageId, Outcome, Phone};
+use crate::domain::{MessageId, Outcome, Phone, Row};
 use crate::gateway::Encoded;
-use crate::ledger::{Activity, Allowance, Hold, Lease, Progress, Run, RunEnd, State, StateCounts, StopKind};
+use crate::ledger::{Activity, Allowance, Lease, Run, SharedRun, State, StopKind};
 use crate::manifest::Destination;
 
 /// How long an answer is waited for.
@@ -23,23 +24,25 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A lookup or a code call that somebody wants.
 pub struct Single {
-    pub(super) operation: SingleKind,
-    pub(super) phone: Phone,
-    pub(super) destination: Destination,
+    operation: SingleKind,
+    phone: Phone,
+    destination: Destination,
     key: SecretString,
 }
 
 /// A lookup or a code call that somebody agreed to.
 pub struct ConfirmedSingle {
-    pub(super) single: Single,
-    pub(super) adapters: Adapters,
+    single: Single,
+    adapters: Adapters,
 }
 
 /// What came of a lookup or a code call.
 #[derive(Debug)]
 pub struct EndedSingle {
-    /// Its run.
+    /// The run that it is in.
     pub run: Run,
+    /// Its row there.
+    pub row: Row,
     /// Our identifier.
     pub id: MessageId,
     /// Its state.
@@ -78,35 +81,43 @@ impl ConfirmedSingle {
     /// Sends it, and waits for what comes of it.
     ///
     /// # Errors
-    /// When another one goes on through the account, or the ledger or the state folder cannot be written.
+    /// When the ledger cannot be written.
     pub async fn send(self, interrupt: watch::Receiver<Interrupt>) -> Result<EndedSingle, Error> {
         let Single { operation, phone, destination, key } = &self.single;
-        let hold = self.hold().await?;
-        self.close_interrupted(&hold).await?;
-        let run = self.begin(&hold).await?;
-        let lease = self.adapters.ledger.claim(&hold, run.key).await?.lease;
+        // Kept until the end: it is what tells others that somebody is at it.
+        let block = self.adapters.ledger.draw(&self.shared_run(), 1).await?;
+        let (run, row) = (block.run.clone(), block.lease.rows.first);
+        let id = run.ids.id(row).ok_or_else(|| Error::Internal("the row has no identifier".to_owned()))?;
         let connection = Connection::open(destination, key.clone(), Arc::default()).await?;
-        let gateway = connection.client(self.adapters.connect, Endpoint::Sync, TIMEOUT)?;
-        let id = run.ids.id(SingleKind::ROW).ok_or_else(|| Error::Internal("the run has no identifier".to_owned()))?;
-        let encoded = Encoded::new(SingleKind::ROW, &operation.operation(id, *phone));
+        let gateway = connection.client(self.adapters.connect, run.endpoint, TIMEOUT)?;
+        let encoded = Encoded::new(row, &operation.operation(id, *phone));
         let (ledger, observer) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.adapters.observer));
         let observer = Arc::new(move |event| observer(Event::Sending(event)));
         let edges = Edges { ledger, gateway, observer, interrupt };
-        let ending = send_single(self.conditions(&run, lease), edges, encoded).await;
-        tracing::info!(run = run.name(), "asked");
+        let SingleEnding { outcome, stopped: stop } =
+            send_single(self.conditions(&run, block.lease), edges, encoded).await;
+        tracing::info!(run = run.name(), row = row.get(), "asked");
         if let Some(sandbox) = connection.into_sandbox() {
             sandbox.stop().await;
         }
-        match ending.stopped {
-            Some(stop) if stop.kind == StopKind::Ledger => Err(Error::Storage(stop.to_string())),
-            _ => self.end(run, lease, id, ending).await,
+        if let Some(stop) = stop.as_ref().filter(|stop| stop.kind == StopKind::Ledger) {
+            return Err(Error::Storage(stop.to_string()));
         }
+        // Whatever came of it, nothing goes on with it: whoever wants it again asks again.
+        let state = Activity::Over.once(outcome.as_ref());
+        Ok(EndedSingle { run, row, id, state, outcome, stop })
     }
 
-    async fn hold(&self) -> Result<Hold, Error> {
+    /// The run that takes all such operations through the profile.
+    fn shared_run(&self) -> SharedRun {
         let Single { operation, destination, .. } = &self.single;
-        let hold = self.adapters.ledger.hold(operation.campaign(), destination.account()).await?;
-        hold.ok_or_else(|| Error::BusySingle { operation: *operation, gateway: destination.gateway().to_owned() })
+        SharedRun {
+            campaign: operation.campaign().to_owned(),
+            gateway: destination.gateway().to_owned(),
+            account: destination.account().to_owned(),
+            kind: operation.kind(),
+            live: destination.is_live(),
+        }
     }
 
     fn conditions(&self, run: &Run, lease: Lease) -> SingleConditions {
@@ -118,37 +129,5 @@ impl ConfirmedSingle {
             timeout: TIMEOUT,
             patience: PATIENCE,
         }
-    }
-
-    /// Marks the run.
-    async fn end(
-        &self,
-        run: Run,
-        lease: Lease,
-        id: MessageId,
-        SingleEnding { outcome, stopped: stop }: SingleEnding,
-    ) -> Result<EndedSingle, Error> {
-        let kind = stop.as_ref().map(|stop| stop.kind);
-        // Whatever came of it, nothing goes on with it.
-        let state = Activity::Over.once(outcome.as_ref());
-        // Left at a second signal, the intent shows as doubt from the next look on; another owner ends its own run.
-        if outcome.is_some() && kind != Some(StopKind::NotOwner) {
-            let mut counts = StateCounts::default();
-            counts.add(state, 1);
-            let reason = stop.as_ref().map(ToString::to_string);
-            let end = RunEnd {
-                lag: None,
-                // Nothing goes on with it: whoever wants it again asks again.
-                progress: Progress::Finished,
-                stop: kind,
-                stopped: reason.filter(|_| state == State::NotSent),
-                counts,
-                parts: 0,
-                results: None,
-                at: (self.adapters.clock)(),
-            };
-            self.adapters.ledger.end(lease, end).await?;
-        }
-        Ok(EndedSingle { run, id, state, outcome, stop })
     }
 }

@@ -17,9 +17,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Asks the process that sends a run to stop after what is in flight; tells whether there is one.
 ///
 /// # Errors
-/// When a process has the campaign without sending this run, since that one may be about to send; when the ledger
-/// cannot be written.
+/// When a process has the campaign without sending this run, since that one may be about to send; when it is single
+/// questions, which nobody but who waits for them stops; when the ledger cannot be written.
 pub async fn stop(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
+    if run.shared && !ledger.drawn(run.key).await?.is_empty() {
+        return Err(Error::SinglesOnTheirWay { run: run.name() });
+    }
     if is_owned(ledger, run).await? {
         ledger.request_stop(run.key, true).await?;
         return Ok(true);

@@ -88,10 +88,10 @@ impl<'a> Report<'a> {
     }
 
     fn text(&self) -> String {
-        let EndedSingle { run, state, .. } = self.ended;
+        let EndedSingle { run, row, state, .. } = self.ended;
         let place = if run.live { &run.gateway } else { "rehearsal on the built-in sandbox" };
         let state = state.name().replace('_', " ");
-        let mut text = format!("{} · {} · {place} · {state}\n", run.name(), self.operation.name());
+        let mut text = format!("{} row {row} · {} · {place} · {state}\n", run.name(), self.operation.name());
         text += &self.answer.map(members).unwrap_or_default();
         if let Some(line) = &self.error {
             text += &format!("  {}\n", one_line(line));
@@ -101,11 +101,12 @@ impl<'a> Report<'a> {
     }
 
     fn object(&self) -> Value {
-        let EndedSingle { run, id, state, .. } = self.ended;
+        let EndedSingle { run, row, id, state, .. } = self.ended;
         // What was accepted was read as an object before.
         let answer = self.answer.and_then(|answer| serde_json::from_str::<Value>(answer).ok());
         let mut object = json!({
             "run": run.name(),
+            "row": row.get(),
             "gateway": run.gateway,
             "state": state.name(),
             "id": id.get(),
@@ -142,7 +143,8 @@ fn error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
 }
 
 /// What to do next; the number stays out of it, since what is shown may be kept.
-fn next(context: &Context, operation: SingleKind, EndedSingle { run, state, .. }: &EndedSingle, exit: u8) -> String {
+fn next(context: &Context, operation: SingleKind, ended: &EndedSingle, exit: u8) -> String {
+    let EndedSingle { run, row, state, .. } = ended;
     let command = match operation {
         SingleKind::Lookup => "lookup",
         SingleKind::CodeCall => "otp",
@@ -152,6 +154,6 @@ fn next(context: &Context, operation: SingleKind, EndedSingle { run, state, .. }
     match state {
         State::NotSent if exit == exit::KEY => format!("mend the key in gateways.yaml, then: {again}"),
         State::NotSent => again,
-        _ => suggest.command(format!("results {}", run.name())),
+        _ => suggest.command(format!("show {} --row {row}", run.name())),
     }
 }
