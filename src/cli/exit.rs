@@ -88,6 +88,9 @@ pub(super) fn of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
             // What a replaced run left is nobody's task any more.
             let planned = counts.get(State::Planned);
             counts.shift(State::Planned, State::Skipped, planned);
+            // What others have on its way in a shared run is theirs.
+            let sending = if run.shared { counts.get(State::Sending) } else { 0 };
+            counts.shift(State::Sending, State::Skipped, sending);
             code(None, &counts)
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! The only place that names the concrete ledger, gateway and clock together.
 
+mod answer;
 mod args;
 mod check;
 mod completions;

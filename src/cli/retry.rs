@@ -9,13 +9,16 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::run;
-use crate::delivery::FrozenInputs;
+use crate::delivery::{FrozenInputs, SingleKind};
 use crate::ledger::{Ledger, Run};
 use crate::report::{RunView, counts_json, counts_line};
 use crate::runs::{Error, Request, RetryScope};
 
 pub(super) async fn retry(context: &Context, args: RetryArgs) -> Result<u8, Failure> {
     let (ledger, found) = context.named_run(&args.run).await?;
+    if SingleKind::of(&found).is_some() {
+        return Err(Error::SingleRun { run: found.name() }.into());
+    }
     let frozen = FrozenInputs::of_run(ledger.as_ref(), &found).await?.campaign_file;
     let file = found.file.as_ref().map_or(frozen, PathBuf::from);
     let RetryArgs { yes, keep_going, no_wait, error, .. } = args;

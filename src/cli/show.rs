@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::answer::members;
 use super::args::ShowArgs;
 use super::context::Context;
 use super::exit;
@@ -12,14 +13,14 @@ use crate::domain::{Outcome, Phone, Row};
 use crate::finding::one_line;
 use crate::ledger::{AskedRow, Author, Change, Run, State};
 use crate::manifest::Brief;
-use crate::report::{History, HistoryEntry, Incident, RecipientKey, is_owned, plural, recipients};
+use crate::report::{History, HistoryEntry, Incident, RecipientKey, copies_of, is_owned, plural, recipients};
 use crate::runs;
 
 pub(super) async fn show(context: &Context, args: ShowArgs) -> Result<u8, Failure> {
     let (ledger, run) = context.named_run(&args.run).await?;
     runs::judge_results(ledger.as_ref(), &run, &context.observer).await?;
     let owned = is_owned(ledger.as_ref(), &run).await?;
-    let copies = ledger.copies(&run).await?;
+    let copies = copies_of(ledger.as_ref(), &run).await?;
     let frozen = FrozenInputs::of(&copies)?;
     let key = key(&run, &args, &frozen.brief)?;
     let recipients = recipients(&copies, &frozen, key)?;
@@ -55,7 +56,9 @@ fn number(text: &str, brief: &Brief) -> Result<Phone, Failure> {
 
 fn nobody(run: &Run, key: RecipientKey) -> Failure {
     Failure::wrong(match key {
+        RecipientKey::Row(row) if run.shared => format!("nothing was sent in row {row} of {}", run.name()),
         RecipientKey::Row(row) => format!("row {row} of the list of {} is blank", run.name()),
+        RecipientKey::Number(_) if run.shared => format!("nothing of {} went to that number", run.name()),
         RecipientKey::Number(_) => format!("the list of {} has nobody with that number", run.name()),
     })
 }
@@ -146,6 +149,7 @@ fn text(context: &Context, run: &Run, history: &History) -> String {
     for entry in &history.entries {
         text += &format!("  {:.3}  {}\n", entry.at, one_line(&words(&entry.what, history.attempts())));
     }
+    text += &history.answer().map(members).unwrap_or_default();
     text + &format!("next: {}\n", next(context, &name, history))
 }
 

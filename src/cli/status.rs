@@ -11,12 +11,9 @@ use super::failure::Failure;
 use super::listing::listing;
 use super::suggested::file;
 use crate::finding::one_line;
-use crate::ledger::{Ledger, State, StopKind};
+use crate::ledger::{Ledger, StopKind};
 use crate::report::{NextStep, RunStatus, RunView, counts_json, counts_line, is_owned, plural, thousands};
 use crate::runs;
-
-/// How many lookups and code calls are listed among the campaigns' runs, besides those in doubt.
-const SINGLES: usize = 5;
 
 pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, Failure> {
     let Some(name) = args.run.as_deref() else { return list(context, args.all).await };
@@ -75,17 +72,9 @@ async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
 /// The runs, live ones first and rehearsals below them, each with the newest last, where the eye is.
 fn table(views: &[RunView], all: bool, (columns, command): (Option<usize>, &str)) -> String {
     let now = Timestamp::now();
-    let (mut singles, mut more_singles, mut older) = (0, 0, 0);
-    let (mut live, mut rehearsed) = (Vec::new(), Vec::new());
+    let (mut live, mut rehearsed, mut older) = (Vec::new(), Vec::new(), 0);
     for view in views {
         let RunView { run, status, counts, .. } = view;
-        if view.is_single() {
-            singles += 1;
-            if singles > SINGLES && counts.get(State::InDoubt) == 0 {
-                more_singles += 1;
-                continue;
-            }
-        }
         if !all && *status != RunStatus::Sending && is_old(run.live, run.began_at, now) {
             older += 1;
             continue;
@@ -99,10 +88,6 @@ fn table(views: &[RunView], all: bool, (columns, command): (Option<usize>, &str)
     rehearsed.reverse();
     live.extend(rehearsed);
     let mut text = listing(&live, columns);
-    if more_singles > 0 {
-        let more = plural(more_singles, "operation");
-        text += &format!("and {more} more of `campaign gateway`; --json lists them all\n");
-    }
     if older > 0 {
         text += &format!("and {} of more than a day ago: {command}\n", plural(older, "rehearsal"));
     }

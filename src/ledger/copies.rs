@@ -44,6 +44,13 @@ impl Copies {
         Self { place, inputs: inputs.into(), list: Arc::new(list) }
     }
 
+    /// Copies that are in memory.
+    #[must_use]
+    pub fn in_memory(place: String, inputs: Vec<u8>, list: impl Into<Arc<[u8]>>) -> Self {
+        let list = list.into();
+        Self::new(place, inputs, move || Ok(Box::new(io::Cursor::new(Arc::clone(&list))) as ListReader))
+    }
+
     /// Where they are, as it reads between two backticks.
     #[must_use]
     pub fn place(&self) -> &str {

@@ -106,6 +106,15 @@ impl History {
         self.entries.iter().filter(|entry| matches!(entry.what, Incident::Attempt { .. })).count()
     }
 
+    /// What the gateway answered to a lookup or a code call, as JSON.
+    #[must_use]
+    pub fn answer(&self) -> Option<&str> {
+        self.entries.iter().rev().find_map(|entry| match &entry.what {
+            Incident::Outcome { outcome: Outcome::Accepted { answer, .. }, .. } => answer.as_deref(),
+            _ => None,
+        })
+    }
+
     /// The questions about it, if there were any.
     #[must_use]
     pub fn questions(&self) -> Option<&AskedRow> {

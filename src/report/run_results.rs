@@ -9,7 +9,7 @@ use super::layout::Style;
 use super::listing::Listing;
 use super::people;
 use super::results::{ResultsError, write_file, write_results};
-use super::{RowRecords, Target, is_owned, unknown_results};
+use super::{RowRecords, Target, copies_of, is_owned, unknown_results};
 use crate::delivery::FrozenInputs;
 use crate::ledger::{Copies, Ledger, LeftOut, Run, State};
 
@@ -130,7 +130,7 @@ impl<'a> RunResults<'a> {
 
 impl<'a> Part<'a> {
     async fn open(ledger: &dyn Ledger, run: &'a Run, owned: bool) -> Result<Self, ResultsError> {
-        let copies = ledger.copies(run).await?;
+        let copies = copies_of(ledger, run).await?;
         let frozen = FrozenInputs::of(&copies)?;
         let left_out = ledger.left_out(run.key).await?;
         Ok(Self { run, owned, name: run.name(), copies, frozen, left_out, only: None })

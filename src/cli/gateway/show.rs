@@ -1,11 +1,9 @@
-//! The gateway's words on a terminal: dates, identifiers, members of an answer.
+//! The gateway's words on a terminal: dates and identifiers.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::domain::MsgId;
-use crate::finding::one_line;
-use crate::report::answer_members;
 
 /// The gateway's time (ISO 8601 with offset) as this computer's clock shows it; another text as it is.
 pub(super) fn moment(text: Option<&str>) -> String {
@@ -21,14 +19,6 @@ pub(super) fn id(id: Option<&MsgId>) -> String {
     id.map(MsgId::to_string).unwrap_or_default()
 }
 
-/// The members of an answer, a line each.
-pub(super) fn members(answer: &str) -> String {
-    let members = answer_members(answer);
-    let width = members.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let line = |(name, value)| format!("  {}\n", one_line(&format!("{name:width$}  {value}")));
-    members.into_iter().map(line).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,12 +31,5 @@ mod tests {
             assert_eq!(moment(Some(text)), text);
         }
         assert_eq!(moment(None), "");
-    }
-
-    #[test]
-    fn members_stand_in_two_columns_and_command_nothing() {
-        assert_eq!(members(r#"{"price":0.50,"code":"0042"}"#), "  code   0042\n  price  0.50\n");
-        let hostile = members(r#"{"code":"\u001b[2J","\u0007":1}"#);
-        assert_eq!(hostile.find(|c: char| c.is_control() && c != '\n'), None);
     }
 }

@@ -3,8 +3,8 @@
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
-use super::show::members;
 use crate::audience::{PhoneProblem, parse};
+use crate::cli::answer::members;
 use crate::cli::args::SingleArgs;
 use crate::cli::consent;
 use crate::cli::context::Context;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::ledger::{Copies, LedgerError, LedgerFuture, ListReader, NewCopies, Run, StrayCopies};
+use crate::ledger::{Copies, LedgerError, LedgerFuture, NewCopies, Run, StrayCopies};
 
 /// The copies of every run that has some, by its name.
 #[derive(Clone, Default)]
@@ -27,9 +27,7 @@ impl Shelf {
     pub(super) fn of(&self, run: &str) -> Result<Copies, LedgerError> {
         let place = format!("the memory of {run}");
         match self.with(|stored| stored.get(run).cloned()) {
-            Some(Stored { inputs, list }) => {
-                Ok(Copies::new(place, inputs, move || Ok(Box::new(io::Cursor::new(Arc::clone(&list))) as ListReader)))
-            }
+            Some(Stored { inputs, list }) => Ok(Copies::in_memory(place, inputs, list)),
             None => Err(LedgerError::Copies { place, reason: "there are none".to_owned() }),
         }
     }

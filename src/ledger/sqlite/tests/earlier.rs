@@ -28,6 +28,23 @@ async fn of_codes(path: &std::path::Path, ends: &[(Option<u8>, Option<&str>, Opt
 }
 
 #[tokio::test]
+async fn what_was_left_open_of_single_messages_is_over_and_a_campaigns_run_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger");
+    of_codes(&path, &[(None, None, None)]).await;
+    let options = SqliteConnectOptions::new().filename(&path);
+    let mut connection = options.connect().await.unwrap();
+    let renamed = "INSERT INTO runs SELECT key + 1, 'gateway.lookup', number, edition, gateway, account, endpoint, kind, live, round,
+        recipients, first_id + 10, ids, began_at, ended_at, progress, stopped, exit, counts, parts, results, stop_requested, 7, sum,
+        lag FROM runs";
+    sqlx::query(renamed).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    let runs = SqliteLedger::open(&path, Timestamp::now).await.unwrap().runs(RunFilter::all()).await.unwrap();
+    let told: Vec<_> = runs.iter().map(|run| (run.name(), run.progress, run.epoch)).collect();
+    assert_eq!(told, [("sale@1".into(), Progress::Open, None), ("gateway.lookup@1".into(), Progress::Finished, None)]);
+}
+
+#[tokio::test]
 async fn the_code_that_a_run_was_kept_with_becomes_the_reason_that_it_followed_from() {
     let limit = Some("the rows that were asked for are through");
     let ends: Vec<(Option<u8>, Option<&str>, Option<StopKind>)> = vec![

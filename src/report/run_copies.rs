@@ -1,0 +1,64 @@
+//! What a run is reported from: the copies that it froze, or for a shared run, which has no list, what its envelopes tell.
+
+use std::collections::BTreeMap;
+use std::io::Sink;
+
+use jiff::tz::TimeZone;
+
+use crate::check::Tee;
+use crate::delivery::SingleKind;
+use crate::domain::{Phone, Row};
+use crate::ledger::{Copies, Ledger, LedgerError, Run, Walk};
+
+/// The copies of a run; of a shared run a list of whom it has sent to, each at its row.
+///
+/// # Errors
+/// When the ledger cannot be read, or has no copies of it.
+pub async fn copies_of(ledger: &dyn Ledger, run: &Run) -> Result<Copies, LedgerError> {
+    let Some(kind) = SingleKind::of(run).filter(|_| run.shared) else { return ledger.copies(run).await };
+    let list = list(&numbers(ledger, run).await?);
+    let unreadable = |error: String| LedgerError::Unreadable(error);
+    let sha256 = Tee::new(list.as_slice(), None::<Sink>).finish().map_err(|error| unreadable(error.to_string()))?;
+    let began = run.began_at.to_zoned(TimeZone::system()).date().to_string();
+    let place = format!("the ledger's records of {}", run.name());
+    let frozen = kind.frozen(&run.gateway, began, sha256).to_bytes();
+    Ok(Copies::in_memory(place, frozen.map_err(|error| unreadable(error.to_string()))?, list))
+}
+
+/// The numbers that a run sent to.
+async fn numbers(ledger: &dyn Ledger, run: &Run) -> Result<BTreeMap<Row, Phone>, LedgerError> {
+    let mut numbers = BTreeMap::new();
+    let mut envelopes = Walk::over(ledger, run.key);
+    while let Some(envelope) = envelopes.next().await? {
+        numbers.extend(envelope.rows.iter().map(|sent| (sent.row, sent.phone)));
+    }
+    Ok(numbers)
+}
+
+/// A list with each number at its row; the rows between are blank.
+fn list(numbers: &BTreeMap<Row, Phone>) -> Vec<u8> {
+    let mut list = b"phone\n".to_vec();
+    let mut row = Row::FIRST.get();
+    for (at, number) in numbers {
+        let blank = at.get().saturating_sub(row) as usize;
+        list.extend(std::iter::repeat_n(b'\n', blank));
+        list.extend(format!("{number}\n").into_bytes());
+        row = at.get() + 1;
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_stands_at_its_row() {
+        let number = |last: u64| Phone::new(380_501_234_560 + last).unwrap();
+        let numbers = [(2, 1), (3, 2), (6, 3)].map(|(row, last)| (Row::new(row), number(last)));
+        let list = String::from_utf8(list(&numbers.into())).unwrap();
+        let lines: Vec<&str> = list.lines().collect();
+        assert_eq!(lines, ["phone", "380501234561", "380501234562", "", "", "380501234563"]);
+        assert_eq!(super::list(&BTreeMap::new()), b"phone\n");
+    }
+}
