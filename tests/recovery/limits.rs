@@ -132,7 +132,9 @@ fn too_little_memory_ends_a_run_and_never_has_it_wait_for_ever_or_lose_anything(
             // The least is too little for the system to load the program, and nobody can go on without memory at all.
             _ => assert!(
                 run.stderr.is_empty()
-                    || ["shared librar", "memory allocation of"].iter().any(|word| run.stderr.contains(word)),
+                    || ["shared librar", "memory allocation of", "an alternative stack"]
+                        .iter()
+                        .any(|word| run.stderr.contains(word)),
                 "{}",
                 run.told()
             ),
