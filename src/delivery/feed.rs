@@ -12,25 +12,25 @@ use super::stop::{Stop, StopKind};
 use crate::audience::{Chunk, RecordRef};
 use crate::check::{CompiledCampaign, ordered, row_of};
 use crate::domain::{IdRange, Operation, Region, Row, RowSet};
-use crate::gateway::Encoded;
+use crate::gateway::EncodedOperation;
 use crate::message::Renderer;
 
 /// Groups of rendered operations that wait for the engine; one group is at most a chunk.
 const AHEAD: usize = 4;
 
 /// Rendered operations, a group at a time.
-pub struct Feed(mpsc::Receiver<Result<Vec<Encoded>, Stop>>);
+pub struct Feed(mpsc::Receiver<Result<Vec<EncodedOperation>, Stop>>);
 
 impl Feed {
     /// The next group; nothing when all rows are through.
-    pub async fn next(&mut self) -> Option<Result<Vec<Encoded>, Stop>> {
+    pub async fn next(&mut self) -> Option<Result<Vec<EncodedOperation>, Stop>> {
         self.0.recv().await
     }
 }
 
 impl Feed {
     /// A feed of operations that are rendered already.
-    pub(super) fn of(groups: Vec<Vec<Encoded>>) -> Self {
+    pub(super) fn of(groups: Vec<Vec<EncodedOperation>>) -> Self {
         let (sender, receiver) = mpsc::channel(groups.len().max(1));
         // The channel has room for all of them.
         groups.into_iter().for_each(|group| drop(sender.try_send(Ok(group))));
@@ -83,7 +83,7 @@ fn produce<R: Read + Send>(
     prepared: CompiledCampaign<R>,
     ids: IdRange,
     selection: &Selection,
-    sender: &mpsc::Sender<Result<Vec<Encoded>, Stop>>,
+    sender: &mpsc::Sender<Result<Vec<EncodedOperation>, Stop>>,
 ) {
     let CompiledCampaign { mut reader, messages, region, .. } = prepared;
     let phone_column = reader.header().phone();
@@ -99,12 +99,12 @@ fn produce<R: Read + Send>(
             }
         }
     };
-    let encode = |renderer: &mut Renderer<'_>, chunk: Chunk| -> Result<Vec<Encoded>, Stop> {
+    let encode = |renderer: &mut Renderer<'_>, chunk: Chunk| -> Result<Vec<EncodedOperation>, Stop> {
         let chosen = chunk.iter().filter(|record| selection.chooses(record.row));
         chosen.map(|record| encoded(renderer, phone_column, region, selection.ids(record.row, ids), record)).collect()
     };
     let mut left = selection.limit.unwrap_or(u64::MAX);
-    let hand_over = |operations: Result<Vec<Encoded>, Stop>| {
+    let hand_over = |operations: Result<Vec<EncodedOperation>, Stop>| {
         let operations = operations.and_then(|mut operations| {
             operations.truncate(usize::try_from(left).unwrap_or(usize::MAX));
             left -= operations.len() as u64;
@@ -133,17 +133,17 @@ fn encoded(
     region: Option<Region>,
     ids: IdRange,
     record: RecordRef<'_>,
-) -> Result<Encoded, Stop> {
+) -> Result<EncodedOperation, Stop> {
     let row = record.row;
     let inconsistent = |what: &str| Stop::new(StopKind::Inconsistent, format!("row {row} {what}"));
     let (phone, content) = row_of(renderer, phone_column, region, record)
         .map_err(|reason| inconsistent(&format!("was fine when the run began and is not now: {reason}")))?;
     let id = ids.id(row).ok_or_else(|| inconsistent("is outside the run's identifiers"))?;
-    Ok(Encoded::new(row, &Operation { id, phone, content }))
+    Ok(EncodedOperation::new(row, &Operation { id, phone, content }))
 }
 
 /// A message that goes out again must be the one that its first intent recorded.
-fn unchanged(digests: &HashMap<Row, [u8; 8]>, operations: &[Encoded]) -> Result<(), Stop> {
+fn unchanged(digests: &HashMap<Row, [u8; 8]>, operations: &[EncodedOperation]) -> Result<(), Stop> {
     let changed = operations
         .iter()
         .find(|operation| digests.get(&operation.row).is_some_and(|digest| *digest != operation.digest));

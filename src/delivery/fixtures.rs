@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::domain::{MessageId, OperationKind, Outcome, Phone, Row};
-use crate::gateway::{Encoded, Envelope};
+use crate::gateway::{EncodedOperation, Envelope};
 
 /// One of the five outcomes.
 pub(super) fn outcome(kind: usize) -> Outcome {
@@ -23,7 +23,7 @@ pub(super) fn envelope(rows: Range<u32>) -> Envelope {
     let operation = |n: u32| {
         let (row, id) = (Row::new(n + 2), MessageId::new(u64::from(n)).unwrap());
         let phone = Phone::new(380_501_234_567 + u64::from(n)).unwrap();
-        Encoded { row, id, phone, digest: [0; 8], json: Vec::new() }
+        EncodedOperation { row, id, phone, digest: [0; 8], json: Vec::new() }
     };
     Envelope::new(OperationKind::Sms, rows.map(operation).collect()).unwrap()
 }

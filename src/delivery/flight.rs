@@ -14,7 +14,7 @@ use super::stop::{Stop, StopKind};
 use super::submission::{Route, Submission};
 use super::watchdog::Waiting;
 use crate::domain::OperationKind;
-use crate::gateway::{Encoded, Envelope, Reply};
+use crate::gateway::{EncodedOperation, Envelope, Reply};
 use crate::ledger::LedgerError;
 
 /// An envelope that came back, and what came with it.
@@ -54,7 +54,7 @@ pub(super) struct Flight {
     batch: usize,
     /// Rendered operations in the order of the file; nothing more comes when there is no feed.
     feed: Option<Feed>,
-    ready: VecDeque<Encoded>,
+    ready: VecDeque<EncodedOperation>,
     /// Operations that are proven not sent, by the envelopes in which they go out again.
     again: VecDeque<Parcel>,
     flying: JoinSet<Landing>,
@@ -162,7 +162,7 @@ impl Flight {
         }
     }
 
-    fn fed(&mut self, more: Option<Result<Vec<Encoded>, Stop>>) -> Arrival {
+    fn fed(&mut self, more: Option<Result<Vec<EncodedOperation>, Stop>>) -> Arrival {
         match more {
             Some(Ok(operations)) => self.ready.extend(operations),
             Some(Err(stop)) => return Arrival::Failed(stop),
@@ -178,7 +178,7 @@ impl Flight {
     }
 }
 
-async fn next_group(feed: &mut Option<Feed>) -> Option<Result<Vec<Encoded>, Stop>> {
+async fn next_group(feed: &mut Option<Feed>) -> Option<Result<Vec<EncodedOperation>, Stop>> {
     feed.as_mut()?.next().await
 }
 

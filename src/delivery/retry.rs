@@ -12,7 +12,7 @@ use rustc_hash::FxHasher;
 
 use super::stop::{Stop, StopKind};
 use crate::domain::Outcome;
-use crate::gateway::{Encoded, Envelope, Reply, Signal};
+use crate::gateway::{EncodedOperation, Envelope, Reply, Signal};
 use crate::ledger::Epoch;
 
 /// The shortest and the longest upper bound of a wait for a gateway that cannot be reached.
@@ -33,7 +33,7 @@ pub(super) struct Moment {
 /// Operations that go out again together; never none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parcel {
-    pub(super) operations: Vec<Encoded>,
+    pub(super) operations: Vec<EncodedOperation>,
     /// Whether it is a part of an envelope that one of its operations spoilt.
     pub(super) piece: bool,
 }
@@ -41,7 +41,7 @@ pub(super) struct Parcel {
 /// What of an envelope goes out again: what is proven not sent, and of a spoilt envelope its halves apart.
 pub(super) fn parcels(envelope: Envelope, piece: bool, reply: &Reply) -> Vec<Parcel> {
     let split = matches!(reply.signal, Signal::Split(_));
-    let mut operations: Vec<Encoded> = envelope
+    let mut operations: Vec<EncodedOperation> = envelope
         .into_operations()
         .into_iter()
         .zip(&reply.outcomes)
@@ -270,12 +270,12 @@ mod tests {
             let sent = envelope(0..outcomes.len() as u32);
             let unsent = sent.operations().iter().zip(&outcomes);
             let unsent = unsent.filter(|(_, outcome)| matches!(outcome, Outcome::NotSent { .. }));
-            let expected: Vec<Encoded> = unsent.map(|(operation, _)| operation.clone()).collect();
+            let expected: Vec<EncodedOperation> = unsent.map(|(operation, _)| operation.clone()).collect();
             let parcels = parcels(sent, piece, &Reply::new(outcomes, signal));
             let most = if split && expected.len() > 1 { 2 } else { 1 };
             prop_assert!(parcels.len() <= most);
             prop_assert!(parcels.iter().all(|parcel| !parcel.operations.is_empty() && parcel.piece == (piece || split)));
-            let again: Vec<Encoded> = parcels.into_iter().flat_map(|parcel| parcel.operations).collect();
+            let again: Vec<EncodedOperation> = parcels.into_iter().flat_map(|parcel| parcel.operations).collect();
             prop_assert_eq!(again, expected);
         }
 

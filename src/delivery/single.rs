@@ -10,7 +10,7 @@ use super::feed::Feed;
 use super::start::{Conditions, Edges, Ending};
 use super::stop::{Stop, StopKind};
 use crate::domain::{Endpoint, OperationKind, Outcome};
-use crate::gateway::Encoded;
+use crate::gateway::EncodedOperation;
 use crate::ledger::{Allowance, Lease, State, StateCounts};
 
 /// The conditions of a single operation.
@@ -38,7 +38,7 @@ pub struct SingleEnding {
 }
 
 /// Sends one operation, and tries again only what is proven not sent.
-pub async fn send_single(conditions: SingleConditions, edges: Edges, operation: Encoded) -> SingleEnding {
+pub async fn send_single(conditions: SingleConditions, edges: Edges, operation: EncodedOperation) -> SingleEnding {
     let mut counts = StateCounts::default();
     counts.add(State::Planned, 1);
     ending(send(conditions.into(), edges, Feed::of(vec![vec![operation]]), counts).await)

@@ -6,7 +6,7 @@ use crate::domain::{MessageId, Operation, OperationKind, Phone, Row};
 
 /// One operation, encoded as it will stand in `data[]`.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Encoded {
+pub struct EncodedOperation {
     /// The recipient's row.
     pub row: Row,
     /// Our identifier.
@@ -19,7 +19,7 @@ pub struct Encoded {
     pub json: Vec<u8>,
 }
 
-impl Encoded {
+impl EncodedOperation {
     /// Encodes an operation for the recipient in `row`.
     #[must_use]
     pub fn new(row: Row, operation: &Operation<'_>) -> Self {
@@ -31,10 +31,10 @@ impl Encoded {
     }
 }
 
-impl std::fmt::Debug for Encoded {
+impl std::fmt::Debug for EncodedOperation {
     /// Shows no content: it may hold a person's data.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Encoded").field("row", &self.row).field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("EncodedOperation").field("row", &self.row).field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -42,19 +42,19 @@ impl std::fmt::Debug for Encoded {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
     kind: OperationKind,
-    operations: Vec<Encoded>,
+    operations: Vec<EncodedOperation>,
 }
 
 impl Envelope {
     /// An envelope of these operations, unless there are none (contract 2.1: at least one).
     #[must_use]
-    pub fn new(kind: OperationKind, operations: Vec<Encoded>) -> Option<Self> {
+    pub fn new(kind: OperationKind, operations: Vec<EncodedOperation>) -> Option<Self> {
         (!operations.is_empty()).then_some(Self { kind, operations })
     }
 
     /// An envelope of one operation.
     #[must_use]
-    pub fn single(kind: OperationKind, operation: Encoded) -> Self {
+    pub fn single(kind: OperationKind, operation: EncodedOperation) -> Self {
         Self { kind, operations: vec![operation] }
     }
 
@@ -66,13 +66,13 @@ impl Envelope {
 
     /// The operations in the order in which they are sent.
     #[must_use]
-    pub fn operations(&self) -> &[Encoded] {
+    pub fn operations(&self) -> &[EncodedOperation] {
         &self.operations
     }
 
     /// The operations, to be sent in another envelope.
     #[must_use]
-    pub fn into_operations(self) -> Vec<Encoded> {
+    pub fn into_operations(self) -> Vec<EncodedOperation> {
         self.operations
     }
 }

@@ -7,7 +7,7 @@ mod envelope;
 mod json_api;
 mod reply;
 
-pub use envelope::{Encoded, Envelope};
+pub use envelope::{EncodedOperation, Envelope};
 pub use json_api::{
     Address, AskBalance, AskSenders, AskStatus, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
     DeleteViberTemplate, FailureCause, Inquiry, InquiryFailure, JsonApi, JsonApiError, ListSmsTemplates,

@@ -13,7 +13,7 @@ use super::consent::confirm;
 use super::{Adapters, Connection, Consent, Error, Event, Proposal, check_host, key};
 use crate::delivery::{Edges, Interrupt, SingleConditions, SingleEnding, SingleKind, Stop, send_single};
 use crate::domain::{MessageId, Outcome, Phone, Row};
-use crate::gateway::Encoded;
+use crate::gateway::EncodedOperation;
 use crate::ledger::{Activity, Allowance, Lease, Run, SharedRun, State, StopKind};
 use crate::manifest::Destination;
 
@@ -90,7 +90,7 @@ impl ConfirmedSingle {
         let id = run.ids.id(row).ok_or_else(|| Error::Internal("the row has no identifier".to_owned()))?;
         let connection = Connection::open(destination, key.clone(), Arc::default()).await?;
         let gateway = connection.client(self.adapters.connect, run.endpoint, TIMEOUT)?;
-        let encoded = Encoded::new(row, &operation.operation(id, *phone));
+        let encoded = EncodedOperation::new(row, &operation.operation(id, *phone));
         let (ledger, observer) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.adapters.observer));
         let observer = Arc::new(move |event| observer(Event::Sending(event)));
         let edges = Edges { ledger, gateway, observer, interrupt };

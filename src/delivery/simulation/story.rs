@@ -19,7 +19,7 @@ use super::platform::Platform;
 use crate::delivery::engine::send;
 use crate::delivery::{Conditions, DeliveryEvent, Edges, Ending, Feed, Interrupt, Limits, Observer, Snapshot};
 use crate::domain::{Endpoint, MessageId, Phone, Row};
-use crate::gateway::Encoded;
+use crate::gateway::EncodedOperation;
 use crate::ledger::{Allowance, Lease, Ledger, LeftOut, NewRun, Progress, Run, RunEnd, RunFilter, RunId, State};
 
 /// The longest that one process may take, by the virtual clock.
@@ -252,9 +252,9 @@ impl World {
     }
 
     /// The operations that are still to be sent, as the feed brings them.
-    fn rendered(&self, run: &Run, snapshot: &Snapshot) -> Vec<Vec<Encoded>> {
+    fn rendered(&self, run: &Run, snapshot: &Snapshot) -> Vec<Vec<EncodedOperation>> {
         let rows = (2..=self.plan.rows + 1).filter(|row| !snapshot.settled.contains(*row)).map(Row::new);
-        let operations: Vec<Encoded> = rows
+        let operations: Vec<EncodedOperation> = rows
             .filter_map(|row| {
                 let order = snapshot.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
                 let ids = order.map_or(run.ids, |(_, ids)| *ids);
@@ -267,7 +267,7 @@ impl World {
                 Some(encoded(row, id?))
             })
             .collect();
-        operations.chunks(7).map(<[Encoded]>::to_vec).collect()
+        operations.chunks(7).map(<[EncodedOperation]>::to_vec).collect()
     }
 
     fn conditions(&self, lease: Lease, snapshot: &Snapshot) -> Conditions {
@@ -357,9 +357,9 @@ pub(super) async fn look(ledger: &ProcessLedger, owned: bool) -> Option<(Run, Sn
 }
 
 /// An operation; its hash is as good as one that is slower to compute.
-fn encoded(row: Row, id: MessageId) -> Encoded {
+fn encoded(row: Row, id: MessageId) -> EncodedOperation {
     let json = format!(r#"{{"type":"sms","id":{id},"phone":{}}}"#, phone(row)).into_bytes();
-    Encoded { row, id, phone: Phone::new(phone(row)).unwrap(), digest: id.get().to_le_bytes(), json }
+    EncodedOperation { row, id, phone: Phone::new(phone(row)).unwrap(), digest: id.get().to_le_bytes(), json }
 }
 
 fn end(ending: Ending, progress: Progress) -> RunEnd {

@@ -11,7 +11,7 @@ use super::loose::{Success, msg_id, present, text, whole};
 use super::members::Item;
 use super::read::{Rules, doubt};
 use crate::domain::{MsgId, Outcome};
-use crate::gateway::{Encoded, Envelope, Oddity, Reply, Signal, StopCause};
+use crate::gateway::{EncodedOperation, Envelope, Oddity, Reply, Signal, StopCause};
 
 /// The members of a payload that are looked at.
 #[derive(Default, Deserialize)]
@@ -172,7 +172,7 @@ pub(super) fn read_items(rules: &Rules, envelope: &Envelope, data: Option<&RawVa
 /// Finds out how the items, as many as the operations, belong to them.
 fn belonging(envelope: &Envelope, results: &[Result<'_>]) -> Match {
     let operations = envelope.operations();
-    let agrees = |(operation, result): (&Encoded, &Result<'_>)| {
+    let agrees = |(operation, result): (&EncodedOperation, &Result<'_>)| {
         result.id.is_none_or(|id| id == Some(operation.id.get())) && phone_agrees(envelope, operation, result)
     };
     if operations.iter().zip(results).all(agrees) {
@@ -214,7 +214,7 @@ fn index(envelope: &Envelope, results: &[Result<'_>]) -> (Vec<Option<usize>>, bo
 }
 
 /// Whether a lookup or a code call is about this number, as far as the item tells (contract 4.3 names no `id` in it).
-fn phone_agrees(envelope: &Envelope, operation: &Encoded, result: &Result<'_>) -> bool {
+fn phone_agrees(envelope: &Envelope, operation: &EncodedOperation, result: &Result<'_>) -> bool {
     !envelope.kind().is_single() || result.phone.is_none_or(|phone| phone == Some(operation.phone.get()))
 }
 

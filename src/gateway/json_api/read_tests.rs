@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::exchange::Exchange;
 use super::read::{Rules, read};
 use crate::domain::{Endpoint, MessageId, MsgId, OperationKind, Outcome, Phone, Row};
-use crate::gateway::{Encoded, Envelope, Reply, Signal, StopCause};
+use crate::gateway::{EncodedOperation, Envelope, Reply, Signal, StopCause};
 
 /// The identifiers are 101, 102, …
 pub(super) fn envelope(kind: OperationKind, count: u32) -> Envelope {
-    let operation = |index: u32| Encoded {
+    let operation = |index: u32| EncodedOperation {
         row: Row::new(index + 2),
         id: MessageId::new(u64::from(index) + 101).unwrap(),
         phone: Phone::new(380_501_234_500 + u64::from(index)).unwrap(),

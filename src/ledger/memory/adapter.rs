@@ -41,9 +41,9 @@ impl MemoryLedger {
     }
 
     /// Takes what has this name; nothing where somebody has it.
-    fn take(&self, name: String) -> Option<Kept> {
+    fn take(&self, name: String) -> Option<HeldName> {
         let free = self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
-        free.then(|| Kept { held: Arc::clone(&self.held), name })
+        free.then(|| HeldName { held: Arc::clone(&self.held), name })
     }
 
     fn is_taken(&self, name: &str) -> bool {
@@ -72,12 +72,12 @@ impl MemoryLedger {
 }
 
 /// A campaign on an account that is given back when this is dropped.
-struct Kept {
+struct HeldName {
     held: Arc<Mutex<HashSet<String>>>,
     name: String,
 }
 
-impl Drop for Kept {
+impl Drop for HeldName {
     fn drop(&mut self) {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
     }

@@ -8,11 +8,11 @@ use crate::ledger::{Copies, LedgerError, LedgerFuture, NewCopies, Run, StrayCopi
 
 /// The copies of every run that has some, by its name.
 #[derive(Clone, Default)]
-pub(super) struct Shelf(Arc<Mutex<BTreeMap<String, Stored>>>);
+pub(super) struct Shelf(Arc<Mutex<BTreeMap<String, StoredCopies>>>);
 
 /// The copies of one run.
 #[derive(Clone)]
-struct Stored {
+struct StoredCopies {
     inputs: Vec<u8>,
     list: Arc<[u8]>,
 }
@@ -27,14 +27,14 @@ impl Shelf {
     pub(super) fn of(&self, run: &str) -> Result<Copies, LedgerError> {
         let place = format!("the memory of {run}");
         match self.with(|stored| stored.get(run).cloned()) {
-            Some(Stored { inputs, list }) => Ok(Copies::in_memory(place, inputs, list)),
+            Some(StoredCopies { inputs, list }) => Ok(Copies::in_memory(place, inputs, list)),
             None => Err(LedgerError::Copies { place, reason: "there are none".to_owned() }),
         }
     }
 
     /// The copies of runs that are not among these.
     pub(super) fn strays(&self, known: &[String]) -> Vec<StrayCopies> {
-        let stray = |(run, stored): (&String, &Stored)| StrayCopies {
+        let stray = |(run, stored): (&String, &StoredCopies)| StrayCopies {
             run: run.clone(),
             place: format!("the memory of {run}"),
             inputs: Some(stored.inputs.clone()),
@@ -48,7 +48,7 @@ impl Shelf {
         "nowhere".to_owned()
     }
 
-    fn with<T>(&self, look: impl FnOnce(&mut BTreeMap<String, Stored>) -> T) -> T {
+    fn with<T>(&self, look: impl FnOnce(&mut BTreeMap<String, StoredCopies>) -> T) -> T {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -66,7 +66,7 @@ impl NewCopies for NewBytes {
     fn freeze(self: Box<Self>, inputs: Vec<u8>, run: &Run) -> LedgerFuture<'_, ()> {
         Box::pin(async move {
             let list = self.list.0.lock().unwrap_or_else(PoisonError::into_inner).as_slice().into();
-            self.shelf.with(|stored| stored.insert(run.name(), Stored { inputs, list }));
+            self.shelf.with(|stored| stored.insert(run.name(), StoredCopies { inputs, list }));
             Ok(())
         })
     }
