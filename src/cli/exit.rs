@@ -80,8 +80,6 @@ pub(super) fn of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
         (true, _) => BUSY,
         // One that was given up exits as it did then: nothing goes on with it.
         (false, Progress::Finished) if run.stopped.is_some() => code(run.stop, counts),
-        // Of single questions nothing goes on either: each exited as it did.
-        (false, _) if run.shared && counts.get(State::NotSent) > 0 => STOPPED,
         (false, Progress::Open) if counts.get(State::Planned) > 0 => STOPPED,
         (false, _) => {
             let mut counts = counts.clone();
@@ -108,6 +106,32 @@ pub(super) fn of_released(released: &ReleasedRun) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_two_stops_the_graver_one_has_the_code_that_stands_higher() {
+        let kinds = [
+            StopKind::Ledger,
+            StopKind::ResultsUnwritten,
+            StopKind::Interrupted(2),
+            StopKind::NotOwner,
+            StopKind::KeyRefused,
+            StopKind::Breaker,
+            StopKind::Unreachable,
+            StopKind::Asked,
+            StopKind::Credit,
+            StopKind::OffContract,
+            StopKind::Inconsistent,
+            StopKind::Halted,
+            StopKind::Limit,
+        ];
+        let code = |kind: StopKind| code(Some(kind), &StateCounts::default());
+        for (one, other) in kinds.iter().flat_map(|one| kinds.iter().map(move |other| (*one, *other))) {
+            if one.gravity() > other.gravity() {
+                assert_eq!(graver(code(one), code(other)), code(one), "{one:?} beside {other:?}");
+                assert_ne!(code(one), code(other), "{one:?} beside {other:?}");
+            }
+        }
+    }
 
     #[test]
     fn the_first_code_that_applies_is_the_one() {

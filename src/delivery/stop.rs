@@ -5,8 +5,9 @@ use std::fmt;
 pub use crate::ledger::StopKind;
 
 impl StopKind {
-    /// The weight of a stop beside others, in the order of the exit codes.
-    pub(super) fn gravity(self) -> u8 {
+    /// The weight of a stop beside others: of several the gravest is the reason that is told.
+    #[must_use]
+    pub fn gravity(self) -> u8 {
         match self {
             StopKind::Ledger | StopKind::ResultsUnwritten => 5,
             StopKind::Interrupted(_) => 4,
