@@ -110,6 +110,11 @@ impl<'a> Fields<'a> {
         &self.text[start..end]
     }
 
+    /// How many cells there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// The cells from the first column to the last.
     pub fn iter(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let fields = *self;

@@ -5,6 +5,7 @@
 //! no recipient has.
 
 use super::cells::{Cell, Flaw, cells};
+use super::chunk::Fields;
 use super::intake::{RECORD_LIMIT, RawRecord, line_ends};
 use super::phones::resembles_number;
 use super::records::HeaderLine;
@@ -32,9 +33,16 @@ impl Inspection<'_> {
             if let Some(at) = raw.bytes.iter().position(|&byte| byte == 0) {
                 return Err(trouble::nul(self.spot, at).into());
             }
+            // Where a cell begins whose closing quote may be one that opens another cell.
+            let mut doubtful = None;
             for (column, cell) in cells(raw.bytes, delimiter).enumerate() {
                 self.refuse_quotes(&cell)?;
-                self.refuse_swallowed_row(&cell, column)?;
+                if self.closes_like_an_opening(&cell) {
+                    self.refuse_swallowed_row(&cell, column)?;
+                    doubtful.get_or_insert(cell.span.start);
+                } else if let Some(opened) = doubtful.filter(|_| has_stray_quote(&raw.bytes[cell.span])) {
+                    return Err(trouble::unclosed_quote(self.spot, opened).into());
+                }
             }
         }
         if raw.bytes.len() > RECORD_LIMIT {
@@ -58,25 +66,69 @@ impl Inspection<'_> {
         }))
     }
 
-    /// Refuses a cell of several lines if one of them is a row by its number of cells and its phone.
+    /// Whether the quote that closes a cell of several lines may be one that opens another cell.
     ///
-    /// A line is judged as far as the cell goes: what stands behind its last line belongs to the row of the cell itself.
+    /// A quote that nobody closed goes as far as the next quoted cell, whose quote stands behind a delimiter or a line end.
+    /// A quote behind anything else closes its own cell, whatever is written there.
+    fn closes_like_an_opening(&self, cell: &Cell) -> bool {
+        let text = self.text_of(cell);
+        // The cell that is opened may begin with quotes of its own.
+        let before = text.iter().rfind(|&&byte| byte != b'"');
+        let doubtful = before.is_some_and(|&byte| byte == self.header.delimiter.byte() || is_line_end(byte));
+        doubtful && text.iter().any(|&byte| is_line_end(byte))
+    }
+
+    /// Refuses a cell if one of its lines is a row, or its last line may be the beginning of one.
+    ///
     /// Several lines in the phone column are rather several numbers, which is that row's trouble alone.
     fn refuse_swallowed_row(&self, cell: &Cell, column: usize) -> Result<(), Box<Finding>> {
         let Some(phone) = self.phone.filter(|&phone| phone != column) else { return Ok(()) };
-        let delimiter = self.header.delimiter.byte();
-        let raw = self.spot.raw[..cell.span.end].trim_ascii_end();
-        let raw = raw.strip_suffix(b"\"").unwrap_or(raw);
-        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
-        for start in (cell.span.start + 1..raw.len()).filter(|&at| is_end(&raw[at - 1])) {
-            let line = raw[start..].split(is_end).next().unwrap_or_default();
-            let is_row = cells(line, delimiter).count() == self.header.headers.len();
-            let phone = cells(line, delimiter).nth(phone);
-            let number = phone.and_then(|cell| str::from_utf8(&line[cell.span]).ok());
-            if is_row && number.is_some_and(resembles_number) {
-                return Err(trouble::swallowed_row(self.spot, cell.span.start, self.spot.line_of(start)).into());
-            }
-        }
-        Ok(())
+        let (text, width, delimiter) = (self.text_of(cell), self.header.headers.len(), self.header.delimiter.byte());
+        let is_row =
+            |line: &[u8], is_last| is_row(line, phone, delimiter, |found| found == width || is_last && found < width);
+        let Some(at) = row_within(text, is_row) else { return Ok(()) };
+        let start = cell.span.start;
+        Err(trouble::swallowed_row(self.spot, start, self.spot.line_of(start + 1 + at)).into())
     }
+
+    /// What stands between the quotes of a cell, as it is written; nothing where there are none.
+    fn text_of(&self, cell: &Cell) -> &[u8] {
+        let quoted = self.spot.raw[cell.span.clone()].trim_ascii_end();
+        quoted.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or_default()
+    }
+}
+
+/// Whether a cell that does not begin with a quote has one.
+fn has_stray_quote(cell: &[u8]) -> bool {
+    !cell.starts_with(b"\"") && cell.contains(&b'"')
+}
+
+/// Whether a cell beside the number has a line that is a row by its cells and its number.
+///
+/// It may be one that a misplaced quote hides. Several lines in the column of the numbers are rather several numbers.
+#[must_use]
+pub fn holds_a_row(fields: Fields<'_>, phone: usize, delimiter: u8) -> bool {
+    let beside = fields.iter().enumerate().filter(|&(column, _)| column != phone);
+    let mut several = beside.map(|(_, cell)| cell.as_bytes()).filter(|cell| cell.iter().any(|&byte| is_line_end(byte)));
+    several
+        .any(|cell| row_within(cell, |line, _| is_row(line, phone, delimiter, |found| found == fields.len())).is_some())
+}
+
+/// Where the first line behind the first line end begins that is a row; whether a line is the last one is said, too.
+fn row_within(text: &[u8], is_row: impl Fn(&[u8], bool) -> bool) -> Option<usize> {
+    let mut starts = (1..text.len()).filter(|&at| is_line_end(text[at - 1]));
+    starts.find(|&at| {
+        let line = text[at..].split(|&byte| is_line_end(byte)).next().unwrap_or_default();
+        is_row(line, at + line.len() == text.len())
+    })
+}
+
+/// Whether a line has a number where a row has it, and as many cells as are wanted.
+fn is_row(line: &[u8], phone: usize, delimiter: u8, fits: impl Fn(usize) -> bool) -> bool {
+    let number = cells(line, delimiter).nth(phone).and_then(|cell| str::from_utf8(&line[cell.span]).ok());
+    number.is_some_and(resembles_number) && fits(cells(line, delimiter).count())
+}
+
+fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
 }

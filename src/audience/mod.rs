@@ -28,6 +28,7 @@ mod trouble;
 pub use chunk::{Chunk, Fields, RecordRef};
 pub use column::{is_shortened, plain, read_columns};
 pub use columns::{Header, Settings};
+pub use inspection::holds_a_row;
 pub use phones::{PhoneProblem, parse};
 pub use reader::Reader;
 pub use seen::Seen;

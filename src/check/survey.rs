@@ -10,7 +10,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use super::parallel::{cores, ordered};
 use super::prepare::CompiledCampaign;
 use super::rules;
-use crate::audience::{Chunk, RecordRef, Seen, parse};
+use crate::audience::{Chunk, RecordRef, Seen, holds_a_row, parse};
 use crate::domain::{Content, Phone, Region, Row, Stage};
 use crate::finding::Finding;
 use crate::ledger::{LeftOut, State, StateCounts};
@@ -49,6 +49,8 @@ pub struct Survey {
     pub empty: BTreeMap<String, RoaringBitmap>,
     /// The rows to be sent to whose SMS has more parts because of a character.
     pub costly: BTreeMap<char, RoaringBitmap>,
+    /// The rows with a cell that holds what looks like a row.
+    pub rows_within: RoaringBitmap,
     /// How many people a new round for everybody would go to.
     pub everybody: u64,
     /// The first message that would be sent.
@@ -125,7 +127,7 @@ pub fn row_of<'m>(
 /// When the file is damaged, or when its rows break a bound of the campaign.
 pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<'_>) -> Result<Survey, Vec<Finding>> {
     let CompiledCampaign { reader, messages, region, .. } = prepared;
-    let phone_column = reader.header().phone();
+    let (phone_column, delimiter) = (reader.header().phone(), reader.delimiter());
     let mut damage = None;
     let produce = || {
         let mut chunk = Chunk::new();
@@ -149,7 +151,9 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
                 Ok(Sendable { phone, sms_parts: parts, costly })
             })
             .collect();
-        (chunk, examined)
+        let within = chunk.iter().filter(|record| holds_a_row(record.fields, phone_column, delimiter));
+        let within: Vec<Row> = within.map(|record| record.row).collect();
+        (chunk, examined, within)
     };
     let mut tally = Tally::default();
     let mut renderer = messages.renderer();
@@ -158,7 +162,8 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
         produce,
         || messages.renderer(),
         examine,
-        |(chunk, examined)| {
+        |(chunk, examined, within)| {
+            tally.rows_within.extend(within.iter().map(|row| row.get()));
             for (record, examined) in chunk.iter().zip(examined) {
                 let Some(phone) = tally.add(terms, record.row, examined) else { continue };
                 for (column, name) in messages.relied_on() {
@@ -202,6 +207,7 @@ struct Tally {
     by_sms_parts: BTreeMap<u32, RoaringBitmap>,
     empty: BTreeMap<String, RoaringBitmap>,
     costly: BTreeMap<char, RoaringBitmap>,
+    rows_within: RoaringBitmap,
     everybody: u64,
     first: Option<First>,
     /// The first row whose number stands in an earlier one.
@@ -250,6 +256,7 @@ impl Tally {
             by_sms_parts: self.by_sms_parts,
             empty: self.empty,
             costly: self.costly,
+            rows_within: self.rows_within,
             everybody: self.everybody,
             first: self.first,
         };

@@ -91,11 +91,14 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
         Proposal::Begin { inputs, profile, survey, state, rows } => {
             (begin((inputs, profile), survey, state, rows), Yes::Number(rows.len()))
         }
-        Proposal::GoOn { run, snapshot, profile, number } => {
+        Proposal::GoOn { run, snapshot, profile, number, cost } => {
             let (name, host) = (run.name(), profile.base_url.host());
             let (rows, counts) = (thousands(run.recipients), counts_line(&snapshot.counts));
             let through = &profile.name;
-            let text = format!("going on with {name} · through {through} at {host}\n  {rows} rows: {counts}\n");
+            let mut text = format!("going on with {name} · through {through} at {host}\n  {rows} rows: {counts}\n");
+            if let Some(cost) = cost {
+                text += &format!("  this {}\n", cost_words(cost, profile.currency.as_deref()));
+            }
             (text, Yes::Number(*number))
         }
         Proposal::Single { operation, phone, profile, state } => {

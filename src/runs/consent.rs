@@ -5,6 +5,7 @@ use std::path::Path;
 use roaring::RoaringBitmap;
 
 use super::{Error, Inputs, ListSurvey, TemplateChange};
+use crate::check::online::Cost;
 use crate::delivery::{SingleKind, Snapshot};
 use crate::domain::Phone;
 use crate::gateway::BoxFuture;
@@ -36,6 +37,8 @@ pub enum Proposal<'q> {
         profile: &'q Profile,
         /// How many people get a message.
         number: u64,
+        /// What they cost, where the profile has prices.
+        cost: Option<Cost>,
     },
     /// A lookup or a code call, which costs money.
     Single {

@@ -7,7 +7,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use super::inputs::Includes;
 use super::{Error, Event, Inputs, Observer, already_sent, blocking};
 use crate::check::online::Cost;
-use crate::check::{Survey, costly_characters, empty_cells};
+use crate::check::{Survey, costly_characters, empty_cells, rows_within};
 use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::report::unknown_results;
@@ -31,10 +31,11 @@ impl ListSurvey {
         Some(Cost::of(profile, &inputs.campaign.brief.content, &self.survey.by_sms_parts, rows))
     }
 
-    /// What is worth a look in the messages: holes, and characters that cost.
+    /// What is worth a look: cells that may hide a row, and in the messages holes, and characters that cost.
     #[must_use]
     pub fn warnings(&self) -> Vec<Finding> {
-        let mut findings = empty_cells(&self.survey);
+        let mut findings: Vec<Finding> = rows_within(&self.survey).into_iter().collect();
+        findings.extend(empty_cells(&self.survey));
         findings.extend(costly_characters(&self.survey));
         findings
     }

@@ -24,10 +24,14 @@ impl Session {
         let number = if left == 0 { 0 } else { self.chosen(&open, run.last_row())?.len() };
         if let Some(profile) = self.inputs().destination.remote() {
             check_host(self.adapters.ledger.as_ref(), profile).await?;
-            if number > 0 && self.asks_first() {
-                self.ask_for_rest(profile, &open).await?;
+            let cost = match number > 0 && self.consent.can_come() {
+                true => Some(self.cost_of_open(profile, &open).await?),
+                false => None,
+            };
+            if let Some(cost) = cost.clone().filter(|_| self.asks_first()) {
+                refuse_online(&self.adapters, (self.inputs(), profile), cost).await?;
             }
-            self.agree_to_go_on(profile, (&run, &snapshot), number.min(left)).await?;
+            self.agree_to_go_on(profile, (&run, &snapshot), number.min(left), cost).await?;
         }
         let earlier_edition = run.edition != edition;
         let other_edition = earlier_edition.then(|| run.edition.clone());
@@ -37,17 +41,19 @@ impl Session {
         Ok(Preparation::Send(Box::new(selected)))
     }
 
-    /// Asks for a yes to messages to so many people of a run; none is needed for none.
+    /// Asks for a yes to messages to so many people of a run, which cost so much; none is needed for none.
     pub(super) async fn agree_to_go_on(
         &self,
         profile: &Profile,
         (run, snapshot): (&Run, &Snapshot),
         number: u64,
+        cost: Option<Cost>,
     ) -> Result<(), Error> {
         if number == 0 {
             return Ok(());
         }
-        let question = Proposal::GoOn { run, snapshot, profile, number };
+        let cost = cost.filter(|_| !profile.prices.is_empty());
+        let question = Proposal::GoOn { run, snapshot, profile, number, cost };
         confirm(self.consent.as_ref(), question).await
     }
 
@@ -68,22 +74,28 @@ impl Session {
         refuse_online(&self.adapters, (inputs, profile), cost).await
     }
 
-    /// Asks the gateway about what is left of an unfinished run, `open` being the rows that are not settled.
+    /// What messages to the rows cost that this call chooses of those that are not settled.
+    async fn cost_of_open(&self, profile: &Profile, open: &RoaringBitmap) -> Result<Cost, Error> {
+        self.cost_among(profile, |survey| self.chosen(&(open & survey.planned_rows()), survey.last_row)).await
+    }
+
+    /// What messages to rows of a run cost that are chosen from a survey of its list.
     ///
     /// The list is looked at again only where prices make something of it.
-    async fn ask_for_rest(&self, profile: &Profile, open: &RoaringBitmap) -> Result<(), Error> {
+    pub(super) async fn cost_among(
+        &self,
+        profile: &Profile,
+        choose: impl FnOnce(&Survey) -> Result<RoaringBitmap, Error>,
+    ) -> Result<Cost, Error> {
         let inputs = self.inputs();
-        let cost = match Prices::of(profile, &inputs.campaign.brief.content) {
-            Ok(prices) => {
-                let surveyed = Arc::clone(inputs);
-                // Whoever has a message is not among the open rows.
-                let survey = blocking(move || surveyed.survey(&RoaringTreemap::new(), None)).await??.survey;
-                let rows = self.chosen(&(open & survey.planned_rows()), survey.last_row)?;
-                Cost::AtMost(prices.most(&survey.by_sms_parts, &rows))
-            }
-            Err(missing) => Cost::Unknown(missing),
+        let prices = match Prices::of(profile, &inputs.campaign.brief.content) {
+            Ok(prices) => prices,
+            Err(missing) => return Ok(Cost::Unknown(missing)),
         };
-        refuse_online(&self.adapters, (inputs, profile), cost).await
+        let surveyed = Arc::clone(inputs);
+        // Whoever has a message is not among the rows of a run that are left.
+        let survey = blocking(move || surveyed.survey(&RoaringTreemap::new(), None)).await??.survey;
+        Ok(Cost::AtMost(prices.most(&survey.by_sms_parts, &choose(&survey)?)))
     }
 }
 

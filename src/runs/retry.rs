@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::find::found;
 use super::launch::{Preparation, RetryScope, RunToSend, Session};
@@ -54,7 +54,14 @@ impl Session {
         let number = rows.len() as u64;
         if let Some(profile) = self.inputs().destination.remote() {
             check_host(ledger, profile).await?;
-            self.agree_to_go_on(profile, (&run, &snapshot), number).await?;
+            let cost = match self.consent.can_come() {
+                true => {
+                    let again: RoaringBitmap = rows.iter().map(|refused| refused.row.get()).collect();
+                    Some(self.cost_among(profile, |_| Ok(again)).await?)
+                }
+                false => None,
+            };
+            self.agree_to_go_on(profile, (&run, &snapshot), number, cost).await?;
         }
         let lease = ledger.claim(&hold, run.key).await?.lease;
         let order = RetryOrder {

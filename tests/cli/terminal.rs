@@ -21,11 +21,17 @@ fn nobody_gets_a_message_unless_the_number_of_recipients_is_typed() {
 }
 
 #[test]
-fn going_on_with_a_live_run_asks_again() {
+fn going_on_with_a_live_run_asks_again_and_tells_the_cost_without_the_gateway() {
     let sale = live();
     sale.run(&["--yes", "--offline"]).exits(5);
+    for (limit, cost) in [("9", "this costs at most 2.40"), ("2", "this costs at most 1.60")] {
+        let asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline", "--limit", limit]));
+        asked.shows("going on with sale@1").shows(cost).shows("type the number of recipients").types("no");
+        asked.finish().exits(2);
+    }
+    sale.replace("gateways.yaml", "prices: { sms:", "prices: { viber:");
     let asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
-    asked.shows("going on with sale@1").shows("type the number of recipients (3)").types("no");
+    asked.shows("this has no known cost: the profile's `prices` lack `sms`").types("no");
     asked.finish().exits(2);
 }
 

@@ -74,3 +74,16 @@ fn a_character_that_makes_messages_longer_is_named_with_what_to_write_instead() 
     sale.replace("sale.yaml", "It’s", "It's");
     assert!(!sale.campaign(&["check", "sale.yaml"]).exits(0).stderr.contains("longer"));
 }
+
+#[test]
+fn a_row_inside_a_cell_is_no_reason_to_refuse_a_list_and_is_told() {
+    let list = "phone,name\n380501000002,\"Olena\n380501000003,Ivan\nBondar\"\n380501000004,Taras\n";
+    let sale = campaign().with_list(list).write();
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("2 rows");
+    told.says("a cell with several lines holds what looks like a row: row 2").says("if somebody is missing there");
+    sale.replace("sale.csv", "Ivan\nBondar", "Ivan\n");
+    sale.campaign(&["check", "sale.yaml"])
+        .exits(2)
+        .says("contains line 3, which looks like a row")
+        .says("end of its cell");
+}

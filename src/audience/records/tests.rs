@@ -39,7 +39,9 @@ fn trouble_is_named_with_its_line() {
         ("phone,name\r\n1,\"a\r\nb\"\r\n2\r\n", "recipients-ragged-row", 4),
         ("phone,name\n1,a\n2,\"b\n3,c\n", "recipients-unclosed-quote", 3),
         ("phone,name\n1,a\n2,\"b\n3,\"c\"\n", "recipients-unclosed-quote", 3),
-        ("phone,name\n1,\"b\n380501234567,Ivan\"\n", "recipients-unclosed-quote", 2),
+        ("phone,name\n1,\"b\n380501234567,Ivan\n\"\n", "recipients-unclosed-quote", 2),
+        ("phone,name,city\n1,\"b\n380501234567,\",Kyiv\n", "recipients-unclosed-quote", 2),
+        ("a,b,phone\n\"O,x,1\nIvan,\",Kyiv\",2\n", "recipients-unclosed-quote", 2),
         ("phone,name\n1,\"a \"b\" c\"\n", "recipients-stray-quote", 2),
         ("phone,name\n1,a\n2,\0\n", "recipients-not-csv", 3),
     ] {
@@ -73,7 +75,7 @@ fn a_cell_of_several_lines_before_the_number_is_no_row() {
     let mut chunk = Chunk::new();
     records.fill(&mut chunk).unwrap();
     assert_eq!(chunk.iter().count(), 2);
-    let swallowed = "name,code,phone\n\"Olena\nKoval,X1,380501234567\",X2,380671234567\n";
+    let swallowed = "name,code,phone\n\"Olena\nKoval,X1,380501234567\n\",X2,380671234567\n";
     let mut records = Records::open(swallowed.as_bytes(), Path::new("list.csv")).unwrap();
     records.expect_phones_in(2);
     assert_eq!(records.fill(&mut chunk).unwrap_err().rule, "recipients-unclosed-quote");
@@ -195,6 +197,38 @@ fn row() -> impl Strategy<Value = (Shown, bool)> {
     (prop_oneof![3 => cells, 1 => blank], any::<bool>())
 }
 
+/// Lines of which each is a row of a list with three columns, behind a first word and before a last one.
+fn rows_as_text() -> impl Strategy<Value = String> {
+    let cell = || prop::sample::select(vec!["a", "", "380671234567"]);
+    prop::collection::vec(prop::collection::vec(cell(), 3), 1..3).prop_map(|rows| {
+        let rows: Vec<String> = rows.iter().map(|row| row.join(",")).collect();
+        format!("a\n{}a", rows.join("\n"))
+    })
+}
+
+/// What a cell can begin with so that its quote looks like the end of another.
+fn cell() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["a", ",a", ",,a", "\na", "\n,a", "\",a", "a,"]).prop_map(str::to_owned)
+}
+
+/// The lines of a list of three columns with a number in that one and two further cells in the others.
+fn list(phone: usize, cells: &[(String, String)], always: bool) -> Vec<String> {
+    let row = |(first, second): &(String, String)| {
+        let mut row = vec![quoted(first, always), quoted(second, always)];
+        row.insert(phone, "380501234567".to_owned());
+        row.join(",")
+    };
+    std::iter::once("a,b,c".to_owned()).chain(cells.iter().map(row)).collect()
+}
+
+fn read_with(text: &str, phone: usize) -> Result<Vec<Row>, Box<Finding>> {
+    let mut records = Records::open(text.as_bytes(), Path::new("list.csv"))?;
+    records.expect_phones_in(phone);
+    let mut chunk = Chunk::new();
+    records.fill(&mut chunk)?;
+    Ok(chunk.iter().map(|record| record.row).collect())
+}
+
 proptest! {
     #[test]
     fn rows_have_the_numbers_of_a_spreadsheet(
@@ -240,6 +274,33 @@ proptest! {
         let mut chunk = Chunk::new();
         records.fill(&mut chunk).unwrap();
         prop_assert_eq!(chunk.iter().count(), rows.len());
+    }
+
+    #[test]
+    fn no_sound_list_is_refused_whatever_its_cells_say(
+        cells in prop::collection::vec((rows_as_text(), "[a,\n]{0,6}"), 1..8),
+        phone in 0_usize..3,
+        always: bool,
+    ) {
+        let text = list(phone, &cells, always).join("\n");
+        prop_assert_eq!(read_with(&text, phone).map(|records| records.len()).ok(), Some(cells.len()));
+    }
+
+    #[test]
+    fn no_quote_that_nobody_closed_swallows_a_row(
+        cells in prop::collection::vec((cell(), cell()), 2..5),
+        phone in 0_usize..3,
+        always: bool,
+        forgotten in any::<prop::sample::Index>(),
+    ) {
+        let mut rows = list(phone, &cells, always);
+        let (whole, row) = (rows.join("\n"), 1 + forgotten.index(cells.len()));
+        let closing = rows[row].match_indices('"').nth(1).map(|(at, _)| at);
+        prop_assume!(closing.is_some());
+        rows[row].remove(closing.unwrap());
+        let spoilt = rows.join("\n");
+        let (whole, spoilt) = (read_with(&whole, phone).unwrap().len(), read_with(&spoilt, phone));
+        prop_assert!(spoilt.is_err() || spoilt.unwrap().len() >= whole, "{}", rows.join("\n"));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod key_refused;
 mod missing_endpoint;
 mod online_unknown;
 mod rate_limit;
+mod row_within;
 mod rows;
 mod sender_unknown;
 mod too_many_invalid;
@@ -30,6 +31,7 @@ pub use key_refused::RULE as KEY_REFUSED;
 pub(super) use key_refused::judge as key_refused;
 pub use online_unknown::RULE as ONLINE_UNKNOWN;
 pub(super) use online_unknown::judge as online_unknown;
+pub use row_within::rows_within;
 pub use sender_unknown::RULE as SENDER_UNKNOWN;
 pub(super) use sender_unknown::judge as sender_unknown;
 pub(super) use too_many_invalid::judge as too_many_invalid;
@@ -46,6 +48,7 @@ static HERE: &[&Rule] = &[
     &missing_endpoint::RULE,
     &online_unknown::RULE,
     &rate_limit::RULE,
+    &row_within::RULE,
     &sender_unknown::RULE,
     &too_many_invalid::RULE,
 ];
