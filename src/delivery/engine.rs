@@ -1,7 +1,6 @@
 //! The engine: keeps envelopes in the air and does about their answers what the course says.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -17,6 +16,7 @@ use super::retry::{Moment, Parcel, chance, parcels};
 use super::start::{Conditions, Edges, Ending};
 use super::stop::{Interrupt, Stop, StopKind};
 use super::submission::{Route, Submission};
+use super::slow_answers::SlowAnswers;
 use super::tally::Tally;
 use super::watchdog::Watchdog;
 use crate::gateway::Envelope;
@@ -40,7 +40,7 @@ pub async fn send(conditions: Conditions, edges: Edges, feed: Feed, counts: Stat
         gate: Gate::new(conditions.rate),
         timeout: conditions.timeout,
         watchdog: Watchdog::new(conditions.timeout),
-        slow: AtomicBool::new(false),
+        slow: SlowAnswers::new(conditions.timeout, Arc::clone(&edges.observer)),
         observer: edges.observer,
     });
     let engine = Engine {

@@ -24,6 +24,7 @@ mod retry;
 mod simulation;
 mod single;
 mod single_kind;
+mod slow_answers;
 mod snapshot;
 mod start;
 mod stop;

@@ -1,8 +1,6 @@
 //! One envelope on its way: its turn, the intent, the account's slot, the request; and its settlement.
 
-use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -11,6 +9,7 @@ use tokio::time::Instant;
 use super::course::QueuedMessage;
 use super::event::{DeliveryEvent, Observer};
 use super::gate::Gate;
+use super::slow_answers::SlowAnswers;
 use super::watchdog::{Step, Waiting, Watchdog};
 use crate::domain::{Outcome, Status};
 use crate::failpoint;
@@ -21,9 +20,6 @@ use crate::ledger::{
 
 /// How much longer than the request's own time-out anybody waits for it.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// A longer wait for an answer is told.
-const SLOW: Duration = Duration::from_secs(10);
 
 /// A longer wait for the account's slot is told.
 const TOLD: Duration = Duration::from_secs(2);
@@ -38,8 +34,7 @@ pub(super) struct Route {
     pub(super) gate: Gate,
     pub(super) timeout: Duration,
     pub(super) watchdog: Watchdog,
-    /// Whether it was told that answers take long, and none came in time since.
-    pub(super) slow: AtomicBool,
+    pub(super) slow: SlowAnswers,
     /// Who is told of long waits.
     pub(super) observer: Observer,
 }
@@ -107,7 +102,7 @@ impl Route {
         failpoint::pass("envelope.leaves");
         self.watchdog.enters(Waiting::Envelope(number), Step::Answer);
         turn.leaves();
-        let reply = self.told_if_slow(tokio::time::timeout(self.timeout + GRACE, self.gateway.submit(envelope))).await;
+        let reply = self.slow.wait(tokio::time::timeout(self.timeout + GRACE, self.gateway.submit(envelope))).await;
         failpoint::pass("answer.came");
         let reply = reply.unwrap_or_else(|_| self.silence(envelope));
         told(&reply, began);
@@ -138,23 +133,6 @@ impl Route {
             |message: &QueuedMessage| NewRowEvent { row: message.row, envelope: number, change: change.clone() };
         let events = refused.iter().map(event).collect();
         self.ledger.record(self.lease, events).await
-    }
-
-    /// Waits for an answer, and tells of it if that takes long; once until answers come in time again.
-    async fn told_if_slow<T>(&self, answer: impl Future<Output = T>) -> T {
-        let mut answer = pin!(answer);
-        tokio::select! {
-            biased;
-            answer = &mut answer => {
-                self.slow.store(false, Ordering::Relaxed);
-                return answer;
-            }
-            () = tokio::time::sleep(SLOW), if self.timeout > SLOW => {}
-        }
-        if !self.slow.swap(true, Ordering::Relaxed) {
-            (self.observer)(DeliveryEvent::Slow { waited: SLOW, at_most: self.timeout });
-        }
-        answer.await
     }
 
     fn silence(&self, envelope: &Envelope) -> Reply {

@@ -150,3 +150,53 @@ fn limits(delivery: &Delivery, destination: &Destination, keep_going: bool) -> L
         keep_going,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::manifest::{GatewaySearch, load_campaign, load_gateways};
+
+    const GATEWAYS: &str = "\
+far:
+  base_url: https://g.example
+  api_key: { env: KEY }
+  rate: 100/s
+near:
+  base_url: http://127.0.0.1:9
+  api_key: { env: KEY }
+  rate: unlimited
+mixed:
+  base_url: http://127.0.0.1:9
+  async_url: https://g.example
+  api_key: { env: KEY }
+  rate: 100/s
+";
+
+    /// How many seconds a gateway that cannot be reached is tried.
+    fn patience(folder: &TempDir, gateway: &str, stop_after: &str) -> u64 {
+        let (file, profiles) = (folder.path().join("a.yaml"), folder.path().join("gateways.yaml"));
+        fs::write(&profiles, GATEWAYS).unwrap();
+        fs::write(&file, format!("delivery: {{ {stop_after} }}\nrecipients: {{ file: a.csv }}\nchannels: [hlr]\n"))
+            .unwrap();
+        let search = GatewaySearch { explicit: Some(profiles), ..GatewaySearch::default() };
+        let gateways = load_gateways(&search).value.unwrap();
+        let destination = match gateway {
+            "" => Destination::Rehearsal,
+            name => Destination::Live(Box::new(gateways.profile(name).unwrap().clone())),
+        };
+        limits(&load_campaign(&file).value.unwrap().delivery, &destination, false).unreachable.as_secs()
+    }
+
+    #[test]
+    fn a_gateway_on_this_machine_is_given_up_after_ten_seconds_and_another_after_half_an_hour() {
+        let folder = TempDir::new().unwrap();
+        let by_default = ["", "near", "far", "mixed"].map(|gateway| patience(&folder, gateway, ""));
+        assert_eq!(by_default, [10, 10, 1800, 1800]);
+        let given = ["", "near", "far"].map(|gateway| patience(&folder, gateway, "stop_after: { unreachable: 2m }"));
+        assert_eq!(given, [120; 3]);
+    }
+}
