@@ -30,6 +30,13 @@ fn cut(line: &str, width: usize) -> String {
     format!("{}…\n", kept.trim_end())
 }
 
+/// A summary on a terminal of so many columns: its lines are broken at blanks, but for those that somebody may copy.
+pub(super) fn fitted(text: &str, width: usize) -> String {
+    let copied = |line: &str| line.starts_with("next") || line.contains("campaign ") || line.contains("results: ");
+    let fits = |line: &str| line.chars().count() <= width || copied(line);
+    text.lines().map(|line| if fits(line) { format!("{line}\n") } else { wrapped(line, width) }).collect()
+}
+
 /// The line broken at blanks where it would be longer than `width`; what is longer by itself stays whole.
 fn wrapped(line: &str, width: usize) -> String {
     let indent = line.chars().take_while(|character| *character == ' ').count();
@@ -65,6 +72,16 @@ mod tests {
         ]
         .map(|run| run.map(str::to_owned))
         .to_vec()
+    }
+
+    #[test]
+    fn a_summary_breaks_no_word_and_no_command() {
+        let text = "spring@1 · production · sync · finished\n  8 rows: 7 accepted by the gateway · 1 rejected\n  \
+                    results: results/spring of the year.csv\nnext: campaign retry spring --gateways my.yaml\n";
+        assert_eq!(fitted(text, 80), text);
+        let narrow = "spring@1 · production · sync ·\n  finished\n  8 rows: 7 accepted by the\n    gateway · 1 rejected\n  \
+                      results: results/spring of the year.csv\nnext: campaign retry spring --gateways my.yaml\n";
+        assert_eq!(fitted(text, 30), narrow);
     }
 
     #[test]

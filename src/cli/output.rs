@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::args::{ColorChoice, Global, ProgressForm};
 use super::exit;
 use super::failure::{Explanation, Failure};
+use super::listing::fitted;
 use super::suggested::Options;
 use crate::finding::{Finding, findings_json, harmless, harmless_json, one_line, show};
 use crate::runs;
@@ -67,10 +68,18 @@ impl Output {
         self.print(&harmless(text));
     }
 
+    /// A summary for a person; no word of it is cut at the end of a terminal's line.
+    pub(super) fn summary(&self, text: &str) {
+        match self.columns() {
+            Some(columns) => self.result(&fitted(text, columns)),
+            None => self.result(text),
+        }
+    }
+
     /// What a command did, with its code; a quiet command that did it says nothing.
     pub(super) fn done(&self, text: &str, code: u8) {
         if !(self.quiet && code == exit::FINE) {
-            self.result(text);
+            self.summary(text);
         }
     }
 

@@ -54,5 +54,5 @@ fn report(context: &Context, ReconciledRun { learnt, released }: &ReconciledRun)
              three make a row `not found`\n"
         );
     }
-    context.output.result(&format!("{text}next: {next}\n"));
+    context.output.summary(&format!("{text}next: {next}\n"));
 }

@@ -25,7 +25,7 @@ pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, F
     if context.output.json {
         context.output.object(&object(&view, code));
     } else {
-        context.output.result(&text(context, ledger.as_ref(), &view).await);
+        context.output.summary(&text(context, ledger.as_ref(), &view).await);
     }
     Ok(code)
 }

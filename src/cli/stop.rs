@@ -50,7 +50,7 @@ fn ended(context: &Context, CancelledRun { rows, released }: CancelledRun) -> u8
         context.output.object(&json!({ "run": name, "rows": rows, "counts": counts, "exit": exit, "next": next }));
     } else {
         let (rows, counts) = (plural(rows, "row"), counts_line(counts));
-        context.output.result(&format!("{name} is stopped for good: {rows} cancelled\n  {counts}\nnext: {next}\n"));
+        context.output.summary(&format!("{name} is stopped for good: {rows} cancelled\n  {counts}\nnext: {next}\n"));
     }
     if let Some(why) = released.unwritten {
         context.output.note(&unwritten(&context.output, why));

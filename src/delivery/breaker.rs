@@ -140,7 +140,7 @@ impl Breaker {
         (self.doubtful >= self.limits.doubtful_envelopes).then(|| {
             Stop::new(
                 StopKind::Breaker,
-                format!("{} envelopes in a row are in doubt; the last: {reason}", self.doubtful),
+                format!("{} requests in a row are in doubt; the last: {reason}", self.doubtful),
             )
         })
     }
@@ -218,7 +218,7 @@ mod tests {
         let stop = breaker.observe(&broken, false).unwrap();
         assert_eq!(
             (stop.kind, stop.reason.as_str()),
-            (StopKind::Breaker, "3 envelopes in a row are in doubt; the last: reset")
+            (StopKind::Breaker, "3 requests in a row are in doubt; the last: reset")
         );
     }
 

@@ -16,16 +16,25 @@ pub fn counts_json(counts: &StateCounts) -> serde_json::Value {
         .into()
 }
 
-/// The counts on one line, in the order of the states.
+/// The counts on one line for a person, in the order of the states.
 #[must_use]
 pub fn counts_line(counts: &StateCounts) -> String {
     let parts: Vec<String> = State::ALL
         .into_iter()
         .map(|state| (state, counts.get(state)))
         .filter(|(_, count)| *count > 0)
-        .map(|(state, count)| format!("{} {}", thousands(count), state.name().replace('_', " ")))
+        .map(|(state, count)| format!("{} {}", thousands(count), words(state)))
         .collect();
     if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
+}
+
+/// A state as people read it.
+fn words(state: State) -> String {
+    match state {
+        // So that nobody takes it for delivered.
+        State::Accepted => "accepted by the gateway".to_owned(),
+        state => state.name().replace('_', " "),
+    }
 }
 
 /// A number with its thousands apart: `1 000 000`.

@@ -19,7 +19,7 @@ fn a_connection_that_breaks_leaves_its_envelope_in_doubt_and_the_run_goes_on() {
 fn three_doubtful_envelopes_in_a_row_stop_the_run() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead, Answer::CutHead, Answer::CutBody]);
     let sale = in_envelopes_of_four().to(40).through(&gateway).write();
-    sale.run(&[]).exits(5).says("3 envelopes in a row");
+    sale.run(&[]).exits(5).says("3 requests in a row");
     assert_eq!(states(&sale), format!("a{}{}", "d".repeat(12), "p".repeat(27)));
     what_is_done_is_never_sent_again(&gateway, &sale);
 }

@@ -49,6 +49,17 @@ fn a_code_for_one_number_needs_a_yes_in_letters() {
 }
 
 #[test]
+fn a_narrow_terminal_breaks_no_word_of_a_summary() {
+    let sale = campaign().to(3).write();
+    let run = Terminal::start_on(30, sale.command(&["run", "sale.yaml"]));
+    run.shows("3 rows: 3 accepted by the\r\n").shows("    gateway\r\n").shows("next ");
+    run.finish().exits(0);
+    let status = Terminal::start_on(30, sale.command(&["status", "sale"]));
+    status.shows("3 rows: 3 accepted by the\r\n").shows("    gateway\r\n");
+    status.finish().exits(0);
+}
+
+#[test]
 fn an_interrupt_at_the_question_leaves_at_once_and_sends_nothing() {
     let sale = live();
     let mut asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
@@ -63,10 +74,10 @@ fn a_terminal_shows_a_bar_while_messages_go_out_and_the_summary_at_the_end() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(60).batches_of(10).delivery("rate: 60/s").through(&gateway).write();
     let run = Terminal::start(sale.command(&["run", "sale.yaml"]));
-    run.shows("\u{1b}[").shows("accepted").shows("60 rows: 60 accepted").shows("next: ");
+    run.shows("\u{1b}[").shows("accepted").shows("60 rows: 60 accepted by the gateway").shows("next: ");
     let shown = run.shown();
     let bar = shown.find("/60").or_else(|| shown.find("of 60")).unwrap_or_else(|| panic!("{shown:?}"));
-    assert!(bar < shown.find("60 rows: 60 accepted").expect("the summary"), "{shown:?}");
+    assert!(bar < shown.find("60 rows: 60 accepted by the gateway").expect("the summary"), "{shown:?}");
     run.finish().exits(0);
 }
 
@@ -84,7 +95,7 @@ fn going_on_tells_the_speed_of_this_start_alone_with_all_numbers_in_one_style() 
     sale.replace("sale.yaml", "rate: 100000/s", "rate: 40/s");
     sale.replace("sale.yaml", "batch: 100", "batch: 10");
     let run = Terminal::start(sale.command(&["run", "sale.yaml"]));
-    run.shows(" left").shows("12 100 rows: 12 100 accepted");
+    run.shows(" left").shows("12 100 rows: 12 100 accepted by the gateway");
     let shown = run.shown();
     run.finish().exits(0);
     let speeds = speeds(&shown);
@@ -115,7 +126,7 @@ fn the_list_of_runs_cuts_no_word_however_narrow_the_terminal_is() {
     for columns in [40, 80] {
         let listed = Terminal::start_on(columns, sale.command(&["status"]));
         listed.shows("sale@1");
-        until("the list is whole", || listed.shown().ends_with("accepted\r\n"));
+        until("the list is whole", || listed.shown().ends_with("gateway\r\n"));
         let shown = listed.shown();
         listed.finish().exits(0);
         assert!(shown.lines().all(|line| line.chars().count() <= columns.into()), "{columns}:\n{shown}");

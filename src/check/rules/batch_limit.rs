@@ -5,7 +5,7 @@ use crate::manifest::{Campaign, Profile};
 
 pub(super) static RULE: Rule = Rule::error(
     "batch-limit",
-    "The gateway refuses a request with more operations than the profile says.",
+    "The gateway refuses a request with more messages than the profile says.",
     "Lower `delivery.batch`.",
 );
 

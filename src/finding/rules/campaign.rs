@@ -18,13 +18,13 @@ rules! {
     error REPEATED_CHANNEL = "repeated-channel":
         "A channel is tried once (contract 4.3).", "Remove one of them.";
     error STANDS_ALONE = "stands-alone":
-        "Lookups and code calls are operations that no other channel can be tried beside.",
+        "Beside a lookup or a code call no other channel can be tried.",
         "Give it a campaign of its own.";
     error NOT_CARRIED = "not-carried":
-        "The operation has no place for this key, so it would be dropped in silence.",
-        "Remove it, or use channels whose operation carries it.";
+        "A message of these channels has no place for this key, so it would be dropped in silence.",
+        "Remove it, or use channels whose message carries it.";
     error SHORT_LINK = "short-link":
-        "One `short_link` serves all channels of an operation.", "Make them agree.";
+        "One `short_link` serves all channels of a message.", "Make them agree.";
     error FIELD_COLLISION = "field-collision":
         "A property that is given twice would be one that nobody meant.",
         "Use the channel's own keys; `fields` is for properties that are not known here.";

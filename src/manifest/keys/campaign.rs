@@ -71,9 +71,9 @@ static RECIPIENTS: &[Key] = &[
 
 static DELIVERY: &[Key] = &[
     Key::new("rate", Shape::Rate, "10/s")
-        .doc("How many operations are sent in a time; without it, and at most, what the profile allows."),
+        .doc("How many messages are sent in a time; without it, and at most, what the profile allows."),
     Key::new("batch", Shape::Integer { least: 1, most: 10_000 }, "50")
-        .doc("How many operations one request carries.")
+        .doc("How many messages one request carries.")
         .default("50"),
     Key::new("in_flight", Shape::Integer { least: 1, most: 64 }, "2")
         .doc("How many requests wait for their answers at a time.")

@@ -14,7 +14,7 @@ pub(crate) static PROFILE: &[Key] = &[
         .required(),
     Key::new("rate", Shape::Rate, "100/s").doc("The account's allowance, shared by every campaign."),
     Key::new("batch_limit", Shape::Integer { least: 1, most: 10_000 }, "100")
-        .doc("The most operations in one request.")
+        .doc("The most messages in one request.")
         .default("100"),
     Key::new("limits", Shape::Map(LIMITS), "{ recipients: 50000 }")
         .doc("What a run may not exceed without being told to."),

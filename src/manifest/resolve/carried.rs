@@ -24,7 +24,7 @@ impl Resolver<'_> {
         let help = match kind {
             OperationKind::Pipeline if chosen => "remove it, or remove `operation: pipeline`",
             OperationKind::Pipeline => {
-                "remove it, or use channels with an operation of their own: one alone, \
+                "remove it, or use channels that are sent as a type of their own: one alone, \
                  `viber` then `sms`, `rcs` then `sms`, or `rcs` then `viber` then `sms`"
             }
             _ => "remove it",

@@ -90,8 +90,7 @@ impl Resolver<'_> {
         let Some((first, _)) = given.next() else { return };
         for (_, span) in given.filter(|&(value, _)| value != first) {
             let finding = Finding::new(&rules::SHORT_LINK, format!("another channel says `short_link: {first}`"));
-            self.report
-                .at(span, finding.help("one `short_link` serves all channels of the operation; make them agree"));
+            self.report.at(span, finding.help("one `short_link` serves all channels of the message; make them agree"));
         }
     }
 }

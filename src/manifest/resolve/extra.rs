@@ -35,7 +35,7 @@ impl Resolver<'_> {
                         &rules::FIELD_COLLISION,
                         format!("`{other}` gives `{kind}` a property `{}` already", entry.key),
                     )
-                    .help("keep one of them: both channels are sent in one operation")
+                    .help("keep one of them: both channels are sent in one message")
                 } else {
                     continue;
                 };
