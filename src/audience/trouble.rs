@@ -130,7 +130,7 @@ pub(super) fn nul(spot: Spot<'_>, at: usize) -> Finding {
 pub(super) fn nothing(file: &Path) -> Finding {
     Finding::new(&rules::RECIPIENTS_EMPTY, format!("`{}` is empty", file.display()))
         .at(Spot::whole(file).place(0..0))
-        .help("its first row names the columns, and every further row is a recipient")
+        .help("its first row names the columns, and every further row is a recipient; a list of nobody has that first row, too")
 }
 
 pub(super) fn nobody(header: Spot<'_>) -> Finding {

@@ -10,6 +10,7 @@ use super::context::Context;
 use super::events::money;
 use super::exit;
 use super::failure::Failure;
+use super::run::left_out;
 use super::suggested;
 use crate::check::online::Cost;
 use crate::check::rules::ONLINE_UNKNOWN;
@@ -41,12 +42,19 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                     true => "the gateway says no",
                     false => "fine",
                 };
-                let (list, how) = (plural(survey.recipients, "row"), counts_line(&survey.counts()));
+                let (rows, how) = (plural(survey.recipients, "row"), counts_line(&survey.counts()));
                 let parts = plural(survey.parts, "part");
                 let costs = cost.as_ref().map(|cost| format!(" · {}", cost_words(cost, currency.as_deref())));
                 let costs = costs.unwrap_or_default();
                 costing.push((cost, currency));
-                text += &format!("{name}: {verdict} · {list}: {how} · {parts}{costs}\n");
+                text += &format!("{name}: {verdict} · {rows}: {how} · {parts}{costs}\n");
+                // What is invalid is a finding.
+                let skipped = |line: &&String| line.contains(" skipped: ");
+                text += &left_out(&list)
+                    .iter()
+                    .filter(skipped)
+                    .map(|line| format!("  {}\n", one_line(line)))
+                    .collect::<String>();
                 if let Some(online) = online {
                     text += &online.money.map(|money| format!("  {}\n", one_line(&money))).unwrap_or_default();
                     figures.push(online.figures);
@@ -87,7 +95,8 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     if code == exit::FINE
         && let [file] = args.files.as_slice()
     {
-        text += &format!("next: {}\n", context.output.command(format!("preview {}", suggested::file(file))));
+        let preview = format!("preview {}", suggested::file(file));
+        text += &format!("next: {}\n", context.output.command(suggested::through(preview, args.gateway.as_deref())));
     }
     context.output.done(&text, code);
     Ok(code)

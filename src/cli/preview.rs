@@ -5,8 +5,8 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::output::Output;
-use super::suggested::file;
-use crate::domain::{Row, RowSet};
+use super::suggested::{file, through};
+use crate::domain::Row;
 use crate::finding::one_line;
 use crate::report::{self, RowPreview, cost_words, preview_rows};
 use crate::runs::{Error, Inputs, ListSurvey, blocking, survey_list};
@@ -15,7 +15,7 @@ use crate::runs::{Error, Inputs, ListSurvey, blocking, survey_list};
 const SHOWN: usize = 3;
 
 pub(super) async fn preview(context: &Context, args: PreviewArgs) -> Result<u8, Failure> {
-    let inputs = context.load(&args.file, None)?;
+    let inputs = context.load(&args.file, args.gateway.as_deref())?;
     let ledger = context.existing_ledger().await?;
     let surveyed = survey_list(&inputs, ledger.as_deref(), &context.observer).await?;
     if !context.output.json {
@@ -24,12 +24,13 @@ pub(super) async fn preview(context: &Context, args: PreviewArgs) -> Result<u8, 
         context.output.findings(&findings);
     }
     let output = context.output.clone();
-    blocking(move || show(&output, &inputs, &surveyed, args.rows.as_ref())).await??;
+    blocking(move || show(&output, &inputs, &surveyed, &args)).await??;
     Ok(exit::FINE)
 }
 
 /// Shows the chosen rows in the order of the file.
-fn show(output: &Output, inputs: &Inputs, surveyed: &ListSurvey, rows: Option<&RowSet>) -> Result<(), Failure> {
+fn show(output: &Output, inputs: &Inputs, surveyed: &ListSurvey, args: &PreviewArgs) -> Result<(), Failure> {
+    let (rows, gateway) = (args.rows.as_ref(), args.gateway.as_deref());
     let last = surveyed.survey.last_row;
     if let Some(rows) = rows.filter(|rows| rows.last() > last) {
         return Err(Error::NoSuchRow { row: rows.last(), last }.into());
@@ -42,8 +43,8 @@ fn show(output: &Output, inputs: &Inputs, surveyed: &ListSurvey, rows: Option<&R
     let shown = preview_rows(&mut inputs.open()?, &surveyed.survey.left_out, rows, most, show);
     let shown = shown.map_err(|finding| Error::Findings(vec![*finding]))?;
     if !output.json {
-        let (rows, file) = (report::thousands(surveyed.survey.recipients), file(&inputs.campaign.file));
-        let next = output.command(format!("run {file}"));
+        let rows = report::thousands(surveyed.survey.recipients);
+        let next = output.command(through(format_args!("run {}", file(&inputs.campaign.file)), gateway));
         let cost = surveyed.cost(inputs, &surveyed.survey.planned_rows());
         let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
         let costs = cost.map(|cost| format!(" · sending all {}", cost_words(&cost, currency))).unwrap_or_default();

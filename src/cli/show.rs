@@ -186,6 +186,7 @@ fn outcome_words(outcome: &Outcome) -> String {
 
 fn change_words(change: &Change) -> String {
     let because = |why: &Option<String>| why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let decided = |by: &Author| if runs::is_known(by) { format!(", decided by {by}") } else { String::new() };
     match change {
         Change::Found { status, msg_id } => {
             let msg_id = msg_id.as_ref().map(|id| format!(" as msg_id {id}")).unwrap_or_default();
@@ -193,10 +194,10 @@ fn change_words(change: &Change) -> String {
         }
         Change::NotFound { asked } => format!("not found: asked {asked} times, the gateway does not know it"),
         Change::Unresolved { asked } => format!("unresolved: asked {asked} times, nothing proves what became of it"),
-        Change::AssumedSent { by, why } => format!("counts as sent, decided by {by}{}", because(why)),
-        Change::NotSent { by, why } => format!("counts as not sent, decided by {by}{}", because(why)),
-        Change::SendAgain { by, why } => format!("to be sent again, decided by {by}{}", because(why)),
-        Change::Retry { by, order } => format!("to be sent as a new message (order {order}), decided by {by}"),
+        Change::AssumedSent { by, why } => format!("counts as sent{}{}", decided(by), because(why)),
+        Change::NotSent { by, why } => format!("counts as not sent{}{}", decided(by), because(why)),
+        Change::SendAgain { by, why } => format!("to be sent again{}{}", decided(by), because(why)),
+        Change::Retry { by, .. } => format!("to be sent again as a new message{}", decided(by)),
     }
 }
 

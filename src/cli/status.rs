@@ -47,6 +47,9 @@ async fn text(context: &Context, ledger: &dyn Ledger, view: &RunView) -> String 
         let stop = context.output.command(format!("stop {name}"));
         text += &format!("  it is being sent; to stop it after what is in flight: {stop}\n");
     }
+    if let (NextStep::LookAt(_), Some(again)) = (view.next_step(), context.output.about_refused(run, counts)) {
+        text += &format!("  {again}\n");
+    }
     text + &format!("next: {}\n", next(context, ledger, view).await)
 }
 
@@ -64,7 +67,11 @@ async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
         context.output.result(&format!("no runs yet in `{}`\nnext: {next}\n", state.display()));
     } else {
         let command = context.output.command("status --all");
-        context.output.result(&table(&views, all, (context.output.columns(), &command)));
+        let text = table(&views, all, (context.output.columns(), &command));
+        // The newest is first; of those that went to people, if there are any.
+        let newest = views.iter().find(|view| view.run.live).or(views.first());
+        let next = newest.map(|view| context.output.command(format!("status {}", view.run.name())));
+        context.output.result(&format!("{text}next: {}\n", next.unwrap_or(command)));
     }
     Ok(exit::FINE)
 }

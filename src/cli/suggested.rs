@@ -12,6 +12,7 @@ use clap::parser::ValueSource;
 
 use super::args::Global;
 use super::output::Output;
+use crate::ledger::{Run, State, StateCounts};
 use crate::report::NextStep;
 use crate::runs::AccountView;
 
@@ -76,6 +77,21 @@ impl Output {
             NextStep::Nothing => format!("results {run}"),
             NextStep::Wait | NextStep::GoOn => format!("status {run}"),
         })
+    }
+}
+
+/// The arguments of a command that goes through the gateway that was named instead of the campaign's.
+pub(super) fn through(arguments: impl Display, gateway: Option<&str>) -> String {
+    let gateway = gateway.map(|gateway| format!(" --gateway {}", quoted(gateway))).unwrap_or_default();
+    format!("{arguments}{gateway}")
+}
+
+impl Output {
+    /// What to do about messages of a run that were refused; nothing where there are none, or none can be sent again.
+    pub(super) fn about_refused(&self, run: &Run, counts: &StateCounts) -> Option<String> {
+        let again = [State::Rejected, State::Failed, State::NotSent].into_iter().any(|state| counts.get(state) > 0);
+        let retry = || self.command(format!("retry {}", run.name()));
+        (again && run.live).then(|| format!("to send what was refused again, once its reason is mended: {}", retry()))
     }
 }
 

@@ -67,10 +67,15 @@ fn replace(place: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// A key in a file of its own, that only its owner can read; dropped before it is kept, the file goes.
+/// What keeps a folder with keys out of git.
+const GITIGNORE: &str = ".gitignore";
+
+/// A key in a file of its own, that only its owner can read; dropped before it is kept, the file and its new folder go.
 #[derive(Debug)]
 pub struct KeyFile {
     path: PathBuf,
+    /// The folder that was made for it.
+    folder: Option<PathBuf>,
     kept: bool,
 }
 
@@ -84,14 +89,15 @@ impl KeyFile {
             ErrorKind::AlreadyExists => DraftError::InTheWay(path.display().to_string()),
             _ => DraftError::Unwritten { path: path.display().to_string(), error },
         };
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
-            private::folder(folder).and_then(|()| fs::write(folder.join(".gitignore"), "*\n")).map_err(failed)?;
+        let new = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
+        if let Some(folder) = new {
+            private::folder(folder).and_then(|()| fs::write(folder.join(GITIGNORE), "*\n")).map_err(failed)?;
         }
         if path.symlink_metadata().is_ok() {
             return Err(failed(ErrorKind::AlreadyExists.into()));
         }
         let mut file = private::file(path, private::Existing::Kept).map_err(failed)?;
-        let written = Self { path: path.to_owned(), kept: false };
+        let written = Self { path: path.to_owned(), folder: new.map(Path::to_owned), kept: false };
         let line = [key.expose_secret().as_bytes(), b"\n"];
         line.iter().try_for_each(|bytes| file.write_all(bytes)).and_then(|()| file.sync_all()).map_err(failed)?;
         private::sync_entry(path).map_err(failed)?;
@@ -109,6 +115,9 @@ impl Drop for KeyFile {
         if !self.kept {
             // Nobody needs it, and nobody can be told.
             let _ = fs::remove_file(&self.path);
+            if let Some(folder) = &self.folder {
+                let _ = fs::remove_file(folder.join(GITIGNORE)).and_then(|()| fs::remove_dir(folder));
+            }
         }
     }
 }

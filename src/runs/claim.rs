@@ -1,7 +1,7 @@
 //! Taking a campaign on an account, which is where everything begins that may send or decide.
 
 use super::Error;
-use crate::ledger::{Hold, Ledger};
+use crate::ledger::{Author, Hold, Ledger};
 
 /// Takes a campaign on an account.
 ///
@@ -18,9 +18,18 @@ pub async fn hold(ledger: &dyn Ledger, campaign: &str, gateway: &str, account: &
     }
 }
 
+/// What stands for a person whose name is not known.
+const SOMEBODY: &str = "somebody";
+
+/// Whether it is known who decided.
+#[must_use]
+pub fn is_known(author: &Author) -> bool {
+    !matches!(author, Author::Person(name) if name == SOMEBODY)
+}
+
 /// The name of the person at this computer, as decisions keep it.
 #[must_use]
 pub fn person() -> String {
     let known = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    known.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "somebody".to_owned())
+    known.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| SOMEBODY.to_owned())
 }

@@ -48,7 +48,7 @@ mod whose;
 pub use account::Account;
 pub use adapters::{AccountView, Adapters, Connect, NameView};
 pub use blocking::blocking;
-pub use claim::{hold, person};
+pub use claim::{hold, is_known, person};
 pub use connection::{Connection, key};
 pub use consent::{Consent, Proposal, ProposalKind, Refusal};
 pub use dry_run::{DryRun, dry_run};

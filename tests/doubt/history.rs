@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ids_of, in_doubt, result};
-use crate::support::{Answer, Gateway, KEY, campaign, phone, telling};
+use crate::support::{Answer, Gateway, KEY, Process, campaign, phone, telling};
 
 /// The events of a history, by their names.
 fn names(shown: &Value) -> Vec<&str> {
@@ -20,7 +20,9 @@ fn attempts_questions_and_decisions_are_told_in_the_order_of_time() {
     sale.campaign(&["reconcile", "sale"]).exits(4);
     let why = "the subscriber has not got it";
     let again = ["resolve", "sale", "--rows", "3", "--as", "send-again", "--i-accept-duplicates", "1", "--why", why];
-    sale.campaign(&again).exits(5);
+    let mut decide = sale.command(&again);
+    decide.env("USER", "olena");
+    Process::start(decide).finish().exits(5);
     sale.run(&[]).exits(4);
     let shown = sale.campaign(&["show", "sale", "--row", "3", "--json"]).exits(0).json();
     assert_eq!(names(&shown), ["attempt", "outcome", "change", "attempt", "outcome"]);
@@ -34,7 +36,7 @@ fn attempts_questions_and_decisions_are_told_in_the_order_of_time() {
     let text = sale.campaign(&["show", "sale", "--row", "3"]).exits(0);
     let asked = "asked 2 × about the attempt in request 2";
     let order =
-        ["sent in request 2 as id", "in doubt: ", asked, "to be sent again, decided by ", "the gateway took it"];
+        ["sent in request 2 as id", "in doubt: ", asked, "to be sent again, decided by olena", "the gateway took it"];
     let places: Vec<_> = order.iter().map(|words| text.stdout.find(words).expect(words)).collect();
     assert!(places.is_sorted(), "{}", text.told());
     text.says(why).says("with 3 others").says(", alone");
@@ -42,6 +44,14 @@ fn attempts_questions_and_decisions_are_told_in_the_order_of_time() {
     let times = once.stdout.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let times: Vec<&str> = times.collect();
     assert!(times.len() == 3 && times.is_sorted(), "one attempt, asked about after it: {}", once.told());
+}
+
+#[test]
+fn a_decision_of_which_nobody_knows_who_made_it_names_nobody() {
+    let (_gateway, sale) = in_doubt();
+    sale.campaign(&["resolve", "sale", "--rows", "3", "--as", "sent", "--why", "she has it"]).exits(4);
+    let shown = sale.campaign(&["show", "sale", "--row", "3"]).exits(0).says("counts as sent: she has it");
+    assert!(!shown.stdout.contains("somebody"), "{}", shown.told());
 }
 
 #[test]

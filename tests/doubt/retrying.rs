@@ -27,6 +27,7 @@ fn refused_then(answers: Vec<Answer>) -> (Gateway, Folder) {
 #[test]
 fn refused_rows_go_out_as_new_messages_that_are_linked_to_the_old() {
     let (gateway, sale) = refused_then(Vec::new());
+    sale.campaign(&["status", "sale"]).exits(3).says("to send what was refused again").says("campaign retry sale@1\n");
     let summary = sale.campaign(&["retry", "sale", "--error", "NO ROUTE", "--json"]).exits(3).json();
     assert_eq!(summary["counts"], json!({ "accepted": 4, "rejected": 1 }));
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 6, 3].map(phone));
@@ -34,7 +35,11 @@ fn refused_rows_go_out_as_new_messages_that_are_linked_to_the_old() {
     assert_ne!(ids[0], ids[1], "another message has another identifier");
     assert_eq!(result(&sale, 3, "id"), ids[1].to_string());
     let shown = sale.campaign(&["show", "sale", "--row", "3"]).exits(0);
-    shown.says(&ids[0].to_string()).says(&ids[1].to_string()).says("No route").says("new message");
+    shown
+        .says(&ids[0].to_string())
+        .says(&ids[1].to_string())
+        .says("No route")
+        .says("to be sent again as a new message\n");
     sale.campaign(&["retry", "sale"]).exits(0);
     assert_eq!(gateway.phones()[6..], [phone(4)]);
     let all: Vec<u64> = [3, 4].into_iter().flat_map(|row| ids_of(&gateway, row)).collect();

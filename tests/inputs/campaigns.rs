@@ -89,6 +89,14 @@ fn keys_of_work_to_come_are_refused_by_name() {
         "encoding: windows-1251",
         "delimiter: ';'",
         "sheet: Sheet1",
+        "run: autumn-sale@3",
+        "state: [failed, rejected]",
+        "url: https://crm.example/list.csv",
+        "headers: { Accept: text/csv }",
+        "timeout: 60s",
+        "command: [make-list, --csv]",
+        "sql: select phone from people",
+        "from: { env: CRM_URL }",
     ];
     let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00", "per_day: 2000", "cap: 2/7d"];
     let gateway = Gateway::accepting();
@@ -101,8 +109,20 @@ fn keys_of_work_to_come_are_refused_by_name() {
         let key = line.split(':').next().expect("a key");
         refused(&draft.through(&gateway).write(), &gateway, &[key, "not supported yet"]);
     }
-    let sale = campaign().through(&gateway).profile("hook: { public_url: https://hooks.example.com }").write();
-    refused(&sale, &gateway, &["`hook`", "not supported yet", "gateways.yaml:5:3"]);
+    for line in
+        ["hook: { public_url: https://hooks.example.com }", "policy: { cap: 3/7d }", "approval: { above: 1000 }"]
+    {
+        let key = line.split(':').next().expect("a key");
+        let sale = campaign().through(&gateway).profile(line).write();
+        refused(&sale, &gateway, &[&format!("`{key}`"), "not supported yet", "gateways.yaml:5:3"]);
+    }
+    for (key, sms) in
+        [("plain", "message: x, plain: quotes"), ("by", "message: { by: lang, texts: { uk: x }, else: uk }")]
+    {
+        let channels = format!("  - sms: {{ signature: OlenaCo, {sms} }}");
+        let sale = campaign().channels(&channels).through(&gateway).write();
+        refused(&sale, &gateway, &[&format!("`{key}` is not supported yet")]);
+    }
 }
 
 #[test]

@@ -76,6 +76,29 @@ fn a_character_that_makes_messages_longer_is_named_with_what_to_write_instead() 
 }
 
 #[test]
+fn a_check_says_why_rows_are_skipped() {
+    let sale = campaign().with_list("phone,name\n380501000002,Olena\n380501000002,Olena\n").write();
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("1 skipped");
+    told.says("  1 skipped: duplicate number (first in row 3)");
+}
+
+#[test]
+fn a_gateway_that_is_named_stays_named_on_the_way_to_the_first_message() {
+    let (_gateway, sale) = priced("prices: { sms: 0.80 }");
+    sale.replace("sale.yaml", "gateway: local\n", "");
+    let next = |arguments: &[&str]| {
+        let told = sale.campaign(arguments).exits(0).stdout;
+        told.lines().last().expect("a line").to_owned()
+    };
+    let checked = next(&["check", "sale.yaml", "--online", "--gateway", "local"]);
+    assert_eq!(checked, "next: campaign preview sale.yaml --gateway local");
+    sale.campaign(&["preview", "sale.yaml", "--gateway", "local"]).exits(0).says("costs at most 2.40 UAH");
+    let previewed = next(&["preview", "sale.yaml", "--gateway", "local"]);
+    assert_eq!(previewed, "next: campaign run sale.yaml --gateway local");
+    assert_eq!(next(&["preview", "sale.yaml"]), "next: campaign run sale.yaml");
+}
+
+#[test]
 fn a_row_inside_a_cell_is_no_reason_to_refuse_a_list_and_is_told() {
     let list = "phone,name\n380501000002,\"Olena\n380501000003,Ivan\nBondar\"\n380501000004,Taras\n";
     let sale = campaign().with_list(list).write();

@@ -191,6 +191,9 @@ pub(super) struct PreviewArgs {
     /// Rows as a spreadsheet numbers them, such as 2-6,60 [default: the first three; with --json all]
     #[arg(long)]
     pub(super) rows: Option<RowSet>,
+    /// Show it as it goes through this gateway instead of the campaign's
+    #[arg(long, value_name = "NAME")]
+    pub(super) gateway: Option<String>,
 }
 
 /// The headings of the options of `run`.

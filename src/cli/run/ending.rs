@@ -9,7 +9,7 @@ use super::played;
 use super::summary::Summary;
 use crate::cli::exit;
 use crate::cli::output::Output;
-use crate::cli::suggested::{LIVE, file};
+use crate::cli::suggested::{LIVE, file, through};
 use crate::finding::list;
 use crate::gateway::Oddity;
 use crate::ledger::{Run, State, StateCounts, StopKind};
@@ -200,14 +200,10 @@ impl Words<'_> {
 
     /// What comes after the look at the rows, to which a finished run with such rows leads first.
     fn onward(&self, EndedRun { run, counts, kind, .. }: &EndedRun, code: u8) -> Option<String> {
-        let again = [State::Rejected, State::Failed, State::NotSent].into_iter().any(|state| counts.get(state) > 0);
         match code {
             exit::REJECTIONS | exit::DOUBT if kind.is_some() => None,
             exit::REJECTIONS | exit::DOUBT if !run.live => Some(format!("to send it for real: {}", self.go_live())),
-            exit::REJECTIONS | exit::DOUBT if again => {
-                let retry = self.output.command(format!("retry {}", run.name()));
-                Some(format!("to send what was refused again, once its reason is mended: {retry}"))
-            }
+            exit::REJECTIONS | exit::DOUBT => self.output.about_refused(run, counts),
             _ => None,
         }
     }
@@ -304,6 +300,5 @@ pub(in crate::cli) fn left_out(surveyed: &ListSurvey) -> Vec<String> {
 
 /// The arguments that send a campaign, through the gateway that was named instead of its own.
 pub(super) fn run_again(path: &Path, gateway: Option<&str>) -> String {
-    let gateway = gateway.map(|gateway| format!(" --gateway {gateway}")).unwrap_or_default();
-    format!("run {}{gateway}", file(path))
+    through(format_args!("run {}", file(path)), gateway)
 }

@@ -67,6 +67,14 @@ static RECIPIENTS: &[Key] = &[
     Key::new("encoding", Shape::Line, "windows-1251").doc("The encoding of the list.").later(),
     Key::new("delimiter", Shape::Line, "';'").doc("What stands between the cells of the list.").later(),
     Key::new("sheet", Shape::Line, "Sheet1").doc("The sheet of a workbook.").later(),
+    Key::new("run", Shape::Line, "autumn-sale@3").doc("An earlier run, instead of a file.").later(),
+    Key::new("state", Shape::Line, "[failed, rejected]").doc("Who of an earlier run is meant.").later(),
+    Key::new("url", Shape::Line, "https://crm.example/list.csv").doc("Where a list is fetched from.").later(),
+    Key::new("headers", Shape::Line, "{ Accept: text/csv }").doc("What a list is asked for with.").later(),
+    Key::new("timeout", Shape::Line, "60s").doc("How long a list is waited for.").later(),
+    Key::new("command", Shape::Line, "[make-list, --csv]").doc("What prints a list.").later(),
+    Key::new("sql", Shape::Line, "select phone from people").doc("What a database is asked for.").later(),
+    Key::new("from", Shape::Line, "{ env: CRM_URL }").doc("The database that is asked.").later(),
 ];
 
 static DELIVERY: &[Key] = &[
@@ -101,12 +109,16 @@ static STOP_AFTER: &[Key] = &[
     Key::new("rejected", Shape::Share, "20%")
         .doc("The part of the answered messages that may be rejected.")
         .default("20%"),
-    Key::new("unreachable", Shape::Seconds { least: 1, most: 604_800 }, "30m")
-        .doc("How long a gateway that cannot be reached is tried.")
-        .default("30m"),
+    Key::new("unreachable", Shape::Seconds { least: 1, most: 604_800 }, "30m").doc(
+        "How long a gateway that cannot be reached is tried; without it 30m, on this machine and in rehearsals 10s.",
+    ),
 ];
 
 /// The keys of a message that stands in a text file.
-pub(super) static TEXT_FILE: &[Key] = &[Key::new("file", Shape::Line, "autumn-sale.sms.txt")
-    .doc("The text file, looked for beside this file, then in templates/.")
-    .required()];
+pub(super) static TEXT_FILE: &[Key] = &[
+    Key::new("file", Shape::Line, "autumn-sale.sms.txt")
+        .doc("The text file, looked for beside this file, then in templates/.")
+        .required(),
+    Key::new("by", Shape::Line, "lang").doc("The column by which the text is chosen.").later(),
+    Key::new("else", Shape::Line, "uk").doc("Which text it is where the column names none.").later(),
+];

@@ -36,6 +36,8 @@ pub(crate) static PROFILE: &[Key] = &[
     Key::new("hook", Shape::Line, "{ public_url: https://hooks.example.com }")
         .doc("Where delivery receipts are taken.")
         .later(),
+    Key::new("policy", Shape::Line, "{ window: 09:00-20:00 }").doc("What holds for every campaign through it.").later(),
+    Key::new("approval", Shape::Line, "{ above: 1000 }").doc("Whose approval a large run needs.").later(),
 ];
 
 static LIMITS: &[Key] =

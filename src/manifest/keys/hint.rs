@@ -84,6 +84,9 @@ fn places(name: &str, root: &'static [Key]) -> Vec<String> {
     found
 }
 
+/// The keys that channels will have.
+const PLANNED_OF_CHANNELS: &[&str] = &["plain"];
+
 /// Whether the file will have a key of that name and nothing has it now.
 pub(super) fn is_planned(name: &str, root: &'static [Key]) -> bool {
     fn later(keys: &'static [Key], name: &str) -> bool {
@@ -92,7 +95,8 @@ pub(super) fn is_planned(name: &str, root: &'static [Key]) -> bool {
             _ => key.mark == Mark::Later && key.name == name,
         })
     }
-    later(root, name) && places(name, root).is_empty()
+    let of_a_channel = is_campaign(root) && PLANNED_OF_CHANNELS.contains(&name);
+    (of_a_channel || later(root, name)) && places(name, root).is_empty()
 }
 
 fn walk(keys: &'static [Key], above: &str, name: &str, found: &mut Vec<String>) {
