@@ -133,6 +133,10 @@ pub(super) fn unwritten(output: &Output, why: StaleResults) -> String {
             let elsewhere = output.command(format!("results {run} --out FILE"));
             format!("`{}` holds the results of {later}; those of {run}: {elsewhere}", path.display())
         }
+        StaleResults::Gone { run, path } => {
+            let elsewhere = output.command(format!("results {run} --out FILE"));
+            format!("the folder of `{}` is gone; the results of {run}: {elsewhere}", path.display())
+        }
         StaleResults::Failed(error) => format!("the results were not written anew: {}", output.explain(error).message),
     }
 }

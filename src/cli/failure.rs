@@ -170,7 +170,9 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "{run} was stopped for good, so nothing of it is sent any more; run the campaign anew: it skips whoever has a \
              message"
         )),
-        Error::Replaced { run } => Explanation::wrong(format!("a newer run took the place of {run}; retry that one")),
+        Error::Replaced { run } => Explanation::wrong(format!(
+            "a start with changed inputs ended {run}; retry the run that took its place, if there is one"
+        )),
         Error::SingleRun { run } => {
             Explanation::wrong(format!("{run} holds single questions; ask again with `campaign gateway`"))
         }
@@ -189,7 +191,8 @@ fn explain(error: Error, options: &Options) -> Explanation {
             there.display()
         )),
         Error::RunsElsewhere { campaign, run, there } => Explanation::wrong(format!(
-            "no run began from this file; those of `{campaign}` began from `{}`, the last is {run}",
+            "no run began from this file; those of `{campaign}` began from `{}`, the last is {run}, and are meant by that name. \
+             If this is the same file and was moved, the next `run` says so with `--moved`",
             there.display()
         )),
         Error::TextChanged { run, began_at, people } => Explanation::wrong(format!(

@@ -21,6 +21,14 @@ pub(super) async fn retry(context: &Context, args: RetryArgs) -> Result<u8, Fail
     }
     let frozen = FrozenInputs::of_run(ledger.as_ref(), &found).await?.campaign_file;
     let file = found.file.as_ref().map_or(frozen, PathBuf::from);
+    if !file.exists() {
+        let (name, there) = (found.name(), file.display());
+        let moved = context.output.command("run FILE --moved");
+        return Err(Failure::wrong(format!(
+            "the campaign file of {name} is not at `{there}` any more; where it is now: {moved}, which sends to whoever has no \
+             message, and by which a later `retry` finds it"
+        )));
+    }
     let RetryArgs { yes, keep_going, no_wait, error, .. } = args;
     let request = Request { keep_going, no_wait, ..Request::default() };
     let scope = RetryScope { run: found.key, error };

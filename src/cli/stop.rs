@@ -44,7 +44,8 @@ fn asked(context: &Context, run: &Run, stopping: bool) -> u8 {
 /// Tells that a run has come to its end.
 fn ended(context: &Context, CancelledRun { rows, released }: CancelledRun) -> u8 {
     let (name, counts, exit) = (released.run.name(), &released.snapshot.counts, exit::of_released(&released));
-    let next = context.output.command(format!("results {name}"));
+    let elsewhere = if released.unwritten.is_some() { " --out FILE" } else { "" };
+    let next = context.output.command(format!("results {name}{elsewhere}"));
     if context.output.json {
         let counts = counts_json(counts);
         context.output.object(&json!({ "run": name, "rows": rows, "counts": counts, "exit": exit, "next": next }));

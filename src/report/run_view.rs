@@ -82,7 +82,7 @@ impl fmt::Display for RunStatus {
             Self::ToGoOn => f.write_str("can go on"),
             Self::Finished => f.write_str("finished"),
             Self::GivenUp(reason) => write!(f, "given up: {reason}"),
-            Self::Replaced => f.write_str("replaced by a run with changed inputs"),
+            Self::Replaced => f.write_str("ended by a start with changed inputs"),
             Self::Cancelled => f.write_str("stopped for good"),
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::find::{found, planned_results};
-use super::{Adapters, Error, OwnFiles, hold, later_at};
+use super::{Adapters, Error, OwnFiles, campaign_file, hold, later_at};
 use crate::delivery::Snapshot;
 use crate::ledger::{Hold, Lease, NewRowEvent, Ownership, Progress, Run, RunEnd, State, StopKind};
 use crate::report::RunResults;
@@ -45,6 +45,13 @@ pub enum StaleResults {
         /// The place.
         path: PathBuf,
     },
+    /// The folder of the campaign is gone from where they were.
+    Gone {
+        /// The run.
+        run: String,
+        /// The place.
+        path: PathBuf,
+    },
     /// They could not be written.
     Failed(Error),
 }
@@ -55,12 +62,20 @@ impl HeldRun {
     /// # Errors
     /// When another process has it, or the ledger cannot be written.
     pub async fn take(adapters: &Adapters, run: Run) -> Result<Self, Error> {
+        let hold = Self::hold_of(adapters, &run).await?;
+        Self::of(adapters, hold, run).await
+    }
+
+    /// Takes the campaign of a run.
+    ///
+    /// # Errors
+    /// When another process has it, or nobody can tell.
+    pub(super) async fn hold_of(adapters: &Adapters, run: &Run) -> Result<Arc<Hold>, Error> {
         let hold = hold(adapters.ledger.as_ref(), &run.campaign, &run.gateway, &run.account).await;
-        let hold = hold.map_err(|error| match error {
+        hold.map(Arc::new).map_err(|error| match error {
             Error::Busy { campaign, gateway, since } => Error::BusyRun { campaign, gateway, since },
             other => other,
-        })?;
-        Self::of(adapters, Arc::new(hold), run).await
+        })
     }
 
     /// Takes a run of what is held.
@@ -135,11 +150,20 @@ impl HeldRun {
     /// Writes the results where they were, unless those of a later run stand there now; if not, why.
     async fn write_results(&self, now: &Run) -> Option<StaleResults> {
         let path = self.run.results.as_ref()?;
+        if self.is_gone(Path::new(path)).await {
+            return Some(StaleResults::Gone { run: now.name(), path: PathBuf::from(path) });
+        }
         match later_at(self.adapters.ledger.as_ref(), now, path).await {
             Ok(None) => self.write(now, Path::new(path)).await.err().map(StaleResults::Failed),
             Ok(Some(later)) => Some(StaleResults::Later { run: now.name(), later, path: PathBuf::from(path) }),
             Err(error) => Some(StaleResults::Failed(error.into())),
         }
+    }
+
+    /// Whether the campaign went elsewhere with the folder of its results, which is not to be made anew.
+    async fn is_gone(&self, results: &Path) -> bool {
+        let file = campaign_file(self.adapters.ledger.as_ref(), &self.run).await;
+        results.parent().is_some_and(|folder| !folder.exists()) && file.is_some_and(|file| !file.exists())
     }
 
     async fn write(&self, now: &Run, path: &Path) -> Result<(), Error> {

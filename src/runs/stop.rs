@@ -57,10 +57,13 @@ pub async fn stop_for_good(adapters: &Adapters, run: Run) -> Result<CancelledRun
         }
         sleep(LOOK).await;
     };
+    let hold = HeldRun::hold_of(adapters, &now).await?;
+    // While it is held, so that of two who stop it one does.
+    let now = found(ledger, now.key).await?;
     if now.progress != Progress::Open {
         return Err(Error::NothingToCancel { run: now.name() });
     }
-    let held = HeldRun::take(adapters, now).await?;
+    let held = HeldRun::of(adapters, hold, now).await?;
     let rows = held.snapshot().await?.counts.get(State::Planned);
     Ok(CancelledRun { rows, released: held.cancel().await? })
 }

@@ -63,7 +63,7 @@ fn accepted_changes_go_to_those_without_a_message_alone() {
     let texts = gateway.sends().into_iter().flat_map(|request| request.operations());
     assert_eq!(texts.filter(|operation| operation["sms_message"] == "Bye").count(), 7);
     sale.run(&[]).exits(0);
-    sale.campaign(&["status"]).exits(0).says("replaced");
+    sale.campaign(&["status"]).exits(0).says("ended by a start with changed inputs");
 }
 
 #[test]

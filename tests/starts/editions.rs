@@ -34,6 +34,10 @@ fn an_unfinished_run_of_yesterdays_edition_is_gone_on_with_and_then_todays_begin
     );
     let earlier = &told["earlier"];
     assert_eq!((&earlier["run"], &earlier["sent"], &earlier["exit"]), (&json!("sale@1"), &json!(5), &json!(0)));
+    assert_eq!(earlier["results"], json!(null), "the file holds those of the next edition");
+    assert!(earlier["notes"].to_string().contains("campaign results sale@1 --out FILE"), "{earlier}");
+    assert!(sale.results().column("run").iter().all(|run| *run == "sale@2"));
+    assert!(told["results"].is_string());
     assert_eq!(gateway.phones(), (2..12).chain(2..12).map(phone).collect::<Vec<_>>());
     let second = unfinished(&gateway);
     let told = today(&second, &[]).exits(0).says("which is unfinished; the edition of now begins after it");
@@ -77,6 +81,8 @@ fn a_next_edition_that_cannot_begin_takes_nothing_from_what_was_sent() {
     let told = today(&sale, &["--json"]).exits(5).json();
     assert_eq!((&told["run"], &told["sent"]), (&json!("sale@1"), &json!(5)));
     assert!(told["notes"].to_string().contains("the edition of now did not begin"), "{told}");
+    assert_eq!(told["later"]["exit"], 2);
+    assert!(told["later"]["error"].as_str().is_some_and(|why| why.contains("10")), "{told}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Gateway, Results, SandboxProcess, campaign, phone, rejected, until};
+use super::in_folder;
+use crate::support::{Answer, Folder, Gateway, Process, Results, SandboxProcess, campaign, phone, rejected, until};
 
 #[test]
 fn what_is_planned_of_a_run_that_is_stopped_for_good_is_skipped_and_the_run_ends() {
@@ -22,6 +23,45 @@ fn what_is_planned_of_a_run_that_is_stopped_for_good_is_skipped_and_the_run_ends
     // Another start is a new run, to whoever has no message.
     sale.run(&[]).exits(0).says("sale@2").says("1 skipped");
     assert_eq!(gateway.phones()[3..], (3..12).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn of_two_who_stop_a_run_for_good_at_once_one_does() {
+    let gateway = Gateway::accepting();
+    for _ in 0..4 {
+        let sale = campaign().to(9).through(&gateway).write();
+        sale.run(&["--limit", "3"]).exits(0);
+        let stops = [(); 3].map(|()| Process::start(sale.command(&["stop", "sale", "--for-good", "--json"])));
+        let told = stops.map(|stop| stop.finish().json());
+        assert_eq!(told.iter().filter(|told| told["rows"] == 6).count(), 1, "{told:?}");
+        assert!(told.iter().all(|told| told["rows"] == 6 || !told["error"].is_null()), "{told:?}");
+    }
+}
+
+#[test]
+fn a_run_whose_folder_was_moved_ends_for_good_without_the_old_one_and_retry_says_the_way() {
+    let (gateway, home) = (Gateway::accepting(), Folder::new(true));
+    in_folder(&home, &gateway, "old", "Autumn", 4);
+    home.campaign(&["run", "old/sale.yaml", "--limit", "1", "--no-wait"]).exits(0);
+    std::fs::rename(home.path("old"), home.path("new")).expect("another name");
+    home.campaign(&["retry", "sale"]).exits(2).says("old/sale.yaml` any more").says("campaign run FILE --moved");
+    home.campaign(&["stop", "new/sale.yaml"]).exits(2).says("sale@1").says("`--moved`");
+    home.campaign(&["stop", "sale", "--for-good"])
+        .exits(0)
+        .says("3 rows cancelled")
+        .says("next: campaign results sale@1 --out FILE");
+    assert!(!home.path("old").exists(), "a folder that was moved is not made anew");
+    home.campaign(&["run", "new/sale.yaml", "--moved", "--no-wait"]).exits(0).says("sale@2");
+}
+
+#[test]
+fn an_emptied_list_ends_an_unfinished_run_and_nothing_is_said_to_take_its_place() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(4).recipients("empty: ok").through(&gateway).write();
+    sale.run(&["--limit", "1"]).exits(0);
+    sale.write("sale.csv", "phone,name\n");
+    sale.run(&["--accept-changes"]).exits(0).says("nobody is on the list");
+    sale.campaign(&["status", "sale"]).says("sale@1").says("ended by a start with changed inputs");
 }
 
 #[test]

@@ -47,6 +47,7 @@ pub(super) async fn dry_run(
         why: None,
         results: Some(dry.results.display().to_string()),
         sandbox: serde_json::Value::Null,
+        later: serde_json::Value::Null,
         rehearsal: false,
         notes,
         next: context.output.command(run_again(&campaign.file, gateway)),

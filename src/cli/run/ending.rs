@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::played;
 use super::summary::Summary;
@@ -40,6 +40,9 @@ impl Words<'_> {
                 (exit::of_nothing(&nothing), self.nothing_left(&nothing))
             }
         };
+        for (_, earlier) in told.iter_mut().filter(|(_, earlier)| earlier.results == last.1.results) {
+            self.took_the_place(earlier);
+        }
         let code = told.iter().map(|(code, _)| *code).fold(last.0, exit::graver);
         if self.output.json {
             let mut object = object(&last.1, code);
@@ -54,6 +57,14 @@ impl Words<'_> {
         code
     }
 
+    /// Says that the results of an earlier run gave way to those of the last one.
+    fn took_the_place(&self, earlier: &mut Summary) {
+        if let (Some(path), Some(run)) = (earlier.results.take(), &earlier.run) {
+            let again = self.output.command(format!("results {run} --out FILE"));
+            earlier.notes.push(format!("`{path}` holds the results of the next edition; these: {again}"));
+        }
+    }
+
     fn ended(&self, ended: EndedRun, real_time: bool) -> (u8, Summary) {
         let mut code = exit::code(ended.kind, &ended.counts);
         let mut notes = ended.played.as_ref().map(played::lines).unwrap_or_default();
@@ -61,10 +72,12 @@ impl Words<'_> {
         notes.extend(ended.open_doubts.iter().map(|doubt| self.open_doubt(doubt).0));
         notes.extend(self.onward(&ended, code));
         let EndedRun { run, stop, kind, counts, sent, parts, time, results, played, not_begun, .. } = ended;
+        let mut later = Value::Null;
         if let Some(error) = not_begun {
             let why = self.output.explain(*error);
             let how = if why.exit == exit::WRONG { "did not begin" } else { "did not come to its end" };
             notes.push(format!("the edition of now {how}: {}", why.message));
+            later = json!({ "exit": why.exit, "error": why.message });
             // Messages were sent, so that it is no call that sent nothing.
             code = exit::graver(code, if why.exit == exit::WRONG { exit::STOPPED } else { why.exit });
         }
@@ -93,7 +106,8 @@ impl Words<'_> {
             why: stop.as_ref().map(ToString::to_string),
             results,
             rehearsal: !run.live,
-            sandbox: played.as_ref().map_or(serde_json::Value::Null, played_json),
+            sandbox: played.as_ref().map_or(Value::Null, played_json),
+            later,
             notes,
         };
         (code, summary)
@@ -136,7 +150,8 @@ impl Words<'_> {
             why: Some(why.to_owned()),
             results: None,
             rehearsal: !self.inputs.destination.is_live(),
-            sandbox: serde_json::Value::Null,
+            sandbox: Value::Null,
+            later: Value::Null,
             notes,
             next: next.unwrap_or_else(|| self.output.command(format!("check {}", file(&campaign.file)))),
         }

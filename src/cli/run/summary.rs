@@ -42,6 +42,8 @@ pub(super) struct Summary {
     pub(super) rehearsal: bool,
     /// What the sandbox tells of a rehearsal with a scenario, for programs; null without one.
     pub(super) sandbox: serde_json::Value,
+    /// Why the next edition broke off, for a program; nothing where it did not.
+    pub(super) later: serde_json::Value,
     /// Lines in plain words below the counts.
     pub(super) notes: Vec<String>,
     /// What to do next: a command, or a sentence.
@@ -66,6 +68,7 @@ impl Summary {
             "results": self.results,
             "rehearsal": self.rehearsal,
             "sandbox": self.sandbox,
+            "later": self.later,
             "notes": self.notes,
             "next": self.next,
         })
