@@ -42,7 +42,7 @@ pub(super) fn name(campaign: &str, account: &str) -> String {
 }
 
 /// The name of one of the places at which blocks of the shared runs of a campaign on an account are drawn.
-pub(super) fn place(campaign: &str, account: &str, place: u32) -> String {
+pub(super) fn place_name(campaign: &str, account: &str, place: u32) -> String {
     // No account has a dot in a name, so this is no other campaign's or account's.
     format!("{}.{place}", name(campaign, account))
 }

@@ -119,7 +119,7 @@ pub trait Ledger: Send + Sync {
     fn draw<'a>(&'a self, shared: &'a SharedRun, rows: u32) -> LedgerFuture<'a, Block>;
 
     /// The rows of a shared run that some process has.
-    fn drawn(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
+    fn rows_in_hand(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
 
     /// Records why and how a run ended or paused, and gives it up; nothing if it was lost.
     fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()>;

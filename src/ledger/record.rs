@@ -65,7 +65,7 @@ pub struct NewRun {
     pub file: Option<String>,
     /// When it began.
     pub began_at: Timestamp,
-    /// A random number for its identifiers and its folder.
+    /// A random number for its identifiers.
     pub random: u64,
 }
 

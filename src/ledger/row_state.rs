@@ -36,7 +36,9 @@ pub struct Attempt {
 pub struct Activities {
     run: Activity,
     /// The rows that some process has, whatever the run is doing.
-    drawn: RoaringBitmap,
+    in_hand: RoaringBitmap,
+    /// The newest envelope before that was looked at: a later one is of a process that had its rows since.
+    newest: Option<u32>,
 }
 
 impl Activities {
@@ -45,8 +47,12 @@ impl Activities {
     /// # Errors
     /// When the ledger cannot be read.
     pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
-        let drawn = if run.shared { ledger.drawn(run.key).await? } else { RoaringBitmap::new() };
-        Ok(Self { run: Activity::of(run.progress, owned), drawn })
+        let activities = Self::from(Activity::of(run.progress, owned));
+        if !run.shared {
+            return Ok(activities);
+        }
+        let newest = ledger.envelope_summaries(run.key).await?.last().map_or(0, |summary| summary.envelope);
+        Ok(Self { in_hand: ledger.rows_in_hand(run.key).await?, newest: Some(newest), ..activities })
     }
 
     /// What is being done about the run besides the rows that some process has.
@@ -58,13 +64,20 @@ impl Activities {
     /// What is being done about a row.
     #[must_use]
     pub fn of(&self, row: Row) -> Activity {
-        if self.drawn.contains(row.get()) { Activity::Sending } else { self.run }
+        if self.in_hand.contains(row.get()) { Activity::Sending } else { self.run }
+    }
+
+    /// An attempt with its outcome; nothing for an intent alone.
+    #[must_use]
+    pub fn attempt(&self, row: Row, envelope: u32, outcome: Option<&Outcome>) -> Attempt {
+        let since = self.newest.is_some_and(|newest| envelope > newest);
+        if since { Activity::Sending } else { self.of(row) }.attempt(envelope, outcome)
     }
 }
 
 impl From<Activity> for Activities {
     fn from(run: Activity) -> Self {
-        Self { run, drawn: RoaringBitmap::new() }
+        Self { run, in_hand: RoaringBitmap::new(), newest: None }
     }
 }
 
@@ -263,6 +276,24 @@ mod tests {
                 "{attempts:?}: without events any attempt that went out guards"
             );
         });
+    }
+
+    #[test]
+    fn an_intent_of_a_shared_run_is_doubt_only_where_nobody_had_its_row_after_it_was_there() {
+        let in_hand = RoaringBitmap::from([3]);
+        let activities = Activities { run: Activity::Over, in_hand, newest: Some(7) };
+        let accepted = outcomes()[1].clone();
+        for (row, envelope, outcome, expected) in [
+            (2, 6, None, State::InDoubt),
+            (3, 7, None, State::Sending),
+            // It was begun after it was looked who has rows.
+            (4, 8, None, State::Sending),
+            (2, 6, accepted.as_ref(), State::Accepted),
+            (4, 8, accepted.as_ref(), State::Accepted),
+        ] {
+            let attempt = activities.attempt(Row::new(row), envelope, outcome);
+            assert_eq!(attempt, Attempt { envelope, state: expected }, "row {row} {outcome:?}");
+        }
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl RowStates {
             if let Some(Outcome::Accepted { parts, .. }) = outcome {
                 self.parts.add(*parts);
             }
-            let attempt = self.activities.of(sent.row).attempt(envelope.envelope, outcome);
+            let attempt = self.activities.attempt(sent.row, envelope.envelope, outcome);
             if self.events.concern(sent.row) {
                 self.attempts.insert(sent.row, attempt);
             }

@@ -119,9 +119,9 @@ impl<'a> RowRecords<'a> {
     }
 
     fn record(&self, row: Row, last: LastAttempt) -> RowRecord {
-        let activity = self.activities.of(row);
-        let attempt = activity.attempt(last.envelope, last.settled.as_ref().map(|(_, outcome)| outcome));
-        let (state, event) = activity.attempted(row, attempt, &self.events);
+        let outcome = last.settled.as_ref().map(|(_, outcome)| outcome);
+        let attempt = self.activities.attempt(row, last.envelope, outcome);
+        let (state, event) = self.activities.of(row).attempted(row, attempt, &self.events);
         let amendment = self.events.concern(row).then(|| amendment(&self.events, row, &last, event));
         let LastAttempt { phone, kind, submitted_at, settled, .. } = last;
         RowRecord { phone, kind, submitted_at, settled, state, amendment }

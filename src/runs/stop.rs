@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// When a process has the campaign without sending this run, since that one may be about to send; when it is single
 /// questions, which nobody but who waits for them stops; when the ledger cannot be written.
 pub async fn stop(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
-    if run.shared && !ledger.drawn(run.key).await?.is_empty() {
+    if run.shared && !ledger.rows_in_hand(run.key).await?.is_empty() {
         return Err(Error::SinglesOnTheirWay { run: run.name() });
     }
     if is_owned(ledger, run).await? {

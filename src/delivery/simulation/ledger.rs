@@ -170,7 +170,7 @@ impl Ledger for ProcessLedger {
         unreachable!("a campaign has a run of its own")
     }
 
-    fn drawn(&self, _: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+    fn rows_in_hand(&self, _: RunId) -> LedgerFuture<'_, RoaringBitmap> {
         Box::pin(async { Ok(RoaringBitmap::new()) })
     }
 

@@ -67,13 +67,13 @@ pub(super) async fn a_shared_run_is_listed_and_over_in_what_nobody_has<L: Ledger
         (block.run.key, true, Progress::Finished, "gateway.test@1".into())
     );
     assert!(!scene.run.shared);
-    let drawn = async || scene.ledger.drawn(run.key).await.unwrap().iter().collect::<Vec<_>>();
-    assert_eq!(drawn().await, [2, 3]);
+    let in_hand = async || scene.ledger.rows_in_hand(run.key).await.unwrap().iter().collect::<Vec<_>>();
+    assert_eq!(in_hand().await, [2, 3]);
     let another = scene.draw(1).await;
     drop(block);
-    assert_eq!(drawn().await, [4]);
+    assert_eq!(in_hand().await, [4]);
     drop(another);
-    assert!(drawn().await.is_empty());
+    assert!(in_hand().await.is_empty());
 }
 
 pub(super) async fn a_full_shared_run_is_followed_by_the_next<L: Ledger>(scene: Scene<L>) {

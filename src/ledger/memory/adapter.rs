@@ -52,7 +52,7 @@ impl MemoryLedger {
 
     /// Whether somebody is at this place of a shared run.
     fn has_taken(&self, run: &Run, place: u32) -> bool {
-        self.is_taken(&hold::place(&run.campaign, &run.account, place))
+        self.is_taken(&hold::place_name(&run.campaign, &run.account, place))
     }
 
     fn lock(&self) -> MutexGuard<'_, Contents> {
@@ -148,14 +148,14 @@ impl Ledger for MemoryLedger {
     fn draw<'a>(&'a self, shared: &'a SharedRun, rows: u32) -> LedgerFuture<'a, Block> {
         self.change(move |contents, now| {
             let (campaign, account) = (&shared.campaign, &shared.account);
-            let free = (0..).find_map(|place| Some((place, self.take(hold::place(campaign, account, place))?)));
+            let free = (0..).find_map(|place| Some((place, self.take(hold::place_name(campaign, account, place))?)));
             let (place, kept) = free.expect("there is always another place");
             let (run, lease) = contents.draw(now, (shared, rand::random()), (place, rows))?;
             Ok(Block::new(run, lease, kept))
         })
     }
 
-    fn drawn(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+    fn rows_in_hand(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
         self.look(move |contents| {
             let Ok(book) = contents.book(run) else { return RoaringBitmap::new() };
             Rows::all_of(&contents.blocks(run, |place| self.has_taken(&book.run, place)))

@@ -25,7 +25,7 @@ pub(crate) struct Book {
     /// The block that each place drew last, until it draws another.
     pub(super) blocks: BTreeMap<u32, Lease>,
     /// The last row that was ever drawn.
-    pub(super) drawn: Option<Row>,
+    pub(super) last_drawn: Option<Row>,
 }
 
 impl Book {
@@ -39,7 +39,7 @@ impl Book {
             events: Vec::new(),
             questions: BTreeMap::new(),
             blocks: BTreeMap::new(),
-            drawn: None,
+            last_drawn: None,
         }
     }
 
@@ -52,7 +52,7 @@ impl Book {
 
     /// Gives a block to a place that has none.
     pub(super) fn give(&mut self, place: u32, block: Lease) {
-        self.drawn = Some(block.rows.last);
+        self.last_drawn = Some(block.rows.last);
         self.blocks.insert(place, block);
     }
 

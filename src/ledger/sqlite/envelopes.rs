@@ -1,4 +1,4 @@
-//! Queries about envelopes and the account's pace.
+//! Queries about envelopes.
 
 use std::ops::RangeInclusive;
 

@@ -207,7 +207,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
-        let place = lock::place(&self.path, &hold::name(campaign, account));
+        let place = lock::path(&self.path, &hold::name(campaign, account));
         Box::pin(async move {
             let taken = lock::take(&place).await.map_err(|error| lock::failed(&place, &error))?;
             Ok(taken.map(|file| Hold::new(campaign, account, file)))
@@ -215,12 +215,12 @@ impl Ledger for SqliteLedger {
     }
 
     fn is_held<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
-        let place = lock::place(&self.path, &hold::name(campaign, account));
+        let place = lock::path(&self.path, &hold::name(campaign, account));
         Box::pin(async move { Ok(lock::is_held(&place)) })
     }
 
     fn held_since<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
-        let place = lock::place(&self.path, &hold::name(campaign, account));
+        let place = lock::path(&self.path, &hold::name(campaign, account));
         Box::pin(async move { Ok(lock::held_since(&place)) })
     }
 
@@ -267,7 +267,7 @@ impl Ledger for SqliteLedger {
         })
     }
 
-    fn drawn(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+    fn rows_in_hand(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
         Box::pin(async move {
             let run = runs::read(&self.readers, run).await.map_err(|failure| self.read_error(failure))?;
             Ok(Rows::all_of(&places::taken(&self.path, &run, &self.places(&run).await?)))

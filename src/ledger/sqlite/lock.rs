@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const LOOKS: u32 = 10;
 
 /// The file of a lock, beside the ledger at `ledger`.
-pub(super) fn place(ledger: &Path, name: &str) -> PathBuf {
+pub(super) fn path(ledger: &Path, name: &str) -> PathBuf {
     ledger.with_file_name("locks").join(name)
 }
 

@@ -34,7 +34,7 @@ pub(super) fn free(ledger: &Path, SharedRun { campaign, account, .. }: &SharedRu
     let mut number = 0;
     loop {
         // One that nobody ever came to is free.
-        if let Some(lock) = take(&lock::place(ledger, &hold::place(campaign, account, number)))? {
+        if let Some(lock) = take(&lock::path(ledger, &hold::place_name(campaign, account, number)))? {
             return Ok((number, lock));
         }
         number += 1;
@@ -42,7 +42,7 @@ pub(super) fn free(ledger: &Path, SharedRun { campaign, account, .. }: &SharedRu
 }
 
 fn file(ledger: &Path, run: &Run, place: &Place) -> PathBuf {
-    lock::place(ledger, &hold::place(&run.campaign, &run.account, place.number))
+    lock::path(ledger, &hold::place_name(&run.campaign, &run.account, place.number))
 }
 
 fn take(file: &Path) -> Result<Option<File>, LedgerError> {
