@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use super::exit;
-use super::suggested::{Options, file};
+use super::suggested::{Options, file, quoted};
 use crate::domain::Row;
-use crate::finding::{Finding, list};
+use crate::finding::{Finding, list, rules};
 use crate::gateway::{FailureCause, InquiryFailure};
 use crate::ledger::LedgerError;
 use crate::regular_file::ran_out_of_handles;
@@ -102,6 +102,14 @@ fn explain(error: Error, options: &Options) -> Explanation {
     let command = |arguments: String| options.command(arguments);
     match error {
         Error::Findings(findings) => Explanation::findings(findings),
+        Error::UnknownGateway { name, file: campaign, mut findings } => {
+            let add = command(format!("gateway add {} --for {}", quoted(name), file(&campaign)));
+            for unknown in findings.iter_mut().filter(|finding| *finding.rule == rules::UNKNOWN_GATEWAY) {
+                let known = unknown.help.take().unwrap_or_default();
+                unknown.help = Some(format!("{known}; to add it: {add}"));
+            }
+            Explanation::findings(findings)
+        }
         Error::KeyRefused(findings) => Explanation { exit: exit::KEY, ..Explanation::findings(findings) },
         Error::Input(reason) => Explanation::wrong(reason),
         Error::Client(error) => Explanation::wrong(error.to_string()),

@@ -17,6 +17,15 @@ use crate::report::{LossSign, ResultsError};
 pub enum Error {
     /// The inputs are wrong.
     Findings(Vec<Finding>),
+    /// A campaign is to go through a gateway that has no profile.
+    UnknownGateway {
+        /// The gateway.
+        name: String,
+        /// The campaign's file.
+        file: PathBuf,
+        /// What is wrong.
+        findings: Vec<Finding>,
+    },
     /// The gateway refused the key; the findings tell it, with what else is wrong.
     KeyRefused(Vec<Finding>),
     /// An input cannot be read or used.

@@ -11,7 +11,7 @@ use secrecy::SecretString;
 
 use super::{Error, ListSurvey, Profiles};
 use crate::check::{CompiledCampaign, Survey, Tee, Terms, Texts, against_profile, prepare, survey, text_problems};
-use crate::finding::Finding;
+use crate::finding::{Finding, rules};
 use crate::manifest::{Campaign, Destination, Profile, load_campaign, unopened_list};
 use crate::regular_file;
 
@@ -72,7 +72,14 @@ impl Inputs {
                 findings.iter_mut().filter(|finding| finding.place.is_none()).for_each(|finding| {
                     finding.place.clone_from(&place);
                 });
-                Error::Findings(findings)
+                match findings.iter().any(|finding| *finding.rule == rules::UNKNOWN_GATEWAY) {
+                    true => Error::UnknownGateway {
+                        name: campaign.brief.gateway.clone(),
+                        file: campaign.file.clone(),
+                        findings,
+                    },
+                    false => Error::Findings(findings),
+                }
             })?;
             findings.extend(against_profile(&campaign, &profile));
             findings.extend(gateways.warnings());

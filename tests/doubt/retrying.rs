@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ids_of, result, states};
-use crate::support::{Answer, Folder, Gateway, accepted, campaign, phone, rejected, until};
+use crate::support::{Answer, Folder, Gateway, Terminal, accepted, campaign, phone, rejected, until};
 
 /// Refuses rows 3 and 4 with different words, and takes the others.
 fn refuses_two(operation: &Value) -> Value {
@@ -118,6 +118,10 @@ fn a_live_gateway_needs_a_yes_before_anything_is_recorded() {
     let shown = sale.campaign(&["show", "sale", "--row", "3", "--json"]).exits(0).json();
     assert_eq!(shown["history"].as_array().map(Vec::len), Some(2), "{shown}");
     assert!(super::commits(&sale) <= before + 1, "the host of the profile is all that may be remembered");
+    sale.replace("gateways.yaml", "local:\n", "local:\n  prices: { sms: 0.80 }\n");
+    let asked = Terminal::start(sale.command(&["retry", "sale"]));
+    asked.shows("going on with sale@1").shows("this costs at most 1.60").shows("number of recipients (2)").types("no");
+    asked.finish().exits(2);
     assert_eq!(gateway.phones().len(), 5);
 }
 

@@ -35,7 +35,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         return Err(Failure::wrong("`--real-time` is for rehearsals; a real run always keeps its pace"));
     }
     if args.real_time && inputs.campaign.delivery.rate.is_none() {
-        let help = "say `delivery.rate` in the campaign";
+        let help = "write `delivery: { rate: 10/s }` into the campaign, with what your account may send";
         return Err(Failure::wrong(format!(
             "`--real-time` has no pace to keep, which is the profile's otherwise; {help}"
         )));
