@@ -64,6 +64,9 @@ impl ResultsArgs {
             return Err(Failure::wrong(format!("{name} has no results file yet; name one with `--out FILE`")));
         };
         let mut path = PathBuf::from(results);
+        if runs::is_gone(ledger, run, &path).await {
+            return Err(Failure::wrong(format!("the folder of `{results}` is gone; name a file with `--out FILE`")));
+        }
         if self.people {
             path.set_extension("people.csv");
         } else if let Some(later) = runs::later_at(ledger, run, results).await? {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::find::{found, planned_results};
-use super::{Adapters, Error, OwnFiles, campaign_file, hold, later_at};
+use super::{Adapters, Error, OwnFiles, hold, is_gone, later_at};
 use crate::delivery::Snapshot;
 use crate::ledger::{Hold, Lease, NewRowEvent, Ownership, Progress, Run, RunEnd, State, StopKind};
 use crate::report::RunResults;
@@ -150,7 +150,7 @@ impl HeldRun {
     /// Writes the results where they were, unless those of a later run stand there now; if not, why.
     async fn write_results(&self, now: &Run) -> Option<StaleResults> {
         let path = self.run.results.as_ref()?;
-        if self.is_gone(Path::new(path)).await {
+        if is_gone(self.adapters.ledger.as_ref(), &self.run, Path::new(path)).await {
             return Some(StaleResults::Gone { run: now.name(), path: PathBuf::from(path) });
         }
         match later_at(self.adapters.ledger.as_ref(), now, path).await {
@@ -158,12 +158,6 @@ impl HeldRun {
             Ok(Some(later)) => Some(StaleResults::Later { run: now.name(), later, path: PathBuf::from(path) }),
             Err(error) => Some(StaleResults::Failed(error.into())),
         }
-    }
-
-    /// Whether the campaign went elsewhere with the folder of its results, which is not to be made anew.
-    async fn is_gone(&self, results: &Path) -> bool {
-        let file = campaign_file(self.adapters.ledger.as_ref(), &self.run).await;
-        results.parent().is_some_and(|folder| !folder.exists()) && file.is_some_and(|file| !file.exists())
     }
 
     async fn write(&self, now: &Run, path: &Path) -> Result<(), Error> {

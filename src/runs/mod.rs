@@ -73,4 +73,4 @@ pub use start::refuse_start;
 pub use stop::{CancelledRun, stop, stop_for_good};
 pub use target::OwnFiles;
 pub use templates::TemplateChange;
-pub use whose::campaign_file;
+pub use whose::{campaign_file, is_gone};

@@ -21,6 +21,17 @@ pub async fn campaign_file(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
     }
 }
 
+/// Whether a campaign went elsewhere with the folder of these results, so that it is not to be made anew.
+pub async fn is_gone(ledger: &dyn Ledger, run: &Run, results: &Path) -> bool {
+    if results.parent().is_none_or(Path::exists) {
+        return false;
+    }
+    let began = FrozenInputs::of_run(ledger, run).await.ok().map(|frozen| frozen.campaign_file);
+    let files = run.file.as_ref().map(PathBuf::from).into_iter().chain(began);
+    let within = |file: &PathBuf| file.parent().is_some_and(|folder| results.starts_with(folder));
+    files.filter(within).any(|file| !file.exists())
+}
+
 /// Refuses a campaign whose name was sent from another file, unless both say the same.
 ///
 /// Runs of earlier versions know no file: they are of whoever asks first.

@@ -50,8 +50,12 @@ fn a_run_whose_folder_was_moved_ends_for_good_without_the_old_one_and_retry_says
         .exits(0)
         .says("3 rows cancelled")
         .says("next: campaign results sale@1 --out FILE");
-    assert!(!home.path("old").exists(), "a folder that was moved is not made anew");
+    home.campaign(&["results", "sale"]).exits(2).says("is gone").says("`--out FILE`");
     home.campaign(&["run", "new/sale.yaml", "--moved", "--no-wait"]).exits(0).says("sale@2");
+    home.campaign(&["results", "sale@1"]).exits(2).says("is gone");
+    assert!(!home.path("old").exists(), "a folder that was moved is not made anew");
+    std::fs::remove_dir_all(home.path("new/results")).expect("no results");
+    home.campaign(&["results", "sale@2"]).exits(0).says("new/results/sale.csv");
 }
 
 #[test]

@@ -107,5 +107,5 @@ fn without_a_rate_of_its_own_a_campaign_has_the_profiles() {
     let began = std::time::Instant::now();
     sale.run(&[]).exits(0);
     assert!(began.elapsed() >= std::time::Duration::from_secs_f64(1.5), "{:?}", began.elapsed());
-    sale.run(&["--gateway", "sandbox", "--real-time"]).exits(2).says("`delivery.rate`");
+    sale.run(&["--gateway", "sandbox", "--real-time"]).exits(2).says("`delivery: { rate: 10/s }`");
 }
