@@ -4,78 +4,23 @@
 //! Reasons never repeat the number.
 
 use rlibphonenumber::{
-    NumberLengthType, PHONE_NUMBER_UTIL, ParseError, PhoneNumber, PhoneNumberFormat, ValidationError,
+    NumberLengthType, PHONE_NUMBER_UTIL, ParseError, PhoneNumber, PhoneNumberFormat, PhoneNumberType, ValidationError,
 };
 
 use super::digits::Digits;
+use super::problem::PhoneProblem;
 use crate::domain::{Phone, Region};
-
-/// Why a cell is not a number that can be sent to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum PhoneProblem {
-    /// Nothing is written.
-    #[error("no phone number")]
-    Empty,
-    /// Two numbers or more share the cell.
-    #[error("more than one number in the cell; give each a row of its own")]
-    Several,
-    /// A spreadsheet wrote a power of ten.
-    #[error(
-        "a spreadsheet has shortened the number and its last digits are lost; format the column as text and enter it again"
-    )]
-    Rounded,
-    /// Words stand in the cell.
-    #[error("letters instead of a phone number")]
-    Letters,
-    /// Signs that belong to no number stand in the cell.
-    #[error("signs that no phone number has")]
-    Symbols,
-    /// Digits are missing.
-    #[error("too short for a phone number")]
-    TooShort,
-    /// There are too many digits.
-    #[error("too long for a phone number")]
-    TooLong,
-    /// The number is national, and no region is known.
-    #[error("a number without its country's code; write it with `+`, or set `region`")]
-    National,
-    /// Its country has numbers of other lengths.
-    #[error("not as many digits as a number of its country has")]
-    Length,
-    /// No country has the number's code.
-    #[error("begins with the code of no country")]
-    Country,
-    /// The country has no such number.
-    #[error("not a valid number in its country")]
-    Unassigned,
-}
-
-impl PhoneProblem {
-    /// Every problem.
-    pub const ALL: [PhoneProblem; 11] = [
-        PhoneProblem::Empty,
-        PhoneProblem::Several,
-        PhoneProblem::Rounded,
-        PhoneProblem::Letters,
-        PhoneProblem::Symbols,
-        PhoneProblem::TooShort,
-        PhoneProblem::TooLong,
-        PhoneProblem::National,
-        PhoneProblem::Length,
-        PhoneProblem::Country,
-        PhoneProblem::Unassigned,
-    ];
-}
 
 /// The number that a cell holds, in international form.
 ///
 /// A plus sign or `00` begins an international number. Digits alone are a national number of
-/// `region` if that is valid, else they are read as if a plus sign stood before them. In Ukraine
-/// the old `8` before a national number is understood.
+/// `region` if that is valid, else they are read as if a plus sign stood before them. Where they
+/// begin with the code of the region itself and both readings are valid, the one that is mobile
+/// is taken. In Ukraine the old `8` before a national number is understood.
 ///
 /// # Errors
 ///
-/// The cell is empty, is not one number, or its number does not exist.
+/// The cell is empty, is not one number, its number does not exist, or it may be either of two.
 pub fn parse(text: &str, region: Option<Region>) -> Result<Phone, PhoneProblem> {
     let number = Digits::read(text)?;
     ukrainian_mobile(number, region).map_or_else(|| look_up(number, region), Ok)
@@ -122,9 +67,9 @@ fn look_up(number: Digits, region: Option<Region>) -> Result<Phone, PhoneProblem
     if number.plus {
         return international(&digits);
     }
-    let national = region.map(|region| library(&digits, Some(region)));
-    if let Some(Ok(phone)) = national {
-        return Ok(phone);
+    let national = region.map(|region| at_home(&digits, region));
+    if let Some(answer @ (Ok(_) | Err(PhoneProblem::Ambiguous))) = national {
+        return answer;
     }
     if region == Some(Region::UKRAINE)
         && let Some(behind_eight) = digits.strip_prefix("80").filter(|rest| rest.len() == 9)
@@ -145,20 +90,44 @@ fn look_up(number: Digits, region: Option<Region>) -> Result<Phone, PhoneProblem
     }
 }
 
-fn international(digits: &str) -> Result<Phone, PhoneProblem> {
-    library(&format!("+{digits}"), None)
+/// What digits mean in their region, where they may begin with its own calling code.
+///
+/// The library reads that code as the beginning of a national number wherever such a one may be so long.
+fn at_home(digits: &str, region: Region) -> Result<Phone, PhoneProblem> {
+    let national = library(digits, Some(region))?;
+    let code = PHONE_NUMBER_UTIL.get_country_code_for_region(region.of_library());
+    if !code.is_some_and(|code| digits.starts_with(&code.to_string())) {
+        return phone(&national);
+    }
+    let Ok(coded) = library(&format!("+{digits}"), None) else { return phone(&national) };
+    match (phone(&national)?, phone(&coded)?) {
+        (home, abroad) if home == abroad => Ok(home),
+        (home, _) if is_mobile(&national) && !is_mobile(&coded) => Ok(home),
+        (_, abroad) if is_mobile(&coded) && !is_mobile(&national) => Ok(abroad),
+        _ => Err(PhoneProblem::Ambiguous),
+    }
 }
 
-fn library(number: &str, region: Option<Region>) -> Result<Phone, PhoneProblem> {
+fn is_mobile(number: &PhoneNumber) -> bool {
+    matches!(number.get_type(), PhoneNumberType::Mobile | PhoneNumberType::FixedLineOrMobile)
+}
+
+fn international(digits: &str) -> Result<Phone, PhoneProblem> {
+    library(&format!("+{digits}"), None).and_then(|number| phone(&number))
+}
+
+/// The valid number that the library finds in digits.
+fn library(number: &str, region: Option<Region>) -> Result<PhoneNumber, PhoneProblem> {
     let parsed = PHONE_NUMBER_UTIL.parse(number, region.map(Region::of_library)).map_err(|error| match error {
         ParseError::InvalidCountryCode => PhoneProblem::Country,
         ParseError::TooLongNsn => PhoneProblem::TooLong,
         ParseError::NotANumber(_) | ParseError::TooShortAfterIdd | ParseError::TooShortNsn => PhoneProblem::TooShort,
     })?;
-    if !parsed.is_valid() {
-        return Err(improbable(&parsed));
-    }
-    let written = parsed.format_as(PhoneNumberFormat::E164);
+    if parsed.is_valid() { Ok(parsed) } else { Err(improbable(&parsed)) }
+}
+
+fn phone(number: &PhoneNumber) -> Result<Phone, PhoneProblem> {
+    let written = number.format_as(PhoneNumberFormat::E164);
     written.trim_start_matches('+').parse().ok().and_then(Phone::new).ok_or(PhoneProblem::TooLong)
 }
 
@@ -276,6 +245,51 @@ mod tests {
         }
     }
 
+    #[test]
+    fn digits_with_the_code_of_their_own_region_are_never_another_persons_number() {
+        for (text, region, expected) in [
+            ("4915123456789", "DE", Ok(4_915_123_456_789)),
+            ("491701234567", "DE", Ok(491_701_234_567)),
+            ("0176/12345678", "DE", Ok(4_917_612_345_678)),
+            ("0151-23456789", "DE", Ok(4_915_123_456_789)),
+            ("015123456789", "DE", Ok(4_915_123_456_789)),
+            ("15123456789", "DE", Ok(4_915_123_456_789)),
+            ("38343412230", "XK", Ok(38_343_412_230)),
+            ("3331234567", "IT", Ok(393_331_234_567)),
+            // Emden without its zero, or Dusseldorf with the code of Germany.
+            ("492112345678", "DE", Err(PhoneProblem::Ambiguous)),
+            ("0492112345678", "DE", Ok(49_492_112_345_678)),
+            ("+492112345678", "DE", Ok(492_112_345_678)),
+        ] {
+            assert_eq!(read(text, region), expected, "{text:?} in {region}");
+        }
+    }
+
+    #[test]
+    fn a_mobile_number_of_any_region_is_itself_or_refused_however_it_is_written() {
+        let mut regions = 0;
+        for region in PHONE_NUMBER_UTIL.get_supported_regions() {
+            let example = PHONE_NUMBER_UTIL.get_example_number_for_type_and_region(region, PhoneNumberType::Mobile);
+            let Ok(example) = example else { continue };
+            let home: Region = region.to_string().parse().unwrap();
+            let example = phone(&example).unwrap();
+            for end in (0..10_000).step_by(1_111) {
+                let number = library(&format!("+{}", example.get() / 10_000 * 10_000 + end), None);
+                let Some(number) = number.ok().filter(is_mobile) else { continue };
+                let expected = phone(&number).unwrap();
+                let dialled = number.format_as(PhoneNumberFormat::National).into_owned();
+                let bare = number.get_national_significant_number();
+                for text in [expected.to_string(), format!("+{expected}"), format!("00{expected}"), dialled, bare] {
+                    let got = parse(&text, Some(home));
+                    assert!(got.is_err() || got == Ok(expected), "{text:?} in {region}: {}", got.unwrap().get());
+                }
+            }
+            assert_eq!(parse(&example.to_string(), Some(home)), Ok(example), "{region}");
+            regions += 1;
+        }
+        assert!(regions > 200);
+    }
+
     /// What stands before the nine digits of a Ukrainian number when it is dialled.
     const SPELLINGS: [&str; 6] = ["+380", "380", "00380", "0", "80", ""];
 
@@ -306,7 +320,7 @@ mod tests {
             [0, 1_111_111, 9_999_999].iter().all(|rest| {
                 PHONE_NUMBER_UTIL
                     .parse(format!("+380{prefix:02}{rest:07}"), None)
-                    .is_ok_and(|number| number.get_type() == rlibphonenumber::PhoneNumberType::Mobile)
+                    .is_ok_and(|number| number.get_type() == PhoneNumberType::Mobile)
             })
         };
         for prefix in 0..100 {

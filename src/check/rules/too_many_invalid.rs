@@ -55,7 +55,7 @@ fn advice(reasons: &[Alike<'_>], has_region: bool) -> &'static str {
 
 fn advice_for(reason: &str, has_region: bool) -> &'static str {
     use PhoneProblem::{
-        Country, Empty, Length, Letters, National, Rounded, Several, Symbols, TooLong, TooShort, Unassigned,
+        Ambiguous, Country, Empty, Length, Letters, National, Rounded, Several, Symbols, TooLong, TooShort, Unassigned,
     };
     match PhoneProblem::ALL.into_iter().find(|problem| problem.to_string() == reason) {
         Some(National) => "set `recipients.region` to the country of the numbers, such as `region: UA`",
@@ -68,6 +68,7 @@ fn advice_for(reason: &str, has_region: bool) -> &'static str {
         Some(Empty | Letters) => {
             "mend the list, or name the column that holds the numbers: `columns: { phone: \"…\" }`"
         }
+        Some(Ambiguous) => "write the numbers with `+`, or as they are dialled in their country",
         Some(Several) => "give each number a row of its own",
         Some(TooShort | TooLong | Length | Country | Unassigned | Symbols) => "mend the numbers in the list",
         None if reason.contains("`max_parts: ") => "shorten the text or the cells that it uses, or raise `max_parts`",
