@@ -93,10 +93,12 @@ pub(super) fn named_but_wrong(sample: &Chunk, headers: &[String]) -> Option<(usi
     Some((column, cells.take(ENOUGH).find_map(|cell| parse(cell, None).err())?))
 }
 
-/// How good a column of phone numbers is: the first one that says so, else the one with the most of them, else the first.
-fn rank(headers: &[String], column: usize, tally: Tally) -> (bool, usize, usize) {
-    let is_named = names_a_phone(&headers[column]);
-    (is_named, if is_named { 0 } else { tally.valid }, usize::MAX - column)
+/// How good a column of phone numbers is: the first one that says mobile, else the first one that says phone, else the one
+/// with the most of them, else the first.
+fn rank(headers: &[String], column: usize, tally: Tally) -> (bool, bool, usize, usize) {
+    let header = &headers[column];
+    let is_named = names_a_phone(header);
+    (names_a_mobile(header), is_named, if is_named { 0 } else { tally.valid }, usize::MAX - column)
 }
 
 /// The likeliest region for which a column's numbers are valid.
@@ -110,12 +112,34 @@ fn first_best<T, R: PartialOrd>(candidates: impl Iterator<Item = (T, R)>) -> Opt
     candidates.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(candidate, _)| candidate)
 }
 
-/// Whether a header calls its column a phone number, in Ukrainian, Russian or English.
+/// Whether a header calls its column a phone number, in Ukrainian, Russian or English, or a mobile one.
 fn names_a_phone(header: &str) -> bool {
-    const WORDS: [&str; 12] =
-        ["phone", "mobile", "tel", "cell", "msisdn", "viber", "whatsapp", "тел", "моб", "номер", "вайбер", "контакт"];
+    const WORDS: [&str; 8] = ["phone", "tel", "viber", "whatsapp", "тел", "номер", "вайбер", "контакт"];
     let lower = header.to_lowercase();
-    WORDS.iter().any(|word| lower.contains(word))
+    WORDS.iter().any(|word| lower.contains(word)) || names_a_mobile(header)
+}
+
+/// Whether a header calls its column a mobile number, in a language of Europe.
+fn names_a_mobile(header: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "mobil",
+        "cell",
+        "celul",
+        "handy",
+        "gsm",
+        "msisdn",
+        "komór",
+        "komor",
+        "móvil",
+        "movil",
+        "portable",
+        "моб",
+        "сотов",
+        "стільник",
+    ];
+    let lower = header.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| matches!(word, "mob" | "kom")) || WORDS.iter().any(|word| lower.contains(word))
 }
 
 #[cfg(test)]
@@ -157,5 +181,29 @@ mod tests {
         let rows = [["+380501234567, +380441234567", "+380671234567", ""], ["+380501234568", "+380671234568", ""]];
         assert_eq!(found(&rows, ["Телефон", "Телефон 2", "c"]), Some((0, None)));
         assert_eq!(found(&rows, ["a", "b", "c"]), Some((1, None)));
+    }
+
+    #[test]
+    fn a_header_that_says_mobile_is_better_than_one_that_says_phone() {
+        let rows = [["+380441234567", "Olena", "+380501234567"], ["+380441234568", "Ivan", "+380671234567"]];
+        for (phone, mobile) in [
+            ("Телефон", "Мобільний"),
+            ("Телефон", "Моб. телефон"),
+            ("Телефон", "Мобильный телефон"),
+            ("Телефон", "Сотовый"),
+            ("Telefon", "Handy"),
+            ("Telefon", "Mobil"),
+            ("Telefon", "Tel. kom."),
+            ("Telefon", "Telefon komórkowy"),
+            ("phone_home", "phone_mobile"),
+            ("Phone", "Cell"),
+            ("phone", "GSM"),
+        ] {
+            assert_eq!(found(&rows, [phone, "name", mobile]), Some((2, None)), "{phone}, {mobile}");
+            assert_eq!(found(&rows, [mobile, "name", phone]), Some((0, None)), "{mobile}, {phone}");
+        }
+        let told_and_national = [["+380441234567", "Olena", "050 123 45 67"]];
+        let ukraine = Some("UA".into());
+        assert_eq!(found(&told_and_national, ["Телефон", "Ім'я", "Мобільний"]), Some((2, ukraine)));
     }
 }
