@@ -44,7 +44,7 @@ pub fn load_campaign(path: &Path) -> LoadedFile<Campaign> {
     document::load(path, CAMPAIGN_FILE, |root, report| {
         let folder = path.parent().unwrap_or(Path::new(""));
         let folders = TextFolders::beside(folder);
-        Resolver { report, folders, files: BTreeMap::new() }.campaign(path, root)
+        Resolver { report, folders, columns: Vec::new(), files: BTreeMap::new() }.campaign(path, root)
     })
 }
 
@@ -52,6 +52,8 @@ pub fn load_campaign(path: &Path) -> LoadedFile<Campaign> {
 struct Resolver<'r> {
     report: &'r mut Report,
     folders: TextFolders,
+    /// The columns' names in texts and their headers, as far as the campaign tells them.
+    columns: Vec<(String, String)>,
     /// The text files that were read, by the names that texts call them.
     files: BTreeMap<String, Source>,
 }
@@ -62,10 +64,11 @@ impl Resolver<'_> {
         let root = Section::new(Some(&tree), CAMPAIGN);
         let recipients = root.section("recipients");
         let name = self.name(root, path);
+        let columns = self.columns(recipients);
+        self.columns.clone_from(&columns);
         let edition = root.entry("edition").and_then(|entry| self.text("edition".into(), entry));
         let timezone = self.timezone(root);
         let region = self.region(recipients);
-        let columns = self.columns(recipients);
         let vars = self.vars(root, &columns);
         let content = self.content(root);
         let folder = path.parent().unwrap_or(Path::new(""));

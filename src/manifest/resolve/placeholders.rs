@@ -2,7 +2,11 @@
 
 use std::ops::Range;
 
+use crate::domain::variable::{is_built_in, is_variable};
 use crate::finding::{Finding, Rule, rules};
+
+/// The names of columns in texts and their headers.
+pub(super) type Columns = [(String, String)];
 
 /// A name in the signs of another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,23 +22,26 @@ pub(super) struct Placeholder {
 struct Signs {
     open: &'static str,
     close: &'static str,
-    is_name: fn(&str) -> bool,
+    is_name: fn(&str, &Columns) -> bool,
     rule: &'static Rule,
 }
 
 /// Longer signs come before those that they begin with.
-const SIGNS: [Signs; 5] = [
+const SIGNS: [Signs; 8] = [
     Signs { open: "*|", close: "|*", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
     Signs { open: "<<", close: ">>", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
     Signs { open: "{", close: "}", is_name: is_words, rule: &rules::SINGLE_BRACES },
-    // Prices and discounts have these signs too.
+    // Prices, discounts and tags have these signs too, and so has any text.
     Signs { open: "%", close: "%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
     Signs { open: "[", close: "]", is_name: is_of_a_person, rule: &rules::FOREIGN_PLACEHOLDER },
+    Signs { open: "<", close: ">", is_name: is_of_a_person, rule: &rules::FOREIGN_PLACEHOLDER },
+    Signs { open: "((", close: "))", is_name: is_of_a_person, rule: &rules::FOREIGN_PLACEHOLDER },
+    Signs { open: "#", close: "#", is_name: is_one_of_a_person, rule: &rules::FOREIGN_PLACEHOLDER },
 ];
 /// The tags of the template language.
 const TAGS: [(&str, &str); 3] = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")];
 /// What stands in brackets for a value; other words there are words.
-const OF_A_PERSON: [&str; 17] = [
+const OF_A_PERSON: [&str; 21] = [
     "name",
     "firstname",
     "lastname",
@@ -49,22 +56,49 @@ const OF_A_PERSON: [&str; 17] = [
     "date",
     "імя",
     "прізвище",
+    "піб",
+    "місто",
     "имя",
     "фамилия",
+    "фио",
+    "город",
     "код",
 ];
 
 impl Placeholder {
     /// The finding about it.
-    pub(super) fn finding(&self, text: &str) -> Finding {
+    pub(super) fn finding(&self, text: &str, columns: &Columns) -> Finding {
         let (written, name) = (&text[self.span.clone()], text[self.name.clone()].trim());
         let finding = Finding::new(self.rule, format!("`{written}` is sent as it stands"));
-        finding.help(format!("write `{{{{ {name} }}}}` if the recipient's value is meant"))
+        let is_known = is_variable(name) || is_built_in(name);
+        finding.help(match column(name, columns).or_else(|| is_known.then_some(name)) {
+            Some(name) => format!("write `{{{{ {name} }}}}` if the recipient's value is meant"),
+            None => format!(
+                "if the column `{name}` is meant, give it a name of Latin letters under `recipients`, as in \
+                 `columns: {{ my_name: {name:?} }}`, and write `{{{{ my_name }}}}`"
+            ),
+        })
     }
 }
 
+/// What texts call the column of that name or header, however its letters and signs are written.
+fn column<'c>(name: &str, columns: &'c Columns) -> Option<&'c str> {
+    let simple = simple(name);
+    let column = columns.iter().find(|(known, header)| simple == self::simple(known) || simple == self::simple(header));
+    column.filter(|_| !simple.is_empty()).map(|(known, _)| known.as_str())
+}
+
+/// The letters and digits of a name.
+fn simple(name: &str) -> String {
+    name.chars().filter(|&c| c.is_alphanumeric() && !is_apostrophe(c)).flat_map(char::to_lowercase).collect()
+}
+
+fn is_apostrophe(character: char) -> bool {
+    matches!(character, '\'' | '`' | '\u{b4}' | '\u{2bc}' | '\u{2018}' | '\u{2019}')
+}
+
 /// The placeholders of a text outside the tags of the template language.
-pub(super) fn placeholders(text: &str) -> Vec<Placeholder> {
+pub(super) fn placeholders(text: &str, columns: &Columns) -> Vec<Placeholder> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(character) = text[at..].chars().next() {
         let rest = &text[at..];
@@ -75,7 +109,7 @@ pub(super) fn placeholders(text: &str) -> Vec<Placeholder> {
             }
             continue;
         }
-        let placeholder = SIGNS.iter().find_map(|signs| signs.at(text, at));
+        let placeholder = SIGNS.iter().find_map(|signs| signs.at(text, at, columns));
         at = placeholder.as_ref().map_or(at + character.len_utf8(), |placeholder| placeholder.span.end);
         found.extend(placeholder);
     }
@@ -84,31 +118,37 @@ pub(super) fn placeholders(text: &str) -> Vec<Placeholder> {
 
 impl Signs {
     /// The placeholder that begins here.
-    fn at(&self, text: &str, at: usize) -> Option<Placeholder> {
+    fn at(&self, text: &str, at: usize, columns: &Columns) -> Option<Placeholder> {
         let inner = text[at..].strip_prefix(self.open)?;
         let close = inner.find(self.close)?;
         let start = at + self.open.len();
         let (name, span) = (start..start + close, at..start + close + self.close.len());
-        // `[text](address)` is a link of Markdown.
-        let linked = text[span.end..].starts_with('(');
-        ((self.is_name)(&inner[..close]) && !linked).then_some(Placeholder { span, name, rule: self.rule })
+        let behind = text[span.end..].chars().next();
+        // `[text](address)` is a link of Markdown, `#one#two` are tags.
+        let continues = behind == Some('(') || self.open == "#" && behind.is_some_and(char::is_alphanumeric);
+        ((self.is_name)(&inner[..close], columns) && !continues).then_some(Placeholder { span, name, rule: self.rule })
     }
 }
 
-fn is_words(inner: &str) -> bool {
+fn is_words(inner: &str, _: &Columns) -> bool {
     let name = inner.trim();
     let starts = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    starts && name.chars().count() <= 64 && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ' ' | '.'))
+    let fits = |c: char| c.is_alphanumeric() || is_apostrophe(c) || matches!(c, '_' | ' ' | '.');
+    starts && name.chars().count() <= 64 && name.chars().all(fits)
 }
 
-fn is_one_word(inner: &str) -> bool {
-    is_words(inner) && !inner.contains(' ')
+fn is_one_word(inner: &str, columns: &Columns) -> bool {
+    is_words(inner, columns) && !inner.contains(' ')
 }
 
-/// Whether a word in brackets is a value of a person: by its meaning, or because words of a language have no `_`.
-fn is_of_a_person(inner: &str) -> bool {
-    let simple: String = inner.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    is_words(&inner.replace(['\'', '\u{2019}'], "")) && (OF_A_PERSON.contains(&simple.as_str()) || inner.contains('_'))
+fn is_one_of_a_person(inner: &str, columns: &Columns) -> bool {
+    is_one_word(inner, columns) && is_of_a_person(inner, columns)
+}
+
+/// Whether words are a value of a person: a column, by their meaning, or because words of a language have no `_`.
+fn is_of_a_person(inner: &str, columns: &Columns) -> bool {
+    let means_one = || OF_A_PERSON.contains(&simple(inner).as_str()) || inner.contains('_');
+    is_words(inner, columns) && (means_one() || column(inner, columns).is_some())
 }
 
 #[cfg(test)]
@@ -117,15 +157,24 @@ mod tests {
 
     use super::*;
 
+    fn columns() -> Vec<(String, String)> {
+        [("first_name", "Ім'я"), ("shop", "Магазин поруч")].map(|(name, header)| (name.into(), header.into())).into()
+    }
+
     fn found(text: &str) -> Vec<&str> {
-        placeholders(text).into_iter().map(|placeholder| &text[placeholder.span]).collect()
+        placeholders(text, &columns()).into_iter().map(|placeholder| &text[placeholder.span]).collect()
     }
 
     #[test]
     fn names_in_the_signs_of_other_programs_are_noticed_and_tags_and_words_are_not() {
-        let cases: [(&str, &[&str]); 21] = [
+        let cases: [(&str, &[&str]); 26] = [
             ("Hi {name}!", &["{name}"]),
-            ("Hi { first name }, {ім'я}", &["{ first name }"]),
+            ("Hi { first name }, {ім'я}", &["{ first name }", "{ім'я}"]),
+            ("{Ім’я} {Ім`я} {Імʼя}", &["{Ім’я}", "{Ім`я}", "{Імʼя}"]),
+            ("[Місто] [Магазин поруч] [Знижка]", &["[Місто]", "[Магазин поруч]"]),
+            ("<first_name> <Ім'я> <3 <b>", &["<first_name>", "<Ім'я>"]),
+            ("((first_name)) шкода(( приходьте ще)) f((x))", &["((first_name))"]),
+            ("#first_name#, #sale #new #summer_sale#autumn_sale #summer_sale #1", &["#first_name#"]),
             ("{{ name }} {% if x %}{# {c} #}{% endif %}", &[]),
             ("{{ {a} }} {b}", &["{b}"]),
             ("{}", &[]),
@@ -142,12 +191,28 @@ mod tests {
             ("*|NAME|*, *|FNAME|*", &["*|NAME|*", "*|FNAME|*"]),
             ("*|*|*", &[]),
             ("<<name>> << first name >>", &["<<name>>", "<< first name >>"]),
-            ("a << b, 1 >> 2 <name>", &[]),
+            ("a << b, 1 >> 2 <name>", &["<name>"]),
             ("${name}", &["{name}"]),
             ("{name} {{ x", &["{name}"]),
         ];
         for (text, expected) in cases {
             assert_eq!(found(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_help_names_the_column_as_texts_do_or_says_how_it_gets_a_name() {
+        for (text, help) in [
+            ("{Ім’я}", "write `{{ first_name }}` if"),
+            ("[FIRST NAME]", "write `{{ first_name }}` if"),
+            ("[магазин поруч]", "write `{{ shop }}` if"),
+            ("%plan%", "write `{{ plan }}` if"),
+            ("{today}", "write `{{ today }}` if"),
+            ("{Місто}", "as in `columns: { my_name: \"Місто\" }`, and write `{{ my_name }}`"),
+        ] {
+            let columns = columns();
+            let finding = placeholders(text, &columns)[0].finding(text, &columns);
+            assert!(finding.help.as_ref().unwrap().contains(help), "{text}: {finding:?}");
         }
     }
 

@@ -63,8 +63,8 @@ impl Resolver<'_> {
             return None;
         }
         let source = Source::new(found.path, found.text.as_str());
-        for placeholder in placeholders(&found.text) {
-            let finding = placeholder.finding(&found.text).at(Place::new(&source, placeholder.span));
+        for placeholder in placeholders(&found.text, &self.columns) {
+            let finding = placeholder.finding(&found.text, &self.columns).at(Place::new(&source, placeholder.span));
             self.report.findings.push(finding);
         }
         self.files.insert(name.to_owned(), source);
@@ -93,7 +93,7 @@ impl Resolver<'_> {
 
     /// Warns of names that are written as other programs have them, each at its place if that can be told.
     fn inline_placeholders(&mut self, node: &Node, scalar: &Scalar, text: &str) {
-        let found = placeholders(text);
+        let found = placeholders(text, &self.columns);
         if found.is_empty() {
             return;
         }
@@ -105,7 +105,7 @@ impl Resolver<'_> {
                 let (first, last) = (*bytes.get(chars(span.start))?, *bytes.get(chars(span.end) - 1)?);
                 Some(node.span.start + first..node.span.start + last + 1)
             });
-            self.report.at(&exact.unwrap_or_else(|| node.span.clone()), placeholder.finding(text));
+            self.report.at(&exact.unwrap_or_else(|| node.span.clone()), placeholder.finding(text, &self.columns));
         }
     }
 }
