@@ -69,14 +69,12 @@ async fn give_up(connection: &mut SqliteConnection, now: Now, shared: &SharedRun
     Ok(())
 }
 
-/// Takes all blocks of a run but these from whoever had them.
-pub(super) async fn shut_out(connection: &mut SqliteConnection, run: RunId, others: &[Rows]) -> Result<(), Failure> {
-    for place in places(&mut *connection, run).await? {
-        if !others.contains(&place.rows) {
-            close(connection, run, place.number).await?;
-        }
+/// Takes the blocks of these places of a run, where nobody is; tells those that somebody may have still.
+pub(super) async fn shut_out(connection: &mut SqliteConnection, run: RunId, shut: &[u32]) -> Result<Vec<Rows>, Failure> {
+    for place in shut {
+        close(connection, run, *place).await?;
     }
-    Ok(())
+    Ok(places(connection, run).await?.into_iter().map(|place| place.rows).collect())
 }
 
 /// Takes the block of a place from whoever had it. It stays recorded, so that its rows are never drawn again.

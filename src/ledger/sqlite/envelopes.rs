@@ -35,11 +35,11 @@ pub(super) async fn claim(
     now: Now,
     numbers: Numbers,
     lease: Lease,
-    others: Vec<Rows>,
+    shut: Vec<u32>,
 ) -> Result<Claim, Failure> {
     let run = lease.run;
     runs::change(connection, run, |run| run.claim(lease.epoch)).await?;
-    blocks::shut_out(connection, run, &others).await?;
+    let others = blocks::shut_out(connection, run, &shut).await?;
     let fallen = |intent| !others.iter().any(|block| owns(*block, intent));
     let doubtful = doubt_intents(connection, now, run, fallen).await?;
     numbers.begin(connection, lease).await?;

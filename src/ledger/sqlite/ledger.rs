@@ -155,7 +155,7 @@ impl SqliteLedger {
     }
 
     /// The places of a shared run.
-    async fn places(&self, run: &Run) -> Result<Vec<Place>, LedgerError> {
+    pub(super) async fn places(&self, run: &Run) -> Result<Vec<Place>, LedgerError> {
         let places = blocks::places(&self.readers, run.key).await;
         places.map_err(|failure| self.read_error(failure))
     }
@@ -250,9 +250,9 @@ impl Ledger for SqliteLedger {
             held(hold, &known)?;
             let lease = Lease { run, rows: known.rows(), epoch: Epoch(rand::random()) };
             // Nobody draws at a free place meanwhile.
-            let (others, _shut) = places::shut(&self.path, &known, &self.places(&known).await?)?;
+            let (shut, _locks) = places::shut(&self.path, &known, &self.places(&known).await?)?;
             let numbers = self.numbers.clone();
-            self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, numbers, lease, others))).await
+            self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, numbers, lease, shut))).await
         })
     }
 

@@ -17,16 +17,16 @@ pub(super) fn taken(ledger: &Path, run: &Run, places: &[Place]) -> Vec<Rows> {
     places.iter().filter(|place| lock::is_held(&file(ledger, run, place))).map(|place| place.rows).collect()
 }
 
-/// The same, and the locks of the other places: as long as they are kept, nobody comes there.
-pub(super) fn shut(ledger: &Path, run: &Run, places: &[Place]) -> Result<(Vec<Rows>, Vec<File>), LedgerError> {
-    let (mut taken, mut free) = (Vec::new(), Vec::new());
+/// Those of the places where nobody is, and their locks: as long as they are kept, nobody comes there.
+pub(super) fn shut(ledger: &Path, run: &Run, places: &[Place]) -> Result<(Vec<u32>, Vec<File>), LedgerError> {
+    let (mut shut, mut locks) = (Vec::new(), Vec::new());
     for place in places {
-        match take(&file(ledger, run, place))? {
-            Some(lock) => free.push(lock),
-            None => taken.push(place.rows),
+        if let Some(lock) = take(&file(ledger, run, place))? {
+            shut.push(place.number);
+            locks.push(lock);
         }
     }
-    Ok((taken, free))
+    Ok((shut, locks))
 }
 
 /// The first place where nobody is, and its lock.
