@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use super::{Lease, LeftOut, NewRun, Run};
-use crate::domain::{Endpoint, OperationKind, Row};
+use crate::domain::{Endpoint, MessageId, OperationKind, Row};
 
 /// What the messages of a shared run have in common; those that agree in all of it go into one run until that is full.
 #[derive(Clone, Debug)]
@@ -75,6 +75,11 @@ impl Rows {
         (self.first..=self.last).contains(&row)
     }
 
+    /// How many they are.
+    pub(super) fn len(self) -> u64 {
+        u64::from(self.last.get().saturating_sub(self.first.get())) + 1
+    }
+
     /// The rows of all of these.
     pub(super) fn all_of(blocks: &[Rows]) -> RoaringBitmap {
         let mut rows = RoaringBitmap::new();
@@ -82,6 +87,32 @@ impl Rows {
             rows.insert_range(block.first.get()..=block.last.get());
         }
         rows
+    }
+}
+
+/// The identifiers of a block's rows: a range that was drawn with the block, so that an old copy of a ledger which is put
+/// back, or a second installation, gives none of them again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockIds {
+    /// The rows.
+    pub rows: Rows,
+    /// The identifier of the first.
+    pub first: u64,
+}
+
+impl BlockIds {
+    /// The identifier of a row of the block.
+    #[must_use]
+    pub fn id(self, row: Row) -> Option<MessageId> {
+        let offset = u64::from(row.get().checked_sub(self.rows.first.get())?);
+        if self.rows.contain(row) { MessageId::new(self.first + offset) } else { None }
+    }
+
+    /// The row that an identifier belongs to.
+    #[must_use]
+    pub fn row(self, id: MessageId) -> Option<Row> {
+        let offset = u32::try_from(id.get().checked_sub(self.first)?).ok()?;
+        Some(Row::new(self.rows.first.get().checked_add(offset)?)).filter(|row| self.rows.contain(*row))
     }
 }
 

@@ -28,7 +28,7 @@ mod stop;
 mod walk;
 
 pub use allowance::Allowance;
-pub use block::{Block, Rows, SharedRun};
+pub use block::{Block, BlockIds, Rows, SharedRun};
 pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
 pub use error::LedgerError;
 pub use event::{AskedRow, Author, Change, NewRowEvent, RetriedRow, RetryOrder, RowEvent};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Allowance, LeftOut, Rows, StateCounts, StopKind, Wait};
+use super::{Allowance, BlockIds, LeftOut, Rows, StateCounts, StopKind, Wait};
 use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Outcome, Phone, Row};
 
 /// The ledger's own number of a run.
@@ -145,6 +145,8 @@ pub struct Run {
     pub lag: Option<Duration>,
     /// The identifiers of its orders to send rows again as new messages, the first first.
     pub orders: Vec<IdRange>,
+    /// Of a shared run the identifiers of its rows, in their order; no row has one of its own range.
+    pub blocks: Vec<BlockIds>,
 }
 
 impl Run {
@@ -161,10 +163,23 @@ impl Run {
         Rows { first: Row::FIRST, last: self.last_row() }
     }
 
+    /// All ranges of identifiers that it reserved.
+    pub fn ranges(&self) -> impl Iterator<Item = IdRange> {
+        let block = |block: &BlockIds| IdRange { first: block.first, len: block.rows.len() };
+        [self.ids].into_iter().chain(self.orders.iter().copied()).chain(self.blocks.iter().map(block))
+    }
+
+    /// The block of a row.
+    fn block(&self, row: Row) -> Option<BlockIds> {
+        let after = self.blocks.partition_point(|block| block.rows.first <= row);
+        self.blocks.get(after.checked_sub(1)?).copied()
+    }
+
     /// Our identifier of a row's message: of the run itself, or of an order to send again.
     #[must_use]
     pub fn id(&self, row: Row, order: Option<u32>) -> Option<MessageId> {
         match order {
+            None if self.shared => self.block(row)?.id(row),
             None => self.ids.id(row),
             Some(order) => self.orders.get(usize::try_from(order).ok()?.checked_sub(1)?)?.id(row),
         }
@@ -173,6 +188,9 @@ impl Run {
     /// The row whose message has this identifier: of the run itself, or of an order to send again.
     #[must_use]
     pub fn row_of(&self, id: MessageId) -> Option<Row> {
+        if self.shared {
+            return self.blocks.iter().find_map(|block| block.row(id));
+        }
         let row = [self.ids].iter().chain(&self.orders).find_map(|ids| ids.row(id))?;
         // The identifiers of the header and of what is to spare are never sent.
         (row >= Row::FIRST && row <= self.last_row()).then_some(row)

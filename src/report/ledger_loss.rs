@@ -79,7 +79,7 @@ pub async fn unknown_results(ledger: Option<&dyn Ledger>, path: &Path) -> Result
 
 /// Takes the identifiers that a run gave to messages out of a set.
 async fn take_given(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap) -> Result<(), LedgerError> {
-    let ranges: Vec<IdRange> = std::iter::once(run.ids).chain(run.orders.iter().copied()).collect();
+    let ranges: Vec<IdRange> = run.ranges().collect();
     let range = |ids: &IdRange| ids.first..ids.first + ids.len;
     if ranges.iter().all(|ids| unknown.range_cardinality(range(ids)) == 0) {
         return Ok(());

@@ -13,8 +13,8 @@ use super::row_records::RowRecords;
 use super::row_writer::{Exclusion, RowFacts, RowWriter};
 use crate::audience::{Chunk, Header, Reader};
 use crate::check::settings;
-use crate::domain::{IdRange, OperationKind, Row};
-use crate::ledger::{Activity, LeftOut, State};
+use crate::domain::{OperationKind, Row};
+use crate::ledger::{Activity, LeftOut, Run, State};
 use crate::manifest::Brief;
 
 /// What is listed: the recipients and what is known of the run.
@@ -25,14 +25,10 @@ pub struct Listing<'a> {
     pub recipients_sha256: &'a str,
     /// The campaign, frozen.
     pub brief: &'a Brief,
-    /// The run's name; empty for a dry run.
-    pub run: &'a str,
+    /// The run; nothing for a dry run.
+    pub run: Option<&'a Run>,
     /// The kind of its operations.
     pub kind: OperationKind,
-    /// The identifiers of its rows.
-    pub ids: Option<IdRange>,
-    /// The identifiers of orders to send rows again as new messages, the first first.
-    pub orders: &'a [IdRange],
     /// The rows that are never sent.
     pub left_out: &'a LeftOut,
     /// Only rows in one of these states; all when there are none.
@@ -58,9 +54,7 @@ impl<'a> Listing<'a> {
             layout,
             own: own.places(header),
             kind: self.kind,
-            run: self.run.to_owned(),
-            ids: self.ids,
-            orders: self.orders.to_vec(),
+            run: self.run.map(|run| (run.clone(), run.name())),
             states: self.states.to_vec(),
             only: self.only.cloned(),
             region: self.brief.region,

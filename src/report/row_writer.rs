@@ -8,8 +8,8 @@ use super::columns::{Cells, TABLE, Value};
 use super::layout::{Layout, Line};
 use super::row_records::{Amendment, RowRecord};
 use crate::audience::{Chunk, Fields, parse};
-use crate::domain::{IdRange, OperationKind, Outcome, Phone, Region, Row};
-use crate::ledger::{Activity, CANCELLED, Change, ENDED_EARLY, State};
+use crate::domain::{OperationKind, Outcome, Phone, Region, Row};
+use crate::ledger::{Activity, CANCELLED, Change, ENDED_EARLY, Run, State};
 
 /// What all rows of a listing share.
 pub(super) struct RowWriter {
@@ -18,10 +18,8 @@ pub(super) struct RowWriter {
     pub(super) own: Vec<Option<usize>>,
     /// What a row that was not sent yet would be sent as.
     pub(super) kind: OperationKind,
-    pub(super) run: String,
-    pub(super) ids: Option<IdRange>,
-    /// The identifiers of orders to send rows again, the first first.
-    pub(super) orders: Vec<IdRange>,
+    /// The run and its name; nothing for a dry run.
+    pub(super) run: Option<(Run, String)>,
     /// Only rows in these states; all when there are none.
     pub(super) states: Vec<State>,
     /// Only these rows; all where there is nothing.
@@ -78,11 +76,8 @@ impl RowWriter {
 
     /// Our identifier of a row's message, of the run itself or of an order to send again.
     fn id(&self, row: Row, order: Option<u32>) -> Option<u64> {
-        let ids = match order {
-            None => self.ids?,
-            Some(order) => *self.orders.get(usize::try_from(order).ok()?.checked_sub(1)?)?,
-        };
-        Some(ids.id(row)?.get())
+        let (run, _) = self.run.as_ref()?;
+        Some(run.id(row, order)?.get())
     }
 
     fn fill(&self, line: &mut Line<'_>, (row, own): (Row, Fields<'_>), facts: &RowFacts, state: State) {
@@ -130,7 +125,7 @@ impl RowWriter {
             submitted_at: sent.map_or("", |record| &record.submitted_at),
             updated_at: last_event.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at),
             answer,
-            run: &self.run,
+            run: self.run.as_ref().map_or("", |(_, name)| name),
         }
     }
 }

@@ -87,7 +87,7 @@ impl ConfirmedSingle {
         // Kept until the end: it is what tells others that somebody is at it.
         let block = self.adapters.ledger.draw(&self.shared_run(), 1).await?;
         let (run, row) = (block.run.clone(), block.lease.rows.first);
-        let id = run.ids.id(row).ok_or_else(|| Error::Internal("the row has no identifier".to_owned()))?;
+        let id = run.id(row, None).ok_or_else(|| Error::Internal("the row has no identifier".to_owned()))?;
         let connection = Connection::open(destination, key.clone(), Arc::default()).await?;
         let gateway = connection.client(self.adapters.connect, run.endpoint, TIMEOUT)?;
         let encoded = EncodedOperation::new(row, &operation.operation(id, *phone));

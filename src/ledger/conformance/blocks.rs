@@ -1,9 +1,10 @@
 //! Blocks: drawn from a shared run by processes that do not wait for one another, and lost one by one.
 
 use super::scene::*;
-use crate::domain::{OperationKind, Outcome, Phone, Row};
+use crate::domain::{IdRange, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
-    Allowance, Block, Intent, Lease, Ledger, Permit, Progress, Rows, RunFilter, SentRow, Settlement, SharedRun, State,
+    Allowance, Block, Intent, Lease, Ledger, Origin, Permit, Progress, Rows, RunFilter, SentRow, Settlement, SharedRun,
+    State,
 };
 
 fn shared() -> SharedRun {
@@ -58,6 +59,25 @@ pub(super) async fn processes_draw_rows_of_one_run_and_no_row_twice<L: Ledger>(s
     assert_eq!(scene.draw(1).await.lease.rows, rows(8, 8));
 }
 
+pub(super) async fn an_identifier_of_a_block_is_its_rows_alone_and_leads_back_to_it<L: Ledger>(scene: Scene<L>) {
+    let blocks = [scene.draw(3).await, scene.draw(1).await, scene.draw(2).await];
+    let run = scene.ledger.runs(RunFilter::of_campaign("gateway.test")).await.unwrap().remove(0);
+    let mut given = std::collections::BTreeSet::new();
+    for block in &blocks {
+        for row in (block.lease.rows.first.get()..=block.lease.rows.last.get()).map(Row::new) {
+            let id = run.id(row, None).expect("an identifier");
+            assert_eq!(block.run.id(row, None), Some(id), "whoever drew it knows it");
+            assert!(given.insert(id), "given twice");
+            assert_eq!(scene.ledger.find(id).await.unwrap(), Some(Origin { run: run.key, row }));
+            let wanted = RunFilter { ids: Some(IdRange { first: id.get(), len: 1 }), ..RunFilter::all() };
+            assert_eq!(scene.ledger.runs(wanted).await.unwrap().len(), 1);
+        }
+    }
+    assert_eq!((given.len(), run.id(Row::new(8), None), run.id(Row::HEADER, None)), (6, None, None));
+    // By the run's own range alone a copy that is put back would give them once more.
+    assert!(given.iter().all(|id| run.ids.row(*id).is_none()));
+}
+
 pub(super) async fn a_shared_run_is_listed_and_over_in_what_nobody_has<L: Ledger>(scene: Scene<L>) {
     let block = scene.draw(2).await;
     let listed = scene.ledger.runs(RunFilter::of_campaign("gateway.test")).await.unwrap();
@@ -83,7 +103,8 @@ pub(super) async fn a_full_shared_run_is_followed_by_the_next<L: Ledger>(scene: 
     assert_eq!(last.lease.rows.last, most.run.last_row());
     let next = scene.draw(5).await;
     assert_eq!((next.run.name(), next.lease.rows), ("gateway.test@2".to_owned(), rows(2, 6)));
-    assert!(!next.run.ids.overlaps(most.run.ids));
+    let ids = |block: &Block| (block.run.id(block.lease.rows.first, None), block.run.id(block.lease.rows.last, None));
+    assert!(ids(&next).0.is_some() && ids(&next) != ids(&most) && ids(&next) != ids(&last));
     drop((most, last));
     // The places of before are free, and their blocks were in the run that is full.
     assert_eq!(scene.draw(1).await.lease.rows, rows(7, 7));

@@ -77,6 +77,7 @@ promises! {
         an_envelope_keeps_the_kind_of_its_operations;
     blocks:
         processes_draw_rows_of_one_run_and_no_row_twice,
+        an_identifier_of_a_block_is_its_rows_alone_and_leads_back_to_it,
         a_shared_run_is_listed_and_over_in_what_nobody_has,
         a_full_shared_run_is_followed_by_the_next,
         a_process_that_ends_leaves_doubt_in_its_block_alone,

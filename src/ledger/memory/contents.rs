@@ -13,9 +13,9 @@ use super::book::Book;
 use crate::domain::{IdRange, MessageId};
 use crate::ledger::rules::{candidates, held, next_rows, refusal, takes_slot};
 use crate::ledger::{
-    AccountPace, Allowance, AskedRow, Claim, EnvelopeRecord, Epoch, Hold, Intent, Lease, LedgerError, NewRowEvent,
-    NewRun, Origin, Ownership, Permit, Progress, RetryOrder, Rows, Run, RunEnd, RunFilter, RunId, Settlement,
-    SharedRun, Wait,
+    AccountPace, Allowance, AskedRow, BlockIds, Claim, EnvelopeRecord, Epoch, Hold, Intent, Lease, LedgerError,
+    NewRowEvent, NewRun, Origin, Ownership, Permit, Progress, RetryOrder, Rows, Run, RunEnd, RunFilter, RunId,
+    Settlement, SharedRun, Wait,
 };
 
 /// Everything that is kept.
@@ -90,6 +90,7 @@ impl Contents {
             epoch: None,
             lag: None,
             orders: Vec::new(),
+            blocks: Vec::new(),
         };
         self.books.insert(key, Book::new(run.clone(), new.left_out.clone()));
         Ok(run)
@@ -151,7 +152,9 @@ impl Contents {
             }
         };
         let lease = Lease { run, rows, epoch: self.next_epoch() };
+        let first = self.free_ids(now, rand::random(), rows.len())?.first;
         let book = self.book_mut(run)?;
+        book.run.blocks.push(BlockIds { rows, first });
         book.give(place, lease);
         Ok((book.run.clone(), lease))
     }
@@ -259,8 +262,7 @@ impl Contents {
     }
 
     fn free_ids(&self, now: i64, random: u64, len: u64) -> Result<IdRange, LedgerError> {
-        let taken: Vec<IdRange> =
-            self.books().flat_map(|book| [book.run.ids].into_iter().chain(book.run.orders.iter().copied())).collect();
+        let taken: Vec<IdRange> = self.books().flat_map(|book| book.run.ranges()).collect();
         let free = candidates(now, random, len).find(|ids| taken.iter().all(|known| !known.overlaps(*ids)));
         free.ok_or_else(|| LedgerError::Unreadable("no identifiers are left".to_owned()))
     }
@@ -269,7 +271,7 @@ impl Contents {
 /// Whether a run is wanted, however many later ones there are.
 fn admits(wanted: &RunFilter, run: &Run) -> bool {
     let RunFilter { key, campaign, open, live, results, ids, latest: _ } = wanted;
-    let overlaps = |ids: &IdRange| run.ids.overlaps(*ids) || run.orders.iter().any(|order| order.overlaps(*ids));
+    let overlaps = |ids: &IdRange| run.ranges().any(|range| range.overlaps(*ids));
     key.is_none_or(|key| key == run.key)
         && campaign.as_ref().is_none_or(|campaign| *campaign == run.campaign)
         && (!open || run.progress == Progress::Open)

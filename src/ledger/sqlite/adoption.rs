@@ -25,14 +25,6 @@ pub(super) async fn adopt(path: &Path, known: &MarkReading, now: Timestamp) -> R
         .execute(&mut pen.connection)
         .await
         .map_err(failed)?;
-    // Nobody knows which of their rows were drawn since: none is drawn again.
-    sqlx::query(
-        "INSERT OR REPLACE INTO blocks (run, place, first_row, last_row, epoch)
-         SELECT key, -1, ids - 2, ids - 2, NULL FROM runs WHERE shared",
-    )
-    .execute(&mut pen.connection)
-    .await
-    .map_err(failed)?;
     let furthest = match known {
         MarkReading::Marks(marks) => marks.iter().map(|mark| mark.generation).max().unwrap_or(0),
         MarkReading::Nothing | MarkReading::Unreadable(_) => 0,

@@ -4,12 +4,13 @@ use sqlx::sqlite::SqliteExecutor;
 use sqlx::{Row as _, SqliteConnection};
 
 use super::change::{Failure, Now};
+use super::checksum::Checksum;
 use super::envelopes;
 use super::places::Place;
 use super::runs::{self, Stage, instant};
-use crate::domain::Row;
+use crate::domain::{IdRange, Row};
 use crate::ledger::rules::{next_rows, owns};
-use crate::ledger::{Epoch, Lease, LedgerError, Rows, Run, RunId, SharedRun};
+use crate::ledger::{BlockIds, Epoch, Lease, LedgerError, Rows, Run, RunId, SharedRun};
 
 /// What a process draws: rows of which run, at which place, by which right.
 pub(super) struct Draw {
@@ -29,7 +30,7 @@ pub(super) async fn draw(connection: &mut SqliteConnection, now: Now, draw: Draw
         Some(run) => next_rows(run, last_drawn(connection, run.key).await?, rows),
         None => None,
     };
-    let (run, rows) = match latest.zip(next) {
+    let (mut run, rows) = match latest.zip(next) {
         Some(drawn) => drawn,
         None => {
             let new = shared.new_run(instant(now.0)?, random);
@@ -38,14 +39,21 @@ pub(super) async fn draw(connection: &mut SqliteConnection, now: Now, draw: Draw
             (run, rows.ok_or_else(|| LedgerError::Unreadable("a new run has no rows".to_owned()))?)
         }
     };
-    sqlx::query("INSERT OR REPLACE INTO blocks (run, place, first_row, last_row, epoch) VALUES (?, ?, ?, ?, ?)")
-        .bind(run.key.0)
-        .bind(place)
-        .bind(rows.first.get())
-        .bind(rows.last.get())
-        .bind(epoch.0)
-        .execute(connection)
-        .await?;
+    let first = runs::free_ids(connection, (now, rand::random()), rows.len()).await?.first;
+    let ids = BlockIds { rows, first };
+    sqlx::query(
+        "INSERT INTO blocks (run, place, first_row, last_row, first_id, sum, epoch) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(run.key.0)
+    .bind(place)
+    .bind(rows.first.get())
+    .bind(rows.last.get())
+    .bind(runs::signed(first))
+    .bind(sum(run.key, ids).finish())
+    .bind(epoch.0)
+    .execute(connection)
+    .await?;
+    run.blocks.push(ids);
     let lease = Lease { run: run.key, rows, epoch };
     Ok((run, lease))
 }
@@ -70,7 +78,11 @@ async fn give_up(connection: &mut SqliteConnection, now: Now, shared: &SharedRun
 }
 
 /// Takes the blocks of these places of a run, where nobody is; tells those that somebody may have still.
-pub(super) async fn shut_out(connection: &mut SqliteConnection, run: RunId, shut: &[u32]) -> Result<Vec<Rows>, Failure> {
+pub(super) async fn shut_out(
+    connection: &mut SqliteConnection,
+    run: RunId,
+    shut: &[u32],
+) -> Result<Vec<Rows>, Failure> {
     for place in shut {
         close(connection, run, *place).await?;
     }
@@ -106,6 +118,43 @@ async fn last_drawn(connection: &mut SqliteConnection, run: RunId) -> Result<Opt
     let last: Option<u32> =
         sqlx::query_scalar("SELECT MAX(last_row) FROM blocks WHERE run = ?").bind(run.0).fetch_one(connection).await?;
     Ok(last.map(Row::new))
+}
+
+/// The identifiers of a shared run's rows, in their order.
+pub(super) async fn ids(readers: impl SqliteExecutor<'_>, run: RunId) -> Result<Vec<BlockIds>, Failure> {
+    let blocks = sqlx::query("SELECT first_row, last_row, first_id, sum FROM blocks WHERE run = ? ORDER BY first_row")
+        .bind(run.0)
+        .fetch_all(readers)
+        .await?;
+    let mut ids = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        let rows = Rows { first: row(&block, 0)?, last: row(&block, 1)? };
+        let known = BlockIds { rows, first: runs::unsigned(block.try_get(2)?) };
+        if !sum(run, known).agrees(block.try_get(3)?) {
+            let what = format!("the record of the identifiers from row {} on", rows.first);
+            return Err(LedgerError::Damaged { what }.into());
+        }
+        ids.push(known);
+    }
+    Ok(ids)
+}
+
+/// Whether some block has one of these identifiers.
+pub(super) async fn have(connection: impl SqliteExecutor<'_>, ids: IdRange) -> Result<bool, Failure> {
+    // No block is longer than a run, so the index finds the few that could.
+    let found: Option<i64> = sqlx::query_scalar(
+        "SELECT 1 FROM blocks WHERE first_id < ?1 AND first_id > ?2 - ?3 AND first_id + last_row - first_row >= ?2 LIMIT 1",
+    )
+    .bind(runs::signed(ids.first + ids.len))
+    .bind(runs::signed(ids.first))
+    .bind(SharedRun::ROWS)
+    .fetch_optional(connection)
+    .await?;
+    Ok(found.is_some())
+}
+
+fn sum(run: RunId, BlockIds { rows, first }: BlockIds) -> Checksum {
+    Checksum::of("blocks").number(run.0).number(rows.first.get()).number(rows.last.get()).number(runs::signed(first))
 }
 
 /// Whether somebody has these rows by this right still, as a block.

@@ -10,13 +10,14 @@ use sqlx::{QueryBuilder, Row as _, SqliteConnection, SqlitePool};
 
 use super::change::{Failure, Now};
 use super::checksum::Checksum;
-use super::events;
 use super::numbers::Numbers;
 use super::pack::{pack_set, unpack_set};
+use super::{blocks, events};
 use crate::domain::{IdRange, MessageId};
 use crate::ledger::rules::candidates;
 use crate::ledger::{
-    Epoch, Lease, LedgerError, LeftOut, NewRun, Origin, Progress, Run, RunEnd, RunFilter, RunId, State, StopKind,
+    Epoch, Lease, LedgerError, LeftOut, NewRun, Origin, Progress, Run, RunEnd, RunFilter, RunId, SharedRun, State,
+    StopKind,
 };
 
 /// A run whose frozen copies are not in place yet; it never sent anything.
@@ -118,7 +119,7 @@ pub(super) async fn free_ids(
         .bind(signed(ids.first))
         .fetch_optional(&mut *connection)
         .await?;
-        if taken.is_none() {
+        if taken.is_none() && !blocks::have(&mut *connection, ids).await? {
             return Ok(ids);
         }
     }
@@ -246,9 +247,13 @@ pub(super) async fn wanted(readers: &SqlitePool, wanted: RunFilter) -> Result<Ve
     }
     if let Some(ids) = ids {
         let (first, end) = (signed(ids.first), signed(ids.first + ids.len));
-        for (before, after) in [(" AND key IN (SELECT key FROM runs", ""), (" UNION ALL SELECT run FROM orders", ")")] {
+        for (before, length, after) in [
+            (" AND key IN (SELECT key FROM runs", "ids", ""),
+            (" UNION ALL SELECT run FROM orders", "ids", ""),
+            (" UNION ALL SELECT run FROM blocks", "last_row - first_row + 1", ")"),
+        ] {
             query.push(before).push(" WHERE first_id < ").push_bind(end);
-            query.push(" AND first_id + ids > ").push_bind(first).push(after);
+            query.push(" AND first_id + ").push(length).push(" > ").push_bind(first).push(after);
         }
     }
     query.push(" ORDER BY key DESC LIMIT ").push_bind(latest.map_or(-1, i64::from));
@@ -267,6 +272,9 @@ async fn whole(readers: &SqlitePool, row: &SqliteRow) -> Result<Run, Failure> {
         return Err(LedgerError::Damaged { what: format!("the record of the run {}", run.name()) }.into());
     }
     run.orders = events::orders(readers, run.key).await?;
+    if run.shared {
+        run.blocks = blocks::ids(readers, run.key).await?;
+    }
     Ok(run)
 }
 
@@ -275,10 +283,13 @@ pub(super) async fn find(readers: &SqlitePool, id: MessageId) -> Result<Option<O
     let found = sqlx::query(
         "SELECT * FROM runs WHERE progress <> ?1 AND key IN (
              SELECT key FROM runs WHERE ?2 >= first_id AND ?2 < first_id + ids
-             UNION ALL SELECT run FROM orders WHERE ?2 >= first_id AND ?2 < first_id + ids)",
+             UNION ALL SELECT run FROM orders WHERE ?2 >= first_id AND ?2 < first_id + ids
+             UNION ALL SELECT run FROM blocks
+                 WHERE ?2 >= first_id AND first_id > ?2 - ?3 AND ?2 <= first_id + last_row - first_row)",
     )
     .bind(PREPARING)
     .bind(signed(id.get()))
+    .bind(SharedRun::ROWS)
     .fetch_optional(readers)
     .await?;
     let Some(row) = found else { return Ok(None) };
@@ -343,6 +354,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         epoch: epoch.map(Epoch),
         lag: lag.map(|lag| Duration::from_micros(unsigned(lag))),
         orders: Vec::new(),
+        blocks: Vec::new(),
     })
 }
 

@@ -161,7 +161,8 @@ const SIXTH: &str = "ALTER TABLE envelopes ADD COLUMN kind TEXT";
 /// A run keeps the campaign file that it is of; of runs before that nobody knows it.
 const SEVENTH: &str = "ALTER TABLE runs ADD COLUMN file TEXT";
 
-/// Single messages share a run, whose rows processes draw in blocks: each is recorded at the place where it was drawn.
+/// Single messages share a run, whose rows processes draw in blocks: each is recorded with its identifiers and the
+/// place where it was drawn, and has an epoch as long as somebody may have it.
 ///
 /// What an earlier version left open of runs of single messages is over: nothing ever goes on with it.
 const EIGHTH: &str = "
@@ -174,9 +175,13 @@ const EIGHTH: &str = "
         place INTEGER NOT NULL,
         first_row INTEGER NOT NULL,
         last_row INTEGER NOT NULL,
+        first_id INTEGER NOT NULL,
+        sum INTEGER NOT NULL,
         epoch INTEGER,
-        PRIMARY KEY (run, place)
+        PRIMARY KEY (run, first_row)
     ) STRICT;
+    CREATE INDEX blocks_by_id ON blocks (first_id);
+    CREATE INDEX blocks_in_hand ON blocks (run, place) WHERE epoch IS NOT NULL;
 ";
 
 /// All migrations, the first first.

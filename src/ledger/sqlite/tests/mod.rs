@@ -1,6 +1,6 @@
 //! What the ledger's file promises besides what every ledger does (see `conformance`).
 
-mod attack;
+mod blocks;
 mod copies;
 mod damage;
 mod earlier;

@@ -1,12 +1,18 @@
-//! Attacks.
+//! What happens to blocks while others come, and when an older copy of the ledger is put back.
 
-use super::super::places;
 use super::super::envelopes;
+use super::super::places;
 use super::*;
-use crate::ledger::{Epoch, Lease, SharedRun, Permit};
+use crate::ledger::{Epoch, Lease, Permit, SharedRun};
 
 fn shared() -> SharedRun {
-    SharedRun { campaign: "gateway.test".into(), gateway: "main".into(), account: "account".into(), kind: OperationKind::Hlr, live: true }
+    SharedRun {
+        campaign: "gateway.test".into(),
+        gateway: "main".into(),
+        account: "account".into(),
+        kind: OperationKind::Hlr,
+        live: true,
+    }
 }
 
 fn intent(lease: Lease) -> Intent {
@@ -30,13 +36,14 @@ async fn who_comes_while_a_shared_run_is_being_taken_keeps_the_own_block() {
     // Its transaction.
     let lease = Lease { run: run.key, rows: run.rows(), epoch: Epoch(77) };
     let numbers = super::super::numbers::Numbers::default();
-    let claim = scene.ledger.write(move |c, now| Box::pin(envelopes::claim(c, now, numbers, lease, others))).await.unwrap();
+    let claim =
+        scene.ledger.write(move |c, now| Box::pin(envelopes::claim(c, now, numbers, lease, others))).await.unwrap();
     assert_eq!(claim.doubtful, 0, "nobody's living work is called doubt");
     assert!(matches!(scene.ledger.begin(intent(living.lease)).await.unwrap(), Permit::Granted { .. }), "not lost");
 }
 
 #[tokio::test]
-async fn an_older_copy_that_is_accepted_gives_no_identifier_of_a_shared_run_again() {
+async fn an_older_copy_of_the_ledger_gives_no_identifier_of_a_block_again() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (folder.path().join("ledger"), folder.path().join("copy"));
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
@@ -45,12 +52,12 @@ async fn an_older_copy_that_is_accepted_gives_no_identifier_of_a_shared_run_agai
     std::fs::copy(&path, &copy).unwrap();
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
     let block = ledger.draw(&shared(), 1).await.unwrap();
-    let given = block.run.ids.id(block.lease.rows.first);
+    let given = block.run.id(block.lease.rows.first, None);
     drop(block);
     ledger.close().await;
     std::fs::copy(&copy, &path).unwrap();
     let (ledger, refused) = SqliteLedger::accept(&path, Timestamp::now).await.unwrap();
     assert!(refused.is_some());
     let block = ledger.draw(&shared(), 1).await.unwrap();
-    assert_ne!(block.run.ids.id(block.lease.rows.first), given);
+    assert_ne!(block.run.id(block.lease.rows.first, None), given);
 }
