@@ -95,7 +95,8 @@ impl SingleKind {
             region: None,
             duplicates: Duplicates::Allow,
             max_invalid: Share::WHOLE,
-            may_be_empty: false,
+            // Whoever drew the first row may not have begun yet.
+            may_be_empty: true,
             vars: Vec::new(),
             content: self.content(),
         }

@@ -108,8 +108,9 @@ impl RunView {
     /// When the ledger cannot be read.
     pub async fn read(ledger: &dyn Ledger, run: Run, owned: bool) -> Result<Self, LedgerError> {
         let Snapshot { counts, parts, .. } = Snapshot::read(ledger, &run, owned).await?;
-        // Of a shared run some rows may be on their way, and it has as many as were sent.
-        let sending = owned || counts.get(State::Sending) > 0;
+        // Of a shared run some rows may be on their way, or wait to be tried again, and it has as many as were sent.
+        let under_way = run.shared && counts.get(State::Planned) > 0;
+        let sending = owned || under_way || counts.get(State::Sending) > 0;
         let run = Run { recipients: counts.total(), ..run };
         Ok(Self { status: RunStatus::of(&run, sending), run, counts, parts: parts.billed })
     }

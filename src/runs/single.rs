@@ -101,7 +101,11 @@ impl ConfirmedSingle {
             sandbox.stop().await;
         }
         if let Some(stop) = stop.as_ref().filter(|stop| stop.kind == StopKind::Ledger) {
-            return Err(Error::Storage(stop.to_string()));
+            let (run, row) = (run.name(), row.get());
+            return Err(Error::Storage(format!(
+                "{stop}; this one is row {row} of {run}, and it may have been executed and charged: see `show {run} --row {row}` \
+                 before it is asked again"
+            )));
         }
         // Whatever came of it, nothing goes on with it: whoever wants it again asks again.
         let state = Activity::Over.once(outcome.as_ref());

@@ -251,3 +251,17 @@ fn somebody_decides_about_one_of_them_while_another_is_on_its_way() {
     waiting.finish().exits(0).says("0042");
     assert_eq!(runs(&desk)[0]["counts"], json!({ "accepted": 1, "assumed_sent": 1 }));
 }
+
+#[test]
+fn a_call_that_died_before_it_began_leaves_a_run_without_rows_that_can_be_looked_at() {
+    let gateway = Gateway::accepting();
+    let desk = desk(&gateway);
+    let mut dies = desk.command(&["gateway", "lookup", NUMBER]);
+    dies.env("CAMPAIGN_FAILPOINT", "commit.after:1");
+    Process::start(dies).finish();
+    assert!(gateway.requests().is_empty());
+    let results = desk.campaign(&["results", "gateway.lookup"]).exits(0);
+    assert_eq!(results.stdout.lines().count(), 1, "a header: {}", results.stdout);
+    desk.campaign(&["show", "gateway.lookup", "--row", "2"]).exits(2).says("nothing was sent in row 2");
+    ask(&desk, "lookup", &[]).exits(0).says("gateway.lookup@1 row 3");
+}

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use crate::failpoint;
@@ -97,11 +97,15 @@ impl Write for ListCopy {
     }
 }
 
-/// The copies of a run of the ledger at `ledger`.
-pub(super) fn of(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
+/// The copies of a run of the ledger at `ledger`. The disk is waited for elsewhere: one that hangs holds up no signal.
+pub(super) async fn of(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
     let folder = all(ledger).join(run);
-    let place = folder.display().to_string();
-    match fs::read(folder.join(INPUTS)) {
+    let (place, file) = (folder.display().to_string(), folder.join(INPUTS));
+    let read = tokio::task::spawn_blocking(move || {
+        let mut inputs = Vec::new();
+        regular_file::open(&file)?.read_to_end(&mut inputs).map(|_| inputs)
+    });
+    match read.await.map_err(io::Error::other).flatten() {
         Ok(inputs) => {
             let list = folder.join(LIST);
             Ok(Copies::new(place, inputs, move || Ok(Box::new(regular_file::open(&list)?) as ListReader)))

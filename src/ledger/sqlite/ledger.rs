@@ -216,12 +216,12 @@ impl Ledger for SqliteLedger {
 
     fn is_held<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
         let place = lock::path(&self.path, &hold::name(campaign, account));
-        Box::pin(async move { Ok(lock::is_held(&place)) })
+        Box::pin(async move { lock::is_held(&place).map_err(|error| lock::failed(&place, &error)) })
     }
 
     fn held_since<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
         let place = lock::path(&self.path, &hold::name(campaign, account));
-        Box::pin(async move { Ok(lock::held_since(&place)) })
+        Box::pin(async move { lock::held_since(&place).map_err(|error| lock::failed(&place, &error)) })
     }
 
     fn prepare_copies<'a>(&'a self, hold: &'a Hold) -> LedgerFuture<'a, Box<dyn NewCopies>> {
@@ -229,7 +229,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {
-        Box::pin(async { copies::of(&self.path, &run.name()) })
+        Box::pin(async { copies::of(&self.path, &run.name()).await })
     }
 
     fn stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
@@ -270,7 +270,7 @@ impl Ledger for SqliteLedger {
     fn rows_in_hand(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
         Box::pin(async move {
             let run = runs::read(&self.readers, run).await.map_err(|failure| self.read_error(failure))?;
-            Ok(Rows::all_of(&places::taken(&self.path, &run, &self.places(&run).await?)))
+            Ok(Rows::all_of(&places::taken(&self.path, &run, &self.places(&run).await?)?))
         })
     }
 

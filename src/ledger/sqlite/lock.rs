@@ -53,13 +53,34 @@ pub(super) fn failed(place: &Path, error: &io::Error) -> LedgerError {
 }
 
 /// Since when some process has the lock; nothing where none has.
-pub(super) fn held_since(place: &Path) -> Option<Timestamp> {
+pub(super) fn held_since(place: &Path) -> io::Result<Option<Timestamp>> {
     let taken = place.metadata().and_then(|lock| lock.modified()).ok();
-    taken.filter(|_| is_held(place)).and_then(|at| Timestamp::try_from(at).ok())
+    Ok(if is_held(place)? { taken.and_then(|at| Timestamp::try_from(at).ok()) } else { None })
 }
 
 /// Whether some process has the lock. Looking disturbs nobody for longer than a moment.
-pub(super) fn is_held(place: &Path) -> bool {
-    let Ok(file) = File::open(place) else { return false };
-    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+///
+/// A lock that cannot be looked at may be held: that is an error, and no answer.
+pub(super) fn is_held(place: &Path) -> io::Result<bool> {
+    let file = match File::open(place) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    Ok(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+/// Whether some process has any of the locks beside the ledger at `ledger`.
+pub(super) fn any_held(ledger: &Path) -> io::Result<bool> {
+    let locks = match ledger.with_file_name("locks").read_dir() {
+        Ok(locks) => locks,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    for lock in locks {
+        if is_held(&lock?.path())? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -13,6 +13,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
+use super::lock;
 use super::mark::{self, Mark, MarkFile};
 use super::schema::{self, Age};
 use super::turn::{self, Wait, is_busy, is_read_only};
@@ -44,7 +45,7 @@ pub(super) async fn prepare(path: &Path, patience: Duration) -> Result<(), Ledge
         match age(path).await {
             Ok(Age::Newest) => return Ok(()),
             Ok(Age::Newer) => return Err(LedgerError::TooNew { path: path.display().to_string() }),
-            Ok(Age::Older) => {}
+            Ok(Age::Older) => leave_to_earlier(path).await?,
             // A process that was killed while it made the file left something to be taken back first.
             Err(error) if is_read_only(&error) => {}
             Err(error) => return Err(storage(path, &error)),
@@ -54,6 +55,17 @@ pub(super) async fn prepare(path: &Path, patience: Duration) -> Result<(), Ledge
     let migrated = migrate(&mut connection, path, patience).await;
     connection.close().await.map_err(|error| storage(path, &error))?;
     migrated
+}
+
+/// Refuses to change the schema while a process has something of the ledger that was begun with the schema as it is.
+async fn leave_to_earlier(path: &Path) -> Result<(), LedgerError> {
+    let held = lock::any_held(path).map_err(|error| lock::failed(&path.with_file_name("locks"), &error))?;
+    // Whoever has a lock of a new ledger has made its tables before.
+    if held && matches!(age(path).await, Ok(Age::Older)) {
+        let who = "an earlier version of campaign is still sending with it; wait for its end".to_owned();
+        return Err(LedgerError::Busy { path: path.display().to_string(), who });
+    }
+    Ok(())
 }
 
 /// How old the schema of a ledger's file is.

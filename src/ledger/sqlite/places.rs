@@ -13,8 +13,15 @@ pub(super) struct Place {
 }
 
 /// The blocks of a run at those of its places where some process is; it only looks.
-pub(super) fn taken(ledger: &Path, run: &Run, places: &[Place]) -> Vec<Rows> {
-    places.iter().filter(|place| lock::is_held(&file(ledger, run, place))).map(|place| place.rows).collect()
+pub(super) fn taken(ledger: &Path, run: &Run, places: &[Place]) -> Result<Vec<Rows>, LedgerError> {
+    let mut taken = Vec::new();
+    for place in places {
+        let file = file(ledger, run, place);
+        if lock::is_held(&file).map_err(|error| lock::failed(&file, &error))? {
+            taken.push(place.rows);
+        }
+    }
+    Ok(taken)
 }
 
 /// Those of the places where nobody is, and their locks: as long as they are kept, nobody comes there.

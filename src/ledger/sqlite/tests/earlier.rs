@@ -28,6 +28,20 @@ async fn of_codes(path: &std::path::Path, ends: &[(Option<u8>, Option<&str>, Opt
 }
 
 #[tokio::test]
+async fn a_ledger_is_not_brought_up_to_date_while_an_earlier_version_sends_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger");
+    of_codes(&path, &[(None, None, None)]).await;
+    std::fs::create_dir(folder.path().join("locks")).unwrap();
+    let lock = std::fs::File::create(folder.path().join("locks/sale.main")).unwrap();
+    lock.lock().unwrap();
+    let refused = SqliteLedger::open(&path, Timestamp::now).await.err();
+    assert!(matches!(refused, Some(LedgerError::Busy { .. })), "{refused:?}");
+    drop(lock);
+    assert_eq!(SqliteLedger::open(&path, Timestamp::now).await.unwrap().runs(RunFilter::all()).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn what_was_left_open_of_single_messages_is_over_and_a_campaigns_run_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
