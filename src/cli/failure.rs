@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 
+use super::changed::inputs_changed;
 use super::exit;
-use super::suggested::{Options, file, quoted};
+use super::suggested::{Options, file};
 use crate::domain::Row;
-use crate::finding::{Finding, list, rules};
+use crate::finding::{Finding, list, quoted, rules};
 use crate::gateway::{FailureCause, InquiryFailure};
 use crate::ledger::LedgerError;
 use crate::regular_file::ran_out_of_handles;
@@ -213,13 +214,9 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "`--yes` agrees to send, and no gateway is named to send through: write `gateway: NAME` into the campaign, or \
              say `--gateway NAME`; `--gateway sandbox` rehearses",
         ),
-        Error::InputsChanged { run, changes, damaged } => {
-            let explanation = Explanation::wrong(format!(
-                "{run} is unfinished, and since it began these changed: {}; put them back to go on, or end it and begin \
-                 anew with `--accept-changes` (whoever has a message is skipped), or end it for good: `{}`",
-                changes.join(", "),
-                command(format!("stop {run} --for-good"))
-            ));
+        Error::InputsChanged { run, changes, damaged, earlier_edition } => {
+            let stop = command(format!("stop {run} --for-good"));
+            let explanation = Explanation::wrong(inputs_changed(&run, &changes, earlier_edition.as_ref(), &stop));
             if damaged { Explanation { exit: exit::STORAGE, ..explanation } } else { explanation }
         }
         Error::RetryChanged { run, changes } => Explanation::wrong(format!(
@@ -380,7 +377,7 @@ fn unanswered(gateway: &str, key: &str, answer: &InquiryFailure) -> Explanation 
     let (name, reason) = (gateway, &answer.reason);
     match answer.cause {
         FailureCause::KeyRefused => {
-            let whence = format!("the key of `{name}` comes from {key}, as gateways.yaml says");
+            let whence = format!("the key of `{name}` comes from {key}, as its profile says");
             Explanation::new(exit::KEY, format!("{reason}; {whence}"))
         }
         FailureCause::Refused => Explanation::new(exit::REJECTIONS, reason),

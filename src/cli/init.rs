@@ -6,9 +6,8 @@ use super::args::InitArgs;
 use super::context::Context;
 use super::exit::FINE;
 use super::failure::Failure;
-use super::suggested::quoted;
 use crate::draft::{Draft, DraftError, Invalid, List, drafts, write_all};
-use crate::finding::{list_all, one_line};
+use crate::finding::{list_all, one_line, quoted};
 use crate::manifest::{is_slug, slug};
 use crate::report::{plural, thousands};
 

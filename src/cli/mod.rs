@@ -4,6 +4,7 @@
 
 mod answer;
 mod args;
+mod changed;
 mod check;
 mod completions;
 mod consent;

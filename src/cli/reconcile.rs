@@ -1,5 +1,7 @@
 //! `campaign reconcile`: asks the gateway about the rows in doubt of a run, by our own identifiers.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::context::Context;
@@ -7,14 +9,15 @@ use super::events::{learnt_line, unwritten};
 use super::exit;
 use super::failure::Failure;
 use crate::delivery::{Reconciliation, patience};
-use crate::ledger::State;
+use crate::ledger::{Progress, State};
 use crate::report::{counts_json, counts_line, duration};
 use crate::runs::{self, ReconciledRun};
 
 pub(super) async fn reconcile(context: &Context, name: &str) -> Result<u8, Failure> {
     let (ledger, run) = context.doubtful_run(name).await?;
-    let reconciled = runs::reconcile(&context.adapters(ledger)?, run).await?;
-    report(context, &reconciled);
+    let reconciled = runs::reconcile(&context.adapters(Arc::clone(&ledger))?, run).await?;
+    let go_on = context.output.go_on(ledger.as_ref(), &reconciled.released.run).await;
+    report(context, &reconciled, go_on);
     let exit = exit::of_released(&reconciled.released);
     if let Some(why) = reconciled.released.unwritten {
         context.output.note(&unwritten(&context.output, why));
@@ -22,7 +25,7 @@ pub(super) async fn reconcile(context: &Context, name: &str) -> Result<u8, Failu
     Ok(exit)
 }
 
-fn report(context: &Context, ReconciledRun { learnt, released }: &ReconciledRun) {
+fn report(context: &Context, ReconciledRun { learnt, released }: &ReconciledRun, go_on: String) {
     let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::of_released(released));
     let name = run.name();
     let left = counts.get(State::InDoubt) + counts.get(State::Unresolved);
@@ -31,6 +34,8 @@ fn report(context: &Context, ReconciledRun { learnt, released }: &ReconciledRun)
         format!("{}, or decide: {resolve}", context.output.command(format!("reconcile {name}")))
     } else if left > 0 {
         resolve
+    } else if counts.get(State::Planned) > 0 && run.progress == Progress::Open {
+        go_on
     } else {
         context.output.command(format!("results {name}"))
     };

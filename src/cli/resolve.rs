@@ -10,8 +10,7 @@ use super::events::unwritten;
 use super::exit;
 use super::failure::Failure;
 use super::retry::nothing_to_do;
-use super::suggested::file;
-use crate::ledger::{Ledger, Progress, Run, State};
+use crate::ledger::{Progress, State};
 use crate::report::{NextStep, counts_json, counts_line, plural};
 use crate::runs::{self, Error, Resolution, ResolvedRun, RowChoice, person};
 
@@ -31,8 +30,8 @@ pub(super) async fn resolve(context: &Context, args: ResolveArgs) -> Result<u8, 
         }
         resolved => resolved?,
     };
-    let file = command_file(ledger.as_ref(), &run).await;
-    report(context, decision, &resolved, &file);
+    let go_on = context.output.go_on(ledger.as_ref(), &run).await;
+    report(context, decision, &resolved, go_on);
     let exit = exit::of_released(&resolved.released);
     if let Some(why) = resolved.released.unwritten {
         context.output.note(&unwritten(&context.output, why));
@@ -40,14 +39,14 @@ pub(super) async fn resolve(context: &Context, args: ResolveArgs) -> Result<u8, 
     Ok(exit)
 }
 
-fn report(context: &Context, decision: Decision, ResolvedRun { rows, released }: &ResolvedRun, file: &str) {
+fn report(context: &Context, decision: Decision, ResolvedRun { rows, released }: &ResolvedRun, go_on: String) {
     let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::of_released(released));
     let name = run.name();
     let command = |arguments: String| context.output.command(arguments);
     let next = match (decision, NextStep::of_doubt(counts)) {
         (Decision::Sent | Decision::NotSent, Some(step)) => context.output.about_run(&name, &step),
         (Decision::NotSent, None) if run.progress == Progress::Finished => command(format!("retry {name}")),
-        _ if counts.get(State::Planned) > 0 => command(format!("run {file}")),
+        _ if counts.get(State::Planned) > 0 => go_on,
         _ => command(format!("status {name}")),
     };
     let what = decision.name().replace('-', " ");
@@ -62,10 +61,4 @@ fn report(context: &Context, decision: Decision, ResolvedRun { rows, released }:
         text += "  they get no message by a later run; only proof from the gateway changes that now\n";
     }
     context.output.done(&format!("{text}next: {next}\n"), exit);
-}
-
-/// The command line of a run's campaign file and gateway.
-async fn command_file(ledger: &dyn Ledger, run: &Run) -> String {
-    let file = runs::campaign_file(ledger, run).await.map_or_else(|| "FILE".to_owned(), |known| file(&known));
-    format!("{file} --gateway {}", run.gateway)
 }

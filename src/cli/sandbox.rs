@@ -51,7 +51,7 @@ pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, 
              then, in another terminal: export CAMPAIGN_SANDBOX_KEY={}\n\
              and send campaigns with `--gateway rehearsal`; Ctrl-C ends the sandbox\n",
             place(address),
-            super::suggested::quoted(&key)
+            crate::finding::quoted(&key)
         ));
     }
     let ended = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|ended| *ended);

@@ -8,12 +8,12 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use crate::audience::parse;
-use crate::delivery::FrozenInputs;
+use crate::delivery::{FrozenInputs, SingleKind};
 use crate::domain::{Outcome, Phone, Row};
 use crate::finding::one_line;
-use crate::ledger::{AskedRow, Author, Change, Run, State};
+use crate::ledger::{AskedRow, Author, Change, Ledger, Run, State};
 use crate::manifest::Brief;
-use crate::report::{History, HistoryEntry, Incident, RecipientKey, copies_of, is_owned, plural, recipients};
+use crate::report::{History, HistoryEntry, Incident, RecipientKey, RunView, copies_of, is_owned, plural, recipients};
 use crate::runs;
 
 pub(super) async fn show(context: &Context, args: ShowArgs) -> Result<u8, Failure> {
@@ -22,7 +22,8 @@ pub(super) async fn show(context: &Context, args: ShowArgs) -> Result<u8, Failur
     let owned = is_owned(ledger.as_ref(), &run).await?;
     let copies = copies_of(ledger.as_ref(), &run).await?;
     let frozen = FrozenInputs::of(&copies)?;
-    let key = key(&run, &args, &frozen.brief)?;
+    let last = last_row(ledger.as_ref(), &run).await?;
+    let key = key((&run, last), &args, &frozen.brief)?;
     let recipients = recipients(&copies, &frozen, key)?;
     let history = History::read(ledger.as_ref(), &run, owned, &recipients).await?;
     let history = history.ok_or_else(|| nobody(&run, key))?;
@@ -34,15 +35,22 @@ pub(super) async fn show(context: &Context, args: ShowArgs) -> Result<u8, Failur
     Ok(exit::FINE)
 }
 
+/// The last row that there is: of a run that single questions share, that of the latest.
+async fn last_row(ledger: &dyn Ledger, run: &Run) -> Result<Row, Failure> {
+    if !run.shared {
+        return Ok(run.last_row());
+    }
+    let asked = RunView::read(ledger, run.clone(), false).await?.run.recipients;
+    Ok(Row::new(u32::try_from(asked).unwrap_or(u32::MAX).saturating_add(Row::HEADER.get())))
+}
+
 /// Whom the arguments mean.
-fn key(run: &Run, args: &ShowArgs, brief: &Brief) -> Result<RecipientKey, Failure> {
+fn key((run, last): (&Run, Row), args: &ShowArgs, brief: &Brief) -> Result<RecipientKey, Failure> {
     match (args.row.map(Row::new), &args.to) {
-        (Some(row), _) if row > Row::HEADER && row <= run.last_row() => Ok(RecipientKey::Row(row)),
+        (Some(row), _) if row > Row::HEADER && row <= last => Ok(RecipientKey::Row(row)),
         (None, Some(text)) => number(text, brief).map(RecipientKey::Number),
-        _ => {
-            let last = run.last_row();
-            Err(Failure::wrong(format!("{} has the rows 2 to {last}; the header is row 1", run.name())))
-        }
+        _ if run.shared => Err(Failure::wrong(format!("{} has the rows 2 to {last}", run.name()))),
+        _ => Err(Failure::wrong(format!("{} has the rows 2 to {last}; the header is row 1", run.name()))),
     }
 }
 
@@ -150,7 +158,7 @@ fn text(context: &Context, run: &Run, history: &History) -> String {
         text += &format!("  {:.3}  {}\n", entry.at, one_line(&words(&entry.what, history.attempts())));
     }
     text += &history.answer().map(members).unwrap_or_default();
-    text + &format!("next: {}\n", next(context, &name, history))
+    text + &format!("next: {}\n", next(context, run, history))
 }
 
 fn words(incident: &Incident, attempts: usize) -> String {
@@ -216,15 +224,18 @@ fn question_words(question: &AskedRow, attempts: usize) -> String {
     format!("asked {asked} ×{about}{denials}; the last answer: {answer}")
 }
 
-fn next(context: &Context, name: &str, history: &History) -> String {
-    let (row, output) = (history.row, &context.output);
+fn next(context: &Context, run: &Run, history: &History) -> String {
+    let (row, name, output) = (history.row, run.name(), &context.output);
     match history.state {
         State::InDoubt => {
             let reconcile = output.command(format!("reconcile {name}"));
             format!("{reconcile}, or {}", output.command(format!("resolve {name} --rows {row} --as DECISION")))
         }
         State::Unresolved => output.command(format!("resolve {name} --rows {row} --as DECISION")),
-        State::Rejected | State::NotSent => output.command(format!("retry {name}")),
+        State::Rejected | State::NotSent => match SingleKind::of(run) {
+            Some(single) => output.ask_anew(single, run),
+            None => output.command(format!("retry {name}")),
+        },
         _ => output.command(format!("status {name}")),
     }
 }

@@ -1,5 +1,7 @@
 //! `campaign status`: runs, their counts, and what to do next.
 
+use std::collections::HashSet;
+
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -9,7 +11,6 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::listing::listing;
-use super::suggested::file;
 use crate::finding::one_line;
 use crate::ledger::{Ledger, StopKind};
 use crate::report::{NextStep, RunStatus, RunView, counts_json, counts_line, is_owned, plural, thousands};
@@ -56,7 +57,11 @@ async fn text(context: &Context, ledger: &dyn Ledger, view: &RunView) -> String 
 async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
     let state = context.state()?;
     let views = match context.existing_ledger().await? {
-        Some(ledger) => RunView::list(ledger.as_ref()).await?,
+        Some(ledger) => {
+            let views = RunView::list(ledger.as_ref()).await?;
+            judge_latest(context, ledger.as_ref(), &views).await?;
+            views
+        }
         None => Vec::new(),
     };
     if context.output.json {
@@ -74,6 +79,17 @@ async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
         context.output.result(&format!("{text}next: {}\n", next.unwrap_or(command)));
     }
     Ok(exit::FINE)
+}
+
+/// Tells whether results know more than the ledger: those of each campaign's latest live run, which the next one replaces.
+async fn judge_latest(context: &Context, ledger: &dyn Ledger, views: &[RunView]) -> Result<(), Failure> {
+    let mut judged = HashSet::new();
+    for RunView { run, .. } in views.iter().filter(|view| view.run.live) {
+        if judged.insert(&run.campaign) {
+            runs::judge_results(ledger, run, &context.observer).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The runs, live ones first and rehearsals below them, each with the newest last, where the eye is.
@@ -149,15 +165,9 @@ fn stopped(view: &RunView) -> Option<&'static str> {
 /// The command that a person needs next.
 async fn next(context: &Context, ledger: &dyn Ledger, view: &RunView) -> String {
     let (run, output) = (&view.run, &context.output);
-    let name = run.name();
     match view.next_step() {
-        NextStep::GoOn => {
-            let known = runs::campaign_file(ledger, run).await;
-            let file = known.map_or_else(|| "FILE".to_owned(), |known| file(&known));
-            // The gateway may have been named on the command line.
-            output.command(format!("run {file} --gateway {}", run.gateway))
-        }
-        step => output.about_run(&name, &step),
+        NextStep::GoOn => output.go_on(ledger, run).await,
+        step => output.about_run(&run.name(), &step),
     }
 }
 

@@ -3,7 +3,6 @@
 //! They are pasted as they stand, so each names the ledger and the gateways that this call was given: without them the
 //! same words would look into another ledger, and send to people once more who have their message.
 
-use std::ffi::OsStr;
 use std::fmt::{self, Display};
 use std::path::Path;
 
@@ -12,9 +11,11 @@ use clap::parser::ValueSource;
 
 use super::args::Global;
 use super::output::Output;
-use crate::ledger::{Run, State, StateCounts};
+use crate::delivery::SingleKind;
+use crate::finding::quoted;
+use crate::ledger::{Ledger, Run, State, StateCounts};
 use crate::report::NextStep;
-use crate::runs::AccountView;
+use crate::runs::{AccountView, campaign_file};
 
 /// What the gateway that leads to people is called until somebody calls it otherwise.
 pub(super) const LIVE: &str = "production";
@@ -91,7 +92,26 @@ impl Output {
     pub(super) fn about_refused(&self, run: &Run, counts: &StateCounts) -> Option<String> {
         let again = [State::Rejected, State::Failed, State::NotSent].into_iter().any(|state| counts.get(state) > 0);
         let retry = || self.command(format!("retry {}", run.name()));
-        (again && run.live).then(|| format!("to send what was refused again, once its reason is mended: {}", retry()))
+        (again && run.live && SingleKind::of(run).is_none())
+            .then(|| format!("to send what was refused again, once its reason is mended: {}", retry()))
+    }
+}
+
+impl Output {
+    /// The command that goes on with an unfinished run, through the gateway that may have been named on the command line.
+    pub(super) async fn go_on(&self, ledger: &dyn Ledger, run: &Run) -> String {
+        let known = campaign_file(ledger, run).await;
+        let file = known.map_or_else(|| "FILE".to_owned(), |known| file(&known));
+        self.command(format!("run {file} --gateway {}", run.gateway))
+    }
+
+    /// The command that asks a single question anew; the number stays out of it, since what is shown may be kept.
+    pub(super) fn ask_anew(&self, single: SingleKind, run: &Run) -> String {
+        let command = match single {
+            SingleKind::Lookup => "lookup",
+            SingleKind::CodeCall => "otp",
+        };
+        self.command(format!("gateway {command} PHONE --gateway {}", run.gateway))
     }
 }
 
@@ -102,17 +122,6 @@ pub(super) fn file(path: &Path) -> String {
     let path = within.unwrap_or(path);
     // What begins with a dash would be an option.
     if path.as_os_str().as_encoded_bytes().starts_with(b"-") { quoted(Path::new(".").join(path)) } else { quoted(path) }
-}
-
-/// A word as it is typed in a shell.
-pub(super) fn quoted(word: impl AsRef<OsStr>) -> String {
-    let word = word.as_ref().to_string_lossy();
-    let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.into_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 #[cfg(test)]
@@ -140,19 +149,5 @@ mod tests {
         }
         let both = ["run", "--gateways", "../g.yaml", "sale.yaml", "--state-dir", "/s"];
         assert_eq!(options(&both), " --state-dir /s --gateways ../g.yaml");
-    }
-
-    #[test]
-    fn a_shell_reads_a_word_as_it_is() {
-        for (word, typed) in [
-            ("/tmp/a-b_c.yaml", "/tmp/a-b_c.yaml"),
-            ("осінь.yaml", "осінь.yaml"),
-            ("a b", "'a b'"),
-            ("it's", r"'it'\''s'"),
-            ("$HOME;*", "'$HOME;*'"),
-            ("", "''"),
-        ] {
-            assert_eq!(quoted(word), typed);
-        }
     }
 }

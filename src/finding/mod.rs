@@ -13,7 +13,7 @@ pub use harmless::{harmless, harmless_json, one_line};
 pub use place::{Place, Source};
 pub use rule::Rule;
 pub use show::{findings_json, show};
-pub use suggest::{did_you_mean, list, list_all};
+pub use suggest::{did_you_mean, list, list_all, quoted};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,4 +1,6 @@
-//! Did-you-mean, and lists of names in prose.
+//! Did-you-mean, lists of names in prose, and words of a command line.
+
+use std::ffi::OsStr;
 
 /// The name that was probably meant by `typed`, if one is near enough.
 pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -30,6 +32,17 @@ fn joined<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String {
     }
 }
 
+/// A word as it is typed in a shell.
+pub fn quoted(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref().to_string_lossy();
+    let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,5 +67,19 @@ mod tests {
     fn a_name_in_a_list_is_shown_as_it_is_written() {
         assert_eq!(list_all(["Sale or Promo/", "templates/"]), "`Sale or Promo/` and `templates/`");
         assert_eq!(list(["bread and butter", "tea"]), "`bread and butter` or `tea`");
+    }
+
+    #[test]
+    fn a_shell_reads_a_word_as_it_is() {
+        for (word, typed) in [
+            ("/tmp/a-b_c.yaml", "/tmp/a-b_c.yaml"),
+            ("осінь.yaml", "осінь.yaml"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME;*", "'$HOME;*'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(word), typed);
+        }
     }
 }

@@ -42,7 +42,7 @@ impl Session {
             return Err(Error::RoundUnfinished { run: open.name() });
         }
         let hold = self.hold_of(&open).await?;
-        match refuse_changes(ledger, &open, inputs).await {
+        match refuse_changes(ledger, &open, inputs, &opened.edition).await {
             Ok(()) => {
                 let resumed = self.resume(open, &opened.edition, hold).await?;
                 self.own().await?;

@@ -185,6 +185,8 @@ pub enum Error {
         changes: Vec<String>,
         /// Whether the run's own copies are damaged.
         damaged: bool,
+        /// Of which edition it is, where that is not the one of now.
+        earlier_edition: Option<EarlierEdition>,
     },
     /// Rejected rows cannot be sent again, because what their run was begun with changed.
     RetryChanged {
@@ -337,6 +339,17 @@ pub enum Error {
     },
     /// A bug.
     Internal(String),
+}
+
+/// The edition of an unfinished run, where the campaign has another one by now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EarlierEdition {
+    /// That of the run; empty where it has none.
+    pub unfinished: String,
+    /// That of now; empty where there is none.
+    pub now: String,
+    /// Whether a run that takes its place by a start with changed inputs is of the earlier one still.
+    pub is_kept: bool,
 }
 
 /// What an interrupt came into.

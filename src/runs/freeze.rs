@@ -17,6 +17,8 @@ pub(super) struct Changes {
     pub(super) what: Vec<String>,
     /// Whether the copy of its list is not what it froze.
     pub(super) damaged: bool,
+    /// Whether the campaign says its edition with the words that it froze, so that what takes its place keeps it.
+    pub(super) keeps_edition: bool,
 }
 
 impl Session {
@@ -59,7 +61,8 @@ pub(super) async fn changes(ledger: &dyn Ledger, run: &Run, inputs: &Arc<Inputs>
             list_changes((copies.list(), &frozen.brief), (now, &campaign.brief))
         };
         let recipients = (frozen.recipients_sha256 != sha256).then(list);
-        Ok(Changes { what: frozen.differences(&campaign.brief, &includes, recipients), damaged: false })
+        let what = frozen.differences(&campaign.brief, &includes, recipients);
+        Ok(Changes { what, damaged: false, keeps_edition: frozen.brief.edition == campaign.brief.edition })
     })
     .await?
 }
@@ -67,7 +70,8 @@ pub(super) async fn changes(ledger: &dyn Ledger, run: &Run, inputs: &Arc<Inputs>
 impl Changes {
     /// Of a run whose copies are lost: it cannot go on, but it can be ended, and then whoever has a message is skipped.
     fn lost(place: &str, damaged: bool) -> Self {
-        Self { what: vec![format!("the copies it is sent from, in `{place}`, are missing or damaged")], damaged }
+        let what = vec![format!("the copies it is sent from, in `{place}`, are missing or damaged")];
+        Self { what, damaged, keeps_edition: false }
     }
 }
 

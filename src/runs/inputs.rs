@@ -29,6 +29,8 @@ pub struct Inputs {
     pub warnings: Vec<Finding>,
     /// The date that texts see.
     pub today: String,
+    /// The gateway that the campaign itself names, whatever was named instead.
+    pub own_gateway: String,
 }
 
 /// The texts that others include or extend, by name.
@@ -58,6 +60,7 @@ impl Inputs {
     pub fn load(file: &Path, gateway: Option<&str>, profiles: &Profiles, now: Timestamp) -> Result<Self, Error> {
         let loaded = load_campaign(file);
         let Some(campaign) = loaded.value else { return Err(Error::Findings(loaded.findings)) };
+        let own_gateway = campaign.brief.gateway.clone();
         let campaign = match gateway {
             Some(gateway) => campaign.sent_through(gateway),
             None => campaign,
@@ -89,7 +92,7 @@ impl Inputs {
             return Err(Error::Findings(findings));
         }
         let today = today(&campaign, now)?;
-        Ok(Self { campaign, destination, warnings: findings, today })
+        Ok(Self { campaign, destination, warnings: findings, today, own_gateway })
     }
 
     /// Opens the recipients and compiles the texts.

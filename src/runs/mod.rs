@@ -52,7 +52,7 @@ pub use claim::{hold, is_known, person};
 pub use connection::{Connection, key};
 pub use consent::{Consent, Proposal, ProposalKind, Refusal};
 pub use dry_run::{DryRun, dry_run};
-pub use error::{Error, RunPhase};
+pub use error::{EarlierEdition, Error, RunPhase};
 pub use event::{Event, Observer};
 pub use find::{find, find_doubtful, judge_results, later_at};
 pub use guard::{SentAlready, SentBefore, already_sent, edition_of, runs_of};

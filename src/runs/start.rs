@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::freeze::{Changes, changes};
 use super::inputs::Includes;
 use super::whose::refuse_stranger;
-use super::{Error, Inputs, SentAlready, already_sent, blocking, runs_of};
+use super::{EarlierEdition, Error, Inputs, SentAlready, already_sent, blocking, runs_of};
 use crate::delivery::FrozenInputs;
 use crate::ledger::{Ledger, Progress, Run};
 use crate::report::is_owned;
@@ -44,7 +44,7 @@ pub async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> Result<(
     match runs.iter().rfind(|run| run.progress == Progress::Open) {
         // Whoever sends it now goes by its copies.
         Some(open) if is_owned(ledger, open).await? => Ok(()),
-        Some(open) => refuse_changes(ledger, open, inputs).await,
+        Some(open) => refuse_changes(ledger, open, inputs, &opened.edition).await,
         None => {
             let sent = already_sent(ledger, inputs, &opened.edition).await?;
             refuse_other_text(ledger, &sent, inputs, &opened.includes).await
@@ -52,13 +52,23 @@ pub async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> Result<(
     }
 }
 
-/// Refuses to go on with a run whose campaign, texts or list changed since it began.
-pub(super) async fn refuse_changes(ledger: &dyn Ledger, run: &Run, inputs: &Arc<Inputs>) -> Result<(), Error> {
-    let Changes { what, damaged } = changes(ledger, run, inputs).await?;
+/// Refuses to go on with a run whose campaign, texts or list changed since it began; `edition` is the one of now.
+pub(super) async fn refuse_changes(
+    ledger: &dyn Ledger,
+    run: &Run,
+    inputs: &Arc<Inputs>,
+    edition: &str,
+) -> Result<(), Error> {
+    let Changes { what, damaged, keeps_edition } = changes(ledger, run, inputs).await?;
     if what.is_empty() {
         return Ok(());
     }
-    Err(Error::InputsChanged { run: run.name(), changes: what, damaged })
+    let earlier_edition = (run.edition != edition).then(|| EarlierEdition {
+        unfinished: run.edition.clone(),
+        now: edition.to_owned(),
+        is_kept: keeps_edition,
+    });
+    Err(Error::InputsChanged { run: run.name(), changes: what, damaged, earlier_edition })
 }
 
 /// Refuses another text within an edition whose people have a message: they would get nothing of it.

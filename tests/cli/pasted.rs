@@ -74,6 +74,24 @@ fn a_run_that_stopped_goes_on_from_its_own_ledger() {
 }
 
 #[test]
+fn what_goes_on_is_told_wherever_nothing_is_in_doubt() {
+    let gateway = Gateway::accepting();
+    let sale = sale(&gateway);
+    let stopped = format!("campaign run sale.yaml --limit 1 {OPTIONS}");
+    pasted(&sale, &stopped).exits(0);
+    assert_eq!(follow(&sale, "campaign reconcile sale", 2), ["run", "status"]);
+    assert_eq!(gateway.phones().len(), 3);
+}
+
+#[test]
+fn a_rehearsal_leads_to_the_gateway_that_the_campaign_names() {
+    let gateway = Gateway::accepting();
+    let sale = sale(&gateway);
+    let rehearsal = pasted(&sale, &format!("campaign run sale.yaml --gateway sandbox {OPTIONS}")).exits(0);
+    rehearsal.says(&format!("campaign run sale.yaml --gateway local {OPTIONS}"));
+}
+
+#[test]
 fn what_is_suggested_about_doubt_and_about_refusals_finds_its_rows() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let in_doubt = sale(&gateway);

@@ -118,6 +118,17 @@ fn profiles_are_found_where_they_are_said_to_be() {
 }
 
 #[test]
+fn a_key_that_cannot_be_read_is_told_without_the_name_of_a_file_that_is_not_there() {
+    let sale = campaign().through(&Gateway::accepting()).write();
+    let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("the profile");
+    let key = profiles.lines().find(|line| line.contains("api_key")).expect("a key");
+    fs::remove_file(sale.path("gateways.yaml")).expect("removed");
+    sale.write("g2.yaml", &profiles.replace(key, "  api_key: { file: nowhere.key }"));
+    let refused = sale.run(&["--gateways", "g2.yaml"]).exits(2).says("nowhere.key").says("`api_key`");
+    assert!(!refused.told().contains("gateways.yaml"), "{}", refused.told());
+}
+
+#[test]
 fn a_profile_that_is_wrong_refuses_only_what_uses_it() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).profile("rate: 100000/s").write();

@@ -234,7 +234,20 @@ fn lookups_are_rows_of_one_run_that_is_listed_once() {
     assert_eq!(ids.len(), 9, "an identifier was given twice");
     desk.campaign(&["show", "gateway.lookup", "--to", NUMBER]).exits(0).says("in doubt");
     desk.campaign(&["show", "gateway.lookup", "--row", "5"]).exits(0).says("the gateway took it");
-    desk.campaign(&["show", "gateway.lookup", "--row", "11"]).exits(2).says("nothing was sent in row 11");
+    desk.campaign(&["show", "gateway.lookup", "--row", "11"]).exits(2).says("has the rows 2 to 10");
+}
+
+#[test]
+fn what_was_refused_is_asked_anew_and_no_campaigns_command_is_offered_for_it() {
+    let gateway = Gateway::always(Answer::items(|operation| crate::support::rejected(operation, "No route")));
+    let desk = desk(&gateway);
+    for (command, run) in BOTH {
+        ask(&desk, command, &[]).exits(3);
+        let next = format!("next: campaign gateway {command} PHONE --gateway local");
+        desk.campaign(&["show", run, "--row", "2"]).exits(0).says(&next);
+        let status = desk.campaign(&["status", run]).exits(3);
+        assert!(!status.stdout.contains("campaign retry"), "{}", status.told());
+    }
 }
 
 #[test]

@@ -39,7 +39,8 @@ fn a_state_folder_that_was_put_back_whole_sends_nothing_from_any_moment() {
             sale.run(&[]).exits(74).says("results/sale.csv").says("--new-ledger");
         }
         for look in [
-            &["status", "sale"][..],
+            &["status"][..],
+            &["status", "sale"],
             &["check", "sale.yaml"],
             &["preview", "sale.yaml"],
             &["show", "sale", "--row", "2"],

@@ -56,6 +56,37 @@ fn what_takes_the_place_of_yesterdays_run_says_that_the_edition_of_now_is_still_
 }
 
 #[test]
+fn where_the_list_is_another_one_today_the_end_of_yesterdays_run_comes_first_and_nobody_gets_two() {
+    let gateway = Gateway::accepting();
+    let sale = unfinished(&gateway);
+    let lines: String = (12..22).map(|row| format!("{},Person {row}\n", phone(row))).collect();
+    sale.write("sale.csv", &format!("phone,name\n{lines}"));
+    let yesterday = sale.campaign(&["status", "sale@1", "--json"]).exits(5).json()["edition"].clone();
+    let refused = today(&sale, &["--json"]).exits(2).json()["error"].to_string();
+    let of = format!("sale@1, of the edition `{}`, is unfinished", yesterday.as_str().expect("a date"));
+    let (stop, accept) = (refused.find("campaign stop sale@1 --for-good"), refused.find("--accept-changes"));
+    assert!(refused.contains(&of) && stop.is_some() && stop < accept, "{refused}");
+    assert!(refused.contains("to them as well"), "{refused}");
+    sale.campaign(&["stop", "sale@1", "--for-good"]).exits(0);
+    today(&sale, &[]).exits(0).says("sale@2");
+    today(&sale, &[]).exits(0).says("nobody is left");
+    assert_eq!(gateway.phones(), (2..7).chain(12..22).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn where_the_edition_itself_was_changed_the_refusal_says_what_takes_the_place_of_the_run() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(4).top("edition: first").through(&gateway).write();
+    sale.run(&["--limit", "2"]).exits(0);
+    sale.replace("sale.yaml", "edition: first", "edition: second");
+    let refused = sale.run(&[]).exits(2).says("of the edition `first`").says("the edition `second`");
+    refused.says("begins the one of now for those who have nothing of the earlier one");
+    sale.run(&["--accept-changes"]).exits(0).says("2 skipped");
+    assert_eq!(gateway.phones(), (2..6).map(phone).collect::<Vec<_>>());
+    sale.run(&[]).exits(0).says("2 accepted");
+}
+
+#[test]
 fn where_some_rows_are_asked_for_only_the_unfinished_run_is_gone_on_with() {
     let gateway = Gateway::accepting();
     let sale = unfinished(&gateway);
@@ -105,4 +136,13 @@ fn a_retry_of_rejected_rows_ends_and_does_not_go_in_circles() {
     sale.run(&["--keep-going"]).exits(3);
     sale.campaign(&["retry", "sale", "--no-wait"]).exits(3).says("30 rejected");
     assert_eq!(gateway.phones().len(), 60);
+}
+
+#[test]
+fn why_messages_were_rejected_is_told_of_this_call_where_the_counts_know_more() {
+    let refuse = || Answer::items(|operation| rejected(operation, "No route"));
+    let gateway = Gateway::always(refuse());
+    let sale = campaign().to(4).through(&gateway).write();
+    sale.run(&["--keep-going", "--limit", "3"]).exits(3).says("3 rejected").says("rejected 3 ×: No route");
+    sale.run(&["--keep-going"]).exits(3).says("4 rejected").says("rejected 1 × in this call: No route");
 }

@@ -6,10 +6,10 @@ use crate::finding::{Finding, Rule};
 pub static RULE: Rule = Rule::error(
     "key-refused",
     "The gateway executes nothing for a key that it does not know.",
-    "Check where the profile has its `api_key` in gateways.yaml.",
+    "Check what the profile says of its `api_key`.",
 );
 
 /// The key was refused, for that reason.
 pub(in crate::check) fn judge(reason: String, key: &str) -> Finding {
-    Finding::new(&RULE, reason).help(format!("the key comes from {key}, as the profile says in gateways.yaml"))
+    Finding::new(&RULE, reason).help(format!("the key comes from {key}, as its profile says"))
 }

@@ -142,17 +142,13 @@ fn error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
     }
 }
 
-/// What to do next; the number stays out of it, since what is shown may be kept.
+/// What to do next.
 fn next(context: &Context, operation: SingleKind, ended: &EndedSingle, exit: u8) -> String {
     let EndedSingle { run, row, state, .. } = ended;
-    let command = match operation {
-        SingleKind::Lookup => "lookup",
-        SingleKind::CodeCall => "otp",
-    };
     let suggest = &context.output;
-    let again = suggest.command(format!("gateway {command} PHONE --gateway {}", run.gateway));
+    let again = suggest.ask_anew(operation, run);
     match state {
-        State::NotSent if exit == exit::KEY => format!("mend the key in gateways.yaml, then: {again}"),
+        State::NotSent if exit == exit::KEY => format!("mend the key where the profile has it from, then: {again}"),
         State::NotSent => again,
         _ => suggest.command(format!("show {} --row {row}", run.name())),
     }

@@ -177,8 +177,11 @@ impl Words<'_> {
     /// What a person should know of this call besides the counts.
     fn notes(&self, ended: &EndedRun, real_time: bool) -> Vec<String> {
         let (output, mut notes, EndedRun { run, counts, .. }) = (self.output, Vec::new(), ended);
+        let told: u64 = ended.errors.commonest(usize::MAX).map(|(_, count)| count).sum();
+        // The counts are those of the run, to which other calls may have added.
+        let here = if told < counts.get(State::Rejected) { " in this call" } else { "" };
         for (error, count) in ended.errors.commonest(5) {
-            notes.push(format!("rejected {} ×: {error}", thousands(count)));
+            notes.push(format!("rejected {} ×{here}: {error}", thousands(count)));
         }
         notes.extend(ended.oddities.counts().map(|(oddity, count)| odd(oddity, count)));
         let (name, doubt) = (run.name(), counts.get(State::InDoubt));

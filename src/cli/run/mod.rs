@@ -89,8 +89,12 @@ fn words<'a>(context: &'a Context, inputs: &'a Inputs, gateway: Option<&'a str>)
     let found = context.profiles().load(Some(&inputs.campaign.file));
     // One on this machine reaches nobody, unless it plays the part of the real one.
     let live = |profile: &&Profile| !profile.is_loopback() || profile.name == suggested::LIVE;
-    let live =
+    let mut live: Vec<String> =
         found.iter().flat_map(|found| found.profiles()).filter(live).map(|profile| profile.name.clone()).collect();
+    // What the campaign names is meant, wherever it is.
+    if found.is_ok_and(|found| found.names().any(|name| name == inputs.own_gateway)) {
+        live = vec![inputs.own_gateway.clone()];
+    }
     Words { output: &context.output, inputs, gateway, live }
 }
 

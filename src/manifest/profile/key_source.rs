@@ -57,7 +57,7 @@ impl KeySource {
 fn read_file(path: &Path) -> Result<String, String> {
     let name = path.display();
     let unreadable = |error: std::io::Error| {
-        format!("the API key's file `{name}` cannot be read: {error}; check the path in gateways.yaml")
+        format!("the API key's file `{name}` cannot be read: {error}; check `api_key` in its profile")
     };
     let file = regular_file::open(path).map_err(unreadable)?;
     if is_open_to_others(&file.metadata().map_err(unreadable)?) {

@@ -24,7 +24,7 @@ use super::report::{LoadedFile, Report};
 use super::text_folders::TextFolders;
 use super::yaml::Node;
 use crate::domain::{Content, Endpoint, Text};
-use crate::finding::{Finding, Source, rules};
+use crate::finding::{Finding, Source, quoted, rules};
 use crate::regular_file;
 
 pub use names::{is_slug, slug};
@@ -38,7 +38,7 @@ const CAMPAIGN_FILE: FileKind = FileKind { file: "the campaign file", owner: "th
 pub fn load_campaign(path: &Path) -> LoadedFile<Campaign> {
     if is_list(path) {
         let message = format!("`{}` is a list of recipients and no campaign file", path.display());
-        let help = format!("write a campaign for it: `campaign init NAME --from {}`", path.display());
+        let help = format!("write a campaign for it: `campaign init NAME --from {}`", quoted(path));
         return LoadedFile::new(None, vec![Finding::new(&rules::WRONG_TYPE, message).help(help)]);
     }
     document::load(path, CAMPAIGN_FILE, |root, report| {

@@ -283,8 +283,11 @@ fn a_slip_of_the_keyboard_is_told_where_it_is_and_nothing_that_follows_from_it()
 #[test]
 fn a_list_in_the_place_of_a_campaign_leads_to_a_campaign_for_it() {
     let house = House::new();
-    let loaded = house.load_as("Clients.CSV", "phone,name\n+380501234567,Olena\n");
-    assert!(loaded.findings[0].help.as_ref().is_some_and(|help| help.contains("campaign init NAME --from")));
+    for (name, ending) in [("Clients.CSV", "Clients.CSV`"), ("база 2026.csv", "база 2026.csv'`")] {
+        let loaded = house.load_as(name, "phone,name\n+380501234567,Olena\n");
+        let help = loaded.findings[0].help.as_deref().unwrap_or_default();
+        assert!(help.contains("campaign init NAME --from ") && help.ends_with(ending), "{help}");
+    }
 }
 
 #[test]
