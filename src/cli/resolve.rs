@@ -10,6 +10,7 @@ use super::events::unwritten;
 use super::exit;
 use super::failure::Failure;
 use super::retry::nothing_to_do;
+use crate::delivery::SingleKind;
 use crate::ledger::{Progress, State};
 use crate::report::{NextStep, counts_json, counts_line, plural};
 use crate::runs::{self, Error, Resolution, ResolvedRun, RowChoice, person};
@@ -45,7 +46,10 @@ fn report(context: &Context, decision: Decision, ResolvedRun { rows, released }:
     let command = |arguments: String| context.output.command(arguments);
     let next = match (decision, NextStep::of_doubt(counts)) {
         (Decision::Sent | Decision::NotSent, Some(step)) => context.output.about_run(&name, &step),
-        (Decision::NotSent, None) if run.progress == Progress::Finished => command(format!("retry {name}")),
+        (Decision::NotSent, None) if run.progress == Progress::Finished => match SingleKind::of(run) {
+            Some(single) => context.output.ask_anew(single, run),
+            None => command(format!("retry {name}")),
+        },
         _ if counts.get(State::Planned) > 0 => go_on,
         _ => command(format!("status {name}")),
     };

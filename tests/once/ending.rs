@@ -248,6 +248,12 @@ fn what_was_refused_is_asked_anew_and_no_campaigns_command_is_offered_for_it() {
         let status = desk.campaign(&["status", run]).exits(3);
         assert!(!status.stdout.contains("campaign retry"), "{}", status.told());
     }
+    let gateway = Gateway::answering([Answer::CloseRead]);
+    let desk = self::desk(&gateway);
+    ask(&desk, "lookup", &[]).exits(4);
+    let decided =
+        desk.campaign(&["resolve", "gateway.lookup", "--all", "--as", "not-sent", "--i-accept-duplicates", "1"]);
+    decided.says("next: campaign gateway lookup PHONE --gateway local");
 }
 
 #[test]
