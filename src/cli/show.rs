@@ -49,7 +49,10 @@ fn key((run, last): (&Run, Row), args: &ShowArgs, brief: &Brief) -> Result<Recip
     match (args.row.map(Row::new), &args.to) {
         (Some(row), _) if row > Row::HEADER && row <= last => Ok(RecipientKey::Row(row)),
         (None, Some(text)) => number(text, brief).map(RecipientKey::Number),
-        _ if run.shared => Err(Failure::wrong(format!("{} has the rows 2 to {last}", run.name()))),
+        (Some(row), _) if run.shared => {
+            let rows = if last > Row::HEADER { format!(", which has the rows 2 to {last}") } else { String::new() };
+            Err(Failure::wrong(format!("nothing was sent in row {row} of {}{rows}", run.name())))
+        }
         _ => Err(Failure::wrong(format!("{} has the rows 2 to {last}; the header is row 1", run.name()))),
     }
 }
