@@ -109,23 +109,10 @@ mod tests {
 
     #[test]
     fn of_two_stops_the_graver_one_has_the_code_that_stands_higher() {
-        let kinds = [
-            StopKind::Ledger,
-            StopKind::ResultsUnwritten,
-            StopKind::Interrupted(2),
-            StopKind::NotOwner,
-            StopKind::KeyRefused,
-            StopKind::Breaker,
-            StopKind::Unreachable,
-            StopKind::Asked,
-            StopKind::Credit,
-            StopKind::OffContract,
-            StopKind::Inconsistent,
-            StopKind::Halted,
-            StopKind::Limit,
-        ];
+        // A bug is told as such whatever else there was.
+        let kinds = StopKind::ALL.into_iter().filter(|kind| *kind != StopKind::Internal);
         let code = |kind: StopKind| code(Some(kind), &StateCounts::default());
-        for (one, other) in kinds.iter().flat_map(|one| kinds.iter().map(move |other| (*one, *other))) {
+        for (one, other) in kinds.clone().flat_map(|one| kinds.clone().map(move |other| (one, other))) {
             if one.gravity() > other.gravity() {
                 assert_eq!(graver(code(one), code(other)), code(one), "{one:?} beside {other:?}");
                 assert_ne!(code(one), code(other), "{one:?} beside {other:?}");

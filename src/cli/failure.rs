@@ -1,10 +1,8 @@
 //! The failures that end a command, and the one place that finds words and codes for what `runs` refuses.
 
-use jiff::Timestamp;
-
 use super::changed::inputs_changed;
-use super::exit;
 use super::suggested::{Options, file};
+use super::{busy, exit};
 use crate::domain::Row;
 use crate::finding::{Finding, list, quoted, rules};
 use crate::gateway::{FailureCause, InquiryFailure};
@@ -151,14 +149,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
             Explanation::wrong(format!("there is no run `{name}`; {hint}"))
         }
         Error::Busy { campaign, gateway, since } => {
-            let (status, stop) = (command(format!("status {campaign}")), command(format!("stop {campaign}")));
-            let since = since_words(since);
-            Explanation::new(
-                exit::BUSY,
-                format!(
-                    "another process is sending `{campaign}` through `{gateway}`{since}; see `{status}`, or `{stop}`"
-                ),
-            )
+            Explanation::new(exit::BUSY, busy::sending(&campaign, &gateway, since, options))
         }
         Error::NothingToStopYet { run, campaign } => Explanation::new(
             exit::BUSY,
@@ -290,14 +281,9 @@ fn explain(error: Error, options: &Options) -> Explanation {
             }
             _ => Explanation::storage(error),
         },
-        Error::BusyRun { campaign, gateway, since } => Explanation::new(
-            exit::BUSY,
-            format!(
-                "another process is sending `{campaign}` through `{gateway}`{}; wait for its end, or `{}`",
-                since_words(since),
-                command(format!("stop {campaign}"))
-            ),
-        ),
+        Error::BusyRun { campaign, gateway, since } => {
+            Explanation::new(exit::BUSY, busy::held(&campaign, &gateway, since, options))
+        }
         Error::ResultsPlace(why) => Explanation::wrong(format!(
             "{why}; nothing was written: only results are replaced by results, so name another file"
         )),
@@ -324,10 +310,6 @@ fn nothing_to_retry(run: &str, error: Option<&str>, guarded: u64) -> Explanation
 }
 
 /// Since when something goes on, behind what it is.
-fn since_words(since: Option<Timestamp>) -> String {
-    since.map(|since| format!(" since {since:.0}")).unwrap_or_default()
-}
-
 fn duplicates_not_accepted(rows: u64, said: Option<u64>) -> String {
     let told = plural(rows, "row");
     match said {

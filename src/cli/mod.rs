@@ -4,6 +4,7 @@
 
 mod answer;
 mod args;
+mod busy;
 mod changed;
 mod check;
 mod completions;

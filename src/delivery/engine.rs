@@ -306,5 +306,6 @@ fn lost() -> Stop {
 }
 
 fn unwritten(error: &LedgerError) -> Stop {
-    Stop::new(StopKind::Ledger, error.to_string())
+    // What to do about it depends on what was sent, and is said with that.
+    Stop::new(StopKind::Ledger, format!("the ledger could not be written: {}", error.reason()))
 }

@@ -34,6 +34,24 @@ pub enum StopKind {
 }
 
 impl StopKind {
+    /// Every kind; the signal of an interrupt is 0.
+    pub const ALL: [StopKind; 14] = [
+        StopKind::Interrupted(0),
+        StopKind::Ledger,
+        StopKind::ResultsUnwritten,
+        StopKind::NotOwner,
+        StopKind::KeyRefused,
+        StopKind::Asked,
+        StopKind::Breaker,
+        StopKind::Unreachable,
+        StopKind::OffContract,
+        StopKind::Credit,
+        StopKind::Halted,
+        StopKind::Limit,
+        StopKind::Inconsistent,
+        StopKind::Internal,
+    ];
+
     /// The name under which it is kept.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -83,22 +101,10 @@ impl StopKind {
     /// What is kept under that name, with that signal; nothing if there is no such kind.
     #[must_use]
     pub fn from_name(name: &str, signal: Option<u8>) -> Option<Self> {
-        let kinds = [
-            StopKind::Interrupted(signal.unwrap_or_default()),
-            StopKind::Ledger,
-            StopKind::ResultsUnwritten,
-            StopKind::NotOwner,
-            StopKind::KeyRefused,
-            StopKind::Asked,
-            StopKind::Breaker,
-            StopKind::Unreachable,
-            StopKind::OffContract,
-            StopKind::Credit,
-            StopKind::Halted,
-            StopKind::Limit,
-            StopKind::Inconsistent,
-            StopKind::Internal,
-        ];
-        kinds.into_iter().find(|kind| kind.name() == name)
+        let kind = Self::ALL.into_iter().find(|kind| kind.name() == name)?;
+        Some(match kind {
+            StopKind::Interrupted(_) => StopKind::Interrupted(signal.unwrap_or_default()),
+            kind => kind,
+        })
     }
 }

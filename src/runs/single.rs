@@ -14,7 +14,7 @@ use super::{Adapters, Connection, Consent, Error, Event, Proposal, check_host, k
 use crate::delivery::{Edges, Interrupt, SingleConditions, SingleEnding, SingleKind, Stop, send_single};
 use crate::domain::{MessageId, Outcome, Phone, Row};
 use crate::gateway::EncodedOperation;
-use crate::ledger::{Activity, Allowance, Lease, Run, SharedRun, State, StopKind};
+use crate::ledger::{Activity, Allowance, Lease, Run, SharedRun, State};
 use crate::manifest::Destination;
 
 /// How long an answer is waited for.
@@ -81,7 +81,7 @@ impl ConfirmedSingle {
     /// Sends it, and waits for what comes of it.
     ///
     /// # Errors
-    /// When the ledger cannot be written.
+    /// When the ledger cannot be written before anything is begun.
     pub async fn send(self, interrupt: watch::Receiver<Interrupt>) -> Result<EndedSingle, Error> {
         let Single { operation, phone, destination, key } = &self.single;
         // Kept until the end: it is what tells others that somebody is at it.
@@ -99,13 +99,6 @@ impl ConfirmedSingle {
         tracing::info!(run = run.name(), row = row.get(), "asked");
         if let Some(sandbox) = connection.into_sandbox() {
             sandbox.stop().await;
-        }
-        if let Some(stop) = stop.as_ref().filter(|stop| stop.kind == StopKind::Ledger) {
-            let (run, row) = (run.name(), row.get());
-            return Err(Error::Storage(format!(
-                "{stop}; this one is row {row} of {run}, and it may have been executed and charged: see `show {run} --row {row}` \
-                 before it is asked again"
-            )));
         }
         // Whatever came of it, nothing goes on with it: whoever wants it again asks again.
         let state = Activity::Over.once(outcome.as_ref());

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::witness::{Tally, Witness};
-use crate::support::{Finished, Folder, KEY, Process, Reachable, campaign, phone, telling, until};
+use crate::support::{Finished, Folder, Gateway, KEY, Process, Reachable, campaign, phone, telling, until};
 
 /// How many people the campaigns here go to, in envelopes of 1, 4, 4 …
 const PEOPLE: usize = 41;
@@ -57,6 +57,37 @@ fn a_disk_that_is_full_at_any_size_stops_the_run_before_anything_is_sent_that_is
         comes_to_its_end(&witness, &sale);
     }
     assert!(before > 0 && midway > 2 && through > 0, "{before} before the first send, {midway} midway, {through} fine");
+}
+
+#[test]
+fn a_disk_that_is_full_never_has_a_lookup_asked_again_that_may_have_been_charged() {
+    const LOOKUP: [&str; 3] = ["gateway", "lookup", "380501234567"];
+    let gateway = Gateway::accepting();
+    let desk = campaign().through(&gateway).write();
+    let (mut unsent, mut unrecorded, mut through) = (0, 0, 0);
+    for kilobytes in (0..160).step_by(4) {
+        let _case = telling(format!("case: no file may be larger than {kilobytes} KB"));
+        // The ledger is whole again, and its log is emptied.
+        desk.campaign(&LOOKUP).exits(0);
+        let before = gateway.requests().len();
+        let told = start_after(&desk, &format!("ulimit -f {}", kilobytes * 2), &LOOKUP).finish();
+        let said = format!("{}{}", told.stdout, told.stderr);
+        let asked = gateway.requests().len() - before;
+        match (told.code(), asked) {
+            (Some(74), 0) => unsent += 1,
+            (Some(74), 1) => {
+                unrecorded += 1;
+                assert!(said.contains("may have been executed and charged"), "{said}");
+                assert!(said.contains("next: campaign show gateway.lookup@1 --row"), "{said}");
+                assert!(!said.contains("the same command again") && !said.contains("lookup PHONE"), "{said}");
+            }
+            (Some(0), 1) => through += 1,
+            _ => panic!("{} after {asked} requests", told.told()),
+        }
+        assert!(asked == 1 || !said.contains("may have been executed"), "{said}");
+    }
+    let all = [unsent, unrecorded, through];
+    assert!(all.iter().all(|cases| *cases > 0), "unsent, sent and not recorded, through: {all:?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::cli::failure::{Explanation, Failure};
 use crate::delivery::SingleKind;
 use crate::domain::{Outcome, Phone, Region};
 use crate::finding::one_line;
-use crate::ledger::{State, StateCounts};
+use crate::ledger::{State, StateCounts, StopKind};
 use crate::manifest::{Destination, SANDBOX};
 use crate::runs::{EndedSingle, Single};
 
@@ -138,7 +138,10 @@ fn error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
             Some(format!("nothing was sent: {}", stopped.unwrap_or_else(|| reason.to_string())))
         }
         Some(Outcome::InDoubt { reason }) => Some(doubt(reason)),
-        None => Some(doubt("it was interrupted twice before the answer came")),
+        None => match &ended.stop {
+            Some(stop) if stop.kind == StopKind::Ledger => Some(doubt(&stop.reason)),
+            _ => Some(doubt("it was interrupted twice before the answer came")),
+        },
     }
 }
 
@@ -149,6 +152,7 @@ fn next(context: &Context, operation: SingleKind, ended: &EndedSingle, exit: u8)
     let again = suggest.ask_anew(operation, run);
     match state {
         State::NotSent if exit == exit::KEY => format!("mend the key where the profile has it from, then: {again}"),
+        State::NotSent if exit == exit::STORAGE => format!("make room or mend the disk, then: {again}"),
         State::NotSent => again,
         _ => suggest.command(format!("show {} --row {row}", run.name())),
     }

@@ -1,21 +1,8 @@
 //! Blocks: drawn from a shared run by processes that do not wait for one another, and lost one by one.
 
 use super::scene::*;
-use crate::domain::{IdRange, OperationKind, Outcome, Phone, Row};
-use crate::ledger::{
-    Allowance, Block, Intent, Lease, Ledger, Origin, Permit, Progress, Rows, RunFilter, SentRow, Settlement, SharedRun,
-    State,
-};
-
-fn shared() -> SharedRun {
-    SharedRun {
-        campaign: "gateway.test".into(),
-        gateway: "main".into(),
-        account: "account".into(),
-        kind: OperationKind::Hlr,
-        live: true,
-    }
-}
+use crate::domain::{IdRange, Outcome, Row};
+use crate::ledger::{Block, Lease, Ledger, Origin, Permit, Progress, Rows, RunFilter, Settlement, SharedRun, State};
 
 fn rows(first: u32, last: u32) -> Rows {
     Rows { first: Row::new(first), last: Row::new(last) }
@@ -23,14 +10,12 @@ fn rows(first: u32, last: u32) -> Rows {
 
 impl<L: Ledger> Scene<L> {
     async fn draw(&self, rows: u32) -> Block {
-        self.ledger.draw(&shared(), rows).await.unwrap()
+        self.ledger.draw(&shared_run(), rows).await.unwrap()
     }
 
     /// Begins an envelope of one row.
     async fn begin_row(&self, lease: Lease, row: u32) -> Permit {
-        let rows = vec![SentRow { row: Row::new(row), phone: Phone::new(380_501_234_567).unwrap(), digest: [0; 8] }];
-        let intent = Intent { lease, kind: OperationKind::Hlr, account: Allowance::new("account", None), rows };
-        self.ledger.begin(intent).await.unwrap()
+        self.ledger.begin(single_intent(lease, row)).await.unwrap()
     }
 
     /// The outcomes of a run's envelopes, as they are recorded.
@@ -52,7 +37,7 @@ pub(super) async fn processes_draw_rows_of_one_run_and_no_row_twice<L: Ledger>(s
     assert_eq!((third.run.key, third.lease.rows), (run, rows(6, 7)), "rows of who has ended are not drawn again");
     // The same place, through another profile of the account, and back.
     drop(two);
-    let other = SharedRun { gateway: "other".into(), ..shared() };
+    let other = SharedRun { gateway: "other".into(), ..shared_run() };
     let elsewhere = scene.ledger.draw(&other, 1).await.unwrap();
     assert_ne!(elsewhere.run.key, run);
     drop((elsewhere, third));

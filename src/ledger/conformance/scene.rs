@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
     Activity, Allowance, Author, Change, Epoch, Hold, Intent, Lease, Ledger, LeftOut, NewRowEvent, NewRun, Ownership,
-    Permit, Progress, RowEvent, RowStates, Run, RunEnd, RunFilter, SentRow, Settlement, State, StateCounts, StopKind,
-    Wait,
+    Permit, Progress, RowEvent, RowStates, Run, RunEnd, RunFilter, SentRow, Settlement, SharedRun, State, StateCounts,
+    StopKind, Wait,
 };
 
 /// A ledger with one open run that this process has.
@@ -116,6 +116,23 @@ pub(in crate::ledger) fn new_run(random: u64) -> NewRun {
         began_at: Timestamp::now(),
         random,
     }
+}
+
+/// What single messages share a run by.
+pub(in crate::ledger) fn shared_run() -> SharedRun {
+    SharedRun {
+        campaign: "gateway.test".into(),
+        gateway: "main".into(),
+        account: "account".into(),
+        kind: OperationKind::Hlr,
+        live: true,
+    }
+}
+
+/// An intent for one row of a block.
+pub(in crate::ledger) fn single_intent(lease: Lease, row: u32) -> Intent {
+    let rows = vec![SentRow { row: Row::new(row), phone: phone(row), digest: [0; 8] }];
+    Intent { lease, kind: OperationKind::Hlr, account: Allowance::new("account", None), rows }
 }
 
 pub(in crate::ledger) fn run_end() -> RunEnd {

@@ -24,8 +24,6 @@ pub(crate) struct Book {
     pub(crate) questions: BTreeMap<Row, AskedRow>,
     /// The block that each place drew last, until it draws another.
     pub(super) blocks: BTreeMap<u32, Lease>,
-    /// The last row that was ever drawn.
-    pub(super) last_drawn: Option<Row>,
 }
 
 impl Book {
@@ -39,7 +37,6 @@ impl Book {
             events: Vec::new(),
             questions: BTreeMap::new(),
             blocks: BTreeMap::new(),
-            last_drawn: None,
         }
     }
 
@@ -52,7 +49,6 @@ impl Book {
 
     /// Gives a block to a place that has none.
     pub(super) fn give(&mut self, place: u32, block: Lease) {
-        self.last_drawn = Some(block.rows.last);
         self.blocks.insert(place, block);
     }
 

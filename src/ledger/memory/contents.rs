@@ -140,7 +140,8 @@ impl Contents {
         let same = |run: &Run| (&run.campaign, &run.account) == (&shared.campaign, &shared.account);
         self.books.values_mut().filter(|book| same(&book.run)).for_each(|book| book.give_up(at, place));
         let latest = self.books.values().rfind(|book| shared.is(&book.run));
-        let next = latest.and_then(|book| Some((book.run.key, next_rows(&book.run, book.last_drawn, rows)?)));
+        let last = |run: &Run| run.blocks.last().map(|block| block.rows.last);
+        let next = latest.and_then(|book| Some((book.run.key, next_rows(&book.run, last(&book.run), rows)?)));
         let (run, rows) = match next {
             Some(next) => next,
             None => {

@@ -249,7 +249,7 @@ impl Ledger for SqliteLedger {
             let known = runs::read(&self.readers, run).await.map_err(|failure| self.read_error(failure))?;
             held(hold, &known)?;
             let lease = Lease { run, rows: known.rows(), epoch: Epoch(rand::random()) };
-            // Nobody draws at a free place meanwhile.
+            // Nobody comes meanwhile to the places that are shut; who comes to another keeps what it draws there.
             let (shut, _locks) = places::shut(&self.path, &known, &self.places(&known).await?)?;
             let numbers = self.numbers.clone();
             self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, numbers, lease, shut))).await

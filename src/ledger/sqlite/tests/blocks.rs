@@ -3,43 +3,38 @@
 use super::super::envelopes;
 use super::super::places;
 use super::*;
-use crate::ledger::{Epoch, Lease, Permit, SharedRun};
-
-fn shared() -> SharedRun {
-    SharedRun {
-        campaign: "gateway.test".into(),
-        gateway: "main".into(),
-        account: "account".into(),
-        kind: OperationKind::Hlr,
-        live: true,
-    }
-}
-
-fn intent(lease: Lease) -> Intent {
-    let rows = vec![SentRow { row: lease.rows.first, phone: Phone::new(380_501_234_567).unwrap(), digest: [0; 8] }];
-    Intent { lease, kind: OperationKind::Hlr, account: Allowance::new("account", None), rows }
-}
+use crate::ledger::conformance::scene::{shared_run, single_intent};
+use crate::ledger::{Epoch, Lease, Permit};
 
 #[tokio::test]
 async fn who_comes_while_a_shared_run_is_being_taken_keeps_the_own_block() {
     let scene = Scene::new().await;
     let path = scene.folder.path().join("ledger");
-    let ended = scene.ledger.draw(&shared(), 1).await.unwrap();
+    let ended = scene.ledger.draw(&shared_run(), 1).await.unwrap();
     let run = ended.run.clone();
     drop(ended);
     // What `SqliteLedger::claim` does before its transaction.
     let known = scene.ledger.places(&run).await.unwrap();
     let (others, _shut) = places::shut(&path, &run, &known).unwrap();
     // Somebody comes meanwhile, to a place that nobody was ever at.
-    let living = scene.ledger.draw(&shared(), 1).await.unwrap();
-    assert!(matches!(scene.ledger.begin(intent(living.lease)).await.unwrap(), Permit::Granted { .. }));
+    let living = scene.ledger.draw(&shared_run(), 1).await.unwrap();
+    assert!(matches!(
+        scene.ledger.begin(single_intent(living.lease, living.lease.rows.first.get())).await.unwrap(),
+        Permit::Granted { .. }
+    ));
     // Its transaction.
     let lease = Lease { run: run.key, rows: run.rows(), epoch: Epoch(77) };
     let numbers = super::super::numbers::Numbers::default();
     let claim =
         scene.ledger.write(move |c, now| Box::pin(envelopes::claim(c, now, numbers, lease, others))).await.unwrap();
     assert_eq!(claim.doubtful, 0, "nobody's living work is called doubt");
-    assert!(matches!(scene.ledger.begin(intent(living.lease)).await.unwrap(), Permit::Granted { .. }), "not lost");
+    assert!(
+        matches!(
+            scene.ledger.begin(single_intent(living.lease, living.lease.rows.first.get())).await.unwrap(),
+            Permit::Granted { .. }
+        ),
+        "not lost"
+    );
 }
 
 #[tokio::test]
@@ -47,17 +42,17 @@ async fn an_older_copy_of_the_ledger_gives_no_identifier_of_a_block_again() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (folder.path().join("ledger"), folder.path().join("copy"));
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-    drop(ledger.draw(&shared(), 1).await.unwrap());
+    drop(ledger.draw(&shared_run(), 1).await.unwrap());
     ledger.close().await;
     std::fs::copy(&path, &copy).unwrap();
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-    let block = ledger.draw(&shared(), 1).await.unwrap();
+    let block = ledger.draw(&shared_run(), 1).await.unwrap();
     let given = block.run.id(block.lease.rows.first, None);
     drop(block);
     ledger.close().await;
     std::fs::copy(&copy, &path).unwrap();
     let (ledger, refused) = SqliteLedger::accept(&path, Timestamp::now).await.unwrap();
     assert!(refused.is_some());
-    let block = ledger.draw(&shared(), 1).await.unwrap();
+    let block = ledger.draw(&shared_run(), 1).await.unwrap();
     assert_ne!(block.run.id(block.lease.rows.first, None), given);
 }
