@@ -11,6 +11,7 @@
 //! | rooms | what they are for |
 //! |---|---|
 //! | [`cli`] | commands, output, exit codes; the only place that names SQLite, HTTP and the clock together |
+//! | [`web`] | the own door of `campaign serve`: whether it is well |
 //! | [`runs`] | what a run does, for every surface: a request goes in, events and an outcome come out |
 //! | [`report`] | projections of the ledger: results, summary, previews, progress |
 //! | [`delivery`] | the engine: intents, envelopes, pace, breaker, resuming |
@@ -18,6 +19,7 @@
 //! | [`check`] [`draft`] | the survey of everything that can be known before sending; the first files of a new campaign |
 //! | [`manifest`] [`audience`] [`message`] [`gateway`] [`ledger`] | files, lists, texts, the platform's port, the durable truth |
 //! | [`domain`] [`finding`] | the vocabulary; problems told to a person |
+//! | `door` | the doors of our servers: connections within limits, a graceful end |
 //! | `failpoint` `private` `regular_file` | places at which tests have the process die; what only its owner can read; files that people name |
 
 pub mod audience;
@@ -25,6 +27,7 @@ pub mod check;
 pub mod cli;
 pub mod delivery;
 pub mod domain;
+mod door;
 pub mod draft;
 mod failpoint;
 pub mod finding;
@@ -37,3 +40,4 @@ mod regular_file;
 pub mod report;
 pub mod runs;
 pub mod sandbox;
+pub mod web;

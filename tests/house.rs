@@ -15,12 +15,13 @@ const LAYERS: &[&[&str]] = &[
     &["delivery"],
     &["check", "sandbox", "draft"],
     &["manifest", "audience", "message", "gateway", "ledger"],
-    &["domain", "finding", "failpoint", "private", "regular_file"],
+    &["domain", "finding", "door", "failpoint", "private", "regular_file"],
 ];
 
 /// What the sandbox may use: it shares no wire types with the client, so that no slip passes on both sides.
-/// `manifest` reads its scenario files and `private` opens its journal; neither knows anything of the wire.
-const SANDBOX_MAY_USE: &[&str] = &["domain", "finding", "manifest", "private"];
+/// `manifest` reads its scenario files, `private` opens its journal, and `door` lets clients in; none knows anything of
+/// the contract.
+const SANDBOX_MAY_USE: &[&str] = &["domain", "finding", "manifest", "private", "door"];
 
 /// What only a surface may name: how it is called, drawn and left.
 const OF_THE_COMMAND_LINE: [&str; 10] = [

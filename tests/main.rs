@@ -18,4 +18,5 @@ mod once;
 mod recovery;
 mod rehearsal;
 mod sandbox;
+mod serve;
 mod starts;

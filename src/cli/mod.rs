@@ -27,6 +27,7 @@ mod retry;
 mod run;
 mod sandbox;
 mod screen;
+mod serve;
 mod shell;
 mod show;
 mod signals;
@@ -101,6 +102,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Show(args) => show::show(context, args).await,
         Command::Gateway(command) => gateway::gateway(context, command).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
+        Command::Serve(args) => serve::serve(context, args).await,
         Command::Schema { of } => Ok(shell::schema(context, of)),
         Command::Completions { names: Some(names), .. } => completions::names(context, names).await,
         Command::Completions { shell, .. } => {

@@ -66,6 +66,9 @@ pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError
 ///
 /// A returned `Ok` means that the change survives a power loss.
 pub trait Ledger: Send + Sync {
+    /// Commits that nothing changed: `Ok` proves that the ledger can be written.
+    fn prove_writable(&self) -> LedgerFuture<'_, ()>;
+
     /// Creates a run, gives it the next number of its campaign, and reserves identifiers for its rows.
     ///
     /// The run is not open until [`Ledger::open_run`] was called: its frozen copies are not in place yet.

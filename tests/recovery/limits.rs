@@ -1,7 +1,6 @@
 //! A process that runs out of room on the disk, of open files, or of a part of itself.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -23,12 +22,7 @@ fn run_after(sale: &Folder, prepare: &str) -> Finished {
 }
 
 fn start_after(sale: &Folder, prepare: &str, arguments: &[&str]) -> Process {
-    let command = sale.command(arguments);
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", &format!("{prepare}; exec \"$0\" \"$@\"")]).arg(command.get_program()).args(command.get_args());
-    shell.current_dir(command.get_current_dir().expect("the folder")).env_clear();
-    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Process::start(shell)
+    Process::start(sale.command_after(prepare, arguments))
 }
 
 /// Without the limit the same command comes to its end, and what it says is true.

@@ -48,6 +48,16 @@ impl Folder {
         command
     }
 
+    /// The same, started by a shell after it did this.
+    pub(crate) fn command_after(&self, prepare: &str, arguments: &[&str]) -> Command {
+        let command = self.command(arguments);
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &format!("{prepare}; exec \"$0\" \"$@\"")]).arg(command.get_program());
+        shell.args(command.get_args()).current_dir(self.folder.path()).env_clear();
+        shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell
+    }
+
     /// Runs the binary with these arguments to its end.
     pub(crate) fn campaign(&self, arguments: &[&str]) -> Finished {
         Process::start(self.command(arguments)).finish()

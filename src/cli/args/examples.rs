@@ -44,6 +44,8 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("gateway otp", "+380501234567 --gateway production"),
     ("sandbox", ""),
     ("sandbox", "--scenario bad-day.yaml --journal journal.jsonl"),
+    ("serve", ""),
+    ("serve", "--listen 127.0.0.1:9000 --json"),
     ("schema", "gateways"),
     ("completions", "bash > ~/.local/share/bash-completion/completions/campaign"),
 ];

@@ -3,6 +3,7 @@
 mod about_run;
 mod examples;
 mod gateway;
+mod serve;
 
 pub(super) use about_run::{Decision, ResolveArgs, RetryArgs, ShowArgs};
 pub(super) use examples::command;
@@ -10,6 +11,7 @@ pub(super) use gateway::{
     AddArgs, GatewayCommand, GatewayOption, MessageArgs, SingleArgs, SmsTemplatesCommand, TextArgs,
     ViberTemplatesCommand,
 };
+pub(super) use serve::ServeArgs;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -125,6 +127,8 @@ pub(super) enum Command {
     Gateway(GatewayCommand),
     /// Run the emulated gateway to rehearse against
     Sandbox(SandboxArgs),
+    /// Run the process of a server
+    Serve(ServeArgs),
     /// Print the JSON Schema of a kind of files, for editors
     Schema {
         /// The files

@@ -102,6 +102,10 @@ impl ProcessLedger {
 }
 
 impl Ledger for ProcessLedger {
+    fn prove_writable(&self) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|_, _| Ok(())).await })
+    }
+
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
         Box::pin(async move { self.write(|disk, _| disk.contents.create_run(new)).await })
     }

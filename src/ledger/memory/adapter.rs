@@ -84,6 +84,10 @@ impl Drop for HeldName {
 }
 
 impl Ledger for MemoryLedger {
+    fn prove_writable(&self) -> LedgerFuture<'_, ()> {
+        self.look(|_| ())
+    }
+
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
         self.change(|contents, _| contents.create_run(new))
     }

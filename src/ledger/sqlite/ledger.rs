@@ -186,6 +186,11 @@ fn not_newest(path: &Path, reason: String) -> LedgerError {
 }
 
 impl Ledger for SqliteLedger {
+    fn prove_writable(&self) -> LedgerFuture<'_, ()> {
+        // The commit itself is counted, so something is written.
+        Box::pin(self.write(|_, _| Box::pin(async { Ok(()) })))
+    }
+
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
         let new = new.clone();
         Box::pin(async move {

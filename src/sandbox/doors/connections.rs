@@ -1,19 +1,15 @@
-//! The connections of the sandbox: accepting them, bounding them, ending them.
+//! The connections of the sandbox: letting them in and ending them, as its door is told.
 //!
 //! It must not look into a request: an answer that is lost ends its connection by itself, and what the door does is
 //! told to it.
 
 use std::time::Duration;
 
-use axum::{Extension, Router};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpStream;
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinSet;
+use axum::Router;
+use tokio::sync::{mpsc, oneshot};
 
 use super::doorway::Doorway;
+use crate::door::{Connections, Limits};
 use crate::sandbox::faults::Door;
 
 /// How long the sandbox waits for others.
@@ -46,12 +42,17 @@ pub(super) struct DoorOrder {
 /// What tells the server what to do: orders to the door, and, told or dropped, that it ends.
 pub(super) type Orders = (mpsc::UnboundedReceiver<DoorOrder>, oneshot::Receiver<()>);
 
+impl From<Timeouts> for Limits {
+    fn from(timeouts: Timeouts) -> Self {
+        // An answer may be late on purpose, and a client may open as many connections as it likes.
+        Self { head: timeouts.head, silence: None, connections: usize::MAX, end: timeouts.stop }
+    }
+}
+
 /// Serves every connection until it is told to stop, then lets the requests under way end.
 pub(super) async fn serve(mut doorway: Doorway, app: Router, timeouts: Timeouts, orders: Orders) {
     let (mut orders, mut stop) = orders;
-    // Each change of it ends the connections that wait for another request, and the others after their answer.
-    let leave = watch::Sender::new(());
-    let mut connections = JoinSet::new();
+    let mut connections = Connections::within(timeouts.into());
     loop {
         tokio::select! {
             // First the orders: what comes to a door that is to be closed finds it closed.
@@ -59,41 +60,15 @@ pub(super) async fn serve(mut doorway: Doorway, app: Router, timeouts: Timeouts,
             _ = &mut stop => break,
             Some(DoorOrder { door, done }) = orders.recv() => {
                 if door != Door::Open {
-                    leave.send_replace(());
+                    connections.part();
                     doorway.act(door);
                 }
                 drop(done);
             }
-            Some(_) = connections.join_next() => {}
-            (stream, remote) = doorway.accept() => {
-                let app = app.clone().layer(Extension(remote));
-                connections.spawn(connection(stream, app, timeouts.head, leave.subscribe()));
-            }
+            () = connections.one_ended() => {}
+            (stream, remote) = doorway.accept() => connections.admit(stream, remote, &app),
         }
     }
     drop((doorway, orders));
-    leave.send_replace(());
-    // What outlasts this is aborted with `connections`.
-    let ended = async { while connections.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(timeouts.stop, ended).await;
-}
-
-/// One connection, kept alive for request after request until everybody has to leave.
-async fn connection(stream: TcpStream, app: Router, head: Duration, mut leave: watch::Receiver<()>) {
-    // Answers are small and wanted at once; a socket that refuses the option only is slower.
-    let _ = stream.set_nodelay(true);
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(head)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
-    let mut connection = std::pin::pin!(connection);
-    // How a connection ends is the client's affair, or was ordered.
-    tokio::select! {
-        // An answer that is about to be given must already say that it is the last.
-        biased;
-        _ = leave.changed() => {}
-        _ = connection.as_mut() => return,
-    }
-    connection.as_mut().graceful_shutdown();
-    let _ = connection.await;
+    connections.close().await;
 }

@@ -9,11 +9,10 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Instant;
 
+use crate::door::{BACKLOG, accept, bound, listen};
 use crate::sandbox::faults::Door;
 
-/// How many connections may wait to be accepted.
-const BACKLOG: u32 = 1024;
-/// How long to wait after something failed that may be better soon: for want of file descriptors as a rule.
+/// How long to wait before trying to have the port again.
 const AGAIN: Duration = Duration::from_millis(50);
 /// Longer than anybody waits; in the place of a time that cannot be counted.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -38,7 +37,7 @@ enum State {
 impl Doorway {
     /// Listens on an address; port 0 picks a free one.
     pub(super) fn open(address: SocketAddr) -> io::Result<Self> {
-        let listener = bound(address)?.listen(BACKLOG)?;
+        let listener = listen(address)?;
         let address = listener.local_addr()?;
         Ok(Self { address, state: State::Listening(listener), closing: false })
     }
@@ -81,13 +80,9 @@ impl Doorway {
                     tokio::time::sleep_until(*until).await;
                     self.reopen();
                 }
-                State::Listening(listener) => match listener.accept().await {
-                    Ok(_) if self.closing => self.closing = false,
-                    Ok(accepted) => return accepted,
-                    Err(error) => {
-                        tracing::warn!("the sandbox cannot accept a connection: {error}");
-                        tokio::time::sleep(AGAIN).await;
-                    }
+                State::Listening(listener) => match accept(listener).await {
+                    _ if self.closing => self.closing = false,
+                    accepted => return accepted,
                 },
             }
         }
@@ -104,16 +99,6 @@ impl Doorway {
             }
         }
     }
-}
-
-/// A socket that has the address and does not listen: connections to it are refused.
-fn bound(address: SocketAddr) -> io::Result<TcpSocket> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // Elsewhere than on Unix it would let others take the port from a listener.
-    #[cfg(unix)]
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    Ok(socket)
 }
 
 #[cfg(test)]

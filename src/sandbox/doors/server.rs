@@ -1,7 +1,7 @@
 //! Starting, addressing and stopping the sandbox.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use secrecy::SecretString;
@@ -14,6 +14,7 @@ use super::live::Live;
 use super::posting::{Courier, Hooks, TIMEOUT};
 use super::shell::{self, Shell};
 use super::ticker;
+use crate::door::reachable;
 use crate::sandbox::faults::decision;
 use crate::sandbox::journal::{Journal, Sink};
 use crate::sandbox::platform::Counts;
@@ -153,16 +154,6 @@ impl Sandbox {
             tracing::error!("the sandbox ended by itself: {error}");
         }
     }
-}
-
-/// An address that a client can connect to: one that listens everywhere is found on loopback.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 #[cfg(test)]

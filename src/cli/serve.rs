@@ -1,0 +1,125 @@
+//! `campaign serve`: the process of a server, put together from its tasks.
+//!
+//! Each task runs until the shutdown, or until the ledger fails; what it does is its room's.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use reqwest::Url;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::args::ServeArgs;
+use super::context::Context;
+use super::exit;
+use super::failure::Failure;
+use crate::delivery::Interrupt;
+use crate::door::{self, Limits, reachable};
+use crate::ledger::LedgerError;
+use crate::web::{self, Health, Hosts};
+
+pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Failure> {
+    let interrupt = context.interrupt()?;
+    let ledger = context.ledger().await?;
+    let (listener, address) = bind(args.listen, "--listen")?;
+    let health = Arc::new(Health::new(Arc::clone(&ledger)));
+    let hosts = Hosts::new(address, args.pages_url.as_ref().and_then(Url::host_str));
+    let own_door = web::router(Arc::clone(&health), hosts);
+
+    let mut tasks = Tasks::default();
+    tasks.add(|shutdown| async {
+        door::serve(listener, own_door, Limits::default(), shutdown).await;
+        Ok(())
+    });
+    tasks.add(|shutdown| async move {
+        tokio::select! {
+            () = shutdown => Ok(()),
+            error = health.failure() => Err(error),
+        }
+    });
+
+    tell(context, address, args.pages_url.as_ref());
+    tasks.until(interrupt).await?;
+    Ok(exit::FINE)
+}
+
+/// A door that an option named.
+fn bind(address: SocketAddr, option: &str) -> Result<(TcpListener, SocketAddr), Failure> {
+    let bound = door::listen(address).and_then(|listener| listener.local_addr().map(|address| (listener, address)));
+    bound.map_err(|error| {
+        Failure::wrong(format!("cannot listen on {address}: {error}; name another address with `{option}`"))
+    })
+}
+
+/// The first line: where it listens.
+fn tell(context: &Context, address: SocketAddr, pages: Option<&Url>) {
+    let url = pages.map_or_else(|| format!("http://{}", reachable(address)), Url::to_string);
+    if context.output.json {
+        let listening = json!({ "url": url, "hooks": null, "listen": address, "pid": std::process::id() });
+        context.output.object(&listening);
+    } else {
+        context.output.result(&format!("listening on {url}\n"));
+    }
+}
+
+/// What comes when the process has to end.
+type Shutdown = BoxFuture<'static, ()>;
+
+/// What the process does at the same time. A task ends with the shutdown, and before it only because the ledger failed.
+struct Tasks {
+    running: JoinSet<Result<(), LedgerError>>,
+    shutdown: watch::Sender<bool>,
+}
+
+impl Default for Tasks {
+    fn default() -> Self {
+        Self { running: JoinSet::new(), shutdown: watch::Sender::new(false) }
+    }
+}
+
+impl Tasks {
+    /// Starts a task.
+    fn add<T>(&mut self, task: impl FnOnce(Shutdown) -> T)
+    where
+        T: Future<Output = Result<(), LedgerError>> + Send + 'static,
+    {
+        let mut shutdown = self.shutdown.subscribe();
+        self.running.spawn(task(Box::pin(async move {
+            // A sender that is gone is an end too.
+            let _ = shutdown.wait_for(|over| *over).await;
+        })));
+    }
+
+    /// Waits for a signal or the first failure, then for the end of all tasks; a second signal waits for nothing.
+    async fn until(mut self, mut interrupt: watch::Receiver<Interrupt>) -> Result<(), Failure> {
+        let told = tokio::select! {
+            _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => Ok(()),
+            failure = first_failure(&mut self.running) => Err(failure),
+        };
+        self.shutdown.send_replace(true);
+        let mut hurried = interrupt.clone();
+        tokio::select! {
+            _ = hurried.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))) => told,
+            ended = all_ended(&mut self.running) => told.and(ended),
+        }
+    }
+}
+
+async fn first_failure(running: &mut JoinSet<Result<(), LedgerError>>) -> Failure {
+    match all_ended(running).await {
+        Err(failure) => failure,
+        Ok(()) => std::future::pending().await,
+    }
+}
+
+/// Waits for the end of every task, or for the first failure.
+async fn all_ended(running: &mut JoinSet<Result<(), LedgerError>>) -> Result<(), Failure> {
+    while let Some(ended) = running.join_next().await {
+        ended.map_err(|panic| Failure::new(exit::BUG, format!("a part of the server ended by itself: {panic}")))??;
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! Who the own door answers: whoever names it by a name that it has, and does not come from the world.
+//!
+//! A page of a stranger can have a browser ask any address of this machine, under a name that the stranger gave it; and a
+//! proxy that was set up carelessly hands on what the world sends. Both are told by what they name and hand on.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::HeaderMap;
+use axum::http::header::{FORWARDED, HOST};
+use axum::http::uri::Authority;
+
+use crate::door::is_public;
+
+/// The names that a door has.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    /// The address that it listens on; unspecified stands for every own address of the machine.
+    listen: IpAddr,
+    /// The host that its operator says it is reached by from elsewhere.
+    published: Option<String>,
+}
+
+/// The headers in which proxies hand on whom they speak for, but for the standard one.
+const SENDERS: [&str; 2] = ["x-forwarded-for", "x-real-ip"];
+const NAMES: [&str; 1] = ["x-forwarded-host"];
+
+impl Hosts {
+    /// Those of a door that listens here, and is reached by this host through a proxy if its operator says so.
+    #[must_use]
+    pub fn new(listen: SocketAddr, published: Option<&str>) -> Self {
+        Self { listen: listen.ip().to_canonical(), published: published.map(str::to_ascii_lowercase) }
+    }
+
+    /// Whether a request with these headers is answered.
+    pub(super) fn admit(&self, headers: &HeaderMap) -> bool {
+        let mut hosts = values(headers, HOST.as_str());
+        let Some(host) = hosts.next().filter(|_| hosts.next().is_none()) else { return false };
+        if self.is_published(host) {
+            // Its operator wants it to be reached from elsewhere by this name.
+            return true;
+        }
+        self.is_own(host)
+            && SENDERS.iter().flat_map(|name| values(headers, name)).flat_map(items).all(is_near)
+            && NAMES.iter().flat_map(|name| values(headers, name)).flat_map(items).all(|name| self.is_own(name))
+            && values(headers, FORWARDED.as_str()).flat_map(items).all(|hop| self.is_own_hop(hop))
+    }
+
+    /// Whether a hop of the standard header (RFC 7239) tells of nobody and nothing of the world.
+    fn is_own_hop(&self, hop: &str) -> bool {
+        hop.split(';').map(|pair| pair.split_once('=').unwrap_or((pair, ""))).all(|(name, value)| {
+            let value = value.trim().trim_matches('"');
+            match name.trim().to_ascii_lowercase().as_str() {
+                "for" | "by" => is_near(value),
+                "host" => self.is_own(value),
+                _ => true,
+            }
+        })
+    }
+
+    fn is_published(&self, host: &str) -> bool {
+        let Ok(authority) = host.parse::<Authority>() else { return false };
+        self.published.as_deref().is_some_and(|published| authority.host().eq_ignore_ascii_case(published))
+    }
+
+    /// Whether a host, with or without a port, is this machine under a name that nobody else can give it.
+    fn is_own(&self, host: &str) -> bool {
+        let Ok(authority) = host.parse::<Authority>() else { return false };
+        if authority.as_str().contains('@') {
+            return false;
+        }
+        let name = authority.host().trim_end_matches('.').to_ascii_lowercase();
+        match address(&name) {
+            Some(ip) => ip.is_loopback() || ip == self.listen || (self.listen.is_unspecified() && !is_public(ip)),
+            None => name == "localhost" || name.ends_with(".localhost") || self.published.as_ref() == Some(&name),
+        }
+    }
+}
+
+/// The values of a header; one that is no text is one that nothing admits.
+fn values<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
+    headers.get_all(name).into_iter().map(|value| value.to_str().unwrap_or("?"))
+}
+
+/// The items of a list in a header.
+fn items(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|item| !item.is_empty())
+}
+
+/// Whether who is named by an address, with or without a port, is no stranger; whoever cannot be read is one.
+fn is_near(node: &str) -> bool {
+    let ip = node.parse::<SocketAddr>().ok().map(|address| address.ip()).or_else(|| address(node));
+    ip.is_some_and(|ip| !is_public(ip))
+}
+
+/// An address, in brackets or not.
+fn address(host: &str) -> Option<IpAddr> {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    bare.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+        let pair =
+            |(name, value): &(&str, &str)| (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap());
+        pairs.iter().map(pair).collect()
+    }
+
+    fn hosts(listen: &str, published: Option<&str>) -> Hosts {
+        Hosts::new(listen.parse().unwrap(), published)
+    }
+
+    #[test]
+    fn a_door_is_found_by_the_names_of_its_machine_and_by_no_name_that_a_stranger_can_give_it() {
+        let (loopback, card) = (hosts("127.0.0.1:8040", None), hosts("192.168.1.7:8040", None));
+        let everywhere = hosts("0.0.0.0:8040", None);
+        for (host, [on_loopback, on_card, on_all]) in [
+            ("127.0.0.1:8040", [true, true, true]),
+            ("127.0.0.1", [true, true, true]),
+            ("LocalHost:1", [true, true, true]),
+            ("campaign.localhost", [true, true, true]),
+            ("localhost.", [true, true, true]),
+            ("[::1]:8040", [true, true, true]),
+            ("192.168.1.7:8040", [false, true, true]),
+            ("10.0.0.9:8040", [false, false, true]),
+            ("8.8.8.8", [false, false, false]),
+            ("example.com", [false, false, false]),
+            ("localhost.example.com", [false, false, false]),
+            ("localhost@example.com", [false, false, false]),
+            ("example.com@localhost", [false, false, false]),
+            ("", [false, false, false]),
+            ("a b", [false, false, false]),
+        ] {
+            let headers = headers(&[("host", host)]);
+            let found = [&loopback, &card, &everywhere].map(|door| door.admit(&headers));
+            assert_eq!(found, [on_loopback, on_card, on_all], "{host}");
+        }
+        assert!(!loopback.admit(&HeaderMap::new()), "who names nobody");
+        assert!(!loopback.admit(&headers(&[("host", "localhost"), ("host", "example.com")])), "who names two");
+    }
+
+    #[test]
+    fn what_a_proxy_hands_on_from_the_world_is_not_answered() {
+        let door = hosts("127.0.0.1:8040", None);
+        for (name, value, answered) in [
+            ("x-forwarded-for", "10.0.0.1", true),
+            ("x-forwarded-for", "127.0.0.1:3300, [::1]:80, fd00::1", true),
+            ("x-forwarded-for", "8.8.8.8", false),
+            ("x-forwarded-for", "10.0.0.1, 8.8.8.8", false),
+            ("x-forwarded-for", "8.8.8.8:1234, 10.0.0.1", false),
+            ("x-forwarded-for", "unknown", false),
+            ("x-forwarded-for", "", true),
+            ("x-real-ip", "2001:db8::1", false),
+            ("x-forwarded-host", "localhost:8040", true),
+            ("x-forwarded-host", "pages.example.com", false),
+            ("x-forwarded-proto", "https", true),
+            ("forwarded", "for=10.0.0.1;proto=http;host=localhost, for=\"[::1]:4711\"", true),
+            ("forwarded", "For=\"[2001:db8:cafe::17]:4711\"", false),
+            ("forwarded", "proto=https; for=203.0.113.7", false),
+            ("forwarded", "for=_hidden", false),
+            ("forwarded", "host=example.com", false),
+        ] {
+            assert_eq!(door.admit(&headers(&[("host", "localhost"), (name, value)])), answered, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn by_the_name_that_its_operator_gave_it_a_door_is_reached_from_elsewhere() {
+        let door = hosts("127.0.0.1:8040", Some("Pages.Example.com"));
+        for (host, forwarded, answered) in [
+            ("pages.example.com", "8.8.8.8", true),
+            ("pages.example.com:443", "8.8.8.8", true),
+            ("other.example.com", "10.0.0.1", false),
+            ("localhost", "8.8.8.8", false),
+            ("localhost", "10.0.0.1", true),
+        ] {
+            assert_eq!(door.admit(&headers(&[("host", host), ("x-forwarded-for", forwarded)])), answered, "{host}");
+        }
+    }
+}

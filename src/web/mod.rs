@@ -1,0 +1,41 @@
+//! The own door of `campaign serve`, for the machine that it runs on and those who look after it.
+//!
+//! - `hosts`: who is answered at all;
+//! - `health`: whether the process lives and can do its work.
+//!
+//! It is a router behind a [`crate::door`], and must not decide anything about runs.
+
+mod health;
+mod hosts;
+
+pub use health::Health;
+pub use hosts::Hosts;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+
+/// Everything that the own door answers to those who come by one of its names.
+pub fn router(health: Arc<Health>, hosts: Hosts) -> Router {
+    let hosts = Arc::new(hosts);
+    health::routes(health)
+        .fallback(|| async { StatusCode::NOT_FOUND })
+        .layer(middleware::from_fn_with_state(hosts, answer_friends))
+}
+
+/// Answers who comes by a name of this door and from no public address; to all others nothing is here.
+async fn answer_friends(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
+    let mut answer = match hosts.admit(request.headers()) {
+        true => next.run(request).await,
+        false => StatusCode::NOT_FOUND.into_response(),
+    };
+    let headers = answer.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    answer
+}

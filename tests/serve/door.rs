@@ -1,0 +1,47 @@
+//! Its own door answers this machine alone, and nobody can hold it up.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::support::{Server, ask, campaign};
+
+#[test]
+fn nobody_is_answered_who_comes_from_the_world_or_under_a_strangers_name() {
+    let sale = campaign().write();
+    let server = Server::start(&sale, &["--pages-url", "https://campaign.example.com"]);
+    let address = server.address();
+    for (headers, status) in [
+        (vec![], 200),
+        (vec![("Host", "localhost")], 200),
+        (vec![("Host", "evil.example")], 404),
+        (vec![("Host", "203.0.113.7")], 404),
+        (vec![("Host", "localhost"), ("X-Forwarded-For", "203.0.113.7")], 404),
+        (vec![("Host", "localhost"), ("Forwarded", "for=203.0.113.7")], 404),
+        (vec![("Host", "campaign.example.com"), ("X-Forwarded-For", "203.0.113.7")], 200),
+    ] {
+        assert_eq!(ask(&address, "/healthz", &headers).status, status, "{headers:?}");
+    }
+    assert_eq!(ask(&address, "/nothing", &[("Host", "localhost")]).body, "");
+}
+
+#[test]
+fn heads_that_never_end_hold_nobody_up_and_are_closed() {
+    let sale = campaign().write();
+    let server = Server::start(&sale, &[]);
+    let mut slow: Vec<TcpStream> = (0..100)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.address()).expect("a connection");
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nHo").expect("sent");
+            stream
+        })
+        .collect();
+    let began = Instant::now();
+    assert_eq!(server.get("/healthz").status, 200);
+    assert!(began.elapsed() < Duration::from_secs(4), "it waited for the others");
+    for stream in &mut slow {
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
+        assert_eq!(stream.read(&mut [0; 1]).expect("the end"), 0);
+    }
+    assert!(began.elapsed() < Duration::from_secs(20));
+}

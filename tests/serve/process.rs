@@ -1,0 +1,83 @@
+//! It begins, says where it listens, tells whether it is well, and ends when it is told to.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use super::{say, with_ledger};
+use crate::support::{Process, SandboxProcess, Server, campaign, until};
+
+#[test]
+fn the_first_line_tells_where_it_listens_and_both_health_checks_answer() {
+    let sale = campaign().write();
+    let server = Server::start(&sale, &[]);
+    let listening = server.listening();
+    assert!(listening["pid"].as_u64().is_some_and(|pid| pid > 1), "{listening}");
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(server.get(path).status, 200, "{path}");
+    }
+    assert_eq!(server.get("/").status, 404);
+    let ended = server.end("TERM").exits(0);
+    assert_eq!(ended.stdout.lines().count(), 1, "{}", ended.told());
+}
+
+#[test]
+fn without_json_a_person_reads_the_address() {
+    let sale = campaign().write();
+    let mut serve = Process::start(sale.command(&["serve", "--listen", "127.0.0.1:0"]));
+    until("it listens", || serve.stdout().starts_with("listening on http://127.0.0.1:"));
+    serve.signal("INT");
+    serve.finish().exits(0);
+}
+
+#[test]
+fn while_somebody_else_has_the_ledger_it_says_soon_that_it_is_not_ready_and_is_again_afterwards() {
+    let sale = campaign().write();
+    let server = Server::start(&sale, &[]);
+    with_ledger(&sale, async |ledger| {
+        say(ledger, "BEGIN IMMEDIATE").await;
+        let began = Instant::now();
+        assert_eq!(server.get("/readyz").status, 503);
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+        assert_eq!(server.get("/healthz").status, 200, "it lives all the same");
+        say(ledger, "ROLLBACK").await;
+    });
+    until("it is ready", || server.get("/readyz").status == 200);
+    server.end("TERM").exits(0);
+}
+
+#[test]
+fn once_its_ledger_failed_it_is_not_ready_and_ends_with_74() {
+    let sale = campaign().write();
+    sale.run(&[]).exits(0);
+    with_ledger(&sale, async |ledger| {
+        // The log is longer than the limit of the server, so that the first thing that it writes fails.
+        say(ledger, "PRAGMA wal_autocheckpoint = 0; CREATE TABLE filler (bytes BLOB)").await;
+        say(ledger, "INSERT INTO filler VALUES (zeroblob(200000))").await;
+        let server = Server::start_after(&sale, "ulimit -f 64", &[]);
+        assert_eq!((server.get("/healthz").status, server.get("/readyz").status), (200, 503));
+        server.finish().exits(74);
+    });
+}
+
+#[test]
+fn a_port_that_somebody_has_is_named_with_the_option_that_chose_it() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let sale = campaign().write();
+    sale.campaign(&["serve", "--listen", &address]).exits(2).says(&address).says("`--listen`");
+}
+
+#[test]
+fn two_servers_and_a_run_share_a_ledger() {
+    let sandbox = SandboxProcess::start();
+    let sale = campaign().to(200).batches_of(10).through(&sandbox).write();
+    let (one, other) = (Server::start(&sale, &[]), Server::start(&sale, &[]));
+    let run = sale.start(&["--yes"]);
+    while sandbox.messages().len() < 200 {
+        assert_eq!((one.get("/readyz").status, other.get("/readyz").status), (200, 200));
+    }
+    run.finish().exits(0);
+    assert_eq!(sale.results().states(), ["accepted"; 200]);
+    one.end("TERM").exits(0);
+    other.end("INT").exits(0);
+}
