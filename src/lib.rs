@@ -11,7 +11,7 @@
 //! | rooms | what they are for |
 //! |---|---|
 //! | [`cli`] | commands, output, exit codes; the only place that names SQLite, HTTP and the clock together |
-//! | [`web`] | the own door of `campaign serve`: whether it is well |
+//! | [`web`] | the own door of `campaign serve`: whether it is well, what it counts |
 //! | [`runs`] | what a run does, for every surface: a request goes in, events and an outcome come out |
 //! | [`report`] | projections of the ledger: results, summary, previews, progress |
 //! | [`delivery`] | the engine: intents, envelopes, pace, breaker, resuming |
@@ -19,7 +19,7 @@
 //! | [`check`] [`draft`] | the survey of everything that can be known before sending; the first files of a new campaign |
 //! | [`manifest`] [`audience`] [`message`] [`gateway`] [`ledger`] | files, lists, texts, the platform's port, the durable truth |
 //! | [`domain`] [`finding`] | the vocabulary; problems told to a person |
-//! | `door` | the doors of our servers: connections within limits, a graceful end |
+//! | `door` [`metrics`] | the doors of our servers: connections within limits, a graceful end; what a server counts |
 //! | `failpoint` `private` `regular_file` | places at which tests have the process die; what only its owner can read; files that people name |
 
 pub mod audience;
@@ -35,6 +35,7 @@ pub mod gateway;
 pub mod ledger;
 pub mod manifest;
 pub mod message;
+pub mod metrics;
 mod private;
 mod regular_file;
 pub mod report;

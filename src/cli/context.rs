@@ -17,6 +17,7 @@ use super::signals;
 use crate::delivery::Interrupt;
 use crate::gateway::JsonApi;
 use crate::ledger::{Ledger, LedgerError, Run, SqliteLedger};
+use crate::metrics::Metrics;
 use crate::private;
 use crate::report::stray_runs;
 use crate::runs::{self, Adapters, Error, Event, Inputs, Launch, Observer, Profiles};
@@ -114,6 +115,15 @@ impl Context {
         let ledger = SqliteLedger::open(&path, Timestamp::now).await?;
         ledger.newest()?;
         Ok(self.keep(ledger))
+    }
+
+    /// The ledger of a server, whose commits are counted.
+    pub(super) async fn server_ledger(&self, metrics: &Arc<Metrics>) -> Result<Arc<dyn Ledger>, Failure> {
+        self.has_ledger()?;
+        let (path, metrics) = (self.new_state()?.join(LEDGER), Arc::clone(metrics));
+        let ledger = SqliteLedger::open(&path, Timestamp::now).await?;
+        ledger.newest()?;
+        Ok(self.keep(ledger.with_commits_told(Arc::new(move |time| metrics.commit(time)))))
     }
 
     /// The ledger for a launch; none is begun where another one may be put back.

@@ -6,7 +6,9 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::Router;
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 use reqwest::Url;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -20,21 +22,27 @@ use super::failure::Failure;
 use crate::delivery::Interrupt;
 use crate::door::{self, Limits, reachable};
 use crate::ledger::LedgerError;
-use crate::web::{self, Health, Hosts};
+use crate::metrics::Metrics;
+use crate::web::{self, Counted, Health, Hosts, Views};
 
 pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Failure> {
     let interrupt = context.interrupt()?;
-    let ledger = context.ledger().await?;
+    let metrics = Arc::new(Metrics::default());
+    let ledger = context.server_ledger(&metrics).await?;
     let (listener, address) = bind(args.listen, "--listen")?;
-    let health = Arc::new(Health::new(Arc::clone(&ledger)));
-    let hosts = Hosts::new(address, args.pages_url.as_ref().and_then(Url::host_str));
-    let own_door = web::router(Arc::clone(&health), hosts);
+    let metrics_door = args.metrics.map(|address| bind(address, "--metrics")).transpose()?;
 
+    let health = Arc::new(Health::new(Arc::clone(&ledger)));
+    let views = Arc::new(Views::new(Arc::clone(&ledger)));
+    let counted = web::metrics(Counted { metrics, views, clock: Timestamp::now });
+    let mut behind = web::health(Arc::clone(&health));
     let mut tasks = Tasks::default();
-    tasks.add(|shutdown| async {
-        door::serve(listener, own_door, Limits::default(), shutdown).await;
-        Ok(())
-    });
+    match metrics_door {
+        Some((listener, _)) => tasks.add(|shutdown| open(listener, counted, shutdown)),
+        None => behind = behind.merge(counted),
+    }
+    let hosts = Hosts::new(address, args.pages_url.as_ref().and_then(Url::host_str));
+    tasks.add(|shutdown| open(listener, web::own_door(behind, hosts), shutdown));
     tasks.add(|shutdown| async move {
         tokio::select! {
             () = shutdown => Ok(()),
@@ -45,6 +53,12 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
     tell(context, address, args.pages_url.as_ref());
     tasks.until(interrupt).await?;
     Ok(exit::FINE)
+}
+
+/// A door that is open until the shutdown.
+async fn open(listener: TcpListener, router: Router, shutdown: Shutdown) -> Result<(), LedgerError> {
+    door::serve(listener, router, Limits::default(), shutdown).await;
+    Ok(())
 }
 
 /// A door that an option named.

@@ -25,6 +25,7 @@ mod run_filter;
 mod sqlite;
 mod state;
 mod stop;
+mod upkeep;
 mod walk;
 
 pub use allowance::Allowance;
@@ -47,6 +48,7 @@ pub use run_filter::RunFilter;
 pub use sqlite::SqliteLedger;
 pub use state::{CANCELLED, ENDED_EARLY, State};
 pub use stop::StopKind;
+pub use upkeep::Upkeep;
 pub use walk::Walk;
 
 use std::future::Future;
@@ -65,10 +67,7 @@ pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError
 /// Everything durable that a run needs.
 ///
 /// A returned `Ok` means that the change survives a power loss.
-pub trait Ledger: Send + Sync {
-    /// Commits that nothing changed: `Ok` proves that the ledger can be written.
-    fn prove_writable(&self) -> LedgerFuture<'_, ()>;
-
+pub trait Ledger: Upkeep {
     /// Creates a run, gives it the next number of its campaign, and reserves identifiers for its rows.
     ///
     /// The run is not open until [`Ledger::open_run`] was called: its frozen copies are not in place yet.

@@ -28,11 +28,15 @@ pub struct AccountPace {
     pub not_before: i64,
     /// When all this was written, by the same clock.
     pub written_at: i64,
+    /// Operations per second that were allowed last; nothing if there was no limit.
+    pub rate: Option<f64>,
+    /// How many operations ever took room.
+    pub taken: i64,
 }
 
 impl Default for AccountPace {
     fn default() -> Self {
-        Self { next_free: 0, share: 1.0, slowed_at: 0, not_before: 0, written_at: 0 }
+        Self { next_free: 0, share: 1.0, slowed_at: 0, not_before: 0, written_at: 0, rate: None, taken: 0 }
     }
 }
 
@@ -98,6 +102,7 @@ impl AccountPace {
             () => WaitReason::RateUsed,
         };
         pace.next_free = spacing.map_or(pace.next_free, |spacing| leave + spacing);
+        (pace.rate, pace.taken) = (rate, pace.taken.saturating_add(count.into()));
         let time = Duration::from_micros(u64::try_from(leave - now).unwrap_or(0));
         Reservation { pace, wait: if time.is_zero() { Wait::NONE } else { Wait { time, reason } } }
     }
@@ -112,6 +117,12 @@ impl AccountPace {
             not_before: pace.not_before.max(now + wait.unwrap_or(SECOND)),
             ..pace
         }
+    }
+
+    /// How many operations per second are allowed at `now`, after what the gateway asked for; nothing if there is no limit.
+    #[must_use]
+    pub fn allowed(self, now: i64) -> Option<f64> {
+        self.rate.map(|rate| rate * self.at(now).share_at(now))
     }
 
     /// The share of the allowance at `now`.

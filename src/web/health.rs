@@ -64,7 +64,8 @@ impl Health {
     }
 }
 
-pub(super) fn routes(health: Arc<Health>) -> Router {
+/// Whether the process is well.
+pub fn routes(health: Arc<Health>) -> Router {
     Router::new().route("/healthz", get(|| async { "alive\n" })).route("/readyz", get(readyz)).with_state(health)
 }
 

@@ -1,15 +1,20 @@
 //! The own door of `campaign serve`, for the machine that it runs on and those who look after it.
 //!
 //! - `hosts`: who is answered at all;
-//! - `health`: whether the process lives and can do its work.
+//! - `health`: whether the process lives and can do its work;
+//! - `metrics`: what it counted, and how things stand in the ledger; `views` reads that now and then.
 //!
 //! It is a router behind a [`crate::door`], and must not decide anything about runs.
 
 mod health;
 mod hosts;
+mod metrics;
+mod views;
 
-pub use health::Health;
+pub use health::{Health, routes as health};
 pub use hosts::Hosts;
+pub use metrics::{Counted, routes as metrics};
+pub use views::Views;
 
 use std::sync::Arc;
 
@@ -20,12 +25,10 @@ use axum::http::header::{CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 
-/// Everything that the own door answers to those who come by one of its names.
-pub fn router(health: Arc<Health>, hosts: Hosts) -> Router {
+/// The own door, with what is behind it; it answers those who come by one of its names.
+pub fn own_door(behind: Router, hosts: Hosts) -> Router {
     let hosts = Arc::new(hosts);
-    health::routes(health)
-        .fallback(|| async { StatusCode::NOT_FOUND })
-        .layer(middleware::from_fn_with_state(hosts, answer_friends))
+    behind.fallback(|| async { StatusCode::NOT_FOUND }).layer(middleware::from_fn_with_state(hosts, answer_friends))
 }
 
 /// Answers who comes by a name of this door and from no public address; to all others nothing is here.

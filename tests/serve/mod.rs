@@ -1,6 +1,7 @@
 //! `campaign serve`: the process of a server and its own door.
 
 mod door;
+mod metrics;
 mod process;
 
 use sqlx::sqlite::SqliteConnectOptions;

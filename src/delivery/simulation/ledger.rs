@@ -13,9 +13,9 @@ use super::mistake::Mistake;
 use crate::domain::{MessageId, Outcome};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
-    Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger,
-    LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder,
-    RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Wait,
+    AccountPace, Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease,
+    Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder,
+    RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Upkeep, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -101,11 +101,17 @@ impl ProcessLedger {
     }
 }
 
-impl Ledger for ProcessLedger {
+impl Upkeep for ProcessLedger {
     fn prove_writable(&self) -> LedgerFuture<'_, ()> {
         Box::pin(async move { self.write(|_, _| Ok(())).await })
     }
 
+    fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {
+        Box::pin(self.read(|contents| contents.paces.clone().into_iter().collect()))
+    }
+}
+
+impl Ledger for ProcessLedger {
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
         Box::pin(async move { self.write(|disk, _| disk.contents.create_run(new)).await })
     }

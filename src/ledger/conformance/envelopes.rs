@@ -45,6 +45,13 @@ pub(super) async fn a_rated_account_makes_the_next_envelope_wait_whoever_sends_i
         panic!("refused")
     };
     assert!(wait > Duration::from_secs(3) && wait <= Duration::from_secs(4), "two operations at 0.5/s: {wait:?}");
+    let told = scene.ledger.paces().await.unwrap();
+    let (name, pace) = &told[0];
+    assert_eq!(
+        (told.len(), name.as_str(), pace.rate, pace.taken),
+        (1, "account", Some(0.5), 4),
+        "two envelopes of two"
+    );
     scene.ledger.slow_down("other", Some(Duration::from_secs(60))).await.unwrap();
     assert!(scene.ledger.reserve(&Allowance::new("other", None), 1).await.unwrap().time > Duration::from_secs(59));
 }

@@ -12,9 +12,9 @@ use super::contents::Contents;
 use super::copies::Shelf;
 use crate::domain::MessageId;
 use crate::ledger::{
-    Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease, Ledger,
-    LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder,
-    RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Wait, hold,
+    AccountPace, Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease,
+    Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder,
+    RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Upkeep, Wait, hold,
 };
 
 /// The ledger in memory.
@@ -83,11 +83,17 @@ impl Drop for HeldName {
     }
 }
 
-impl Ledger for MemoryLedger {
+impl Upkeep for MemoryLedger {
     fn prove_writable(&self) -> LedgerFuture<'_, ()> {
         self.look(|_| ())
     }
 
+    fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {
+        self.look(|contents| contents.paces.iter().map(|(name, pace)| (name.clone(), *pace)).collect())
+    }
+}
+
+impl Ledger for MemoryLedger {
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
         self.change(|contents, _| contents.create_run(new))
     }

@@ -17,7 +17,7 @@ use super::mark::{self, MarkReading};
 use super::numbers::Numbers;
 use super::places::{self, Place};
 use super::runs::Stage;
-use super::writer::{Writer, storage};
+use super::writer::{OnCommit, Writer, storage};
 use super::{adoption, envelopes, events, hosts, lock, opening, pace, runs, soundness, turn};
 use crate::domain::MessageId;
 use crate::ledger::rules::held;
@@ -37,10 +37,11 @@ pub(super) type Clock = fn() -> Timestamp;
 pub struct SqliteLedger {
     /// Opened when something is first written.
     writer: OnceCell<Writer>,
-    readers: SqlitePool,
+    pub(super) readers: SqlitePool,
     path: Arc<Path>,
     clock: Clock,
     patience: Duration,
+    on_commit: OnCommit,
     /// The last envelope of each run that this process has.
     numbers: Numbers,
     /// Why nothing may be sent with this ledger, nor anything be written to it.
@@ -72,7 +73,14 @@ impl SqliteLedger {
         let readers = opening::readers(path).await?;
         let stale = judge(&readers, path, known).await?;
         let (path, writer, patience) = (Arc::from(path), OnceCell::new(), turn::LONGEST_BUSY);
-        Ok(Self { writer, readers, path, clock, patience, numbers: Numbers::default(), stale })
+        let on_commit: OnCommit = Arc::new(|_| {});
+        Ok(Self { writer, readers, path, clock, patience, on_commit, numbers: Numbers::default(), stale })
+    }
+
+    /// The same, which tells how long each commit took, with the wait for other processes.
+    #[must_use]
+    pub fn with_commits_told(self, on_commit: OnCommit) -> Self {
+        Self { on_commit, ..self }
     }
 
     /// The same for a command that does not wait longer than this for a process that has the ledger and is stopped.
@@ -132,7 +140,10 @@ impl SqliteLedger {
     {
         // Each commit would bring it nearer to the mark, until it passes for the newest.
         self.newest()?;
-        let open = async || Ok::<_, LedgerError>(Writer::start(opening::pen(&self.path, self.patience).await?));
+        let open = async || {
+            let pen = opening::pen(&self.path, self.patience).await?;
+            Ok::<_, LedgerError>(Writer::start(pen, Arc::clone(&self.on_commit)))
+        };
         let writer = self.writer.get_or_try_init(open).await?;
         let path = Arc::clone(&self.path);
         let clock = self.clock;
@@ -160,7 +171,7 @@ impl SqliteLedger {
         places.map_err(|failure| self.read_error(failure))
     }
 
-    fn read_error(&self, failure: Failure) -> LedgerError {
+    pub(super) fn read_error(&self, failure: Failure) -> LedgerError {
         failure.at(&self.path)
     }
 }
@@ -186,11 +197,6 @@ fn not_newest(path: &Path, reason: String) -> LedgerError {
 }
 
 impl Ledger for SqliteLedger {
-    fn prove_writable(&self) -> LedgerFuture<'_, ()> {
-        // The commit itself is counted, so something is written.
-        Box::pin(self.write(|_, _| Box::pin(async { Ok(()) })))
-    }
-
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
         let new = new.clone();
         Box::pin(async move {

@@ -26,6 +26,7 @@ mod soundness;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod upkeep;
 mod writer;
 
 pub use ledger::SqliteLedger;

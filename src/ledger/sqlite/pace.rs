@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
 use super::change::{Failure, Now};
 use crate::ledger::{AccountPace, Allowance, Wait};
@@ -33,25 +34,36 @@ pub(super) async fn slow_down(
     store(connection, &account, slowed).await
 }
 
+/// The pace of every account, by name.
+pub(super) async fn all(pool: &SqlitePool) -> Result<Vec<(String, AccountPace)>, Failure> {
+    let all =
+        "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken, name FROM accounts ORDER BY name";
+    let rows = sqlx::query(all).fetch_all(pool).await?;
+    rows.iter().map(|row| Ok((row.try_get("name")?, read(row)?))).collect()
+}
+
 async fn pace(connection: &mut SqliteConnection, account: &str) -> Result<AccountPace, Failure> {
-    let row = sqlx::query("SELECT next_free, share, slowed_at, not_before, written_at FROM accounts WHERE name = ?")
-        .bind(account)
-        .fetch_optional(connection)
-        .await?;
-    let Some(row) = row else { return Ok(AccountPace::default()) };
+    let one = "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken FROM accounts WHERE name = ?";
+    let row = sqlx::query(one).bind(account).fetch_optional(connection).await?;
+    row.as_ref().map_or_else(|| Ok(AccountPace::default()), read)
+}
+
+fn read(row: &SqliteRow) -> Result<AccountPace, Failure> {
     Ok(AccountPace {
         next_free: row.try_get(0)?,
         share: row.try_get(1)?,
         slowed_at: row.try_get(2)?,
         not_before: row.try_get(3)?,
         written_at: row.try_get(4)?,
+        rate: row.try_get(5)?,
+        taken: row.try_get(6)?,
     })
 }
 
 async fn store(connection: &mut SqliteConnection, account: &str, pace: AccountPace) -> Result<(), Failure> {
     sqlx::query(
-        "INSERT OR REPLACE INTO accounts (name, next_free, share, slowed_at, not_before, written_at)
-         VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO accounts (name, next_free, share, slowed_at, not_before, written_at, rate, taken)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(account)
     .bind(pace.next_free)
@@ -59,6 +71,8 @@ async fn store(connection: &mut SqliteConnection, account: &str, pace: AccountPa
     .bind(pace.slowed_at)
     .bind(pace.not_before)
     .bind(pace.written_at)
+    .bind(pace.rate)
+    .bind(pace.taken)
     .execute(connection)
     .await?;
     Ok(())

@@ -184,6 +184,12 @@ const EIGHTH: &str = "
     CREATE INDEX blocks_in_hand ON blocks (run, place) WHERE epoch IS NOT NULL;
 ";
 
+/// An account's pace knows the rate that was allowed last, and how many operations took room of it.
+const PACE_USED: &str = "
+    ALTER TABLE accounts ADD COLUMN rate REAL;
+    ALTER TABLE accounts ADD COLUMN taken INTEGER NOT NULL DEFAULT 0;
+";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
     let steps = [
@@ -195,6 +201,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("the kind of an envelope", SIXTH),
         ("whose run it is", SEVENTH),
         ("shared runs", EIGHTH),
+        ("what was used of a pace", PACE_USED),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use sqlx::{Connection, Row as _, SqliteConnection};
@@ -27,6 +27,9 @@ type Change = Box<dyn for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, 
 /// How a change went: its acknowledgement, and the failure of the storage if there was one.
 type AppliedChange = (Acknowledge, Result<(), LedgerError>);
 
+/// Hears how long a commit took.
+pub(super) type OnCommit = Arc<dyn Fn(Duration) + Send + Sync>;
+
 /// A handle to the writing task.
 pub(super) struct Writer(Mutex<Option<Task>>);
 
@@ -47,9 +50,9 @@ pub(super) struct Pen {
 
 impl Writer {
     /// Starts the task that owns the pen; it ends when the handle is closed or dropped.
-    pub(super) fn start(pen: Pen) -> Self {
+    pub(super) fn start(pen: Pen, on_commit: OnCommit) -> Self {
         let (changes, receiver) = mpsc::channel(LARGEST_COMMIT);
-        let ended = tokio::spawn(pen.write_all(receiver));
+        let ended = tokio::spawn(pen.write_all(receiver, on_commit));
         Self(Mutex::new(Some(Task { changes, ended })))
     }
 
@@ -88,10 +91,12 @@ impl Writer {
 }
 
 impl Pen {
-    async fn write_all(mut self, mut receiver: mpsc::Receiver<Change>) {
+    async fn write_all(mut self, mut receiver: mpsc::Receiver<Change>, on_commit: OnCommit) {
         let mut waiting = Vec::with_capacity(LARGEST_COMMIT);
         while receiver.recv_many(&mut waiting, LARGEST_COMMIT).await > 0 {
+            let began = Instant::now();
             let (acknowledgements, committed) = self.commit(waiting.drain(..)).await;
+            on_commit(began.elapsed());
             // Whoever hears of a commit may build on it, so the mark knows of it first.
             let followed = committed.and_then(|mark| self.mark.follow(mark).map_err(|error| self.unmarked(&error)));
             for acknowledge in acknowledgements {

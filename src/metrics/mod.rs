@@ -1,0 +1,209 @@
+//! What a server counts, for its operator: counters that its parts feed, and a text that Prometheus reads.
+//!
+//! A part is given the one [`Metrics`] of its process and tells what happened, as values of the types here. It must
+//! count no person: no number, no text and nothing that people chose freely is a label but the names of gateways and
+//! accounts.
+
+mod results;
+
+pub use results::{OccurrenceResult, ReceiptResult};
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// The media type of [`Metrics::text`].
+pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// From half a millisecond to half a minute, in seconds.
+const COMMIT_TIMES: [f64; 14] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
+
+/// A name of ours as a label.
+type Word = [(&'static str, &'static str); 1];
+/// A name of the user's as a label.
+type Name = [(&'static str, String); 1];
+
+/// How things stand in the ledger when somebody asks.
+#[derive(Clone, Debug, Default)]
+pub struct Standing {
+    /// Messages of live runs, by gateway and state.
+    pub messages: BTreeMap<(String, &'static str), u64>,
+    /// Live runs, by what they do.
+    pub runs: BTreeMap<&'static str, u64>,
+    /// The accounts that have a rate.
+    pub accounts: Vec<AccountUse>,
+}
+
+/// How an account is used.
+#[derive(Clone, Debug)]
+pub struct AccountUse {
+    /// Its name.
+    pub account: String,
+    /// How many operations and questions took room of its rate so far.
+    pub taken: u64,
+    /// How many a second are allowed now, after what the gateway asked for.
+    pub allowed: f64,
+}
+
+/// The counters of a process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    receipts: Family<Word, Counter>,
+    occurrences: Family<Word, Counter>,
+    notifications: Family<Word, Counter>,
+    commits: Histogram,
+    messages: Family<[(&'static str, String); 2], Gauge>,
+    runs: Family<Word, Gauge>,
+    taken: Family<Name, Counter>,
+    allowed: Family<Name, Gauge<f64, AtomicU64>>,
+    /// One standing is written at a time.
+    standing: Mutex<()>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("campaign");
+        let (receipts, occurrences, notifications) = <_>::default();
+        let (messages, runs, taken, allowed) = <_>::default();
+        let commits = Histogram::new(COMMIT_TIMES);
+        let new = Self {
+            receipts,
+            occurrences,
+            notifications,
+            commits,
+            messages,
+            runs,
+            taken,
+            allowed,
+            standing: Mutex::new(()),
+            registry: Registry::default(),
+        };
+        registry.register("messages", "Messages of live runs by gateway and state", new.messages.clone());
+        registry.register("runs", "Live runs by what they do", new.runs.clone());
+        registry.register(
+            "account_operations",
+            "Operations and questions that took room of an account's rate",
+            new.taken.clone(),
+        );
+        registry.register(
+            "account_allowed_per_second",
+            "Operations a second that an account allows now",
+            new.allowed.clone(),
+        );
+        registry.register(
+            "receipts",
+            "Receipts that came to this process, by what became of them",
+            new.receipts.clone(),
+        );
+        registry.register("occurrences", "Occurrences of schedules, by what became of them", new.occurrences.clone());
+        registry.register(
+            "notifications",
+            "Notifications that this process tried, by what became of them",
+            new.notifications.clone(),
+        );
+        registry.register(
+            "ledger_commit_seconds",
+            "How long a commit of this process to the ledger took, with the wait for other processes",
+            new.commits.clone(),
+        );
+        Self { registry, ..new }
+    }
+}
+
+impl Metrics {
+    /// A receipt came, and this became of it.
+    pub fn receipt(&self, result: ReceiptResult) {
+        self.receipts.get_or_create(&[("result", result.word())]).inc();
+    }
+
+    /// An occurrence was due, and this became of it.
+    pub fn occurrence(&self, result: OccurrenceResult) {
+        self.occurrences.get_or_create(&[("result", result.word())]).inc();
+    }
+
+    /// A notification was tried; whether it was taken.
+    pub fn notification(&self, taken: bool) {
+        let result = if taken { "taken" } else { "failed" };
+        self.notifications.get_or_create(&[("result", result)]).inc();
+    }
+
+    /// A commit took so long.
+    pub fn commit(&self, time: Duration) {
+        self.commits.observe(time.as_secs_f64());
+    }
+
+    /// All of it as Prometheus reads it, with how things stand in the ledger.
+    ///
+    /// # Errors
+    /// Never with the kinds of counters that there are.
+    pub fn text(&self, standing: &Standing) -> Result<String, std::fmt::Error> {
+        let _alone = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.messages.clear();
+        for ((gateway, state), count) in &standing.messages {
+            let labels = [("gateway", gateway.clone()), ("state", (*state).to_owned())];
+            self.messages.get_or_create(&labels).set(i64::try_from(*count).unwrap_or(i64::MAX));
+        }
+        self.runs.clear();
+        for (state, count) in &standing.runs {
+            self.runs.get_or_create(&[("state", *state)]).set(i64::try_from(*count).unwrap_or(i64::MAX));
+        }
+        self.taken.clear();
+        self.allowed.clear();
+        for AccountUse { account, taken, allowed } in &standing.accounts {
+            self.taken.get_or_create(&[("account", account.clone())]).inc_by(*taken);
+            self.allowed.get_or_create(&[("account", account.clone())]).set(*allowed);
+        }
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_and_how_things_stand_is_in_the_text() {
+        let metrics = Metrics::default();
+        metrics.receipt(ReceiptResult::Kept);
+        metrics.receipt(ReceiptResult::Kept);
+        metrics.receipt(ReceiptResult::Forged);
+        metrics.occurrence(OccurrenceResult::Missed);
+        metrics.notification(false);
+        metrics.commit(Duration::from_millis(3));
+        let mut standing = Standing::default();
+        standing.messages.insert(("production".to_owned(), "accepted"), 7);
+        standing.runs.insert("sending", 1);
+        standing.accounts.push(AccountUse { account: "a.example".to_owned(), taken: 12, allowed: 2.5 });
+        let text = metrics.text(&standing).unwrap();
+        for line in [
+            "campaign_receipts_total{result=\"kept\"} 2",
+            "campaign_receipts_total{result=\"forged\"} 1",
+            "campaign_occurrences_total{result=\"missed\"} 1",
+            "campaign_notifications_total{result=\"failed\"} 1",
+            "campaign_ledger_commit_seconds_bucket{le=\"0.002\"} 0",
+            "campaign_ledger_commit_seconds_bucket{le=\"0.005\"} 1",
+            "campaign_messages{gateway=\"production\",state=\"accepted\"} 7",
+            "campaign_runs{state=\"sending\"} 1",
+            "campaign_account_operations_total{account=\"a.example\"} 12",
+            "campaign_account_allowed_per_second{account=\"a.example\"} 2.5",
+        ] {
+            assert!(text.lines().any(|told| told == line), "no `{line}` in:\n{text}");
+        }
+        let later = metrics.text(&Standing::default()).unwrap();
+        assert!(
+            !later.contains("production") && later.contains("campaign_receipts_total"),
+            "what stood before is gone"
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! `/metrics`: what the process counted, and how things stand in the ledger.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use jiff::Timestamp;
+
+use super::Views;
+use crate::ledger::LedgerError;
+use crate::metrics::{AccountUse, MEDIA_TYPE, Metrics, Standing};
+
+/// What is told of.
+#[derive(Clone)]
+pub struct Counted {
+    /// What the process counted.
+    pub metrics: Arc<Metrics>,
+    /// The runs.
+    pub views: Arc<Views>,
+    /// The wall clock.
+    pub clock: fn() -> Timestamp,
+}
+
+/// The door that shows metrics and nothing else.
+pub fn routes(counted: Counted) -> Router {
+    Router::new().route("/metrics", get(metrics)).with_state(counted)
+}
+
+async fn metrics(State(counted): State<Counted>) -> Response {
+    let text = match standing(&counted).await {
+        Ok(Some(standing)) => counted.metrics.text(&standing).ok(),
+        Ok(None) => None,
+        Err(error) => {
+            tracing::warn!("the ledger cannot be read for /metrics: {error}");
+            None
+        }
+    };
+    match text {
+        Some(text) => ([(CONTENT_TYPE, MEDIA_TYPE)], text).into_response(),
+        None => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
+
+async fn standing(counted: &Counted) -> Result<Option<Standing>, LedgerError> {
+    let Some(views) = counted.views.latest().await? else { return Ok(None) };
+    let mut standing = Standing::default();
+    for view in views.iter().filter(|view| view.run.live) {
+        *standing.runs.entry(view.status.word()).or_default() += 1;
+        for (state, count) in view.counts.iter() {
+            *standing.messages.entry((view.run.gateway.clone(), state.name())).or_default() += count;
+        }
+    }
+    let now = (counted.clock)().as_microsecond();
+    let paces = counted.views.ledger().paces().await?;
+    standing.accounts = paces
+        .into_iter()
+        .filter_map(|(account, pace)| {
+            let taken = u64::try_from(pace.taken).unwrap_or(0);
+            pace.allowed(now).map(|allowed| AccountUse { account, taken, allowed })
+        })
+        .collect();
+    Ok(Some(standing))
+}

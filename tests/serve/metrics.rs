@@ -1,0 +1,45 @@
+//! What Prometheus is told: how things stand in the ledger, whoever sent, and nobody's number.
+
+use crate::support::{Answer, Gateway, Reachable as _, Server, ask, campaign, phone, rejected};
+
+/// The value of a line that begins like this.
+fn value(text: &str, line: &str) -> f64 {
+    let found =
+        text.lines().find_map(|told| told.strip_prefix(line)).unwrap_or_else(|| panic!("no {line} in:\n{text}"));
+    found.trim().parse().expect("a number")
+}
+
+#[test]
+fn metrics_tell_of_messages_rates_and_commits_and_of_no_person() {
+    let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route"))]);
+    let sale =
+        campaign().to(20).batches_of(5).delivery("rate: 2000/s").through(&gateway).profile("rate: 2000/s").write();
+    let server = Server::start(&sale, &[]);
+    sale.run(&["--yes", "--keep-going"]).exits(3);
+    assert_eq!(server.get("/readyz").status, 200);
+    let told = server.get("/metrics");
+    let text = told.body;
+    assert_eq!(told.status, 200);
+    let account = gateway.base_url().replace("http://", "");
+    assert_eq!(value(&text, "campaign_messages{gateway=\"local\",state=\"accepted\"}"), 19.0);
+    assert_eq!(value(&text, "campaign_messages{gateway=\"local\",state=\"rejected\"}"), 1.0);
+    assert_eq!(value(&text, "campaign_runs{state=\"finished\"}"), 1.0);
+    assert_eq!(value(&text, &format!("campaign_account_operations_total{{account=\"{account}\"}}")), 20.0);
+    assert_eq!(value(&text, &format!("campaign_account_allowed_per_second{{account=\"{account}\"}}")), 2000.0);
+    assert!(value(&text, "campaign_ledger_commit_seconds_count") >= 1.0, "{text}");
+    for row in 2..22 {
+        let number = phone(row).to_string();
+        assert!(!text.contains(&number) && !text.contains(&number[3..]) && !text.contains("Person"), "{text}");
+    }
+}
+
+#[test]
+fn metrics_have_a_door_of_their_own_when_they_are_given_one() {
+    let sale = campaign().write();
+    let port =
+        std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").to_string();
+    let server = Server::start(&sale, &["--metrics", &port]);
+    assert_eq!(server.get("/metrics").status, 404);
+    assert_eq!(ask(&port, "/metrics", &[("Host", "prometheus.example")]).status, 200);
+    assert_eq!(ask(&port, "/healthz", &[]).status, 404);
+}
