@@ -18,11 +18,12 @@
 //! | [`sandbox`] | the emulated gateway; shares nothing with the client but the vocabulary |
 //! | [`check`] [`draft`] | the survey of everything that can be known before sending; the first files of a new campaign |
 //! | [`manifest`] [`audience`] [`message`] [`gateway`] [`ledger`] | files, lists, texts, the platform's port, the durable truth |
-//! | [`domain`] [`finding`] | the vocabulary; problems told to a person |
+//! | [`calendar`] [`domain`] [`finding`] | when something is due; the vocabulary; problems told to a person |
 //! | `door` [`metrics`] | the doors of our servers: connections within limits, a graceful end; what a server counts |
 //! | `failpoint` `private` `regular_file` | places at which tests have the process die; what only its owner can read; files that people name |
 
 pub mod audience;
+pub mod calendar;
 pub mod check;
 pub mod cli;
 pub mod delivery;

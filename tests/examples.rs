@@ -216,7 +216,7 @@ fn init_takes_only_names_that_a_campaign_can_have() {
 }
 
 /// What users read, in the order in which they read it.
-const DOCUMENTS: [&str; 10] = [
+const DOCUMENTS: [&str; 11] = [
     "README.md",
     "docs/campaign-file.md",
     "docs/texts.md",
@@ -225,6 +225,7 @@ const DOCUMENTS: [&str; 10] = [
     "docs/sending.md",
     "docs/doubt.md",
     "docs/results.md",
+    "docs/schedules.md",
     "docs/operations.md",
     "docs/speed.md",
 ];

@@ -18,5 +18,6 @@ mod once;
 mod recovery;
 mod rehearsal;
 mod sandbox;
+mod schedules;
 mod serve;
 mod starts;

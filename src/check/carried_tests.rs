@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::domain::{Channel, Field, FieldKind, MessageId, Need, Operation, OperationKind, Phone};
 use crate::gateway::encode;
-use crate::manifest::load_campaign;
+use crate::manifest::{Day, load_campaign};
 
 /// Keys that are ours: they are neither sent nor refused.
 const OURS: [(Channel, &str); 1] = [(Channel::Sms, "max_parts")];
@@ -64,7 +64,7 @@ fn sent(folder: &TempDir, kind: OperationKind, channels: &str) -> Result<String,
     let file = folder.path().join("a.yaml");
     let forced = if kind == OperationKind::Pipeline { "operation: pipeline\n" } else { "" };
     fs::write(&file, format!("recipients: {{ file: a.csv }}\n{forced}channels:\n{channels}")).unwrap();
-    let loaded = load_campaign(&file);
+    let loaded = load_campaign(&file, Day::Of(jiff::Timestamp::now()));
     let told: Vec<String> =
         loaded.findings.iter().map(|finding| format!("{}: {}", finding.rule, finding.message)).collect();
     let Some(campaign) = loaded.value else { return Err(told.join("\n")) };

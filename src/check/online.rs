@@ -153,7 +153,7 @@ pub fn findings(
 mod tests {
     use super::*;
     use crate::finding::Severity;
-    use crate::manifest::load_campaign;
+    use crate::manifest::{Day, load_campaign};
 
     fn amount(text: &str) -> Amount {
         text.parse().unwrap()
@@ -311,7 +311,7 @@ mod tests {
             - viber: { signature: \"{{ shop }}\", message: x }\n  \
             - sms: { signature: \"{{ brand }}\", message: x }\n";
         std::fs::write(&file, yaml).unwrap();
-        let loaded = load_campaign(&file);
+        let loaded = load_campaign(&file, Day::Of(jiff::Timestamp::now()));
         let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
         let found = signatures(&campaign.brief, &campaign.places, "2026-11-21");
         let told: Vec<_> = found.iter().map(|found| (found.channel, found.name.as_str())).collect();

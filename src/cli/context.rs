@@ -17,6 +17,7 @@ use super::signals;
 use crate::delivery::Interrupt;
 use crate::gateway::JsonApi;
 use crate::ledger::{Ledger, LedgerError, Run, SqliteLedger};
+use crate::manifest::Day;
 use crate::metrics::Metrics;
 use crate::private;
 use crate::report::stray_runs;
@@ -68,7 +69,7 @@ impl Context {
 
     /// Loads a campaign file, and the profile of its gateway or of the one named instead.
     pub(super) fn load(&self, file: &Path, gateway: Option<&str>) -> Result<Arc<Inputs>, Failure> {
-        Ok(Arc::new(Inputs::load(file, gateway, &self.profiles(), Timestamp::now())?))
+        Ok(Arc::new(Inputs::load(file, gateway, &self.profiles(), Day::Of(Timestamp::now()))?))
     }
 
     /// The adapters of this program around a ledger.

@@ -26,6 +26,7 @@ mod results;
 mod retry;
 mod run;
 mod sandbox;
+mod schedule;
 mod screen;
 mod serve;
 mod shell;
@@ -101,6 +102,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Retry(args) => retry::retry(context, args).await,
         Command::Show(args) => show::show(context, args).await,
         Command::Gateway(command) => gateway::gateway(context, command).await,
+        Command::Schedule(command) => schedule::schedule(context, command).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
         Command::Serve(args) => serve::serve(context, args).await,
         Command::Schema { of } => Ok(shell::schema(context, of)),

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::{Copies, Ledger, LedgerError, Run};
-use crate::manifest::Brief;
+use crate::manifest::{Brief, Day};
 
 /// What a run froze besides its recipients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,6 +56,12 @@ impl FrozenInputs {
     /// When it names a file whose path is no text.
     pub fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec_pretty(self)
+    }
+
+    /// The day of which it is.
+    #[must_use]
+    pub fn day(&self) -> Day {
+        self.today.parse().map_or(Day::Coming(Date::ZERO), Day::Is)
     }
 
     /// Whether its messages are those of the campaign as it is now: channels, texts and constants.

@@ -4,10 +4,12 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use super::profile::Profile;
 use super::{Places, Rate, Share, TextFolders};
+use crate::calendar::Schedule;
 use crate::domain::{Content, Endpoint, Region, Text};
 
 /// The name of the built-in gateway: the sandbox, in-process.
@@ -22,8 +24,12 @@ pub struct Campaign {
     pub recipients: PathBuf,
     /// How it is sent; may change between two starts of a run.
     pub delivery: Delivery,
+    /// When it runs by itself; may change between two starts of a run.
+    pub schedule: Option<Schedule>,
     /// Where the results of a live run go.
     pub results: PathBuf,
+    /// The day for which it was read: `today` in its texts and in the names of its files.
+    pub today: Date,
     /// The campaign file, as it was named.
     pub file: PathBuf,
     /// Where text files are looked for.

@@ -9,6 +9,7 @@
 
 mod align;
 mod campaign;
+mod day;
 mod destination;
 pub(crate) mod document;
 mod file;
@@ -23,6 +24,7 @@ mod value;
 mod yaml;
 
 pub use campaign::{Brief, Campaign, Delivery, Duplicates, OnInDoubt, SANDBOX, StopAfter};
+pub use day::Day;
 pub use destination::Destination;
 pub use file::unopened_list;
 pub use keys::{gateways_schema, schema};

@@ -2,11 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::civil::Date;
+
 use super::whose::whole_path;
 use super::{Error, Event, Observer, campaign_file};
+use crate::delivery::FrozenInputs;
 use crate::finding::did_you_mean;
 use crate::ledger::{Ledger, LedgerError, Run, RunFilter, RunId};
-use crate::manifest::{is_slug, load_campaign};
+use crate::manifest::{Day, is_slug, load_campaign};
 use crate::report::{NextStep, RunView, unknown_results};
 
 /// The run that `name` means: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
@@ -101,7 +104,8 @@ fn campaign_name(name: &str) -> String {
         return name.to_owned();
     }
     let path = Path::new(name);
-    match load_campaign(path).value {
+    // Its name is the same on every day.
+    match load_campaign(path, Day::Coming(Date::ZERO)).value {
         Some(campaign) => campaign.brief.name,
         None => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
     }
@@ -129,7 +133,8 @@ pub async fn judge_results(ledger: &dyn Ledger, run: &Run, observer: &Observer) 
 
 /// Where a run that did not end yet is going to write its results, as its campaign file says now.
 pub(super) async fn planned_results(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
-    let campaign = load_campaign(&campaign_file(ledger, run).await?).value?;
+    let today = FrozenInputs::of_run(ledger, run).await.ok()?.day();
+    let campaign = load_campaign(&campaign_file(ledger, run).await?, today).value?;
     let results = campaign.sent_through(&run.gateway).results_file();
     Some(std::path::absolute(&results).unwrap_or(results))
 }

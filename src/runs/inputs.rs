@@ -4,15 +4,13 @@ use std::fs::File;
 use std::io::{BufReader, Read, Sink, Write};
 use std::path::Path;
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use roaring::RoaringTreemap;
 use secrecy::SecretString;
 
 use super::{Error, ListSurvey, Profiles};
 use crate::check::{CompiledCampaign, Survey, Tee, Terms, Texts, against_profile, prepare, survey, text_problems};
 use crate::finding::{Finding, rules};
-use crate::manifest::{Campaign, Destination, Profile, load_campaign, unopened_list};
+use crate::manifest::{Campaign, Day, Destination, Profile, load_campaign, unopened_list};
 use crate::regular_file;
 
 /// How much of a list is read at once.
@@ -44,21 +42,13 @@ pub fn key_of(profile: &Profile) -> Result<SecretString, Error> {
     profile.api_key.read(&|name| std::env::var(name).ok()).map_err(Error::Input)
 }
 
-fn today(campaign: &Campaign, now: Timestamp) -> Result<String, Error> {
-    let now = match &campaign.brief.timezone {
-        Some(zone) => now.in_tz(zone).map_err(|error| Error::Input(error.to_string()))?,
-        None => now.to_zoned(TimeZone::system()),
-    };
-    Ok(now.date().to_string())
-}
-
 impl Inputs {
-    /// Loads a campaign file, and the profile of its gateway or of the one named instead.
+    /// Loads a campaign file for a day, and the profile of its gateway or of the one named instead.
     ///
     /// # Errors
     /// With everything that is wrong with them.
-    pub fn load(file: &Path, gateway: Option<&str>, profiles: &Profiles, now: Timestamp) -> Result<Self, Error> {
-        let loaded = load_campaign(file);
+    pub fn load(file: &Path, gateway: Option<&str>, profiles: &Profiles, day: Day) -> Result<Self, Error> {
+        let loaded = load_campaign(file, day);
         let Some(campaign) = loaded.value else { return Err(Error::Findings(loaded.findings)) };
         let own_gateway = campaign.brief.gateway.clone();
         let campaign = match gateway {
@@ -91,7 +81,7 @@ impl Inputs {
         if findings.iter().any(Finding::is_error) {
             return Err(Error::Findings(findings));
         }
-        let today = today(&campaign, now)?;
+        let today = campaign.today.to_string();
         Ok(Self { campaign, destination, warnings: findings, today, own_gateway })
     }
 

@@ -158,7 +158,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::manifest::{GatewaySearch, load_campaign, load_gateways};
+    use crate::manifest::{Day, GatewaySearch, load_campaign, load_gateways};
 
     const GATEWAYS: &str = "\
 far:
@@ -188,7 +188,9 @@ mixed:
             "" => Destination::Rehearsal,
             name => Destination::Live(Box::new(gateways.profile(name).unwrap().clone())),
         };
-        limits(&load_campaign(&file).value.unwrap().delivery, &destination, false).unreachable.as_secs()
+        limits(&load_campaign(&file, Day::Of(jiff::Timestamp::now())).value.unwrap().delivery, &destination, false)
+            .unreachable
+            .as_secs()
     }
 
     #[test]

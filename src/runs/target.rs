@@ -36,7 +36,7 @@ impl OwnFiles<'_> {
         if named {
             kept.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
             kept.push(ProtectedPath { path: frozen.list.clone(), what: "the list of recipients" });
-            kept.extend(load_campaign(file).value.iter().flat_map(of_user));
+            kept.extend(load_campaign(file, frozen.day()).value.iter().flat_map(of_user));
         }
         Target::new(path, kept)
     }

@@ -12,6 +12,7 @@ use crate::delivery::Interrupt;
 use crate::gateway::{BoxFuture, JsonApi};
 use crate::ledger::memory::{Contents, MemoryLedger};
 use crate::ledger::{Ledger, Progress, RunFilter, SqliteLedger, State, StopKind};
+use crate::manifest::Day;
 
 /// Somebody who always says the same, and how often that was.
 struct Fixed(Result<(), Refusal>, AtomicUsize);
@@ -94,7 +95,7 @@ impl World {
         interrupt: Interrupt,
     ) -> Result<Outcome, Error> {
         let Adapters { state, profiles, clock, .. } = &self.adapters;
-        let inputs = Inputs::load(&self.folder.path().join("sale.yaml"), gateway, profiles, clock())?;
+        let inputs = Inputs::load(&self.folder.path().join("sale.yaml"), gateway, profiles, Day::Of(clock()))?;
         let launch = Launch::of(Arc::new(inputs), request, OwnFiles { state, profiles })?;
         let (_sender, interrupt) = watch::channel(interrupt);
         launch.run(self.adapters.clone(), consent, interrupt).await

@@ -163,10 +163,14 @@ impl Finished {
     /// The one JSON object that it printed, and nothing else.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        let object: Value = serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|error| panic!("not one JSON object ({error}):\n{}", self.told()));
+        let object = self.json_list();
         assert!(object.is_object(), "{}", self.told());
         object
+    }
+
+    /// Standard output as JSON, which may be a list.
+    pub(crate) fn json_list(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON ({error}):\n{}", self.told()))
     }
 
     /// All of it, for the message of a failed story.

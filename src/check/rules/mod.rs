@@ -76,7 +76,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::manifest::{GatewaySearch, load_campaign, load_gateways};
+    use crate::manifest::{Day, GatewaySearch, load_campaign, load_gateways};
 
     const GATEWAYS: &str = "\
 production:
@@ -105,7 +105,7 @@ local:
         let gateways = load_gateways(&search).value.unwrap();
         for (delivery, rules) in cases {
             fs::write(&file, format!("{delivery}recipients: {{ file: a.csv }}\nchannels: [hlr]\n")).unwrap();
-            let campaign = load_campaign(&file).value.unwrap();
+            let campaign = load_campaign(&file, Day::Of(jiff::Timestamp::now())).value.unwrap();
             let findings = against_profile(&campaign, gateways.profile("production").unwrap());
             assert_eq!(findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), rules);
             let local = gateways.profile("local").unwrap();

@@ -42,6 +42,8 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("gateway trust", "production"),
     ("gateway lookup", "0501234567 --region UA --gateway production"),
     ("gateway otp", "+380501234567 --gateway production"),
+    ("schedule", "next autumn-sale.yaml"),
+    ("schedule next", "autumn-sale.yaml --count 10 --from 2027-01-01"),
     ("sandbox", ""),
     ("sandbox", "--scenario bad-day.yaml --journal journal.jsonl"),
     ("serve", ""),

@@ -3,6 +3,7 @@
 mod about_run;
 mod examples;
 mod gateway;
+mod schedule;
 mod serve;
 
 pub(super) use about_run::{Decision, ResolveArgs, RetryArgs, ShowArgs};
@@ -11,6 +12,7 @@ pub(super) use gateway::{
     AddArgs, GatewayCommand, GatewayOption, MessageArgs, SingleArgs, SmsTemplatesCommand, TextArgs,
     ViberTemplatesCommand,
 };
+pub(super) use schedule::{NextArgs, ScheduleCommand};
 pub(super) use serve::ServeArgs;
 
 use std::net::SocketAddr;
@@ -125,6 +127,9 @@ pub(super) enum Command {
     /// Ask about the account of a gateway, and manage its templates
     #[command(subcommand)]
     Gateway(GatewayCommand),
+    /// Have campaigns run by themselves
+    #[command(subcommand)]
+    Schedule(ScheduleCommand),
     /// Run the emulated gateway to rehearse against
     Sandbox(SandboxArgs),
     /// Run the process of a server
@@ -213,6 +218,9 @@ pub(super) struct RunArgs {
     /// Send without asking
     #[arg(short, long, help_heading = ASKED)]
     pub(super) yes: bool,
+    /// Send a campaign with a schedule at once
+    #[arg(long)]
+    pub(super) now: bool,
     /// Do everything but send
     #[arg(long, conflicts_with_all = [
         "limit", "rows", "again", "keep_going", "real_time", "scenario",

@@ -14,7 +14,7 @@ use super::args::RunArgs;
 use super::consent;
 use super::context::Context;
 use super::failure::Failure;
-use super::{sandbox, suggested};
+use super::{sandbox, schedule, suggested};
 use crate::delivery::SingleKind;
 use crate::manifest::Profile;
 use crate::runs::{Error, Inputs, Launch, OwnFiles, Request, RetryScope, Round};
@@ -30,6 +30,9 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
     }
     if args.dry_run {
         return dry::dry_run(context, inputs, args.gateway.as_deref(), args.accept_changes || args.moved).await;
+    }
+    if let Some(schedule) = inputs.campaign.schedule.as_ref().filter(|_| !args.now) {
+        return Err(schedule::not_due(&inputs.campaign.file, schedule, &context.output));
     }
     if args.real_time && inputs.destination.is_live() {
         return Err(Failure::wrong("`--real-time` is for rehearsals; a real run always keeps its pace"));

@@ -8,6 +8,11 @@ rules! {
         "Use 1 to 64 of a-z, 0-9 and `-`, beginning and ending with a letter or a digit.";
     error UNKNOWN_TIMEZONE = "unknown-timezone":
         "Local times and `today` follow the time zone.", "Write the name of a zone such as `Europe/Kyiv`.";
+    error SCHEDULE = "schedule":
+        "A campaign that runs by itself has to say when, in one way and by the clocks of one place.",
+        "Write one of `at`, `every` and `cron` as shown, and the campaign's `timezone`.";
+    error FILE_NAME = "file-name":
+        "The name of a file can have a date in it, and is no text.", "Write `{{ today }}` in it, or nothing in braces.";
     error UNKNOWN_REGION = "unknown-region":
         "National numbers are read as those of the region.", "Write the ISO 3166 code of a country, such as `UA`.";
     error UNKNOWN_CHANNEL = "unknown-channel":

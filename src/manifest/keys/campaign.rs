@@ -31,7 +31,8 @@ pub(crate) static CAMPAIGN: &[Key] = &[
     Key::new("delivery", Shape::Map(DELIVERY), "{ rate: 10/s }")
         .doc("How fast and how carefully the campaign is sent."),
     Key::new("receipts", Shape::Line, "auto").doc("How delivery receipts are learned.").later(),
-    Key::new("schedule", Shape::Line, "{ at: 2026-12-01 10:00 }").doc("When the campaign runs by itself.").later(),
+    Key::new("schedule", Shape::Map(SCHEDULE), "{ every: Mon 10:00 }")
+        .doc("When the campaign runs by itself, once it was armed by `campaign schedule add`; needs `timezone`."),
     Key::new("purpose", Shape::Line, "service").doc("Whether a marketing opt-out holds it back.").later(),
     Key::new("limits", Shape::Line, "{ cost: 5000 }").doc("The most that the campaign may cost.").later(),
     Key::new("notify", Shape::Line, "{ when: [finished] }").doc("Who is told how a run went.").later(),
@@ -39,12 +40,12 @@ pub(crate) static CAMPAIGN: &[Key] = &[
     Key::new("holdout", Shape::Line, "10%").doc("The share of people who get nothing, to compare with.").later(),
     Key::new("data", Shape::Line, "{ stores: { file: stores.csv, key: city } }").doc("Small tables for texts.").later(),
     Key::new("results", Shape::Line, "results/autumn-sale.csv")
-        .doc("Where the results go; without it results/<name>.csv. Those of a rehearsal stand beside it, as <name>.sandbox.csv."),
+        .doc("Where the results go; without it results/<name>.csv, of what a schedule began results/<name>-<edition>.csv. Those of a rehearsal stand beside it, as <name>.sandbox.csv."),
 ];
 
 static RECIPIENTS: &[Key] = &[
     Key::new("file", Shape::Line, "autumn-sale.csv")
-        .doc("The recipients: a CSV file in UTF-8 with a header, relative to this file.")
+        .doc("The recipients: a CSV file in UTF-8 with a header, relative to this file; `{{ today }}` in its name is the date.")
         .required(),
     Key::new("columns", Shape::Texts, "{ phone: \"Mobile\", first_name: \"First name\" }")
         .doc("Names for templates, each with its column's header; other headers keep their name."),
@@ -99,6 +100,21 @@ static DELIVERY: &[Key] = &[
     Key::new("cap", Shape::Line, "2/7d").doc("The most messages that a person gets from all campaigns.").later(),
 ];
 
+static SCHEDULE: &[Key] = &[
+    Key::new("at", Shape::Line, "2026-12-01 10:00").doc("The one time at which it runs."),
+    Key::new("every", Shape::Line, "Mon 10:00").doc(
+        "The times at which it runs, in words: `Mon 10:00`, `Mon, Thu 10:00`, `day 9:30`, `weekdays 18:00`, `1st 10:00`, \
+         `last day 18:00`.",
+    ),
+    Key::new("cron", Shape::Line, "0 10 * * MON").doc("The times at which it runs, as a cron line of five fields."),
+    Key::new("grace", Shape::Seconds { least: 60, most: 604_800 }, "1h")
+        .doc("How late it may begin; what is missed by more is skipped and told.")
+        .default("1h"),
+    Key::new("ends", Shape::Line, "2027-01-01").doc("The last day on which it runs."),
+    Key::new("wait_for_file", Shape::Seconds { least: 60, most: 604_800 }, "2h")
+        .doc("How long the list is waited for; without it the list has to be there."),
+];
+
 static STOP_AFTER: &[Key] = &[
     Key::new("doubtful_envelopes", Shape::Integer { least: 1, most: 1_000_000 }, "3")
         .doc("Requests in a row whose outcome is not known.")
@@ -117,7 +133,7 @@ static STOP_AFTER: &[Key] = &[
 /// The keys of a message that stands in a text file.
 pub(super) static TEXT_FILE: &[Key] = &[
     Key::new("file", Shape::Line, "autumn-sale.sms.txt")
-        .doc("The text file, looked for beside this file, then in templates/.")
+        .doc("The text file, looked for beside this file, then in templates/; `{{ today }}` in its name is the date.")
         .required(),
     Key::new("by", Shape::Line, "lang").doc("The column by which the text is chosen.").later(),
     Key::new("else", Shape::Line, "uk").doc("Which text it is where the column names none.").later(),

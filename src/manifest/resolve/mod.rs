@@ -7,16 +7,21 @@ mod extra;
 mod form;
 mod names;
 mod placeholders;
+mod schedule;
 mod stage;
 mod texts;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
+
+use jiff::civil::Date;
 
 use super::section::Section;
 
 use super::Places;
 use super::campaign::{Brief, Campaign, Duplicates, default_results};
+use super::day::{Day, dated};
 use super::document::{self, FileKind};
 use super::file::{is_list, unopened_list};
 use super::keys::CAMPAIGN;
@@ -35,7 +40,7 @@ const CAMPAIGN_FILE: FileKind = FileKind { file: "the campaign file", owner: "th
 ///
 /// Every problem that these files alone show is a finding; nothing stops at the first one.
 #[must_use]
-pub fn load_campaign(path: &Path) -> LoadedFile<Campaign> {
+pub fn load_campaign(path: &Path, day: Day) -> LoadedFile<Campaign> {
     if is_list(path) {
         let message = format!("`{}` is a list of recipients and no campaign file", path.display());
         let help = format!("write a campaign for it: `campaign init NAME --from {}`", quoted(path));
@@ -44,7 +49,8 @@ pub fn load_campaign(path: &Path) -> LoadedFile<Campaign> {
     document::load(path, CAMPAIGN_FILE, |root, report| {
         let folder = path.parent().unwrap_or(Path::new(""));
         let folders = TextFolders::beside(folder);
-        Resolver { report, folders, columns: Vec::new(), files: BTreeMap::new() }.campaign(path, root)
+        let today = day.date(None);
+        Resolver { report, folders, columns: Vec::new(), files: BTreeMap::new(), day, today }.campaign(path, root)
     })
 }
 
@@ -56,6 +62,10 @@ struct Resolver<'r> {
     columns: Vec<(String, String)>,
     /// The text files that were read, by the names that texts call them.
     files: BTreeMap<String, Source>,
+    /// The day for which it is read.
+    day: Day,
+    /// Its date.
+    today: Date,
 }
 
 impl Resolver<'_> {
@@ -68,12 +78,14 @@ impl Resolver<'_> {
         self.columns.clone_from(&columns);
         let edition = root.entry("edition").and_then(|entry| self.text("edition".into(), entry));
         let timezone = self.timezone(root);
+        self.today = self.day.date(timezone.as_deref());
+        let schedule = self.schedule(root, timezone.as_deref());
         let region = self.region(recipients);
         let vars = self.vars(root, &columns);
         let content = self.content(root);
         let folder = path.parent().unwrap_or(Path::new(""));
-        let list = recipients.text("file").map(|file| folder.join(file));
-        let results = root.text("results").map(|file| folder.join(file));
+        let list = self.file_name(recipients, "file").map(|file| folder.join(file));
+        let results = self.file_name(root, "results").map(|file| folder.join(file));
         self.refuse_resending(root, content.as_ref());
         self.miss_list(recipients, list.as_deref());
         let (name, gateway) = (name?, root.text("gateway")?.to_owned());
@@ -94,6 +106,8 @@ impl Resolver<'_> {
                 content: content?,
             },
             recipients: list?,
+            schedule,
+            today: self.today,
             delivery: delivery::delivery(root.section("delivery"))?,
             file: path.to_owned(),
             folders: self.folders,
@@ -103,10 +117,27 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
+    /// The name of a file under a key, on the day for which the campaign is read.
+    fn file_name(&mut self, section: Section<'_>, key: &str) -> Option<String> {
+        let (name, span) = section.typed(key)?;
+        self.on_the_day(name, span)
+    }
+
+    /// The name of a file on the day for which the campaign is read.
+    fn on_the_day(&mut self, name: &str, span: &Range<usize>) -> Option<String> {
+        let dated = dated(name, self.today);
+        if dated.is_none() {
+            let finding = Finding::new(&rules::FILE_NAME, format!("`{name}` cannot be the name of a file"));
+            self.report.at(span, finding.help("names of files know `{{ today }}` alone, which is the date"));
+        }
+        dated
+    }
+
     /// Tells of a list that is not there beside all else that is wrong; without anything else whoever opens it tells.
     fn miss_list(&mut self, recipients: Section<'_>, list: Option<&Path>) {
         let (Some((_, span)), Some(list)) = (recipients.typed("file"), list) else { return };
-        if let Err(error) = regular_file::open(list)
+        if !matches!(self.day, Day::Coming(_))
+            && let Err(error) = regular_file::open(list)
             && self.report.findings.iter().any(Finding::is_error)
         {
             self.report.at(span, unopened_list(list, &error));

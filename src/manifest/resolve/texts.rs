@@ -5,12 +5,16 @@ use super::placeholders::placeholders;
 use crate::domain::Text;
 use crate::finding::{Finding, Place, Source, rules};
 use crate::manifest::align::align;
+use crate::manifest::day::{Day, is_dated};
 use crate::manifest::yaml::{Entry, Node, Scalar};
 
 /// The most bytes of an inline text, as many as a text file may have.
 const LARGEST: usize = 64 * 1024;
 /// Endings by which the name of a text file is told from a text.
 const ENDINGS: [&str; 6] = [".txt", ".tera", ".md", ".html", ".j2", ".tpl"];
+
+/// What stands for a text that is to come.
+const TO_COME: &str = "…";
 
 impl Resolver<'_> {
     /// The text under a key; `path` is the path of keys that becomes its name.
@@ -48,9 +52,14 @@ impl Resolver<'_> {
 
     fn file(&mut self, entry: &Entry) -> Option<Text> {
         let file = &entry.value.get("file")?.value;
-        let name = file.scalar().filter(|scalar| !scalar.is_null())?.text.trim();
+        let written = file.scalar().filter(|scalar| !scalar.is_null())?.text.trim();
+        let name = &self.on_the_day(written, &file.span)?;
         let found = match self.folders.find(name) {
             Ok(found) => found,
+            // Whoever looks at a day to come knows the text of no day; the day itself does.
+            Err(_) if matches!(self.day, Day::Coming(_)) && is_dated(written) => {
+                return Some(Text { name: name.clone(), source: TO_COME.to_owned() });
+            }
             Err(problem) => {
                 self.report.at(&file.span, Finding::new(&rules::TEXT_FILE, problem.message).help(problem.help));
                 return None;
@@ -67,8 +76,8 @@ impl Resolver<'_> {
             let finding = placeholder.finding(&found.text, &self.columns).at(Place::new(&source, placeholder.span));
             self.report.findings.push(finding);
         }
-        self.files.insert(name.to_owned(), source);
-        Some(Text { name: name.to_owned(), source: found.text })
+        self.files.insert(name.clone(), source);
+        Some(Text { name: name.clone(), source: found.text })
     }
 
     /// Tells a text without quotes that a ` #` cuts off.

@@ -6,6 +6,7 @@ mod understood;
 use std::fs;
 use std::path::PathBuf;
 
+use jiff::civil::date;
 use proptest::prelude::*;
 
 use super::*;
@@ -64,7 +65,7 @@ impl House {
     fn load_as(&self, name: &str, yaml: impl AsRef<[u8]>) -> LoadedFile<Campaign> {
         let path = self.folder().join(name);
         fs::write(&path, yaml).unwrap();
-        load_campaign(&path)
+        load_campaign(&path, Day::Is(date(2026, 12, 1)))
     }
 
     fn folder(&self) -> PathBuf {

@@ -149,3 +149,25 @@ fn a_comment_that_stands_apart_behind_a_sender_name_is_a_comment() {
     let Stage::Sms(sms) = &campaign.brief.content.stages[0] else { panic!() };
     assert_eq!((sms.signature.source.as_str(), sms.message.source.as_str()), ("Co", "Sale"));
 }
+
+#[test]
+fn a_schedule_is_understood_and_names_of_files_have_the_day_in_them() {
+    let house = House::new();
+    fs::write(house.folder().join("news-2026-12-01.txt"), "Hello").unwrap();
+    let yaml = with_message("{ file: \"news-{{ today }}.txt\" }")
+        .replace("file: a.csv", "file: \"daily-{{ today }}.csv\"")
+        .replace("channels:", "timezone: Europe/Kyiv\nschedule: { every: day 9:30, ends: 2026-12-31, wait_for_file: 2h }\nresults: out/{{ today }}.csv\nchannels:");
+    let campaign = house.campaign(&yaml);
+    assert_eq!(campaign.recipients, house.folder().join("daily-2026-12-01.csv"));
+    assert_eq!(campaign.results, house.folder().join("out/2026-12-01.csv"));
+    let [Stage::Sms(sms)] = campaign.brief.content.stages.as_slice() else { panic!() };
+    assert_eq!((sms.message.name.as_str(), sms.message.source.as_str()), ("news-2026-12-01.txt", "Hello"));
+    let schedule = campaign.schedule.unwrap();
+    assert_eq!((schedule.grace, schedule.wait_for_file), (Duration::from_secs(3600), Some(Duration::from_secs(7200))));
+    assert_eq!((schedule.zone_name(), schedule.ends), ("Europe/Kyiv", Some(date(2026, 12, 31))));
+    // A day to come has no text yet; the day itself has to.
+    let path = house.folder().join("autumn-sale.yaml");
+    assert!(load_campaign(&path, Day::Coming(date(2026, 12, 2))).value.is_some());
+    let missing = told(&load_campaign(&path, Day::Is(date(2026, 12, 2))));
+    assert!(missing.iter().any(|(rule, ..)| *rule == "text-file"), "{missing:?}");
+}

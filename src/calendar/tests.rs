@@ -1,0 +1,215 @@
+//! Occurrences over days on which clocks change, and words that are no times.
+
+use jiff::SignedDuration;
+use jiff::civil::{DateTime, date};
+use proptest::prelude::*;
+
+use super::*;
+
+fn schedule(zone: &str, timing: Timing) -> Schedule {
+    Schedule {
+        timing,
+        zone: TimeZone::get(zone).unwrap(),
+        ends: None,
+        grace: Duration::from_secs(3600),
+        wait_for_file: None,
+    }
+}
+
+fn cron(zone: &str, line: &str) -> Schedule {
+    schedule(zone, Timing::cron(line).unwrap())
+}
+
+fn moment(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+/// The next occurrences as the local time that is meant and what clocks show.
+fn told(schedule: &Schedule, after: &str, count: usize) -> Vec<String> {
+    let told =
+        |occurrence: Occurrence| format!("{} = {}", occurrence.name(), occurrence.local().strftime("%m-%d %H:%M %:z"));
+    schedule.after(moment(after)).take(count).map(told).collect()
+}
+
+#[test]
+fn a_local_time_that_does_not_exist_fires_once_at_the_first_moment_that_does() {
+    // In Kyiv 03:00 becomes 04:00 on 29 March 2026.
+    let daily = cron("Europe/Kyiv", "30 3 * * *");
+    let days = [
+        "2026-03-28 03:30 = 03-28 03:30 +02:00",
+        "2026-03-29 03:30 = 03-29 04:00 +03:00",
+        "2026-03-30 03:30 = 03-30 03:30 +03:00",
+    ];
+    assert_eq!(told(&daily, "2026-03-27T12:00:00Z", 3), days);
+    // Those that fall on one moment are one, and the one that clocks show gives it its name.
+    let quarters = cron("Europe/Kyiv", "*/15 3,4 29 3 *");
+    assert_eq!(
+        told(&quarters, "2026-01-01T00:00:00Z", 2),
+        ["2026-03-29 04:00 = 03-29 04:00 +03:00", "2026-03-29 04:15 = 03-29 04:15 +03:00"]
+    );
+    let inside = cron("Europe/Kyiv", "10,20 3 29 3 *");
+    assert_eq!(told(&inside, "2026-01-01T00:00:00Z", 1), ["2026-03-29 03:10 = 03-29 04:00 +03:00"]);
+    // Samoa left out a whole day.
+    let apia = cron("Pacific/Apia", "0 10 * * *");
+    let days = [
+        "2011-12-29 10:00 = 12-29 10:00 -10:00",
+        "2011-12-30 10:00 = 12-31 00:00 +14:00",
+        "2011-12-31 10:00 = 12-31 10:00 +14:00",
+    ];
+    assert_eq!(told(&apia, "2011-12-29T00:00:00Z", 3), days);
+}
+
+#[test]
+fn a_local_time_that_comes_twice_fires_the_first_time_only() {
+    // In Kyiv 04:00 becomes 03:00 on 25 October 2026.
+    let daily = cron("Europe/Kyiv", "30 3 * * *");
+    let days = ["2026-10-25 03:30 = 10-25 03:30 +03:00", "2026-10-26 03:30 = 10-26 03:30 +02:00"];
+    assert_eq!(told(&daily, "2026-10-24T12:00:00Z", 2), days);
+    assert_eq!(told(&daily, "2026-10-25T01:15:00Z", 1), days[1..], "asked while clocks show it again");
+    let hourly = cron("Europe/Kyiv", "30 * * * *");
+    let hours = ["2026-10-25 03:30 = 10-25 03:30 +03:00", "2026-10-25 04:30 = 10-25 04:30 +02:00"];
+    assert_eq!(told(&hourly, "2026-10-25T00:00:00Z", 2), hours);
+    // On Lord Howe clocks go back by half an hour.
+    let lord_howe = cron("Australia/Lord_Howe", "45 1 * * *");
+    let days = ["2026-04-05 01:45 = 04-05 01:45 +11:00", "2026-04-06 01:45 = 04-06 01:45 +10:30"];
+    assert_eq!(told(&lord_howe, "2026-04-04T12:00:00Z", 2), days);
+}
+
+#[test]
+fn words_mean_what_a_cron_line_says() {
+    for (words, line) in [
+        ("Mon 10:00", "0 10 * * MON"),
+        ("monday 10:00", "0 10 * * 1"),
+        ("Mondays at 10:00", "0 10 * * 1"),
+        ("Mon, Thu 10:00", "0 10 * * MON,THU"),
+        ("Mon-Fri 7:05", "5 7 * * 1-5"),
+        ("Fri-Mon 7:05", "5 7 * * FRI,SAT,SUN,MON"),
+        ("day 9:30", "30 9 * * *"),
+        ("daily 09:30", "30 9 * * *"),
+        ("weekdays 18:00", "0 18 * * MON-FRI"),
+        ("weekend 12:00", "0 12 * * 6,0"),
+        ("1st 10:00", "0 10 1 * *"),
+        ("1st, 15th 10:00", "0 10 1,15 * *"),
+        ("31st 10:00", "0 10 31 1,3,5,7,8,10,12 *"),
+        ("last day 18:00", "0 18 L * *"),
+    ] {
+        let (words_, line_) = (schedule("Europe/Kyiv", Timing::every(words).unwrap()), cron("Europe/Kyiv", line));
+        let year = |schedule: &Schedule| schedule.after(moment("2026-01-01T00:00:00Z")).take(60).collect::<Vec<_>>();
+        assert_eq!(year(&words_), year(&line_), "{words}");
+    }
+}
+
+#[test]
+fn what_is_no_time_is_refused_with_what_is_possible() {
+    for words in [
+        "",
+        "10:00",
+        "Mon",
+        "Mon 25:00",
+        "Mon 10",
+        "Mo 10:00",
+        "Moonday 10:00",
+        "1nd 10:00",
+        "32nd 10:00",
+        "0th 10:00",
+        "Mon,1st 10:00",
+        "Mon 10:00 Europe/Kyiv",
+        "every Mon 10:00",
+    ] {
+        assert!(Timing::every(words).unwrap_err().help.contains("`weekdays 18:00`"), "{words}");
+    }
+    for line in [
+        "",
+        "@daily",
+        "10:00",
+        "0 10 * *",
+        "0 0 10 * * *",
+        "60 * * * *",
+        "0 24 * * *",
+        "0 0 30 2 *",
+        "0 0 31 4 *",
+        "a b c d e",
+    ] {
+        assert!(Timing::cron(line).unwrap_err().help.contains("five fields"), "{line}");
+    }
+    for (text, why) in [
+        ("2026-12-01", "no time"),
+        ("2026-02-30 10:00", "is no date"),
+        ("2026-12-01 24:30", "is no date"),
+        ("2026-12-01T10:00:00+02:00", "offset of its own"),
+        ("tomorrow", "is no date"),
+    ] {
+        assert!(Timing::at(text).unwrap_err().why.contains(why), "{text}");
+    }
+    assert_eq!(Timing::at("2026-12-01 9:05"), Timing::at("2026-12-01T09:05"));
+}
+
+#[test]
+fn one_time_comes_once_and_nothing_comes_after_the_last_day() {
+    let once = schedule("Europe/Kyiv", Timing::at("2026-12-01 10:00").unwrap());
+    assert_eq!(told(&once, "2026-11-01T00:00:00Z", 5), ["2026-12-01 10:00 = 12-01 10:00 +02:00"]);
+    assert!(told(&once, "2026-12-01T08:00:00Z", 5).is_empty(), "its own moment is not after it");
+    assert!(!once.repeats(moment("2026-11-01T00:00:00Z")));
+    let ending = Schedule { ends: Some(date(2026, 12, 2)), ..cron("Europe/Kyiv", "0 10 * * *") };
+    assert_eq!(told(&ending, "2026-12-01T00:00:00Z", 5).len(), 2, "the last day is one of them");
+}
+
+fn zones() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "Europe/Kyiv",
+        "Europe/Berlin",
+        "America/New_York",
+        "Australia/Lord_Howe",
+        "Pacific/Apia",
+        "Africa/Casablanca",
+        "Asia/Kathmandu",
+        "America/St_Johns",
+        "UTC",
+    ])
+}
+
+fn lines() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["*", "30", "*/15", "0", "7,59"]).prop_flat_map(|minute| {
+        prop::sample::select(vec!["*", "2", "3", "0", "1-4"]).prop_map(move |hour| format!("{minute} {hour} * * *"))
+    })
+}
+
+proptest! {
+    #[test]
+    fn occurrences_come_in_order_each_moment_once_and_from_wherever_they_are_asked(
+        zone in zones(), line in lines(), start in 1_262_304_000_i64..2_000_000_000, steps in 1_usize..40,
+    ) {
+        let (schedule, start) = (cron(zone, &line), Timestamp::from_second(start).unwrap());
+        let found: Vec<Occurrence> = schedule.after(start).take(steps).collect();
+        prop_assert!(found.windows(2).all(|pair| pair[0].at < pair[1].at && pair[0].nominal < pair[1].nominal));
+        prop_assert!(found.iter().all(|one| one.at > start));
+        // Whoever asks anew after each gets the same ones.
+        let mut after = start;
+        for one in &found {
+            let next = schedule.after(after).next();
+            prop_assert_eq!(next.as_ref(), Some(one));
+            prop_assert_eq!(&Occurrence::of(one.nominal, &schedule.zone).unwrap(), one);
+            after = one.at;
+        }
+    }
+
+    #[test]
+    fn an_occurrence_is_when_clocks_first_show_its_time_or_a_later_one(zone in zones(), second in 1_262_304_000_i64..2_000_000_000) {
+        let zone = TimeZone::get(zone).unwrap();
+        let nominal = Timestamp::from_second(second - second % 60).unwrap().to_zoned(TimeZone::UTC).datetime();
+        let occurrence = Occurrence::of(nominal, &zone).unwrap();
+        let shown = |at: Timestamp| -> DateTime { at.to_zoned(zone.clone()).datetime() };
+        prop_assert!(shown(occurrence.at) >= nominal);
+        for hours in 0..26 {
+            let before = occurrence.at - SignedDuration::from_hours(hours) - SignedDuration::from_secs(1);
+            prop_assert!(shown(before) < nominal, "{} before", hours);
+        }
+    }
+
+    #[test]
+    fn no_text_panics(text in "[a-z0-9:, *#L/@-]{0,24}", any: String) {
+        for text in [text, any] {
+            let _ = (Timing::at(&text), Timing::every(&text), Timing::cron(&text));
+        }
+    }
+}

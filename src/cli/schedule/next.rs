@@ -1,0 +1,65 @@
+//! `campaign schedule next`: when a campaign is due.
+
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime};
+use serde_json::json;
+
+use crate::calendar::{Occurrence, Schedule};
+use crate::cli::args::NextArgs;
+use crate::cli::context::Context;
+use crate::cli::exit;
+use crate::cli::failure::Failure;
+use crate::cli::suggested::file;
+use crate::manifest::{Day, load_campaign};
+use crate::runs::Error;
+
+pub(super) fn next(context: &Context, args: &NextArgs) -> Result<u8, Failure> {
+    // What is named by a date need not be there to know the date.
+    let today = Timestamp::now().to_zoned(jiff::tz::TimeZone::system()).date();
+    let loaded = load_campaign(&args.file, Day::Coming(today));
+    let Some(campaign) = loaded.value else { return Err(Error::Findings(loaded.findings).into()) };
+    let schedule = campaign.schedule.as_ref().ok_or_else(|| {
+        let help = "write `schedule: { every: Mon 10:00 }` and its `timezone` into it, with the times that you mean";
+        Failure::wrong(format!("`{}` has no `schedule`; {help}", args.file.display()))
+    })?;
+    let from = args.from.as_deref().map_or_else(|| Ok(Timestamp::now()), |from| moment(from, schedule))?;
+    let next: Vec<Occurrence> = schedule.after(from).take(args.count as usize).collect();
+    if context.output.json {
+        context.output.object(&next.iter().map(|next| object(next, schedule)).collect::<Vec<_>>());
+        return Ok(exit::FINE);
+    }
+    let mut text = if next.is_empty() { "it is not due any more\n".to_owned() } else { String::new() };
+    text += &next.iter().map(|next| format!("{}\n", words(next, schedule))).collect::<String>();
+    let check = context.output.command(format!("check {}", file(&args.file)));
+    context.output.result(&format!("{text}next: {check}\n"));
+    Ok(exit::FINE)
+}
+
+/// A moment that was typed; without an offset it is on the schedule's clocks.
+fn moment(text: &str, schedule: &Schedule) -> Result<Timestamp, Failure> {
+    let local = DateTime::strptime("%Y-%m-%d %H:%M", text)
+        .or_else(|_| text.parse())
+        .or_else(|_| Date::strptime("%Y-%m-%d", text).map(|date| date.at(0, 0, 0, 0)));
+    let there = |local| Some(Occurrence::of(local, &schedule.zone)?.at);
+    text.parse().ok().or_else(|| local.ok().and_then(there)).ok_or_else(|| {
+        let help = "write it as `2026-12-01`, `2026-12-01 10:00` or `2026-12-01T10:00:00+02:00`";
+        Failure::wrong(format!("`{text}` is no time; {help}"))
+    })
+}
+
+/// An occurrence for a program.
+pub(super) fn object(occurrence: &Occurrence, schedule: &Schedule) -> serde_json::Value {
+    let at = occurrence.local().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+    json!({ "at": at, "local": occurrence.name(), "zone": schedule.zone_name() })
+}
+
+/// An occurrence for a person.
+pub(super) fn words(occurrence: &Occurrence, schedule: &Schedule) -> String {
+    let shown = occurrence.local();
+    let words = shown.strftime("%a %-d %b %Y, %H:%M");
+    let instead = match shown.datetime() == occurrence.nominal {
+        true => String::new(),
+        false => format!(", instead of {}, which clocks leave out", occurrence.name()),
+    };
+    format!("{words} ({}){instead}", schedule.zone_name())
+}

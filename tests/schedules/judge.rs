@@ -1,0 +1,107 @@
+//! The calendar against a calculation apart from it: `judge.py`, by croniter and zoneinfo.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use campaign::calendar::{Schedule, Timing};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, civil};
+use sha2::{Digest as _, Sha256};
+
+/// A year of a cron line in a zone, as the judge wrote it down.
+struct Year {
+    year: i16,
+    zone: String,
+    line: String,
+    count: usize,
+    sha256: String,
+    /// What is due near a change of the clocks.
+    near: Vec<String>,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schedules")
+}
+
+/// What the judge wrote down.
+fn golden() -> Vec<Year> {
+    let mut years: Vec<Year> = Vec::new();
+    for line in std::fs::read_to_string(folder().join("golden.txt")).expect("what the judge wrote").lines() {
+        match line.strip_prefix("= ").map(|line| line.split('\t').collect::<Vec<_>>()) {
+            Some(words) => {
+                let [year, zone, line, count, sha256] = words[..] else { panic!("{line}") };
+                years.push(Year {
+                    year: year.parse().expect("a year"),
+                    zone: zone.to_owned(),
+                    line: line.to_owned(),
+                    count: count.parse().expect("a number"),
+                    sha256: sha256.to_owned(),
+                    near: Vec::new(),
+                });
+            }
+            None => years.last_mut().expect("a year before").near.push(line.to_owned()),
+        }
+    }
+    years
+}
+
+/// The occurrences of a year, as the judge writes them.
+fn occurrences(year: i16, zone: &str, line: &str) -> Vec<String> {
+    let zone = TimeZone::get(zone).expect("a zone");
+    let grace = Duration::from_secs(3600);
+    let schedule =
+        Schedule { timing: Timing::cron(line).expect("a cron line"), zone, ends: None, grace, wait_for_file: None };
+    let begin = |year| civil::date(year, 1, 1).at(0, 0, 0, 0).to_zoned(TimeZone::UTC).expect("a year").timestamp();
+    let (start, end): (Timestamp, Timestamp) = (begin(year), begin(year + 1));
+    let due = schedule.after(start - jiff::SignedDuration::from_secs(1)).take_while(|one| one.at < end);
+    due.map(|one| format!("{}\t{}", one.at.strftime("%Y-%m-%dT%H:%MZ"), one.name())).collect()
+}
+
+/// Says why nothing was compared.
+fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "skipped: {why}");
+}
+
+#[test]
+fn a_year_of_occurrences_over_the_days_on_which_clocks_change_is_what_the_judge_wrote_down() {
+    let years = golden();
+    assert!(years.len() > 50 && years.iter().map(|year| year.near.len()).sum::<usize>() > 500);
+    for Year { year, zone, line, count, sha256, near } in years {
+        let ours = occurrences(year, &zone, &line);
+        let known: BTreeSet<&String> = ours.iter().collect();
+        let missing: Vec<&String> = near.iter().filter(|due| !known.contains(due)).collect();
+        assert!(missing.is_empty(), "{year} {zone} {line}: {missing:?}");
+        let text: String = ours.iter().map(|due| format!("{due}\n")).collect();
+        let hash = Sha256::digest(text).iter().fold(String::new(), |mut hash, byte| {
+            let _ = write!(hash, "{byte:02x}");
+            hash
+        });
+        assert_eq!((ours.len(), hash), (count, sha256), "{year} {zone} {line}");
+    }
+}
+
+#[test]
+fn a_year_of_occurrences_is_what_the_judge_calculates_now() {
+    let judge = folder().join("judge.py");
+    let ask = |arguments: &[&str]| Command::new("python3").arg(&judge).args(arguments).output();
+    match ask(&["--can"]) {
+        Ok(can) if can.status.success() => {}
+        Ok(can) => return skipped(&String::from_utf8_lossy(&can.stderr)),
+        Err(error) => return skipped(&format!("there is no python3: {error}")),
+    }
+    for (year, zone) in [("2026", "America/New_York"), ("2026", "Australia/Lord_Howe"), ("2011", "Pacific/Apia")] {
+        let lines = ["*/20 * * 3,4,10,11,12 *", "5 0 * * *", "59 23 28-31 * *"];
+        let answer = ask(&[&[year, zone], &lines[..]].concat()).unwrap();
+        assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
+        let answer = String::from_utf8(answer.stdout).unwrap();
+        for line in lines {
+            let theirs: Vec<&str> =
+                answer.lines().filter_map(|due| due.strip_prefix(line)?.strip_prefix('\t')).collect();
+            assert_eq!(occurrences(year.parse().unwrap(), zone, line), theirs, "{year} {zone} {line}");
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! What runs by itself: when it is due, what is armed, what fires.
+
+mod judge;
+mod next;

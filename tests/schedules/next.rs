@@ -1,0 +1,68 @@
+//! `campaign schedule next`, and `run` of a campaign with a schedule.
+
+use serde_json::json;
+
+use crate::support::{Draft, campaign};
+
+/// A campaign of each Monday at ten in Kyiv.
+fn weekly() -> Draft {
+    campaign().top("timezone: Europe/Kyiv").top("schedule: { every: Mon 10:00 }")
+}
+
+#[test]
+fn the_next_dates_are_told_in_the_campaigns_zone() {
+    let sale = weekly().write();
+    let told = sale.campaign(&["schedule", "next", "sale.yaml", "--from", "2026-10-20", "--count", "2"]).exits(0);
+    assert_eq!(
+        told.stdout,
+        "Mon 26 Oct 2026, 10:00 (Europe/Kyiv)\nMon 2 Nov 2026, 10:00 (Europe/Kyiv)\nnext: campaign check sale.yaml\n"
+    );
+    let next = |from: &str| {
+        let asked = ["schedule", "next", "sale.yaml", "--json", "--count", "1", "--from", from];
+        sale.campaign(&asked).exits(0).json_list()
+    };
+    let summer = json!([{ "at": "2026-10-19T10:00:00+03:00", "local": "2026-10-19 10:00", "zone": "Europe/Kyiv" }]);
+    assert_eq!(next("2026-10-19 9:59"), summer);
+    let winter = json!([{ "at": "2026-10-26T10:00:00+02:00", "local": "2026-10-26 10:00", "zone": "Europe/Kyiv" }]);
+    assert_eq!(next("2026-10-19 10:00"), winter, "its own moment is over");
+    assert_eq!(next("2026-10-26T07:59:59Z"), winter);
+    sale.campaign(&["schedule", "next", "sale.yaml", "--from", "soon"]).exits(2).says("is no time");
+    sale.replace("sale.yaml", "every: Mon 10:00", "cron: 30 3 29 3 *");
+    let told = sale.campaign(&["schedule", "next", "sale.yaml", "--from", "2026-01-01", "--count", "1"]).exits(0);
+    assert!(
+        told.stdout.contains("Sun 29 Mar 2026, 04:00 (Europe/Kyiv), instead of 2026-03-29 03:30"),
+        "{}",
+        told.told()
+    );
+}
+
+#[test]
+fn a_file_without_a_schedule_is_never_due() {
+    let sale = campaign().write();
+    sale.campaign(&["schedule", "next", "sale.yaml"]).exits(2).says("has no `schedule`");
+    sale.replace("sale.yaml", "name: sale\n", "name: sale\nschedule: { at: 2020-01-01 10:00 }\n");
+    sale.campaign(&["schedule", "next", "sale.yaml"]).exits(2).says("needs `timezone`");
+    sale.replace("sale.yaml", "name: sale\n", "name: sale\ntimezone: UTC\n");
+    let told = sale.campaign(&["schedule", "next", "sale.yaml"]).exits(0);
+    assert!(told.stdout.contains("not due any more"), "{}", told.told());
+    assert_eq!(sale.campaign(&["schedule", "next", "sale.yaml", "--json"]).exits(0).json_list(), json!([]));
+}
+
+#[test]
+fn a_campaign_with_a_schedule_is_sent_at_once_only_by_who_says_so() {
+    let sale = weekly().write();
+    sale.run(&[]).exits(2).says("`campaign run sale.yaml --now` sends it at once");
+    sale.run(&["--dry-run"]).exits(0);
+    sale.run(&["--now"]).exits(0);
+}
+
+#[test]
+fn a_list_that_is_named_by_the_day_is_the_one_of_today() {
+    let sale = campaign().top("timezone: UTC").write();
+    let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    let dated = format!("daily-{today}.csv");
+    std::fs::rename(sale.path("sale.csv"), sale.path(&dated)).unwrap();
+    sale.run(&[]).exits(2).says("sale.csv");
+    sale.replace("sale.yaml", "file: sale.csv", "file: daily-{{ today }}.csv");
+    sale.run(&[]).exits(0);
+}
