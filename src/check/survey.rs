@@ -13,7 +13,7 @@ use super::rules;
 use crate::audience::{Chunk, RecordRef, Seen, holds_a_row, parse};
 use crate::domain::{Content, Phone, Region, Row, Stage};
 use crate::finding::Finding;
-use crate::ledger::{LeftOut, State, StateCounts};
+use crate::ledger::{LeftOut, OPTED_OUT, State, StateCounts};
 use crate::manifest::{Brief, Duplicates};
 use crate::message::Renderer;
 
@@ -26,8 +26,17 @@ pub const DUPLICATE: &str = "duplicate number";
 pub struct Terms<'a> {
     /// The campaign.
     pub brief: &'a Brief,
-    /// Numbers that have a message of this campaign and edition already.
-    pub already: &'a RoaringTreemap,
+    /// Whom it leaves out.
+    pub excluded: &'a Excluded,
+}
+
+/// Whom a survey leaves out, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Excluded {
+    /// They have a message of this campaign and edition already.
+    pub already: RoaringTreemap,
+    /// They opted out of what it sends.
+    pub opted_out: RoaringTreemap,
 }
 
 /// What is known of all recipients before anything is sent.
@@ -226,10 +235,15 @@ impl Tally {
                 return None;
             }
         };
+        let opted_out = terms.excluded.opted_out.contains(phone.get());
         let repeated = terms.brief.duplicates != Duplicates::Allow && !self.seen.insert(phone);
-        self.everybody += u64::from(!repeated);
-        if terms.already.contains(phone.get()) {
+        self.everybody += u64::from(!repeated && !opted_out);
+        if terms.excluded.already.contains(phone.get()) {
             self.left_out.insert(row, State::Skipped, ALREADY_SENT);
+            return None;
+        }
+        if opted_out {
+            self.left_out.insert(row, State::Skipped, OPTED_OUT);
             return None;
         }
         if repeated {

@@ -19,6 +19,7 @@ use super::stop::{Interrupt, Stop, StopKind};
 use super::submission::{Route, Submission};
 use super::tally::Tally;
 use super::watchdog::Watchdog;
+use crate::domain::Row;
 use crate::gateway::Envelope;
 use crate::ledger::{LedgerError, Ownership, Permit, State, StateCounts};
 
@@ -158,12 +159,26 @@ impl Engine {
                 return self.flight.settle(Record { number, envelope, piece, reply, held_back: true });
             }
             Ok(Submission::Recalled) => return self.put_back(envelope, piece),
+            Ok(Submission::OptedOut(rows)) => return self.leave_out(envelope, piece, &rows),
             Ok(Submission::Refused(Permit::Lost)) => lost(),
-            Ok(Submission::Refused(Permit::StopRequested | Permit::Granted { .. })) => asked_to_stop(),
+            Ok(Submission::Refused(_)) => asked_to_stop(),
             Err(error) => unwritten(&error),
         };
         self.put_back(envelope, piece);
         self.halt(stop);
+    }
+
+    /// Puts back what is left of an envelope without those who opted out.
+    fn leave_out(&mut self, envelope: Envelope, piece: bool, opted_out: &[Row]) {
+        let mut operations = envelope.into_operations();
+        let count = operations.len();
+        operations.retain(|operation| !opted_out.contains(&operation.row));
+        self.tally.opted_out(count - operations.len());
+        self.tally.shift(State::Sending, State::Planned, operations.len());
+        if !operations.is_empty() {
+            self.flight.put_back(Parcel { operations, piece });
+        }
+        (self.route.observer)(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
     }
 
     /// Puts back an envelope without an intent.

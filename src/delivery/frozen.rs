@@ -81,6 +81,7 @@ impl FrozenInputs {
             name: _,
             gateway: _,
             edition,
+            purpose,
             endpoint,
             timezone,
             columns,
@@ -98,6 +99,7 @@ impl FrozenInputs {
             }
         };
         note(*endpoint != now.endpoint, "`endpoint`");
+        note(*purpose != now.purpose, "`purpose`");
         note(*timezone != now.timezone, "`timezone`");
         note(*edition != now.edition, "`edition`");
         note(*columns != now.columns, "`recipients.columns`");

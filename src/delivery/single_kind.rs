@@ -6,7 +6,9 @@
 use std::path::Path;
 
 use super::frozen::FrozenInputs;
-use crate::domain::{CallOtp, Content, Endpoint, Extra, Hlr, MessageId, Operation, OperationKind, Phone, Stage};
+use crate::domain::{
+    CallOtp, Content, Endpoint, Extra, Hlr, MessageId, Operation, OperationKind, Phone, Purpose, Stage,
+};
 use crate::ledger::Run;
 use crate::manifest::{Brief, Duplicates, Share};
 
@@ -87,6 +89,7 @@ impl SingleKind {
         Brief {
             name: self.campaign().to_owned(),
             edition: None,
+            purpose: Purpose::Service,
             gateway: gateway.to_owned(),
             // The asynchronous endpoint would answer with a `request_id` and never with what was asked for.
             endpoint: Endpoint::Sync,

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use roaring::RoaringBitmap;
 
 use crate::domain::{IdRange, Row};
-use crate::ledger::{Activities, Ledger, LedgerError, LeftOut, Parts, RowStates, Run, State, StateCounts, Walk};
+use crate::ledger::{
+    Activities, Ledger, LedgerError, LeftOut, Parts, RowEvents, RowStates, Run, State, StateCounts, Walk,
+};
 
 /// What is known of a run's rows at one time.
 #[derive(Debug)]
@@ -35,7 +37,7 @@ impl Snapshot {
     /// When the ledger cannot be read.
     pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
         let left_out = ledger.left_out(run.key).await?;
-        let events = ledger.events(run.key).await?.into();
+        let events = RowEvents::from(ledger.events(run.key).await?).leaving_out(&left_out);
         let mut states = RowStates::new(Activities::read(ledger, run, owned).await?, events);
         let mut settled = left_out.rows();
         let mut digests = HashMap::new();

@@ -70,6 +70,8 @@ pub struct Ending {
     pub counts: StateCounts,
     /// Messages of this start that went out, or may have.
     pub sent: u64,
+    /// Rows of this start that were left out because their people opted out meanwhile.
+    pub opted_out: u64,
     /// Parts billed in this start, as far as the gateway told.
     pub parts: Parts,
     /// The errors of this start.

@@ -11,7 +11,7 @@ use super::event::{DeliveryEvent, Observer};
 use super::gate::Gate;
 use super::slow_answers::SlowAnswers;
 use super::watchdog::{Step, Waiting, Watchdog};
-use crate::domain::{Outcome, Status};
+use crate::domain::{Outcome, Row, Status};
 use crate::failpoint;
 use crate::gateway::{Envelope, Gateway, Reply, Signal};
 use crate::ledger::{
@@ -47,6 +47,8 @@ pub(super) enum Submission {
     HeldBack(u32, Reply),
     /// It was called back before its intent, so nothing is to be recorded.
     Recalled,
+    /// Nothing was sent: the people of these rows opted out and are left out; the others go out in another envelope.
+    OptedOut(Vec<Row>),
     /// No intent was recorded, so nothing was sent.
     Refused(Permit),
 }
@@ -80,8 +82,14 @@ impl Route {
         let asked = self.watchdog.asks();
         let begun = self.ledger.begin(intent).await;
         self.watchdog.leaves(asked);
-        let permit = begun?;
-        let Permit::Granted { envelope: number, wait } = permit else { return Ok(Submission::Refused(permit)) };
+        let (number, wait) = match begun? {
+            Permit::Granted { envelope, wait } => (envelope, wait),
+            Permit::OptedOut(rows) => {
+                failpoint::pass("opt_outs.kept");
+                return Ok(Submission::OptedOut(rows));
+            }
+            refused @ (Permit::StopRequested | Permit::Lost) => return Ok(Submission::Refused(refused)),
+        };
         tracing::Span::current().record("number", number);
         failpoint::pass("intent.kept");
         tracing::debug!(slot_in_ms = u64::try_from(wait.time.as_millis()).unwrap_or(u64::MAX), "intent kept");

@@ -14,6 +14,7 @@ use crate::ledger::{Parts, State, StateCounts};
 pub(super) struct Tally {
     counts: StateCounts,
     sent: u64,
+    opted_out: u64,
     parts: Parts,
     errors: Errors,
     oddities: Oddities,
@@ -28,6 +29,7 @@ impl Tally {
         Self {
             counts,
             sent: 0,
+            opted_out: 0,
             parts: Parts::default(),
             errors: Errors::default(),
             oddities: Oddities::default(),
@@ -44,6 +46,12 @@ impl Tally {
     pub(super) fn begun(&mut self, rows: usize) {
         self.shift(State::Planned, State::Sending, rows);
         self.outcome = None;
+    }
+
+    /// So many rows on their way are left out, because their people opted out.
+    pub(super) fn opted_out(&mut self, rows: usize) {
+        self.shift(State::Sending, State::Skipped, rows);
+        self.opted_out += rows as u64;
     }
 
     /// So many rows go from one state to another.
@@ -83,7 +91,7 @@ impl Tally {
 
     /// The end of the start.
     pub(super) fn end(self, stopped: Option<Stop>) -> Ending {
-        let Self { counts, sent, parts, errors, oddities, lag, outcome } = self;
-        Ending { stopped, counts, sent, parts, errors, oddities, lag, outcome }
+        let Self { counts, sent, opted_out, parts, errors, oddities, lag, outcome } = self;
+        Ending { stopped, counts, sent, opted_out, parts, errors, oddities, lag, outcome }
     }
 }

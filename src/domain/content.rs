@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{OperationKind, Stage};
+use super::{OperationKind, Purpose, Stage};
 
 /// A text as its author wrote it: a template, and the name by which messages about it call it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,13 @@ impl<T> Content<T> {
     #[must_use]
     pub fn may_repeat(&self) -> bool {
         !self.stages.iter().any(|stage| stage.channel().facts().personal)
+    }
+
+    /// What it is for where nobody says: a service on a number is asked for, the rest sells or tells.
+    #[must_use]
+    pub fn purpose(&self) -> Purpose {
+        let service = self.stages.iter().any(|stage| stage.channel().facts().single);
+        if service { Purpose::Service } else { Purpose::Marketing }
     }
 
     /// The same content with each text turned into another form by `f`.

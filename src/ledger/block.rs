@@ -6,7 +6,7 @@ use std::fmt;
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
-use super::{Lease, LeftOut, NewRun, Run};
+use super::{Heed, Lease, LeftOut, NewRun, Run};
 use crate::domain::{Endpoint, MessageId, OperationKind, Row};
 
 /// What the messages of a shared run have in common; those that agree in all of it go into one run until that is full.
@@ -44,6 +44,8 @@ impl SharedRun {
             recipients: 0,
             last_row: Row::new(Row::HEADER.get() + Self::ROWS),
             left_out: LeftOut::default(),
+            // Somebody asked for them.
+            heed: Heed::NOBODY,
             file: None,
             began_at,
             random,

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use roaring::RoaringBitmap;
 
-use super::State;
+use super::{OPTED_OUT, State};
 use crate::domain::Row;
 
 /// Rows that are `skipped` or `invalid`, as one set per reason: small, however many rows there are.
@@ -31,8 +31,18 @@ impl LeftOut {
 
     /// Adds a whole set with its reason.
     pub(super) fn insert_set(&mut self, state: State, reason: String, rows: RoaringBitmap) {
-        self.index.insert((state, reason.clone()), self.sets.len());
-        self.sets.push((state, reason, rows));
+        let known = *self.index.entry((state, reason.clone())).or_insert(self.sets.len());
+        match self.sets.get_mut(known) {
+            Some((_, _, set)) => *set |= rows,
+            None => self.sets.push((state, reason, rows)),
+        }
+    }
+
+    /// Rows whose people opted out.
+    pub(super) fn opted_out(rows: &[Row]) -> Self {
+        let mut left_out = Self::default();
+        rows.iter().for_each(|row| left_out.insert(*row, State::Skipped, OPTED_OUT));
+        left_out
     }
 
     /// The sets with their reasons.

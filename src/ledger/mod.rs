@@ -25,6 +25,7 @@ mod run_filter;
 mod sqlite;
 mod state;
 mod stop;
+mod suppression;
 mod upkeep;
 mod walk;
 
@@ -48,6 +49,7 @@ pub use run_filter::RunFilter;
 pub use sqlite::SqliteLedger;
 pub use state::{CANCELLED, ENDED_EARLY, State};
 pub use stop::StopKind;
+pub use suppression::{Additions, Heed, OPTED_OUT, OptOut, OptOuts, OptedOut, Reach, Removal, Scope, SuppressionList};
 pub use upkeep::Upkeep;
 pub use walk::Walk;
 
@@ -67,7 +69,7 @@ pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError
 /// Everything durable that a run needs.
 ///
 /// A returned `Ok` means that the change survives a power loss.
-pub trait Ledger: Upkeep {
+pub trait Ledger: SuppressionList + Upkeep {
     /// Creates a run, gives it the next number of its campaign, and reserves identifiers for its rows.
     ///
     /// The run is not open until [`Ledger::open_run`] was called: its frozen copies are not in place yet.
@@ -128,6 +130,8 @@ pub trait Ledger: Upkeep {
 
     /// Records an intent, unless the run was lost or somebody asked it to stop, and gives its envelope the next number of
     /// the run; takes from the account's pace.
+    ///
+    /// Where somebody of it opted out since the run was planned, it records instead that those rows are left out.
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
 
     /// Records what became of an envelope, whoever has the run by now: an answer is evidence.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Allowance, BlockIds, LeftOut, Rows, StateCounts, StopKind, Wait};
+use super::{Allowance, BlockIds, Heed, LeftOut, Rows, StateCounts, StopKind, Wait};
 use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Outcome, Phone, Row};
 
 /// The ledger's own number of a run.
@@ -61,6 +61,8 @@ pub struct NewRun {
     pub last_row: Row,
     /// The rows that are never sent.
     pub left_out: LeftOut,
+    /// What of the suppression list holds it back.
+    pub heed: Heed,
     /// The campaign file, from the root; nothing for a lookup or a code call.
     pub file: Option<String>,
     /// When it began.
@@ -115,6 +117,8 @@ pub struct Run {
     pub live: bool,
     /// The round (`--again`).
     pub round: u32,
+    /// What of the suppression list holds it back.
+    pub heed: Heed,
     /// Recipients; of a shared run, which has no list, none.
     pub recipients: u64,
     /// Whether processes draw its rows in blocks, for messages that are asked for one at a time.
@@ -263,7 +267,7 @@ impl std::fmt::Debug for SentRow {
 }
 
 /// Whether an envelope may leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permit {
     /// Its intent is recorded.
     Granted {
@@ -276,6 +280,8 @@ pub enum Permit {
     StopRequested,
     /// It may not: another process has the run.
     Lost,
+    /// It may not as it is: the people of these rows, which are left out from now on, opted out meanwhile.
+    OptedOut(Vec<Row>),
 }
 
 /// Whether whoever writes still has the run.

@@ -1,13 +1,18 @@
 //! The events of a run by row, and what they make of a row's last attempt. Pure.
 
+use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
-use super::{Attempt, Change, RowEvent, State};
+use super::{Attempt, Change, LeftOut, RowEvent, State};
 use crate::domain::Row;
 
 /// The events of a run by row. Only rows about which something was learnt or decided are in it.
 #[derive(Clone, Debug, Default)]
-pub struct RowEvents(FxHashMap<Row, Vec<RowEvent>>);
+pub struct RowEvents {
+    rows: FxHashMap<Row, Vec<RowEvent>>,
+    /// The rows that are left out: what is planned of them is not sent any more.
+    left_out: RoaringBitmap,
+}
 
 impl From<Vec<RowEvent>> for RowEvents {
     /// Events come in the order in which they were recorded.
@@ -16,36 +21,51 @@ impl From<Vec<RowEvent>> for RowEvents {
         for event in events {
             rows.entry(event.row).or_default().push(event);
         }
-        Self(rows)
+        Self { rows, left_out: RoaringBitmap::new() }
     }
 }
 
 impl RowEvents {
+    /// The events of a run whose rows may have been left out after they had an attempt.
+    #[must_use]
+    pub fn leaving_out(self, left_out: &LeftOut) -> Self {
+        Self { left_out: left_out.rows(), ..self }
+    }
+
     /// The rows that have events.
     pub fn rows(&self) -> impl Iterator<Item = Row> {
-        self.0.keys().copied()
+        self.rows.keys().copied()
     }
 
     /// Whether a row has events.
     #[must_use]
     pub fn concern(&self, row: Row) -> bool {
-        self.0.contains_key(&row)
+        self.rows.contains_key(&row)
     }
 
     /// The events of a row, in their order.
     #[must_use]
     pub fn of(&self, row: Row) -> &[RowEvent] {
-        self.0.get(&row).map_or(&[], Vec::as_slice)
+        self.rows.get(&row).map_or(&[], Vec::as_slice)
     }
 
     /// What the events make of an attempt of a row: the state that it comes to, and the last event that fits.
     ///
-    /// An event that does not fit what was known before it changes nothing.
+    /// An event that does not fit what was known before it changes nothing. Where the row is left out nothing of it is
+    /// planned any more: an order to send what is in doubt again is void, and the doubt stays.
     pub(super) fn judge(&self, row: Row, attempt: Attempt) -> (State, Option<&RowEvent>) {
-        let about = self.of(row).iter().filter(|event| event.envelope == attempt.envelope);
-        about.fold((attempt.state, None), |(state, last), event| {
+        let is_out = self.left_out.contains(row.get());
+        let is_void = |event: &&RowEvent| is_out && matches!(event.change, Change::SendAgain { .. });
+        let about = self.of(row).iter().filter(|event| event.envelope == attempt.envelope && !is_void(event));
+        let state = match attempt.state {
+            // Proven not sent, after one of the same message that nothing is proven of.
+            State::Planned if is_out && self.repeats_doubt(row) => State::InDoubt,
+            state => state,
+        };
+        let (state, last) = about.fold((state, None), |(state, last), event| {
             if event.change.fits(state) { (event.change.state().unwrap_or(state), Some(event)) } else { (state, last) }
-        })
+        });
+        (if is_out && state == State::Planned { State::Skipped } else { state }, last)
     }
 
     /// The order under whose identifiers an attempt went out; nothing for the run's own.

@@ -148,8 +148,9 @@ impl RowStates {
                 counts.add(self.activities.of(row).ends(*state), 1);
             }
         }
-        for state in [State::Skipped, State::Invalid] {
-            counts.add(state, left_out.count(state));
+        for (state, _, rows) in left_out.sets() {
+            // One that was left out after an attempt is counted as what it came to.
+            counts.add(state, rows.iter().filter(|row| self.recorded(Row::new(*row)).is_none()).count() as u64);
         }
         counts.add(self.activities.of_run().unattempted(None), recipients.saturating_sub(counts.total()));
         counts

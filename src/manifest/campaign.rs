@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::profile::Profile;
 use super::{Places, Rate, Share, TextFolders};
 use crate::calendar::Schedule;
-use crate::domain::{Content, Endpoint, Region, Text};
+use crate::domain::{Content, Endpoint, Purpose, Region, Text};
 
 /// The name of the built-in gateway: the sandbox, in-process.
 pub const SANDBOX: &str = "sandbox";
@@ -45,6 +45,9 @@ pub struct Brief {
     pub name: String,
     /// What makes a repeated campaign a new one.
     pub edition: Option<Text>,
+    /// What its messages are for, which decides whether an opt-out holds them back.
+    #[serde(default, skip_serializing_if = "Purpose::is_marketing")]
+    pub purpose: Purpose,
     /// The profile's name; [`SANDBOX`] is built in.
     pub gateway: String,
     /// The endpoint.

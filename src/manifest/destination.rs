@@ -33,6 +33,12 @@ impl Destination {
         self.profile().filter(|profile| !profile.is_loopback())
     }
 
+    /// Whether it is live and stays on this machine: there nobody is a real person.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        self.profile().is_some_and(Profile::is_loopback)
+    }
+
     /// The gateway's name.
     #[must_use]
     pub fn gateway(&self) -> &str {

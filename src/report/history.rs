@@ -96,8 +96,10 @@ impl History {
             what: Incident::Change { envelope: event.envelope, change: event.change.clone() },
         }));
         entries.sort_by_key(|entry| entry.at);
-        let left_out = snapshot.left_out.of(row).map(|(_, why)| why.to_owned());
-        Ok(Some(Self { row, phone, state: snapshot.state(row), left_out, entries }))
+        let state = snapshot.state(row);
+        // One that was left out after an attempt may have come to something else since.
+        let left_out = snapshot.left_out.of(row).filter(|(out, _)| *out == state).map(|(_, why)| why.to_owned());
+        Ok(Some(Self { row, phone, state, left_out, entries }))
     }
 
     /// How often the message was sent.

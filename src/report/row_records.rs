@@ -84,7 +84,7 @@ impl<'a> RowRecords<'a> {
     /// When the ledger cannot be read.
     pub async fn new(ledger: &'a dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
         let (activities, run) = (Activities::read(ledger, run, owned).await?, run.key);
-        let events = ledger.events(run).await?.into();
+        let events = RowEvents::from(ledger.events(run).await?).leaving_out(&ledger.left_out(run).await?);
         let summaries = ledger.envelope_summaries(run).await?;
         let mut blocks: BTreeMap<u32, Row> = BTreeMap::new();
         for summary in summaries {
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use crate::domain::Endpoint;
     use crate::ledger::memory::{Contents, MemoryLedger};
-    use crate::ledger::{Allowance, Intent, LeftOut, NewRun, SentRow};
+    use crate::ledger::{Allowance, Heed, Intent, LeftOut, NewRun, SentRow};
 
     #[tokio::test]
     async fn a_row_is_of_the_kind_that_it_was_sent_as_last_whatever_the_others_are() {
@@ -198,6 +198,7 @@ mod tests {
             recipients: 2,
             last_row: Row::new(3),
             left_out: LeftOut::default(),
+            heed: Heed::default(),
             began_at: Timestamp::UNIX_EPOCH,
             random: 1,
             file: None,

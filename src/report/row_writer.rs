@@ -99,12 +99,16 @@ impl RowWriter {
         let amendment = sent.and_then(|record| record.amendment.as_ref());
         let last_event = amendment.and_then(|amendment| amendment.last.as_ref());
         let Texts { reason, error, request_id, answer } = texts(outcome, facts.exclusion.as_ref());
-        let reason = match (state, outcome) {
-            (State::InDoubt, None) => ENDED_EARLY,
+        // It may have been left out after an attempt.
+        let left_out = facts.exclusion.as_ref().filter(|_| state == State::Skipped);
+        let reason = match (state, outcome, left_out) {
+            (State::InDoubt, None, _) => ENDED_EARLY,
+            (State::Skipped, _, Some(exclusion)) => &exclusion.reason,
             // Nobody was left out of the list for it: the run was stopped for good.
-            (State::Skipped, _) if facts.exclusion.is_none() => CANCELLED,
+            (State::Skipped, _, None) => CANCELLED,
             _ => reason,
         };
+        let told = amendment.filter(|_| left_out.is_none());
         let (msg_id, parts, gateway_status) = match (outcome, last_event) {
             (_, Some((_, Change::Found { msg_id, status }))) => (msg_id.as_ref(), None, status.as_str()),
             (Some(Outcome::Accepted { msg_id, parts, .. }), _) => (msg_id.as_ref(), *parts, ""),
@@ -120,7 +124,7 @@ impl RowWriter {
             request_id,
             parts,
             gateway_status,
-            reason: amendment.map_or(Cow::Borrowed(reason), |amendment| amended(amendment, reason).into()),
+            reason: told.map_or(Cow::Borrowed(reason), |amendment| amended(amendment, reason).into()),
             error,
             submitted_at: sent.map_or("", |record| &record.submitted_at),
             updated_at: last_event.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at),

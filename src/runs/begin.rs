@@ -9,11 +9,14 @@ use super::launch::{Preparation, RunToSend, Session};
 use super::outcome::{NothingLeft, Outcome};
 use super::start::{TodaysTexts, refuse_changes, refuse_other_text};
 use super::whose::{refuse_stranger, whole_path};
-use super::{Error, Event, ListSurvey, Proposal, Round, SentAlready, already_sent, blocking, check_host, runs_of};
+use super::{
+    Error, Event, ListSurvey, Proposal, Round, SentAlready, already_sent, blocking, check_host, opted_out, runs_of,
+};
+use crate::check::Excluded;
 use crate::delivery::FrozenInputs;
 use crate::domain::Row;
 use crate::failpoint;
-use crate::ledger::{NewRun, Progress, Run, RunId, State};
+use crate::ledger::{Heed, NewRun, OptedOut, Progress, Run, RunId, State};
 use crate::report::open_doubts;
 
 impl Session {
@@ -92,8 +95,9 @@ impl Session {
         let random = rand::random();
         let mut copies = ledger.prepare_copies(&self.hold).await?;
         let list = copies.list()?;
-        let (surveyed, already) = (Arc::clone(inputs), sent.numbers.clone());
-        let survey = blocking(move || surveyed.survey(&already, Some(list))).await??;
+        let OptedOut { version, numbers: opted_out } = opted_out(ledger, inputs).await?;
+        let (surveyed, excluded) = (Arc::clone(inputs), Excluded { already: sent.numbers.clone(), opted_out });
+        let survey = blocking(move || surveyed.survey(&excluded, Some(list))).await??;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.planned(), "surveyed");
         let chosen = self.chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
         // A list in which nobody can be sent to is a run with its results; one that was sent to is one already.
@@ -111,7 +115,7 @@ impl Session {
             confirm(self.consent.as_ref(), question).await?;
         }
         self.own().await?;
-        let run = ledger.create_run(&self.new_run(&survey, edition, sent.round, random)).await?;
+        let run = ledger.create_run(&self.new_run(&survey, edition, (sent.round, version), random)).await?;
         failpoint::pass("run.created");
         let frozen = self.frozen(&survey).to_bytes();
         let frozen = frozen.map_err(|error| Error::Storage(format!("the inputs cannot be copied: {error}")))?;
@@ -162,7 +166,7 @@ impl Session {
         }
     }
 
-    fn new_run(&self, survey: &ListSurvey, edition: &str, round: u32, random: u64) -> NewRun {
+    fn new_run(&self, survey: &ListSurvey, edition: &str, (round, version): (u32, u64), random: u64) -> NewRun {
         let inputs = self.inputs();
         let brief = &inputs.campaign.brief;
         NewRun {
@@ -177,6 +181,7 @@ impl Session {
             recipients: survey.survey.recipients,
             last_row: survey.survey.last_row,
             left_out: survey.survey.left_out.clone(),
+            heed: Heed { purpose: brief.purpose, loopback: inputs.destination.is_loopback(), version },
             file: Some(whole_path(&inputs.campaign.file)),
             began_at: (self.adapters.clock)(),
             random,

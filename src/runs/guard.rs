@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use roaring::RoaringTreemap;
 
 use super::{Error, Inputs};
-use crate::ledger::{Ledger, Run, RunFilter, RunId};
+use crate::domain::Purpose;
+use crate::ledger::{Ledger, OptedOut, Run, RunFilter, RunId};
+use crate::manifest::Brief;
 use crate::report::DOUBTFUL;
 
 /// Who has a message of a campaign and edition through an account.
@@ -75,6 +77,21 @@ pub async fn already_sent(ledger: &dyn Ledger, inputs: &Inputs, edition: &str) -
         false => RoaringTreemap::new(),
     };
     Ok(SentAlready { numbers, round, runs })
+}
+
+/// Who opted out of what this campaign sends, through this gateway.
+///
+/// A rehearsal plays the real run, so it leaves out who is held back from that; what gateways on loopback told does not
+/// count for it.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub async fn opted_out(ledger: &dyn Ledger, inputs: &Inputs) -> Result<OptedOut, Error> {
+    let Brief { name, purpose, .. } = &inputs.campaign.brief;
+    match purpose {
+        Purpose::Marketing => Ok(ledger.opted_out(name, inputs.destination.is_loopback()).await?),
+        Purpose::Service => Ok(OptedOut::default()),
+    }
 }
 
 /// The runs of this campaign through this account, whatever their edition, oldest first.

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{BufReader, Read, Sink, Write};
 use std::path::Path;
 
-use roaring::RoaringTreemap;
 use secrecy::SecretString;
 
 use super::{Error, ListSurvey, Profiles};
-use crate::check::{CompiledCampaign, Survey, Tee, Terms, Texts, against_profile, prepare, survey, text_problems};
+use crate::check::{
+    CompiledCampaign, Excluded, Survey, Tee, Terms, Texts, against_profile, prepare, survey, text_problems,
+};
 use crate::finding::{Finding, rules};
 use crate::manifest::{Campaign, Day, Destination, Profile, load_campaign, unopened_list};
 use crate::regular_file;
@@ -94,14 +95,14 @@ impl Inputs {
         self.prepare(BufReader::with_capacity(BUFFER, input))
     }
 
-    /// Looks at all recipients, of whom these numbers have a message already, and copies them where somebody wants a copy.
+    /// Looks at all recipients, of whom these are left out, and copies them where somebody wants a copy.
     ///
     /// # Errors
     /// When the list cannot be read or copied, or with everything that makes it impossible to send.
-    pub fn survey(&self, already: &RoaringTreemap, copy: Option<Box<dyn Write + Send>>) -> Result<ListSurvey, Error> {
+    pub fn survey(&self, excluded: &Excluded, copy: Option<Box<dyn Write + Send>>) -> Result<ListSurvey, Error> {
         let mut tee = Tee::new(BufReader::with_capacity(BUFFER, self.list()?), copy);
         let surveyed = self
-            .survey_through(&mut tee, already)
+            .survey_through(&mut tee, excluded)
             .and_then(|surveyed| Ok((surveyed, tee.finish().map_err(|error| self.unreadable(&error))?)));
         // A copy that fails ends the reading too, and the list is not to blame.
         if let Some(error) = tee.copy_failure() {
@@ -120,9 +121,9 @@ impl Inputs {
     }
 
     /// What the list says of everybody, and the texts that others include.
-    fn survey_through(&self, list: impl Read + Send, already: &RoaringTreemap) -> Result<(Survey, Includes), Error> {
+    fn survey_through(&self, list: impl Read + Send, excluded: &Excluded) -> Result<(Survey, Includes), Error> {
         let mut prepared = self.prepare(list)?;
-        let terms = Terms { brief: &self.campaign.brief, already };
+        let terms = Terms { brief: &self.campaign.brief, excluded };
         let survey = survey(&mut prepared, &terms).map_err(Error::Findings)?;
         Ok((survey, prepared.messages.includes().to_vec()))
     }

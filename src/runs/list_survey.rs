@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringBitmap;
 
 use super::inputs::Includes;
-use super::{Error, Event, Inputs, Observer, already_sent, blocking};
+use super::{Error, Event, Inputs, Observer, already_sent, blocking, opted_out};
 use crate::check::online::Cost;
-use crate::check::{Survey, costly_characters, empty_cells, rows_within};
+use crate::check::{Excluded, Survey, costly_characters, empty_cells, rows_within};
 use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::report::unknown_results;
@@ -57,10 +57,13 @@ pub async fn survey_list(
     {
         observer(Event::Contradicted(sign));
     }
-    let already = match ledger {
-        Some(ledger) => already_sent(ledger, inputs, &edition).await?.numbers,
-        None => RoaringTreemap::new(),
+    let excluded = match ledger {
+        Some(ledger) => Excluded {
+            already: already_sent(ledger, inputs, &edition).await?.numbers,
+            opted_out: opted_out(ledger, inputs).await?.numbers,
+        },
+        None => Excluded::default(),
     };
     let inputs = Arc::clone(inputs);
-    blocking(move || inputs.survey(&already, None)).await?
+    blocking(move || inputs.survey(&excluded, None)).await?
 }

@@ -55,7 +55,7 @@ pub use dry_run::{DryRun, dry_run};
 pub use error::{EarlierEdition, Error, RunPhase};
 pub use event::{Event, Observer};
 pub use find::{find, find_doubtful, judge_results, later_at};
-pub use guard::{SentAlready, SentBefore, already_sent, edition_of, runs_of};
+pub use guard::{SentAlready, SentBefore, already_sent, edition_of, opted_out, runs_of};
 pub use held_run::{HeldRun, ReleasedRun, StaleResults};
 pub use inputs::{Inputs, key_of};
 pub use launch::{Launch, RetryScope};

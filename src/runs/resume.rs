@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringBitmap;
 
 use super::consent::confirm;
 use super::launch::{Preparation, RunToSend, Session};
 use super::online::refuse_online;
 use super::{Error, Event, Proposal, blocking, check_host};
-use crate::check::Survey;
 use crate::check::online::{Cost, Prices};
+use crate::check::{Excluded, Survey};
 use crate::delivery::Snapshot;
 use crate::domain::Row;
 use crate::ledger::{Hold, Run, State};
@@ -93,8 +93,8 @@ impl Session {
             Err(missing) => return Ok(Cost::Unknown(missing)),
         };
         let surveyed = Arc::clone(inputs);
-        // Whoever has a message is not among the rows of a run that are left.
-        let survey = blocking(move || surveyed.survey(&RoaringTreemap::new(), None)).await??.survey;
+        // Whoever has a message, or opted out, is not among the rows of a run that are left.
+        let survey = blocking(move || surveyed.survey(&Excluded::default(), None)).await??.survey;
         Ok(Cost::AtMost(prices.most(&survey.by_sms_parts, &choose(&survey)?)))
     }
 }

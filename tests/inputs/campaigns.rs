@@ -74,7 +74,6 @@ fn every_mistake_is_told_at_once() {
 fn keys_of_work_to_come_are_refused_by_name() {
     let at_the_top = [
         "receipts: auto",
-        "purpose: service",
         "limits: { cost: 5000 }",
         "notify: { when: [finished] }",
         "variants: { a: { share: 50% } }",

@@ -8,8 +8,9 @@ use super::judge::phone;
 use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::memory::Contents;
 use crate::ledger::{
-    Allowance, Author, Change, EnvelopeRecord, Intent, Lease, Ledger, LeftOut, NewRowEvent, NewRun, Ownership, Permit,
-    RetriedRow, RetryOrder, RowEvent, RunFilter, RunId, SentRow, Settlement, SqliteLedger,
+    Allowance, Author, Change, EnvelopeRecord, Heed, Intent, Lease, Ledger, LeftOut, NewRowEvent, NewRun, OptOut,
+    Ownership, Permit, Reach, RetriedRow, RetryOrder, RowEvent, RunFilter, RunId, Scope, SentRow, Settlement,
+    SqliteLedger, SuppressionList as _,
 };
 
 /// The time of both ledgers: it stands still, so that the waits are the same.
@@ -38,6 +39,7 @@ fn new_run() -> NewRun {
         last_row: Row::new(ROWS as u32 + 1),
         file: None,
         left_out: LeftOut::default(),
+        heed: Heed::default(),
         began_at: clock(),
         random: 5,
     }
@@ -111,7 +113,7 @@ impl Pair {
     /// One call to both, by whoever has the run or had it before; what both tell has to be the same.
     async fn call(&mut self, chance: &mut Chance) {
         let leases = self.leases[self.leases.len().saturating_sub(1 + chance.below(2) as usize)];
-        match chance.below(8) {
+        match chance.below(9) {
             0 => self.claim().await,
             1..=3 => self.begin(chance, leases).await,
             4 | 5 if self.envelopes > 0 => {
@@ -130,6 +132,14 @@ impl Pair {
                 let event = NewRowEvent { row: row(chance), envelope, change: change(chance) };
                 let told = self.real.record(leases.0, vec![event.clone()]).await.unwrap();
                 assert_eq!(told, self.model.record(NOW, leases.1, vec![event]).unwrap(), "record");
+            }
+            8 => {
+                let phone = Phone::new(phone(row(chance))).unwrap();
+                let (reason, source) = ("STOP".into(), "a reply".into());
+                let out =
+                    OptOut { phone, scope: Scope::Everything, reach: Reach::AllGateways, reason, source, at: clock() };
+                let model = self.model.opt_outs.add(vec![out.clone()]);
+                assert_eq!(self.real.suppress(vec![out]).await.unwrap(), model, "suppress");
             }
             7 => {
                 let asked = chance.once_in(4);
@@ -166,6 +176,8 @@ impl Pair {
         let real: Vec<_> = self.real.events(self.run).await.unwrap().iter().map(plain).collect();
         let model: Vec<_> = self.model.book(self.run).unwrap().events.iter().map(plain).collect();
         assert_eq!(real, model, "events");
+        let real = self.real.left_out(self.run).await.unwrap();
+        assert_eq!(real, self.model.book(self.run).unwrap().left_out, "left out");
         let run = self.real.runs(RunFilter::all()).await.unwrap().remove(0);
         let model = self.model.runs(&RunFilter::all()).remove(0);
         assert_eq!(

@@ -43,7 +43,7 @@ impl Disk {
     /// How many rows are in each state by what is on the disk now.
     pub(super) fn counts(&self, run: RunId) -> StateCounts {
         let book = self.book(run);
-        let mut states = RowStates::new(Activity::Sending, book.events.clone().into());
+        let mut states = RowStates::new(Activity::Sending, book.row_events());
         book.envelopes.values().for_each(|envelope| states.add(envelope));
         states.counts(book.run.recipients, &book.left_out)
     }

@@ -13,7 +13,7 @@ use super::platform::{ArrivedOperation, TakenMessage};
 use crate::delivery::Snapshot;
 use crate::domain::{MessageId, MsgId, Outcome, Row};
 use crate::gateway::{Envelope, Reply};
-use crate::ledger::{State, StateCounts};
+use crate::ledger::{OPTED_OUT, State, StateCounts};
 
 /// A promise that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +40,8 @@ pub(super) enum Breach {
     ShownEarly,
     /// Somebody who has a message, or may have one, would get one of the next run.
     Unguarded,
+    /// Somebody got a message whose intent came after the opt-out.
+    SentToWhoOptedOut,
     /// Something took longer than it may.
     Unbounded,
     /// A start of which nothing was taken went on otherwise than by single messages after its first were rejected, or after
@@ -63,6 +65,8 @@ struct Notes {
     findings: Findings,
     arrivals: Vec<Arrival>,
     attempts: HashMap<Row, u32>,
+    /// How many intents there were of a row when its recipient opted out.
+    opted_out: HashMap<Row, u32>,
     phones: HashMap<u64, u64>,
     /// How many messages a person accepted for a row besides the first.
     accepted: HashMap<Row, u64>,
@@ -110,6 +114,11 @@ impl Judge {
         self.0.lock().unwrap().decided.insert(row);
     }
 
+    /// The recipient of a row opts out, of which there are so many intents.
+    pub(super) fn opted_out(&self, row: Row, intents: u32) {
+        self.0.lock().unwrap().opted_out.insert(row, intents);
+    }
+
     /// A process begins to send; `careless` if a first rejection says nothing of the messages after it.
     pub(super) fn begins(&self, process: usize, careless: bool) {
         if !careless {
@@ -146,6 +155,9 @@ impl Judge {
             let (attempts, intents) = (*attempts, disk.intents.get(&row).copied().unwrap_or(0));
             if attempts > intents {
                 notes.broken(Breach::WithoutIntent, || format!("row {row}: attempt {attempts}, {intents} intents"));
+            }
+            if notes.opted_out.get(&row).is_some_and(|before| intents > *before) {
+                notes.broken(Breach::SentToWhoOptedOut, || format!("row {row}"));
             }
             let before = *notes.phones.entry(operation.id).or_insert(operation.phone);
             if before != operation.phone {
@@ -185,7 +197,9 @@ impl Judge {
             if says_taken && !known {
                 notes.broken(Breach::FalselyAccepted, || format!("row {row} is {state}"));
             }
-            let says_unsent = matches!(state, State::Planned | State::NotSent | State::Rejected | State::Failed);
+            let unsent = [State::Planned, State::Skipped, State::NotSent, State::Rejected, State::Failed];
+            let says_unsent =
+                unsent.contains(&state) && snapshot.left_out.of(row).is_none_or(|(_, why)| why == OPTED_OUT);
             if says_unsent && got > 0 && !decided {
                 notes.broken(Breach::FalselyNotSent, || format!("row {row} is {state} and went out"));
             }

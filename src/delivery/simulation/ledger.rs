@@ -13,9 +13,10 @@ use super::mistake::Mistake;
 use crate::domain::{MessageId, Outcome};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
-    AccountPace, Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease,
-    Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder,
-    RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Upkeep, Wait,
+    AccountPace, Additions, Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent,
+    Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, OptOut, OptOuts, OptedOut,
+    Origin, Ownership, Permit, Removal, RetryOrder, RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun,
+    StrayCopies, SuppressionList, Upkeep, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -82,6 +83,14 @@ impl ProcessLedger {
                 let change = |disk: &mut Disk, now| {
                     let epoch = disk.book(intent.lease.run).run.epoch.unwrap_or(intent.lease.epoch);
                     disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
+                };
+                self.write(change).await
+            }
+            Some(Mistake::OptOutIgnored) => {
+                let change = |disk: &mut Disk, now| {
+                    let version = disk.contents.opt_outs.version();
+                    disk.contents.book_mut(intent.lease.run)?.run.heed.version = version;
+                    disk.begin(now, intent)
                 };
                 self.write(change).await
             }
@@ -278,6 +287,24 @@ impl Ledger for ProcessLedger {
 
     fn trust_host<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, ()> {
         Box::pin(async { Ok(()) })
+    }
+}
+
+impl SuppressionList for ProcessLedger {
+    fn suppress(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
+        Box::pin(async move { self.write(|disk, _| Ok(disk.contents.opt_outs.add(opt_outs))).await })
+    }
+
+    fn unsuppress(&self, _: Removal) -> LedgerFuture<'_, Vec<OptOut>> {
+        unreachable!("nobody is taken off")
+    }
+
+    fn opted_out<'a>(&'a self, _: &'a str, _: bool) -> LedgerFuture<'a, OptedOut> {
+        unreachable!("nobody has opted out when a run of these worlds is planned")
+    }
+
+    fn opt_outs(&self, _: Option<i64>, _: u32) -> LedgerFuture<'_, OptOuts> {
+        unreachable!("nobody lists them")
     }
 }
 

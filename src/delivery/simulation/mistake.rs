@@ -31,4 +31,6 @@ pub(super) enum Mistake {
     NoCanary,
     /// The guard skips those only whose message was surely taken.
     GuardForgetsDoubt,
+    /// Whoever opts out after a run was planned gets its message.
+    OptOutIgnored,
 }

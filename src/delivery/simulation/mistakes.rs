@@ -101,6 +101,11 @@ fn a_start_that_goes_on_after_four_first_rejections_is_caught() {
 }
 
 #[test]
+fn an_opt_out_that_is_ignored_in_flight_is_caught() {
+    caught(Mistake::OptOutIgnored, &[Breach::SentToWhoOptedOut]);
+}
+
+#[test]
 fn a_guard_that_forgets_whoever_may_have_a_message_is_caught() {
     caught(Mistake::GuardForgetsDoubt, &[Breach::Unguarded, Breach::Duplicated]);
 }

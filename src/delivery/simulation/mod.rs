@@ -16,6 +16,7 @@ mod life;
 mod line;
 mod mistake;
 mod mistakes;
+mod opting_out;
 mod pace;
 mod plan;
 mod platform;
@@ -30,7 +31,7 @@ use plan::{Fault, Oracle, Plan};
 use story::{Sighting, WorldReport, play};
 
 /// What a test has to have seen, besides every fault.
-const ALL_SEEN: [Sighting; 15] = [
+const ALL_SEEN: [Sighting; 17] = [
     Sighting::Oracle(Oracle::Sees),
     Sighting::Oracle(Oracle::KnowsAll),
     Sighting::Oracle(Oracle::DeniesAll),
@@ -46,6 +47,8 @@ const ALL_SEEN: [Sighting; 15] = [
     Sighting::Retried,
     Sighting::Unresolved,
     Sighting::BegunAnew,
+    Sighting::OptedOut,
+    Sighting::LeftOut,
 ];
 
 /// Plays one world on a virtual clock of its own.

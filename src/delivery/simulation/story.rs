@@ -20,7 +20,7 @@ use crate::delivery::engine::send;
 use crate::delivery::{Conditions, DeliveryEvent, Edges, Ending, Feed, Interrupt, Limits, Observer, Snapshot};
 use crate::domain::{Endpoint, MessageId, Phone, Row};
 use crate::gateway::EncodedOperation;
-use crate::ledger::{Allowance, Lease, Ledger, LeftOut, NewRun, Progress, Run, RunEnd, RunFilter, RunId, State};
+use crate::ledger::{Allowance, Heed, Lease, Ledger, LeftOut, NewRun, Progress, Run, RunEnd, RunFilter, RunId, State};
 
 /// The longest that one process may take, by the virtual clock.
 const LONGEST: Duration = Duration::from_secs(2 * 3_600);
@@ -41,6 +41,8 @@ pub(super) enum Sighting {
     Retried,
     Unresolved,
     BegunAnew,
+    OptedOut,
+    LeftOut,
 }
 
 /// What came of a world.
@@ -231,12 +233,14 @@ impl World {
         self.reconcile(ledger.as_ref(), &line, lease, &[State::InDoubt]).await;
         let Some((run, snapshot)) = look(ledger.as_ref(), true).await else { return };
         let feed = Feed::of(self.rendered(&run, &snapshot));
+        self.somebody_opts_out();
         let conditions = self.conditions(lease, &snapshot);
         self.judge.begins(process, took(&snapshot) || conditions.limits.keep_going);
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
         let observer = self.observer(life);
         let edges = Edges { ledger: ledger.clone(), gateway: line, observer, interrupt: interrupts };
         let ending = send(conditions, edges, feed, snapshot.counts).await;
+        self.saw(Sighting::LeftOut, ending.opted_out);
         let progress = if ending.counts.get(State::Planned) == 0 { Progress::Finished } else { Progress::Open };
         let _ = ledger.end(lease, end(ending, progress)).await;
     }
@@ -388,6 +392,7 @@ pub(super) fn new_run(plan: &Plan, random: u64, left_out: LeftOut) -> NewRun {
         recipients: u64::from(plan.rows),
         last_row: Row::new(plan.rows + 1),
         left_out,
+        heed: Heed::default(),
         file: None,
         began_at: wall(),
         random,

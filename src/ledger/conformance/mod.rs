@@ -9,6 +9,7 @@ mod events;
 mod guard;
 mod runs;
 pub(in crate::ledger) mod scene;
+mod suppression;
 
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -93,4 +94,13 @@ promises! {
         the_guard_knows_what_was_learnt_and_decided,
         the_guard_knows_what_came_late_and_of_all_runs_that_are_asked_about,
         an_order_to_send_again_leaves_the_guard_as_it_was_until_the_message_went_out;
+    suppression:
+        who_is_on_the_list_is_told_once_with_why_whence_and_since_when,
+        a_number_that_is_twice_among_those_added_is_on_the_list_once,
+        who_was_taken_off_may_come_back_and_each_change_raises_the_version,
+        numbers_are_held_back_by_campaign_and_gateway,
+        an_opt_out_before_an_intent_leaves_its_row_out_whatever_was_rendered,
+        a_run_is_held_back_by_what_it_heeds_alone,
+        a_run_planned_with_the_list_as_it_is_asks_nobody_again,
+        who_opts_out_between_two_attempts_is_skipped_and_what_was_in_doubt_stays_so;
 }

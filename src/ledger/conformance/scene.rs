@@ -4,9 +4,9 @@ use jiff::Timestamp;
 
 use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
-    Activity, Allowance, Author, Change, Epoch, Hold, Intent, Lease, Ledger, LeftOut, NewRowEvent, NewRun, Ownership,
-    Permit, Progress, RowEvent, RowStates, Run, RunEnd, RunFilter, SentRow, Settlement, SharedRun, State, StateCounts,
-    StopKind, Wait,
+    Activity, Allowance, Author, Change, Epoch, Heed, Hold, Intent, Lease, Ledger, LeftOut, NewRowEvent, NewRun,
+    Ownership, Permit, Progress, RowEvent, RowEvents, RowStates, Run, RunEnd, RunFilter, SentRow, Settlement,
+    SharedRun, State, StateCounts, StopKind, Wait,
 };
 
 /// A ledger with one open run that this process has.
@@ -21,7 +21,12 @@ pub(in crate::ledger) struct Scene<L> {
 impl<L: Ledger> Scene<L> {
     /// The scene on a ledger that is empty.
     pub(in crate::ledger) async fn on(ledger: L) -> Self {
-        let run = ledger.create_run(&new_run(1)).await.unwrap();
+        Self::of(ledger, &new_run(1)).await
+    }
+
+    /// The scene on a ledger that has other runs.
+    pub(in crate::ledger) async fn of(ledger: L, new: &NewRun) -> Self {
+        let run = ledger.create_run(new).await.unwrap();
         ledger.open_run(run.key, None).await.unwrap();
         let hold = ledger.hold(&run.campaign, &run.account).await.unwrap().expect("nobody has it");
         let mine = ledger.claim(&hold, run.key).await.unwrap().lease;
@@ -75,11 +80,29 @@ impl<L: Ledger> Scene<L> {
 
     /// The states of the rows 2 to 5.
     pub(in crate::ledger) async fn row_states(&self) -> Vec<Option<State>> {
-        let mut states = RowStates::new(Activity::Idle, self.events().await.into());
+        let states = self.folded().await;
+        (2..=5).map(|row| states.recorded(Row::new(row))).collect()
+    }
+
+    /// How many of its rows are in each state.
+    pub(in crate::ledger) async fn counts(&self) -> StateCounts {
+        let left_out = self.ledger.left_out(self.run.key).await.unwrap();
+        self.folded().await.counts(self.run.recipients, &left_out)
+    }
+
+    /// The rows that are left out.
+    pub(in crate::ledger) async fn left_out(&self) -> Vec<u32> {
+        self.ledger.left_out(self.run.key).await.unwrap().rows().iter().collect()
+    }
+
+    async fn folded(&self) -> RowStates {
+        let left_out = self.ledger.left_out(self.run.key).await.unwrap();
+        let events = RowEvents::from(self.events().await).leaving_out(&left_out);
+        let mut states = RowStates::new(Activity::Idle, events);
         for envelope in self.ledger.envelopes(self.run.key, 1..=10).await.unwrap() {
             states.add(&envelope);
         }
-        (2..=5).map(|row| states.recorded(Row::new(row))).collect()
+        states
     }
 
     /// The rows, of 2 to 5, whose numbers the guard skips.
@@ -112,6 +135,7 @@ pub(in crate::ledger) fn new_run(random: u64) -> NewRun {
         recipients: 10,
         last_row: Row::new(11),
         left_out,
+        heed: Heed::default(),
         file: Some("/campaigns/sale.yaml".to_owned()),
         began_at: Timestamp::now(),
         random,

@@ -59,14 +59,17 @@ impl MemoryLedger {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<'a, T: Send + 'a>(
+    pub(super) fn change<'a, T: Send + 'a>(
         &'a self,
         change: impl FnOnce(&mut Contents, i64) -> Result<T, LedgerError> + Send + 'a,
     ) -> LedgerFuture<'a, T> {
         Box::pin(async move { change(&mut self.lock(), (self.clock)().as_microsecond()) })
     }
 
-    fn look<'a, T: Send + 'a>(&'a self, look: impl FnOnce(&Contents) -> T + Send + 'a) -> LedgerFuture<'a, T> {
+    pub(super) fn look<'a, T: Send + 'a>(
+        &'a self,
+        look: impl FnOnce(&Contents) -> T + Send + 'a,
+    ) -> LedgerFuture<'a, T> {
         Box::pin(async move { Ok(look(&self.lock())) })
     }
 }

@@ -8,7 +8,7 @@ use crate::domain::Row;
 use crate::ledger::rules::{Guard, doubt, merge, owns};
 use crate::ledger::{
     Activity, AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, LedgerError, LeftOut, NewRowEvent,
-    RowEvent, RowStates, Rows, Run, SentRow, Settlement,
+    RowEvent, RowEvents, RowStates, Rows, Run, SentRow, Settlement,
 };
 
 /// A run with everything that belongs to it.
@@ -98,7 +98,7 @@ impl Book {
         };
         envelope.settled = Some((at, outcomes));
         self.evidence.extend(evidence.map(|evidence| (number, evidence)));
-        let mut states = RowStates::new(Activity::of(self.run.progress, false), self.events.clone().into());
+        let mut states = RowStates::new(Activity::of(self.run.progress, false), self.row_events());
         if self.run.counts.is_some() {
             self.envelopes.values().for_each(|envelope| states.add(envelope));
             self.run.recount(&states, &self.left_out);
@@ -114,6 +114,11 @@ impl Book {
             at,
             change,
         }));
+    }
+
+    /// The events by row, as they count with the rows that are left out.
+    pub(crate) fn row_events(&self) -> RowEvents {
+        RowEvents::from(self.events.clone()).leaving_out(&self.left_out)
     }
 
     pub(super) fn guard(&self) -> roaring::RoaringTreemap {

@@ -10,12 +10,13 @@ use roaring::RoaringTreemap;
 use rustc_hash::FxBuildHasher;
 
 use super::book::Book;
-use crate::domain::{IdRange, MessageId};
+use super::suppression::OptOutList;
+use crate::domain::{IdRange, MessageId, Row};
 use crate::ledger::rules::{candidates, held, next_rows, refusal, takes_slot};
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, BlockIds, Claim, EnvelopeRecord, Epoch, Hold, Intent, Lease, LedgerError,
-    NewRowEvent, NewRun, Origin, Ownership, Permit, Progress, RetryOrder, Rows, Run, RunEnd, RunFilter, RunId,
-    Settlement, SharedRun, Wait,
+    NewRowEvent, NewRun, OPTED_OUT, Origin, Ownership, Permit, Progress, RetryOrder, Rows, Run, RunEnd, RunFilter,
+    RunId, Settlement, SharedRun, State, Wait,
 };
 
 /// Everything that is kept.
@@ -24,6 +25,8 @@ pub(crate) struct Contents {
     books: BTreeMap<RunId, Book>,
     pub(crate) paces: BTreeMap<String, AccountPace>,
     pub(super) hosts: BTreeMap<String, String>,
+    /// Who opted out.
+    pub(crate) opt_outs: OptOutList,
     /// What the epochs are drawn from.
     seed: u64,
     claims: u64,
@@ -75,6 +78,7 @@ impl Contents {
             kind: new.kind,
             live: new.live,
             round: new.round,
+            heed: new.heed,
             recipients: new.recipients,
             shared: false,
             ids,
@@ -181,6 +185,12 @@ impl Contents {
         if let Some(refusal) = refusal(&book.run, book.is_leased(&intent)) {
             return Ok(refusal);
         }
+        let opted_out = self.opted_out(&intent)?;
+        let book = self.book_mut(intent.lease.run)?;
+        if !opted_out.is_empty() {
+            opted_out.iter().for_each(|row| book.left_out.insert(*row, State::Skipped, OPTED_OUT));
+            return Ok(Permit::OptedOut(opted_out));
+        }
         let (account, count) = (intent.account.clone(), intent.rows.len());
         let envelope = book.next_envelope();
         book.insert(instant(now)?, envelope, intent)?;
@@ -190,6 +200,15 @@ impl Contents {
             false => Wait::NONE,
         };
         Ok(Permit::Granted { envelope, wait })
+    }
+
+    /// The rows of an intent whose people opted out since their run was planned.
+    fn opted_out(&self, intent: &Intent) -> Result<Vec<Row>, LedgerError> {
+        let run = &self.book(intent.lease.run)?.run;
+        match run.heed.version == self.opt_outs.version() {
+            true => Ok(Vec::new()),
+            false => Ok(self.opt_outs.among(run, &intent.rows)),
+        }
     }
 
     pub(crate) fn settle(&mut self, now: i64, settlement: Settlement) -> Result<(), LedgerError> {

@@ -13,12 +13,12 @@ use super::checksum::Checksum;
 use super::numbers::Numbers;
 use super::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
 use super::runs::{self, instant};
-use super::{blocks, events, pace};
-use crate::domain::{Outcome, Row};
+use super::{blocks, events, left_out, pace, suppression};
+use crate::domain::{Outcome, Purpose, Row};
 use crate::ledger::rules::{Guard, doubt, merge, owns, refusal, takes_slot};
 use crate::ledger::{
-    Activity, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, Permit, RowStates, Rows, RunId,
-    SentRow, Settlement, Wait,
+    Activity, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, LeftOut, Permit, RowEvents,
+    RowStates, Rows, RunId, SentRow, Settlement, Wait,
 };
 
 /// The envelopes of a run with numbers from one to another, whole.
@@ -71,19 +71,50 @@ pub(super) async fn doubt_intents(
     Ok(fallen)
 }
 
-/// Records an intent; the insertion itself checks the lease and the stop request, and looks at the account.
+/// Records an intent, unless it may not leave as it is.
 pub(super) async fn begin(
     connection: &mut SqliteConnection,
     now: Now,
     numbers: Numbers,
     intent: Intent,
 ) -> Result<Permit, Failure> {
-    let Lease { run, epoch, .. } = intent.lease;
     let envelope = numbers.next(connection, intent.lease).await?;
+    let mut inserted = insert(connection, now, (envelope, &intent), false).await?;
+    if inserted.is_none() {
+        let run = runs::read(&mut *connection, intent.lease.run).await?;
+        let leased = run.is_leased(intent.lease) || blocks::is_leased(&mut *connection, intent.lease).await?;
+        if let Some(refusal) = refusal(&run, leased) {
+            return Ok(refusal);
+        }
+        let opted_out = suppression::among(connection, &run, &intent.rows).await?;
+        if !opted_out.is_empty() {
+            left_out::add(connection, run.key, &LeftOut::opted_out(&opted_out)).await?;
+            return Ok(Permit::OptedOut(opted_out));
+        }
+        inserted = insert(connection, now, (envelope, &intent), true).await?;
+    }
+    let Some(not_before) = inserted else { return Ok(Permit::Lost) };
+    numbers.count(intent.lease, envelope);
+    let account = &intent.account;
+    let wait = match takes_slot(account, not_before.unwrap_or(0), now.0) {
+        true => pace::reserve(connection, now, account, u32::try_from(intent.rows.len()).unwrap_or(u32::MAX)).await?,
+        false => Wait::NONE,
+    };
+    Ok(Permit::Granted { envelope, wait })
+}
+
+/// Inserts an intent; the insertion itself checks the lease, the stop request and the version of the suppression list,
+/// unless the list was `looked_at`, and tells until when the gateway wants nothing of the account.
+async fn insert(
+    connection: &mut SqliteConnection,
+    now: Now,
+    (envelope, intent): (u32, &Intent),
+    looked_at: bool,
+) -> Result<Option<Option<i64>>, Failure> {
+    let Lease { run, epoch, .. } = intent.lease;
     let rows = intent.rows.iter().map(|sent| sent.row);
     let first = rows.clone().min().unwrap_or(Row::HEADER);
     let last = rows.max().unwrap_or(Row::HEADER);
-    let account = &intent.account;
     let packed = pack(&intent.rows)?;
     let kind = runs::word(&intent.kind)?;
     let head = Head { run: run.0, envelope, epoch: epoch.0, begun_at: now.0, kind: Some(&kind) };
@@ -91,6 +122,7 @@ pub(super) async fn begin(
         "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind)
          SELECT key, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM runs WHERE key = ?9 AND stop_requested = 0 AND (owner = ?2 OR
              EXISTS (SELECT 1 FROM blocks WHERE run = key AND epoch = ?2 AND first_row <= ?4 AND last_row >= ?5))
+             AND (opt_outs = (SELECT version FROM opt_out_list) OR purpose = ?11 OR shared OR ?12)
          RETURNING (SELECT not_before FROM accounts WHERE name = ?10)",
     )
     .bind(envelope)
@@ -102,21 +134,12 @@ pub(super) async fn begin(
     .bind(head.sum((first.get(), last.get()), &packed).finish())
     .bind(&kind)
     .bind(run.0)
-    .bind(&*account.name)
+    .bind(&*intent.account.name)
+    .bind(Purpose::Service.name())
+    .bind(looked_at)
     .fetch_optional(&mut *connection)
     .await?;
-    let Some(inserted) = inserted else {
-        let run = runs::read(&mut *connection, run).await?;
-        let leased = run.is_leased(intent.lease) || blocks::is_leased(connection, intent.lease).await?;
-        return Ok(refusal(&run, leased).unwrap_or(Permit::Lost));
-    };
-    numbers.count(intent.lease, envelope);
-    let not_before: Option<i64> = inserted.try_get(0)?;
-    let wait = match takes_slot(account, not_before.unwrap_or(0), now.0) {
-        true => pace::reserve(connection, now, account, u32::try_from(intent.rows.len()).unwrap_or(u32::MAX)).await?,
-        false => Wait::NONE,
-    };
-    Ok(Permit::Granted { envelope, wait })
+    Ok(inserted.map(|row| row.try_get(0)).transpose()?)
 }
 
 /// What identifies the record of an intent.
@@ -215,9 +238,10 @@ pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settleme
 /// Counts an ended run anew, envelope by envelope.
 async fn recount(connection: &mut SqliteConnection, key: RunId) -> Result<(), Failure> {
     let run = runs::read(&mut *connection, key).await?;
-    let left_out = runs::left_out(&mut *connection, key).await?;
+    let left_out = left_out::read(&mut *connection, key).await?;
     let events = events::read(&mut *connection, key).await?;
-    let mut states = RowStates::new(Activity::of(run.progress, false), events.into());
+    let events = RowEvents::from(events).leaving_out(&left_out);
+    let mut states = RowStates::new(Activity::of(run.progress, false), events);
     let mut next = 1;
     loop {
         let block = read(&mut *connection, key, next..=next.saturating_add(BLOCK)).await?;

@@ -18,7 +18,7 @@ use super::numbers::Numbers;
 use super::places::{self, Place};
 use super::runs::Stage;
 use super::writer::{OnCommit, Writer, storage};
-use super::{adoption, envelopes, events, hosts, lock, opening, pace, runs, soundness, turn};
+use super::{adoption, envelopes, events, hosts, left_out, lock, opening, pace, runs, soundness, turn};
 use crate::domain::MessageId;
 use crate::ledger::rules::held;
 use crate::ledger::{
@@ -157,6 +157,10 @@ impl SqliteLedger {
             let reason = format!("nothing was written for {} s", LONGEST_WRITE.as_secs());
             Err(LedgerError::Storage { path: self.path.display().to_string(), reason })
         })
+    }
+
+    pub(super) fn readers(&self) -> &SqlitePool {
+        &self.readers
     }
 
     /// Refuses what leads to sending, unless this is the ledger that was written last and its file is sound.
@@ -348,7 +352,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn left_out(&self, run: RunId) -> LedgerFuture<'_, LeftOut> {
-        Box::pin(async move { runs::left_out(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
+        Box::pin(async move { left_out::read(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
     }
 
     fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, RoaringTreemap> {

@@ -13,6 +13,7 @@ mod events;
 mod holder;
 mod hosts;
 mod ledger;
+mod left_out;
 mod lock;
 mod mark;
 mod numbers;
@@ -23,6 +24,7 @@ mod places;
 mod runs;
 mod schema;
 mod soundness;
+mod suppression;
 #[cfg(test)]
 mod tests;
 mod turn;

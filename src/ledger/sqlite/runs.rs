@@ -11,13 +11,11 @@ use sqlx::{QueryBuilder, Row as _, SqliteConnection, SqlitePool};
 use super::change::{Failure, Now};
 use super::checksum::Checksum;
 use super::numbers::Numbers;
-use super::pack::{pack_set, unpack_set};
-use super::{blocks, events};
-use crate::domain::{IdRange, MessageId};
+use super::{blocks, events, left_out};
+use crate::domain::{IdRange, MessageId, Purpose};
 use crate::ledger::rules::candidates;
 use crate::ledger::{
-    Epoch, Lease, LedgerError, LeftOut, NewRun, Origin, Progress, Run, RunEnd, RunFilter, RunId, SharedRun, State,
-    StopKind,
+    Epoch, Heed, Lease, LedgerError, NewRun, Origin, Progress, Run, RunEnd, RunFilter, RunId, SharedRun, StopKind,
 };
 
 /// A run whose frozen copies are not in place yet; it never sent anything.
@@ -46,8 +44,8 @@ pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun, stage
     let ids = free_ids(connection, (began, new.random), len).await?;
     let key = sqlx::query(
         "INSERT INTO runs (campaign, number, edition, gateway, account, endpoint, kind, live, round, recipients,
-             first_id, ids, began_at, progress, shared, file)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             first_id, ids, began_at, progress, shared, file, purpose, loopback, opt_outs)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(&new.campaign)
     .bind(number)
@@ -65,20 +63,13 @@ pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun, stage
     .bind(progress)
     .bind(stage == Stage::Shared)
     .bind(&new.file)
+    .bind(new.heed.purpose.name())
+    .bind(new.heed.loopback)
+    .bind(signed(new.heed.version))
     .execute(&mut *connection)
     .await?
     .last_insert_rowid();
-    for (state, reason, rows) in new.left_out.sets() {
-        let packed = pack_set(rows)?;
-        sqlx::query("INSERT INTO left_out (run, state, reason, rows, sum) VALUES (?, ?, ?, ?, ?)")
-            .bind(key)
-            .bind(state.name())
-            .bind(reason)
-            .bind(&packed)
-            .bind(left_out_sum(key, state.name(), reason, &packed).finish())
-            .execute(&mut *connection)
-            .await?;
-    }
+    left_out::add(connection, RunId(key), &new.left_out).await?;
     let row = sqlx::query("SELECT * FROM runs WHERE key = ?").bind(key).fetch_one(&mut *connection).await?;
     sqlx::query("UPDATE runs SET sum = ? WHERE key = ?")
         .bind(run_sum(&row)?.finish())
@@ -97,11 +88,11 @@ fn run_sum(row: &SqliteRow) -> Result<Checksum, Failure> {
     for name in ["key", "number", "live", "round", "recipients", "first_id", "ids", "began_at"] {
         sum = sum.number(row.try_get::<i64, _>(name)?);
     }
+    // What a run heeds of the suppression list, where it is not of an earlier version.
+    if let Some(purpose) = row.try_get::<Option<&str>, _>("purpose")? {
+        sum = sum.text(purpose).number(row.try_get::<i64, _>("loopback")?).number(row.try_get::<i64, _>("opt_outs")?);
+    }
     Ok(sum)
-}
-
-fn left_out_sum(run: i64, state: &str, reason: &str, rows: &[u8]) -> Checksum {
-    Checksum::of("left_out").number(run).text(state).text(reason).bytes(rows)
 }
 
 /// A range of identifiers that nothing in this ledger has.
@@ -302,24 +293,6 @@ pub(super) async fn names(readers: &SqlitePool) -> Result<Vec<String>, Failure> 
     Ok(sqlx::query_scalar("SELECT campaign || '@' || number FROM runs").fetch_all(readers).await?)
 }
 
-pub(super) async fn left_out(readers: impl SqliteExecutor<'_>, run: RunId) -> Result<LeftOut, Failure> {
-    let rows = sqlx::query("SELECT state, reason, rows, sum FROM left_out WHERE run = ? ORDER BY rowid")
-        .bind(run.0)
-        .fetch_all(readers)
-        .await?;
-    let mut left_out = LeftOut::default();
-    for row in rows {
-        let (name, reason): (&str, &str) = (row.try_get("state")?, row.try_get("reason")?);
-        let packed: &[u8] = row.try_get("rows")?;
-        if !left_out_sum(run.0, name, reason, packed).agrees(row.try_get("sum")?) {
-            return Err(LedgerError::Damaged { what: "the record of who is left out".to_owned() }.into());
-        }
-        let state = State::from_name(name).ok_or_else(|| LedgerError::Unreadable(format!("state `{name}`")))?;
-        left_out.insert_set(state, reason.to_owned(), unpack_set(packed)?);
-    }
-    Ok(left_out)
-}
-
 fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
     let counts: Option<String> = row.try_get("counts")?;
     let parts: Option<i64> = row.try_get("parts")?;
@@ -340,6 +313,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         live: row.try_get("live")?,
         round: row.try_get("round")?,
         recipients: unsigned(row.try_get("recipients")?),
+        heed: heed(row)?,
         shared: row.try_get("shared")?,
         ids: IdRange { first: unsigned(row.try_get("first_id")?), len: unsigned(row.try_get("ids")?) },
         file: row.try_get("file")?,
@@ -356,6 +330,16 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         orders: Vec::new(),
         blocks: Vec::new(),
     })
+}
+
+/// What a run heeds; an earlier version sent campaigns without a word of it, and single messages.
+fn heed(row: &SqliteRow) -> Result<Heed, Failure> {
+    let purpose = match row.try_get::<Option<&str>, _>("purpose")? {
+        Some(name) => parse(name)?,
+        None if row.try_get("shared")? => Purpose::Service,
+        None => Purpose::Marketing,
+    };
+    Ok(Heed { purpose, loopback: row.try_get("loopback")?, version: unsigned(row.try_get("opt_outs")?) })
 }
 
 fn stop_kind(name: &str, signal: Option<u8>) -> Result<StopKind, Failure> {

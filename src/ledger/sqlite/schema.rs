@@ -190,6 +190,33 @@ const PACE_USED: &str = "
     ALTER TABLE accounts ADD COLUMN taken INTEGER NOT NULL DEFAULT 0;
 ";
 
+/// The suppression list: its records, of which none is ever deleted, and its version; and what each run heeds of it.
+///
+/// A purpose that is NULL belongs to a run from before there was any: a campaign's was marketing.
+const OPT_OUTS: &str = "
+    CREATE TABLE opt_outs (
+        key INTEGER PRIMARY KEY,
+        phone INTEGER NOT NULL,
+        campaign TEXT NOT NULL,
+        loopback INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        source TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        removed_at INTEGER,
+        removed_by TEXT,
+        removed_why TEXT,
+        sum INTEGER NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX opt_outs_in_force ON opt_outs (phone, campaign, loopback) WHERE removed_at IS NULL;
+
+    CREATE TABLE opt_out_list (version INTEGER NOT NULL) STRICT;
+    INSERT INTO opt_out_list VALUES (0);
+
+    ALTER TABLE runs ADD COLUMN purpose TEXT;
+    ALTER TABLE runs ADD COLUMN loopback INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE runs ADD COLUMN opt_outs INTEGER NOT NULL DEFAULT 0;
+";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
     let steps = [
@@ -202,6 +229,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("whose run it is", SEVENTH),
         ("shared runs", EIGHTH),
         ("what was used of a pace", PACE_USED),
+        ("who opted out", OPT_OUTS),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

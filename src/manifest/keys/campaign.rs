@@ -10,6 +10,8 @@ pub(crate) static CAMPAIGN: &[Key] = &[
         .doc("The campaign's name, 1 to 64 of a-z, 0-9 and -; without it, the file's name."),
     Key::new("edition", Shape::Template, "\"{{ today }}\"")
         .doc("What makes a repeated campaign a new one; within one edition nobody gets a second message."),
+    Key::new("purpose", Shape::OneOf(&["marketing", "service"]), "service")
+        .doc("What the messages are for: `marketing` leaves out who opted out, `service` (codes, orders) does not. Without it lookups and code calls are service, the rest is marketing."),
     Key::new("gateway", Shape::Line, "production")
         .doc("The profile of gateways.yaml to send through; `sandbox` is the built-in rehearsal.")
         .default("sandbox"),
@@ -33,7 +35,6 @@ pub(crate) static CAMPAIGN: &[Key] = &[
     Key::new("receipts", Shape::Line, "auto").doc("How delivery receipts are learned.").later(),
     Key::new("schedule", Shape::Map(SCHEDULE), "{ every: Mon 10:00 }")
         .doc("When the campaign runs by itself, once it was armed by `campaign schedule add`; needs `timezone`."),
-    Key::new("purpose", Shape::Line, "service").doc("Whether a marketing opt-out holds it back.").later(),
     Key::new("limits", Shape::Line, "{ cost: 5000 }").doc("The most that the campaign may cost.").later(),
     Key::new("notify", Shape::Line, "{ when: [finished] }").doc("Who is told how a run went.").later(),
     Key::new("variants", Shape::Line, "{ a: { share: 50% } }").doc("Texts that are tried against each other.").later(),

@@ -28,7 +28,7 @@ use super::keys::CAMPAIGN;
 use super::report::{LoadedFile, Report};
 use super::text_folders::TextFolders;
 use super::yaml::Node;
-use crate::domain::{Content, Endpoint, Text};
+use crate::domain::{Content, Endpoint, Purpose, Text};
 use crate::finding::{Finding, Source, quoted, rules};
 use crate::regular_file;
 
@@ -94,6 +94,7 @@ impl Resolver<'_> {
             brief: Brief {
                 name,
                 edition,
+                purpose: purpose(root, content.as_ref())?,
                 gateway,
                 endpoint: endpoint(root)?,
                 timezone,
@@ -165,6 +166,14 @@ impl Resolver<'_> {
 fn endpoint(root: Section<'_>) -> Option<Endpoint> {
     let name = root.text("endpoint")?;
     [Endpoint::Sync, Endpoint::Async].into_iter().find(|endpoint| endpoint.name() == name)
+}
+
+/// What the messages are for, which follows from what they are unless the campaign says it.
+fn purpose(root: Section<'_>, content: Option<&Content<Text>>) -> Option<Purpose> {
+    match root.typed("purpose") {
+        Some((name, _)) => Purpose::from_name(name),
+        None => Some(content?.purpose()),
+    }
 }
 
 fn duplicates(recipients: Section<'_>) -> Option<Duplicates> {

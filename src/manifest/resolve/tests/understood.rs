@@ -49,6 +49,22 @@ fn every_word_of_yaml_for_a_truth_and_a_number_is_understood() {
 }
 
 #[test]
+fn messages_are_marketing_and_services_on_a_number_are_not_unless_the_file_says_otherwise() {
+    let house = House::new();
+    let campaign = |channels: &str| format!("recipients: {{ file: a.csv }}\nchannels: [{channels}]\n");
+    let sms = "sms: { signature: OlenaCo, message: Hello }";
+    for (channels, said, purpose) in [
+        (sms, "", Purpose::Marketing),
+        ("hlr", "", Purpose::Service),
+        ("call/otp", "", Purpose::Service),
+        (sms, "purpose: service\n", Purpose::Service),
+        ("hlr", "purpose: marketing\n", Purpose::Marketing),
+    ] {
+        assert_eq!(house.campaign(&(campaign(channels) + said)).brief.purpose, purpose, "{channels} {said}");
+    }
+}
+
+#[test]
 fn what_is_not_written_has_its_default() {
     let house = House::new();
     let campaign = house.campaign(&with_message("Hello"));

@@ -1,0 +1,46 @@
+//! People who opt out while their message is planned, on its way, in doubt, or to be sent again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::judge::phone;
+use super::life::wall;
+use super::story::{Sighting, World};
+use crate::domain::{Phone, Row};
+use crate::ledger::{OptOut, Reach, Scope};
+
+impl World {
+    /// Has somebody opt out now and then, within seconds after a process began to send.
+    pub(super) fn somebody_opts_out(self: &Arc<Self>) {
+        let (after, row, opts_out) = self.chance(|chance| {
+            let row = Row::new(2 + chance.below(self.plan.rows.into()) as u32);
+            (Duration::from_millis(chance.below(5_000)), row, chance.once_in(3))
+        });
+        if opts_out {
+            let world = Arc::clone(self);
+            tokio::spawn(async move {
+                sleep(after).await;
+                world.opt_out(row);
+            });
+        }
+    }
+
+    /// The opt-out is on the disk at one instant: an intent after it breaks the promise.
+    fn opt_out(&self, row: Row) {
+        let mut disk = self.disk.lock().unwrap();
+        let opt_out = OptOut {
+            phone: Phone::new(phone(row)).unwrap(),
+            scope: Scope::Everything,
+            reach: Reach::AllGateways,
+            reason: "STOP".into(),
+            source: "a reply".into(),
+            at: wall(),
+        };
+        if disk.contents.opt_outs.add(vec![opt_out]).added > 0 {
+            self.judge.opted_out(row, disk.intents.get(&row).copied().unwrap_or(0));
+            self.saw(Sighting::OptedOut, 1);
+        }
+    }
+}

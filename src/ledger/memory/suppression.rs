@@ -1,0 +1,97 @@
+//! The suppression list in memory.
+
+use super::adapter::MemoryLedger;
+use crate::domain::Row;
+use crate::ledger::{Additions, LedgerFuture, OptOut, OptOuts, OptedOut, Removal, Run, SentRow, SuppressionList};
+
+/// The list with its version.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OptOutList {
+    /// Everybody who ever was on it; with `true` who is.
+    records: Vec<(OptOut, bool)>,
+    version: u64,
+}
+
+impl OptOutList {
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Who is on the list.
+    fn in_force(&self) -> impl Iterator<Item = &OptOut> {
+        self.records.iter().filter(|(_, in_force)| *in_force).map(|(opt_out, _)| opt_out)
+    }
+
+    /// Puts all of these on the list.
+    pub(crate) fn add(&mut self, opt_outs: Vec<OptOut>) -> Additions {
+        let (few, mut additions) = (opt_outs.len() <= Additions::TOLD, Additions::default());
+        for opt_out in opt_outs {
+            let known = self.in_force().find(|known| known.covers(&opt_out)).cloned();
+            match known {
+                Some(known) => {
+                    additions.already += 1;
+                    additions.known.extend(Some(known).filter(|_| few));
+                }
+                None => {
+                    additions.added += 1;
+                    self.records.push((opt_out, true));
+                }
+            }
+        }
+        self.version += u64::from(additions.added > 0);
+        additions
+    }
+
+    fn remove(&mut self, removal: &Removal) -> Vec<OptOut> {
+        let meant = |opt_out: &OptOut| {
+            opt_out.phone == removal.phone && removal.scope.as_ref().is_none_or(|scope| *scope == opt_out.scope)
+        };
+        let mut removed = Vec::new();
+        for (opt_out, in_force) in self.records.iter_mut().filter(|(opt_out, in_force)| *in_force && meant(opt_out)) {
+            *in_force = false;
+            removed.push(opt_out.clone());
+        }
+        self.version += u64::from(!removed.is_empty());
+        removed
+    }
+
+    /// The rows of an envelope whose people opted out of what their run sends.
+    pub(super) fn among(&self, run: &Run, rows: &[SentRow]) -> Vec<Row> {
+        let is_out = |sent: &&SentRow| {
+            self.in_force().any(|out| out.phone == sent.phone && run.heed.is_held_back(&run.campaign, out))
+        };
+        rows.iter().filter(is_out).map(|sent| sent.row).collect()
+    }
+}
+
+impl SuppressionList for MemoryLedger {
+    fn suppress(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
+        self.change(move |contents, _| Ok(contents.opt_outs.add(opt_outs)))
+    }
+
+    fn unsuppress(&self, removal: Removal) -> LedgerFuture<'_, Vec<OptOut>> {
+        self.change(move |contents, _| Ok(contents.opt_outs.remove(&removal)))
+    }
+
+    fn opted_out<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, OptedOut> {
+        self.look(move |contents| {
+            let list = &contents.opt_outs;
+            let held = list.in_force().filter(|opt_out| opt_out.holds(campaign, loopback));
+            OptedOut { version: list.version, numbers: held.map(|opt_out| opt_out.phone.get()).collect() }
+        })
+    }
+
+    fn opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOuts> {
+        self.look(move |contents| {
+            let behind = usize::try_from(behind.unwrap_or(0)).unwrap_or(0);
+            let records = (1..).zip(&contents.opt_outs.records).skip(behind);
+            let part: Vec<(i64, &OptOut)> = records
+                .filter(|(_, (_, in_force))| *in_force)
+                .map(|(key, (opt_out, _))| (key, opt_out))
+                .take(at_most as usize)
+                .collect();
+            let next = part.last().filter(|_| part.len() >= at_most as usize).map(|(key, _)| *key);
+            OptOuts { entries: part.into_iter().map(|(_, opt_out)| opt_out.clone()).collect(), next }
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! Queries about the rows of a run that are never sent.
+
+use sqlx::sqlite::SqliteExecutor;
+use sqlx::{Row as _, SqliteConnection};
+
+use super::change::Failure;
+use super::checksum::Checksum;
+use super::pack::{pack_set, unpack_set};
+use crate::ledger::{LedgerError, LeftOut, RunId, State};
+
+/// Leaves rows out, besides those that are left out already.
+pub(super) async fn add(connection: &mut SqliteConnection, run: RunId, left_out: &LeftOut) -> Result<(), Failure> {
+    for (state, reason, rows) in left_out.sets() {
+        let packed = pack_set(rows)?;
+        sqlx::query("INSERT INTO left_out (run, state, reason, rows, sum) VALUES (?, ?, ?, ?, ?)")
+            .bind(run.0)
+            .bind(state.name())
+            .bind(reason)
+            .bind(&packed)
+            .bind(sum(run, state.name(), reason, &packed).finish())
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// The rows that are left out.
+pub(super) async fn read(readers: impl SqliteExecutor<'_>, run: RunId) -> Result<LeftOut, Failure> {
+    let rows = sqlx::query("SELECT state, reason, rows, sum FROM left_out WHERE run = ? ORDER BY rowid")
+        .bind(run.0)
+        .fetch_all(readers)
+        .await?;
+    let mut left_out = LeftOut::default();
+    for row in rows {
+        let (name, reason): (&str, &str) = (row.try_get("state")?, row.try_get("reason")?);
+        let packed: &[u8] = row.try_get("rows")?;
+        if !sum(run, name, reason, packed).agrees(row.try_get("sum")?) {
+            return Err(LedgerError::Damaged { what: "the record of who is left out".to_owned() }.into());
+        }
+        let state = State::from_name(name).ok_or_else(|| LedgerError::Unreadable(format!("state `{name}`")))?;
+        left_out.insert_set(state, reason.to_owned(), unpack_set(packed)?);
+    }
+    Ok(left_out)
+}
+
+fn sum(run: RunId, state: &str, reason: &str, rows: &[u8]) -> Checksum {
+    Checksum::of("left_out").number(run.0).text(state).text(reason).bytes(rows)
+}

@@ -1,0 +1,230 @@
+//! The suppression list: queries, and the port over them.
+
+use std::sync::Arc;
+
+use futures_util::TryStreamExt as _;
+use serde_json::json;
+use sqlx::sqlite::{SqliteExecutor, SqliteRow};
+use sqlx::{Row as _, SqliteConnection, SqlitePool};
+
+use super::change::{Failure, Now};
+use super::checksum::Checksum;
+use super::ledger::SqliteLedger;
+use super::runs::{instant, signed, unsigned};
+use crate::domain::{Phone, Row};
+use crate::ledger::{
+    Additions, LedgerError, LedgerFuture, OptOut, OptOuts, OptedOut, Reach, Removal, Run, Scope, SentRow,
+    SuppressionList,
+};
+
+/// Records that one statement adds.
+const AT_ONCE: usize = 4_096;
+
+/// The version of the list.
+const VERSION: &str = "SELECT version FROM opt_out_list";
+
+impl SuppressionList for SqliteLedger {
+    fn suppress(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
+        Box::pin(self.write(move |connection, _| Box::pin(async move { add(connection, &opt_outs).await })))
+    }
+
+    fn unsuppress(&self, removal: Removal) -> LedgerFuture<'_, Vec<OptOut>> {
+        Box::pin(self.write(move |connection, now| Box::pin(async move { remove(connection, now, &removal).await })))
+    }
+
+    fn opted_out<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, OptedOut> {
+        Box::pin(async move {
+            let read = opted_out(self.readers(), campaign, loopback).await;
+            read.map_err(|failure| self.read_error(failure))
+        })
+    }
+
+    fn opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOuts> {
+        Box::pin(async move {
+            let read = opt_outs(self.readers(), behind, at_most).await;
+            read.map_err(|failure| self.read_error(failure))
+        })
+    }
+}
+
+/// Puts all of these on the list; the version is another one where any of them was not there.
+pub(super) async fn add(connection: &mut SqliteConnection, opt_outs: &[OptOut]) -> Result<Additions, Failure> {
+    let known = if opt_outs.len() <= Additions::TOLD { known(connection, opt_outs).await? } else { Vec::new() };
+    let mut additions = Additions { known, ..Additions::default() };
+    for some in opt_outs.chunks(AT_ONCE) {
+        let records: Vec<_> = some.iter().map(record).collect();
+        let added = sqlx::query(
+            "INSERT INTO opt_outs (phone, campaign, loopback, reason, source, at, sum)
+             SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
+             FROM json_each(?) WHERE true
+             ON CONFLICT (phone, campaign, loopback) WHERE removed_at IS NULL DO NOTHING",
+        )
+        .bind(json!(records).to_string())
+        .execute(&mut *connection)
+        .await?
+        .rows_affected();
+        additions.added += added;
+    }
+    additions.already = opt_outs.len() as u64 - additions.added;
+    if additions.added > 0 {
+        raise(connection).await?;
+    }
+    Ok(additions)
+}
+
+/// A record that is on the list, as it is bound.
+fn record(opt_out: &OptOut) -> serde_json::Value {
+    let OptOut { phone, scope, reach, reason, source, at } = opt_out;
+    let (campaign, loopback) = (scope.campaign().unwrap_or(""), i64::from(*reach == Reach::LoopbackGateways));
+    let sum = Columns { phone: signed(phone.get()), campaign, loopback, reason, source, at: at.as_microsecond() }.sum();
+    json!([phone.get(), campaign, loopback, **reason, **source, at.as_microsecond(), sum.finish()])
+}
+
+/// Those of these that are on the list already, as they stand there.
+async fn known(connection: &mut SqliteConnection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, Failure> {
+    let phones = opt_outs.iter().map(|opt_out| opt_out.phone);
+    let mut known = of_numbers(connection, phones).await?;
+    known.retain(|known| opt_outs.iter().any(|new| new.covers(known)));
+    Ok(known)
+}
+
+/// Takes a number off the list; the records stay, with who took it off.
+async fn remove(connection: &mut SqliteConnection, now: Now, removal: &Removal) -> Result<Vec<OptOut>, Failure> {
+    let Removal { phone, scope, by, why } = removal;
+    let rows = sqlx::query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND phone = ? ORDER BY key")
+        .bind(signed(phone.get()))
+        .fetch_all(&mut *connection)
+        .await?;
+    let mut removed = Vec::new();
+    for row in &rows {
+        let opt_out = opt_out(row)?;
+        if scope.as_ref().is_some_and(|scope| *scope != opt_out.scope) {
+            continue;
+        }
+        let why = why.as_deref().unwrap_or("");
+        let sum = Columns::of(row)?.sum().number(now.0).text(by).text(why).finish();
+        sqlx::query("UPDATE opt_outs SET removed_at = ?, removed_by = ?, removed_why = ?, sum = ? WHERE key = ?")
+            .bind(now.0)
+            .bind(&**by)
+            .bind(why)
+            .bind(sum)
+            .bind(row.try_get::<i64, _>("key")?)
+            .execute(&mut *connection)
+            .await?;
+        removed.push(opt_out);
+    }
+    if !removed.is_empty() {
+        raise(connection).await?;
+    }
+    Ok(removed)
+}
+
+async fn raise(connection: &mut SqliteConnection) -> Result<(), Failure> {
+    sqlx::query("UPDATE opt_out_list SET version = version + 1").execute(connection).await?;
+    Ok(())
+}
+
+/// The rows of an envelope whose people opted out of what their run sends.
+pub(super) async fn among(connection: &mut SqliteConnection, run: &Run, rows: &[SentRow]) -> Result<Vec<Row>, Failure> {
+    let listed = of_numbers(connection, rows.iter().map(|sent| sent.phone)).await?;
+    let held =
+        |sent: &&SentRow| listed.iter().any(|out| out.phone == sent.phone && run.heed.is_held_back(&run.campaign, out));
+    Ok(rows.iter().filter(held).map(|sent| sent.row).collect())
+}
+
+/// Who is on the list of these numbers.
+async fn of_numbers(
+    connection: &mut SqliteConnection,
+    phones: impl Iterator<Item = Phone>,
+) -> Result<Vec<OptOut>, Failure> {
+    let phones: Vec<u64> = phones.map(Phone::get).collect();
+    let rows = sqlx::query(
+        "SELECT opt_outs.* FROM json_each(?) CROSS JOIN opt_outs ON phone = value WHERE removed_at IS NULL",
+    )
+    .bind(json!(phones).to_string())
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(opt_out).collect()
+}
+
+/// The numbers that are held back from a campaign. Records that were taken off are looked at too: one that is damaged
+/// there may be on the list.
+async fn opted_out(readers: &SqlitePool, campaign: &str, loopback: bool) -> Result<OptedOut, Failure> {
+    // In one transaction, so that the numbers are those of the version.
+    let mut reader = readers.begin().await?;
+    let mut opted_out = OptedOut { version: version(&mut *reader).await?, ..OptedOut::default() };
+    let mut rows = sqlx::query("SELECT * FROM opt_outs").fetch(&mut *reader);
+    while let Some(row) = rows.try_next().await? {
+        let (entry, removed): (_, Option<i64>) = (opt_out(&row)?, row.try_get("removed_at")?);
+        if removed.is_none() && entry.holds(campaign, loopback) {
+            opted_out.numbers.insert(entry.phone.get());
+        }
+    }
+    Ok(opted_out)
+}
+
+async fn version(reader: impl SqliteExecutor<'_>) -> Result<u64, Failure> {
+    Ok(unsigned(sqlx::query_scalar(VERSION).fetch_one(reader).await?))
+}
+
+/// Who is on the list: so many at most, in the order in which they came.
+async fn opt_outs(readers: &SqlitePool, behind: Option<i64>, at_most: u32) -> Result<OptOuts, Failure> {
+    let rows = sqlx::query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND key > ? ORDER BY key LIMIT ?")
+        .bind(behind.unwrap_or(0))
+        .bind(at_most)
+        .fetch_all(readers)
+        .await?;
+    let full = rows.len() >= at_most as usize;
+    let next = rows.last().filter(|_| full).map(|row| row.try_get("key")).transpose()?;
+    Ok(OptOuts { entries: rows.iter().map(opt_out).collect::<Result<_, _>>()?, next })
+}
+
+/// The columns of a record that never change.
+struct Columns<'a> {
+    phone: i64,
+    campaign: &'a str,
+    loopback: i64,
+    reason: &'a str,
+    source: &'a str,
+    at: i64,
+}
+
+impl<'a> Columns<'a> {
+    fn of(row: &'a SqliteRow) -> Result<Self, Failure> {
+        Ok(Self {
+            phone: row.try_get("phone")?,
+            campaign: row.try_get("campaign")?,
+            loopback: row.try_get("loopback")?,
+            reason: row.try_get("reason")?,
+            source: row.try_get("source")?,
+            at: row.try_get("at")?,
+        })
+    }
+
+    fn sum(&self) -> Checksum {
+        let Self { phone, campaign, loopback, reason, source, at } = *self;
+        Checksum::of("opt_outs").number(phone).text(campaign).number(loopback).text(reason).text(source).number(at)
+    }
+}
+
+/// A record, as long as it is as it was written.
+fn opt_out(row: &SqliteRow) -> Result<OptOut, Failure> {
+    let columns = Columns::of(row)?;
+    let sum = match row.try_get::<Option<i64>, _>("removed_at")? {
+        None => columns.sum(),
+        Some(at) => columns.sum().number(at).text(row.try_get("removed_by")?).text(row.try_get("removed_why")?),
+    };
+    let damaged = || LedgerError::Damaged { what: "a record of who opted out".to_owned() };
+    if !sum.agrees(Some(row.try_get("sum")?)) {
+        return Err(damaged().into());
+    }
+    let Columns { phone, campaign, loopback, reason, source, at } = columns;
+    Ok(OptOut {
+        phone: Phone::new(unsigned(phone)).ok_or_else(damaged)?,
+        scope: Scope::of(Some(campaign).filter(|name| !name.is_empty())),
+        reach: if loopback == 0 { Reach::AllGateways } else { Reach::LoopbackGateways },
+        reason: Arc::from(reason),
+        source: Arc::from(source),
+        at: instant(at)?,
+    })
+}

@@ -1,0 +1,193 @@
+//! The suppression list: who opted out of what, since when, and what that holds back.
+//!
+//! A record is added and may be taken back later, but is never deleted: who was on the list when stays known.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use roaring::RoaringTreemap;
+
+use super::LedgerFuture;
+use crate::domain::{Phone, Purpose};
+
+/// Why a row is skipped whose number is on the suppression list.
+pub const OPTED_OUT: &str = "opted out";
+
+/// What somebody opted out of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Everything that is marketing.
+    Everything,
+    /// One campaign, by its name.
+    Campaign(Arc<str>),
+}
+
+impl Scope {
+    /// The scope of one campaign, or of everything.
+    #[must_use]
+    pub fn of(campaign: Option<&str>) -> Self {
+        campaign.map_or(Scope::Everything, |name| Scope::Campaign(name.into()))
+    }
+
+    /// The campaign, if it is one.
+    #[must_use]
+    pub fn campaign(&self) -> Option<&str> {
+        match self {
+            Scope::Everything => None,
+            Scope::Campaign(name) => Some(name),
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    /// As files and programs have it; a colon is in no campaign's name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scope::Everything => f.write_str("everything"),
+            Scope::Campaign(name) => write!(f, "campaign:{name}"),
+        }
+    }
+}
+
+/// Through which gateways an opt-out holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reach {
+    /// Through all.
+    AllGateways,
+    /// Through those on loopback alone: one of them told of it, and there nobody is a real person.
+    LoopbackGateways,
+}
+
+impl Reach {
+    /// Its name in files and for programs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Reach::AllGateways => "all",
+            Reach::LoopbackGateways => "loopback",
+        }
+    }
+
+    /// The reach of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Reach::AllGateways, Reach::LoopbackGateways].into_iter().find(|reach| reach.name() == name)
+    }
+}
+
+/// Somebody who opted out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptOut {
+    /// The number.
+    pub phone: Phone,
+    /// Out of what.
+    pub scope: Scope,
+    /// Through which gateways that holds.
+    pub reach: Reach,
+    /// Why, in words.
+    pub reason: Arc<str>,
+    /// Who or what told of it: a person, a file, a reply.
+    pub source: Arc<str>,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+impl OptOut {
+    /// Whether it is about the same as another one, so that one of them is enough.
+    #[must_use]
+    pub fn covers(&self, other: &OptOut) -> bool {
+        (self.phone, &self.scope, self.reach) == (other.phone, &other.scope, other.reach)
+    }
+
+    /// Whether it holds back what a campaign sends, through a gateway on loopback or another one.
+    #[must_use]
+    pub fn holds(&self, campaign: &str, loopback: bool) -> bool {
+        let meant = self.scope.campaign().is_none_or(|name| name == campaign);
+        meant && (loopback || self.reach == Reach::AllGateways)
+    }
+}
+
+/// What of the list a run heeds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heed {
+    /// What its messages are for: one for service is held back by nobody.
+    pub purpose: Purpose,
+    /// Whether its gateway is on loopback, so that what such gateways told holds for it.
+    pub loopback: bool,
+    /// The version of the list under which it was planned.
+    pub version: u64,
+}
+
+impl Heed {
+    /// What messages for service heed: nothing.
+    pub const NOBODY: Heed = Heed { purpose: Purpose::Service, loopback: false, version: 0 };
+
+    /// Whether an opt-out holds back what a run of this campaign sends.
+    #[must_use]
+    pub fn is_held_back(&self, campaign: &str, opt_out: &OptOut) -> bool {
+        self.purpose.is_marketing() && opt_out.holds(campaign, self.loopback)
+    }
+}
+
+/// The numbers that are held back, as the list stands at a version.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OptedOut {
+    /// The version.
+    pub version: u64,
+    /// The numbers.
+    pub numbers: RoaringTreemap,
+}
+
+/// What came of adding to the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Additions {
+    /// How many are new on it.
+    pub added: u64,
+    /// Those of a few that were on it already, as they stand there; of many only how many.
+    pub known: Vec<OptOut>,
+    /// How many were on it already.
+    pub already: u64,
+}
+
+impl Additions {
+    /// The most that are told one by one.
+    pub const TOLD: usize = 100;
+}
+
+/// What is taken off the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// The number.
+    pub phone: Phone,
+    /// Out of what; whatever it is where there is nothing.
+    pub scope: Option<Scope>,
+    /// Who has it taken off.
+    pub by: Arc<str>,
+    /// Why, in words.
+    pub why: Option<Arc<str>>,
+}
+
+/// A part of the list, in the order in which it was added to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OptOuts {
+    /// Who opted out, and has not been taken off.
+    pub entries: Vec<OptOut>,
+    /// Behind what the next part begins; nothing at the end.
+    pub next: Option<i64>,
+}
+
+/// The suppression list, as a part of the ledger.
+pub trait SuppressionList: Send + Sync {
+    /// Puts all of these on the list, or none; the list has another version where that changed it.
+    fn suppress(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions>;
+
+    /// Takes a number off the list, and tells what was taken off; the list has another version where that changed it.
+    fn unsuppress(&self, removal: Removal) -> LedgerFuture<'_, Vec<OptOut>>;
+
+    /// The numbers that are held back from a campaign, through a gateway on loopback or another one.
+    fn opted_out<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, OptedOut>;
+
+    /// Who is on the list: so many at most, from behind what the part before ended with.
+    fn opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOuts>;
+}
