@@ -11,7 +11,7 @@
 //! | rooms | what they are for |
 //! |---|---|
 //! | [`cli`] | commands, output, exit codes; the only place that names SQLite, HTTP and the clock together |
-//! | [`web`] | the own door of `campaign serve`: whether it is well, what it counts |
+//! | [`webhook`] [`web`] | the doors of `campaign serve`: delivery receipts in; whether it is well, what it counts |
 //! | [`runs`] | what a run does, for every surface: a request goes in, events and an outcome come out |
 //! | [`report`] | projections of the ledger: results, summary, previews, progress |
 //! | [`delivery`] | the engine: intents, envelopes, pace, breaker, resuming |
@@ -43,3 +43,4 @@ pub mod report;
 pub mod runs;
 pub mod sandbox;
 pub mod web;
+pub mod webhook;

@@ -15,6 +15,7 @@ mod house;
 mod inputs;
 mod mistakes;
 mod once;
+mod receipts;
 mod recovery;
 mod rehearsal;
 mod sandbox;

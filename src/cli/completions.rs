@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn every_argument_that_names_a_run_a_campaign_or_a_gateway_is_offered_them() {
         assert_eq!(commands_with("runs"), ["stop", "status", "results", "reconcile", "resolve", "retry", "show"]);
-        assert_eq!(commands_with("campaigns"), ["check", "preview", "run"]);
+        assert_eq!(commands_with("campaigns"), ["check", "preview", "run", "schedule next", "serve"]);
         assert_eq!(commands_with("gateways"), ["gateway trust"]);
         let mut script = Vec::new();
         clap_complete::generate(Shell::Zsh, &mut command(), "campaign", &mut script);

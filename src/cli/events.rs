@@ -56,6 +56,9 @@ fn tell(output: &Output, event: Event) {
             }
         }
         Event::OtherProfiles(findings) => output.findings(&findings),
+        Event::HookUnusable { profile, reason } => {
+            output.note(&format!("no receipts are taken for the profile `{profile}`: {reason}"));
+        }
         Event::Contradicted(sign) => {
             output.distrust(&format!("messages went out that the ledger does not know of: {sign}"));
         }

@@ -12,7 +12,7 @@ use super::stop::{Stop, StopKind};
 use crate::audience::{Chunk, RecordRef};
 use crate::check::{CompiledCampaign, ordered, row_of};
 use crate::domain::{IdRange, Operation, Region, Row, RowSet};
-use crate::gateway::EncodedOperation;
+use crate::gateway::{EncodedOperation, RunHook};
 use crate::message::Renderer;
 
 /// Groups of rendered operations that wait for the engine; one group is at most a chunk.
@@ -51,6 +51,8 @@ pub struct Selection {
     pub digests: HashMap<Row, [u8; 8]>,
     /// Rows that go out under the identifiers of an order to send them again.
     pub renumbered: Vec<(RoaringBitmap, IdRange)>,
+    /// Where the webhooks of its messages go.
+    pub hook: Option<RunHook>,
 }
 
 impl Selection {
@@ -58,6 +60,16 @@ impl Selection {
     fn ids(&self, row: Row, own: IdRange) -> IdRange {
         let order = self.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
         order.map_or(own, |(_, ids)| *ids)
+    }
+
+    fn hooked(&self, operation: EncodedOperation) -> EncodedOperation {
+        match &self.hook {
+            Some(hook) => {
+                let address = hook.of(operation.id);
+                operation.with_hook(&address)
+            }
+            None => operation,
+        }
     }
 
     fn chooses(&self, row: Row) -> bool {
@@ -101,7 +113,11 @@ fn produce<R: Read + Send>(
     };
     let encode = |renderer: &mut Renderer<'_>, chunk: Chunk| -> Result<Vec<EncodedOperation>, Stop> {
         let chosen = chunk.iter().filter(|record| selection.chooses(record.row));
-        chosen.map(|record| encoded(renderer, phone_column, region, selection.ids(record.row, ids), record)).collect()
+        let encode = |record: RecordRef<'_>| {
+            let ids = selection.ids(record.row, ids);
+            encoded(renderer, phone_column, region, ids, record).map(|operation| selection.hooked(operation))
+        };
+        chosen.map(encode).collect()
     };
     let mut left = selection.limit.unwrap_or(u64::MAX);
     let hand_over = |operations: Result<Vec<EncodedOperation>, Stop>| {

@@ -6,7 +6,7 @@ use roaring::RoaringBitmap;
 
 use crate::domain::{IdRange, Row};
 use crate::ledger::{
-    Activities, Ledger, LedgerError, LeftOut, Parts, RowEvents, RowStates, Run, State, StateCounts, Walk,
+    Activities, Ledger, LedgerError, LeftOut, Parts, ReceiptWalk, RowEvents, RowStates, Run, State, StateCounts, Walk,
 };
 
 /// What is known of a run's rows at one time.
@@ -51,6 +51,17 @@ impl Snapshot {
                 } else {
                     settled.insert(sent.row.get());
                     digests.remove(&sent.row);
+                }
+            }
+        }
+        let mut receipts = ReceiptWalk::over(ledger, run.key, run.last_row());
+        while let Some(told) = receipts.next().await? {
+            for (row, receipts) in told {
+                states.tell(row, &receipts);
+                // What went out after all is not sent again.
+                if states.recorded(row).is_some_and(|state| state != State::Planned) {
+                    settled.insert(row.get());
+                    digests.remove(&row);
                 }
             }
         }

@@ -2,8 +2,26 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
+/// What a status says of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The gateway has it; nothing is final.
+    Pending,
+    /// It arrived.
+    Delivered,
+    /// It arrived and was read.
+    Read,
+    /// It will not arrive.
+    Failed,
+}
+
 /// A message's status in the gateway's words (contract 2.4, 2.5 and 3; the set is open).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+///
+/// Stored by position: only append. A ledger holds the number of a variant and not its name, so one put before
+/// others changes what was recorded of old messages, and the checksum, which is over the bytes, still agrees.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Status {
     /// Taken, not yet routed.
     Queued,
@@ -74,12 +92,14 @@ impl Status {
             .unwrap_or_else(|| Status::Other(name.to_owned()))
     }
 
-    /// Whether it is final and the message did not arrive.
+    /// What it says of the message.
     ///
     /// The contract shows no list; this is the platform's. UNKNOWN and words that are not known here may become anything.
     #[must_use]
-    pub fn is_failure(&self) -> bool {
+    pub fn fate(&self) -> Fate {
         match self {
+            Status::Delivered | Status::PartiallyDelivered => Fate::Delivered,
+            Status::Read | Status::Replied => Fate::Read,
             Status::Expired
             | Status::Undeliverable
             | Status::Rejected
@@ -88,17 +108,15 @@ impl Status {
             | Status::InvalidDestination
             | Status::InvalidSource
             | Status::NoRoute
-            | Status::SimFull => true,
-            Status::Queued
-            | Status::Routing
-            | Status::Accepted
-            | Status::Delivered
-            | Status::PartiallyDelivered
-            | Status::Read
-            | Status::Replied
-            | Status::Unknown
-            | Status::Other(_) => false,
+            | Status::SimFull => Fate::Failed,
+            Status::Queued | Status::Routing | Status::Accepted | Status::Unknown | Status::Other(_) => Fate::Pending,
         }
+    }
+
+    /// Whether it is final and the message did not arrive.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        self.fate() == Fate::Failed
     }
 
     /// The gateway's word.

@@ -29,6 +29,18 @@ impl EncodedOperation {
         digest.copy_from_slice(&hash[..8]);
         Self { row, id: operation.id, phone: operation.phone, digest, json }
     }
+
+    /// The same with the address of its webhook (contract 4.3 `hook`), which its digest does not know.
+    #[must_use]
+    pub fn with_hook(mut self, address: &str) -> Self {
+        // An operation is an object with its type at least.
+        if self.json.pop().is_some() {
+            self.json.extend_from_slice(br#","hook":"#);
+            serde_json::to_writer(&mut self.json, address).expect("a string is written to memory");
+            self.json.push(b'}');
+        }
+        self
+    }
 }
 
 impl std::fmt::Debug for EncodedOperation {

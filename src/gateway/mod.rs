@@ -4,14 +4,17 @@
 //! run. What a reply means is decided here, in pure functions; whether to try again is not.
 
 mod envelope;
+mod hook;
 mod json_api;
 mod reply;
 
 pub use envelope::{EncodedOperation, Envelope};
+pub use hook::{Hook, HookError, HookSecrets, RunHook};
 pub use json_api::{
     Address, AskBalance, AskSenders, AskStatus, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
     DeleteViberTemplate, FailureCause, Inquiry, InquiryFailure, JsonApi, JsonApiError, ListSmsTemplates,
-    ListViberTemplates, MessageRecord, Rules, Sender, SmsTemplate, ViberTemplate, Words, encode,
+    ListViberTemplates, MessageRecord, Rules, Sender, SmsTemplate, ToldReceipt, UnreadableReceipt, ViberTemplate,
+    Words, encode, read_receipts,
 };
 #[cfg(test)]
 pub(crate) use json_api::{Exchange, answers, read};

@@ -16,6 +16,7 @@ mod left_out;
 pub(crate) mod memory;
 mod pace;
 mod parts;
+mod receipts;
 mod record;
 mod row_events;
 mod row_state;
@@ -38,11 +39,12 @@ pub use hold::Hold;
 pub use left_out::LeftOut;
 pub use pace::{AccountPace, Reservation, Wait, WaitReason, halved, recovered};
 pub use parts::Parts;
+pub use receipts::{KeptReceipt, NewReceipt, ReceiptWalk, Receipts, Reception, RowReceipts};
 pub use record::{
     Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, NewRun, Origin, Ownership, Permit, Progress, Run,
     RunEnd, RunId, SentRow, Settlement,
 };
-pub use row_events::RowEvents;
+pub use row_events::{Judgement, RowEvents};
 pub use row_state::{Activities, Activity, Attempt};
 pub use row_states::{RowStates, StateCounts};
 pub use run_filter::RunFilter;
@@ -69,7 +71,7 @@ pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError
 /// Everything durable that a run needs.
 ///
 /// A returned `Ok` means that the change survives a power loss.
-pub trait Ledger: SuppressionList + Upkeep {
+pub trait Ledger: Receipts + SuppressionList + Upkeep {
     /// Creates a run, gives it the next number of its campaign, and reserves identifiers for its rows.
     ///
     /// The run is not open until [`Ledger::open_run`] was called: its frozen copies are not in place yet.

@@ -139,6 +139,10 @@ pub struct Run {
     pub stopped: Option<String>,
     /// Counts by state and parts when it last ended.
     pub counts: Option<(StateCounts, u64)>,
+    /// How many receipts of its messages came.
+    pub receipts: u64,
+    /// How many of them its counts know of.
+    pub receipts_counted: u64,
     /// Where its results are.
     pub results: Option<String>,
     /// Whether somebody asked it to stop.
@@ -159,6 +163,12 @@ impl Run {
     pub fn last_row(&self) -> Row {
         // The range has an identifier for each row from 0 on, and one to spare.
         Row::new(u32::try_from(self.ids.len.saturating_sub(2)).unwrap_or(u32::MAX))
+    }
+
+    /// Its counts and parts, unless receipts came since they were counted.
+    #[must_use]
+    pub fn standing_counts(&self) -> Option<&(StateCounts, u64)> {
+        self.counts.as_ref().filter(|_| self.receipts == self.receipts_counted)
     }
 
     /// All rows that it can have.
@@ -192,12 +202,20 @@ impl Run {
     /// The row whose message has this identifier: of the run itself, or of an order to send again.
     #[must_use]
     pub fn row_of(&self, id: MessageId) -> Option<Row> {
+        self.message_of(id).map(|(row, _)| row)
+    }
+
+    /// The row whose message has this identifier, with the order that it is of; nothing for the run's own.
+    #[must_use]
+    pub fn message_of(&self, id: MessageId) -> Option<(Row, Option<u32>)> {
         if self.shared {
-            return self.blocks.iter().find_map(|block| block.row(id));
+            return self.blocks.iter().find_map(|block| block.row(id)).map(|row| (row, None));
         }
-        let row = [self.ids].iter().chain(&self.orders).find_map(|ids| ids.row(id))?;
+        let orders = (1..).zip(&self.orders).map(|(order, ids)| (Some(order), ids));
+        let mut ranges = [(None, &self.ids)].into_iter().chain(orders);
+        let (row, order) = ranges.find_map(|(order, ids)| Some((ids.row(id)?, order)))?;
         // The identifiers of the header and of what is to spare are never sent.
-        (row >= Row::FIRST && row <= self.last_row()).then_some(row)
+        (row >= Row::FIRST && row <= self.last_row()).then_some((row, order))
     }
 
     /// Whether its messages went where those through this profile of this account go.
@@ -228,6 +246,8 @@ pub struct RunEnd {
     pub counts: StateCounts,
     /// Parts billed, as far as the gateway told.
     pub parts: u64,
+    /// How many receipts the counts know of.
+    pub receipts: u64,
     /// Where the results are.
     pub results: Option<String>,
     /// How late the gateway was seen to know a message; nothing if that was not seen.

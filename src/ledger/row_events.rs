@@ -3,7 +3,8 @@
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
-use super::{Attempt, Change, LeftOut, RowEvent, State};
+use super::receipts::Standing;
+use super::{Attempt, Change, KeptReceipt, LeftOut, RowEvent, State};
 use crate::domain::Row;
 
 /// The events of a run by row. Only rows about which something was learnt or decided are in it.
@@ -12,6 +13,21 @@ pub struct RowEvents {
     rows: FxHashMap<Row, Vec<RowEvent>>,
     /// The rows that are left out: what is planned of them is not sent any more.
     left_out: RoaringBitmap,
+}
+
+/// What is known of an attempt by the events and the receipts about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Judgement<'e> {
+    /// The state that it comes to.
+    pub state: State,
+    /// The last event that fits.
+    pub event: Option<&'e RowEvent>,
+    /// The last receipt that moved the message.
+    pub moved: Option<&'e KeptReceipt>,
+    /// The receipt by which it arrived.
+    pub arrived: Option<&'e KeptReceipt>,
+    /// The receipt that came last.
+    pub last: Option<&'e KeptReceipt>,
 }
 
 impl From<Vec<RowEvent>> for RowEvents {
@@ -49,23 +65,44 @@ impl RowEvents {
         self.rows.get(&row).map_or(&[], Vec::as_slice)
     }
 
-    /// What the events make of an attempt of a row: the state that it comes to, and the last event that fits.
+    /// What the events and the receipts of a row make of an attempt.
     ///
-    /// An event that does not fit what was known before it changes nothing. Where the row is left out nothing of it is
+    /// One that does not fit what was known before it changes nothing. Where the row is left out nothing of it is
     /// planned any more: an order to send what is in doubt again is void, and the doubt stays.
-    pub(super) fn judge(&self, row: Row, attempt: Attempt) -> (State, Option<&RowEvent>) {
+    pub(super) fn judge<'e>(&'e self, row: Row, attempt: Attempt, receipts: &'e [KeptReceipt]) -> Judgement<'e> {
         let is_out = self.left_out.contains(row.get());
         let is_void = |event: &&RowEvent| is_out && matches!(event.change, Change::SendAgain { .. });
+        let order = if self.concern(row) { self.order(row, attempt.envelope) } else { None };
         let about = self.of(row).iter().filter(|event| event.envelope == attempt.envelope && !is_void(event));
-        let state = match attempt.state {
+        let mut events = about.peekable();
+        let mut receipts = receipts.iter().filter(|receipt| receipt.order == order).peekable();
+        let mut standing = Standing::of(match attempt.state {
             // Proven not sent, after one of the same message that nothing is proven of.
             State::Planned if is_out && self.repeats_doubt(row) => State::InDoubt,
             state => state,
-        };
-        let (state, last) = about.fold((state, None), |(state, last), event| {
-            if event.change.fits(state) { (event.change.state().unwrap_or(state), Some(event)) } else { (state, last) }
         });
-        (if is_out && state == State::Planned { State::Skipped } else { state }, last)
+        let mut judgement = Judgement { state: attempt.state, event: None, moved: None, arrived: None, last: None };
+        loop {
+            let event = events.next_if(|event| receipts.peek().is_none_or(|receipt| event.at <= receipt.at));
+            if let Some(event) = event {
+                if event.change.fits(standing.state) {
+                    let state = event.change.state().unwrap_or(standing.state);
+                    let failed_at = (state == State::Failed).then_some(event.at);
+                    standing = Standing { state, failed_at, replaced: matches!(event.change, Change::Retry { .. }) };
+                    judgement.event = Some(event);
+                }
+                continue;
+            }
+            let Some(receipt) = receipts.next() else { break };
+            judgement.last = Some(receipt);
+            if standing.hear(receipt) {
+                judgement.moved = Some(receipt);
+                let arrived = matches!(standing.state, State::Delivered | State::Read);
+                judgement.arrived = judgement.arrived.or(arrived.then_some(receipt));
+            }
+        }
+        judgement.state = if is_out && standing.state == State::Planned { State::Skipped } else { standing.state };
+        judgement
     }
 
     /// The order under whose identifiers an attempt went out; nothing for the run's own.
@@ -96,10 +133,10 @@ impl RowEvents {
     ///
     /// An order to send again does not undo the doubt about what was sent before it; that it was not sent does.
     #[must_use]
-    pub fn has_message(&self, row: Row, attempts: &[Attempt]) -> bool {
-        let judged = attempts.iter().map(|attempt| self.judge(row, *attempt));
-        let given_up = judged.clone().next_back().is_some_and(|(state, _)| state == State::NotSent);
-        judged.into_iter().any(|(state, event)| match state {
+    pub fn has_message(&self, row: Row, attempts: &[Attempt], receipts: &[KeptReceipt]) -> bool {
+        let judged = attempts.iter().map(|attempt| self.judge(row, *attempt, receipts));
+        let given_up = judged.clone().next_back().is_some_and(|judged| judged.state == State::NotSent);
+        judged.into_iter().any(|Judgement { state, event, .. }| match state {
             State::InDoubt | State::Unresolved => !given_up,
             State::Planned => !given_up && event.is_some_and(|event| matches!(event.change, Change::SendAgain { .. })),
             known => known.has_operation(),
@@ -162,14 +199,15 @@ mod tests {
             (vec![Change::NotSent { by: by(), why: None }], State::NotSent),
         ] {
             let events = events(changes.iter().cloned().map(|change| (3, change)).collect());
-            assert_eq!(events.judge(row(), attempt(3, State::InDoubt)).0, state, "{changes:?}");
+            assert_eq!(events.judge(row(), attempt(3, State::InDoubt), &[]).state, state, "{changes:?}");
         }
     }
 
     #[test]
     fn only_events_about_the_last_attempt_change_its_state() {
         let events = events(vec![(3, Change::SendAgain { by: by(), why: None }), (3, found("DELIVERED"))]);
-        assert_eq!(events.judge(row(), attempt(5, State::Rejected)), (State::Rejected, None));
+        let judged = events.judge(row(), attempt(5, State::Rejected), &[]);
+        assert_eq!((judged.state, judged.event), (State::Rejected, None));
         assert!(events.duplicate(row(), 5).is_some(), "the first attempt went out after all");
         assert!(events.duplicate(row(), 3).is_none());
     }
@@ -190,7 +228,7 @@ mod tests {
             (vec![], vec![attempt(3, State::Planned), attempt(4, State::Accepted)], true),
         ] {
             let events = events(changes.clone());
-            assert_eq!(events.has_message(row(), &attempts), expected, "{changes:?} {attempts:?}");
+            assert_eq!(events.has_message(row(), &attempts, &[]), expected, "{changes:?} {attempts:?}");
         }
         assert!(events(vec![(3, again())]).repeats_doubt(row()));
         assert!(!events(vec![(3, not_sent())]).repeats_doubt(row()));
@@ -202,9 +240,9 @@ mod tests {
     fn a_retry_is_a_new_message_under_identifiers_of_its_own() {
         let retry = |order| Change::Retry { by: by(), order };
         let events = events(vec![(3, retry(1)), (5, retry(2)), (3, found("DELIVERED"))]);
-        assert_eq!(events.judge(row(), attempt(5, State::Rejected)).0, State::Planned);
+        assert_eq!(events.judge(row(), attempt(5, State::Rejected), &[]).state, State::Planned);
         assert_eq!(
-            events.judge(row(), attempt(3, State::NotSent)).0,
+            events.judge(row(), attempt(3, State::NotSent), &[]).state,
             State::Accepted,
             "proof that comes before it went out again"
         );

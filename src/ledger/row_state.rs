@@ -5,7 +5,7 @@
 
 use roaring::RoaringBitmap;
 
-use super::{Ledger, LedgerError, Progress, RowEvent, RowEvents, Run, State};
+use super::{Judgement, KeptReceipt, Ledger, LedgerError, Progress, RowEvents, Run, State};
 use crate::domain::{Outcome, Row};
 
 /// What a run is doing, as far as the states of its rows depend on it.
@@ -104,11 +104,17 @@ impl Activity {
         Attempt { envelope, state }
     }
 
-    /// The state of a row by its last attempt and what is known of it since, with the last event that counts.
+    /// What is known of a row by its last attempt, and by the events and receipts since.
     #[must_use]
-    pub fn attempted(self, row: Row, last: Attempt, events: &RowEvents) -> (State, Option<&RowEvent>) {
-        let (state, event) = events.judge(row, last);
-        (self.ends(state), event)
+    pub fn attempted<'e>(
+        self,
+        row: Row,
+        last: Attempt,
+        events: &'e RowEvents,
+        receipts: &'e [KeptReceipt],
+    ) -> Judgement<'e> {
+        let judgement = events.judge(row, last, receipts);
+        Judgement { state: self.ends(judgement.state), ..judgement }
     }
 
     /// The state of a row whose only attempt had this outcome, and about which nothing else is known.
@@ -139,7 +145,7 @@ mod tests {
 
     use super::*;
     use crate::domain::{OperationKind, Phone};
-    use crate::ledger::{Author, Change, EnvelopeRecord, LeftOut, RowStates, SentRow};
+    use crate::ledger::{Author, Change, EnvelopeRecord, LeftOut, RowEvent, RowStates, SentRow};
 
     const ACTIVITIES: [Activity; 4] = [Activity::Sending, Activity::Idle, Activity::Over, Activity::Cancelled];
     const ROW: Row = Row::FIRST;
@@ -191,7 +197,7 @@ mod tests {
     fn states(attempts: &[Option<Outcome>], events: &RowEvents) -> [State; 4] {
         ACTIVITIES.map(|activity| {
             let (envelope, outcome) = (1..).zip(attempts).last().expect("an attempt");
-            activity.attempted(ROW, activity.attempt(envelope, outcome.as_ref()), events).0
+            activity.attempted(ROW, activity.attempt(envelope, outcome.as_ref()), events, &[]).state
         })
     }
 
@@ -233,8 +239,10 @@ mod tests {
                 return;
             }
             let about = |event: &RowEvent| event.envelope as usize == attempts.len();
-            let proven = events.iter().any(|event| about(event) && event.change.state() == Some(State::Accepted));
-            let expected = if proven { [State::Accepted, State::Failed] } else { [State::Sending; 2] };
+            let proven = events.iter().any(|event| about(event) && matches!(event.change, Change::Found { .. }));
+            // Once it is known to have failed, a new message can be ordered.
+            let ends = [State::Accepted, State::Failed, State::Planned];
+            let expected = if proven { ends } else { [State::Sending; 3] };
             assert!(expected.contains(&sending), "{attempts:?} {events:?}: {sending}");
         });
     }
@@ -265,7 +273,7 @@ mod tests {
                 .zip(attempts)
                 .map(|(envelope, outcome)| Activity::Idle.attempt(envelope, outcome.as_ref()))
                 .collect();
-            let guarded = folded.has_message(ROW, &all);
+            let guarded = folded.has_message(ROW, &all, &[]);
             // Nothing is known yet of an attempt that is on its way.
             let known = events.iter().any(|event| event.envelope as usize == attempts.len());
             let told = if known { &told[1..] } else { &told[..] };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Activities, Attempt, EnvelopeRecord, LeftOut, Parts, RowEvents, State};
+use super::{Activities, Attempt, EnvelopeRecord, KeptReceipt, LeftOut, Parts, RowEvents, State};
 use crate::domain::{Outcome, Row};
 
 /// How many rows are in each state; their sum is the number of rows.
@@ -70,7 +70,7 @@ pub struct RowStates {
     states: Vec<Option<State>>,
     parts: Parts,
     events: RowEvents,
-    /// The last attempt of each row that has events.
+    /// The last attempt of each row that has events, or that was not sent by its last attempt.
     attempts: FxHashMap<Row, Attempt>,
 }
 
@@ -95,10 +95,21 @@ impl RowStates {
                 self.parts.add(*parts);
             }
             let attempt = self.activities.attempt(sent.row, envelope.envelope, outcome);
-            if self.events.concern(sent.row) {
+            let unsent = attempt.state == State::Planned;
+            if unsent || self.events.concern(sent.row) || self.attempts.contains_key(&sent.row) {
                 self.attempts.insert(sent.row, attempt);
             }
-            self.set(sent.row, self.events.judge(sent.row, attempt).0);
+            self.set(sent.row, self.events.judge(sent.row, attempt, &[]).state);
+        }
+    }
+
+    /// Adds the receipts of a row, after all envelopes; those of a row that has none prove nothing.
+    pub fn tell(&mut self, row: Row, receipts: &[KeptReceipt]) {
+        let known = self.attempts.get(&row).copied();
+        // Nothing but its state is known of a row without events, and nothing else is needed: it has one message.
+        let attempt = known.or_else(|| Some(Attempt { envelope: 0, state: self.recorded(row)? }));
+        if let Some(attempt) = attempt {
+            self.set(row, self.events.judge(row, attempt, receipts).state);
         }
     }
 

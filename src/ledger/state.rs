@@ -133,7 +133,10 @@ impl State {
         };
         match self {
             Planned => matches!(next, Sending | NotSent | Skipped),
-            Sending => matches!(next, Planned | NotSent | InDoubt | Accepted | Queued | Rejected),
+            // A receipt may come before the answer.
+            Sending => {
+                matches!(next, Planned | NotSent | InDoubt | Accepted | Queued | Rejected | Delivered | Read | Failed)
+            }
             InDoubt | Unresolved | AssumedSent | NotSent if self != next => {
                 let evidence = matches!(next, Accepted | Queued | Rejected | Delivered | Read | Failed);
                 let decision = matches!(next, AssumedSent | NotSent | Planned) && self != AssumedSent;
@@ -141,7 +144,9 @@ impl State {
             }
             Accepted | Queued => matches!(next, Delivered | Read | Failed) || (self == Queued && next == Accepted),
             Delivered => next == Read,
-            InDoubt | Unresolved | AssumedSent | NotSent | Skipped | Invalid | Rejected | Read | Failed => false,
+            // One channel failed and the next one reached the person; a receipt has to be later for it.
+            Failed => matches!(next, Delivered | Read),
+            InDoubt | Unresolved | AssumedSent | NotSent | Skipped | Invalid | Rejected | Read => false,
         }
     }
 }
@@ -163,7 +168,7 @@ mod tests {
     /// All changes that are allowed, from the sending protocol; every other pair is an error.
     const ALLOWED: &[(State, &[State])] = &[
         (Planned, &[Sending, NotSent, Skipped]),
-        (Sending, &[Planned, NotSent, InDoubt, Accepted, Queued, Rejected]),
+        (Sending, &[Planned, NotSent, InDoubt, Accepted, Queued, Rejected, Delivered, Read, Failed]),
         (InDoubt, &[Accepted, Queued, Rejected, Delivered, Read, Failed, Unresolved, AssumedSent, NotSent, Planned]),
         (Unresolved, &[Accepted, Queued, Rejected, Delivered, Read, Failed, AssumedSent, NotSent, Planned]),
         (AssumedSent, &[Accepted, Queued, Rejected, Delivered, Read, Failed]),
@@ -171,6 +176,7 @@ mod tests {
         (Accepted, &[Delivered, Read, Failed]),
         (Queued, &[Accepted, Delivered, Read, Failed]),
         (Delivered, &[Read]),
+        (Failed, &[Delivered, Read]),
     ];
 
     #[test]

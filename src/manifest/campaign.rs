@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::civil::Date;
@@ -26,6 +27,8 @@ pub struct Campaign {
     pub delivery: Delivery,
     /// When it runs by itself; may change between two starts of a run.
     pub schedule: Option<Schedule>,
+    /// How it is learned what became of messages; may change between two starts of a run.
+    pub receipts: ReceiptsBy,
     /// Where the results of a live run go.
     pub results: PathBuf,
     /// The day for which it was read: `today` in its texts and in the names of its files.
@@ -99,6 +102,42 @@ pub struct Delivery {
     pub on_in_doubt: OnInDoubt,
     /// What stops a run before its end.
     pub stop_after: StopAfter,
+}
+
+/// How it is learned what became of messages that were sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReceiptsBy {
+    /// The gateway tells it where the profile has `hook`; what it does not tell is asked.
+    #[default]
+    Auto,
+    /// The same, and a profile without `hook` is refused.
+    Webhook,
+    /// It is asked.
+    Poll,
+    /// Nobody wants to know.
+    Off,
+}
+
+impl ReceiptsBy {
+    /// Whether messages get an address for webhooks, where there is one.
+    #[must_use]
+    pub fn takes_webhooks(self) -> bool {
+        matches!(self, ReceiptsBy::Auto | ReceiptsBy::Webhook)
+    }
+}
+
+impl FromStr for ReceiptsBy {
+    type Err = ();
+
+    fn from_str(word: &str) -> Result<Self, ()> {
+        match word {
+            "auto" => Ok(ReceiptsBy::Auto),
+            "webhook" => Ok(ReceiptsBy::Webhook),
+            "poll" => Ok(ReceiptsBy::Poll),
+            "off" => Ok(ReceiptsBy::Off),
+            _ => Err(()),
+        }
+    }
 }
 
 /// What becomes of a row of which nobody knows whether it was sent.

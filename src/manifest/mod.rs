@@ -23,13 +23,15 @@ mod text_folders;
 mod value;
 mod yaml;
 
-pub use campaign::{Brief, Campaign, Delivery, Duplicates, OnInDoubt, SANDBOX, StopAfter};
+pub use campaign::{Brief, Campaign, Delivery, Duplicates, OnInDoubt, ReceiptsBy, SANDBOX, StopAfter};
 pub use day::Day;
 pub use destination::Destination;
 pub use file::unopened_list;
 pub use keys::{gateways_schema, schema};
 pub use places::Places;
-pub use profile::{Address, GatewaySearch, Gateways, KeySource, NewProfile, Profile, load_gateways, with_profile};
+pub use profile::{
+    Address, GatewaySearch, Gateways, HookSettings, KeySource, NewProfile, Profile, load_gateways, with_profile,
+};
 pub use report::LoadedFile;
 pub use resolve::{is_slug, load_campaign, slug};
 pub use text_folders::{TextFolders, text_of};

@@ -7,8 +7,12 @@ pub enum ReceiptResult {
     Kept,
     /// It told what was known.
     Repeated,
-    /// Its address or its identifiers are not ours.
+    /// Nobody gave the address that it came to.
     Forged,
+    /// It names another message than its address.
+    Contradicting,
+    /// It came to the account's own address, and is asked about.
+    Notice,
     /// It is about nothing that we know.
     Unknown,
     /// It cannot be read.
@@ -25,6 +29,8 @@ impl ReceiptResult {
             Self::Kept => "kept",
             Self::Repeated => "repeated",
             Self::Forged => "forged",
+            Self::Contradicting => "contradicting",
+            Self::Notice => "notice",
             Self::Unknown => "unknown",
             Self::Unreadable => "unreadable",
             Self::Slowed => "slowed",

@@ -36,7 +36,9 @@ pub(super) struct Cells<'k> {
     pub(super) reason: Cow<'k, str>,
     pub(super) error: &'k str,
     pub(super) submitted_at: &'k str,
-    pub(super) updated_at: &'k str,
+    pub(super) updated_at: Cow<'k, str>,
+    pub(super) delivered_by: &'k str,
+    pub(super) delivered_at: Cow<'k, str>,
     pub(super) answer: &'k str,
     pub(super) run: &'k str,
 }
@@ -71,7 +73,7 @@ pub(super) const TABLE: [Column; 17] = [
     Column { name: "request_id", value: |cells| Value::Text(cells.request_id) },
     // Billed parts, as the gateway says.
     Column { name: "parts", value: |cells| Value::Number(cells.parts.map(u64::from)) },
-    // The gateway's own word, where it was asked.
+    // The gateway's own word, where it told one.
     Column { name: "gateway_status", value: |cells| Value::Text(cells.gateway_status) },
     // Why it is in its state, in our words.
     Column { name: "reason", value: |cells| Value::Text(&cells.reason) },
@@ -79,10 +81,10 @@ pub(super) const TABLE: [Column; 17] = [
     Column { name: "error", value: |cells| Value::Text(cells.error) },
     // When its last attempt was recorded, and when the last was learnt of it; UTC.
     Column { name: "submitted_at", value: |cells| Value::Text(cells.submitted_at) },
-    Column { name: "updated_at", value: |cells| Value::Text(cells.updated_at) },
-    // Who delivered it, and when; empty until receipts are built.
-    Column { name: "delivered_by", value: |_| Value::Text("") },
-    Column { name: "delivered_at", value: |_| Value::Text("") },
+    Column { name: "updated_at", value: |cells| Value::Text(&cells.updated_at) },
+    // The channel that delivered it, and when, by the gateway's clock.
+    Column { name: "delivered_by", value: |cells| Value::Text(cells.delivered_by) },
+    Column { name: "delivered_at", value: |cells| Value::Text(&cells.delivered_at) },
     // The answer of a lookup or a code call, as JSON.
     Column { name: "answer", value: |cells| Value::Text(cells.answer) },
     // The run, such as `welcome@3`.

@@ -8,13 +8,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 
-use crate::domain::{OperationKind, Outcome, Phone, Row};
+use crate::domain::{MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
-    Activities, Activity, Change, EnvelopeRecord, Ledger, LedgerError, RowEvent, RowEvents, Run, RunId, State,
+    Activities, Activity, Change, EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, RowEvent, RowEvents,
+    Run, RunId, State,
 };
 
 /// Envelopes that are read at once.
 const BLOCK: u32 = 64;
+/// Rows whose receipts are read at once.
+const RECEIPTS: u32 = 4_096;
 
 /// What became of a row that was sent.
 #[derive(Clone, Debug)]
@@ -31,6 +34,19 @@ pub struct RowRecord {
     pub state: State,
     /// What was learnt or decided about the row afterwards.
     pub amendment: Option<Amendment>,
+    /// What receipts told of it.
+    pub told: Option<Told>,
+}
+
+/// What the receipts of a message come to.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// The receipt that says where it stands: the last that moved it, else the last.
+    pub last: KeptReceipt,
+    /// The one by which it arrived.
+    pub arrived: Option<KeptReceipt>,
+    /// The gateway's identifier, if one of them has it.
+    pub msg_id: Option<MsgId>,
 }
 
 /// The last attempt of a row.
@@ -42,6 +58,8 @@ struct LastAttempt {
     settled: Option<(Arc<str>, Outcome)>,
     /// An earlier attempt that turned out to be taken, although the row was sent again.
     taken_before: Option<u32>,
+    /// Whether there was an attempt before.
+    repeated: bool,
 }
 
 impl LastAttempt {
@@ -75,6 +93,9 @@ pub struct RowRecords<'a> {
     blocks: VecDeque<(Row, RangeInclusive<u32>)>,
     attempts: FxHashMap<Row, LastAttempt>,
     events: RowEvents,
+    receipts: FxHashMap<Row, Vec<KeptReceipt>>,
+    /// The first row whose receipts were not read yet.
+    unread: u32,
 }
 
 impl<'a> RowRecords<'a> {
@@ -94,7 +115,8 @@ impl<'a> RowRecords<'a> {
         let mut blocks: Vec<_> =
             blocks.into_iter().map(|(block, first)| (first, block * BLOCK..=block * BLOCK + (BLOCK - 1))).collect();
         blocks.sort_by_key(|(first, _)| *first);
-        Ok(Self { ledger, run, activities, blocks: blocks.into(), attempts: FxHashMap::default(), events })
+        let (attempts, receipts) = Default::default();
+        Ok(Self { ledger, run, activities, blocks: blocks.into(), attempts, events, receipts, unread: 0 })
     }
 
     /// What is being done about the run.
@@ -115,16 +137,28 @@ impl<'a> RowRecords<'a> {
                 }
             }
         }
+        if row.get() >= self.unread {
+            let rows = row.get()..row.get().saturating_add(RECEIPTS);
+            self.unread = rows.end;
+            self.receipts = self.ledger.receipts(self.run, rows).await?.into_iter().collect();
+        }
         Ok(self.attempts.remove(&row).map(|last| self.record(row, last)))
     }
 
     fn record(&self, row: Row, last: LastAttempt) -> RowRecord {
         let outcome = last.settled.as_ref().map(|(_, outcome)| outcome);
         let attempt = self.activities.attempt(row, last.envelope, outcome);
-        let (state, event) = self.activities.of(row).attempted(row, attempt, &self.events);
-        let amendment = self.events.concern(row).then(|| amendment(&self.events, row, &last, event));
+        let receipts = self.receipts.get(&row).map_or(&[][..], Vec::as_slice);
+        let judged = self.activities.of(row).attempted(row, attempt, &self.events, receipts);
+        let told = told(&judged, receipts);
+        let concerned = self.events.concern(row) || (last.repeated && told.is_some());
+        let mut amendment = concerned.then(|| amendment(&self.events, row, &last, judged.event));
+        if let (Some(amendment), Some(told)) = (&mut amendment, &told) {
+            amendment.duplicate |= last.repeated && told.names_another(&last, receipts);
+        }
+        let state = judged.state;
         let LastAttempt { phone, kind, submitted_at, settled, .. } = last;
-        RowRecord { phone, kind, submitted_at, settled, state, amendment }
+        RowRecord { phone, kind, submitted_at, settled, state, amendment, told }
     }
 
     fn add(&mut self, envelope: EnvelopeRecord) {
@@ -142,6 +176,7 @@ impl<'a> RowRecords<'a> {
                 submitted_at: submitted_at.clone(),
                 settled,
                 taken_before: None,
+                repeated: false,
             };
             // A later envelope is a later attempt; blocks may come in any order.
             match self.attempts.entry(sent.row) {
@@ -150,14 +185,38 @@ impl<'a> RowRecords<'a> {
                 }
                 Entry::Occupied(mut known) if known.get().envelope < number => {
                     last.taken_before = known.get().taken().or(known.get().taken_before);
+                    last.repeated = true;
                     known.insert(last);
                 }
                 Entry::Occupied(mut known) => {
                     let known = known.get_mut();
                     known.taken_before = known.taken_before.or(last.taken());
+                    known.repeated = true;
                 }
             }
         }
+    }
+}
+
+/// What receipts about the attempt that counts come to.
+fn told(judged: &Judgement<'_>, receipts: &[KeptReceipt]) -> Option<Told> {
+    let last = judged.moved.or(judged.last)?;
+    let about = receipts.iter().filter(|receipt| receipt.order == last.order);
+    let msg_id = about.rev().find_map(|receipt| receipt.receipt.msg_id.clone());
+    Some(Told { last: last.clone(), arrived: judged.arrived.cloned(), msg_id })
+}
+
+impl Told {
+    /// Whether receipts name more than one message of the gateway's, which were sent under one identifier.
+    fn names_another(&self, sent: &LastAttempt, receipts: &[KeptReceipt]) -> bool {
+        let accepted = match &sent.settled {
+            Some((_, Outcome::Accepted { msg_id, .. })) => msg_id.as_ref(),
+            _ => None,
+        };
+        let about = receipts.iter().filter(|receipt| receipt.order == self.last.order);
+        let mut named = about.filter_map(|receipt| receipt.receipt.msg_id.as_ref()).chain(accepted);
+        let first = named.next();
+        named.any(|other| Some(other) != first)
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use super::columns::{Cells, TABLE, Value};
 use super::layout::{Layout, Line};
 use super::row_records::{Amendment, RowRecord};
 use crate::audience::{Chunk, Fields, parse};
-use crate::domain::{OperationKind, Outcome, Phone, Region, Row};
+use crate::domain::{Channel, OperationKind, Outcome, Phone, Region, Row};
 use crate::ledger::{Activity, CANCELLED, Change, ENDED_EARLY, Run, State};
 
 /// What all rows of a listing share.
@@ -108,11 +109,19 @@ impl RowWriter {
             (State::Skipped, _, None) => CANCELLED,
             _ => reason,
         };
-        let told = amendment.filter(|_| left_out.is_none());
+        let decided = amendment.filter(|_| left_out.is_none());
         let (msg_id, parts, gateway_status) = match (outcome, last_event) {
             (_, Some((_, Change::Found { msg_id, status }))) => (msg_id.as_ref(), None, status.as_str()),
             (Some(Outcome::Accepted { msg_id, parts, .. }), _) => (msg_id.as_ref(), *parts, ""),
             _ => (None, None, ""),
+        };
+        let told = sent.and_then(|record| record.told.as_ref());
+        let receipt = told.map(|told| &told.last.receipt);
+        let arrived = told.and_then(|told| told.arrived.as_ref());
+        let before = last_event.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at);
+        let updated_at = match told {
+            Some(told) => Cow::Owned(instant(told.last.at)),
+            None => Cow::Borrowed(before),
         };
         Cells {
             row,
@@ -120,18 +129,25 @@ impl RowWriter {
             phone: facts.phone(own.get(self.phone_column), self.region),
             state,
             kind: sent.map_or(self.kind, |record| record.kind),
-            msg_id,
+            msg_id: msg_id.or(told.and_then(|told| told.msg_id.as_ref())),
             request_id,
             parts,
-            gateway_status,
-            reason: told.map_or(Cow::Borrowed(reason), |amendment| amended(amendment, reason).into()),
-            error,
+            gateway_status: receipt.map_or(gateway_status, |receipt| receipt.status.name()),
+            reason: decided.map_or(Cow::Borrowed(reason), |amendment| amended(amendment, reason).into()),
+            error: receipt.and_then(|receipt| receipt.error.as_deref()).unwrap_or(error),
             submitted_at: sent.map_or("", |record| &record.submitted_at),
-            updated_at: last_event.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at),
+            updated_at,
+            delivered_by: arrived.and_then(|arrived| arrived.receipt.channel).map_or("", Channel::name),
+            delivered_at: arrived.map(|arrived| instant(arrived.told_at())).unwrap_or_default().into(),
             answer,
             run: self.run.as_ref().map_or("", |(_, name)| name),
         }
     }
+}
+
+/// An instant as RFC 3339 in UTC, whole milliseconds.
+fn instant(at: Timestamp) -> String {
+    format!("{at:.3}")
 }
 
 /// The words of an outcome.

@@ -123,7 +123,7 @@ impl RunView {
         let mut views = Vec::new();
         for run in ledger.runs(RunFilter::all()).await?.into_iter().rev() {
             let owned = is_owned(ledger, &run).await?;
-            views.push(match run.counts.clone().filter(|_| !owned) {
+            views.push(match run.standing_counts().cloned().filter(|_| !owned) {
                 Some((counts, parts)) => Self { status: RunStatus::of(&run, owned), run, counts, parts },
                 None => Self::read(ledger, run, owned).await?,
             });

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::Instant;
 
+use super::find::found;
 use super::launch::Session;
 use super::{EndedRun, Error, RunPhase, runs_of};
-use crate::delivery::Ending;
+use crate::delivery::{Ending, Snapshot};
 use crate::failpoint;
 use crate::ledger::{Lease, Parts, Progress, Run, RunEnd, State, StopKind};
 use crate::report::{RunResults, open_doubts};
@@ -28,6 +29,12 @@ impl Session {
             // A second signal: leave at once. What is in flight shows as doubt from the next look on.
             return Err(Error::Interrupted { signal, phase: RunPhase::Sending(sending) });
         }
+        let now = found(self.adapters.ledger.as_ref(), run.key).await?;
+        let counts = match now.receipts == run.receipts {
+            true => counts,
+            // What was told meanwhile is not in what was counted while sending.
+            false => Snapshot::read(self.adapters.ledger.as_ref(), &now, false).await?.counts,
+        };
         let open_doubts = open_doubts(&runs_of(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
         let results = match kind {
             Some(StopKind::NotOwner) => None,
@@ -45,6 +52,7 @@ impl Session {
                 stopped: stop.as_ref().map(ToString::to_string),
                 counts: counts.clone(),
                 parts: parts.billed,
+                receipts: now.receipts,
                 results: Some(absolute(&self.results())),
                 lag,
                 at: (self.adapters.clock)(),

@@ -17,6 +17,13 @@ pub enum Event {
     Warnings(Vec<Finding>),
     /// Profiles that stand beside the one that is used cannot be used themselves.
     OtherProfiles(Vec<Finding>),
+    /// Webhooks to the address of a profile cannot be taken.
+    HookUnusable {
+        /// The profile.
+        profile: String,
+        /// Why not.
+        reason: String,
+    },
     /// Messages went out that the ledger does not know of: what it says may be wrong.
     Contradicted(LossSign),
     /// What contradicted the ledger has this name from now on.

@@ -139,6 +139,7 @@ impl HeldRun {
             stopped: self.run.stopped.clone(),
             counts: snapshot.counts.clone(),
             parts: snapshot.parts.billed,
+            receipts: now.receipts,
             results: self.run.results.clone(),
             lag: None,
             at: self.run.ended_at.unwrap_or_else(self.adapters.clock),

@@ -7,9 +7,11 @@ use std::time::Duration;
 use secrecy::SecretString;
 use tokio::sync::watch;
 
+use super::hooks::{hook_of, refuse_other_secret};
 use super::lost::{put_aside, refuse_lost, refuse_stray};
 use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, RunPhase, SentBefore, hold, key};
 use crate::delivery::{Interrupt, Snapshot};
+use crate::gateway::Hook;
 use crate::ledger::{Hold, Run, RunId, StrayCopies};
 use crate::report::{Target, check_place};
 
@@ -21,6 +23,7 @@ pub struct Launch {
     pub(super) inputs: Arc<Inputs>,
     pub(super) request: Request,
     pub(super) key: SecretString,
+    pub(super) hook: Option<Hook>,
     pub(super) target: Target,
 }
 
@@ -72,10 +75,14 @@ impl Launch {
     /// When there is no key, or its results could not be written.
     pub fn of(inputs: Arc<Inputs>, request: Request, files: OwnFiles<'_>) -> Result<Self, Error> {
         let key = key(&inputs.destination)?;
+        let hook = match inputs.destination.profile() {
+            Some(profile) if inputs.campaign.receipts.takes_webhooks() => hook_of(profile)?,
+            _ => None,
+        };
         // A run whose results have no place is found out before it is sent, not after.
         let target = files.target(&inputs.campaign, inputs.campaign.results_file());
         check_place(&target)?;
-        Ok(Self { inputs, request, key, target })
+        Ok(Self { inputs, request, key, hook, target })
     }
 
     /// Whether the ledger counts, whatever contradicts it.
@@ -129,6 +136,9 @@ impl Launch {
     ) -> Result<Session, Error> {
         let (brief, account) = (&self.inputs.campaign.brief, self.inputs.destination.account());
         let ledger = adapters.ledger.as_ref();
+        if let Some(profile) = self.inputs.destination.profile() {
+            refuse_other_secret(ledger, profile, self.hook.as_ref()).await?;
+        }
         let hold = Arc::new(hold(ledger, &brief.name, &brief.gateway, account).await?);
         // While it is held, so that nobody writes those results meanwhile.
         match self.request.new_ledger {

@@ -83,6 +83,7 @@ impl Session {
             limit: request.limit,
             digests: snapshot.digests.clone(),
             renumbered: snapshot.renumbered.clone(),
+            hook: self.launch.hook.as_ref().map(|hook| hook.for_run(run.name())),
         };
         let feed = feed(prepared, run.ids, selection);
         let conditions =

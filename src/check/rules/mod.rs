@@ -12,6 +12,7 @@ mod empty_cell;
 mod invalid_row;
 mod key_refused;
 mod missing_endpoint;
+mod missing_hook;
 mod online_unknown;
 mod rate_limit;
 mod row_within;
@@ -46,6 +47,7 @@ static HERE: &[&Rule] = &[
     &invalid_row::RULE,
     &key_refused::RULE,
     &missing_endpoint::RULE,
+    &missing_hook::RULE,
     &online_unknown::RULE,
     &rate_limit::RULE,
     &row_within::RULE,
@@ -64,7 +66,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 /// ([`Delivery::within`](crate::manifest::Delivery::within)).
 #[must_use]
 pub fn against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
-    let rules = [batch_limit::judge, rate_limit::judge, missing_endpoint::judge];
+    let rules = [batch_limit::judge, rate_limit::judge, missing_endpoint::judge, missing_hook::judge];
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }
 

@@ -7,7 +7,7 @@ use roaring::RoaringTreemap;
 use super::chance::Chance;
 use super::judge::phone;
 use super::life::wall;
-use super::story::{Errand, Sighting, World, new_run};
+use super::story::{Errand, Sighting, World};
 use crate::domain::Row;
 use crate::ledger::{Ledger, LeftOut, RunFilter, RunId, State};
 
@@ -31,7 +31,7 @@ impl World {
             return;
         }
         self.judge.begun_anew();
-        let new = new_run(&self.plan, self.chance(Chance::bits), left_out);
+        let new = self.plan.new_run(self.chance(Chance::bits), left_out);
         let run = self.disk.lock().unwrap().begin_run(wall().as_microsecond(), &new);
         *self.run.lock().unwrap() = run;
         self.process(Errand::Send, self.immortal()).await;

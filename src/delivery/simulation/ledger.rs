@@ -1,6 +1,6 @@
 //! The ledger as one process sees it: each change takes time, and may or may not be on the disk when the process ends.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::domain::{MessageId, Outcome};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
     AccountPace, Additions, Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent,
-    Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, OptOut, OptOuts, OptedOut,
-    Origin, Ownership, Permit, Removal, RetryOrder, RowEvent, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun,
-    StrayCopies, SuppressionList, Upkeep, Wait,
+    Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewReceipt, NewRowEvent, NewRun, OptOut, OptOuts,
+    OptedOut, Origin, Ownership, Permit, Receipts, Reception, Removal, RetryOrder, RowEvent, RowReceipts, Run, RunEnd,
+    RunFilter, RunId, Settlement, SharedRun, StateCounts, StrayCopies, SuppressionList, Upkeep, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -107,6 +107,34 @@ impl ProcessLedger {
             // A whole second's room is there at once.
             pace.next_free -= if rate >= 1.0 { 900_000 } else { 0 };
         }
+    }
+}
+
+impl Receipts for ProcessLedger {
+    fn receive(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<Reception>> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.receive(now, receipts)).await })
+    }
+
+    fn keep_hook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
+        Box::pin(async move {
+            self.write(|disk, _| {
+                disk.contents.hooks.insert(address.to_owned(), check_values);
+                Ok(())
+            })
+            .await
+        })
+    }
+
+    fn hook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
+        Box::pin(async move { self.read(|contents| contents.hooks.get(address).cloned().unwrap_or_default()).await })
+    }
+
+    fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.counted(run, counts, parts, receipts)).await })
+    }
+
+    fn receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
+        Box::pin(async move { self.read(|contents| contents.receipts(run, rows)).await })
     }
 }
 

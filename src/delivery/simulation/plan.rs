@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::chance::Chance;
-use crate::domain::{Endpoint, OperationKind};
+use super::life::wall;
+use crate::domain::{Endpoint, OperationKind, Row};
+use crate::ledger::{Heed, LeftOut, NewRun};
 
 /// Something that goes wrong between the engine and the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -176,5 +178,28 @@ impl Plan {
     /// The rows' chance is apart from the plan's, so that a plan can be changed by hand without changing the world.
     pub(super) fn chance(&self, purpose: u64) -> Chance {
         Chance::new(self.seed.wrapping_mul(31).wrapping_add(purpose))
+    }
+}
+
+impl Plan {
+    /// The run of the campaign.
+    pub(super) fn new_run(&self, random: u64, left_out: LeftOut) -> NewRun {
+        NewRun {
+            campaign: "simulated".into(),
+            edition: String::new(),
+            gateway: "main".into(),
+            account: "account".into(),
+            endpoint: self.endpoint,
+            kind: self.kind,
+            live: true,
+            round: 1,
+            recipients: u64::from(self.rows),
+            last_row: Row::new(self.rows + 1),
+            left_out,
+            heed: Heed::default(),
+            file: None,
+            began_at: wall(),
+            random,
+        }
     }
 }

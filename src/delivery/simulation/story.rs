@@ -20,7 +20,7 @@ use crate::delivery::engine::send;
 use crate::delivery::{Conditions, DeliveryEvent, Edges, Ending, Feed, Interrupt, Limits, Observer, Snapshot};
 use crate::domain::{Endpoint, MessageId, Phone, Row};
 use crate::gateway::EncodedOperation;
-use crate::ledger::{Allowance, Heed, Lease, Ledger, LeftOut, NewRun, Progress, Run, RunEnd, RunFilter, RunId, State};
+use crate::ledger::{Allowance, Lease, Ledger, LeftOut, Progress, Run, RunEnd, RunFilter, RunId, State};
 
 /// The longest that one process may take, by the virtual clock.
 const LONGEST: Duration = Duration::from_secs(2 * 3_600);
@@ -96,7 +96,7 @@ impl World {
     fn new(plan: Arc<Plan>, mistake: Option<Mistake>) -> Arc<Self> {
         let platform = Arc::new(Platform::new(Arc::clone(&plan), mistake));
         let mut disk = Disk::new(plan.seed);
-        let run = disk.begin_run(wall().as_microsecond(), &new_run(&plan, plan.seed, LeftOut::default()));
+        let run = disk.begin_run(wall().as_microsecond(), &plan.new_run(plan.seed, LeftOut::default()));
         Arc::new(Self {
             disk: Arc::new(Mutex::new(disk)),
             run: Mutex::new(run),
@@ -373,28 +373,9 @@ fn end(ending: Ending, progress: Progress) -> RunEnd {
         stopped: ending.stopped.map(|stop| stop.reason),
         counts: ending.counts,
         parts: ending.parts.billed,
+        receipts: 0,
         results: None,
         lag: ending.lag,
         at: wall(),
-    }
-}
-
-pub(super) fn new_run(plan: &Plan, random: u64, left_out: LeftOut) -> NewRun {
-    NewRun {
-        campaign: "simulated".into(),
-        edition: String::new(),
-        gateway: "main".into(),
-        account: "account".into(),
-        endpoint: plan.endpoint,
-        kind: plan.kind,
-        live: true,
-        round: 1,
-        recipients: u64::from(plan.rows),
-        last_row: Row::new(plan.rows + 1),
-        left_out,
-        heed: Heed::default(),
-        file: None,
-        began_at: wall(),
-        random,
     }
 }

@@ -14,6 +14,7 @@ mod read;
 mod read_items;
 #[cfg(test)]
 mod read_tests;
+mod receipt;
 mod search;
 mod status_answer;
 mod words;
@@ -30,6 +31,7 @@ pub use inquiry::{
 pub use read::Rules;
 #[cfg(test)]
 pub(crate) use read::read;
+pub use receipt::{ToldReceipt, UnreadableReceipt, read_receipts};
 #[cfg(test)]
 pub(crate) use status_answer::answers;
 pub use words::Words;

@@ -7,6 +7,7 @@ mod copies;
 mod envelopes;
 mod events;
 mod guard;
+mod receipts;
 mod runs;
 pub(in crate::ledger) mod scene;
 mod suppression;
@@ -89,6 +90,12 @@ promises! {
         a_run_with_something_to_send_again_is_open,
         an_order_to_send_again_has_identifiers_that_nothing_else_has,
         questions_are_kept_by_row;
+    receipts:
+        receipts_come_back_by_row_as_they_came_and_none_twice,
+        a_receipt_needs_no_lease_and_makes_what_was_counted_old_until_it_is_counted_anew,
+        a_receipt_that_comes_before_the_answer_wins_over_doubt,
+        an_answer_that_comes_after_the_end_is_counted_with_the_receipts,
+        whoever_a_receipt_proves_to_have_a_message_is_guarded;
     guard:
         the_guard_knows_every_number_that_may_have_a_message,
         the_guard_knows_what_was_learnt_and_decided,

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
+use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Receipt, ReceiptSource, Row, Status};
 use crate::ledger::{
-    Activity, Allowance, Author, Change, Epoch, Heed, Hold, Intent, Lease, Ledger, LeftOut, NewRowEvent, NewRun,
-    Ownership, Permit, Progress, RowEvent, RowEvents, RowStates, Run, RunEnd, RunFilter, SentRow, Settlement,
-    SharedRun, State, StateCounts, StopKind, Wait,
+    Activity, Allowance, Author, Change, Epoch, Heed, Hold, Intent, Lease, Ledger, LeftOut, NewReceipt, NewRowEvent,
+    NewRun, Ownership, Permit, Progress, Reception, RowEvent, RowEvents, RowStates, Run, RunEnd, RunFilter, SentRow,
+    Settlement, SharedRun, State, StateCounts, StopKind, Wait,
 };
 
 /// A ledger with one open run that this process has.
@@ -69,6 +69,13 @@ impl<L: Ledger> Scene<L> {
         self.ledger.record(lease, events).await.unwrap()
     }
 
+    /// Receives a receipt about the run's own message of a row.
+    pub(in crate::ledger) async fn receive(&self, row: u32, status: Status) -> Reception {
+        let receipt = Receipt::new(ReceiptSource::Webhook, status);
+        let new = NewReceipt { run: self.run.key, row: Row::new(row), order: None, receipt };
+        self.ledger.receive(vec![new]).await.unwrap()[0]
+    }
+
     pub(in crate::ledger) async fn events(&self) -> Vec<RowEvent> {
         self.ledger.events(self.run.key).await.unwrap()
     }
@@ -101,6 +108,9 @@ impl<L: Ledger> Scene<L> {
         let mut states = RowStates::new(Activity::Idle, events);
         for envelope in self.ledger.envelopes(self.run.key, 1..=10).await.unwrap() {
             states.add(&envelope);
+        }
+        for (row, receipts) in self.ledger.receipts(self.run.key, 0..10).await.unwrap() {
+            states.tell(row, &receipts);
         }
         states
     }
@@ -166,6 +176,7 @@ pub(in crate::ledger) fn run_end() -> RunEnd {
         stop: Some(StopKind::Interrupted(15)),
         counts: StateCounts::default(),
         parts: 12,
+        receipts: 0,
         results: Some("results.csv".into()),
         lag: None,
         at: Timestamp::now(),

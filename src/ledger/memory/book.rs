@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use crate::domain::Row;
 use crate::ledger::rules::{Guard, doubt, merge, owns};
 use crate::ledger::{
-    Activity, AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, LedgerError, LeftOut, NewRowEvent,
-    RowEvent, RowEvents, RowStates, Rows, Run, SentRow, Settlement,
+    Activity, AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, KeptReceipt, Lease, LedgerError, LeftOut,
+    NewRowEvent, RowEvent, RowEvents, RowStates, Rows, Run, SentRow, Settlement,
 };
 
 /// A run with everything that belongs to it.
@@ -22,6 +22,7 @@ pub(crate) struct Book {
     pub(crate) evidence: BTreeMap<u32, String>,
     pub(crate) events: Vec<RowEvent>,
     pub(crate) questions: BTreeMap<Row, AskedRow>,
+    pub(super) receipts: BTreeMap<Row, Vec<KeptReceipt>>,
     /// The block that each place drew last, until it draws another.
     pub(super) blocks: BTreeMap<u32, Lease>,
 }
@@ -36,6 +37,7 @@ impl Book {
             evidence: BTreeMap::new(),
             events: Vec::new(),
             questions: BTreeMap::new(),
+            receipts: BTreeMap::new(),
             blocks: BTreeMap::new(),
         }
     }
@@ -101,6 +103,7 @@ impl Book {
         let mut states = RowStates::new(Activity::of(self.run.progress, false), self.row_events());
         if self.run.counts.is_some() {
             self.envelopes.values().for_each(|envelope| states.add(envelope));
+            self.receipts.iter().for_each(|(row, receipts)| states.tell(*row, receipts));
             self.run.recount(&states, &self.left_out);
         }
         Ok(())
@@ -124,6 +127,7 @@ impl Book {
     pub(super) fn guard(&self) -> roaring::RoaringTreemap {
         let mut guard = Guard::new(self.events.clone().into());
         self.envelopes.values().for_each(|envelope| guard.add(envelope));
+        self.receipts.iter().for_each(|(row, receipts)| guard.tell(*row, receipts));
         guard.numbers()
     }
 

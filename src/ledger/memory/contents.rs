@@ -27,6 +27,8 @@ pub(crate) struct Contents {
     pub(super) hosts: BTreeMap<String, String>,
     /// Who opted out.
     pub(crate) opt_outs: OptOutList,
+    /// The check values of the secrets of each receiver of webhooks.
+    pub(crate) hooks: BTreeMap<String, Vec<String>>,
     /// What the epochs are drawn from.
     seed: u64,
     claims: u64,
@@ -89,6 +91,8 @@ impl Contents {
             stop: None,
             stopped: None,
             counts: None,
+            receipts: 0,
+            receipts_counted: 0,
             results: None,
             stop_requested: false,
             epoch: None,

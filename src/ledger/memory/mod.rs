@@ -7,6 +7,7 @@ mod adapter;
 mod book;
 mod contents;
 mod copies;
+mod receipts;
 mod suppression;
 
 pub(crate) use adapter::MemoryLedger;

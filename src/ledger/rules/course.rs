@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::ledger::{
     Change, Epoch, Hold, Lease, LedgerError, LeftOut, NewRowEvent, Progress, RetriedRow, RetryOrder, RowStates, Run,
-    RunEnd, State,
+    RunEnd, State, StateCounts,
 };
 
 impl Run {
@@ -25,13 +25,13 @@ impl Run {
         if !self.is_leased(lease) {
             return;
         }
-        let RunEnd { progress, stop, stopped, counts, parts, results, lag, at } = end;
+        let RunEnd { progress, stop, stopped, counts, parts, receipts, results, lag, at } = end;
         (self.epoch, self.stop_requested) = (None, false);
         (self.progress, self.stop, self.stopped) = (progress, stop, stopped);
         self.results = results;
         // Others go on with a shared run: what one of them counts at its end is not what it comes to.
         if !self.shared {
-            (self.counts, self.ended_at) = (Some((counts, parts)), Some(at));
+            (self.counts, self.receipts_counted, self.ended_at) = (Some((counts, parts)), receipts, Some(at));
         }
         // What was seen once of the gateway stays seen.
         self.lag = self.lag.max(lag);
@@ -42,10 +42,18 @@ impl Run {
         (self.progress, self.epoch, self.ended_at) = (Progress::Replaced, None, Some(at));
     }
 
+    /// Its rows were counted anew when it had so many receipts; nothing where somebody has it by now, or never ended it.
+    pub(in crate::ledger) fn counted(&mut self, counts: StateCounts, parts: u64, receipts: u64) {
+        if self.counts.is_some() && self.epoch.is_none() {
+            (self.counts, self.receipts_counted) = (Some((counts, parts)), receipts);
+        }
+    }
+
     /// An answer came after its end and proves more than was known: what its end counted is counted anew.
     pub(in crate::ledger) fn recount(&mut self, states: &RowStates, left_out: &LeftOut) {
         if let Some(counts) = &mut self.counts {
             *counts = (states.counts(self.recipients, left_out), states.parts().billed);
+            self.receipts_counted = self.receipts;
         }
     }
 

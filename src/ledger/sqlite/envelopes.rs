@@ -13,7 +13,7 @@ use super::checksum::Checksum;
 use super::numbers::Numbers;
 use super::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
 use super::runs::{self, instant};
-use super::{blocks, events, left_out, pace, suppression};
+use super::{blocks, events, left_out, pace, receipts, suppression};
 use crate::domain::{Outcome, Purpose, Row};
 use crate::ledger::rules::{Guard, doubt, merge, owns, refusal, takes_slot};
 use crate::ledger::{
@@ -249,6 +249,8 @@ async fn recount(connection: &mut SqliteConnection, key: RunId) -> Result<(), Fa
         next = last.envelope.saturating_add(1);
         block.iter().for_each(|envelope| states.add(envelope));
     }
+    let told = receipts::read(&mut *connection, key, 0..run.last_row().get().saturating_add(1)).await?;
+    told.iter().for_each(|(row, receipts)| states.tell(*row, receipts));
     runs::change(connection, key, |run| run.recount(&states, &left_out)).await
 }
 
@@ -341,6 +343,11 @@ pub(super) async fn numbers_sent_to(readers: &SqlitePool, runs: &[RunId]) -> Res
         let mut rows = sqlx::query(WHOLE).bind(run.0).bind(1).bind(u32::MAX).fetch(readers);
         while let Some(row) = rows.try_next().await? {
             guard.add(&record(&row)?);
+        }
+        drop(rows);
+        let mut told = receipts::stretches(readers, *run);
+        while let Some(stretch) = told.try_next().await? {
+            stretch.iter().for_each(|(row, receipts)| guard.tell(*row, receipts));
         }
         numbers |= guard.numbers();
     }

@@ -18,7 +18,7 @@ use super::numbers::Numbers;
 use super::places::{self, Place};
 use super::runs::Stage;
 use super::writer::{OnCommit, Writer, storage};
-use super::{adoption, envelopes, events, hosts, left_out, lock, opening, pace, runs, soundness, turn};
+use super::{adoption, envelopes, events, hosts, left_out, lock, opening, pace, runs, soundness, stops, turn};
 use crate::domain::MessageId;
 use crate::ledger::rules::held;
 use crate::ledger::{
@@ -312,13 +312,11 @@ impl Ledger for SqliteLedger {
     }
 
     fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(runs::request_stop(connection, run, requested))))
+        Box::pin(self.write(move |connection, _| Box::pin(stops::request(connection, run, requested))))
     }
 
     fn stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
-        Box::pin(
-            async move { runs::stop_requested(&self.readers, run).await.map_err(|failure| self.read_error(failure)) },
-        )
+        Box::pin(async move { stops::requested(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
     }
 
     fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {

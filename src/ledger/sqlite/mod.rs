@@ -21,9 +21,11 @@ mod opening;
 mod pace;
 mod pack;
 mod places;
+mod receipts;
 mod runs;
 mod schema;
 mod soundness;
+mod stops;
 mod suppression;
 #[cfg(test)]
 mod tests;

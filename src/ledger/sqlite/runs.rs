@@ -169,7 +169,7 @@ pub(super) async fn change(
     let counts = counts.map(|counts| serde_json::to_string(&counts).map_err(unreadable)).transpose()?;
     sqlx::query(
         "UPDATE runs SET progress = ?, stopped = ?, stop = ?, signal = ?, counts = ?, parts = ?, results = ?,
-             ended_at = ?, lag = ?, owner = ?, stop_requested = ?
+             ended_at = ?, lag = ?, owner = ?, stop_requested = ?, receipts_counted = ?
          WHERE key = ?",
     )
     .bind(word(&run.progress)?)
@@ -183,6 +183,7 @@ pub(super) async fn change(
     .bind(run.lag.map(|lag| i64::try_from(lag.as_micros()).unwrap_or(i64::MAX)))
     .bind(run.epoch.map(|epoch| epoch.0))
     .bind(run.stop_requested)
+    .bind(signed(run.receipts_counted))
     .bind(key.0)
     .execute(connection)
     .await?;
@@ -195,25 +196,6 @@ pub(super) async fn moved(connection: &mut SqliteConnection, runs: Vec<RunId>, f
         sqlx::query("UPDATE runs SET file = ? WHERE key = ?").bind(&file).bind(run.0).execute(&mut *connection).await?;
     }
     Ok(())
-}
-
-pub(super) async fn request_stop(
-    connection: &mut SqliteConnection,
-    run: RunId,
-    requested: bool,
-) -> Result<(), Failure> {
-    sqlx::query("UPDATE runs SET stop_requested = ? WHERE key = ?")
-        .bind(requested)
-        .bind(run.0)
-        .execute(connection)
-        .await?;
-    Ok(())
-}
-
-pub(super) async fn stop_requested(readers: &SqlitePool, run: RunId) -> Result<bool, Failure> {
-    let requested =
-        sqlx::query_scalar("SELECT stop_requested FROM runs WHERE key = ?").bind(run.0).fetch_one(readers).await?;
-    Ok(requested)
 }
 
 /// The runs that are wanted of those that were opened, oldest first.
@@ -323,6 +305,8 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         stopped: row.try_get("stopped")?,
         stop: stop.map(|name| stop_kind(name, signal)).transpose()?,
         counts: counts.zip(parts.map(unsigned)),
+        receipts: unsigned(row.try_get("receipts")?),
+        receipts_counted: unsigned(row.try_get("receipts_counted")?),
         results: row.try_get("results")?,
         stop_requested: row.try_get("stop_requested")?,
         epoch: epoch.map(Epoch),

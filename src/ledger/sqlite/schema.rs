@@ -217,6 +217,23 @@ const OPT_OUTS: &str = "
     ALTER TABLE runs ADD COLUMN opt_outs INTEGER NOT NULL DEFAULT 0;
 ";
 
+/// Receipts are packed by the rows that they are about, `key` being the run's and, below 32 bits, a 32nd of the row.
+///
+/// A run counts how many it has, and how many its counts know of; of a run that ended before there were any, all.
+const RECEIPTS: &str = "
+    CREATE TABLE receipts (
+        key INTEGER PRIMARY KEY,
+        receipts BLOB NOT NULL,
+        sum INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE hooks (
+        address TEXT PRIMARY KEY,
+        check_values TEXT NOT NULL
+    ) STRICT;
+    ALTER TABLE runs ADD COLUMN receipts INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE runs ADD COLUMN receipts_counted INTEGER NOT NULL DEFAULT 0;
+";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
     let steps = [
@@ -230,6 +247,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("shared runs", EIGHTH),
         ("what was used of a pace", PACE_USED),
         ("who opted out", OPT_OUTS),
+        ("receipts", RECEIPTS),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -32,9 +32,11 @@ pub(crate) static CAMPAIGN: &[Key] = &[
         .doc("Sends as a `pipeline` even where the channels have a type of their own."),
     Key::new("delivery", Shape::Map(DELIVERY), "{ rate: 10/s }")
         .doc("How fast and how carefully the campaign is sent."),
-    Key::new("receipts", Shape::Line, "auto").doc("How delivery receipts are learned.").later(),
     Key::new("schedule", Shape::Map(SCHEDULE), "{ every: Mon 10:00 }")
         .doc("When the campaign runs by itself, once it was armed by `campaign schedule add`; needs `timezone`."),
+    Key::new("receipts", Shape::OneOf(&["auto", "webhook", "poll", "off"]), "auto")
+        .doc("How it is learned what became of messages: `webhook` needs `hook` in the profile, `poll` asks for it, `auto` takes what there is.")
+        .default("auto"),
     Key::new("limits", Shape::Line, "{ cost: 5000 }").doc("The most that the campaign may cost.").later(),
     Key::new("notify", Shape::Line, "{ when: [finished] }").doc("Who is told how a run went.").later(),
     Key::new("variants", Shape::Line, "{ a: { share: 50% } }").doc("Texts that are tried against each other.").later(),

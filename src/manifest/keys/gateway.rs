@@ -33,11 +33,23 @@ pub(crate) static PROFILE: &[Key] = &[
     Key::new("sender_verified", Shape::List { of: &SENDER_STATUS, least: 1, most: 20 }, "[Checked]")
         .doc("The gateway's words for a sender name that is verified.")
         .default("[Checked]"),
-    Key::new("hook", Shape::Line, "{ public_url: https://hooks.example.com }")
-        .doc("Where delivery receipts are taken.")
-        .later(),
+    Key::new(
+        "hook",
+        Shape::Map(HOOK),
+        "{ public_url: https://hooks.example.com, secret: { env: CAMPAIGN_HOOK_SECRET } }",
+    )
+    .doc("Where the gateway brings delivery receipts: the address of `serve --hooks` from outside."),
     Key::new("policy", Shape::Line, "{ window: 09:00-20:00 }").doc("What holds for every campaign through it.").later(),
     Key::new("approval", Shape::Line, "{ above: 1000 }").doc("Whose approval a large run needs.").later(),
+];
+
+static HOOK: &[Key] = &[
+    Key::new("public_url", Shape::Line, "https://hooks.example.com")
+        .doc("The address at which the gateway reaches `serve --hooks`.")
+        .required(),
+    Key::new("secret", Shape::Secrets, "{ env: CAMPAIGN_HOOK_SECRET }")
+        .doc("Where the secret is kept that signs the addresses of receipts, 32 bytes at least; of a list the first signs and all are known.")
+        .required(),
 ];
 
 static LIMITS: &[Key] =

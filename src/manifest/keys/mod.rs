@@ -103,6 +103,8 @@ pub(crate) enum Shape {
     Channels,
     /// Where a secret is kept, never the secret itself.
     Secret,
+    /// Where one secret is kept, or each of a list.
+    Secrets,
 }
 
 impl Key {

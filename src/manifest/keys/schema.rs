@@ -98,6 +98,10 @@ fn shape(shape: Shape) -> Map<String, Value> {
             object(json!({ "type": "array", "items": property(of), "minItems": least, "maxItems": most }))
         }
         Shape::Channels => channels(),
+        Shape::Secrets => {
+            let one = self::shape(Shape::Secret);
+            object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
+        }
         Shape::Secret => object(json!({
             "type": "object",
             "properties": { "env": { "type": "string" }, "file": { "type": "string" } },
@@ -152,6 +156,6 @@ mod tests {
 
     #[test]
     fn a_key_that_is_not_built_yet_is_refused_by_the_schema_too() {
-        assert_eq!(schema()["properties"]["receipts"]["not"], json!({}));
+        assert_eq!(schema()["properties"]["variants"]["not"], json!({}));
     }
 }

@@ -111,6 +111,12 @@ fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
             }
         }
         (Shape::Secret, _) => secret(key, entry, report),
+        (Shape::Secrets, Content::List(items)) if !items.is_empty() => {
+            for item in items {
+                secret(key, &Entry { value: item.clone(), ..entry.clone() }, report);
+            }
+        }
+        (Shape::Secrets, _) => secret(key, entry, report),
         (_, Content::Scalar(scalar)) if scalar.is_null() => {
             let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` has no value", key.name));
             report.at(&entry.key_span, finding.help(format!("write it like `{}`, or remove it", key.written())));
@@ -122,7 +128,13 @@ fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
 
 fn is_collection(shape: Shape) -> bool {
     match shape {
-        Shape::Map(_) | Shape::Texts | Shape::Properties | Shape::List { .. } | Shape::Channels | Shape::Secret => true,
+        Shape::Map(_)
+        | Shape::Texts
+        | Shape::Properties
+        | Shape::List { .. }
+        | Shape::Channels
+        | Shape::Secret
+        | Shape::Secrets => true,
         Shape::Line
         | Shape::Template
         | Shape::Message
@@ -228,7 +240,7 @@ fn expected(shape: Shape) -> String {
         Shape::Texts => "a map of names and texts".into(),
         Shape::List { .. } => "a list".into(),
         Shape::Channels => "a list of channels".into(),
-        Shape::Secret => "a reference".into(),
+        Shape::Secret | Shape::Secrets => "a reference".into(),
     }
 }
 

@@ -31,42 +31,42 @@ impl fmt::Display for KeySource {
 }
 
 impl KeySource {
-    /// Reads the key; `env` looks a variable up. White space around the key is dropped.
+    /// Reads the key, which people know as `what`; `env` looks a variable up. White space around the key is dropped.
     ///
     /// # Errors
     /// Why there is no key, and what to do; never any part of the key.
-    pub fn read(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<SecretString, String> {
+    pub fn read(&self, what: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<SecretString, String> {
         let (text, place) = match self {
             KeySource::Env(name) => {
-                let missing = || format!("the environment variable `{name}` is not set; set it to the API key");
+                let missing = || format!("the environment variable `{name}` is not set; set it to {what}");
                 (env(name).ok_or_else(missing)?, format!("the environment variable `{name}`"))
             }
-            KeySource::File(path) => (read_file(path)?, format!("`{}`", path.display())),
+            KeySource::File(path) => (read_file(path, what)?, format!("`{}`", path.display())),
         };
         let key = text.trim_start_matches('\u{feff}').trim();
         if key.is_empty() {
-            return Err(format!("{place} is empty; put the API key there"));
+            return Err(format!("{place} is empty; put {what} there"));
         }
         if key.chars().any(char::is_control) {
-            return Err(format!("{place} holds more than one line; put only the API key there"));
+            return Err(format!("{place} holds more than one line; put only {what} there"));
         }
         Ok(SecretString::from(key))
     }
 }
 
-fn read_file(path: &Path) -> Result<String, String> {
+fn read_file(path: &Path, what: &str) -> Result<String, String> {
     let name = path.display();
     let unreadable = |error: std::io::Error| {
-        format!("the API key's file `{name}` cannot be read: {error}; check `api_key` in its profile")
+        format!("the file `{name}` of {what} cannot be read: {error}; check its path in the profile")
     };
     let file = regular_file::open(path).map_err(unreadable)?;
     if is_open_to_others(&file.metadata().map_err(unreadable)?) {
-        return Err(format!("the API key's file `{name}` can be read by others; run `chmod 600 {name}`"));
+        return Err(format!("the file `{name}` of {what} can be read by others; run `chmod 600 {name}`"));
     }
     let mut text = String::new();
     file.take(LONGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > LONGEST {
-        return Err(format!("the API key's file `{name}` is larger than {LONGEST} bytes; put only the key there"));
+        return Err(format!("the file `{name}` of {what} is larger than {LONGEST} bytes; put only the key there"));
     }
     Ok(text)
 }
@@ -91,11 +91,11 @@ mod tests {
     #[test]
     fn a_key_is_read_from_the_environment_without_space_around_it() {
         let env = |name: &str| (name == "KEY").then(|| " s3cret\n".to_owned());
-        let key = KeySource::Env("KEY".into()).read(&env).unwrap();
+        let key = KeySource::Env("KEY".into()).read("the API key", &env).unwrap();
         assert_eq!(key.expose_secret(), "s3cret");
-        assert!(KeySource::Env("OTHER".into()).read(&env).unwrap_err().contains("`OTHER` is not set"));
+        assert!(KeySource::Env("OTHER".into()).read("the API key", &env).unwrap_err().contains("`OTHER` is not set"));
         let empty = |_: &str| Some(" ".to_owned());
-        assert!(KeySource::Env("KEY".into()).read(&empty).unwrap_err().contains("is empty"));
+        assert!(KeySource::Env("KEY".into()).read("the API key", &empty).unwrap_err().contains("is empty"));
     }
 
     #[cfg(unix)]
@@ -107,7 +107,7 @@ mod tests {
         fs::write(&path, "s3cret\n").unwrap();
         let read = |mode| {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            KeySource::File(path.clone()).read(&|_| None)
+            KeySource::File(path.clone()).read("the API key", &|_| None)
         };
         assert_eq!(read(0o600).unwrap().expose_secret(), "s3cret");
         for mode in [0o640, 0o604, 0o660] {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::conceal::conceal;
-use super::{Address, GatewaySearch, Gateways, KeySource, Profile};
+use super::{Address, GatewaySearch, Gateways, HookSettings, KeySource, Profile};
 use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, Source, rules};
 use crate::manifest::Rate;
@@ -14,7 +14,7 @@ use crate::manifest::keys::{PROFILE, check_whole};
 use crate::manifest::report::{LoadedFile, Report};
 use crate::manifest::resolve::is_slug;
 use crate::manifest::section::Section;
-use crate::manifest::yaml::{self, Entry};
+use crate::manifest::yaml::{self, Entry, Node};
 
 /// How a file gets its first profile.
 const FIRST: &str = "add a gateway with `gateway add NAME`; by hand, write `production:` and under it `base_url: …`";
@@ -83,7 +83,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
     let base_url = address(section, "base_url", report);
     let async_url = address(section, "async_url", report);
     let proxy = proxy(section, report);
-    let api_key = key_source(section, file, report);
+    let api_key = section.value("api_key").and_then(|value| key_source(value, "api_key", file, report));
     let base_url = base_url?;
     let loopback = base_url.is_loopback() && async_url.as_ref().is_none_or(Address::is_loopback);
     let account = section.text("account").map_or_else(|| base_url.host(), str::to_owned);
@@ -99,6 +99,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         fatal_errors: texts("fatal_errors"),
         prices: prices(section.section("prices")),
         currency: section.text("currency").map(str::to_owned),
+        hook: if section.has("hook") { Some(hook(section.section("hook"), file, report)?) } else { None },
         sender_verified: texts("sender_verified"),
         proxy,
         account,
@@ -136,15 +137,29 @@ fn proxy(section: Section<'_>, report: &mut Report) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn key_source(section: Section<'_>, file: &Path, report: &mut Report) -> Option<KeySource> {
-    let [one] = section.value("api_key")?.entries()? else { return None };
+/// Where webhooks are taken; the address of our own receiver, to which the gateway brings no key.
+fn hook(section: Section<'_>, file: &Path, report: &mut Report) -> Option<HookSettings> {
+    let (text, span) = section.typed("public_url")?;
+    let address = Address::parse(text).map_err(|(message, _)| {
+        let finding = Finding::new(&rules::GATEWAY_ADDRESS, message);
+        report.at(span, finding.help("write it like `https://hooks.example.com`; `http://` is for this machine alone"));
+    });
+    let value = section.value("secret")?;
+    let one = std::slice::from_ref(value);
+    let secrets = value.items().unwrap_or(one).iter().map(|item| key_source(item, "secret", file, report));
+    let secrets: Option<Vec<KeySource>> = secrets.collect();
+    Some(HookSettings { public_url: address.ok()?, secrets: secrets? })
+}
+
+fn key_source(value: &Node, key: &str, file: &Path, report: &mut Report) -> Option<KeySource> {
+    let [one] = value.entries()? else { return None };
     let text = one.value.scalar()?.text.trim();
     match one.key.as_str() {
         "env" if is_environment_name(text) => Some(KeySource::Env(text.to_owned())),
         "env" => {
             // What stands here may be the key itself, so it is not repeated.
             let finding = Finding::new(&rules::SECRET, "`env` must be the name of an environment variable");
-            report.at(&one.key_span, finding.help("write `api_key: { env: CAMPAIGN_API_KEY }`"));
+            report.at(&one.key_span, finding.help(format!("write `{key}: {{ env: NAME }}`")));
             None
         }
         "file" => Some(KeySource::File(file.parent().unwrap_or(Path::new("")).join(text))),
@@ -261,7 +276,7 @@ local:
     #[test]
     fn what_a_profile_may_not_say_is_told_where_it_stands() {
         let cases = [
-            ("  hook: { public_url: x }", ("not-supported", 5, 3)),
+            ("  policy: { window: 09:00-20:00 }", ("not-supported", 5, 3)),
             ("  async_url: http://g.example", ("gateway-address", 5, 14)),
             ("  trust_status: [200]", ("out-of-range", 5, 18)),
             ("  batch_limit: 0", ("out-of-range", 5, 16)),

@@ -23,6 +23,15 @@ pub use search::GatewaySearch;
 use super::Rate;
 use crate::domain::{Amount, Channel};
 
+/// Where a gateway's webhooks are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookSettings {
+    /// The address of the receiver from outside.
+    pub public_url: Address,
+    /// Where the secrets are kept that addresses are signed with: the first signs, all verify.
+    pub secrets: Vec<KeySource>,
+}
+
 /// One gateway's settings.
 #[derive(Clone, Debug)]
 pub struct Profile {
@@ -52,6 +61,8 @@ pub struct Profile {
     pub prices: Vec<(Channel, Amount)>,
     /// The currency of the prices.
     pub currency: Option<String>,
+    /// Where webhooks are taken.
+    pub hook: Option<HookSettings>,
     /// The gateway's words for a sender name that is verified; the contract leaves the set open (contract 2.5).
     pub sender_verified: Vec<String>,
 }

@@ -91,6 +91,7 @@ impl Resolver<'_> {
         let (name, gateway) = (name?, root.text("gateway")?.to_owned());
         Some(Campaign {
             results: results.unwrap_or_else(|| default_results(path, &name)),
+            receipts: root.parsed("receipts")?,
             brief: Brief {
                 name,
                 edition,

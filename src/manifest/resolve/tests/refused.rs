@@ -196,7 +196,7 @@ fn keys_and_values_that_do_not_fit_are_told_where_they_stand() {
         (format!("name: Autumn Sale\n{list}{rest}"), ("campaign-name", 1, 7)),
         (format!("timezone: Europe/Kiyv\n{list}{rest}"), ("unknown-timezone", 1, 11)),
         (format!("endpoint: asynch\n{list}{rest}"), ("unknown-value", 1, 11)),
-        (format!("receipts: auto\n{list}{rest}"), ("not-supported", 1, 1)),
+        (format!("receipts: perhaps\n{list}{rest}"), ("unknown-value", 1, 11)),
         (format!("schedule: {{ every: Mon 10:00 }}\n{list}{rest}"), ("schedule", 1, 1)),
         (format!("timezone: UTC\nschedule: {{ at: x }}\n{list}{rest}"), ("schedule", 2, 17)),
         (format!("timezone: UTC\nschedule: {{ every: Mno 10:00 }}\n{list}{rest}"), ("schedule", 2, 20)),

@@ -1,6 +1,10 @@
 //! `campaign serve`: the process of a server, put together from its tasks.
 //!
+//! - `hooks`: the receipts' door.
+//!
 //! Each task runs until the shutdown, or until the ledger fails; what it does is its room's.
+
+mod hooks;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -15,10 +19,10 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::args::ServeArgs;
-use super::context::Context;
-use super::exit;
-use super::failure::Failure;
+use crate::cli::args::ServeArgs;
+use crate::cli::context::Context;
+use crate::cli::exit;
+use crate::cli::failure::Failure;
 use crate::delivery::Interrupt;
 use crate::door::{self, Limits, reachable};
 use crate::ledger::LedgerError;
@@ -31,10 +35,11 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
     let ledger = context.server_ledger(&metrics).await?;
     let (listener, address) = bind(args.listen, "--listen")?;
     let metrics_door = args.metrics.map(|address| bind(address, "--metrics")).transpose()?;
+    let hooks = hooks::open(context, &args, &ledger).await?;
 
     let health = Arc::new(Health::new(Arc::clone(&ledger)));
     let views = Arc::new(Views::new(Arc::clone(&ledger)));
-    let counted = web::metrics(Counted { metrics, views, clock: Timestamp::now });
+    let counted = web::metrics(Counted { metrics: Arc::clone(&metrics), views, clock: Timestamp::now });
     let mut behind = web::health(Arc::clone(&health));
     let mut tasks = Tasks::default();
     match metrics_door {
@@ -50,7 +55,11 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
         }
     });
 
-    tell(context, address, args.pages_url.as_ref());
+    let hooks_at = hooks.as_ref().map(|door| door.address);
+    if let Some(door) = hooks {
+        door.add_to(&mut tasks, Arc::clone(&metrics));
+    }
+    tell(context, address, args.pages_url.as_ref(), hooks_at);
     tasks.until(interrupt).await?;
     Ok(exit::FINE)
 }
@@ -62,7 +71,7 @@ async fn open(listener: TcpListener, router: Router, shutdown: Shutdown) -> Resu
 }
 
 /// A door that an option named.
-fn bind(address: SocketAddr, option: &str) -> Result<(TcpListener, SocketAddr), Failure> {
+pub(super) fn bind(address: SocketAddr, option: &str) -> Result<(TcpListener, SocketAddr), Failure> {
     let bound = door::listen(address).and_then(|listener| listener.local_addr().map(|address| (listener, address)));
     bound.map_err(|error| {
         Failure::wrong(format!("cannot listen on {address}: {error}; name another address with `{option}`"))
@@ -70,13 +79,18 @@ fn bind(address: SocketAddr, option: &str) -> Result<(TcpListener, SocketAddr), 
 }
 
 /// The first line: where it listens.
-fn tell(context: &Context, address: SocketAddr, pages: Option<&Url>) {
+fn tell(context: &Context, address: SocketAddr, pages: Option<&Url>, hooks: Option<SocketAddr>) {
     let url = pages.map_or_else(|| format!("http://{}", reachable(address)), Url::to_string);
     if context.output.json {
-        let listening = json!({ "url": url, "hooks": null, "listen": address, "pid": std::process::id() });
+        let hooks = hooks.map(|address| format!("http://{}", reachable(address)));
+        let listening = json!({ "url": url, "hooks": hooks, "listen": address, "pid": std::process::id() });
         context.output.object(&listening);
     } else {
-        context.output.result(&format!("listening on {url}\n"));
+        let hooks = hooks.map_or_else(
+            || "receipts are not taken: no profile has `hook`".to_owned(),
+            |address| format!("receipts on http://{}", reachable(address)),
+        );
+        context.output.result(&format!("listening on {url}\n  {hooks}\n"));
     }
 }
 
@@ -84,7 +98,7 @@ fn tell(context: &Context, address: SocketAddr, pages: Option<&Url>) {
 type Shutdown = BoxFuture<'static, ()>;
 
 /// What the process does at the same time. A task ends with the shutdown, and before it only because the ledger failed.
-struct Tasks {
+pub(super) struct Tasks {
     running: JoinSet<Result<(), LedgerError>>,
     shutdown: watch::Sender<bool>,
 }
@@ -97,7 +111,7 @@ impl Default for Tasks {
 
 impl Tasks {
     /// Starts a task.
-    fn add<T>(&mut self, task: impl FnOnce(Shutdown) -> T)
+    pub(super) fn add<T>(&mut self, task: impl FnOnce(Shutdown) -> T)
     where
         T: Future<Output = Result<(), LedgerError>> + Send + 'static,
     {

@@ -1,0 +1,245 @@
+//! The addresses that webhooks come to. The contract's webhook carries neither key nor signature (contract 5.4), so the
+//! address itself is the secret.
+
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::Sha256;
+
+use crate::domain::MessageId;
+
+/// The fewest bytes of a secret.
+const SHORTEST: usize = 32;
+/// How many bytes of the HMAC stand in an address: 128 bits, which nobody guesses.
+const MAC: usize = 16;
+
+/// Why addresses cannot be made with a secret.
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    /// There is none.
+    #[error("there is no secret for the addresses of webhooks")]
+    None,
+    /// It could be guessed.
+    #[error("the secret for the addresses of webhooks has {0} bytes, and needs {SHORTEST} at least")]
+    Short(usize),
+}
+
+/// The secrets that addresses are made with: the first signs, all of them verify.
+#[derive(Clone)]
+pub struct HookSecrets(Vec<Hmac<Sha256>>);
+
+impl fmt::Debug for HookSecrets {
+    /// Shows no secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HookSecrets").field(&self.0.len()).finish()
+    }
+}
+
+impl HookSecrets {
+    /// These secrets.
+    ///
+    /// # Errors
+    /// When there are none, or one is too short.
+    pub fn new(secrets: &[SecretString]) -> Result<Self, HookError> {
+        let keyed = |secret: &SecretString| {
+            let bytes = secret.expose_secret().as_bytes();
+            match bytes.len() {
+                SHORTEST.. => Ok(Hmac::new_from_slice(bytes).expect("a key of HMAC may have any length")),
+                short => Err(HookError::Short(short)),
+            }
+        };
+        let keys: Vec<_> = secrets.iter().map(keyed).collect::<Result<_, _>>()?;
+        if keys.is_empty() { Err(HookError::None) } else { Ok(Self(keys)) }
+    }
+
+    /// All secrets of several holders; the first of the first signs.
+    #[must_use]
+    pub fn all(of: impl IntoIterator<Item = Self>) -> Self {
+        Self(of.into_iter().flat_map(|secrets| secrets.0).collect())
+    }
+
+    /// Whether an address of this message has this mac, by any of the secrets; takes the same time whatever it is.
+    #[must_use]
+    pub fn signed(&self, run: &str, id: MessageId, mac: &str) -> bool {
+        self.verified(&message(run, id), mac)
+    }
+
+    /// Whether the account's own address has this mac.
+    #[must_use]
+    pub fn signed_notice(&self, mac: &str) -> bool {
+        self.verified(NOTICE, mac)
+    }
+
+    /// Of each secret a value by which two holders know that it is the same, the one that signs first; it tells nothing
+    /// of the secret.
+    #[must_use]
+    pub fn check_values(&self) -> Vec<String> {
+        self.0.iter().map(|key| mac(key, b"check")).collect()
+    }
+
+    fn sign(&self, text: &[u8]) -> String {
+        // There is one at least wherever something is signed.
+        self.0.first().map(|key| mac(key, text)).unwrap_or_default()
+    }
+
+    fn verified(&self, text: &[u8], mac: &str) -> bool {
+        let Some(mac) = unhex(mac) else { return false };
+        // The comparison takes the same time whatever the bytes are; that of the number of secrets is no secret.
+        self.0.iter().any(|key| key.clone().chain_update(text).verify_truncated_left(&mac).is_ok())
+    }
+}
+
+fn mac(key: &Hmac<Sha256>, text: &[u8]) -> String {
+    let tag = key.clone().chain_update(text).finalize().into_bytes();
+    tag[..MAC].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What the account's own address is signed over; no message's text is this.
+const NOTICE: &[u8] = b"n";
+
+/// What a message's address is signed over.
+fn message(run: &str, id: MessageId) -> Vec<u8> {
+    format!("h/{run}/{id}").into_bytes()
+}
+
+/// The bytes of a mac, which is written in exactly one way.
+fn unhex(mac: &str) -> Option<[u8; MAC]> {
+    let digits = mac.as_bytes();
+    let lower = |digit: &u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit);
+    if digits.len() != 2 * MAC || !digits.iter().all(lower) {
+        return None;
+    }
+    let mut bytes = [0; MAC];
+    for (byte, pair) in bytes.iter_mut().zip(mac.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// Where the gateway brings webhooks: the address of the receiver from outside, and what its addresses are signed with.
+#[derive(Clone, Debug)]
+pub struct Hook {
+    public_url: String,
+    secrets: HookSecrets,
+}
+
+impl Hook {
+    /// Webhooks to a receiver at this address, which has no slash at its end.
+    #[must_use]
+    pub fn new(public_url: String, secrets: HookSecrets) -> Self {
+        Self { public_url, secrets }
+    }
+
+    /// The address of the webhook of one message of a run.
+    #[must_use]
+    pub fn of(&self, run: &str, id: MessageId) -> String {
+        format!("{}/h/{run}/{id}/{}", self.public_url, self.secrets.sign(&message(run, id)))
+    }
+
+    /// Those of the messages of one run.
+    #[must_use]
+    pub fn for_run(&self, run: String) -> RunHook {
+        RunHook { hook: self.clone(), run }
+    }
+
+    /// The address for the account's settings at the gateway, where it tells of what has no address of its own.
+    #[must_use]
+    pub fn of_account(&self) -> String {
+        format!("{}/n/{}", self.public_url, self.secrets.sign(NOTICE))
+    }
+
+    /// The address of the receiver from outside.
+    #[must_use]
+    pub fn public_url(&self) -> &str {
+        &self.public_url
+    }
+
+    /// The secrets.
+    #[must_use]
+    pub fn secrets(&self) -> &HookSecrets {
+        &self.secrets
+    }
+}
+
+/// Where the webhooks of the messages of one run go.
+#[derive(Clone, Debug)]
+pub struct RunHook {
+    hook: Hook,
+    run: String,
+}
+
+impl RunHook {
+    /// The address of the webhook of one message.
+    #[must_use]
+    pub fn of(&self, id: MessageId) -> String {
+        self.hook.of(&self.run, id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn secrets(names: &[&str]) -> HookSecrets {
+        let secrets: Vec<SecretString> = names.iter().map(|name| name.repeat(32).into()).collect();
+        HookSecrets::new(&secrets).unwrap()
+    }
+
+    fn id(number: u64) -> MessageId {
+        MessageId::new(number).unwrap()
+    }
+
+    fn mac_of(address: &str) -> &str {
+        address.rsplit('/').next().unwrap()
+    }
+
+    #[test]
+    fn an_address_is_of_one_message_of_one_run_alone() {
+        let hook = Hook::new("https://hooks.example".into(), secrets(&["a"]));
+        let address = hook.of("sale@3", id(77));
+        assert!(address.starts_with("https://hooks.example/h/sale@3/77/"), "{address}");
+        let mac = mac_of(&address);
+        assert!(hook.secrets().signed("sale@3", id(77), mac));
+        assert!(!hook.secrets().signed("sale@3", id(78), mac));
+        assert!(!hook.secrets().signed("sale@4", id(77), mac));
+        assert!(!hook.secrets().signed_notice(mac));
+        assert!(hook.secrets().signed_notice(mac_of(&hook.of_account())));
+        assert!(!secrets(&["b"]).signed("sale@3", id(77), mac));
+    }
+
+    #[test]
+    fn the_first_secret_signs_and_all_verify() {
+        let (old, rotated) = (secrets(&["old"]), secrets(&["new", "old"]));
+        let address = |secrets: &HookSecrets| Hook::new(String::new(), secrets.clone()).of("sale@3", id(77));
+        for address in [address(&old), address(&rotated)] {
+            assert!(rotated.signed("sale@3", id(77), mac_of(&address)));
+        }
+        assert!(!old.signed("sale@3", id(77), mac_of(&address(&rotated))));
+        assert_eq!(rotated.check_values(), [&secrets(&["new"]), &old].map(|one| one.check_values()[0].clone()));
+    }
+
+    #[test]
+    fn a_secret_that_could_be_guessed_is_refused() {
+        let error = HookSecrets::new(&["x".repeat(31).into()]).unwrap_err().to_string();
+        assert!(error.contains("has 31 bytes, and needs 32"), "{error}");
+        assert!(HookSecrets::new(&[]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_part_of_a_mac_is_enough_and_no_other_spelling(at in 0_usize..32, with in "[0-9a-fA-F ]", len in 0_usize..32) {
+            let secrets = secrets(&["a"]);
+            let address = Hook::new(String::new(), secrets.clone()).of("sale@3", id(77));
+            let mac = mac_of(&address);
+            prop_assert!(!secrets.signed("sale@3", id(77), &mac[..len]));
+            let longer = format!("{mac}0");
+            prop_assert!(!secrets.signed("sale@3", id(77), &longer));
+            prop_assert!(!secrets.signed("sale@3", id(77), &mac.to_uppercase()) || mac.to_uppercase() == mac);
+            let other = format!("{}{with}{}", &mac[..at], &mac[at + 1..]);
+            prop_assert!(other == mac || !secrets.signed("sale@3", id(77), &other));
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! The reading of delivery-status webhooks (contract 2.4).
+//!
+//! The contract shows one JSON object. Gateways of its kind also send a list of them, alone or under `data`, and forms
+//! with the same names (`data[0][id]=…`); all of that is read. A member of a wrong type hides no other.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::loose::{Success, msg_id, text, whole};
+use super::members::object;
+use crate::domain::{Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, Status};
+
+/// The most receipts of one webhook.
+const MOST: usize = 1_000;
+/// The most replies that are kept of one receipt.
+const MOST_REPLIES: usize = 20;
+
+/// A receipt with the message that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldReceipt {
+    /// The client's identifier, if it is named as a whole number; `Some(None)` for anything else.
+    pub id: Option<Option<u64>>,
+    /// What is told.
+    pub receipt: Receipt,
+}
+
+/// A body that is no webhook.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the body is no delivery status: {0}")]
+pub struct UnreadableReceipt(&'static str);
+
+/// The members of a webhook's payload.
+#[derive(Deserialize)]
+struct Payload<'a> {
+    #[serde(borrow)]
+    success: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    msg_id: Option<&'a RawValue>,
+    #[serde(borrow, rename = "type")]
+    channel: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    updated: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reply: Option<&'a RawValue>,
+    #[serde(borrow)]
+    duration: Option<&'a RawValue>,
+    #[serde(borrow)]
+    request_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    replies: Option<&'a RawValue>,
+}
+
+/// An item of `replies`.
+#[derive(Deserialize)]
+struct WireReply<'a> {
+    #[serde(borrow)]
+    datetime: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    media: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct WireMedia<'a> {
+    #[serde(borrow)]
+    url: Option<&'a RawValue>,
+    #[serde(borrow)]
+    filename: Option<&'a RawValue>,
+    #[serde(borrow)]
+    filesize: Option<&'a RawValue>,
+}
+
+/// Receipts under one name.
+#[derive(Deserialize)]
+struct Wrapped<'a> {
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+/// The receipts in the body of a webhook; one at least.
+///
+/// # Errors
+/// When it holds none.
+pub fn read_receipts(body: &[u8]) -> Result<Vec<ToldReceipt>, UnreadableReceipt> {
+    let body = std::str::from_utf8(body).map_err(|_| UnreadableReceipt("it is not UTF-8"))?;
+    let body = body.trim_start_matches('\u{feff}').trim();
+    if !body.starts_with(['{', '[']) {
+        let json = from_form(body).ok_or(UnreadableReceipt("it is neither JSON nor a form"))?;
+        return from_json(&json);
+    }
+    from_json(body)
+}
+
+fn from_json(json: &str) -> Result<Vec<ToldReceipt>, UnreadableReceipt> {
+    let items: Vec<&RawValue> = match json.starts_with('[') {
+        true => serde_json::from_str(json).map_err(|_| UnreadableReceipt("it is not JSON"))?,
+        false => {
+            let whole: &RawValue = serde_json::from_str(json).map_err(|_| UnreadableReceipt("it is not JSON"))?;
+            let within = object::<Wrapped<'_>>(json).and_then(|wrapped| wrapped.data);
+            match within.map(|data| (data, data.get().starts_with('['))) {
+                Some((data, true)) => {
+                    serde_json::from_str(data.get()).map_err(|_| UnreadableReceipt("it is not JSON"))?
+                }
+                Some((data, false)) if data.get().starts_with('{') => vec![data],
+                _ => vec![whole],
+            }
+        }
+    };
+    if items.is_empty() || items.len() > MOST {
+        return Err(UnreadableReceipt("it holds no receipt, or too many"));
+    }
+    items.into_iter().map(|item| told(item.get())).collect()
+}
+
+fn told(json: &str) -> Result<ToldReceipt, UnreadableReceipt> {
+    let payload: Payload<'_> = object(json).ok_or(UnreadableReceipt("an object is needed, with each member once"))?;
+    let (error, named) = (text(payload.error), text(payload.status));
+    let success = match payload.success.map(|success| success.get().trim_matches('"')) {
+        Some("true" | "1") => Success::True,
+        Some("false" | "0") => Success::False,
+        _ => Success::Unclear,
+    };
+    let status = match (named, success) {
+        (Some(word), _) => Status::from_name(&word),
+        // It says only that it was delivered or read (contract 2.4), and of the two that is the lesser.
+        (None, Success::True) => Status::Delivered,
+        (None, Success::False) if error.is_some() => Status::Rejected,
+        (None, Success::False) => Status::Unknown,
+        (None, Success::Unclear) => return Err(UnreadableReceipt("it has neither `status` nor `success`")),
+    };
+    let channel = text(payload.channel).and_then(|name| Channel::from_name(&name.trim().to_ascii_lowercase()));
+    let receipt = Receipt {
+        source: ReceiptSource::Webhook,
+        status,
+        channel,
+        updated: instant(payload.updated),
+        msg_id: msg_id(payload.msg_id).map(plain),
+        request_id: text(payload.request_id),
+        error,
+        digit: text(payload.reply),
+        duration: payload.duration.and_then(seconds),
+        replies: replies(payload.replies),
+    };
+    Ok(ToldReceipt { id: payload.id.filter(|id| id.get() != "null").map(whole), receipt })
+}
+
+/// An identifier as a number where it is one: webhooks tell as text what answers tell as a number (contract 2.4, 2.2).
+fn plain(id: MsgId) -> MsgId {
+    match id {
+        MsgId::Text(text) => match text.parse::<u64>() {
+            Ok(number) if number.to_string() == text => MsgId::Number(number),
+            _ => MsgId::Text(text),
+        },
+        number @ MsgId::Number(_) => number,
+    }
+}
+
+/// An instant with an offset (contract 2.4), in whole milliseconds.
+fn instant(raw: Option<&RawValue>) -> Option<Timestamp> {
+    let instant: Timestamp = text(raw)?.trim().parse().ok()?;
+    Timestamp::from_millisecond(instant.as_millisecond()).ok()
+}
+
+fn seconds(raw: &RawValue) -> Option<u64> {
+    let seconds: f64 = raw.get().trim_matches('"').parse().ok()?;
+    (0.0..4_294_967_296.0).contains(&seconds).then_some(seconds as u64)
+}
+
+fn replies(raw: Option<&RawValue>) -> Vec<RecipientReply> {
+    let items: Vec<&RawValue> = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    items.into_iter().take(MOST_REPLIES).filter_map(|item| reply(item.get())).collect()
+}
+
+fn reply(json: &str) -> Option<RecipientReply> {
+    let wire: WireReply<'_> = object(json)?;
+    let media = wire.media.and_then(|media| object::<WireMedia<'_>>(media.get())).and_then(|media| {
+        let filesize = media.filesize.and_then(whole);
+        Some(Media { url: text(media.url)?, filename: text(media.filename), filesize })
+    });
+    let reply = RecipientReply { at: instant(wire.datetime), text: text(wire.message).unwrap_or_default(), media };
+    (!reply.text.is_empty() || reply.media.is_some()).then_some(reply)
+}
+
+/// A form as the JSON that it stands for: `id=1&status=READ`, `data[0][id]=1`, or `data={…}`; nothing for what is none.
+fn from_form(body: &str) -> Option<String> {
+    let mut whole = Map::new();
+    let mut items: BTreeMap<u32, Map<String, Value>> = BTreeMap::new();
+    for (key, value) in form_urlencoded::parse(body.as_bytes()) {
+        if matches!(key.as_ref(), "data" | "data[0]") && value.trim_start().starts_with(['{', '[']) {
+            return Some(value.into_owned());
+        }
+        let (item, name) = member(&key)?;
+        let members = match item {
+            Some(item) => items.entry(item).or_default(),
+            None => &mut whole,
+        };
+        let value = match name {
+            "replies" => serde_json::from_str(&value).unwrap_or(Value::Null),
+            _ => Value::String(value.into_owned()),
+        };
+        // What is named twice contradicts itself.
+        if members.insert(name.to_owned(), value).is_some() {
+            return None;
+        }
+    }
+    if items.is_empty() {
+        return Some(Value::Object(whole).to_string());
+    }
+    Some(Value::Array(items.into_values().map(Value::Object).collect()).to_string())
+}
+
+/// Which item a key of a form is of, and its name in it: `data[0][id]`, `data[id]`, `id`.
+fn member(key: &str) -> Option<(Option<u32>, &str)> {
+    let Some(path) = key.strip_prefix("data[") else { return Some((None, key)) };
+    let path = path.strip_suffix(']')?;
+    match path.split_once("][") {
+        Some((index, name)) => Some((Some(index.parse().ok()?), name)),
+        None => Some((None, path)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn one(body: &str) -> ToldReceipt {
+        let mut told = read_receipts(body.as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}"));
+        assert_eq!(told.len(), 1, "{body}");
+        told.remove(0)
+    }
+
+    fn at(text: &str) -> Option<Timestamp> {
+        Some(text.parse().unwrap())
+    }
+
+    #[test]
+    fn everything_that_the_contract_shows_is_read() {
+        let body = r#"{"success":true,"id":"10017","msg_id":"42","type":"viber","status":"REPLIED","error":"none",
+            "updated":"2026-11-22T12:00:00.123456+02:00","reply":"5","duration":12.7,"request_id":"cf-1",
+            "replies":[{"datetime":"2026-11-22T12:01:00+02:00","message":"Так",
+                        "media":{"url":"https://cdn.example/a.jpg","filename":"a.jpg","filesize":1024}}]}"#;
+        let media =
+            Media { url: "https://cdn.example/a.jpg".into(), filename: Some("a.jpg".into()), filesize: Some(1024) };
+        let expected = Receipt {
+            source: ReceiptSource::Webhook,
+            status: Status::Replied,
+            channel: Some(Channel::Viber),
+            updated: at("2026-11-22T10:00:00.123Z"),
+            msg_id: Some(MsgId::Number(42)),
+            request_id: Some("cf-1".into()),
+            error: Some("none".into()),
+            digit: Some("5".into()),
+            duration: Some(12),
+            replies: vec![RecipientReply { at: at("2026-11-22T10:01:00Z"), text: "Так".into(), media: Some(media) }],
+        };
+        assert_eq!(one(body), ToldReceipt { id: Some(Some(10_017)), receipt: expected });
+    }
+
+    #[test]
+    fn the_same_is_read_from_whatever_form_gateways_send() {
+        let plain = one(r#"{"id":"17","status":"DELIVERED","msg_id":"42"}"#);
+        for body in [
+            r#"{"id":17,"status":"DELIVERED","msg_id":42}"#,
+            r#"{"id":17.0,"status":"delivered","msg_id":42,"success":null,"more":{"deep":[1]}}"#,
+            r#"[{"id":"17","status":"DELIVERED","msg_id":"42"}]"#,
+            r#"{"data":[{"id":"17","status":"DELIVERED","msg_id":"42"}]}"#,
+            r#"{"data":{"id":"17","status":"DELIVERED","msg_id":"42"}}"#,
+            "id=17&status=DELIVERED&msg_id=42",
+            "data%5B0%5D%5Bid%5D=17&data%5B0%5D%5Bstatus%5D=DELIVERED&data[0][msg_id]=42",
+            "data[id]=17&data[status]=DELIVERED&data[msg_id]=42",
+            "data=%7B%22id%22%3A%2217%22%2C%22status%22%3A%22DELIVERED%22%2C%22msg_id%22%3A%2242%22%7D",
+        ] {
+            assert_eq!(one(body), plain, "{body}");
+        }
+        let two = "data[0][id]=1&data[0][status]=READ&data[1][id]=2&data[1][status]=SIM+FULL";
+        let ids: Vec<_> = read_receipts(two.as_bytes()).unwrap().into_iter().map(|told| told.id).collect();
+        assert_eq!(ids, [Some(Some(1)), Some(Some(2))]);
+    }
+
+    #[test]
+    fn a_status_that_is_not_told_is_taken_from_success() {
+        for (body, status) in [
+            (r#"{"success":true}"#, Status::Delivered),
+            (r#"{"success":"true"}"#, Status::Delivered),
+            (r#"{"success":false,"error":"No route"}"#, Status::Rejected),
+            (r#"{"success":false}"#, Status::Unknown),
+            (r#"{"success":true,"status":"EXPIRED"}"#, Status::Expired),
+            (r#"{"status":"PAUSED BY OPERATOR"}"#, Status::Other("PAUSED BY OPERATOR".into())),
+        ] {
+            assert_eq!(one(body).receipt.status, status, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_member_of_a_wrong_type_hides_no_other() {
+        let told = one(r#"{"id":true,"msg_id":[1],"status":"READ","updated":"yesterday","duration":-1,"replies":7}"#);
+        assert_eq!(told.id, Some(None));
+        assert_eq!(told.receipt, Receipt::new(ReceiptSource::Webhook, Status::Read));
+    }
+
+    #[test]
+    fn what_is_no_webhook_is_refused() {
+        for body in
+            ["", "{}", "[]", "null", "17", "[1]", "{\"status\":", "<xml/>", r#"{"id":1,"id":2,"status":"READ"}"#]
+        {
+            assert!(read_receipts(body.as_bytes()).is_err(), "{body}");
+        }
+        assert!(read_receipts(b"{\"status\":\"\xff\"}").is_err());
+        assert!(read_receipts("[".repeat(200_000).as_bytes()).is_err());
+        assert!(read_receipts(format!("[{}]", vec![r#"{"status":"READ"}"#; MOST + 1].join(",")).as_bytes()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(body: Vec<u8>) {
+            let _ = read_receipts(&body);
+        }
+
+        #[test]
+        fn any_json_is_read_or_refused(value in r#"[{}\[\]",:a-z0-9 ]{0,60}"#) {
+            let _ = read_receipts(format!(r#"{{"status":"READ","replies":{value}}}"#).as_bytes());
+            let _ = read_receipts(format!("data[{value}]=1").as_bytes());
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Receipts in memory.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+
+use super::{Contents, MemoryLedger};
+use crate::domain::Row;
+use crate::ledger::receipts::keep;
+use crate::ledger::{
+    KeptReceipt, LedgerError, LedgerFuture, NewReceipt, Receipts, Reception, RowReceipts, RunId, StateCounts,
+};
+
+impl Contents {
+    pub(crate) fn receive(&mut self, now: i64, receipts: Vec<NewReceipt>) -> Result<Vec<Reception>, LedgerError> {
+        let at = Timestamp::from_millisecond(now.div_euclid(1_000)).unwrap_or(Timestamp::MAX);
+        let keep = |NewReceipt { run, row, order, receipt }| {
+            let book = self.book_mut(run)?;
+            let reception = keep(book.receipts.entry(row).or_default(), KeptReceipt { order, at, receipt });
+            book.run.receipts += u64::from(reception == Reception::Kept);
+            Ok(reception)
+        };
+        receipts.into_iter().map(keep).collect()
+    }
+
+    pub(crate) fn counted(
+        &mut self,
+        run: RunId,
+        counts: StateCounts,
+        parts: u64,
+        receipts: u64,
+    ) -> Result<(), LedgerError> {
+        self.book_mut(run)?.run.counted(counts, parts, receipts);
+        Ok(())
+    }
+
+    pub(crate) fn receipts(&self, run: RunId, rows: Range<u32>) -> Vec<RowReceipts> {
+        let Ok(book) = self.book(run) else { return Vec::new() };
+        let rows = book.receipts.range(Row::new(rows.start)..Row::new(rows.end));
+        rows.map(|(row, receipts)| (*row, receipts.clone())).collect()
+    }
+}
+
+impl Receipts for MemoryLedger {
+    fn receive(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<Reception>> {
+        self.change(move |contents, now| contents.receive(now, receipts))
+    }
+
+    fn keep_hook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
+        self.change(move |contents, _| {
+            contents.hooks.insert(address.to_owned(), check_values);
+            Ok(())
+        })
+    }
+
+    fn hook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
+        self.look(move |contents| contents.hooks.get(address).cloned().unwrap_or_default())
+    }
+
+    fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, _| contents.counted(run, counts, parts, receipts))
+    }
+
+    fn receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
+        self.look(move |contents| contents.receipts(run, rows))
+    }
+}

@@ -1,0 +1,300 @@
+//! Receipts: of each stretch of rows those that came, packed, so that a receipt costs some twenty bytes.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sqlx::sqlite::{SqliteExecutor, SqliteRow};
+use sqlx::{Row as _, SqliteConnection, SqlitePool};
+
+use super::change::{Failure, Now};
+use super::checksum::Checksum;
+use super::ledger::SqliteLedger;
+use super::pack::{pack, unpack};
+use super::runs;
+use crate::domain::{Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, Row, Status};
+use crate::ledger::receipts::keep;
+use crate::ledger::{
+    KeptReceipt, LedgerError, LedgerFuture, NewReceipt, Receipts, Reception, RowReceipts, RunId, StateCounts,
+};
+
+/// Rows whose receipts stand in one record: few, so that one more costs little, and enough to share its head.
+const STRETCH: u32 = 32;
+
+impl Receipts for SqliteLedger {
+    fn receive(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<Reception>> {
+        Box::pin(self.write(move |connection, now| Box::pin(receive(connection, now, receipts))))
+    }
+
+    fn keep_hook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
+        let (address, values) = (address.to_owned(), check_values.join(" "));
+        Box::pin(self.write(move |connection, _| {
+            Box::pin(async move {
+                sqlx::query("INSERT OR REPLACE INTO hooks (address, check_values) VALUES (?, ?)")
+                    .bind(address)
+                    .bind(values)
+                    .execute(connection)
+                    .await?;
+                Ok(())
+            })
+        }))
+    }
+
+    fn hook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
+        Box::pin(async move {
+            let kept: Option<String> = sqlx::query_scalar("SELECT check_values FROM hooks WHERE address = ?")
+                .bind(address)
+                .fetch_optional(&self.readers)
+                .await
+                .map_err(|error| self.read_error(error.into()))?;
+            Ok(kept.iter().flat_map(|values| values.split(' ')).map(str::to_owned).collect())
+        })
+    }
+
+    fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| {
+            Box::pin(runs::change(connection, run, move |run| run.counted(counts, parts, receipts)))
+        }))
+    }
+
+    fn receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
+        Box::pin(async move { read(&self.readers, run, rows).await.map_err(|failure| self.read_error(failure)) })
+    }
+}
+
+/// The key of the record of a row's stretch: those of a run follow one another in the order of its rows.
+fn key(run: RunId, row: u32) -> i64 {
+    (run.0 << 32) | i64::from(row / STRETCH)
+}
+
+async fn receive(
+    connection: &mut SqliteConnection,
+    Now(now): Now,
+    receipts: Vec<NewReceipt>,
+) -> Result<Vec<Reception>, Failure> {
+    let at = Timestamp::from_millisecond(now.div_euclid(1_000)).map_err(unreadable)?;
+    let mut receptions = vec![Reception::Known; receipts.len()];
+    let mut stretches: BTreeMap<i64, Vec<(usize, NewReceipt)>> = BTreeMap::new();
+    for (index, new) in receipts.into_iter().enumerate() {
+        stretches.entry(key(new.run, new.row.get())).or_default().push((index, new));
+    }
+    let mut runs: BTreeMap<RunId, i64> = BTreeMap::new();
+    for (key, new) in stretches {
+        let mut stretch = Stretch::read(&mut *connection, key).await?;
+        let mut changed = false;
+        for (index, NewReceipt { run, row, order, receipt }) in new {
+            receptions[index] = keep(stretch.of(row), KeptReceipt { order, at, receipt });
+            if receptions[index] == Reception::Kept {
+                changed = true;
+                *runs.entry(run).or_default() += 1;
+            }
+        }
+        if changed {
+            stretch.write(&mut *connection).await?;
+        }
+    }
+    for (run, kept) in runs {
+        sqlx::query("UPDATE runs SET receipts = receipts + ? WHERE key = ?")
+            .bind(kept)
+            .bind(run.0)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(receptions)
+}
+
+pub(super) async fn read(
+    readers: impl SqliteExecutor<'_>,
+    run: RunId,
+    rows: Range<u32>,
+) -> Result<Vec<RowReceipts>, Failure> {
+    let Some(last) = rows.end.checked_sub(1).filter(|last| *last >= rows.start) else { return Ok(Vec::new()) };
+    let mut records = sqlx::query("SELECT key, receipts, sum FROM receipts WHERE key BETWEEN ? AND ? ORDER BY key")
+        .bind(key(run, rows.start))
+        .bind(key(run, last))
+        .fetch(readers);
+    let mut told = Vec::new();
+    while let Some(record) = records.try_next().await? {
+        let stretch = Stretch::unpack(record.try_get(0)?, record.try_get(1)?, record.try_get(2)?)?;
+        told.extend(stretch.rows.into_iter().filter(|(row, _)| rows.contains(&row.get())));
+    }
+    Ok(told)
+}
+
+/// All receipts of a run, by row, a stretch of rows at a time.
+pub(super) fn stretches(readers: &SqlitePool, run: RunId) -> BoxStream<'_, Result<Vec<RowReceipts>, Failure>> {
+    let records = sqlx::query("SELECT key, receipts, sum FROM receipts WHERE key BETWEEN ? AND ? ORDER BY key")
+        .bind(key(run, 0))
+        .bind(key(run, u32::MAX))
+        .fetch(readers);
+    let unpack = |record: sqlx::Result<SqliteRow>| {
+        let record = record?;
+        let stretch = Stretch::unpack(record.try_get(0)?, record.try_get(1)?, record.try_get(2)?)?;
+        Ok(stretch.rows.into_iter().collect())
+    };
+    records.map(unpack).boxed()
+}
+
+/// The receipts of some rows that follow one another.
+struct Stretch {
+    key: i64,
+    rows: BTreeMap<Row, Vec<KeptReceipt>>,
+}
+
+impl Stretch {
+    async fn read(connection: &mut SqliteConnection, key: i64) -> Result<Self, Failure> {
+        let record = sqlx::query("SELECT receipts, sum FROM receipts WHERE key = ?")
+            .bind(key)
+            .fetch_optional(connection)
+            .await?;
+        match record {
+            Some(record) => Self::unpack(key, record.try_get(0)?, record.try_get(1)?),
+            None => Ok(Self { key, rows: BTreeMap::new() }),
+        }
+    }
+
+    fn of(&mut self, row: Row) -> &mut Vec<KeptReceipt> {
+        self.rows.entry(row).or_default()
+    }
+
+    fn first(key: i64) -> u32 {
+        u32::try_from(key & i64::from(u32::MAX)).unwrap_or(u32::MAX).saturating_mul(STRETCH)
+    }
+
+    fn unpack(key: i64, packed: &[u8], sum: i64) -> Result<Self, Failure> {
+        let first = Self::first(key);
+        if !sum_of(key, packed).agrees(Some(sum)) {
+            return Err(LedgerError::Damaged { what: format!("the receipts of the rows from {first} on") }.into());
+        }
+        let mut rows: BTreeMap<Row, Vec<KeptReceipt>> = BTreeMap::new();
+        for record in unpack::<Packed>(packed)? {
+            let row = Row::new(first.saturating_add(u32::from(record.row)));
+            rows.entry(row).or_default().push(record.receipt()?);
+        }
+        Ok(Self { key, rows })
+    }
+
+    async fn write(&self, connection: &mut SqliteConnection) -> Result<(), Failure> {
+        let first = Self::first(self.key);
+        let packed = |(row, kept): (&Row, &KeptReceipt)| Packed::new(row.get().saturating_sub(first), kept);
+        let rows = self.rows.iter().flat_map(|(row, kept)| kept.iter().map(move |kept| (row, kept)));
+        let packed = pack(&rows.map(packed).collect::<Vec<_>>())?;
+        sqlx::query("INSERT OR REPLACE INTO receipts (key, receipts, sum) VALUES (?, ?, ?)")
+            .bind(self.key)
+            .bind(&packed)
+            .bind(sum_of(self.key, &packed).finish())
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+}
+
+fn sum_of(key: i64, packed: &[u8]) -> Checksum {
+    Checksum::of("receipts").number(key).bytes(packed)
+}
+
+/// A receipt as it is stored: what nearly every one has, and a list of the rest.
+///
+/// Stored by position: only append. The same holds for the variants of [`Detail`].
+#[derive(Serialize, Deserialize)]
+struct Packed {
+    /// The row, counted from the first of its stretch.
+    row: u8,
+    /// The order, and 0 for none.
+    order: u32,
+    status: Status,
+    channel: Option<Channel>,
+    /// Milliseconds since 1970.
+    at: u64,
+    /// Milliseconds from the change of the status until it was told here.
+    took: Option<i64>,
+    msg_id: Option<MsgId>,
+    details: Vec<Detail>,
+}
+
+/// What few receipts have.
+#[derive(Serialize, Deserialize)]
+enum Detail {
+    Asked,
+    RequestId(String),
+    Error(String),
+    Digit(String),
+    Duration(u64),
+    Reply { at: Option<i64>, text: String },
+    ReplyWithMedia { at: Option<i64>, text: String, url: String, filename: Option<String>, filesize: Option<u64> },
+}
+
+impl Packed {
+    fn new(row: u32, kept: &KeptReceipt) -> Self {
+        let KeptReceipt { order, at, receipt } = kept;
+        let Receipt { source, status, channel, updated, msg_id, request_id, error, digit, duration, replies } = receipt;
+        let mut details = Vec::new();
+        details.extend((*source == ReceiptSource::Asked).then_some(Detail::Asked));
+        details.extend(request_id.clone().map(Detail::RequestId));
+        details.extend(error.clone().map(Detail::Error));
+        details.extend(digit.clone().map(Detail::Digit));
+        details.extend(duration.map(Detail::Duration));
+        details.extend(replies.iter().cloned().map(Detail::of));
+        let took = |updated: &Timestamp| at.as_millisecond() - updated.as_millisecond();
+        Self {
+            row: u8::try_from(row).unwrap_or(u8::MAX),
+            order: order.unwrap_or(0),
+            status: status.clone(),
+            channel: *channel,
+            at: u64::try_from(at.as_millisecond()).unwrap_or(0),
+            took: updated.as_ref().map(took),
+            msg_id: msg_id.clone(),
+            details,
+        }
+    }
+
+    fn receipt(self) -> Result<KeptReceipt, Failure> {
+        let at = i64::try_from(self.at).unwrap_or(i64::MAX);
+        let updated = self.took.map(|took| millisecond(at.saturating_sub(took))).transpose()?;
+        let mut receipt = Receipt {
+            channel: self.channel,
+            updated,
+            msg_id: self.msg_id,
+            ..Receipt::new(ReceiptSource::Webhook, self.status)
+        };
+        for detail in self.details {
+            match detail {
+                Detail::Asked => receipt.source = ReceiptSource::Asked,
+                Detail::RequestId(id) => receipt.request_id = Some(id),
+                Detail::Error(error) => receipt.error = Some(error),
+                Detail::Digit(digit) => receipt.digit = Some(digit),
+                Detail::Duration(seconds) => receipt.duration = Some(seconds),
+                Detail::Reply { at, text } => {
+                    let at = at.map(millisecond).transpose()?;
+                    receipt.replies.push(RecipientReply { at, text, media: None });
+                }
+                Detail::ReplyWithMedia { at, text, url, filename, filesize } => {
+                    let (at, media) = (at.map(millisecond).transpose()?, Media { url, filename, filesize });
+                    receipt.replies.push(RecipientReply { at, text, media: Some(media) });
+                }
+            }
+        }
+        Ok(KeptReceipt { order: (self.order > 0).then_some(self.order), at: millisecond(at)?, receipt })
+    }
+}
+
+impl Detail {
+    fn of(RecipientReply { at, text, media }: RecipientReply) -> Self {
+        let at = at.map(Timestamp::as_millisecond);
+        match media {
+            None => Detail::Reply { at, text },
+            Some(Media { url, filename, filesize }) => Detail::ReplyWithMedia { at, text, url, filename, filesize },
+        }
+    }
+}
+
+fn millisecond(at: i64) -> Result<Timestamp, Failure> {
+    Timestamp::from_millisecond(at).map_err(unreadable)
+}
+
+fn unreadable(error: jiff::Error) -> Failure {
+    LedgerError::Unreadable(error.to_string()).into()
+}

@@ -1,0 +1,103 @@
+//! The addresses of webhooks of a profile, and whether who takes them knows the secret that they are signed with.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use secrecy::SecretString;
+
+use super::{Error, Event, Observer, Profiles};
+use crate::gateway::{Hook, HookSecrets};
+use crate::ledger::{Ledger, RunFilter};
+use crate::manifest::Profile;
+
+/// Where the webhooks of a profile's messages go; nothing where it does not say.
+///
+/// # Errors
+/// When a secret cannot be read, or could be guessed.
+pub fn hook_of(profile: &Profile) -> Result<Option<Hook>, Error> {
+    let Some(settings) = &profile.hook else { return Ok(None) };
+    let read = |source: &crate::manifest::KeySource| {
+        source.read("the secret of the receipts' addresses", &|name| std::env::var(name).ok()).map_err(Error::Input)
+    };
+    let secrets: Vec<SecretString> = settings.secrets.iter().map(read).collect::<Result<_, _>>()?;
+    let secrets =
+        HookSecrets::new(&secrets).map_err(|error| Error::Input(format!("`hook` of `{}`: {error}", profile.name)))?;
+    Ok(Some(Hook::new(settings.public_url.as_str().to_owned(), secrets)))
+}
+
+/// The receivers of webhooks of all profiles that are found: as from the working folder, and from these campaign files
+/// and those of the runs that the ledger has. What cannot be used is told and left out.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub async fn all_hooks(
+    ledger: &dyn Ledger,
+    profiles: &Profiles,
+    files: &[PathBuf],
+    observer: &Observer,
+) -> Result<Vec<Hook>, Error> {
+    let runs = ledger.runs(RunFilter { live: true, ..RunFilter::all() }).await?;
+    let of_runs = runs.into_iter().filter_map(|run| run.file).map(PathBuf::from);
+    // Profiles stand near a file; those of one folder are the same.
+    let near: BTreeMap<Option<PathBuf>, Option<PathBuf>> = [None]
+        .into_iter()
+        .chain(files.iter().cloned().chain(of_runs).map(Some))
+        .map(|file| (file.as_deref().and_then(Path::parent).map(Path::to_owned), file))
+        .collect();
+    let mut hooks: BTreeMap<String, Hook> = BTreeMap::new();
+    for file in near.into_values() {
+        let gateways = match profiles.load(file.as_deref()) {
+            Ok(gateways) => gateways,
+            Err(Error::Findings(findings)) => {
+                observer(Event::OtherProfiles(findings));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        observer(Event::OtherProfiles(gateways.warnings()));
+        for profile in gateways.profiles() {
+            match hook_of(profile) {
+                Ok(Some(hook)) => drop(hooks.insert(hook.of_account(), hook)),
+                Ok(None) => {}
+                Err(Error::Input(reason)) => observer(Event::HookUnusable { profile: profile.name.clone(), reason }),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(hooks.into_values().collect())
+}
+
+/// Keeps with what secrets the webhooks to each address are verified, so that a run with another one is refused.
+///
+/// # Errors
+/// When the ledger cannot be written.
+pub async fn keep_secrets(ledger: &dyn Ledger, hooks: &[Hook]) -> Result<(), Error> {
+    let mut known: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for hook in hooks {
+        known.entry(hook.public_url()).or_default().extend(hook.secrets().check_values());
+    }
+    for (address, check_values) in known {
+        ledger.keep_hook_secrets(address, check_values).await?;
+    }
+    Ok(())
+}
+
+/// Refuses messages whose webhooks the receiver at that address would take for forged.
+pub(super) async fn refuse_other_secret(
+    ledger: &dyn Ledger,
+    profile: &Profile,
+    hook: Option<&Hook>,
+) -> Result<(), Error> {
+    let Some(hook) = hook else { return Ok(()) };
+    let known = ledger.hook_secrets(hook.public_url()).await?;
+    let signs = hook.secrets().check_values().into_iter().next();
+    if known.is_empty() || signs.is_some_and(|signs| known.contains(&signs)) {
+        return Ok(());
+    }
+    Err(Error::Input(format!(
+        "the secret of `hook` in the profile `{}` is another one than `serve` at {} has, which would refuse every receipt; \
+         give both the same, or restart `serve` with the new one",
+        profile.name,
+        hook.public_url()
+    )))
+}

@@ -1,0 +1,110 @@
+//! Taking what webhooks tell: whose message it is about, and whether to believe it.
+//!
+//! Nothing here answers a request; a webhook only moves a row forward, and never sends anything.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::domain::MessageId;
+use crate::gateway::{HookSecrets, read_receipts};
+use crate::ledger::{Ledger, LedgerError, NewReceipt, Reception, Run, RunFilter};
+
+/// The most runs that are remembered; others are looked up each time.
+const MOST_RUNS: usize = 1_024;
+
+/// Who takes webhooks: the secrets of their addresses, and the ledger that keeps what they tell.
+pub struct Receiver {
+    ledger: Arc<dyn Ledger>,
+    secrets: HookSecrets,
+    /// The runs that webhooks were about lately, by name.
+    runs: RwLock<HashMap<String, Arc<Run>>>,
+}
+
+/// Where a webhook was sent to, as it stands in the path of its address.
+#[derive(Clone, Copy, Debug)]
+pub struct Post<'a> {
+    /// The run.
+    pub run: &'a str,
+    /// Our identifier of the message.
+    pub id: &'a str,
+    /// What proves that we gave this address.
+    pub mac: &'a str,
+}
+
+/// Why a webhook is not believed, or not understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refused {
+    /// Its address is ours, and the ledger has no such message.
+    Foreign,
+    /// It is no delivery status.
+    Unreadable,
+    /// It names another message than its address.
+    Contradicting,
+}
+
+impl Receiver {
+    /// A receiver of webhooks to addresses that are signed with one of these secrets.
+    #[must_use]
+    pub fn new(ledger: Arc<dyn Ledger>, secrets: HookSecrets) -> Self {
+        Self { ledger, secrets, runs: RwLock::default() }
+    }
+
+    /// The message that an address is of, if we gave that address. It costs no look into the ledger.
+    #[must_use]
+    pub fn signed(&self, post: Post<'_>) -> Option<MessageId> {
+        let number: u64 = post.id.parse().ok()?;
+        let id = MessageId::new(number).filter(|id| id.to_string() == post.id)?;
+        self.secrets.signed(post.run, id, post.mac).then_some(id)
+    }
+
+    /// Whether this is the account's own address.
+    #[must_use]
+    pub fn signed_notice(&self, mac: &str) -> bool {
+        self.secrets.signed_notice(mac)
+    }
+
+    /// What a webhook to the address of a message tells of it.
+    ///
+    /// # Errors
+    /// Why it is not taken; or that the ledger cannot be read.
+    pub async fn read(
+        &self,
+        run: &str,
+        id: MessageId,
+        body: &[u8],
+    ) -> Result<Result<Vec<NewReceipt>, Refused>, LedgerError> {
+        let Ok(told) = read_receipts(body) else { return Ok(Err(Refused::Unreadable)) };
+        let Some(run) = self.run_of(run, id).await? else { return Ok(Err(Refused::Foreign)) };
+        let Some((row, order)) = run.message_of(id) else { return Ok(Err(Refused::Foreign)) };
+        let about = told.into_iter().filter(|told| told.id.is_none_or(|named| named == Some(id.get())));
+        let new = |receipt| NewReceipt { run: run.key, row, order, receipt };
+        let receipts: Vec<NewReceipt> = about.map(|told| new(told.receipt)).collect();
+        Ok(if receipts.is_empty() { Err(Refused::Contradicting) } else { Ok(receipts) })
+    }
+
+    /// Keeps receipts; once this returns they survive everything.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written.
+    pub async fn keep(&self, receipts: Vec<NewReceipt>) -> Result<Vec<Reception>, LedgerError> {
+        self.ledger.receive(receipts).await
+    }
+
+    /// The run of that name that gave a message this identifier.
+    async fn run_of(&self, name: &str, id: MessageId) -> Result<Option<Arc<Run>>, LedgerError> {
+        let known = self.runs.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if let Some(run) = known.filter(|run| run.message_of(id).is_some()) {
+            return Ok(Some(run));
+        }
+        // It is new, or got identifiers since: an order to send again, a block of a shared run.
+        let Some(origin) = self.ledger.find(id).await? else { return Ok(None) };
+        let found = self.ledger.runs(RunFilter { key: Some(origin.run), ..RunFilter::all() }).await?;
+        let Some(run) = found.into_iter().find(|run| run.name() == name).map(Arc::new) else { return Ok(None) };
+        let mut runs = self.runs.write().unwrap_or_else(PoisonError::into_inner);
+        if runs.len() >= MOST_RUNS {
+            runs.clear();
+        }
+        runs.insert(name.to_owned(), Arc::clone(&run));
+        Ok(Some(run))
+    }
+}

@@ -1,0 +1,129 @@
+//! The receipts' door believes only what came to an address that we gave, and nobody holds it up.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Hooked, operations, path, post, secret};
+use crate::support::{Gateway, Server, campaign};
+
+#[test]
+fn forged_foreign_and_unreadable_webhooks_change_nothing() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(2).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let operations = operations(&gateway);
+    let (first, second) = (path(&operations[0]), path(&operations[1]));
+    let delivered = json!({"success": true, "status": "DELIVERED"}).to_string();
+    let mac = first.rsplit('/').next().expect("a mac");
+    let to_the_other = format!("{}/{mac}", second.rsplit_once('/').expect("a mac").0);
+    for (address, status) in [
+        (to_the_other.as_str(), 404),
+        (&first[..first.len() - 1], 404),
+        (&first[..first.len() - 16], 404),
+        (&first.to_uppercase(), 404),
+        ("/h/sale@1/1/00000000000000000000000000000000", 404),
+        ("/h/sale@1", 404),
+        ("/n/00000000000000000000000000000000", 404),
+        ("/healthz", 404),
+        ("/metrics", 404),
+        ("/", 404),
+    ] {
+        assert_eq!(post(&hooked.door, address, &delivered), status, "{address}");
+    }
+    for (body, status) in [
+        ("no json", 400),
+        ("{}", 400),
+        (r#"{"status":"DELIVERED","id":"1"}"#, 200),
+        (r#"{"status":"DELIVERED","id":true}"#, 200),
+    ] {
+        assert_eq!(post(&hooked.door, first, body), status, "{body}");
+    }
+    let large = format!(r#"{{"status":"DELIVERED","error":"{}"}}"#, "x".repeat(300_000));
+    assert_eq!(post(&hooked.door, first, &large), 413);
+    assert_eq!(hooked.results().states(), ["accepted", "accepted"]);
+    assert_eq!(post(&hooked.door, first, &delivered), 200);
+    assert_eq!(hooked.results().states(), ["delivered", "accepted"]);
+    drop(server);
+}
+
+#[test]
+fn who_forges_many_is_sent_away_and_the_gateway_at_the_same_address_is_not() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let forged = "/h/sale@1/7/00000000000000000000000000000000";
+    let statuses: Vec<u16> = (0..200).map(|_| post(&hooked.door, forged, "{}")).collect();
+    assert!(statuses.contains(&429), "{statuses:?}");
+    let delivered = json!({"success": true, "status": "DELIVERED"}).to_string();
+    assert_eq!(hooked.tell(&operations(&gateway)[0], &delivered), 200);
+    assert_eq!(hooked.results().states(), ["delivered"]);
+    drop(server);
+}
+
+#[test]
+fn a_secret_that_the_server_does_not_have_refuses_the_run_before_anything_is_sent() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    secret(&hooked.sale, "hook.secret", 't');
+    hooked.sale.run(&[]).exits(2).says("the secret of `hook` in the profile `local` is another one");
+    assert!(gateway.sends().is_empty());
+    secret(&hooked.sale, "old.secret", 's');
+    hooked.sale.replace(
+        "gateways.yaml",
+        "secret: { file: hook.secret }",
+        "secret: [{ file: hook.secret }, { file: old.secret }]",
+    );
+    server.end("TERM").exits(0);
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let operation = &operations(&gateway)[0];
+    assert_eq!(hooked.tell(operation, r#"{"status":"READ"}"#), 200);
+    drop(server);
+}
+
+#[test]
+fn a_door_that_was_asked_for_needs_a_profile_with_a_hook() {
+    let sale = campaign().through(&Gateway::accepting()).write();
+    sale.campaign(&["serve", "--listen", "127.0.0.1:0", "--hooks", "127.0.0.1:0"])
+        .exits(2)
+        .says("no profile that is found has a `hook`");
+    let server = Server::start(&sale, &[]);
+    assert!(server.listening()["hooks"].is_null());
+}
+
+#[test]
+fn what_was_acknowledged_survives_the_death_of_the_server() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(60).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    for operation in &operations(&gateway) {
+        assert_eq!(hooked.tell(operation, r#"{"status":"DELIVERED"}"#), 200);
+    }
+    server.end("KILL");
+    assert!(hooked.results().states().iter().all(|state| *state == "delivered"));
+}
+
+#[test]
+fn a_body_that_never_ends_holds_nobody_up() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let operation = &operations(&gateway)[0];
+    let mut slow = TcpStream::connect(&hooked.door).expect("a connection");
+    let head = format!("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{{", path(operation));
+    slow.write_all(head.as_bytes()).expect("sent");
+    assert_eq!(hooked.tell(operation, r#"{"status":"DELIVERED"}"#), 200);
+    slow.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
+    let mut answer = [0; 12];
+    slow.read_exact(&mut answer).expect("an answer");
+    assert_eq!(&answer, b"HTTP/1.1 408");
+    drop(server);
+}

@@ -1,0 +1,82 @@
+//! Delivery receipts: what the gateway tells by itself, and what becomes of it.
+
+mod door;
+mod played;
+mod told;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::Value;
+
+use crate::support::{Draft, Folder, Gateway, Results, Server, nobody};
+
+/// A campaign in a folder whose profile has the address of a receiver.
+pub(crate) struct Hooked {
+    pub(crate) sale: Folder,
+    /// Host and port of the receipts' door.
+    pub(crate) door: String,
+}
+
+impl Hooked {
+    /// Writes a campaign down with a door on a free port.
+    pub(crate) fn write(draft: Draft) -> Self {
+        let door = nobody().trim_start_matches("http://").to_owned();
+        let hook = format!("hook: {{ public_url: http://{door}, secret: {{ file: hook.secret }} }}");
+        let sale = draft.profile(&hook).write();
+        secret(&sale, "hook.secret", 's');
+        Self { sale, door }
+    }
+
+    /// Starts the server whose door it is.
+    pub(crate) fn serve(&self) -> Server {
+        Server::start(&self.sale, &["--hooks", &self.door])
+    }
+
+    /// The results as they stand now.
+    pub(crate) fn results(&self) -> Results {
+        self.sale.campaign(&["results", "sale"]);
+        self.sale.results()
+    }
+
+    /// Sends a webhook to the address of an operation; the status of the answer.
+    pub(crate) fn tell(&self, operation: &Value, body: &str) -> u16 {
+        post(&self.door, path(operation), body)
+    }
+}
+
+/// Writes a secret that only its owner can read.
+pub(crate) fn secret(sale: &Folder, name: &str, letter: char) {
+    sale.write(name, &letter.to_string().repeat(40));
+    std::fs::set_permissions(sale.path(name), std::fs::Permissions::from_mode(0o600)).expect("a mode");
+}
+
+/// The path of the address that an operation carries for its webhook.
+fn path(operation: &Value) -> &str {
+    let url = operation["hook"].as_str().unwrap_or_else(|| panic!("no `hook`: {operation}"));
+    url.trim_start_matches("http://")
+        .split_once('/')
+        .map(|(host, _)| &url["http://".len() + host.len()..])
+        .expect("a path")
+}
+
+/// The operations that a gateway was sent, in their order.
+fn operations(gateway: &Gateway) -> Vec<Value> {
+    gateway.sends().iter().flat_map(crate::support::Request::operations).collect()
+}
+
+/// Posts a body; the status of the answer.
+pub(crate) fn post(address: &str, path: &str, body: &str) -> u16 {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).expect("sent");
+    // Who is not believed is not listened to.
+    let _ = stream.write_all(body.as_bytes());
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("no answer: {answer}"))
+}

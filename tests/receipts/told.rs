@@ -1,0 +1,108 @@
+//! What a webhook tells moves its message forward, and nothing else.
+
+use serde_json::{Value, json};
+
+use super::{Hooked, operations};
+use crate::support::{Answer, Gateway, accepted, campaign};
+
+/// What a gateway tells of a message.
+fn status(operation: &Value, status: &str, second: u32) -> String {
+    json!({"success": true, "id": operation["id"].to_string(), "msg_id": "71", "type": "sms", "status": status,
+        "updated": format!("2026-11-22T12:00:{second:02}+02:00")})
+    .to_string()
+}
+
+#[test]
+fn every_operation_has_an_address_of_its_own_and_what_comes_to_it_is_in_the_results() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(4).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let operations = operations(&gateway);
+    let addresses: std::collections::BTreeSet<&str> = operations.iter().map(super::path).collect();
+    assert_eq!(addresses.len(), 4);
+    assert_eq!(hooked.tell(&operations[0], &status(&operations[0], "DELIVERED", 1)), 200);
+    assert_eq!(hooked.tell(&operations[1], &status(&operations[1], "READ", 2)), 200);
+    let failed = json!({"success": false, "status": "EXPIRED", "error": "Lifetime ended", "type": "sms"}).to_string();
+    assert_eq!(hooked.tell(&operations[2], &failed), 200);
+    assert_eq!(hooked.tell(&operations[3], &status(&operations[3], "PAUSED", 3)), 200);
+    let results = hooked.results();
+    assert_eq!(results.states(), ["delivered", "read", "failed", "accepted"]);
+    assert_eq!(results.column("gateway_status"), ["DELIVERED", "READ", "EXPIRED", "PAUSED"]);
+    assert_eq!(results.column("delivered_by"), ["sms", "sms", "", ""]);
+    assert_eq!(results.column("delivered_at")[..2], ["2026-11-22T10:00:01.000Z", "2026-11-22T10:00:02.000Z"]);
+    assert_eq!(results.column("error")[2], "Lifetime ended");
+    let told = hooked.sale.campaign(&["status", "sale", "--json"]).json();
+    assert_eq!(told["counts"], json!({"accepted": 1, "delivered": 1, "read": 1, "failed": 1}));
+    server.end("TERM").exits(0);
+}
+
+#[test]
+fn repeated_and_reordered_ones_are_acknowledged_and_take_nothing_back() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let operation = &operations(&gateway)[0];
+    for (told, state) in
+        [("READ", "read"), ("DELIVERED", "read"), ("READ", "read"), ("EXPIRED", "read"), ("ROUTING", "read")]
+    {
+        assert_eq!(hooked.tell(operation, &status(operation, told, 5)), 200);
+        assert_eq!(hooked.results().states(), [state], "{told}");
+    }
+    drop(server);
+    assert_eq!(hooked.results().states(), ["read"], "it survives the server");
+}
+
+#[test]
+fn a_row_in_doubt_is_proven_by_what_is_told_of_it_and_not_sent_again() {
+    let gateway = Gateway::answering([Answer::status(500)]);
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]);
+    assert_eq!(hooked.results().states(), ["in_doubt"]);
+    let operation = &operations(&gateway)[0];
+    assert_eq!(hooked.tell(operation, &status(operation, "DELIVERED", 5)), 200);
+    assert_eq!(hooked.results().states(), ["delivered"]);
+    assert_eq!(hooked.results().column("msg_id"), ["71"]);
+    hooked.sale.run(&[]).exits(0);
+    assert_eq!(gateway.sends().len(), 1);
+    drop(server);
+}
+
+#[test]
+fn a_queued_row_gets_its_msg_id_and_one_that_was_refused_at_intake_fails_with_its_reason() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(2).asynchronous().through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&["--offline"]);
+    assert_eq!(hooked.results().states(), ["queued", "queued"]);
+    let operations = operations(&gateway);
+    assert_eq!(hooked.tell(&operations[0], &status(&operations[0], "ROUTING", 5)), 200);
+    let refused = json!({"success": false, "status": "REJECTED", "error": "No route"}).to_string();
+    assert_eq!(hooked.tell(&operations[1], &refused), 200);
+    let results = hooked.results();
+    assert_eq!(results.states(), ["queued", "failed"]);
+    assert_eq!(results.column("msg_id")[0], "71");
+    assert_eq!(results.column("error")[1], "No route");
+    drop(server);
+}
+
+#[test]
+fn a_failed_channel_gives_way_to_the_one_that_delivered_later() {
+    let gateway = Gateway::answering([Answer::items(accepted)]);
+    let viber = "  - viber: { signature: OlenaCo, message: Hi }\n  - sms: { signature: OlenaCo, message: Hi }";
+    let hooked = Hooked::write(campaign().to(1).channels(viber).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let operation = &operations(&gateway)[0];
+    let of = |channel: &str, status: &str, second: u32| {
+        json!({"type": channel, "status": status, "updated": format!("2026-11-22T12:00:{second:02}Z")}).to_string()
+    };
+    assert_eq!(hooked.tell(operation, &of("viber", "EXPIRED", 10)), 200);
+    assert_eq!(hooked.results().states(), ["failed"]);
+    assert_eq!(hooked.tell(operation, &of("sms", "DELIVERED", 20)), 200);
+    let results = hooked.results();
+    assert_eq!((results.states(), results.column("delivered_by")), (vec!["delivered"], vec!["sms"]));
+    drop(server);
+}
