@@ -13,6 +13,7 @@
 //! | [`cli`] | commands, output, exit codes; the only place that names SQLite, HTTP and the clock together |
 //! | [`webhook`] [`web`] | the doors of `campaign serve`: delivery receipts in; whether it is well, what it counts |
 //! | [`runs`] | what a run does, for every surface: a request goes in, events and an outcome come out |
+//! | [`notify`] | telling somebody how a run went |
 //! | [`report`] | projections of the ledger: results, summary, previews, progress |
 //! | [`delivery`] | the engine: intents, envelopes, pace, breaker, resuming |
 //! | [`sandbox`] | the emulated gateway; shares nothing with the client but the vocabulary |
@@ -37,6 +38,7 @@ pub mod ledger;
 pub mod manifest;
 pub mod message;
 pub mod metrics;
+pub mod notify;
 mod private;
 mod regular_file;
 pub mod report;

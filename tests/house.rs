@@ -11,6 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["cli"],
     &["webhook", "schedule", "connector", "web"],
     &["runs"],
+    &["notify"],
     &["report"],
     &["delivery"],
     &["check", "sandbox", "draft"],
@@ -38,9 +39,12 @@ const OF_THE_COMMAND_LINE: [&str; 10] = [
 ];
 
 /// Files below `cli` that name one of these all the same, and why.
-const NAMED_BELOW: [(&str, &str, &str); 3] = [
+const NAMED_BELOW: [(&str, &str, &str); 6] = [
     ("failpoint.rs", "std::process", "a test has the process die here"),
     ("report/results.rs", "std::process", "a temporary file is named after its process"),
+    ("notify/command.rs", "std::process", "what the streams of a program are that tells somebody"),
+    ("notify/command.rs", "stdin", "its standard input"),
+    ("notify/command.rs", "stdout", "its standard output"),
     ("ledger/sqlite/schema.rs", "exit", "a column of earlier versions, which the migration takes away"),
 ];
 

@@ -14,6 +14,7 @@ mod hold;
 mod left_out;
 #[cfg(test)]
 pub(crate) mod memory;
+mod notification;
 mod pace;
 mod parts;
 mod receipts;
@@ -37,6 +38,7 @@ pub use error::LedgerError;
 pub use event::{AskedRow, Author, Change, NewRowEvent, RetriedRow, RetryOrder, RowEvent};
 pub use hold::Hold;
 pub use left_out::LeftOut;
+pub use notification::{NewNotification, Notification, NotificationQueue, Told};
 pub use pace::{AccountPace, Reservation, Wait, WaitReason, halved, recovered};
 pub use parts::Parts;
 pub use receipts::{KeptReceipt, NewReceipt, ReceiptWalk, Receipts, Reception, RowReceipts};
@@ -71,7 +73,7 @@ pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError
 /// Everything durable that a run needs.
 ///
 /// A returned `Ok` means that the change survives a power loss.
-pub trait Ledger: Receipts + SuppressionList + Upkeep {
+pub trait Ledger: Receipts + SuppressionList + NotificationQueue + Upkeep {
     /// Creates a run, gives it the next number of its campaign, and reserves identifiers for its rows.
     ///
     /// The run is not open until [`Ledger::open_run`] was called: its frozen copies are not in place yet.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Allowance, BlockIds, Heed, LeftOut, Rows, StateCounts, StopKind, Wait};
+use super::{Allowance, BlockIds, Heed, LeftOut, NewNotification, Rows, StateCounts, StopKind, Wait};
 use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Outcome, Phone, Row};
 
 /// The ledger's own number of a run.
@@ -254,6 +254,8 @@ pub struct RunEnd {
     pub lag: Option<Duration>,
     /// When.
     pub at: Timestamp,
+    /// Who is told of it: kept with the end, or not at all.
+    pub told: Vec<NewNotification>,
 }
 
 /// One row of an envelope.

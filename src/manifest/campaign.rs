@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
+use super::notify::Notify;
 use super::profile::Profile;
 use super::{Places, Rate, Share, TextFolders};
 use crate::calendar::Schedule;
@@ -29,6 +30,8 @@ pub struct Campaign {
     pub schedule: Option<Schedule>,
     /// How it is learned what became of messages; may change between two starts of a run.
     pub receipts: ReceiptsBy,
+    /// Who is told how its live runs went; may change between two starts of a run.
+    pub notify: Option<Notify>,
     /// Where the results of a live run go.
     pub results: PathBuf,
     /// The day for which it was read: `today` in its texts and in the names of its files.

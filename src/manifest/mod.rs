@@ -14,6 +14,7 @@ mod destination;
 pub(crate) mod document;
 mod file;
 mod keys;
+mod notify;
 mod places;
 mod profile;
 mod report;
@@ -28,6 +29,7 @@ pub use day::Day;
 pub use destination::Destination;
 pub use file::unopened_list;
 pub use keys::{gateways_schema, schema};
+pub use notify::{Notify, NotifyForm, NotifyWay};
 pub use places::Places;
 pub use profile::{
     Address, GatewaySearch, Gateways, HookSettings, KeySource, NewProfile, Profile, load_gateways, with_profile,

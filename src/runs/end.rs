@@ -6,9 +6,12 @@ use std::time::Instant;
 use super::find::found;
 use super::launch::Session;
 use super::{EndedRun, Error, RunPhase, runs_of};
-use crate::delivery::{Ending, Snapshot};
+use crate::delivery::{Ending, Snapshot, Stop};
+use crate::domain::Occasion;
 use crate::failpoint;
-use crate::ledger::{Lease, Parts, Progress, Run, RunEnd, State, StopKind};
+use crate::ledger::{Lease, NewNotification, Parts, Progress, Run, RunEnd, State, StateCounts, StopKind};
+use crate::message::Notice;
+use crate::notify::{about_run, notification};
 use crate::report::{RunResults, open_doubts};
 use crate::sandbox::Counts;
 
@@ -56,6 +59,7 @@ impl Session {
                 results: Some(absolute(&self.results())),
                 lag,
                 at: (self.adapters.clock)(),
+                told: self.told(&run, (stopped_by, stop.as_ref()), &counts, done && !unwritten),
             };
             self.adapters.ledger.end(lease, end).await?;
             failpoint::pass("run.marked");
@@ -79,6 +83,30 @@ impl Session {
             played,
             open_doubts,
         })
+    }
+
+    /// Who is told of this end: of the most important that it was and somebody wants to know.
+    fn told(
+        &self,
+        run: &Run,
+        (kind, stop): (Option<StopKind>, Option<&Stop>),
+        counts: &StateCounts,
+        finished: bool,
+    ) -> Vec<NewNotification> {
+        let Some(notify) = self.inputs().campaign.notify.as_ref().filter(|_| run.live) else { return Vec::new() };
+        let stopped = kind.is_some_and(|kind| kind != StopKind::Limit);
+        let doubt = counts.get(State::InDoubt) + counts.get(State::Unresolved) > 0;
+        let occasions = [(Occasion::Doubt, doubt), (Occasion::Stopped, stopped), (Occasion::Finished, finished)];
+        let wanted = occasions.into_iter().filter(|(_, was)| *was).find_map(|(occasion, _)| {
+            let why = match (stop, kind) {
+                (Some(stop), _) if stopped => Some(stop.to_string()),
+                (_, Some(StopKind::ResultsUnwritten)) => Some("the results could not be written".to_owned()),
+                _ => None,
+            };
+            let notice = about_run(run, occasion, counts, why, (self.adapters.clock)());
+            notification(notify, &Notice { results: Some(absolute(&self.results())), ..notice })
+        });
+        wanted.into_iter().collect()
     }
 
     async fn write_results(&self, run: &Run) -> Result<(), Error> {

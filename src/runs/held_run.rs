@@ -143,6 +143,7 @@ impl HeldRun {
             results: self.run.results.clone(),
             lag: None,
             at: self.run.ended_at.unwrap_or_else(self.adapters.clock),
+            told: Vec::new(),
         };
         ledger.end(self.lease, end).await?;
         Ok(ReleasedRun { run, reopened, snapshot, unwritten })

@@ -9,6 +9,7 @@ use secrecy::SecretString;
 use super::{Error, ListSurvey, Profiles};
 use crate::check::{
     CompiledCampaign, Excluded, Survey, Tee, Terms, Texts, against_profile, prepare, survey, text_problems,
+    unfilled_notice,
 };
 use crate::finding::{Finding, rules};
 use crate::manifest::{Campaign, Day, Destination, Profile, load_campaign, unopened_list};
@@ -57,6 +58,7 @@ impl Inputs {
             None => campaign,
         };
         let mut findings = loaded.findings;
+        findings.extend(unfilled_notice(&campaign));
         let destination = if campaign.brief.is_rehearsal() {
             Destination::Rehearsal
         } else {

@@ -2,6 +2,8 @@
 
 mod door;
 mod metrics;
+#[cfg(unix)]
+mod notifications;
 mod process;
 
 use sqlx::sqlite::SqliteConnectOptions;

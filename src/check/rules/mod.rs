@@ -13,6 +13,7 @@ mod invalid_row;
 mod key_refused;
 mod missing_endpoint;
 mod missing_hook;
+mod notify_text;
 mod online_unknown;
 mod rate_limit;
 mod row_within;
@@ -30,6 +31,7 @@ pub use empty_cell::empty_cells;
 pub use invalid_row::invalid_rows;
 pub use key_refused::RULE as KEY_REFUSED;
 pub(super) use key_refused::judge as key_refused;
+pub use notify_text::unfilled_notice;
 pub use online_unknown::RULE as ONLINE_UNKNOWN;
 pub(super) use online_unknown::judge as online_unknown;
 pub use row_within::rows_within;
@@ -48,6 +50,7 @@ static HERE: &[&Rule] = &[
     &key_refused::RULE,
     &missing_endpoint::RULE,
     &missing_hook::RULE,
+    &notify_text::RULE,
     &online_unknown::RULE,
     &rate_limit::RULE,
     &row_within::RULE,

@@ -10,13 +10,17 @@ pub(super) use ending::left_out;
 use std::path::Path;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::args::RunArgs;
 use super::consent;
 use super::context::Context;
 use super::failure::Failure;
 use super::{sandbox, schedule, suggested};
-use crate::delivery::SingleKind;
+use crate::delivery::{Interrupt, SingleKind};
+use crate::ledger::Ledger;
 use crate::manifest::Profile;
+use crate::notify;
 use crate::runs::{Error, Inputs, Launch, OwnFiles, Request, RetryScope, Round};
 use ending::Words;
 
@@ -68,9 +72,11 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
     };
     let launch = launch(context, Arc::clone(&inputs), request)?;
     let adapters = context.adapters(context.ledger_for(&launch).await?)?;
+    let ledger = Arc::clone(&adapters.ledger);
     let outcome = launch.run(adapters, consent::of(&context.output, yes), context.interrupt()?).await?;
-    let words = words(context, &inputs, gateway.as_deref());
-    Ok(words.tell(outcome, args.real_time))
+    let code = words(context, &inputs, gateway.as_deref()).tell(outcome, args.real_time);
+    notify_others(context, ledger.as_ref()).await?;
+    Ok(code)
 }
 
 /// Sends rejected rows of a run again, as new messages; `gateway` is what the run went through.
@@ -83,9 +89,25 @@ pub(super) async fn retry(
     let inputs = inputs(context, file, Some(&gateway))?;
     let launch = launch(context, Arc::clone(&inputs), request)?;
     let adapters = context.adapters(context.ledger_for(&launch).await?)?;
+    let ledger = Arc::clone(&adapters.ledger);
     let outcome = launch.retry(adapters, consent::of(&context.output, yes), context.interrupt()?, scope).await?;
-    let words = words(context, &inputs, Some(&gateway));
-    Ok(words.tell(outcome, false))
+    let code = words(context, &inputs, Some(&gateway)).tell(outcome, false);
+    notify_others(context, ledger.as_ref()).await?;
+    Ok(code)
+}
+
+/// Tells those who want to know how runs went, for a moment; whatever comes of it, the run went as it went.
+async fn notify_others(context: &Context, ledger: &dyn Ledger) -> Result<(), Failure> {
+    let mut interrupt = context.interrupt()?;
+    tokio::select! {
+        told = notify::tell_at_end(ledger, Timestamp::now) => {
+            if let Err(error) = told {
+                tracing::warn!("nobody could be notified: {error}");
+            }
+        }
+        _ = interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))) => {}
+    }
+    Ok(())
 }
 
 fn words<'a>(context: &'a Context, inputs: &'a Inputs, gateway: Option<&'a str>) -> Words<'a> {

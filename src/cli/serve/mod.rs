@@ -27,6 +27,7 @@ use crate::delivery::Interrupt;
 use crate::door::{self, Limits, reachable};
 use crate::ledger::LedgerError;
 use crate::metrics::Metrics;
+use crate::notify;
 use crate::web::{self, Counted, Health, Hosts, Views};
 
 pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Failure> {
@@ -59,6 +60,9 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
     if let Some(door) = hooks {
         door.add_to(&mut tasks, Arc::clone(&metrics));
     }
+    let on_told = Arc::new(move |taken| metrics.notification(taken));
+    tasks.add(|shutdown| notify::keep_telling(ledger, Timestamp::now, on_told, shutdown));
+
     tell(context, address, args.pages_url.as_ref(), hooks_at);
     tasks.until(interrupt).await?;
     Ok(exit::FINE)

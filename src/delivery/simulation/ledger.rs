@@ -14,9 +14,10 @@ use crate::domain::{MessageId, Outcome};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
     AccountPace, Additions, Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent,
-    Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewReceipt, NewRowEvent, NewRun, OptOut, OptOuts,
-    OptedOut, Origin, Ownership, Permit, Receipts, Reception, Removal, RetryOrder, RowEvent, RowReceipts, Run, RunEnd,
-    RunFilter, RunId, Settlement, SharedRun, StateCounts, StrayCopies, SuppressionList, Upkeep, Wait,
+    Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun,
+    Notification, NotificationQueue, OptOut, OptOuts, OptedOut, Origin, Ownership, Permit, Receipts, Reception,
+    Removal, RetryOrder, RowEvent, RowReceipts, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StateCounts,
+    StrayCopies, SuppressionList, Told, Upkeep, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -148,6 +149,25 @@ impl Upkeep for ProcessLedger {
     }
 }
 
+impl NotificationQueue for ProcessLedger {
+    fn notify(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.notify(now, new)).await })
+    }
+
+    fn notifications_due(&self, apart: Duration) -> LedgerFuture<'_, bool> {
+        let due = move |contents: &Contents| contents.due(wall().as_microsecond(), apart).map(|due| !due.is_empty());
+        Box::pin(async move { self.read(due).await.flatten() })
+    }
+
+    fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
+        Box::pin(async move { self.write(move |disk, now| disk.contents.take_notifications(now, apart, held)).await })
+    }
+
+    fn told(&self, keys: Vec<i64>, told: Told) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(move |disk, now| disk.contents.told(now, &keys, told)).await })
+    }
+}
+
 impl Ledger for ProcessLedger {
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
         Box::pin(async move { self.write(|disk, _| disk.contents.create_run(new)).await })
@@ -222,7 +242,7 @@ impl Ledger for ProcessLedger {
     }
 
     fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.end(lease, end)).await })
+        Box::pin(async move { self.write(|disk, now| disk.contents.end(now, lease, end)).await })
     }
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {

@@ -367,15 +367,8 @@ fn encoded(row: Row, id: MessageId) -> EncodedOperation {
 }
 
 fn end(ending: Ending, progress: Progress) -> RunEnd {
-    RunEnd {
-        progress,
-        stop: ending.stopped.as_ref().map(|stop| stop.kind),
-        stopped: ending.stopped.map(|stop| stop.reason),
-        counts: ending.counts,
-        parts: ending.parts.billed,
-        receipts: 0,
-        results: None,
-        lag: ending.lag,
-        at: wall(),
-    }
+    let Ending { stopped, counts, parts, lag, .. } = ending;
+    let (stop, stopped) = stopped.map(|stop| (stop.kind, stop.reason)).unzip();
+    let (parts, at, told) = (parts.billed, wall(), Vec::new());
+    RunEnd { progress, stop, stopped, counts, parts, receipts: 0, results: None, lag, at, told }
 }

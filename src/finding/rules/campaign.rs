@@ -38,6 +38,8 @@ rules! {
     error NEVER_RESENT = "never-resent":
         "A second code or call harms, and an asynchronous queue may only be slow.",
         "Write `hold`, and decide about rows in doubt by `campaign resolve`.";
+    error NOTIFY = "notify":
+        "It has to be clear how somebody is told.", "Write `url` with `preset` or `body`, or `command`.";
     error LOOKS_LIKE_A_FILE = "looks-like-a-file":
         "The name of a file would be sent as the text.", "Write `{ file: NAME }`.";
     error TEXT_FILE = "text-file":

@@ -7,6 +7,7 @@ mod copies;
 mod envelopes;
 mod events;
 mod guard;
+mod notifications;
 mod receipts;
 mod runs;
 pub(in crate::ledger) mod scene;
@@ -96,6 +97,10 @@ promises! {
         a_receipt_that_comes_before_the_answer_wins_over_doubt,
         an_answer_that_comes_after_the_end_is_counted_with_the_receipts,
         whoever_a_receipt_proves_to_have_a_message_is_guarded;
+    notifications:
+        what_is_taken_is_nobody_elses_and_comes_back_until_it_was_told,
+        what_belongs_together_is_taken_together_and_not_soon_after_it_was_told,
+        an_end_is_kept_with_who_is_told_of_it_or_not_at_all;
     guard:
         the_guard_knows_every_number_that_may_have_a_message,
         the_guard_knows_what_was_learnt_and_decided,

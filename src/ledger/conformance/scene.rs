@@ -180,6 +180,7 @@ pub(in crate::ledger) fn run_end() -> RunEnd {
         results: Some("results.csv".into()),
         lag: None,
         at: Timestamp::now(),
+        told: Vec::new(),
     }
 }
 

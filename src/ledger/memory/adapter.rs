@@ -13,8 +13,9 @@ use super::copies::Shelf;
 use crate::domain::MessageId;
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease,
-    Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder,
-    RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Upkeep, Wait, hold,
+    Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification, NewRowEvent, NewRun, Notification,
+    NotificationQueue, Origin, Ownership, Permit, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId,
+    Settlement, SharedRun, StrayCopies, Told, Upkeep, Wait, hold,
 };
 
 /// The ledger in memory.
@@ -93,6 +94,24 @@ impl Upkeep for MemoryLedger {
 
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {
         self.look(|contents| contents.paces.iter().map(|(name, pace)| (name.clone(), *pace)).collect())
+    }
+}
+
+impl NotificationQueue for MemoryLedger {
+    fn notify(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, now| contents.notify(now, new))
+    }
+
+    fn notifications_due(&self, apart: Duration) -> LedgerFuture<'_, bool> {
+        self.change(move |contents, now| Ok(!contents.due(now, apart)?.is_empty()))
+    }
+
+    fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
+        self.change(move |contents, now| contents.take_notifications(now, apart, held))
+    }
+
+    fn told(&self, keys: Vec<i64>, told: Told) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, now| contents.told(now, &keys, told))
     }
 }
 
@@ -176,7 +195,7 @@ impl Ledger for MemoryLedger {
     }
 
     fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
-        self.change(move |contents, _| contents.end(lease, end))
+        self.change(move |contents, now| contents.end(now, lease, end))
     }
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {

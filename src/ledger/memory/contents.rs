@@ -10,6 +10,7 @@ use roaring::RoaringTreemap;
 use rustc_hash::FxBuildHasher;
 
 use super::book::Book;
+use super::notifications::Waiting;
 use super::suppression::OptOutList;
 use crate::domain::{IdRange, MessageId, Row};
 use crate::ledger::rules::{candidates, held, next_rows, refusal, takes_slot};
@@ -29,6 +30,7 @@ pub(crate) struct Contents {
     pub(crate) opt_outs: OptOutList,
     /// The check values of the secrets of each receiver of webhooks.
     pub(crate) hooks: BTreeMap<String, Vec<String>>,
+    pub(super) waiting: Vec<Waiting>,
     /// What the epochs are drawn from.
     seed: u64,
     claims: u64,
@@ -179,9 +181,9 @@ impl Contents {
         Epoch(FxBuildHasher.hash_one((self.seed, self.claims)).cast_signed())
     }
 
-    pub(crate) fn end(&mut self, lease: Lease, end: RunEnd) -> Result<(), LedgerError> {
-        self.book_mut(lease.run)?.run.end(lease, end);
-        Ok(())
+    pub(crate) fn end(&mut self, now: i64, lease: Lease, end: RunEnd) -> Result<(), LedgerError> {
+        let told = self.book_mut(lease.run)?.run.end(lease, end);
+        self.notify(now, told)
     }
 
     pub(crate) fn begin(&mut self, now: i64, intent: Intent) -> Result<Permit, LedgerError> {
@@ -308,6 +310,6 @@ fn missing(run: RunId) -> LedgerError {
     LedgerError::Unreadable(format!("there is no run {}", run.0))
 }
 
-fn instant(now: i64) -> Result<Timestamp, LedgerError> {
+pub(super) fn instant(now: i64) -> Result<Timestamp, LedgerError> {
     Timestamp::from_microsecond(now).map_err(|error| LedgerError::Unreadable(error.to_string()))
 }

@@ -7,6 +7,7 @@ mod adapter;
 mod book;
 mod contents;
 mod copies;
+mod notifications;
 mod receipts;
 mod suppression;
 

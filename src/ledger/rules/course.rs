@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::ledger::{
-    Change, Epoch, Hold, Lease, LedgerError, LeftOut, NewRowEvent, Progress, RetriedRow, RetryOrder, RowStates, Run,
-    RunEnd, State, StateCounts,
+    Change, Epoch, Hold, Lease, LedgerError, LeftOut, NewNotification, NewRowEvent, Progress, RetriedRow, RetryOrder,
+    RowStates, Run, RunEnd, State, StateCounts,
 };
 
 impl Run {
@@ -20,12 +20,12 @@ impl Run {
         (self.stop, self.stopped, self.counts, self.ended_at) = (None, None, None, None);
     }
 
-    /// Whoever has it ends it and gives it up; from anybody else it is nothing.
-    pub(in crate::ledger) fn end(&mut self, lease: Lease, end: RunEnd) {
+    /// Whoever has it ends it and gives it up, which gives what is told of it; from anybody else it is nothing.
+    pub(in crate::ledger) fn end(&mut self, lease: Lease, end: RunEnd) -> Vec<NewNotification> {
         if !self.is_leased(lease) {
-            return;
+            return Vec::new();
         }
-        let RunEnd { progress, stop, stopped, counts, parts, receipts, results, lag, at } = end;
+        let RunEnd { progress, stop, stopped, counts, parts, receipts, results, lag, at, told } = end;
         (self.epoch, self.stop_requested) = (None, false);
         (self.progress, self.stop, self.stopped) = (progress, stop, stopped);
         self.results = results;
@@ -35,6 +35,7 @@ impl Run {
         }
         // What was seen once of the gateway stays seen.
         self.lag = self.lag.max(lag);
+        told
     }
 
     /// Another run takes its place: it ends as it is.

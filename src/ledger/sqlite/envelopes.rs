@@ -13,6 +13,7 @@ use super::checksum::Checksum;
 use super::numbers::Numbers;
 use super::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
 use super::runs::{self, instant};
+use super::words::{parse, word};
 use super::{blocks, events, left_out, pace, receipts, suppression};
 use crate::domain::{Outcome, Purpose, Row};
 use crate::ledger::rules::{Guard, doubt, merge, owns, refusal, takes_slot};
@@ -116,7 +117,7 @@ async fn insert(
     let first = rows.clone().min().unwrap_or(Row::HEADER);
     let last = rows.max().unwrap_or(Row::HEADER);
     let packed = pack(&intent.rows)?;
-    let kind = runs::word(&intent.kind)?;
+    let kind = word(&intent.kind)?;
     let head = Head { run: run.0, envelope, epoch: epoch.0, begun_at: now.0, kind: Some(&kind) };
     let inserted = sqlx::query(
         "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind)
@@ -309,7 +310,7 @@ fn record(row: &SqliteRow) -> Result<EnvelopeRecord, Failure> {
     let rows: Vec<SentRow> = unpack(packed)?;
     Ok(EnvelopeRecord {
         envelope: head.envelope,
-        kind: runs::parse(head.kind.map_or_else(|| row.try_get("kind_of_run"), Ok)?)?,
+        kind: parse(head.kind.map_or_else(|| row.try_get("kind_of_run"), Ok)?)?,
         begun_at: instant(head.begun_at)?,
         settled: settled(row, &head, rows.len())?,
         rows,

@@ -175,6 +175,10 @@ impl SqliteLedger {
         places.map_err(|failure| self.read_error(failure))
     }
 
+    pub(super) fn now(&self) -> Now {
+        Now((self.clock)().as_microsecond())
+    }
+
     pub(super) fn read_error(&self, failure: Failure) -> LedgerError {
         failure.at(&self.path)
     }
@@ -291,7 +295,7 @@ impl Ledger for SqliteLedger {
 
     fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
         let numbers = self.numbers.clone();
-        Box::pin(self.write(move |connection, _| Box::pin(runs::end(connection, numbers, lease, end))))
+        Box::pin(self.write(move |connection, now| Box::pin(runs::end(connection, now, numbers, lease, end))))
     }
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {

@@ -16,6 +16,7 @@ mod ledger;
 mod left_out;
 mod lock;
 mod mark;
+mod notifications;
 mod numbers;
 mod opening;
 mod pace;
@@ -31,6 +32,7 @@ mod suppression;
 mod tests;
 mod turn;
 mod upkeep;
+mod words;
 mod writer;
 
 pub use ledger::SqliteLedger;

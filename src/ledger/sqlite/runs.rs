@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use sqlx::sqlite::{SqliteExecutor, SqliteRow};
 use sqlx::{QueryBuilder, Row as _, SqliteConnection, SqlitePool};
 
 use super::change::{Failure, Now};
 use super::checksum::Checksum;
 use super::numbers::Numbers;
-use super::{blocks, events, left_out};
+use super::words::{parse, unreadable, word};
+use super::{blocks, events, left_out, notifications};
 use crate::domain::{IdRange, MessageId, Purpose};
 use crate::ledger::rules::candidates;
 use crate::ledger::{
@@ -138,11 +137,14 @@ pub(super) async fn retire(connection: &mut SqliteConnection, now: Now, run: Run
 
 pub(super) async fn end(
     connection: &mut SqliteConnection,
+    now: Now,
     numbers: Numbers,
     lease: Lease,
     end: RunEnd,
 ) -> Result<(), Failure> {
-    change(connection, lease.run, |run| run.end(lease, end)).await?;
+    let mut told = Vec::new();
+    change(&mut *connection, lease.run, |run| told = run.end(lease, end)).await?;
+    notifications::keep(connection, now, told).await?;
     numbers.end(lease);
     Ok(())
 }
@@ -335,20 +337,6 @@ fn stop_kind(name: &str, signal: Option<u8>) -> Result<StopKind, Failure> {
 /// would have been another account.
 fn account<'a>(stored: &'a str, gateway: &str) -> &'a str {
     stored.strip_prefix(gateway).and_then(|rest| rest.strip_prefix('@')).unwrap_or(stored)
-}
-
-/// The name of a value of one of our own enums, as it is stored.
-pub(super) fn word<T: Serialize>(value: &T) -> Result<String, Failure> {
-    let json = serde_json::to_value(value).map_err(unreadable)?;
-    Ok(json.as_str().unwrap_or_default().to_owned())
-}
-
-pub(super) fn parse<T: DeserializeOwned>(word: &str) -> Result<T, Failure> {
-    serde_json::from_value(word.into()).map_err(unreadable)
-}
-
-fn unreadable(error: serde_json::Error) -> Failure {
-    LedgerError::Unreadable(error.to_string()).into()
 }
 
 /// An instant from microseconds.

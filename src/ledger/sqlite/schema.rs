@@ -234,6 +234,24 @@ const RECEIPTS: &str = "
     ALTER TABLE runs ADD COLUMN receipts_counted INTEGER NOT NULL DEFAULT 0;
 ";
 
+/// Notifications that wait to be sent, and those that were.
+const NOTIFICATIONS: &str = "
+    CREATE TABLE notifications (
+        key INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL,
+        occasion TEXT NOT NULL,
+        way TEXT NOT NULL,
+        notice TEXT NOT NULL,
+        tries INTEGER NOT NULL DEFAULT 0,
+        next_at INTEGER NOT NULL,
+        taken_until INTEGER NOT NULL DEFAULT 0,
+        done_at INTEGER,
+        sent INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE INDEX notifications_waiting ON notifications (next_at) WHERE done_at IS NULL;
+    CREATE INDEX notifications_done ON notifications (done_at) WHERE done_at IS NOT NULL;
+";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
     let steps = [
@@ -248,6 +266,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("what was used of a pace", PACE_USED),
         ("who opted out", OPT_OUTS),
         ("receipts", RECEIPTS),
+        ("notifications", NOTIFICATIONS),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

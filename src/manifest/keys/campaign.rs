@@ -38,7 +38,8 @@ pub(crate) static CAMPAIGN: &[Key] = &[
         .doc("How it is learned what became of messages: `webhook` needs `hook` in the profile, `poll` asks for it, `auto` takes what there is.")
         .default("auto"),
     Key::new("limits", Shape::Line, "{ cost: 5000 }").doc("The most that the campaign may cost.").later(),
-    Key::new("notify", Shape::Line, "{ when: [finished] }").doc("Who is told how a run went.").later(),
+    Key::new("notify", Shape::Map(NOTIFY), "{ url: { env: SLACK_URL }, preset: slack }")
+        .doc("Who is told how live runs went, and what became of a schedule."),
     Key::new("variants", Shape::Line, "{ a: { share: 50% } }").doc("Texts that are tried against each other.").later(),
     Key::new("holdout", Shape::Line, "10%").doc("The share of people who get nothing, to compare with.").later(),
     Key::new("data", Shape::Line, "{ stores: { file: stores.csv, key: city } }").doc("Small tables for texts.").later(),
@@ -116,6 +117,30 @@ static SCHEDULE: &[Key] = &[
     Key::new("ends", Shape::Line, "2027-01-01").doc("The last day on which it runs."),
     Key::new("wait_for_file", Shape::Seconds { least: 60, most: 604_800 }, "2h")
         .doc("How long the list is waited for; without it the list has to be there."),
+];
+
+/// The words of [`Occasion`](crate::domain::Occasion).
+static OCCASION: Key =
+    Key::new("occasion", Shape::OneOf(&["finished", "stopped", "doubt", "skipped", "waiting", "changed"]), "stopped")
+        .doc("An occasion to tell somebody.");
+
+static WORD: Key = Key::new("word", Shape::Line, "notify-send").doc("A program or one of its arguments.");
+
+static NOTIFY: &[Key] = &[
+    Key::new("when", Shape::List { of: &OCCASION, least: 1, most: 6 }, "[stopped, doubt]")
+        .doc("What is told: of runs `finished`, `stopped`, `doubt`, of schedules `skipped`, `waiting`, `changed`.")
+        .default("[finished, stopped, doubt, skipped, waiting, changed]"),
+    Key::new("url", Shape::Secret, "{ env: SLACK_URL }")
+        .doc("Where the secret address is kept that the message is posted to."),
+    Key::new("preset", Shape::OneOf(&["slack", "teams", "telegram", "json"]), "slack")
+        .doc("The form that the receiver wants; without `preset` and `body` it is `json`."),
+    Key::new("body", Shape::Template, "\"{{ text }}\"")
+        .doc("What is posted instead: a text that may use `text`, `occasion`, `campaign`, `run`, `counts` and others."),
+    Key::new("local", Shape::Bool, "true")
+        .doc("Whether the address may be one of this machine or of its own network, and may begin with http.")
+        .default("false"),
+    Key::new("command", Shape::List { of: &WORD, least: 1, most: 50 }, "[notify-send, \"{{ text }}\"]")
+        .doc("The program that is started instead, without a shell; its arguments are texts like `body`."),
 ];
 
 static STOP_AFTER: &[Key] = &[

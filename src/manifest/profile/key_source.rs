@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
 
 use crate::regular_file;
 
@@ -13,7 +14,8 @@ use crate::regular_file;
 const LONGEST: u64 = 4096;
 
 /// Where an API key is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum KeySource {
     /// In an environment variable of that name.
     Env(String),

@@ -151,7 +151,8 @@ fn hook(section: Section<'_>, file: &Path, report: &mut Report) -> Option<HookSe
     Some(HookSettings { public_url: address.ok()?, secrets: secrets? })
 }
 
-fn key_source(value: &Node, key: &str, file: &Path, report: &mut Report) -> Option<KeySource> {
+/// Where the secret behind a key is kept.
+pub(in crate::manifest) fn key_source(value: &Node, key: &str, file: &Path, report: &mut Report) -> Option<KeySource> {
     let [one] = value.entries()? else { return None };
     let text = one.value.scalar()?.text.trim();
     match one.key.as_str() {

@@ -17,6 +17,7 @@ pub use addition::{NewProfile, with_profile};
 pub use address::Address;
 pub use gateways::Gateways;
 pub use key_source::KeySource;
+pub(super) use load::key_source;
 pub use load::load_gateways;
 pub use search::GatewaySearch;
 

@@ -6,6 +6,7 @@ mod delivery;
 mod extra;
 mod form;
 mod names;
+mod notify;
 mod placeholders;
 mod schedule;
 mod stage;
@@ -87,6 +88,7 @@ impl Resolver<'_> {
         let list = self.file_name(recipients, "file").map(|file| folder.join(file));
         let results = self.file_name(root, "results").map(|file| folder.join(file));
         self.refuse_resending(root, content.as_ref());
+        let notify = notify::notify(root, path, self.report);
         self.miss_list(recipients, list.as_deref());
         let (name, gateway) = (name?, root.text("gateway")?.to_owned());
         Some(Campaign {
@@ -110,6 +112,7 @@ impl Resolver<'_> {
             recipients: list?,
             schedule,
             today: self.today,
+            notify,
             delivery: delivery::delivery(root.section("delivery"))?,
             file: path.to_owned(),
             folders: self.folders,

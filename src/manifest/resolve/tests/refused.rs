@@ -216,6 +216,13 @@ fn keys_and_values_that_do_not_fit_are_told_where_they_stand() {
         (format!("timezone: UTC\nschedule: {{ every: day 9:30, grace: 10s }}\n{list}{rest}"), ("out-of-range", 2, 37)),
         (format!("recipients: {{ file: \"{{{{ name }}}}.csv\" }}\n{rest}"), ("file-name", 1, 21)),
         (format!("{list}results: \"{{% if x %}}.csv\"\n{rest}"), ("file-name", 2, 10)),
+        (format!("notify: {{ when: [finished] }}\n{list}{rest}"), ("notify", 1, 1)),
+        (format!("notify: {{ url: {{ env: A }}, command: [a] }}\n{list}{rest}"), ("notify", 1, 1)),
+        (format!("notify: {{ url: {{ env: A }}, preset: slack, body: x }}\n{list}{rest}"), ("notify", 1, 43)),
+        (format!("notify: {{ command: [a], local: true }}\n{list}{rest}"), ("notify", 1, 25)),
+        (format!("notify: {{ url: https://hooks.example/x }}\n{list}{rest}"), ("secret", 1, 11)),
+        (format!("notify: {{ url: {{ env: https://a.example }} }}\n{list}{rest}"), ("secret", 1, 18)),
+        (format!("notify: {{ command: [a], when: [done] }}\n{list}{rest}"), ("unknown-value", 1, 32)),
         (format!("delivery: {{ window: x }}\n{list}{rest}"), ("not-supported", 1, 13)),
         (format!("delivery: {{ on_in_doubt: forget }}\n{list}{rest}"), ("unknown-value", 1, 26)),
         (

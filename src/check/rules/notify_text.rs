@@ -1,0 +1,24 @@
+//! What somebody is told has to be a text that can be filled.
+
+use crate::finding::{Finding, Rule};
+use crate::manifest::Campaign;
+use crate::message::{Notice, fill_notice};
+
+pub(super) static RULE: Rule = Rule::error(
+    "notify-text",
+    "A text that cannot be filled would tell nobody, when it is too late to mend it.",
+    "Use `text`, `occasion`, `campaign`, `run`, `gateway`, `rows`, `counts`, `why`, `results`, `at` and `count`.",
+);
+
+/// The first text of `notify` that cannot be filled.
+#[must_use]
+pub fn unfilled_notice(campaign: &Campaign) -> Option<Finding> {
+    let way = &campaign.notify.as_ref()?.way;
+    let wrong = way.templates().find_map(|text| fill_notice(text, &Notice::sample(), 1).err())?;
+    let place = ["notify.body", "notify.command"].into_iter().find_map(|key| campaign.places.of_key(key));
+    let finding = Finding::new(&RULE, format!("what is told by `notify` cannot be filled: {wrong}"));
+    Some(match place {
+        Some(place) => finding.at(place),
+        None => finding,
+    })
+}

@@ -1,0 +1,70 @@
+//! The keys under `notify`.
+
+use std::path::Path;
+
+use crate::finding::{Finding, rules};
+use crate::manifest::notify::{Notify, NotifyForm, NotifyWay};
+use crate::manifest::profile::{KeySource, key_source};
+use crate::manifest::report::Report;
+use crate::manifest::section::Section;
+
+/// Who is told; nothing where nobody is, or where what is wrong was told.
+pub(super) fn notify(root: Section<'_>, file: &Path, report: &mut Report) -> Option<Notify> {
+    let section = root.section("notify");
+    let entry = root.entry("notify").filter(|_| root.has("notify"))?;
+    let has = |key: &str| section.has(key);
+    if let Some(form) = ["preset", "body", "local"].into_iter().find(|key| has("command") && has(key)) {
+        let finding = Finding::new(&rules::NOTIFY, format!("`{form}` is for a `url`, and `command` starts a program"));
+        report.at(&section.entry(form)?.key_span, finding.help(format!("remove `{form}` or `command`")));
+        return None;
+    }
+    let way = match (has("url"), has("command")) {
+        (true, false) => {
+            let url = absolute(key_source(section.value("url")?, "url", file, report)?);
+            NotifyWay::Post { url, form: form(section, report)?, local: section.parsed("local")? }
+        }
+        (false, true) => NotifyWay::Command(words(section, file)),
+        (both, _) => {
+            let what = if both { "`notify` has `url` and `command`" } else { "`notify` says nothing of how" };
+            let finding = Finding::new(&rules::NOTIFY, what.to_owned());
+            report.at(&entry.key_span, finding.help("write one of them, such as `url: { env: SLACK_URL }`"));
+            return None;
+        }
+    };
+    Some(Notify { when: section.parsed_items("when"), way })
+}
+
+fn form(section: Section<'_>, report: &mut Report) -> Option<NotifyForm> {
+    if let (Some(entry), true) = (section.entry("body"), section.has("body")) {
+        if section.has("preset") {
+            let finding = Finding::new(&rules::NOTIFY, "`preset` and `body` both say what is posted".to_owned());
+            report.at(&entry.key_span, finding.help("keep one of them"));
+            return None;
+        }
+        return Some(NotifyForm::Own(entry.value.scalar()?.text.clone()));
+    }
+    Some(match section.text("preset").unwrap_or("json") {
+        "slack" => NotifyForm::Slack,
+        "teams" => NotifyForm::Teams,
+        "telegram" => NotifyForm::TelegramBot,
+        _ => NotifyForm::Json,
+    })
+}
+
+/// The same file from wherever it is read: a server may tell what a run left.
+fn absolute(source: KeySource) -> KeySource {
+    match source {
+        KeySource::File(path) => KeySource::File(std::path::absolute(&path).unwrap_or(path)),
+        variable @ KeySource::Env(_) => variable,
+    }
+}
+
+/// The program and its arguments; a path is relative to the campaign file, a bare name is looked up.
+fn words(section: Section<'_>, file: &Path) -> Vec<String> {
+    let mut words: Vec<String> = section.items("command").into_iter().map(str::to_owned).collect();
+    if let Some(program) = words.first_mut().filter(|program| program.contains('/')) {
+        let path = file.with_file_name(&*program);
+        *program = std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned();
+    }
+    words
+}

@@ -1,0 +1,116 @@
+//! What somebody is told of runs, and filling the author's own texts with it. Nobody's number is in it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tera::{Context, Error, Kwargs, State, TeraResult, Value};
+
+use super::engine::{engine, refill};
+use crate::domain::Occasion;
+
+/// The tags that a text about a run may have: without loops it ends.
+const TAGS: [&str; 7] = ["if", "elif", "else", "endif", "raw", "endraw", "set"];
+/// The name of the text while it is filled.
+const NAME: &str = "notice";
+
+/// Something that is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// What it is about.
+    pub occasion: Occasion,
+    /// The campaign's name.
+    pub campaign: String,
+    /// The run's name, if there is a run.
+    pub run: Option<String>,
+    /// The profile that it goes through.
+    pub gateway: String,
+    /// All of it in a sentence for a person.
+    pub text: String,
+    /// How many recipients the run has.
+    pub rows: u64,
+    /// How many rows are in each state.
+    pub counts: BTreeMap<String, u64>,
+    /// Why it stopped, or was skipped, in words.
+    pub why: Option<String>,
+    /// Where its results are.
+    pub results: Option<String>,
+    /// When, as RFC 3339 in UTC.
+    pub at: String,
+}
+
+impl Notice {
+    /// One as it might be, with which a text can be tried.
+    #[must_use]
+    pub fn sample() -> Self {
+        Self {
+            occasion: Occasion::Finished,
+            campaign: "autumn-sale".to_owned(),
+            run: Some("autumn-sale@3".to_owned()),
+            gateway: "production".to_owned(),
+            text: "autumn-sale@3 finished".to_owned(),
+            rows: 100,
+            counts: BTreeMap::from([("accepted".to_owned(), 98), ("rejected".to_owned(), 2)]),
+            why: Some("stopped by a person".to_owned()),
+            results: Some("results/autumn-sale.csv".to_owned()),
+            at: "2026-12-01T10:00:00Z".to_owned(),
+        }
+    }
+}
+
+/// Fills an author's text with a notice: its members by their names, `count` how many were put together into it.
+///
+/// # Errors
+/// What is wrong with the text, in words.
+pub fn fill_notice(text: &str, notice: &Notice, count: usize) -> Result<String, String> {
+    if let Some(tag) = tags(text).find(|tag| !TAGS.contains(tag)) {
+        return Err(format!("the tag `{tag}` is not possible here; there are {}", TAGS.join(", ")));
+    }
+    let mut tera = engine();
+    tera.register_filter("json", json);
+    let mut context = Context::from_serialize(notice).map_err(|error| words(&error))?;
+    context.insert("count", &count);
+    tera.add_raw_template(NAME, text).map_err(|error| words(&error))?;
+    refill();
+    tera.render(NAME, &context).map_err(|error| words(&error))
+}
+
+/// A value as JSON, with its quotation marks.
+fn json(value: &Value, _: Kwargs, _: &State) -> TeraResult<String> {
+    serde_json::to_string(value).map_err(|error| Error::message(error.to_string()))
+}
+
+/// The first word of each tag.
+fn tags(text: &str) -> impl Iterator<Item = &str> {
+    text.split("{%").skip(1).filter_map(|tag| tag.trim_start_matches('-').split_whitespace().next())
+}
+
+/// An error of tera in one line.
+fn words(error: &Error) -> String {
+    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_filled_with_what_is_told() {
+        let notice = Notice { text: "it \"stopped\"".to_owned(), ..Notice::sample() };
+        for (text, filled) in [
+            ("{{ text }}", "it \"stopped\""),
+            ("{\"content\": {{ text | json }}}", "{\"content\": \"it \\\"stopped\\\"\"}"),
+            ("{{ run }}: {{ counts.accepted }} of {{ rows }}, {{ occasion }}", "autumn-sale@3: 98 of 100, finished"),
+            ("{% if count > 1 %}{{ count }} runs{% else %}one{% endif %}", "3 runs"),
+            ("{{ counts.in_doubt | default(value=0) }}", "0"),
+        ] {
+            assert_eq!(fill_notice(text, &notice, 3).as_deref(), Ok(filled), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_cannot_be_filled_or_might_not_end_is_refused() {
+        for text in ["{{ phone }}", "{{ text", "{% for a in range(end=9) %}{% endfor %}", "{%- include \"a\" %}"] {
+            assert!(fill_notice(text, &Notice::sample(), 1).is_err(), "{text}");
+        }
+    }
+}

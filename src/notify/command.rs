@@ -1,0 +1,81 @@
+//! Starting a program that tells somebody: no shell, nothing of our environment but what a desktop needs, and an end.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+use crate::message::{Notice, fill_notice};
+
+/// What a program gets of the environment; keys and addresses may stand in all else.
+const PASSED_ON: [&str; 9] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XDG_RUNTIME_DIR",
+    "DBUS_SESSION_BUS_ADDRESS",
+];
+
+/// Starts the program with what is told, as its arguments say it and as JSON on its standard input, and waits so long.
+pub(super) async fn start(words: &[String], notice: &Notice, all: &[Notice], patience: Duration) -> Result<(), String> {
+    let words = words.iter().map(|word| fill_notice(word, notice, all.len())).collect::<Result<Vec<_>, _>>()?;
+    let (program, arguments) = words.split_first().ok_or("there is no program")?;
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().kill_on_drop(true);
+    command.envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+    let told = serde_json::to_vec(all).unwrap_or_default();
+    let ended = async {
+        if let Some(mut stdin) = child.stdin.take() {
+            // Whoever does not want to read it need not.
+            let _ = stdin.write_all(&told).await;
+        }
+        child.wait().await
+    };
+    match tokio::time::timeout(patience, ended).await {
+        Ok(Ok(status)) if status.success() => Ok(()),
+        Ok(Ok(status)) => Err(format!("`{program}` ended with {status}")),
+        Ok(Err(error)) => Err(format!("`{program}` cannot be waited for: {error}")),
+        Err(_) => Err(format!("`{program}` did not end within {} s, and was ended", patience.as_secs())),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    async fn started(words: &[&str], patience: Duration) -> Result<(), String> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let notice = Notice { text: "a; touch /nowhere $(x) `y`".to_owned(), ..Notice::sample() };
+        start(&words, &notice, std::slice::from_ref(&notice), patience).await
+    }
+
+    #[tokio::test]
+    async fn a_program_gets_its_arguments_to_the_letter_and_the_rest_as_json() {
+        let folder = tempfile::tempdir().unwrap();
+        let (out, input) = (folder.path().join("out"), folder.path().join("in"));
+        let script =
+            format!("printf %s \"$1\" > {}; cat > {}; env >> {}.env", out.display(), input.display(), out.display());
+        started(&["sh", "-c", &script, "sh", "{{ text }}"], Duration::from_secs(30)).await.unwrap();
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), "a; touch /nowhere $(x) `y`");
+        let told: Vec<Notice> = serde_json::from_str(&std::fs::read_to_string(&input).unwrap()).unwrap();
+        assert_eq!(told.len(), 1);
+        let env = std::fs::read_to_string(folder.path().join("out.env")).unwrap();
+        assert!(!env.contains("CARGO"), "{env}");
+    }
+
+    #[tokio::test]
+    async fn a_program_that_fails_is_missing_or_does_not_end_is_told() {
+        assert!(started(&["false"], Duration::from_secs(30)).await.is_err());
+        assert!(
+            started(&["/nowhere/at/all"], Duration::from_secs(30)).await.unwrap_err().contains("cannot be started")
+        );
+        assert!(started(&["sleep", "600"], Duration::from_millis(50)).await.unwrap_err().contains("was ended"));
+    }
+}

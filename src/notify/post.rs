@@ -1,0 +1,122 @@
+//! Posting to an address that is a secret: no redirect, no proxy, nothing of the answer but its status, and no address of
+//! this machine or its network unless the campaign says so.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Url, redirect, retry};
+
+use super::form::Post;
+use crate::door::is_public;
+
+/// What this program calls itself.
+const AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
+
+/// Why an address is not posted to.
+const NEAR: &str = "its address is one of this machine or of its own network; say `local: true` if that is meant";
+
+/// The address in a secret; its text is in no error.
+pub(super) fn address(secret: &str, local: bool) -> Result<Url, String> {
+    let url = Url::parse(secret).map_err(|_| "what is kept as its address is none".to_owned())?;
+    match url.scheme() {
+        "https" => {}
+        "http" if local => {}
+        _ => return Err("its address does not begin with https".to_owned()),
+    }
+    let host = url.host_str().ok_or("its address has no host")?;
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse::<IpAddr>() {
+        // An address is not looked up, so nobody else judges it.
+        Ok(ip) if !local && !is_public(ip) => Err(NEAR.to_owned()),
+        _ => Ok(url),
+    }
+}
+
+/// Posts it, and waits so long for the answer.
+pub(super) async fn send(post: Post, local: bool, patience: Duration) -> Result<(), String> {
+    let mut builder = Client::builder()
+        .user_agent(AGENT)
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        .no_proxy()
+        .connect_timeout(patience / 2)
+        .timeout(patience);
+    if !local {
+        builder = builder.dns_resolver(Arc::new(PublicNames));
+    }
+    let client = builder.build().map_err(|_| "the system gives no client for it".to_owned())?;
+    let sent = client.post(post.url).header(CONTENT_TYPE, post.media_type).body(post.body).send().await;
+    match sent.map_err(|error| words(&error))?.status() {
+        status if status.is_success() => Ok(()),
+        status => Err(format!("it answered with status {}", status.as_u16())),
+    }
+}
+
+/// What went wrong, without the address.
+fn words(error: &reqwest::Error) -> String {
+    let sources = std::iter::successors(std::error::Error::source(error), |error| error.source());
+    match () {
+        () if sources.into_iter().any(|source| source.is::<NearAddress>()) => NEAR.to_owned(),
+        () if error.is_timeout() => "it did not answer in time".to_owned(),
+        () if error.is_connect() => "there is no connection to it".to_owned(),
+        () => "the connection to it broke".to_owned(),
+    }
+}
+
+/// Names that mean public addresses.
+struct PublicNames;
+
+/// A name means none but addresses of this machine or its network.
+#[derive(Debug, thiserror::Error)]
+#[error("the name means no public address")]
+struct NearAddress;
+
+impl Resolve for PublicNames {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            // One that is near spoils all: who answers for the name chooses which of them is tried.
+            if found.iter().any(|address| !is_public(address.ip())) {
+                return Err(NearAddress.into());
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_this_machine_or_its_network_is_refused_unless_it_is_meant() {
+        for near in [
+            "https://127.0.0.1/s3cret",
+            "https://[::1]/s3cret",
+            "https://10.0.0.7/s3cret",
+            "https://169.254.169.254/s3cret",
+            "https://[::ffff:192.168.0.1]:8443/s3cret",
+        ] {
+            let refused = address(near, false).unwrap_err();
+            assert!(refused.contains("local: true") && !refused.contains("s3cret"), "{refused}");
+            assert!(address(near, true).is_ok());
+        }
+        assert!(address("https://8.8.8.8/s3cret", false).is_ok());
+        for (text, local) in [("http://a.example/s3cret", false), ("ftp://a.example/s3cret", true), ("s3cret", true)] {
+            assert!(!address(text, local).unwrap_err().contains("s3cret"));
+        }
+        assert!(address("http://127.0.0.1:9/s3cret", true).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_name_that_means_this_machine_is_not_reached() {
+        let body = String::new();
+        let url = "https://localhost:1/s3cret".parse().unwrap();
+        let refused =
+            send(Post { url, media_type: "text/plain", body }, false, Duration::from_secs(5)).await.unwrap_err();
+        assert_eq!(refused, NEAR);
+    }
+}

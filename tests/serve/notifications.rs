@@ -1,0 +1,144 @@
+//! Who wants to know how a run went is told, whatever happens to the process that sent it, and to the receiver meanwhile.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use crate::support::{Answer, Draft, Folder, Gateway, Process, Reachable, Server, campaign, nobody, phone, until};
+
+/// What must be seen nowhere: a part of the receiver's address.
+const SECRET: &str = "T000/B000/s3cr3t-of-the-receiver";
+
+/// A live campaign that tells a receiver of its own machine, as JSON.
+fn telling(gateway: &Gateway) -> Draft {
+    campaign().to(10).through(gateway).top("notify: { url: { file: hook.url }, local: true }")
+}
+
+/// Keeps the address of a receiver as the secret that it is.
+fn receiver_is_at(sale: &Folder, base: &str) {
+    sale.write("hook.url", &format!("{base}/services/{SECRET}"));
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(sale.path("hook.url"), private).expect("a private file");
+}
+
+/// The texts that a receiver was sent.
+fn texts(receiver: &Gateway) -> Vec<String> {
+    receiver.requests().iter().map(|request| request.json()["text"].as_str().expect("a text").to_owned()).collect()
+}
+
+#[test]
+fn a_run_tells_how_it_went_without_anybodys_number_and_without_showing_the_address() {
+    let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
+    let sale = telling(&gateway).write();
+    receiver_is_at(&sale, &receiver.base_url());
+    let run = sale.run(&["-vvv"]).exits(0);
+    let [told] = <[_; 1]>::try_from(receiver.requests()).expect("one post");
+    assert_eq!(told.path(), format!("/services/{SECRET}"));
+    let body = told.json();
+    assert_eq!((&body["occasion"], &body["count"]), (&"finished".into(), &1.into()));
+    let notice = &body["notices"][0];
+    assert_eq!(
+        (&notice["run"], &notice["counts"]["accepted"], &notice["rows"]),
+        (&"sale@1".into(), &10.into(), &10.into())
+    );
+    let body = String::from_utf8_lossy(&told.body).into_owned();
+    assert!((2..12).all(|row| !body.contains(&phone(row).to_string())), "{body}");
+    let ledger = std::fs::read(sale.path("state/ledger.sqlite")).expect("the ledger");
+    for shown in [run.stdout, run.stderr, String::from_utf8_lossy(&ledger).into_owned()] {
+        assert!(!shown.contains("s3cr3t") && !shown.contains("T000/B000"), "{shown}");
+    }
+}
+
+#[test]
+fn only_what_is_wanted_is_told_and_a_rehearsal_is_not() {
+    let (gateway, receiver) = (Gateway::answering([Answer::refused("Invalid message type")]), Gateway::accepting());
+    let sale = telling(&gateway).write();
+    sale.replace("sale.yaml", "local: true", "local: true, when: [stopped]");
+    receiver_is_at(&sale, &receiver.base_url());
+    sale.run(&["--gateway", "sandbox"]).exits(0);
+    sale.run(&[]).exits(5);
+    sale.run(&[]).exits(0);
+    let told = texts(&receiver);
+    assert!(told.len() == 1 && told[0].contains("sale@") && told[0].contains("stopped"), "{told:?}");
+}
+
+#[test]
+fn a_receiver_that_is_down_delays_nothing_and_is_told_by_the_server_once_it_is_up() {
+    let gateway = Gateway::accepting();
+    let sale = telling(&gateway).write();
+    receiver_is_at(&sale, &nobody());
+    sale.run(&[]).exits(0);
+    let server = Server::start(&sale, &[]);
+    let receiver = Gateway::accepting();
+    receiver_is_at(&sale, &receiver.base_url());
+    until("the receiver is told", || !receiver.requests().is_empty());
+    until("it is counted", || server.get("/metrics").body.contains("campaign_notifications_total{result=\"taken\"} 1"));
+    let ended = server.end("TERM").exits(0);
+    assert!(!ended.stderr.contains("s3cr3t"), "{}", ended.told());
+    assert_eq!(receiver.requests().len(), 1);
+}
+
+#[test]
+fn a_receiver_that_hangs_holds_a_run_up_for_moments_only() {
+    let (gateway, receiver) = (Gateway::accepting(), Gateway::always(Answer::Silence));
+    let sale = telling(&gateway).write();
+    receiver_is_at(&sale, &receiver.base_url());
+    let began = Instant::now();
+    sale.run(&[]).exits(0);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!(receiver.requests().len(), 1);
+}
+
+#[test]
+fn several_of_a_kind_become_one_message_and_none_is_dropped() {
+    let gateway = Gateway::accepting();
+    let sale = telling(&gateway).write();
+    receiver_is_at(&sale, &nobody());
+    for again in [&[][..], &["--again", "10"], &["--again", "10"], &["--again", "10"]] {
+        sale.run(again).exits(0);
+    }
+    let receiver = Gateway::accepting();
+    receiver_is_at(&sale, &receiver.base_url());
+    // Two of them, which must not tell the same thing both.
+    let servers = [Server::start(&sale, &[]), Server::start(&sale, &[])];
+    until("the receiver is told", || !receiver.requests().is_empty());
+    for server in servers {
+        server.end("TERM").exits(0);
+    }
+    let told = texts(&receiver);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!((1..=4).all(|number| told[0].contains(&format!("sale@{number} "))), "{told:?}");
+}
+
+#[test]
+fn what_a_process_could_not_tell_before_it_was_killed_the_server_tells() {
+    let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
+    let sale = telling(&gateway).write();
+    receiver_is_at(&sale, &receiver.base_url());
+    let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
+    command.env("CAMPAIGN_FAILPOINT", "run.marked:1");
+    let died = Process::start(command).finish();
+    assert!(died.code() != Some(0) && receiver.requests().is_empty(), "{}", died.told());
+    let _server = Server::start(&sale, &[]);
+    until("the receiver is told", || !receiver.requests().is_empty());
+    assert!(texts(&receiver)[0].starts_with("sale@1 through local finished"), "{:?}", texts(&receiver));
+}
+
+#[test]
+fn an_address_of_this_machine_is_not_reached_unless_the_campaign_says_so() {
+    let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
+    let sale = telling(&gateway).write();
+    sale.replace("sale.yaml", ", local: true", "");
+    receiver_is_at(&sale, &receiver.base_url().replace("http://", "https://"));
+    sale.run(&["-v"]).exits(0).says("local: true");
+    assert!(receiver.requests().is_empty());
+}
+
+#[test]
+fn a_text_that_cannot_be_filled_is_found_before_anything_is_sent() {
+    let gateway = Gateway::accepting();
+    let sale = telling(&gateway).write();
+    sale.replace("sale.yaml", "local: true", "body: \"{{ phone }}\"");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("notify-text").says("phone");
+    sale.run(&[]).exits(2);
+    assert!(gateway.requests().is_empty());
+}
