@@ -169,13 +169,16 @@ mod tests {
 
     #[test]
     fn every_argument_that_names_a_run_a_campaign_or_a_gateway_is_offered_them() {
-        assert_eq!(commands_with("runs"), ["stop", "status", "results", "reconcile", "resolve", "retry", "show"]);
+        assert_eq!(
+            commands_with("runs"),
+            ["stop", "status", "results", "replies", "reconcile", "resolve", "retry", "show"]
+        );
         assert_eq!(commands_with("campaigns"), ["check", "preview", "run", "schedule next", "serve"]);
         assert_eq!(commands_with("gateways"), ["gateway trust"]);
         let mut script = Vec::new();
         clap_complete::generate(Shell::Zsh, &mut command(), "campaign", &mut script);
         let script = zsh(&String::from_utf8(script).unwrap());
-        assert_eq!(script.matches(":_campaign_runs'").count(), 7, "{script}");
+        assert_eq!(script.matches(":_campaign_runs'").count(), 8, "{script}");
         assert!(script.matches(":_campaign_gateways'").count() > 10, "{script}");
     }
 }

@@ -20,7 +20,9 @@ mod output;
 mod preview;
 mod process;
 mod progress;
+mod receipt;
 mod reconcile;
+mod replies;
 mod resolve;
 mod results;
 mod retry;
@@ -97,7 +99,8 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Stop(args) => stop::stop(context, args).await,
         Command::Status(args) => status::status(context, &args).await,
         Command::Results(args) => results::results(context, args).await,
-        Command::Reconcile(args) => reconcile::reconcile(context, &args.run).await,
+        Command::Replies(args) => replies::replies(context, args).await,
+        Command::Reconcile(args) => reconcile::reconcile(context, args).await,
         Command::Resolve(args) => resolve::resolve(context, args).await,
         Command::Retry(args) => retry::retry(context, args).await,
         Command::Show(args) => show::show(context, args).await,

@@ -1,21 +1,34 @@
 //! `campaign reconcile`: asks the gateway about the rows in doubt of a run, by our own identifiers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 
+use super::args::ReconcileArgs;
 use super::context::Context;
 use super::events::{learnt_line, unwritten};
 use super::exit;
 use super::failure::Failure;
-use crate::delivery::{Reconciliation, patience};
+use crate::delivery::{Polled, Reconciliation, patience};
 use crate::ledger::{Progress, State};
-use crate::report::{counts_json, counts_line, duration};
+use crate::report::{counts_json, counts_line, duration, plural};
 use crate::runs::{self, ReconciledRun};
 
-pub(super) async fn reconcile(context: &Context, name: &str) -> Result<u8, Failure> {
-    let (ledger, run) = context.doubtful_run(name).await?;
-    let reconciled = runs::reconcile(&context.adapters(Arc::clone(&ledger))?, run).await?;
+/// How long all questions may take that `--all` asks.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+
+pub(super) async fn reconcile(context: &Context, args: ReconcileArgs) -> Result<u8, Failure> {
+    let (ledger, run) = match args.all {
+        true => context.named_run(&args.run).await?,
+        false => context.doubtful_run(&args.run).await?,
+    };
+    let adapters = context.adapters(Arc::clone(&ledger))?;
+    if args.all {
+        let polled = runs::poll(&adapters, &run, LONGEST).await?;
+        context.output.note(&polled_line(&polled));
+    }
+    let reconciled = runs::reconcile(&adapters, run).await?;
     let go_on = context.output.go_on(ledger.as_ref(), &reconciled.released.run).await;
     report(context, &reconciled, go_on);
     let exit = exit::of_released(&reconciled.released);
@@ -60,4 +73,21 @@ fn report(context: &Context, ReconciledRun { learnt, released }: &ReconciledRun,
         );
     }
     context.output.summary(&format!("{text}next: {next}\n"));
+}
+
+/// What asking about messages without an end came to.
+fn polled_line(polled: &Polled) -> String {
+    let Polled { asked, told, blind, unclear, left } = *polled;
+    if asked == 0 && left == 0 {
+        return "every message that was taken has its end".to_owned();
+    }
+    let mut text = format!("asked about {} without an end, something new was told of {told}", plural(asked, "message"));
+    for (count, what) in
+        [(blind, "answers prove nothing"), (unclear, "had no usable answer"), (left, "were not asked about")]
+    {
+        if count > 0 {
+            text += &format!(", {count} {what}");
+        }
+    }
+    text
 }

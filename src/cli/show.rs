@@ -7,6 +7,7 @@ use super::args::ShowArgs;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
+use super::receipt;
 use crate::audience::parse;
 use crate::delivery::{FrozenInputs, SingleKind};
 use crate::domain::{Outcome, Phone, Row};
@@ -87,6 +88,7 @@ fn object(run: &Run, history: &History) -> Value {
             Incident::Change { envelope, change } => {
                 json!({ "event": "change", "envelope": envelope, "change": change_json(change) })
             }
+            Incident::Receipt(told) => receipt::object(told),
             // A member of its own tells them.
             Incident::Questions(_) => return None,
         };
@@ -177,6 +179,7 @@ fn words(incident: &Incident, attempts: usize) -> String {
             format!("the gateway's answer was: {}", first.escape_debug())
         }
         Incident::Questions(question) => question_words(question, attempts),
+        Incident::Receipt(told) => receipt::words(told),
         Incident::Change { change, .. } => change_words(change),
     }
 }

@@ -84,7 +84,7 @@ pub(super) fn conclude(
     now: Timestamp,
 ) -> (AskedRow, Option<Change>) {
     let mut question = asked(doubt, answer, now);
-    if let (StatusAnswer::Known { status, msg_id }, Sight::Sees | Sight::KnowsOnly) = (answer, sight) {
+    if let (StatusAnswer::Known { status, msg_id, .. }, Sight::Sees | Sight::KnowsOnly) = (answer, sight) {
         return (question, Some(Change::Found { status: status.name().to_owned(), msg_id: msg_id.clone() }));
     }
     if sight == Sight::Blind && !matches!(answer, StatusAnswer::Unclear(_)) {
@@ -150,7 +150,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
 
     fn known() -> StatusAnswer {
-        StatusAnswer::Known { status: Status::Delivered, msg_id: Some(MsgId::Number(5)) }
+        StatusAnswer::Known { status: Status::Delivered, msg_id: Some(MsgId::Number(5)), channel: None, updated: None }
     }
 
     fn denied() -> StatusAnswer {

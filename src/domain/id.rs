@@ -92,6 +92,20 @@ pub enum MsgId {
     Text(String),
 }
 
+impl MsgId {
+    /// The same as a number where it is one: webhooks tell as text what answers tell as a number (contract 2.4, 2.2).
+    #[must_use]
+    pub fn plain(self) -> Self {
+        match self {
+            MsgId::Text(text) => match text.parse::<u64>() {
+                Ok(number) if number.to_string() == text => MsgId::Number(number),
+                _ => MsgId::Text(text),
+            },
+            MsgId::Number(number) => MsgId::Number(number),
+        }
+    }
+}
+
 impl fmt::Display for MsgId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

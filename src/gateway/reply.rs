@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::domain::{MsgId, Outcome, Status};
+use jiff::Timestamp;
+
+use crate::domain::{Channel, MsgId, Outcome, Status};
 
 /// Why a run has to stop, whatever its breaker says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +112,10 @@ pub enum StatusAnswer {
         status: Status,
         /// The gateway's identifier.
         msg_id: Option<MsgId>,
+        /// The channel that it is about, where that is told and known here.
+        channel: Option<Channel>,
+        /// When the status changed, by the gateway's clock.
+        updated: Option<Timestamp>,
     },
     /// It said that it does not know the message, in its words.
     Denied(String),

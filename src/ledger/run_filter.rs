@@ -18,6 +18,8 @@ pub struct RunFilter {
     pub results: Option<String>,
     /// Only those that gave, or may give, messages one of these identifiers.
     pub ids: Option<IdRange>,
+    /// Only those for which receipts came since their rows were counted.
+    pub uncounted: bool,
     /// Only so many, the latest.
     pub latest: Option<u32>,
 }

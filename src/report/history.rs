@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::Recipient;
 use crate::delivery::Snapshot;
-use crate::domain::{MessageId, Outcome, Phone, Row};
+use crate::domain::{MessageId, Outcome, Phone, Receipt, Row};
 use crate::ledger::{AskedRow, Change, EnvelopeRecord, Ledger, LedgerError, RowEvents, Run, State, Walk};
 
 /// What is known of one message, and how it came to that.
@@ -59,6 +59,8 @@ pub enum Incident {
     },
     /// The gateway was asked about it; the time is that of the last question.
     Questions(AskedRow),
+    /// The gateway told of it.
+    Receipt(Receipt),
     /// Something was learnt or decided about the attempt in an envelope.
     Change {
         /// The envelope.
@@ -95,6 +97,9 @@ impl History {
             at: event.at,
             what: Incident::Change { envelope: event.envelope, change: event.change.clone() },
         }));
+        let rows = row.get()..row.get().saturating_add(1);
+        let told = ledger.receipts(run.key, rows).await?.into_iter().flat_map(|(_, receipts)| receipts);
+        entries.extend(told.map(|kept| HistoryEntry { at: kept.at, what: Incident::Receipt(kept.receipt) }));
         entries.sort_by_key(|entry| entry.at);
         let state = snapshot.state(row);
         // One that was left out after an attempt may have come to something else since.

@@ -151,27 +151,32 @@ impl HeldRun {
 
     /// Writes the results where they were, unless those of a later run stand there now; if not, why.
     async fn write_results(&self, now: &Run) -> Option<StaleResults> {
-        let path = self.run.results.as_ref()?;
-        if is_gone(self.adapters.ledger.as_ref(), &self.run, Path::new(path)).await {
-            return Some(StaleResults::Gone { run: now.name(), path: PathBuf::from(path) });
-        }
-        match later_at(self.adapters.ledger.as_ref(), now, path).await {
-            Ok(None) => self.write(now, Path::new(path)).await.err().map(StaleResults::Failed),
-            Ok(Some(later)) => Some(StaleResults::Later { run: now.name(), later, path: PathBuf::from(path) }),
-            Err(error) => Some(StaleResults::Failed(error.into())),
-        }
-    }
-
-    async fn write(&self, now: &Run, path: &Path) -> Result<(), Error> {
-        let Adapters { state, profiles, ledger, .. } = &self.adapters;
-        let results = RunResults::open(ledger.as_ref(), now, false).await?;
-        let target = OwnFiles { state, profiles }.target_of_run(results.frozen(), path.to_owned());
-        Ok(results.to_file(&target).await?)
+        rewrite(&self.adapters, &self.run, now).await
     }
 
     fn taken(&self) -> Error {
         Error::Taken { run: self.run.name() }
     }
+}
+
+/// Writes the results of a run that stands like `now` where they were, unless those of a later run stand there; if not, why.
+pub(super) async fn rewrite(adapters: &Adapters, run: &Run, now: &Run) -> Option<StaleResults> {
+    let (path, ledger) = (run.results.as_ref()?, adapters.ledger.as_ref());
+    if is_gone(ledger, run, Path::new(path)).await {
+        return Some(StaleResults::Gone { run: now.name(), path: PathBuf::from(path) });
+    }
+    match later_at(ledger, now, path).await {
+        Ok(None) => write(adapters, now, Path::new(path)).await.err().map(StaleResults::Failed),
+        Ok(Some(later)) => Some(StaleResults::Later { run: now.name(), later, path: PathBuf::from(path) }),
+        Err(error) => Some(StaleResults::Failed(error.into())),
+    }
+}
+
+async fn write(adapters: &Adapters, now: &Run, path: &Path) -> Result<(), Error> {
+    let Adapters { state, profiles, ledger, .. } = adapters;
+    let results = RunResults::open(ledger.as_ref(), now, false).await?;
+    let target = OwnFiles { state, profiles }.target_of_run(results.frozen(), path.to_owned());
+    Ok(results.to_file(&target).await?)
 }
 
 /// Why a run that was only asked or decided about is still stopped: not where nothing of it is left to send.

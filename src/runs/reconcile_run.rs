@@ -59,7 +59,7 @@ async fn ask(held: &HeldRun) -> Result<Reconciliation, Error> {
 }
 
 /// The profile of the gateway that a run went through.
-async fn profile_of(adapters: &Adapters, run: &Run) -> Result<Profile, Error> {
+pub(super) async fn profile_of(adapters: &Adapters, run: &Run) -> Result<Profile, Error> {
     if !run.live {
         return Err(Error::RehearsalForgotten { run: run.name() });
     }

@@ -116,8 +116,10 @@ pub(super) enum Command {
     Status(StatusArgs),
     /// Write the results of a run as CSV
     Results(ResultsArgs),
+    /// Print what recipients answered, as CSV
+    Replies(RepliesArgs),
     /// Ask the gateway about rows in doubt
-    Reconcile(RunName),
+    Reconcile(ReconcileArgs),
     /// Decide about rows in doubt
     Resolve(ResolveArgs),
     /// Send rejected rows again, as new messages
@@ -311,6 +313,24 @@ pub(super) struct ResultsArgs {
     /// Only rows in these states, such as rejected,in_doubt
     #[arg(long, value_delimiter = ',', value_parser = state())]
     pub(super) state: Vec<State>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RepliesArgs {
+    /// A run such as autumn-sale@3, or a campaign's name or file
+    pub(super) run: String,
+    /// The file to write; one that is there already is left alone [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReconcileArgs {
+    /// A run such as autumn-sale@3, or a campaign's name or file
+    pub(super) run: String,
+    /// Ask about every message that has no end yet, and not only about rows in doubt
+    #[arg(long)]
+    pub(super) all: bool,
 }
 
 /// The words of the states, which shells then offer.

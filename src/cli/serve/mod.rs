@@ -29,6 +29,7 @@ use crate::ledger::LedgerError;
 use crate::metrics::Metrics;
 use crate::notify;
 use crate::web::{self, Counted, Health, Hosts, Views};
+use crate::webhook;
 
 pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Failure> {
     let interrupt = context.interrupt()?;
@@ -56,6 +57,9 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
         }
     });
 
+    let adapters = context.adapters(Arc::clone(&ledger))?;
+    tasks.add(|shutdown| after(webhook::keep_fresh(adapters.clone(), shutdown)));
+    tasks.add(|shutdown| after(webhook::keep_asking(adapters, shutdown)));
     let hooks_at = hooks.as_ref().map(|door| door.address);
     if let Some(door) = hooks {
         door.add_to(&mut tasks, Arc::clone(&metrics));
@@ -66,6 +70,12 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
     tell(context, address, args.pages_url.as_ref(), hooks_at);
     tasks.until(interrupt).await?;
     Ok(exit::FINE)
+}
+
+/// A task whose failures are told and tried again.
+async fn after(task: impl Future<Output = ()>) -> Result<(), LedgerError> {
+    task.await;
+    Ok(())
 }
 
 /// A door that is open until the shutdown.

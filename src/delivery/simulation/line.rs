@@ -72,7 +72,7 @@ impl Gateway for Line {
             let blind = matches!(self.plan.oracle, Oracle::KnowsAll | Oracle::DeniesAll);
             if self.mistake == Some(Mistake::BlindOracleBelieved) && blind && told.len() > 1 {
                 told[0] = StatusAnswer::Denied(String::new());
-                told[1] = StatusAnswer::Known { status: Status::Delivered, msg_id: None };
+                told[1] = StatusAnswer::Known { status: Status::Delivered, msg_id: None, channel: None, updated: None };
             }
             told
         })

@@ -1,5 +1,6 @@
 //! JSON members whose type the contract leaves open, or which an answer may get wrong.
 
+use jiff::Timestamp;
 use serde_json::value::RawValue;
 
 use super::cut::cut;
@@ -67,6 +68,12 @@ pub(super) fn whole_text(raw: Option<&RawValue>) -> Option<String> {
     let raw = present(raw)?;
     let text = serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned());
     (!text.trim().is_empty()).then_some(text)
+}
+
+/// An instant with an offset (contract 2.4 and 2.5), in whole milliseconds.
+pub(super) fn instant(raw: Option<&RawValue>) -> Option<Timestamp> {
+    let instant: Timestamp = text(raw)?.trim().parse().ok()?;
+    Timestamp::from_millisecond(instant.as_millisecond()).ok()
 }
 
 #[cfg(test)]

@@ -5,12 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::loose::{Success, msg_id, text, whole};
+use super::loose::{Success, instant, msg_id, text, whole};
 use super::members::object;
 use crate::domain::{Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, Status};
 
@@ -145,7 +144,7 @@ fn told(json: &str) -> Result<ToldReceipt, UnreadableReceipt> {
         status,
         channel,
         updated: instant(payload.updated),
-        msg_id: msg_id(payload.msg_id).map(plain),
+        msg_id: msg_id(payload.msg_id).map(MsgId::plain),
         request_id: text(payload.request_id),
         error,
         digit: text(payload.reply),
@@ -153,23 +152,6 @@ fn told(json: &str) -> Result<ToldReceipt, UnreadableReceipt> {
         replies: replies(payload.replies),
     };
     Ok(ToldReceipt { id: payload.id.filter(|id| id.get() != "null").map(whole), receipt })
-}
-
-/// An identifier as a number where it is one: webhooks tell as text what answers tell as a number (contract 2.4, 2.2).
-fn plain(id: MsgId) -> MsgId {
-    match id {
-        MsgId::Text(text) => match text.parse::<u64>() {
-            Ok(number) if number.to_string() == text => MsgId::Number(number),
-            _ => MsgId::Text(text),
-        },
-        number @ MsgId::Number(_) => number,
-    }
-}
-
-/// An instant with an offset (contract 2.4), in whole milliseconds.
-fn instant(raw: Option<&RawValue>) -> Option<Timestamp> {
-    let instant: Timestamp = text(raw)?.trim().parse().ok()?;
-    Timestamp::from_millisecond(instant.as_millisecond()).ok()
 }
 
 fn seconds(raw: &RawValue) -> Option<u64> {
@@ -232,6 +214,7 @@ fn member(key: &str) -> Option<(Option<u32>, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use proptest::prelude::*;
 
     use super::*;

@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 
 use super::Words;
 use super::exchange::Exchange;
-use super::loose::{Success, whole};
+use super::loose::{Success, instant, whole};
 use super::members::{Item, Top, object};
-use crate::domain::{MessageId, Status};
+use crate::domain::{Channel, MessageId, Status};
 use crate::gateway::StatusAnswer;
 
 /// The operation that asks about one message.
@@ -26,6 +26,10 @@ struct Record<'a> {
     msg_id: Option<&'a RawValue>,
     #[serde(borrow)]
     status: Option<&'a RawValue>,
+    #[serde(borrow, rename = "type")]
+    channel: Option<&'a RawValue>,
+    #[serde(borrow)]
+    updated: Option<&'a RawValue>,
 }
 
 /// Reads the answers, one per question; `words` takes the key out of what they quote.
@@ -61,9 +65,12 @@ fn answer(id: MessageId, item: &RawValue, words: &Words<'_>) -> StatusAnswer {
                 return unclear();
             };
             match (record.id.and_then(whole), words.text(record.status)) {
-                (Some(named), Some(status)) if named == id.get() => {
-                    StatusAnswer::Known { status: Status::from_name(&status), msg_id: words.id(record.msg_id) }
-                }
+                (Some(named), Some(status)) if named == id.get() => StatusAnswer::Known {
+                    status: Status::from_name(&status),
+                    msg_id: words.id(record.msg_id),
+                    channel: words.text(record.channel).and_then(|name| Channel::from_name(&name)),
+                    updated: record.updated.and_then(|updated| instant(Some(updated))),
+                },
                 _ => unclear(),
             }
         }
@@ -89,7 +96,12 @@ mod tests {
                 r#"{{"success":true,"data":[{{"success":true,"data":{{"id":{id},"msg_id":"9","status":"READ"}}}}]}}"#
             )
         };
-        let known = StatusAnswer::Known { status: Status::Read, msg_id: Some(MsgId::Text("9".into())) };
+        let known = StatusAnswer::Known {
+            status: Status::Read,
+            msg_id: Some(MsgId::Text("9".into())),
+            channel: None,
+            updated: None,
+        };
         assert_eq!(asked(&record("7")), known);
         assert_eq!(asked(&record(r#""7""#)), known);
         assert!(matches!(asked(&record("8")), StatusAnswer::Unclear(_)));

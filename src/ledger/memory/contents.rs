@@ -296,12 +296,13 @@ impl Contents {
 
 /// Whether a run is wanted, however many later ones there are.
 fn admits(wanted: &RunFilter, run: &Run) -> bool {
-    let RunFilter { key, campaign, open, live, results, ids, latest: _ } = wanted;
+    let RunFilter { key, campaign, open, live, results, ids, uncounted, latest: _ } = wanted;
     let overlaps = |ids: &IdRange| run.ranges().any(|range| range.overlaps(*ids));
     key.is_none_or(|key| key == run.key)
         && campaign.as_ref().is_none_or(|campaign| *campaign == run.campaign)
         && (!open || run.progress == Progress::Open)
         && (!live || run.live)
+        && (!uncounted || run.receipts != run.receipts_counted)
         && results.as_ref().is_none_or(|results| run.results.as_ref() == Some(results))
         && ids.as_ref().is_none_or(overlaps)
 }

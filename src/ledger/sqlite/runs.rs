@@ -202,7 +202,7 @@ pub(super) async fn moved(connection: &mut SqliteConnection, runs: Vec<RunId>, f
 
 /// The runs that are wanted of those that were opened, oldest first.
 pub(super) async fn wanted(readers: &SqlitePool, wanted: RunFilter) -> Result<Vec<Run>, Failure> {
-    let RunFilter { key, campaign, open, live, results, ids, latest } = wanted;
+    let RunFilter { key, campaign, open, live, results, ids, uncounted, latest } = wanted;
     let mut query = QueryBuilder::new("SELECT * FROM runs WHERE progress <> ");
     query.push_bind(PREPARING);
     if let Some(key) = key {
@@ -216,6 +216,9 @@ pub(super) async fn wanted(readers: &SqlitePool, wanted: RunFilter) -> Result<Ve
     }
     if live {
         query.push(" AND live");
+    }
+    if uncounted {
+        query.push(" AND receipts <> receipts_counted");
     }
     if let Some(results) = results {
         query.push(" AND results = ").push_bind(results);

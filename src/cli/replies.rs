@@ -1,0 +1,44 @@
+//! `campaign replies`: what the recipients of a run answered.
+
+use std::fs::File;
+use std::io::{self, BufWriter, ErrorKind, Write};
+
+use serde_json::json;
+
+use super::args::RepliesArgs;
+use super::context::Context;
+use super::exit;
+use super::failure::Failure;
+use super::screen::{Screen, Syntax};
+use crate::private::{self, Existing};
+use crate::report::{ResultsError, write_replies};
+use crate::runs::Error;
+
+pub(super) async fn replies(context: &Context, args: RepliesArgs) -> Result<u8, Failure> {
+    let (ledger, run) = context.named_run(&args.run).await?;
+    let Some(path) = args.out.filter(|out| out.as_os_str() != "-") else {
+        let out = BufWriter::new(Screen::of(Syntax::Csv));
+        return match write_replies(ledger.as_ref(), &run, out).await {
+            // Whoever reads has seen enough.
+            Err(ResultsError::Write { error, .. }) if error.kind() == ErrorKind::BrokenPipe => Ok(exit::FINE),
+            written => written.map(|_| exit::FINE).map_err(|error| Error::from(error).into()),
+        };
+    };
+    let refused = |error: io::Error| {
+        let help = if error.kind() == ErrorKind::AlreadyExists { "; name a file that is not there yet" } else { "" };
+        Failure::wrong(format!("`{}` cannot be written: {error}{help}", path.display()))
+    };
+    if path.exists() {
+        return Err(refused(ErrorKind::AlreadyExists.into()));
+    }
+    let file: File = private::file(&path, Existing::Emptied).map_err(refused)?;
+    let mut out = BufWriter::new(file);
+    let count = write_replies(ledger.as_ref(), &run, &mut out).await.map_err(Error::from)?;
+    out.flush().and_then(|()| out.get_ref().sync_all()).map_err(refused)?;
+    if context.output.json {
+        context.output.object(&json!({ "run": run.name(), "replies": path, "count": count, "exit": exit::FINE }));
+    } else {
+        context.output.done(&format!("replies to {}: {count}, in {}\n", run.name(), path.display()), exit::FINE);
+    }
+    Ok(exit::FINE)
+}

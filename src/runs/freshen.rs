@@ -1,0 +1,41 @@
+//! Counts and results that receipts made old.
+
+use super::find::found;
+use super::held_run::rewrite;
+use super::{Adapters, Error, StaleResults};
+use crate::delivery::Snapshot;
+use crate::ledger::{Run, RunFilter};
+use crate::report::is_owned;
+
+/// The runs that receipts came for since their rows were counted, oldest first; those that somebody sends are not among them.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub async fn stale_runs(adapters: &Adapters) -> Result<Vec<Run>, Error> {
+    let mut stale = adapters.ledger.runs(RunFilter { uncounted: true, ..RunFilter::all() }).await?;
+    stale.retain(|run| run.counts.is_some());
+    Ok(stale)
+}
+
+/// Counts the rows of a run anew and writes its results where they were, unless those of a later run stand there, or
+/// somebody sends it: who does writes them at the end. Tells why results were not written.
+///
+/// # Errors
+/// When the ledger cannot be read or written.
+pub async fn freshen(adapters: &Adapters, run: &Run) -> Result<Option<StaleResults>, Error> {
+    let ledger = adapters.ledger.as_ref();
+    loop {
+        let before = found(ledger, run.key).await?;
+        if is_owned(ledger, &before).await? {
+            return Ok(None);
+        }
+        let snapshot = Snapshot::read(ledger, &before, false).await?;
+        let unwritten = rewrite(adapters, &before, &before).await;
+        let now = found(ledger, run.key).await?;
+        // Whoever took it meanwhile and gave it back wrote what is newer, and ours may have taken its place.
+        if (now.ended_at, now.epoch) == (before.ended_at, before.epoch) {
+            ledger.counted(run.key, snapshot.counts, snapshot.parts.billed, before.receipts).await?;
+            return Ok(unwritten);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Asking about the messages of a run that were taken and have no end yet.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::reconcile_run::profile_of;
+use super::{Adapters, Connection, Error, check_host, key_of};
+use crate::delivery::{Polled, Poller, Snapshot, pending};
+use crate::ledger::{Allowance, Run, RunFilter};
+use crate::report::is_owned;
+
+/// How long one request may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The share of an account's rate that questions take while messages are sent.
+const BESIDE_SENDING: f64 = 0.1;
+
+/// Asks the gateway about every message of a run that was taken and has no end yet, for so long at most.
+///
+/// # Errors
+/// When the gateway cannot be asked, or the ledger cannot be written.
+pub async fn poll(adapters: &Adapters, run: &Run, longest: Duration) -> Result<Polled, Error> {
+    let ledger = adapters.ledger.as_ref();
+    let snapshot = Snapshot::read(ledger, run, is_owned(ledger, run).await?).await?;
+    let pending = pending(ledger, run, &snapshot).await?;
+    if pending.is_empty() {
+        return Ok(Polled::default());
+    }
+    let profile = profile_of(adapters, run).await?;
+    let key = key_of(&profile)?;
+    check_host(ledger, &profile).await?;
+    let gateway = Connection::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
+    let account = Allowance::new(run.account.as_str(), profile.rate.per_second());
+    let poller = Poller { ledger, gateway: gateway.as_ref(), run, account, most: profile.largest_envelope() };
+    let share = if sends(adapters, &run.account).await? { BESIDE_SENDING } else { 1.0 };
+    Ok(poller.ask(&pending, share, Instant::now() + longest).await?)
+}
+
+/// Whether somebody sends through an account now.
+async fn sends(adapters: &Adapters, account: &str) -> Result<bool, Error> {
+    let open = adapters.ledger.runs(RunFilter { open: true, ..RunFilter::all() }).await?;
+    for run in open.iter().filter(|run| run.account == account) {
+        if is_owned(adapters.ledger.as_ref(), run).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,101 @@
+//! What a server does by itself about messages that were sent: it asks about those that have no end yet, and writes results
+//! anew that receipts made old.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep};
+
+use crate::ledger::{Run, RunFilter, RunId, State};
+use crate::manifest::{Day, ReceiptsBy, load_campaign};
+use crate::runs::{Adapters, Error, freshen, poll, stale_runs};
+
+/// How often it is looked what there is to do.
+const EACH: Duration = Duration::from_secs(60);
+/// Writing results takes at most one part of so many of the time.
+const PARTS: u32 = 20;
+/// The shortest and the longest wait between two rounds of questions about a run.
+const WAITS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(86_400));
+/// How long after its beginning a run is asked about: the longest lifetime of a message, and a day.
+const LONGEST: Duration = Duration::from_secs(4 * 86_400);
+/// How long one round of questions about a run takes at most.
+const ROUND: Duration = Duration::from_secs(600);
+/// Of how many runs, the latest, messages are asked about.
+const RUNS: u32 = 256;
+
+/// Writes results that receipts made old, until the shutdown.
+pub async fn keep_fresh(adapters: Adapters, shutdown: impl Future<Output = ()>) {
+    let work = async {
+        loop {
+            let began = Instant::now();
+            told(write_all(&adapters).await);
+            sleep(EACH.max(began.elapsed() * PARTS)).await;
+        }
+    };
+    tokio::select! { () = shutdown => {}, () = work => {} }
+}
+
+async fn write_all(adapters: &Adapters) -> Result<(), Error> {
+    for run in stale_runs(adapters).await? {
+        if let Some(why) = freshen(adapters, &run).await? {
+            tracing::debug!(run = run.name(), "the results were not written anew: {why:?}");
+        }
+    }
+    Ok(())
+}
+
+/// Asks about messages that have no end yet, until the shutdown: of each run after a minute, and then ever less often.
+pub async fn keep_asking(adapters: Adapters, shutdown: impl Future<Output = ()>) {
+    let work = async {
+        let mut rounds = HashMap::new();
+        loop {
+            sleep(EACH).await;
+            told(ask_all(&adapters, &mut rounds).await);
+        }
+    };
+    tokio::select! { () = shutdown => {}, () = work => {} }
+}
+
+/// When a run was last asked about, and how long it waits for the next time.
+type Rounds = HashMap<RunId, (Instant, Duration)>;
+
+async fn ask_all(adapters: &Adapters, rounds: &mut Rounds) -> Result<(), Error> {
+    let latest = adapters.ledger.runs(RunFilter { live: true, latest: Some(RUNS), ..RunFilter::all() }).await?;
+    let now = (adapters.clock)();
+    rounds.retain(|run, _| latest.iter().any(|known| known.key == *run));
+    for run in latest.iter().filter(|run| is_asked_about(run, now)) {
+        let (asked, wait) = *rounds.entry(run.key).or_insert_with(|| (Instant::now(), WAITS.0));
+        if asked.elapsed() < wait {
+            continue;
+        }
+        // One gateway that cannot be asked keeps nobody from the others.
+        match poll(adapters, run, ROUND).await {
+            Ok(polled) => tracing::info!(run = run.name(), asked = polled.asked, told = polled.told, "asked"),
+            Err(error) => told(Err(error)),
+        }
+        rounds.insert(run.key, (Instant::now(), (wait * 2).min(WAITS.1)));
+    }
+    Ok(())
+}
+
+/// Whether messages of a run may have no end yet that anybody wants to know.
+fn is_asked_about(run: &Run, now: Timestamp) -> bool {
+    let age = Duration::try_from(now.duration_since(run.began_at)).unwrap_or_default();
+    let open =
+        |(counts, _): &(crate::ledger::StateCounts, u64)| counts.get(State::Accepted) + counts.get(State::Queued) > 0;
+    let campaign = run.file.as_deref().and_then(|file| load_campaign(file.as_ref(), Day::Of(now)).value);
+    let wanted = campaign.map(|campaign| campaign.receipts);
+    age < LONGEST
+        && !run.shared
+        && run.standing_counts().is_none_or(open)
+        && wanted.unwrap_or_default() != ReceiptsBy::Off
+}
+
+/// Nobody waits for this; it is tried again.
+fn told(ended: Result<(), Error>) {
+    if let Err(error) = ended {
+        tracing::warn!("what became of messages could not be followed: {error:?}");
+    }
+}

@@ -1,0 +1,127 @@
+//! What was told is followed: in the history, in the replies, by asking, in the results.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::json;
+
+use super::{Hooked, operations};
+use crate::support::{Answer, Gateway, Results, campaign, until};
+
+#[test]
+fn the_history_of_a_message_tells_every_receipt_in_its_order() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let operation = &operations(&gateway)[0];
+    for told in ["ROUTING", "DELIVERED", "EXPIRED"] {
+        assert_eq!(hooked.tell(operation, &json!({"status": told, "type": "sms"}).to_string()), 200);
+    }
+    let shown = hooked.sale.campaign(&["show", "sale", "--row", "2", "--json"]).json();
+    let told: Vec<_> =
+        shown["history"].as_array().expect("a list").iter().filter(|entry| entry["event"] == "receipt").collect();
+    let statuses: Vec<_> = told.iter().map(|entry| entry["status"].clone()).collect();
+    assert_eq!(statuses, ["ROUTING", "DELIVERED", "EXPIRED"]);
+    assert_eq!((&told[0]["source"], &told[0]["channel"]), (&json!("webhook"), &json!("sms")));
+    assert_eq!(shown["state"], "delivered");
+    hooked.sale.campaign(&["show", "sale", "--row", "2"]).exits(0).says("the gateway told: DELIVERED by sms");
+    drop(server);
+}
+
+#[test]
+fn what_recipients_answered_is_exported_and_no_spreadsheet_runs_it() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(3).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let operations = operations(&gateway);
+    let media = json!({"url": "https://cdn.example/1.jpg", "filename": "1.jpg", "filesize": 7});
+    let replied = json!({"status": "REPLIED", "type": "viber", "replies": [
+        {"datetime": "2026-11-22T12:00:00+02:00", "message": "=1+1"},
+        {"datetime": "2026-11-22T12:01:00+02:00", "message": "Дякую", "media": media}]});
+    assert_eq!(hooked.tell(&operations[0], &replied.to_string()), 200);
+    let pressed = json!({"status": "DELIVERED", "type": "voice", "reply": "5", "duration": 12});
+    assert_eq!(hooked.tell(&operations[2], &pressed.to_string()), 200);
+    let printed = Results::parse(&hooked.sale.campaign(&["replies", "sale"]).exits(0).stdout);
+    assert_eq!(printed.header, ["run", "row", "to", "channel", "at", "text", "digit", "media"]);
+    assert_eq!(printed.column("row"), ["2", "2", "4"]);
+    assert_eq!(printed.column("text"), ["'=1+1", "Дякую", ""]);
+    assert_eq!(printed.column("digit"), ["", "", "5"]);
+    assert_eq!(printed.column("media"), ["", "https://cdn.example/1.jpg", ""]);
+    assert_eq!(printed.column("at")[0], "2026-11-22T10:00:00.000Z");
+    assert_eq!(hooked.results().states(), ["read", "accepted", "delivered"]);
+    hooked.sale.campaign(&["replies", "sale", "--out", "replies.csv"]).exits(0);
+    assert_eq!(Results::read(&hooked.sale.path("replies.csv")).rows.len(), 3);
+    hooked
+        .sale
+        .campaign(&["replies", "sale", "--out", "replies.csv"])
+        .exits(2)
+        .says("name a file that is not there yet");
+    drop(server);
+}
+
+/// A gateway that takes everything, knows what it took, and denies the rest unless it is blind.
+fn knowing(status: &'static str, blind: &Arc<AtomicBool>) -> Gateway {
+    let blind = Arc::clone(blind);
+    let sent = Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
+    let known = Arc::clone(&sent);
+    let gateway = Gateway::always(Answer::items(move |operation| {
+        sent.lock().expect("a set").insert(operation["id"].to_string());
+        crate::support::accepted(operation)
+    }));
+    gateway.with_statuses(move |question| {
+        let id = question["id"].to_string();
+        match blind.load(Ordering::Relaxed) || known.lock().expect("a set").contains(&id) {
+            true => json!({"success": true, "data": {"id": id, "msg_id": "9", "type": "sms", "status": status,
+                "updated": "2026-11-22T12:00:00+02:00"}}),
+            false => json!({"success": false, "error": "no such message"}),
+        }
+    })
+}
+
+#[test]
+fn what_no_webhook_tells_is_asked() {
+    let blind = Arc::new(AtomicBool::new(true));
+    let gateway = knowing("DELIVERED", &blind);
+    let sale = campaign().to(120).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("120 answers prove nothing");
+    assert_eq!(
+        sale.results().counts().get("accepted"),
+        Some(&120),
+        "a gateway that affirms everything is not believed"
+    );
+    blind.store(false, Ordering::Relaxed);
+    sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("something new was told of 120");
+    let results = sale.results();
+    assert_eq!(results.counts().get("delivered"), Some(&120));
+    assert_eq!(results.column("delivered_by")[0], "sms");
+    assert_eq!(results.column("delivered_at")[0], "2026-11-22T10:00:00.000Z");
+    assert_eq!(gateway.sends().len(), sale_requests(&gateway), "nothing was sent again");
+    sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("every message that was taken has its end");
+}
+
+fn sale_requests(gateway: &Gateway) -> usize {
+    let phones: std::collections::BTreeSet<u64> = gateway.phones().into_iter().collect();
+    assert_eq!(phones.len(), gateway.phones().len());
+    gateway.sends().len()
+}
+
+#[test]
+fn results_that_receipts_made_old_are_written_anew_by_the_server() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(2).through(&gateway));
+    hooked.sale.run(&[]).exits(0);
+    let before = hooked.serve();
+    for operation in &operations(&gateway) {
+        assert_eq!(hooked.tell(operation, r#"{"status":"DELIVERED"}"#), 200);
+    }
+    before.end("TERM").exits(0);
+    // One that begins looks at once.
+    let server = hooked.serve();
+    until("the results tell it", || hooked.sale.results().states() == ["delivered", "delivered"]);
+    let listed = hooked.sale.campaign(&["status", "--json"]).json();
+    assert_eq!(listed["runs"][0]["counts"], json!({"delivered": 2}), "{listed}");
+    drop(server);
+}
