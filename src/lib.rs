@@ -11,6 +11,7 @@
 //! | rooms | what they are for |
 //! |---|---|
 //! | [`cli`] | commands, output, exit codes; the only place that names SQLite, HTTP and the clock together |
+//! | [`schedule`] | the daemon that starts what is armed |
 //! | [`webhook`] [`web`] | the doors of `campaign serve`: delivery receipts in; whether it is well, what it counts |
 //! | [`runs`] | what a run does, for every surface: a request goes in, events and an outcome come out |
 //! | [`notify`] | telling somebody how a run went |
@@ -44,5 +45,6 @@ mod regular_file;
 pub mod report;
 pub mod runs;
 pub mod sandbox;
+pub mod schedule;
 pub mod web;
 pub mod webhook;

@@ -32,6 +32,12 @@ impl Occurrence {
         self.at.to_zoned(self.zone.clone())
     }
 
+    /// The name of its zone, as the database has it.
+    #[must_use]
+    pub fn zone_name(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
+    }
+
     /// The local time that is meant, as people write it: `2026-12-01 10:00`.
     #[must_use]
     pub fn name(&self) -> String {

@@ -53,6 +53,14 @@ pub fn prepare<R: Read>(
     Ok(CompiledCampaign { reader, messages, region: brief.region, edition })
 }
 
+/// The edition of a campaign on a day, where it follows from the campaign file alone; what is wrong with it is told elsewhere.
+#[must_use]
+pub fn edition(brief: &Brief, today: &str) -> Option<String> {
+    let (vars, campaign) = (brief.vars.clone(), brief.name.clone());
+    let names = Names { vars, campaign, today: today.to_owned(), ..Names::default() };
+    brief.edition.as_ref().and_then(|edition| render_constant(edition, &names).ok())
+}
+
 /// What is wrong with the texts of a campaign whose list cannot be read, whatever columns it has.
 #[must_use]
 pub fn text_problems(brief: &Brief, texts: Texts<'_>, today: &str) -> Vec<Finding> {

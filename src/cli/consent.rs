@@ -9,6 +9,7 @@ use roaring::RoaringBitmap;
 
 use super::output::Output;
 use super::run::left_out;
+use super::schedule::words::date;
 use crate::delivery::SingleKind;
 use crate::finding::{harmless, one_line};
 use crate::gateway::BoxFuture;
@@ -90,6 +91,24 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
     match question {
         Proposal::Begin { inputs, profile, survey, state, rows } => {
             (begin((inputs, profile), survey, state, rows), Yes::Number(rows.len()))
+        }
+        Proposal::Arm { arming, profile, state } => {
+            let inputs = &arming.inputs;
+            let (mut text, yes) = match &arming.survey {
+                Some(survey) => {
+                    let rows = survey.survey.planned_rows();
+                    (begin((inputs, profile), survey, state, &rows), Yes::Number(rows.len()))
+                }
+                None => {
+                    let (name, through, host) = (&inputs.campaign.brief.name, &profile.name, profile.base_url.host());
+                    let (list, ledger) = (inputs.campaign.recipients.display(), state.display());
+                    let text = format!("{name} · through {through} at {host}\n  list: {list}, which is to come\n");
+                    (text + &format!("  ledger: {ledger}\n"), Yes::Word("yes"))
+                }
+            };
+            text += "  it runs by itself, and nobody is asked again:\n";
+            text += &arming.next.iter().map(|next| format!("    {}\n", date(next))).collect::<String>();
+            (text, yes)
         }
         Proposal::GoOn { run, snapshot, profile, number, cost } => {
             let (name, host) = (run.name(), profile.base_url.host());

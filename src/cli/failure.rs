@@ -2,7 +2,7 @@
 
 use super::changed::inputs_changed;
 use super::suggested::{Options, file};
-use super::{busy, exit};
+use super::{busy, exit, schedule};
 use crate::domain::Row;
 use crate::finding::{Finding, list, quoted, rules};
 use crate::gateway::{FailureCause, InquiryFailure};
@@ -291,6 +291,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
         Error::Interrupted { signal, phase } => {
             Explanation::new(exit::SIGNAL.saturating_add(signal), interrupted(phase))
         }
+        Error::Schedule(refusal) => Explanation::wrong(schedule::words::refusal(&refusal, options)),
         Error::Internal(reason) => Explanation::new(exit::BUG, reason),
     }
 }
@@ -331,6 +332,10 @@ fn not_confirmed(what: &ProposalKind, refusal: Refusal) -> String {
             format!("this would send to {number} recipients through a live gateway; {BEFOREHAND}")
         }
         (ProposalKind::Run(_), Refusal::No) => "nothing was sent: the number was not typed".to_owned(),
+        (ProposalKind::Arm, Refusal::NobodyToAsk) => {
+            format!("from now on this would send through a live gateway by itself; {BEFOREHAND}")
+        }
+        (ProposalKind::Arm, Refusal::No) => "nothing is armed: nobody agreed".to_owned(),
         (ProposalKind::Single, Refusal::NobodyToAsk) => {
             format!("this would ask a live gateway, and costs money; {BEFOREHAND}")
         }

@@ -24,6 +24,7 @@ mod row_state;
 mod row_states;
 mod rules;
 mod run_filter;
+mod schedules;
 mod sqlite;
 mod state;
 mod stop;
@@ -50,6 +51,7 @@ pub use row_events::{Judgement, RowEvents};
 pub use row_state::{Activities, Activity, Attempt};
 pub use row_states::{RowStates, StateCounts};
 pub use run_filter::RunFilter;
+pub use schedules::{ArmedSchedule, Fate, OccurrenceKey, OccurrenceRecord, Schedules};
 pub use sqlite::SqliteLedger;
 pub use state::{CANCELLED, ENDED_EARLY, State};
 pub use stop::StopKind;
@@ -73,7 +75,7 @@ pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError
 /// Everything durable that a run needs.
 ///
 /// A returned `Ok` means that the change survives a power loss.
-pub trait Ledger: Receipts + SuppressionList + NotificationQueue + Upkeep {
+pub trait Ledger: Receipts + Schedules + SuppressionList + NotificationQueue + Upkeep {
     /// Creates a run, gives it the next number of its campaign, and reserves identifiers for its rows.
     ///
     /// The run is not open until [`Ledger::open_run`] was called: its frozen copies are not in place yet.

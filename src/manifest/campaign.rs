@@ -205,6 +205,24 @@ impl Campaign {
         self.places.of_key("gateway").is_some()
     }
 
+    /// The same campaign as an occurrence of its schedule: of this edition, unless it names one itself.
+    #[must_use]
+    pub fn of_edition(mut self, edition: &str) -> Self {
+        self.brief.edition.get_or_insert_with(|| Text { name: "edition".to_owned(), source: edition.to_owned() });
+        self
+    }
+
+    /// The same campaign with results of its edition alone, unless it names a place for them.
+    #[must_use]
+    pub fn with_results_of(mut self, edition: &str) -> Self {
+        if self.places.of_key("results").is_none() {
+            let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+            let edition: String = edition.chars().map(|c| if fits(c) { c } else { '-' }).collect();
+            self.results = default_results(&self.file, &format!("{}-{edition}", self.brief.name));
+        }
+        self
+    }
+
     /// The same campaign through another gateway.
     #[must_use]
     pub fn sent_through(mut self, gateway: &str) -> Self {

@@ -31,6 +31,17 @@ impl Places {
         Some(Place::new(&self.source, trimmed(&self.source, span)))
     }
 
+    /// The campaign file as it was read.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        self.source.text()
+    }
+
+    /// The texts of the text files that were read, by their names.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|(name, file)| (name.as_str(), file.text()))
+    }
+
     /// The text files that were read.
     pub fn text_files(&self) -> impl Iterator<Item = &Path> {
         self.files.values().map(Source::path)

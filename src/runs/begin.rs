@@ -10,13 +10,14 @@ use super::outcome::{NothingLeft, Outcome};
 use super::start::{TodaysTexts, refuse_changes, refuse_other_text};
 use super::whose::{refuse_stranger, whole_path};
 use super::{
-    Error, Event, ListSurvey, Proposal, Round, SentAlready, already_sent, blocking, check_host, opted_out, runs_of,
+    Error, Event, ListSurvey, Proposal, Round, ScheduleRefusal, SentAlready, already_sent, blocking, check_host,
+    occurrence_key, opted_out, runs_of,
 };
 use crate::check::Excluded;
 use crate::delivery::FrozenInputs;
 use crate::domain::Row;
 use crate::failpoint;
-use crate::ledger::{Heed, NewRun, OptedOut, Progress, Run, RunId, State};
+use crate::ledger::{Fate, Heed, NewRun, OptedOut, Progress, Run, RunId, State};
 use crate::report::open_doubts;
 
 impl Session {
@@ -33,12 +34,7 @@ impl Session {
         if !self.launch.request.moved {
             refuse_stranger(ledger, &runs, inputs, &opened.includes).await?;
         }
-        // Of any edition: one that was begun yesterday keeps yesterday's edition until it is through.
-        let open = match runs.iter().rfind(|run| run.progress == Progress::Open) {
-            Some(open) => Some(open.clone()),
-            None => self.reconcile_finished(&runs).await?,
-        };
-        let Some(open) = open else { return self.begin(&opened, None).await };
+        let Some(open) = self.open_run(&runs).await? else { return self.begin(&opened, None).await };
         // A request to stop that nobody was there to hear is not for this call; one that comes from now on is.
         ledger.request_stop(open.key, false).await?;
         if self.launch.request.round != Round::Same {
@@ -115,7 +111,7 @@ impl Session {
             confirm(self.consent.as_ref(), question).await?;
         }
         self.own().await?;
-        let run = ledger.create_run(&self.new_run(&survey, edition, (sent.round, version), random)).await?;
+        let run = self.create(&self.new_run(&survey, edition, (sent.round, version), random)).await?;
         failpoint::pass("run.created");
         let frozen = self.frozen(&survey).to_bytes();
         let frozen = frozen.map_err(|error| Error::Storage(format!("the inputs cannot be copied: {error}")))?;
@@ -132,6 +128,33 @@ impl Session {
             earlier_edition: false,
             before,
         })))
+    }
+
+    /// Creates the run, and records the occurrence that it is of with it.
+    async fn create(&self, new: &NewRun) -> Result<Run, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let Some(occurrence) = &self.launch.request.occurrence else { return Ok(ledger.create_run(new).await?) };
+        let fired = ledger.fire(new, &occurrence_key(&new.campaign, occurrence), occurrence.at).await?;
+        fired.ok_or_else(|| Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.name() }))
+    }
+
+    /// The unfinished run that this call goes on with, of any edition: one that was begun yesterday keeps yesterday's edition
+    /// until it is through. An occurrence goes on with its own alone: what stopped before it is not in its way.
+    async fn open_run(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
+        let Some(occurrence) = &self.launch.request.occurrence else {
+            return match runs.iter().rfind(|run| run.progress == Progress::Open) {
+                Some(open) => Ok(Some(open.clone())),
+                None => self.reconcile_finished(runs).await,
+            };
+        };
+        let key = occurrence_key(&self.inputs().campaign.brief.name, occurrence);
+        match self.adapters.ledger.occurrence(&key).await? {
+            Some(Fate::Fired(own)) => {
+                let own = runs.iter().find(|run| run.key == own && run.progress == Progress::Open);
+                Ok(own.cloned())
+            }
+            Some(Fate::Skipped(_)) | None => Ok(None),
+        }
     }
 
     /// The end of a call that has nobody to send to.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use roaring::RoaringBitmap;
 
-use super::{Error, Inputs, ListSurvey, TemplateChange};
+use super::{Arming, Error, Inputs, ListSurvey, TemplateChange};
 use crate::check::online::Cost;
 use crate::delivery::{SingleKind, Snapshot};
 use crate::domain::Phone;
@@ -26,6 +26,15 @@ pub enum Proposal<'q> {
         state: &'q Path,
         /// Whom messages go to.
         rows: &'q RoaringBitmap,
+    },
+    /// That a campaign runs by itself from now on.
+    Arm {
+        /// What is going to be armed.
+        arming: &'q Arming,
+        /// What it goes through.
+        profile: &'q Profile,
+        /// The state folder, where the ledger is.
+        state: &'q Path,
     },
     /// Going on with a run.
     GoOn {
@@ -64,6 +73,7 @@ impl Proposal<'_> {
     fn kind(&self) -> ProposalKind {
         match self {
             Proposal::Begin { rows, .. } => ProposalKind::Run(rows.len()),
+            Proposal::Arm { .. } => ProposalKind::Arm,
             Proposal::GoOn { number, .. } => ProposalKind::Run(*number),
             Proposal::Single { .. } => ProposalKind::Single,
             Proposal::Template { profile, change } => {
@@ -78,6 +88,8 @@ impl Proposal<'_> {
 pub enum ProposalKind {
     /// Messages to so many people.
     Run(u64),
+    /// That a campaign runs by itself.
+    Arm,
     /// A lookup or a code call.
     Single,
     /// A change of templates.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::{AccountView, ProposalKind, Refusal};
+use super::{AccountView, ProposalKind, Refusal, ScheduleRefusal};
 use crate::delivery::SingleKind;
 use crate::domain::Row;
 use crate::finding::Finding;
@@ -337,6 +337,8 @@ pub enum Error {
         /// What it interrupted.
         phase: RunPhase,
     },
+    /// Nothing was done about a schedule.
+    Schedule(ScheduleRefusal),
     /// A bug.
     Internal(String),
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::civil::Date;
 
 use super::whose::whole_path;
-use super::{Error, Event, Observer, campaign_file};
+use super::{Error, Event, Observer, campaign_file, occurrence_of};
 use crate::delivery::FrozenInputs;
 use crate::finding::did_you_mean;
 use crate::ledger::{Ledger, LedgerError, Run, RunFilter, RunId};
@@ -135,6 +135,10 @@ pub async fn judge_results(ledger: &dyn Ledger, run: &Run, observer: &Observer) 
 pub(super) async fn planned_results(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
     let today = FrozenInputs::of_run(ledger, run).await.ok()?.day();
     let campaign = load_campaign(&campaign_file(ledger, run).await?, today).value?;
+    let campaign = match occurrence_of(ledger, run.key).await {
+        Ok(Some(_)) => campaign.with_results_of(&run.edition),
+        _ => campaign,
+    };
     let results = campaign.sent_through(&run.gateway).results_file();
     Some(std::path::absolute(&results).unwrap_or(results))
 }

@@ -7,10 +7,12 @@ use std::path::Path;
 use secrecy::SecretString;
 
 use super::{Error, ListSurvey, Profiles};
+use crate::calendar::Occurrence;
 use crate::check::{
-    CompiledCampaign, Excluded, Survey, Tee, Terms, Texts, against_profile, prepare, survey, text_problems,
+    CompiledCampaign, Excluded, Survey, Tee, Terms, Texts, against_profile, edition, prepare, survey, text_problems,
     unfilled_notice,
 };
+use crate::domain::{Content, Text};
 use crate::finding::{Finding, rules};
 use crate::manifest::{Campaign, Day, Destination, Profile, load_campaign, unopened_list};
 use crate::regular_file;
@@ -42,6 +44,11 @@ pub(super) type Includes = Vec<(String, String)>;
 /// When there is none, or it cannot be read.
 pub fn key_of(profile: &Profile) -> Result<SecretString, Error> {
     profile.api_key.read("the API key", &|name| std::env::var(name).ok()).map_err(Error::Input)
+}
+
+/// Whether a text says the date.
+pub(super) fn mentions_today(content: &Content<Text>) -> bool {
+    content.try_map(|text| if text.source.contains("today") { Err(()) } else { Ok(()) }).is_err()
 }
 
 impl Inputs {
@@ -86,6 +93,14 @@ impl Inputs {
         }
         let today = campaign.today.to_string();
         Ok(Self { campaign, destination, warnings: findings, today, own_gateway })
+    }
+
+    /// The same as an occurrence of the campaign's schedule sends it: with its own edition and results.
+    #[must_use]
+    pub fn of_occurrence(self, occurrence: &Occurrence) -> Self {
+        let campaign = self.campaign.of_edition(&occurrence.name());
+        let edition = edition(&campaign.brief, &self.today).unwrap_or_else(|| occurrence.name());
+        Self { campaign: campaign.with_results_of(&edition), ..self }
     }
 
     /// Opens the recipients and compiles the texts.

@@ -6,6 +6,9 @@
 
 mod account;
 mod adapters;
+mod arm;
+mod armed;
+mod armed_view;
 mod begin;
 mod blocking;
 mod claim;
@@ -16,6 +19,7 @@ mod end;
 mod error;
 mod event;
 mod find;
+mod fire;
 mod freeze;
 mod freshen;
 mod guard;
@@ -39,6 +43,7 @@ mod resolve;
 mod resume;
 mod retry;
 mod row_choice;
+mod schedule_refusal;
 mod send;
 mod single;
 mod start;
@@ -51,6 +56,9 @@ mod whose;
 
 pub use account::Account;
 pub use adapters::{AccountView, Adapters, Connect, NameView};
+pub use arm::{Arming, ScheduleOrder, change_armed};
+pub use armed::ArmedChange;
+pub use armed_view::{ArmedState, ArmedView, armed_views};
 pub use blocking::blocking;
 pub use claim::{hold, is_known, person};
 pub use connection::{Connection, key};
@@ -59,6 +67,10 @@ pub use dry_run::{DryRun, dry_run};
 pub use error::{EarlierEdition, Error, RunPhase};
 pub use event::{Event, Observer};
 pub use find::{find, find_doubtful, judge_results, later_at};
+pub use fire::{
+    fire, list_of, load_occurrence, look_at_armed, occurrence_key, occurrence_of, recorded_occurrence, says_the_same,
+    unfinished, unfinished_of,
+};
 pub use freshen::{freshen, stale_runs};
 pub use guard::{SentAlready, SentBefore, already_sent, edition_of, opted_out, runs_of};
 pub use held_run::{HeldRun, ReleasedRun, StaleResults};
@@ -76,6 +88,7 @@ pub use reconcile_run::{ReconciledRun, reconcile};
 pub use request::{Request, Round};
 pub use resolve::{Decision, Resolution, ResolvedRun, resolve};
 pub use row_choice::RowChoice;
+pub use schedule_refusal::ScheduleRefusal;
 pub use single::{ConfirmedSingle, EndedSingle, Single};
 pub use start::refuse_start;
 pub use stop::{CancelledRun, stop, stop_for_good};

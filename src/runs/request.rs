@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::calendar::Occurrence;
 use crate::domain::RowSet;
 use crate::sandbox::Scenario;
 
@@ -40,6 +41,8 @@ pub struct Request {
     pub no_wait: bool,
     /// The ledger counts, whatever contradicts it.
     pub new_ledger: bool,
+    /// The occurrence of the campaign's schedule that it is; it fires at most once.
+    pub occurrence: Option<Occurrence>,
     /// What a rehearsal plays; nothing for the usual sandbox.
     pub scenario: Option<Arc<Scenario>>,
 }

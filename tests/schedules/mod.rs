@@ -1,4 +1,6 @@
 //! What runs by itself: when it is due, what is armed, what fires.
 
+mod arming;
 mod judge;
 mod next;
+mod serving;

@@ -15,7 +15,7 @@ fn the_next_dates_are_told_in_the_campaigns_zone() {
     let told = sale.campaign(&["schedule", "next", "sale.yaml", "--from", "2026-10-20", "--count", "2"]).exits(0);
     assert_eq!(
         told.stdout,
-        "Mon 26 Oct 2026, 10:00 (Europe/Kyiv)\nMon 2 Nov 2026, 10:00 (Europe/Kyiv)\nnext: campaign check sale.yaml\n"
+        "Mon 26 Oct 2026, 10:00 (Europe/Kyiv)\nMon 2 Nov 2026, 10:00 (Europe/Kyiv)\nnext: campaign schedule add sale.yaml\n"
     );
     let next = |from: &str| {
         let asked = ["schedule", "next", "sale.yaml", "--json", "--count", "1", "--from", from];

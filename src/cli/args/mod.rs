@@ -12,7 +12,7 @@ pub(super) use gateway::{
     AddArgs, GatewayCommand, GatewayOption, MessageArgs, SingleArgs, SmsTemplatesCommand, TextArgs,
     ViberTemplatesCommand,
 };
-pub(super) use schedule::{NextArgs, ScheduleCommand};
+pub(super) use schedule::{ArmArgs, NextArgs, ScheduleCommand};
 pub(super) use serve::ServeArgs;
 
 use std::net::SocketAddr;
@@ -221,8 +221,11 @@ pub(super) struct RunArgs {
     #[arg(short, long, help_heading = ASKED)]
     pub(super) yes: bool,
     /// Send a campaign with a schedule at once
-    #[arg(long)]
+    #[arg(long, conflicts_with = "when_due")]
     pub(super) now: bool,
+    /// Wait until a campaign with a schedule is due, then send it
+    #[arg(long, conflicts_with_all = ["dry_run", "again", "accept_changes"])]
+    pub(super) when_due: bool,
     /// Do everything but send
     #[arg(long, conflicts_with_all = [
         "limit", "rows", "again", "keep_going", "real_time", "scenario",

@@ -6,8 +6,35 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ScheduleCommand {
+    /// Arm a campaign with a schedule: it runs by itself from now on, while `campaign serve` does
+    Add(ArmArgs),
+    /// Show what is armed, and when it is due
+    List,
     /// Show when a campaign with a schedule is due next
     Next(NextArgs),
+    /// Have nothing of a schedule fire until it is resumed
+    Pause(ScheduleName),
+    /// Have a schedule fire again
+    Resume(ScheduleName),
+    /// Forget a schedule
+    Remove(ScheduleName),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ArmArgs {
+    /// The campaign file
+    #[arg(id = "campaign", value_name = "FILE")]
+    pub(in crate::cli) file: PathBuf,
+    /// Arm it without asking
+    #[arg(short, long)]
+    pub(in crate::cli) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ScheduleName {
+    /// The campaign's name
+    #[arg(id = "schedule", value_name = "NAME")]
+    pub(in crate::cli) name: String,
 }
 
 #[derive(Debug, Args)]

@@ -12,7 +12,8 @@ pub(in crate::cli) struct ServeArgs {
     /// The address of its own door, for this machine and those who look after it; port 0 picks a free one
     #[arg(long, default_value = "127.0.0.1:8040", value_name = "ADDRESS")]
     pub(in crate::cli) listen: SocketAddr,
-    /// Campaign files, or folders of them, whose profiles count besides those that runs were sent through
+    /// Campaign files, or folders of them: of what is armed only these run by themselves here, and their profiles count besides
+    /// those that runs were sent through
     #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub(in crate::cli) campaigns: Vec<PathBuf>,
     /// The address of the receipts' door, the only one that the world has to reach [default: 127.0.0.1:8041 where a

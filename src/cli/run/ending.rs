@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::played;
 use super::summary::Summary;
-use crate::cli::exit;
 use crate::cli::output::Output;
 use crate::cli::suggested::{LIVE, file, through};
+use crate::cli::{exit, schedule};
 use crate::finding::list;
 use crate::gateway::Oddity;
 use crate::ledger::{Run, State, StateCounts, StopKind};
@@ -229,6 +229,9 @@ impl Words<'_> {
     /// What leads from a rehearsal to people: the only gateway there is, or a new one.
     fn go_live(&self) -> String {
         let path = file(&self.inputs.campaign.file);
+        if self.inputs.campaign.schedule.is_some() && self.live.contains(&self.inputs.own_gateway) {
+            return schedule::words::arm(&self.inputs.campaign.file, &self.output.options);
+        }
         match self.live.as_slice() {
             [] => self.output.command(format!("gateway add {LIVE} --for {path}")),
             [one] => self.output.command(format!("run {path} --gateway {one}")),

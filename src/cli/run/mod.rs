@@ -1,6 +1,7 @@
 //! `campaign run`: sends a campaign, or goes on where it stopped.
 
 mod dry;
+mod due;
 mod ending;
 mod played;
 mod summary;
@@ -16,27 +17,25 @@ use super::args::RunArgs;
 use super::consent;
 use super::context::Context;
 use super::failure::Failure;
-use super::{sandbox, schedule, suggested};
+use super::{sandbox, suggested};
+use crate::calendar::Occurrence;
 use crate::delivery::{Interrupt, SingleKind};
 use crate::ledger::Ledger;
 use crate::manifest::Profile;
 use crate::notify;
-use crate::runs::{Error, Inputs, Launch, OwnFiles, Request, RetryScope, Round};
+use crate::runs::{Error, Inputs, Launch, OwnFiles, Request, RetryScope, Round, load_occurrence, occurrence_of};
 use ending::Words;
 
 pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure> {
     if let Some(single) = args.file.to_str().and_then(SingleKind::named).filter(|_| !args.file.exists()) {
         return Err(Error::NoCampaign(single).into());
     }
-    let inputs = inputs(context, &args.file, args.gateway.as_deref())?;
+    let (inputs, occurrence) = due::loaded(context, &args).await?;
     if !context.output.json {
         context.output.findings(&inputs.warnings);
     }
     if args.dry_run {
         return dry::dry_run(context, inputs, args.gateway.as_deref(), args.accept_changes || args.moved).await;
-    }
-    if let Some(schedule) = inputs.campaign.schedule.as_ref().filter(|_| !args.now) {
-        return Err(schedule::not_due(&inputs.campaign.file, schedule, &context.output));
     }
     if args.real_time && inputs.destination.is_live() {
         return Err(Failure::wrong("`--real-time` is for rehearsals; a real run always keeps its pace"));
@@ -68,6 +67,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         real_time: args.real_time,
         no_wait: args.no_wait,
         new_ledger: args.new_ledger,
+        occurrence,
         scenario,
     };
     let launch = launch(context, Arc::clone(&inputs), request)?;
@@ -86,7 +86,11 @@ pub(super) async fn retry(
     (scope, request): (RetryScope, Request),
     yes: bool,
 ) -> Result<u8, Failure> {
-    let inputs = inputs(context, file, Some(&gateway))?;
+    let occurrence = match context.existing_ledger().await? {
+        Some(ledger) => occurrence_of(ledger.as_ref(), scope.run).await?,
+        None => None,
+    };
+    let inputs = inputs(context, (file, Some(&gateway)), occurrence.as_ref())?;
     let launch = launch(context, Arc::clone(&inputs), request)?;
     let adapters = context.adapters(context.ledger_for(&launch).await?)?;
     let ledger = Arc::clone(&adapters.ledger);
@@ -123,10 +127,17 @@ fn words<'a>(context: &'a Context, inputs: &'a Inputs, gateway: Option<&'a str>)
     Words { output: &context.output, inputs, gateway, live }
 }
 
-/// The campaign that is sent, whose results have a place.
-fn inputs(context: &Context, file: &Path, gateway: Option<&str>) -> Result<Arc<Inputs>, Failure> {
-    let inputs = context.load(file, gateway)?;
+/// The campaign that is sent, as of now or as an occurrence of its schedule, whose results have a place.
+fn inputs(
+    context: &Context,
+    (file, gateway): (&Path, Option<&str>),
+    occurrence: Option<&Occurrence>,
+) -> Result<Arc<Inputs>, Failure> {
     let (state, profiles) = (context.state()?, context.profiles());
+    let inputs = match occurrence {
+        Some(occurrence) => Arc::new(load_occurrence(&profiles, (file, gateway), occurrence)?),
+        None => context.load(file, gateway)?,
+    };
     match (OwnFiles { state: &state, profiles: &profiles }).finding(&inputs) {
         Some(finding) => Err(Error::Findings(vec![finding]).into()),
         None => Ok(inputs),

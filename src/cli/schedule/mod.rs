@@ -1,6 +1,10 @@
 //! `campaign schedule`: what runs by itself.
 
+mod add;
+mod list;
 mod next;
+pub(super) mod told;
+pub(super) mod words;
 
 use std::path::Path;
 
@@ -12,17 +16,23 @@ use super::failure::Failure;
 use super::output::Output;
 use super::suggested::file;
 use crate::calendar::Schedule;
+use crate::runs::ScheduleOrder;
 
 pub(super) async fn schedule(context: &Context, command: ScheduleCommand) -> Result<u8, Failure> {
     match command {
+        ScheduleCommand::Add(args) => add::add(context, &args).await,
+        ScheduleCommand::List => list::list(context).await,
         ScheduleCommand::Next(args) => next::next(context, &args),
+        ScheduleCommand::Pause(named) => list::order(context, &named.name, ScheduleOrder::Pause).await,
+        ScheduleCommand::Resume(named) => list::order(context, &named.name, list::resume()).await,
+        ScheduleCommand::Remove(named) => list::order(context, &named.name, ScheduleOrder::Remove).await,
     }
 }
 
 /// Why a campaign with a schedule is not sent by `run` alone.
 pub(super) fn not_due(campaign: &Path, schedule: &Schedule, output: &Output) -> Failure {
     let when = match schedule.after(Timestamp::now()).next() {
-        Some(next) => format!("is due {}", next::words(&next, schedule)),
+        Some(next) => format!("is due {}", words::date(&next)),
         None => "is not due any more".to_owned(),
     };
     let at_once = output.command(format!("run {} --now", file(campaign)));

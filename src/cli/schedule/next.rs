@@ -4,34 +4,32 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use serde_json::json;
 
+use super::words;
 use crate::calendar::{Occurrence, Schedule};
 use crate::cli::args::NextArgs;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
-use crate::cli::suggested::file;
 use crate::manifest::{Day, load_campaign};
-use crate::runs::Error;
+use crate::runs::{Error, ScheduleRefusal};
 
 pub(super) fn next(context: &Context, args: &NextArgs) -> Result<u8, Failure> {
     // What is named by a date need not be there to know the date.
     let today = Timestamp::now().to_zoned(jiff::tz::TimeZone::system()).date();
     let loaded = load_campaign(&args.file, Day::Coming(today));
     let Some(campaign) = loaded.value else { return Err(Error::Findings(loaded.findings).into()) };
-    let schedule = campaign.schedule.as_ref().ok_or_else(|| {
-        let help = "write `schedule: { every: Mon 10:00 }` and its `timezone` into it, with the times that you mean";
-        Failure::wrong(format!("`{}` has no `schedule`; {help}", args.file.display()))
-    })?;
+    let none = || Error::Schedule(ScheduleRefusal::None { file: args.file.clone() });
+    let schedule = campaign.schedule.as_ref().ok_or_else(none)?;
     let from = args.from.as_deref().map_or_else(|| Ok(Timestamp::now()), |from| moment(from, schedule))?;
     let next: Vec<Occurrence> = schedule.after(from).take(args.count as usize).collect();
     if context.output.json {
-        context.output.object(&next.iter().map(|next| object(next, schedule)).collect::<Vec<_>>());
+        context.output.object(&next.iter().map(object).collect::<Vec<_>>());
         return Ok(exit::FINE);
     }
     let mut text = if next.is_empty() { "it is not due any more\n".to_owned() } else { String::new() };
-    text += &next.iter().map(|next| format!("{}\n", words(next, schedule))).collect::<String>();
-    let check = context.output.command(format!("check {}", file(&args.file)));
-    context.output.result(&format!("{text}next: {check}\n"));
+    text += &next.iter().map(|next| format!("{}\n", words::date(next))).collect::<String>();
+    let arm = words::arm(&args.file, &context.output.options);
+    context.output.result(&format!("{text}next: {arm}\n"));
     Ok(exit::FINE)
 }
 
@@ -47,19 +45,6 @@ fn moment(text: &str, schedule: &Schedule) -> Result<Timestamp, Failure> {
     })
 }
 
-/// An occurrence for a program.
-pub(super) fn object(occurrence: &Occurrence, schedule: &Schedule) -> serde_json::Value {
-    let at = occurrence.local().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
-    json!({ "at": at, "local": occurrence.name(), "zone": schedule.zone_name() })
-}
-
-/// An occurrence for a person.
-pub(super) fn words(occurrence: &Occurrence, schedule: &Schedule) -> String {
-    let shown = occurrence.local();
-    let words = shown.strftime("%a %-d %b %Y, %H:%M");
-    let instead = match shown.datetime() == occurrence.nominal {
-        true => String::new(),
-        false => format!(", instead of {}, which clocks leave out", occurrence.name()),
-    };
-    format!("{words} ({}){instead}", schedule.zone_name())
+fn object(occurrence: &Occurrence) -> serde_json::Value {
+    json!({ "at": words::moment(occurrence), "local": occurrence.name(), "zone": occurrence.zone_name() })
 }

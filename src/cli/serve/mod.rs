@@ -8,7 +8,9 @@ mod hooks;
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use futures_util::future::BoxFuture;
@@ -23,13 +25,19 @@ use crate::cli::args::ServeArgs;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
+use crate::cli::schedule::told;
 use crate::delivery::Interrupt;
 use crate::door::{self, Limits, reachable};
-use crate::ledger::LedgerError;
+use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::Metrics;
 use crate::notify;
+use crate::runs::Adapters;
+use crate::schedule::{Daemon, Runs};
 use crate::web::{self, Counted, Health, Hosts, Views};
 use crate::webhook;
+
+/// How long at most until what somebody armed, paused or changed is noticed.
+const REFRESH: Duration = Duration::from_secs(15);
 
 pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Failure> {
     let interrupt = context.interrupt()?;
@@ -39,6 +47,7 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
     let metrics_door = args.metrics.map(|address| bind(address, "--metrics")).transpose()?;
     let hooks = hooks::open(context, &args, &ledger).await?;
 
+    let schedules = daemon(context, (Arc::clone(&ledger), Arc::clone(&metrics)), args.campaigns.clone())?;
     let health = Arc::new(Health::new(Arc::clone(&ledger)));
     let views = Arc::new(Views::new(Arc::clone(&ledger)));
     let counted = web::metrics(Counted { metrics: Arc::clone(&metrics), views, clock: Timestamp::now });
@@ -60,6 +69,7 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
     let adapters = context.adapters(Arc::clone(&ledger))?;
     tasks.add(|shutdown| after(webhook::keep_fresh(adapters.clone(), shutdown)));
     tasks.add(|shutdown| after(webhook::keep_asking(adapters, shutdown)));
+    tasks.add(|shutdown| schedules.serve(shutdown));
     let hooks_at = hooks.as_ref().map(|door| door.address);
     if let Some(door) = hooks {
         door.add_to(&mut tasks, Arc::clone(&metrics));
@@ -76,6 +86,21 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
 async fn after(task: impl Future<Output = ()>) -> Result<(), LedgerError> {
     task.await;
     Ok(())
+}
+
+/// What starts what is armed.
+fn daemon(
+    context: &Context,
+    (ledger, metrics): (Arc<dyn Ledger>, Arc<Metrics>),
+    within: Vec<PathBuf>,
+) -> Result<Daemon, Failure> {
+    // Several runs may be sent at once: what became of each is told, and not how it is getting on.
+    let adapters = Adapters { observer: Arc::new(|_| {}), ..context.adapters(ledger)? };
+    let starter = Arc::new(Runs(adapters.clone()));
+    let output = context.output.clone();
+    let explain = Arc::new(move |error| output.explain(error).message);
+    let observer = told::observer(&context.output, metrics);
+    Ok(Daemon { adapters, starter, observer, explain, within, refresh: REFRESH })
 }
 
 /// A door that is open until the shutdown.

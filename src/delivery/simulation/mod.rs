@@ -20,6 +20,7 @@ mod opting_out;
 mod pace;
 mod plan;
 mod platform;
+mod schedules;
 mod story;
 mod turns;
 mod wire;

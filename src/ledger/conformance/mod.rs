@@ -11,6 +11,7 @@ mod notifications;
 mod receipts;
 mod runs;
 pub(in crate::ledger) mod scene;
+mod schedules;
 mod suppression;
 
 use jiff::Timestamp;
@@ -101,6 +102,12 @@ promises! {
         what_is_taken_is_nobody_elses_and_comes_back_until_it_was_told,
         what_belongs_together_is_taken_together_and_not_soon_after_it_was_told,
         an_end_is_kept_with_who_is_told_of_it_or_not_at_all;
+    schedules:
+        what_is_armed_is_kept_paused_resumed_and_forgotten_by_its_name,
+        an_occurrence_fires_at_most_once_whatever_becomes_of_its_run_and_its_schedule,
+        an_occurrence_that_was_left_out_never_fires,
+        an_occurrence_whose_run_was_never_opened_may_fire_again,
+        the_last_occurrences_until_a_moment_are_told;
     guard:
         the_guard_knows_every_number_that_may_have_a_message,
         the_guard_knows_what_was_learnt_and_decided,

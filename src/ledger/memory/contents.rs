@@ -11,6 +11,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::book::Book;
 use super::notifications::Waiting;
+use super::schedules::Timetable;
 use super::suppression::OptOutList;
 use crate::domain::{IdRange, MessageId, Row};
 use crate::ledger::rules::{candidates, held, next_rows, refusal, takes_slot};
@@ -26,6 +27,7 @@ pub(crate) struct Contents {
     books: BTreeMap<RunId, Book>,
     pub(crate) paces: BTreeMap<String, AccountPace>,
     pub(super) hosts: BTreeMap<String, String>,
+    pub(super) timetable: Timetable,
     /// Who opted out.
     pub(crate) opt_outs: OptOutList,
     /// The check values of the secrets of each receiver of webhooks.

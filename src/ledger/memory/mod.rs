@@ -9,6 +9,7 @@ mod contents;
 mod copies;
 mod notifications;
 mod receipts;
+mod schedules;
 mod suppression;
 
 pub(crate) use adapter::MemoryLedger;

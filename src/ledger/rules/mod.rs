@@ -8,6 +8,7 @@ mod course;
 mod guard;
 mod ids;
 mod intent;
+mod occurrence;
 mod settlement;
 
 pub(super) use block::{next_rows, owns};
@@ -15,4 +16,5 @@ pub(super) use course::held;
 pub(super) use guard::Guard;
 pub(super) use ids::candidates;
 pub(super) use intent::{refusal, takes_slot};
+pub(super) use occurrence::may_fire;
 pub(super) use settlement::{doubt, merge};

@@ -164,7 +164,7 @@ impl SqliteLedger {
     }
 
     /// Refuses what leads to sending, unless this is the ledger that was written last and its file is sound.
-    async fn fit_for_sending(&self) -> Result<(), LedgerError> {
+    pub(super) async fn fit_for_sending(&self) -> Result<(), LedgerError> {
         self.newest()?;
         soundness::check(&self.readers, &self.path).await
     }

@@ -24,6 +24,7 @@ mod pack;
 mod places;
 mod receipts;
 mod runs;
+mod schedules;
 mod schema;
 mod soundness;
 mod stops;

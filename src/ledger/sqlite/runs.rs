@@ -18,7 +18,7 @@ use crate::ledger::{
 };
 
 /// A run whose frozen copies are not in place yet; it never sent anything.
-const PREPARING: &str = "preparing";
+pub(super) const PREPARING: &str = "preparing";
 
 /// How a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

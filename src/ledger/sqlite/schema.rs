@@ -252,6 +252,36 @@ const NOTIFICATIONS: &str = "
     CREATE INDEX notifications_done ON notifications (done_at) WHERE done_at IS NOT NULL;
 ";
 
+/// What runs by itself: schedules that are armed, and what became of their occurrences. An occurrence has one record, ever.
+const SCHEDULES: &str = "
+    CREATE TABLE schedules (
+        name TEXT PRIMARY KEY,
+        file TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        gateway TEXT NOT NULL,
+        addresses TEXT NOT NULL,
+        account TEXT NOT NULL,
+        armed_by TEXT NOT NULL,
+        armed_at INTEGER NOT NULL,
+        since INTEGER NOT NULL,
+        paused INTEGER NOT NULL,
+        sum INTEGER NOT NULL
+    ) STRICT;
+
+    CREATE TABLE occurrences (
+        schedule TEXT NOT NULL,
+        nominal TEXT NOT NULL,
+        zone TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        run INTEGER REFERENCES runs (key),
+        reason TEXT,
+        sum INTEGER NOT NULL,
+        PRIMARY KEY (schedule, nominal, zone)
+    ) STRICT;
+    CREATE INDEX occurrences_by_time ON occurrences (schedule, at);
+    CREATE INDEX occurrences_by_run ON occurrences (run) WHERE run IS NOT NULL;
+";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
     let steps = [
@@ -267,6 +297,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("who opted out", OPT_OUTS),
         ("receipts", RECEIPTS),
         ("notifications", NOTIFICATIONS),
+        ("schedules", SCHEDULES),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

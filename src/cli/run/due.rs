@@ -1,0 +1,83 @@
+//! What `run` sends of a campaign with a schedule: at once with `--now`, when it is due with `--when-due`.
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::Timestamp;
+
+use super::inputs;
+use crate::calendar::{Occurrence, Schedule};
+use crate::cli::args::RunArgs;
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::schedule::{self, words};
+use crate::delivery::Interrupt;
+use crate::report::duration;
+use crate::runs::{Error, Inputs, RunPhase, ScheduleRefusal, occurrence_of, unfinished_of};
+
+/// How often is looked at the clock, which may be set meanwhile.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The campaign as it is sent, and the occurrence that it is, if it is one.
+pub(super) async fn loaded(context: &Context, args: &RunArgs) -> Result<(Arc<Inputs>, Option<Occurrence>), Failure> {
+    let gateway = args.gateway.as_deref();
+    let found = inputs(context, (&args.file, gateway), None)?;
+    let occurrence = match (&found.campaign.schedule, args.when_due) {
+        (None, true) => return Err(Error::Schedule(ScheduleRefusal::None { file: args.file.clone() }).into()),
+        (None, false) => None,
+        (Some(_), false) if args.dry_run => None,
+        // What began as an occurrence goes on as that one, with the list and the texts of its day.
+        (Some(schedule), false) => match unfinished(context, &found).await? {
+            Some(occurrence) => occurrence,
+            None if args.now => None,
+            None => return Err(schedule::not_due(&args.file, schedule, &context.output)),
+        },
+        (Some(schedule), true) => Some(wait(context, args, schedule).await?),
+    };
+    match &occurrence {
+        Some(_) => Ok((inputs(context, (&args.file, gateway), occurrence.as_ref())?, occurrence)),
+        None => Ok((found, None)),
+    }
+}
+
+/// The occurrence that the unfinished run of a campaign is of, if it is of one; nothing where there is no such run.
+async fn unfinished(context: &Context, inputs: &Inputs) -> Result<Option<Option<Occurrence>>, Failure> {
+    let Some(ledger) = context.existing_ledger().await? else { return Ok(None) };
+    match unfinished_of(ledger.as_ref(), inputs).await? {
+        Some(run) => Ok(Some(occurrence_of(ledger.as_ref(), run.key).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Waits until a campaign is due, and counts down; whoever interrupts it has sent nothing.
+async fn wait(context: &Context, args: &RunArgs, schedule: &Schedule) -> Result<Occurrence, Failure> {
+    let over = || Error::Schedule(ScheduleRefusal::Over { file: args.file.clone() });
+    let next = schedule.after(Timestamp::now()).next().ok_or_else(over)?;
+    context.output.note(&format!("due {}; Ctrl-C ends the wait, and nothing is sent", words::date(&next)));
+    let mut interrupt = context.interrupt()?;
+    let shown = !context.output.quiet && !context.output.json && std::io::stderr().is_terminal();
+    let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+    let countdown = ProgressBar::with_draw_target(None, target).with_style(style);
+    loop {
+        let left = Duration::try_from(next.at.duration_since(Timestamp::now())).unwrap_or_default();
+        if left.is_zero() {
+            countdown.finish_and_clear();
+            return Ok(next);
+        }
+        countdown.set_message(format!("in {}", duration(left)));
+        tokio::select! {
+            () = tokio::time::sleep(left.min(LOOK)) => {}
+            told = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
+                countdown.finish_and_clear();
+                let signal = match told.map(|told| *told) {
+                    Ok(Interrupt::Gently(signal) | Interrupt::AtOnce(signal)) => signal,
+                    Ok(Interrupt::None) | Err(_) => 2,
+                };
+                return Err(Error::Interrupted { signal, phase: RunPhase::Preparing }.into());
+            }
+        }
+    }
+}

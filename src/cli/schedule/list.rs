@@ -1,0 +1,80 @@
+//! `campaign schedule list`, and what is ordered of what is armed.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::words;
+use crate::cli::context::Context;
+use crate::cli::exit;
+use crate::cli::failure::Failure;
+use crate::cli::table::table;
+use crate::runs::{ArmedState, ArmedView, Error, ScheduleOrder, ScheduleRefusal, armed_views, change_armed};
+
+pub(super) async fn list(context: &Context) -> Result<u8, Failure> {
+    let views = match context.existing_ledger().await? {
+        Some(ledger) => armed_views(&context.adapters(ledger)?).await?,
+        None => Vec::new(),
+    };
+    if context.output.json {
+        context.output.object(&views.iter().map(object).collect::<Vec<Value>>());
+        return Ok(exit::FINE);
+    }
+    if views.is_empty() {
+        let add = context.output.command("schedule add FILE");
+        context.output.result(&format!("nothing is armed\nnext: {add}\n"));
+        return Ok(exit::FINE);
+    }
+    let changed = views.iter().find(|view| matches!(view.state, ArmedState::Changed(_)));
+    let next = match changed {
+        Some(changed) => words::arm(changed.armed.file.as_ref(), &context.output.options),
+        None => context.output.command("serve"),
+    };
+    let shown = table(["schedule", "state", "next"], views.iter().map(row));
+    context.output.result(&format!("{shown}next: {next}\n"));
+    Ok(exit::FINE)
+}
+
+/// Does what is ordered of a schedule, and says so.
+pub(super) async fn order(context: &Context, name: &str, order: ScheduleOrder) -> Result<u8, Failure> {
+    let Some(_) = context.existing_ledger().await? else {
+        let unknown = ScheduleRefusal::Unknown { name: name.to_owned(), near: None, any: false };
+        return Err(Error::Schedule(unknown).into());
+    };
+    change_armed(context.ledger().await?.as_ref(), name, order).await?;
+    let (state, words) = match order {
+        ScheduleOrder::Pause => ("paused", "is paused: nothing of it fires until it is resumed"),
+        ScheduleOrder::Resume { .. } => ("armed", "fires again when it is due next; what was due meanwhile is over"),
+        ScheduleOrder::Remove => ("removed", "is not armed any more"),
+    };
+    if context.output.json {
+        context.output.object(&json!({ "name": name, "state": state, "exit": exit::FINE }));
+    } else {
+        let list = context.output.command("schedule list");
+        context.output.done(&format!("{name} {words}\nnext: {list}\n"), exit::FINE);
+    }
+    Ok(exit::FINE)
+}
+
+pub(super) fn resume() -> ScheduleOrder {
+    ScheduleOrder::Resume { since: Timestamp::now() }
+}
+
+fn object(view: &ArmedView) -> Value {
+    let (name, file) = (&view.armed.name, &view.armed.file);
+    let state = match view.state {
+        ArmedState::Armed => "armed",
+        ArmedState::Paused => "paused",
+        ArmedState::Changed(_) => "changed",
+    };
+    json!({ "name": name, "file": file, "state": state, "next": view.next.as_ref().map(words::moment) })
+}
+
+fn row(view: &ArmedView) -> [String; 3] {
+    let (state, next) = match (view.state, &view.next) {
+        (ArmedState::Armed, Some(next)) => ("armed", words::date(next)),
+        (ArmedState::Armed, None) => ("armed", "not due any more".to_owned()),
+        (ArmedState::Paused, _) => ("paused", String::new()),
+        (ArmedState::Changed(change), _) => ("changed", format!("{}: arm it anew", words::changed(change))),
+    };
+    [view.armed.name.clone(), state.to_owned(), next]
+}

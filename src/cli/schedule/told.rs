@@ -1,0 +1,67 @@
+//! What `campaign serve` says of what runs by itself.
+
+use std::sync::Arc;
+
+use super::words;
+use crate::calendar::Occurrence;
+use crate::cli::output::Output;
+use crate::metrics::{Metrics, OccurrenceResult};
+use crate::report::counts_line;
+use crate::schedule::{ScheduleEvent, ScheduleObserver, SkipReason};
+
+/// Tells a person who looks at the output of the server, and counts.
+pub(in crate::cli) fn observer(output: &Output, metrics: Arc<Metrics>) -> ScheduleObserver {
+    let output = output.clone();
+    Arc::new(move |event| {
+        output.note(&line(&event));
+        count(&event, &metrics);
+    })
+}
+
+fn count(event: &ScheduleEvent, metrics: &Metrics) {
+    match event {
+        ScheduleEvent::Ended { .. } | ScheduleEvent::Broke { .. } => metrics.occurrence(OccurrenceResult::Fired),
+        ScheduleEvent::Skipped { reason, before, .. } => {
+            (0..*before).for_each(|_| metrics.occurrence(OccurrenceResult::Missed));
+            metrics.occurrence(match reason {
+                SkipReason::Missed => OccurrenceResult::Missed,
+                SkipReason::Busy | SkipReason::Overtaken => OccurrenceResult::StillRunning,
+                SkipReason::Changed(_) => OccurrenceResult::Changed,
+                SkipReason::NoList | SkipReason::NobodyLeft | SkipReason::Refused(_) => OccurrenceResult::Refused,
+            });
+        }
+        ScheduleEvent::Waiting { .. } | ScheduleEvent::Changed { .. } => {}
+    }
+}
+
+/// An event as a line.
+fn line(event: &ScheduleEvent) -> String {
+    let of = |schedule: &str, occurrence: &Occurrence| format!("{schedule} · {}", words::date(occurrence));
+    match event {
+        ScheduleEvent::Waiting { schedule, occurrence } => {
+            format!("{} · waits for its list", of(schedule, occurrence))
+        }
+        ScheduleEvent::Ended { schedule, occurrence, ended, same_text } => {
+            let (name, counts) = (ended.run.name(), counts_line(&ended.counts));
+            let how = match &ended.stop {
+                Some(stop) => format!("stopped: {}", stop.reason),
+                None => "finished".to_owned(),
+            };
+            let same = if *same_text { "; it said what the one before it said" } else { "" };
+            format!("{} · {name} {how} · {counts}{same}", of(schedule, occurrence))
+        }
+        ScheduleEvent::Broke { schedule, occurrence, why } => {
+            format!("{} · broke off: {why}", of(schedule, occurrence))
+        }
+        ScheduleEvent::Skipped { schedule, occurrence, before, reason } => {
+            let others = match before {
+                0 => String::new(),
+                before => format!(", and {before} before it"),
+            };
+            format!("{} · skipped{others}: {}", of(schedule, occurrence), reason.words())
+        }
+        ScheduleEvent::Changed { schedule, change } => {
+            format!("{schedule} · changed since it was armed, so nothing of it fires: {}", words::changed(*change))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The armed schedules and their occurrences, as the ledger keeps them.
+
+use jiff::Timestamp;
+
+use super::{LedgerFuture, NewRun, Run, RunId};
+
+/// A campaign that runs by itself, as it was armed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArmedSchedule {
+    /// The campaign's name, which is the schedule's.
+    pub name: String,
+    /// The campaign file, from the root.
+    pub file: String,
+    /// The digest of the campaign file and its texts.
+    pub digest: String,
+    /// The gateway's profile.
+    pub gateway: String,
+    /// The addresses that the profile had.
+    pub addresses: String,
+    /// The account behind it.
+    pub account: String,
+    /// Who armed it.
+    pub by: String,
+    /// When it was armed.
+    pub armed_at: Timestamp,
+    /// Only occurrences after this count: it was armed then, or resumed.
+    pub since: Timestamp,
+    /// Whether nothing of it fires until it is resumed.
+    pub paused: bool,
+}
+
+/// Which occurrence it is: what fires at most once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OccurrenceKey {
+    /// The schedule.
+    pub schedule: String,
+    /// The local time that is meant: `2026-12-01 10:00`.
+    pub nominal: String,
+    /// The zone whose clocks it is read on.
+    pub zone: String,
+}
+
+/// What became of an occurrence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// A run began.
+    Fired(RunId),
+    /// It was left out, for this reason.
+    Skipped(String),
+}
+
+/// An occurrence that fired or was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OccurrenceRecord {
+    /// Which one.
+    pub key: OccurrenceKey,
+    /// Its moment.
+    pub at: Timestamp,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// The part of the ledger that is about what runs by itself.
+pub trait Schedules: Send + Sync {
+    /// Keeps a schedule as armed, in the place of one of the same name.
+    fn arm(&self, schedule: ArmedSchedule) -> LedgerFuture<'_, ()>;
+
+    /// What is armed, by name.
+    fn schedules(&self) -> LedgerFuture<'_, Vec<ArmedSchedule>>;
+
+    /// Has nothing of a schedule fire until it is resumed; whether there is one.
+    fn pause<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool>;
+
+    /// Has occurrences after this moment fire again; whether there is such a schedule.
+    fn resume<'a>(&'a self, name: &'a str, since: Timestamp) -> LedgerFuture<'a, bool>;
+
+    /// Forgets a schedule, and keeps its occurrences: none of them ever fires again. Whether there was one.
+    fn disarm<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool>;
+
+    /// Creates a run as [`Ledger::create_run`] does and records that it is of this occurrence, in one transaction.
+    ///
+    /// Nothing if the occurrence has its record already, unless that is of a run that was never opened: nothing of it was
+    /// ever sent, and whoever holds the campaign knows that nobody is about to.
+    ///
+    /// [`Ledger::create_run`]: super::Ledger::create_run
+    fn fire<'a>(&'a self, new: &'a NewRun, key: &'a OccurrenceKey, at: Timestamp) -> LedgerFuture<'a, Option<Run>>;
+
+    /// Records that an occurrence was left out; whether it had no record before.
+    fn skip<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool>;
+
+    /// The last occurrences of a schedule that were not after this moment, so many at most, the last first.
+    fn occurrences<'a>(
+        &'a self,
+        schedule: &'a str,
+        until: Timestamp,
+        latest: u32,
+    ) -> LedgerFuture<'a, Vec<OccurrenceRecord>>;
+
+    /// The occurrence that a run is of; nothing if it is of none.
+    fn occurrence_of(&self, run: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>>;
+
+    /// What became of an occurrence; nothing if it has no record.
+    fn occurrence<'a>(&'a self, key: &'a OccurrenceKey) -> LedgerFuture<'a, Option<Fate>>;
+}

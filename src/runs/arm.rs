@@ -1,0 +1,140 @@
+//! Arming: a campaign with a schedule is looked at as before a run, agreed to, and kept with its digest.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::armed::{addresses, digest, timeless};
+use super::consent::confirm;
+use super::inputs::mentions_today;
+use super::whose::whole_path;
+use super::{
+    Adapters, Consent, Error, Inputs, ListSurvey, OwnFiles, Proposal, ScheduleRefusal, blocking, check_host, key,
+    person, survey_list,
+};
+use crate::calendar::{Occurrence, Schedule};
+use crate::ledger::{ArmedSchedule, Schedules};
+use crate::manifest::Day;
+
+/// How many of the next dates are shown to whoever arms it.
+const SHOWN: usize = 3;
+
+/// What is going to be armed.
+#[derive(Debug)]
+pub struct Arming {
+    /// The campaign, as of its first day.
+    pub inputs: Arc<Inputs>,
+    /// When it is due.
+    pub schedule: Schedule,
+    /// The next occurrences, three at most.
+    pub next: Vec<Occurrence>,
+    /// What was found in the list; nothing where it is to come.
+    pub survey: Option<ListSurvey>,
+    /// Whether each occurrence says what the one before said.
+    pub repeats_itself: bool,
+    /// Whether it takes the place of what was armed before.
+    pub was_armed: bool,
+    armed: ArmedSchedule,
+}
+
+impl Arming {
+    /// Looks at a campaign with a schedule: everything that can be known before it fires.
+    ///
+    /// # Errors
+    /// Why it cannot be armed.
+    pub async fn look(adapters: &Adapters, file: &Path) -> Result<Self, Error> {
+        let now = (adapters.clock)();
+        let refuse = |refusal| Err(Error::Schedule(refusal));
+        let timeless = timeless(file)?;
+        let Some(schedule) = timeless.schedule.clone() else {
+            return refuse(ScheduleRefusal::None { file: file.to_owned() });
+        };
+        let next: Vec<Occurrence> = schedule.after(now).take(SHOWN).collect();
+        let Some(first) = next.first() else { return refuse(ScheduleRefusal::Over { file: file.to_owned() }) };
+        let inputs = Inputs::load(file, None, &adapters.profiles, Day::Coming(first.nominal.date()))?;
+        let inputs = Arc::new(inputs.of_occurrence(first));
+        if !inputs.campaign.names_gateway() {
+            return Err(Error::NoGatewayNamed);
+        }
+        let name = inputs.campaign.brief.name.clone();
+        let here = whole_path(file);
+        let known = adapters.ledger.schedules().await?.into_iter().find(|known| known.name == name);
+        if let Some(other) = known.as_ref().filter(|known| known.file != here) {
+            return refuse(ScheduleRefusal::OtherFile { name, there: PathBuf::from(&other.file) });
+        }
+        let profiles = &adapters.profiles;
+        if let Some(finding) = (OwnFiles { state: &adapters.state, profiles }).finding(&inputs) {
+            return Err(Error::Findings(vec![finding]));
+        }
+        key(&inputs.destination)?;
+        if let Some(profile) = inputs.destination.remote() {
+            check_host(adapters.ledger.as_ref(), profile).await?;
+        }
+        let dated = timeless.recipients != inputs.campaign.recipients;
+        let to_come = (dated || schedule.wait_for_file.is_some()) && !inputs.campaign.recipients.exists();
+        let survey = match to_come {
+            true => None,
+            false => Some(survey_list(&inputs, Some(adapters.ledger.as_ref()), &adapters.observer).await?),
+        };
+        let (before, now_says) = (&timeless.brief.content, &inputs.campaign.brief.content);
+        let repeats_itself = schedule.repeats(now) && before == now_says && !mentions_today(now_says);
+        let armed = ArmedSchedule {
+            name,
+            file: here,
+            digest: blocking(move || digest(&timeless)).await?,
+            gateway: inputs.campaign.brief.gateway.clone(),
+            addresses: addresses(&inputs.destination),
+            account: inputs.destination.account().to_owned(),
+            by: person(),
+            armed_at: now,
+            since: now,
+            paused: false,
+        };
+        Ok(Self { schedule, next, survey, repeats_itself, was_armed: known.is_some(), armed, inputs })
+    }
+
+    /// Asks for a yes as before a live run, and arms it.
+    ///
+    /// # Errors
+    /// Why it was not armed.
+    pub async fn arm(self, adapters: &Adapters, consent: &dyn Consent) -> Result<ArmedSchedule, Error> {
+        if let Some(profile) = self.inputs.destination.remote() {
+            confirm(consent, Proposal::Arm { arming: &self, profile, state: &adapters.state }).await?;
+        }
+        adapters.ledger.arm(self.armed.clone()).await?;
+        Ok(self.armed)
+    }
+}
+
+/// Pauses, resumes or forgets what is armed under a name.
+///
+/// # Errors
+/// When nothing is armed under it, or the ledger fails.
+pub async fn change_armed(ledger: &dyn Schedules, name: &str, order: ScheduleOrder) -> Result<(), Error> {
+    let known = match order {
+        ScheduleOrder::Pause => ledger.pause(name).await?,
+        ScheduleOrder::Resume { since } => ledger.resume(name, since).await?,
+        ScheduleOrder::Remove => ledger.disarm(name).await?,
+    };
+    if known {
+        return Ok(());
+    }
+    let names: Vec<String> = ledger.schedules().await?.into_iter().map(|armed| armed.name).collect();
+    let near = crate::finding::did_you_mean(name, names.iter().map(String::as_str)).map(ToOwned::to_owned);
+    Err(Error::Schedule(ScheduleRefusal::Unknown { name: name.to_owned(), near, any: !names.is_empty() }))
+}
+
+/// What is ordered of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScheduleOrder {
+    /// Nothing of it fires until it is resumed.
+    Pause,
+    /// What is due after this moment fires again.
+    Resume {
+        /// The moment.
+        since: Timestamp,
+    },
+    /// It is forgotten.
+    Remove,
+}

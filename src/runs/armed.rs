@@ -1,0 +1,89 @@
+//! What was armed, and whether it is still what it was: what fires is what somebody agreed to.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use jiff::civil::Date;
+use sha2::{Digest as _, Sha256};
+
+use super::{Error, Inputs};
+use crate::check::{Texts, text_problems};
+use crate::ledger::ArmedSchedule;
+use crate::manifest::{Campaign, Day, Destination, Profile, load_campaign};
+
+/// What changed of a schedule since it was armed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArmedChange {
+    /// The campaign file cannot be read, or something in it is wrong.
+    Unreadable,
+    /// The campaign file or a text of it.
+    Campaign,
+    /// The gateway is another one, or has other addresses.
+    Addresses,
+    /// The account behind the gateway.
+    Account,
+}
+
+/// The campaign of a file on no day: without the texts of single days, which are the occurrences' own.
+///
+/// # Errors
+/// With everything that is wrong with it.
+pub(super) fn timeless(file: &Path) -> Result<Campaign, Error> {
+    let loaded = load_campaign(file, Day::Coming(Date::ZERO));
+    loaded.value.ok_or(Error::Findings(loaded.findings))
+}
+
+/// The digest of a campaign file and its texts, those of single days left out.
+pub(super) fn digest(campaign: &Campaign) -> String {
+    let mut texts: Vec<(String, String)> =
+        campaign.places.texts().map(|(name, text)| (name.into(), text.into())).collect();
+    let mut load = |name: &str| {
+        let loaded = campaign.folders.read(name).map(|(_, text)| text);
+        texts.extend(loaded.iter().map(|text| (name.to_owned(), text.clone())));
+        loaded
+    };
+    // Which texts others include, only reading them tells; what is wrong with them is told elsewhere.
+    let texts_of = Texts { places: None, load: &mut load };
+    let _ = text_problems(&campaign.brief, texts_of, &campaign.today.to_string());
+    texts.sort();
+    texts.dedup();
+    let mut hash = Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        // The length first, so that no two lists read the same.
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    add(campaign.places.source().as_bytes());
+    for (name, text) in &texts {
+        add(name.as_bytes());
+        add(text.as_bytes());
+    }
+    hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        // Writing into a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The addresses that a destination has.
+pub(super) fn addresses(destination: &Destination) -> String {
+    let of = |profile: &Profile| match &profile.async_url {
+        Some(other) => format!("{} {other}", profile.base_url),
+        None => profile.base_url.to_string(),
+    };
+    destination.profile().map(of).unwrap_or_default()
+}
+
+/// What changed since it was armed; nothing if nothing did.
+///
+/// A new key or rate of the gateway changes nothing.
+pub(super) fn change(armed: &ArmedSchedule, inputs: &Inputs) -> Option<ArmedChange> {
+    match timeless(Path::new(&armed.file)) {
+        Err(_) => Some(ArmedChange::Unreadable),
+        Ok(now) if digest(&now) != armed.digest => Some(ArmedChange::Campaign),
+        Ok(_) if inputs.campaign.brief.gateway != armed.gateway => Some(ArmedChange::Addresses),
+        Ok(_) if addresses(&inputs.destination) != armed.addresses => Some(ArmedChange::Addresses),
+        Ok(_) if inputs.destination.account() != armed.account => Some(ArmedChange::Account),
+        Ok(_) => None,
+    }
+}

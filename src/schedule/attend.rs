@@ -1,0 +1,253 @@
+//! What is done about one schedule in a round, and about what came of its starts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::daemon::{Started, Work};
+use super::due::{due, lateness};
+use super::list_watch::{ListWatch, Sight};
+use super::post::{Post, Waiting, handled};
+use super::{ScheduleEvent, SkipReason};
+use crate::calendar::{Occurrence, Schedule};
+use crate::ledger::{ArmedSchedule, Fate, Ledger, LedgerError, OccurrenceRecord, RunId, StopKind};
+use crate::runs::{
+    ArmedChange, EndedRun, Error, Outcome, ScheduleRefusal, list_of, look_at_armed, occurrence_key,
+    recorded_occurrence, says_the_same, unfinished,
+};
+
+/// How often a list that is waited for is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// How many records are looked through for the last run; between two runs there are seldom more that were left out.
+const BACK: u32 = 50;
+
+impl Work {
+    fn ledger(&self) -> Arc<dyn Ledger> {
+        Arc::clone(&self.daemon.adapters.ledger)
+    }
+
+    fn tell(&self, event: ScheduleEvent) {
+        (self.daemon.observer)(event);
+    }
+
+    /// Does what is due of a schedule; tells how long until the next is.
+    pub(super) async fn attend(&mut self, armed: ArmedSchedule, now: Timestamp) -> Result<Duration, LedgerError> {
+        let ledger = self.ledger();
+        let mut post = match self.posts.remove(&armed.name) {
+            Some(post) => post,
+            None => Post::of(ledger.as_ref(), &armed, now).await?,
+        };
+        // It was armed anew or resumed, or the clock went back: the ledger tells what began already.
+        if post.since != armed.since || now < self.looked {
+            (post.handled, post.since) = (handled(ledger.as_ref(), &armed, now).await?, armed.since);
+            post.looked = None;
+        }
+        let next = self.attend_to(&mut post, &armed, now).await;
+        self.posts.insert(armed.name, post);
+        next
+    }
+
+    async fn attend_to(
+        &mut self,
+        post: &mut Post,
+        armed: &ArmedSchedule,
+        now: Timestamp,
+    ) -> Result<Duration, LedgerError> {
+        if armed.paused {
+            post.waiting = None;
+            return Ok(self.daemon.refresh);
+        }
+        if self.is_to_be_looked_at(post, now) {
+            self.look(post, armed).await;
+            post.looked = Some(now);
+        }
+        if !std::mem::replace(&mut post.went_on, true) && !post.running {
+            self.go_on(post, armed, now).await?;
+        }
+        let Some(schedule) = post.schedule.clone() else { return Ok(self.daemon.refresh) };
+        let due = due(&schedule, post.handled, now);
+        if let Some(missed) = due.missed {
+            post.handled = missed.at;
+            self.skip(armed, &missed, due.before, SkipReason::Missed).await?;
+        }
+        if let Some(occurrence) = due.begins {
+            self.begin(post, (armed, &schedule), occurrence).await?;
+        }
+        let waits = self.wait_for_list(post, armed, now).await?;
+        let next = due.next.map_or(self.daemon.refresh, |next| lateness(now, next));
+        Ok(if waits { next.min(LOOK) } else { next })
+    }
+
+    /// Whether somebody may have changed it since it was looked at, which matters whenever something is due.
+    fn is_to_be_looked_at(&self, post: &Post, now: Timestamp) -> bool {
+        let (Some(schedule), Some(looked)) = (&post.schedule, post.looked) else { return true };
+        let is_due = || schedule.after(post.handled).next().is_some_and(|next| next.at <= now);
+        lateness(looked, now) >= self.daemon.refresh || is_due()
+    }
+
+    /// Looks whether it is still what was armed, and tells once if it is not.
+    async fn look(&self, post: &mut Post, armed: &ArmedSchedule) {
+        let change = match look_at_armed(&self.daemon.adapters, armed).await {
+            Ok(Ok(schedule)) => {
+                post.schedule = Some(schedule);
+                None
+            }
+            Ok(Err(change)) => Some(change),
+            Err(_) => Some(ArmedChange::Unreadable),
+        };
+        if let Some(change) = change.filter(|_| change != post.change) {
+            self.tell(ScheduleEvent::Changed { schedule: armed.name.clone(), change });
+        }
+        post.change = change;
+    }
+
+    /// Goes on with a run that an earlier daemon began and did not end; one that stopped stays stopped.
+    async fn go_on(&mut self, post: &mut Post, armed: &ArmedSchedule, now: Timestamp) -> Result<(), LedgerError> {
+        let Some((record, _)) = last_fired(self.ledger().as_ref(), &armed.name, now).await? else { return Ok(()) };
+        let run = match unfinished(self.ledger().as_ref(), &record.fate).await {
+            Ok(run) => run,
+            Err(Error::Ledger(error)) => return Err(error),
+            Err(_) => None,
+        };
+        let goes = run.is_some_and(|run| {
+            let interrupted = matches!(run.stop, None | Some(StopKind::Interrupted(_)));
+            interrupted && !run.stop_requested
+        });
+        if let Some(occurrence) = recorded_occurrence(&record).filter(|_| goes) {
+            self.start(post, armed, occurrence, true);
+        }
+        Ok(())
+    }
+
+    /// Begins an occurrence that is due, has it wait for its list, or leaves it out.
+    async fn begin(
+        &mut self,
+        post: &mut Post,
+        (armed, schedule): (&ArmedSchedule, &Schedule),
+        occurrence: Occurrence,
+    ) -> Result<(), LedgerError> {
+        post.handled = occurrence.at;
+        if let Some(waiting) = post.waiting.take() {
+            self.skip(armed, &waiting.occurrence, 0, SkipReason::Overtaken).await?;
+        }
+        if let Some(change) = post.change {
+            self.skip(armed, &occurrence, 0, SkipReason::Changed(change)).await?;
+        } else if post.running {
+            self.skip(armed, &occurrence, 0, SkipReason::Busy).await?;
+        } else if let Some(wait) = schedule.wait_for_file {
+            let Ok(list) = list_of(&self.daemon.adapters, armed, &occurrence) else {
+                return self.skip(armed, &occurrence, 0, SkipReason::NoList).await.map(|_| ());
+            };
+            if !list.exists() {
+                let (schedule, occurrence) = (armed.name.clone(), occurrence.clone());
+                self.tell(ScheduleEvent::Waiting { schedule, occurrence });
+            }
+            let until = occurrence.at.checked_add(wait).unwrap_or(Timestamp::MAX);
+            post.waiting = Some(Waiting { occurrence, list, until, watch: ListWatch::default() });
+        } else {
+            self.start(post, armed, occurrence, false);
+        }
+        Ok(())
+    }
+
+    /// Begins the occurrence that waits for its list, once that is whole; whether it waits still.
+    async fn wait_for_list(
+        &mut self,
+        post: &mut Post,
+        armed: &ArmedSchedule,
+        now: Timestamp,
+    ) -> Result<bool, LedgerError> {
+        let Some(mut waiting) = post.waiting.take() else { return Ok(false) };
+        if waiting.watch.look(Sight::of(&waiting.list), now) {
+            self.start(post, armed, waiting.occurrence, false);
+            return Ok(false);
+        }
+        if now > waiting.until {
+            self.skip(armed, &waiting.occurrence, 0, SkipReason::NoList).await?;
+            return Ok(false);
+        }
+        post.waiting = Some(waiting);
+        Ok(true)
+    }
+
+    fn start(&mut self, post: &mut Post, armed: &ArmedSchedule, occurrence: Occurrence, went_on: bool) {
+        post.running = true;
+        let armed = armed.clone();
+        let sent = self.daemon.starter.start(armed.clone(), occurrence.clone(), self.interrupt.clone());
+        self.running.spawn(async move { Started { armed, occurrence, went_on, outcome: sent.await } });
+    }
+
+    /// Records that an occurrence is left out, and tells it; whether it had no record before.
+    async fn skip(
+        &self,
+        armed: &ArmedSchedule,
+        occurrence: &Occurrence,
+        before: usize,
+        reason: SkipReason,
+    ) -> Result<bool, LedgerError> {
+        let key = occurrence_key(&armed.name, occurrence);
+        let is_new = self.ledger().skip(&key, occurrence.at, &reason.words()).await?;
+        if is_new {
+            let (schedule, occurrence) = (armed.name.clone(), occurrence.clone());
+            self.tell(ScheduleEvent::Skipped { schedule, occurrence, before, reason });
+        }
+        Ok(is_new)
+    }
+
+    /// Hears what came of a start.
+    pub(super) async fn ended(&mut self, started: Started) -> Result<(), LedgerError> {
+        let Started { armed, occurrence, went_on, outcome } = started;
+        if let Some(post) = self.posts.get_mut(&armed.name) {
+            post.running = false;
+        }
+        let reason = match outcome {
+            Ok(Outcome::Ended(ended)) => return self.sent(armed, occurrence, ended).await,
+            Ok(Outcome::NothingLeft(_)) => SkipReason::NobodyLeft,
+            // It is over here: after the next start it goes on, or begins if it is not too late. Or another daemon had it.
+            Err(Error::Interrupted { .. } | Error::Schedule(ScheduleRefusal::Recorded { .. })) => return Ok(()),
+            Err(Error::Busy { .. }) if went_on => return Ok(()),
+            Err(Error::Busy { .. }) => SkipReason::Busy,
+            Err(Error::Schedule(ScheduleRefusal::Changed(change))) => SkipReason::Changed(change),
+            Err(Error::Ledger(LedgerError::Busy { .. })) => {
+                self.posts.remove(&armed.name);
+                return Ok(());
+            }
+            Err(Error::Ledger(error)) => return Err(error),
+            Err(error) => SkipReason::Refused((self.daemon.explain)(error)),
+        };
+        let words = reason.words();
+        if !self.skip(&armed, &occurrence, 0, reason).await? {
+            self.tell(ScheduleEvent::Broke { schedule: armed.name, occurrence, why: words });
+        }
+        Ok(())
+    }
+
+    async fn sent(
+        &self,
+        armed: ArmedSchedule,
+        occurrence: Occurrence,
+        ended: Box<EndedRun>,
+    ) -> Result<(), LedgerError> {
+        let just_before = Timestamp::from_microsecond(occurrence.at.as_microsecond() - 1).unwrap_or(occurrence.at);
+        let same_text = match last_fired(self.ledger().as_ref(), &armed.name, just_before).await? {
+            Some((_, before)) => says_the_same(self.ledger().as_ref(), &ended.run, before).await.unwrap_or(false),
+            None => false,
+        };
+        self.tell(ScheduleEvent::Ended { schedule: armed.name, occurrence, ended, same_text });
+        Ok(())
+    }
+}
+
+/// The last occurrence until a moment that began a run, and the run.
+async fn last_fired(
+    ledger: &dyn Ledger,
+    schedule: &str,
+    until: Timestamp,
+) -> Result<Option<(OccurrenceRecord, RunId)>, LedgerError> {
+    let last = ledger.occurrences(schedule, until, BACK).await?;
+    Ok(last.into_iter().find_map(|record| match record.fate {
+        Fate::Fired(run) => Some((record, run)),
+        Fate::Skipped(_) => None,
+    }))
+}

@@ -1,0 +1,134 @@
+//! The daemon: a round over what is armed, then a wait for what comes first.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinSet};
+
+use super::post::Post;
+use super::{Explain, ScheduleObserver, Starter};
+use crate::calendar::Occurrence;
+use crate::delivery::Interrupt;
+use crate::ledger::{ArmedSchedule, LedgerError};
+use crate::runs::{Adapters, Error, Outcome};
+
+/// The signal by which what is being sent is asked to end.
+const TERMINATED: u8 = 15;
+
+/// What a daemon is made of; [`Daemon::serve`] runs it.
+pub struct Daemon {
+    /// The ledger, the profiles, the clock.
+    pub adapters: Adapters,
+    /// Who sends.
+    pub starter: Arc<dyn Starter>,
+    /// Who is told.
+    pub observer: ScheduleObserver,
+    /// Who finds the words for what could not be done.
+    pub explain: Explain,
+    /// The campaign files that it serves, and the folders whose files it serves; all where none is named.
+    pub within: Vec<PathBuf>,
+    /// How long at most until what is armed is looked at again.
+    pub refresh: Duration,
+}
+
+/// The daemon at work.
+pub(super) struct Work {
+    pub(super) daemon: Daemon,
+    pub(super) posts: HashMap<String, Post>,
+    pub(super) running: JoinSet<Started>,
+    pub(super) interrupt: watch::Receiver<Interrupt>,
+    /// When the last round was.
+    pub(super) looked: Timestamp,
+}
+
+/// What came of a start.
+pub(super) struct Started {
+    pub(super) armed: ArmedSchedule,
+    pub(super) occurrence: Occurrence,
+    /// Whether it went on with a run that an earlier daemon began.
+    pub(super) went_on: bool,
+    pub(super) outcome: Result<Outcome, Error>,
+}
+
+impl Daemon {
+    /// Starts what is armed when it is due, until the shutdown; then it waits for what is in flight.
+    ///
+    /// # Errors
+    /// When the ledger fails: nothing is started that cannot be recorded.
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), LedgerError> {
+        let (stop, interrupt) = watch::channel(Interrupt::None);
+        let looked = (self.adapters.clock)();
+        let mut work = Work { daemon: self, posts: HashMap::new(), running: JoinSet::new(), interrupt, looked };
+        let served = work.until(shutdown).await;
+        stop.send_replace(Interrupt::Gently(TERMINATED));
+        let ended = work.all_ended().await;
+        served.and(ended)
+    }
+}
+
+impl Work {
+    async fn until(&mut self, shutdown: impl Future<Output = ()>) -> Result<(), LedgerError> {
+        tokio::pin!(shutdown);
+        loop {
+            let wait = self.round().await?;
+            tokio::select! {
+                biased;
+                () = &mut shutdown => return Ok(()),
+                Some(started) = self.running.join_next() => self.hear(started).await?,
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    async fn all_ended(&mut self) -> Result<(), LedgerError> {
+        while let Some(started) = self.running.join_next().await {
+            self.hear(started).await?;
+        }
+        Ok(())
+    }
+
+    async fn hear(&mut self, started: Result<Started, JoinError>) -> Result<(), LedgerError> {
+        match started {
+            Ok(started) => self.ended(started).await,
+            // A start that panicked is a bug; its run can be gone on with by hand, and the others go on.
+            Err(error) => {
+                tracing::error!("a start ended by itself: {error}");
+                Ok(())
+            }
+        }
+    }
+
+    /// Looks at everything that is armed; tells how long until something is to be done.
+    async fn round(&mut self) -> Result<Duration, LedgerError> {
+        let now = (self.daemon.adapters.clock)();
+        let armed = match self.daemon.adapters.ledger.schedules().await {
+            Err(LedgerError::Busy { .. }) => return Ok(self.daemon.refresh),
+            armed => armed?,
+        };
+        self.posts.retain(|name, post| post.running || armed.iter().any(|armed| armed.name == *name));
+        let mut wait = self.daemon.refresh;
+        for armed in armed {
+            if !serves(&self.daemon.within, Path::new(&armed.file)) {
+                continue;
+            }
+            match self.attend(armed, now).await {
+                // Another process has the turn to write: what was not recorded is looked at again.
+                Err(LedgerError::Busy { .. }) => {}
+                next => wait = wait.min(next?),
+            }
+        }
+        self.looked = now;
+        Ok(wait)
+    }
+}
+
+/// Whether a campaign file is one of those that are served.
+fn serves(within: &[PathBuf], file: &Path) -> bool {
+    let whole = |place: &PathBuf| place.canonicalize().unwrap_or_else(|_| place.clone());
+    within.is_empty() || within.iter().any(|place| file.starts_with(whole(place)))
+}

@@ -1,0 +1,112 @@
+//! What is due of a schedule at a moment, and what was missed. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::calendar::{Occurrence, Schedule};
+
+/// What is due of a schedule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Due {
+    /// What begins now.
+    pub(super) begins: Option<Occurrence>,
+    /// The last one that was missed.
+    pub(super) missed: Option<Occurrence>,
+    /// How many were missed before that.
+    pub(super) before: usize,
+    /// The next one after this moment.
+    pub(super) next: Option<Timestamp>,
+}
+
+/// What is due by now of what comes after `handled`.
+///
+/// Of several the last is due, if it is not too late; the others were missed: never a flood of what was not sent in its time.
+pub(super) fn due(schedule: &Schedule, handled: Timestamp, now: Timestamp) -> Due {
+    let mut found = Due::default();
+    let mut last: Option<Occurrence> = None;
+    for occurrence in schedule.after(handled) {
+        if occurrence.at > now {
+            found.next = Some(occurrence.at);
+            break;
+        }
+        if let Some(earlier) = last.replace(occurrence) {
+            found.before += usize::from(found.missed.is_some());
+            found.missed = Some(earlier);
+        }
+    }
+    match last {
+        Some(last) if lateness(last.at, now) <= schedule.patience() => found.begins = Some(last),
+        Some(last) => {
+            found.before += usize::from(found.missed.is_some());
+            found.missed = Some(last);
+        }
+        None => {}
+    }
+    found
+}
+
+/// How late it is for what was due at a moment.
+pub(super) fn lateness(due: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(due)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+    use jiff::tz::TimeZone;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::calendar::Timing;
+
+    fn hourly() -> Schedule {
+        let (timing, zone) = (Timing::cron("0 * * * *").unwrap(), TimeZone::get("Europe/Kyiv").unwrap());
+        Schedule { timing, zone, ends: None, grace: Duration::from_secs(1800), wait_for_file: None }
+    }
+
+    fn moment(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_last_of_several_is_due_if_it_is_not_too_late_and_the_others_were_missed() {
+        let look = |handled, now| {
+            let due = due(&hourly(), moment(handled), moment(now));
+            let name = |one: Option<Occurrence>| one.map(|one| one.at.to_string());
+            (name(due.begins), name(due.missed), due.before, due.next.map(|next| next.to_string()))
+        };
+        let at = |hour: u8| Some(format!("2026-12-01T{hour:02}:00:00Z"));
+        assert_eq!(look("2026-12-01T08:00:00Z", "2026-12-01T08:59:59Z"), (None, None, 0, at(9)));
+        assert_eq!(look("2026-12-01T08:00:00Z", "2026-12-01T09:00:00Z"), (at(9), None, 0, at(10)));
+        assert_eq!(look("2026-12-01T08:00:00Z", "2026-12-01T09:30:00Z"), (at(9), None, 0, at(10)));
+        assert_eq!(look("2026-12-01T08:00:00Z", "2026-12-01T09:30:01Z"), (None, at(9), 0, at(10)));
+        assert_eq!(look("2026-12-01T04:00:00Z", "2026-12-01T09:00:00Z"), (at(9), at(8), 3, at(10)));
+        assert_eq!(look("2026-12-01T04:00:00Z", "2026-12-01T09:45:00Z"), (None, at(9), 4, at(10)));
+        assert_eq!(
+            look("2026-12-01T09:00:00Z", "2026-12-01T05:00:00Z"),
+            (None, None, 0, at(10)),
+            "a clock that went back"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn whoever_looks_often_or_seldom_sees_each_occurrence_once(steps in prop::collection::vec(1_i64..90_000, 1..60)) {
+            let start = moment("2026-10-24T00:00:00Z");
+            let (mut handled, mut now, mut seen) = (start, start, 0);
+            for step in steps {
+                now += SignedDuration::from_secs(step);
+                let due = due(&hourly(), handled, now);
+                for one in [&due.missed, &due.begins].into_iter().flatten() {
+                    prop_assert!(handled < one.at && one.at <= now);
+                    seen += 1;
+                    handled = one.at;
+                }
+                seen += due.before;
+                prop_assert!(due.begins.is_none_or(|one| lateness(one.at, now) <= hourly().patience()));
+            }
+            prop_assert_eq!(seen, hourly().after(start).take_while(|one| one.at <= now).count());
+        }
+    }
+}

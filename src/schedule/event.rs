@@ -1,0 +1,97 @@
+//! What the daemon tells. Who listens finds the words.
+
+use std::sync::Arc;
+
+use crate::calendar::Occurrence;
+use crate::runs::{ArmedChange, EndedRun, Error};
+
+/// Something that happened to what is armed. Each names the schedule, which is the campaign.
+#[derive(Debug)]
+pub enum ScheduleEvent {
+    /// An occurrence waits for its list.
+    Waiting {
+        /// The schedule.
+        schedule: String,
+        /// The occurrence.
+        occurrence: Occurrence,
+    },
+    /// A run was sent to its end, or stopped before it; what became of it, [`EndedRun`] tells, doubt too.
+    Ended {
+        /// The schedule.
+        schedule: String,
+        /// The occurrence.
+        occurrence: Occurrence,
+        /// The run.
+        ended: Box<EndedRun>,
+        /// Whether it said word for word what the occurrence before it said.
+        same_text: bool,
+    },
+    /// A run that began could not be brought to its end; it can go on by hand.
+    Broke {
+        /// The schedule.
+        schedule: String,
+        /// The occurrence.
+        occurrence: Occurrence,
+        /// Why, in words.
+        why: String,
+    },
+    /// An occurrence was left out, and with it so many before it.
+    Skipped {
+        /// The schedule.
+        schedule: String,
+        /// The occurrence.
+        occurrence: Occurrence,
+        /// How many were left out before it.
+        before: usize,
+        /// Why.
+        reason: SkipReason,
+    },
+    /// Nothing of a schedule fires, since it is not what was armed any more.
+    Changed {
+        /// The schedule.
+        schedule: String,
+        /// What changed.
+        change: ArmedChange,
+    },
+}
+
+/// Why an occurrence was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkipReason {
+    /// Its time passed while nobody was there to begin it.
+    Missed,
+    /// The one before it was still being sent, or another start of the campaign.
+    Busy,
+    /// Its list did not come.
+    NoList,
+    /// The next one was due while it waited for its list.
+    Overtaken,
+    /// It is not what was armed any more.
+    Changed(ArmedChange),
+    /// Nobody was left to send to.
+    NobodyLeft,
+    /// It could not begin, in words.
+    Refused(String),
+}
+
+impl SkipReason {
+    /// The reason as the ledger keeps it.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Missed => "missed".to_owned(),
+            Self::Busy => "the campaign was still being sent".to_owned(),
+            Self::NoList => "the list did not come".to_owned(),
+            Self::Overtaken => "the next was due while it waited for its list".to_owned(),
+            Self::Changed(_) => "changed since it was armed".to_owned(),
+            Self::NobodyLeft => "nobody was left to send to".to_owned(),
+            Self::Refused(why) => why.clone(),
+        }
+    }
+}
+
+/// Somebody who is told.
+pub type ScheduleObserver = Arc<dyn Fn(ScheduleEvent) + Send + Sync>;
+
+/// Finds the words for why something could not be done.
+pub type Explain = Arc<dyn Fn(Error) -> String + Send + Sync>;

@@ -1,0 +1,67 @@
+//! What the daemon remembers of one schedule.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use super::list_watch::ListWatch;
+use crate::calendar::{Occurrence, Schedule};
+use crate::ledger::{ArmedSchedule, Ledger, LedgerError};
+use crate::runs::ArmedChange;
+
+/// What the daemon remembers of one schedule; the ledger knows all that must not be forgotten.
+#[derive(Debug)]
+pub(super) struct Post {
+    /// Every occurrence until this moment began, or was left out.
+    pub(super) handled: Timestamp,
+    /// Since when its occurrences counted when that was found.
+    pub(super) since: Timestamp,
+    /// When it is due, as it was last seen unchanged.
+    pub(super) schedule: Option<Schedule>,
+    /// When that was.
+    pub(super) looked: Option<Timestamp>,
+    /// What changed since it was armed, which was told.
+    pub(super) change: Option<ArmedChange>,
+    /// Whether a run of it was looked for that an earlier daemon left.
+    pub(super) went_on: bool,
+    /// Whether a run of it is being sent.
+    pub(super) running: bool,
+    /// The occurrence that waits for its list.
+    pub(super) waiting: Option<Waiting>,
+}
+
+/// An occurrence that waits for its list.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) occurrence: Occurrence,
+    pub(super) list: PathBuf,
+    /// Until when.
+    pub(super) until: Timestamp,
+    pub(super) watch: ListWatch,
+}
+
+impl Post {
+    /// What is known of a schedule from the ledger.
+    pub(super) async fn of(ledger: &dyn Ledger, armed: &ArmedSchedule, now: Timestamp) -> Result<Self, LedgerError> {
+        Ok(Self {
+            handled: handled(ledger, armed, now).await?,
+            since: armed.since,
+            schedule: None,
+            looked: None,
+            change: None,
+            went_on: false,
+            running: false,
+            waiting: None,
+        })
+    }
+}
+
+/// Until when every occurrence has its record; what was recorded of a time to come, by a clock that was wrong, says nothing.
+pub(super) async fn handled(
+    ledger: &dyn Ledger,
+    armed: &ArmedSchedule,
+    now: Timestamp,
+) -> Result<Timestamp, LedgerError> {
+    let last = ledger.occurrences(&armed.name, now, 1).await?.pop();
+    Ok(last.map_or(armed.since, |last| last.at.max(armed.since)))
+}

@@ -1,0 +1,190 @@
+//! What fires once, what is left out, and what waits, whatever happens meanwhile.
+
+use super::*;
+use crate::ledger::{Fate, RunFilter};
+
+#[tokio::test(start_paused = true)]
+async fn an_occurrence_fires_once_though_two_daemons_serve_one_ledger() {
+    set_clock("2026-10-20T00:10:00Z");
+    let house = House::new("timezone: Europe/Kyiv\nschedule: { cron: \"0 * * * *\" }");
+    house.arm().await.unwrap();
+    let daemon = || house.daemon(house.clerk(Duration::from_secs(1))).serve(tokio::time::sleep(10 * DAY));
+    let (one, other) = tokio::join!(daemon(), daemon());
+    assert!(one.is_ok() && other.is_ok());
+    let mut fired = house.fired();
+    assert_eq!(fired.len(), 239, "but for the hour that comes twice");
+    fired.dedup();
+    assert_eq!(fired.len(), 239, "none twice");
+    assert!(house.told().is_empty(), "{:?}", house.told());
+}
+
+#[tokio::test(start_paused = true)]
+async fn daemons_that_die_and_come_back_fire_each_occurrence_once_or_leave_it_out_and_say_so() {
+    set_clock("2026-12-01T00:10:00Z");
+    let house = House::new("timezone: UTC\nschedule: { cron: \"*/10 * * * *\", grace: 5m }");
+    house.arm().await.unwrap();
+    let lives = [3_000, 61, 599, 7_300, 1, 1_800, 601, 86_400, 13, 5_000];
+    for (life, death) in lives.into_iter().zip([1, 90, 400, 30, 0, 7_000, 299, 301, 1_000, 2]) {
+        let daemon = house.daemon(house.clerk(Duration::from_secs(1)));
+        // It is dropped where it stands.
+        let _ = tokio::time::timeout(Duration::from_secs(life), daemon.serve(std::future::pending())).await;
+        tokio::time::sleep(Duration::from_secs(death)).await;
+    }
+    let fired = house.fired();
+    let mut once = fired.clone();
+    once.dedup();
+    assert_eq!(fired, once);
+    let of_skip = |told: &String| {
+        let before = told.split("after ").nth(1).and_then(|rest| rest.split(':').next()).expect("a number");
+        1 + before.parse::<usize>().expect("a number")
+    };
+    let skipped: usize = house.told().iter().map(of_skip).sum();
+    // The last death passes without anybody who could say what was missed in it.
+    let all = (now() - "2026-12-01T00:10:00Z".parse::<Timestamp>().unwrap()).total(jiff::Unit::Minute).unwrap() / 10.0;
+    assert!((fired.len() + skipped).abs_diff(all as usize) <= 1, "{} and {skipped} of {all}", fired.len());
+    assert!(skipped > 10, "{:?}", house.told());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_died_between_its_record_and_its_run_fires_again_and_what_was_opened_does_not() {
+    set_clock("2026-12-01T09:59:00Z");
+    let house = House::new("timezone: UTC\nschedule: { every: day 10:00 }");
+    let armed = house.arm().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let ledger = Arc::clone(&house.adapters.ledger);
+    let due = Occurrence::of("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
+    let key = occurrence_key(&armed.name, &due);
+    let lost = ledger.fire(&new_run(), &key, due.at).await.unwrap().unwrap();
+    // The cursor is behind the record, so whoever comes asks the ledger; the run that was never opened is not in the way.
+    let clerk = house.clerk(Duration::from_secs(1));
+    let (_stop, interrupt) = watch::channel(Interrupt::None);
+    let _ = clerk.start(armed.clone(), due.clone(), interrupt.clone()).await;
+    assert_eq!(house.fired().len(), 1);
+    assert_ne!(ledger.occurrence(&key).await.unwrap(), Some(Fate::Fired(lost.key)));
+    let again = clerk.start(armed, due, interrupt).await;
+    assert!(matches!(again, Err(Error::Schedule(ScheduleRefusal::Recorded { .. }))), "{again:?}");
+    assert_eq!(house.fired().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_jumps_fires_nothing_twice_and_floods_nobody() {
+    set_clock("2026-12-01T00:10:00Z");
+    let house = House::new("timezone: UTC\nschedule: { cron: \"0 * * * *\", grace: 10m }");
+    house.arm().await.unwrap();
+    let refresh = Duration::from_secs(60);
+    let daemon = Daemon { refresh, ..house.daemon(house.clerk(Duration::from_secs(1))) };
+    let stop = async {
+        tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
+        set_clock("2026-12-11T00:30:00Z");
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        set_clock("2026-12-01T02:30:00Z");
+        tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
+    };
+    daemon.serve(stop).await.unwrap();
+    let hour = |day: u8, hour: u8| format!("2026-12-{day:02}T{hour:02}:00Z\t2026-12-{day:02} {hour:02}:00");
+    assert_eq!(house.fired(), [hour(1, 1), hour(1, 2), hour(1, 3), hour(11, 1), hour(1, 4), hour(1, 5)]);
+    let missed = "2026-12-11 00:00 skipped after 236: missed";
+    assert_eq!(house.told(), [missed], "3 on the 1st have fired, and 236 between were missed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_changed_since_it_was_armed_fires_nothing_until_it_is_armed_anew() {
+    set_clock("2026-12-01T00:10:00Z");
+    let daily = "timezone: UTC\nschedule: { every: day 10:00 }";
+    let house = House::new(daily);
+    house.arm().await.unwrap();
+    house.run_for(DAY).await;
+    house.campaign(daily, "Something else");
+    house.run_for(DAY).await;
+    assert_eq!(house.fired().len(), 1);
+    assert_eq!(house.told(), ["changed: Campaign"], "a new daemon does not know when the old file was due");
+    house.arm().await.unwrap();
+    house.run_for(DAY).await;
+    house
+        .write("gateways.yaml", "other:\n  base_url: http://127.0.0.1:9\n  api_key: { env: KEY }\n  rate: unlimited\n");
+    house.run_for(DAY).await;
+    assert_eq!(house.fired().len(), 3, "another profile changes nothing");
+    let daemon = house.daemon(house.clerk(Duration::from_secs(1)));
+    let changing = async {
+        tokio::time::sleep(DAY / 4).await;
+        house.campaign(daily, "And else again");
+        tokio::time::sleep(DAY).await;
+    };
+    daemon.serve(changing).await.unwrap();
+    let skipped = "2026-12-05 10:00 skipped after 0: changed since it was armed";
+    assert_eq!(house.told()[1..], ["changed: Campaign", skipped], "{:?}", house.told());
+    assert_eq!(house.fired().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_is_left_out_while_the_one_before_runs_and_nothing_fires_while_it_is_paused() {
+    set_clock("2026-12-01T00:10:00Z");
+    let house = House::new("timezone: UTC\nschedule: { cron: \"0 * * * *\" }");
+    house.arm().await.unwrap();
+    let slow = house.daemon(house.clerk(Duration::from_secs(5_000)));
+    slow.serve(tokio::time::sleep(Duration::from_secs(4 * 3600))).await.unwrap();
+    assert_eq!(house.fired().len(), 2);
+    let busy = |hour: u8| format!("2026-12-01 {hour:02}:00 skipped after 0: the campaign was still being sent");
+    assert_eq!(house.told(), [busy(2), busy(4)]);
+    let ledger = Arc::clone(&house.adapters.ledger);
+    assert!(ledger.pause("sale").await.unwrap());
+    house.run_for(DAY).await;
+    assert!(ledger.resume("sale", now()).await.unwrap());
+    house.run_for(Duration::from_secs(3600)).await;
+    assert_eq!((house.fired().len(), house.told().len()), (3, 2), "what was due meanwhile is over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_occurrence_waits_for_its_list_until_that_is_whole_or_the_time_is_over() {
+    set_clock("2026-12-01T00:10:00Z");
+    let house = House::new("timezone: UTC\nschedule: { every: day 10:00, wait_for_file: 2h }");
+    fs::remove_file(house.folder.path().join("sale.csv")).unwrap();
+    let yaml = fs::read_to_string(house.folder.path().join("sale.yaml")).unwrap();
+    house.write("sale.yaml", &yaml.replace("file: sale.csv", "file: \"daily-{{ today }}.csv\""));
+    house.arm().await.unwrap();
+    let daemon = house.daemon(house.clerk(Duration::from_secs(1)));
+    let coming = async {
+        // Half of it comes at 10:30, the rest two seconds later.
+        tokio::time::sleep(Duration::from_secs(37_200)).await;
+        house.write("daily-2026-12-01.csv", "phone\n");
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        house.write("daily-2026-12-01.csv", "phone\n+380500000001\n");
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert!(house.fired().is_empty(), "it may not be whole");
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert_eq!(house.fired().len(), 1);
+        tokio::time::sleep(DAY + DAY / 2).await;
+    };
+    daemon.serve(coming).await.unwrap();
+    let told =
+        ["2026-12-01 10:00 waits", "2026-12-02 10:00 waits", "2026-12-02 10:00 skipped after 0: the list did not come"];
+    assert_eq!((house.told(), house.fired().len()), (told.map(str::to_owned).to_vec(), 1));
+}
+
+#[tokio::test]
+async fn each_occurrence_is_a_run_of_its_own_with_its_edition_its_day_and_its_results() {
+    set_clock("2026-12-01T09:59:59.7Z");
+    let house = House::new("timezone: UTC\nschedule: { every: day 10:00 }");
+    house.arm().await.unwrap();
+    for day in ["2026-12-01", "2026-12-02"] {
+        set_clock(&format!("{day}T09:59:59.7Z"));
+        let starter = Arc::new(Runs(house.adapters.clone()));
+        let (told, before) = (Arc::clone(&house.told), house.told().len());
+        let ended = async move {
+            while told.lock().unwrap().len() == before {
+                tokio::task::yield_now().await;
+            }
+        };
+        house.daemon(starter).serve(ended).await.unwrap();
+        assert!(
+            house.folder.path().join(format!("results/sale-{day}-10-00.sandbox.csv")).exists(),
+            "{:?}",
+            house.told()
+        );
+    }
+    let told = ["2026-12-01 10:00 ended: sale@1 of 2, same false", "2026-12-02 10:00 ended: sale@2 of 2, same true"];
+    assert_eq!(house.told(), told);
+    let runs = house.adapters.ledger.runs(RunFilter::all()).await.unwrap();
+    let editions: Vec<&str> = runs.iter().map(|run| run.edition.as_str()).collect();
+    assert_eq!(editions, ["2026-12-01 10:00", "2026-12-02 10:00"]);
+}

@@ -1,0 +1,111 @@
+//! Arming: what is agreed to once, and runs by itself afterwards.
+
+use serde_json::json;
+
+use crate::support::{Draft, Gateway, campaign, live, until};
+
+const WEEKLY: &str = "schedule: { every: Mon 10:00 }";
+
+/// A campaign of each Monday through a gateway on loopback.
+fn weekly(gateway: &Gateway) -> Draft {
+    campaign().top("timezone: Europe/Kyiv").top(WEEKLY).through(gateway)
+}
+
+#[test]
+fn what_is_armed_is_listed_with_its_next_date_until_it_is_paused_or_removed() {
+    let gateway = Gateway::accepting();
+    let sale = weekly(&gateway).write();
+    assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list(), json!([]));
+    let told = sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    assert!(told.stdout.starts_with("sale is armed\n  it runs Mon "), "{}", told.told());
+    assert_eq!(told.stdout.matches("10:00 (Europe/Kyiv)").count(), 3, "{}", told.told());
+    assert!(told.stdout.contains("warning: each time it says what it said"), "{}", told.told());
+    let listed = || sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();
+    let next = sale.campaign(&["schedule", "next", "sale.yaml", "--json"]).exits(0).json_list()[0]["at"].clone();
+    let file = sale.path("sale.yaml").canonicalize().unwrap();
+    assert_eq!(listed(), json!([{ "name": "sale", "file": file, "state": "armed", "next": next }]));
+    sale.campaign(&["schedule", "pause", "sale"]).exits(0).says("until it is resumed");
+    assert_eq!((&listed()[0]["state"], &listed()[0]["next"]), (&json!("paused"), &json!(null)));
+    sale.campaign(&["schedule", "resume", "sale", "--json"]).exits(0);
+    assert_eq!(listed()[0]["state"], "armed");
+    sale.campaign(&["schedule", "pause", "sael"]).exits(2).says("did you mean `sale`?");
+    sale.campaign(&["schedule", "remove", "sale"]).exits(0);
+    assert_eq!(listed(), json!([]));
+    sale.campaign(&["schedule", "remove", "sale"]).exits(2).says("nothing is armed as `sale`");
+    assert!(gateway.requests().is_empty(), "nothing was sent");
+}
+
+#[test]
+fn what_changed_since_it_was_armed_says_so_and_is_armed_anew() {
+    let gateway = Gateway::accepting();
+    let sale = weekly(&gateway).channels("  - sms: { signature: OlenaCo, message: { file: hello.txt } }");
+    let sale = sale.write();
+    sale.write("hello.txt", "Hello, {% include \"name.txt\" %}");
+    sale.write("name.txt", "{{ name }}");
+    let state = || sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list()[0]["state"].clone();
+    let arm = || sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    arm();
+    assert_eq!(state(), "armed");
+    for (file, old, new) in [
+        ("hello.txt", "Hello", "Goodbye"),
+        ("name.txt", "{{ name }}", "you"),
+        ("sale.yaml", "Mon 10:00", "Tue 10:00"),
+        ("gateways.yaml", "http://127.0.0.1:", "http://localhost:"),
+    ] {
+        sale.replace(file, old, new);
+        assert_eq!(state(), "changed", "{file}");
+        sale.campaign(&["schedule", "list"]).exits(0).says("arm it anew");
+        arm().says("armed anew");
+        assert_eq!(state(), "armed", "{file}");
+    }
+    let profile = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
+    sale.write("gateways.yaml", &format!("{}\n  rate: 200000/s\n", profile.trim_end()));
+    assert_eq!(state(), "armed", "another rate changes nothing that was agreed to");
+    std::fs::remove_file(sale.path("sale.yaml")).unwrap();
+    assert_eq!(state(), "changed");
+}
+
+#[test]
+fn a_live_campaign_is_armed_by_a_yes_and_only_through_a_gateway_that_it_names() {
+    let sale = live();
+    sale.replace("sale.yaml", "name: sale\n", &format!("name: sale\ntimezone: Europe/Kyiv\n{WEEKLY}\n"));
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("say `--yes`");
+    assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list(), json!([]));
+    let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
+    assert_eq!((&armed["state"], armed["next"].as_array().unwrap().len()), (&json!("armed"), 3));
+    let unnamed = campaign().top("timezone: Europe/Kyiv").top(WEEKLY).write();
+    unnamed.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("gateway");
+}
+
+#[test]
+fn what_cannot_run_is_not_armed() {
+    let gateway = Gateway::accepting();
+    let sale = weekly(&gateway).write();
+    sale.replace("sale.yaml", "{{ name }}", "{{ nme }}");
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("nme");
+    sale.replace("sale.yaml", "{{ nme }}", "{{ name }}");
+    std::fs::rename(sale.path("sale.csv"), sale.path("away.csv")).unwrap();
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("sale.csv");
+    sale.replace("sale.yaml", "every: Mon 10:00", "every: Mon 10:00, wait_for_file: 1h");
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0).says("its list is to come");
+    sale.replace("sale.yaml", "every: Mon 10:00", "at: 2020-01-01 10:00");
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("not due any more");
+    sale.write(
+        "other/sale.yaml",
+        &std::fs::read_to_string(sale.path("sale.yaml")).unwrap().replace("at: 2020", "at: 2120"),
+    );
+    sale.campaign(&["schedule", "add", "other/sale.yaml"]).exits(2).says("campaign schedule remove sale");
+}
+
+#[test]
+fn a_campaign_that_waits_until_it_is_due_is_interrupted_before_anything_is_sent() {
+    let gateway = Gateway::accepting();
+    let sale = weekly(&gateway).write();
+    let mut run = sale.start(&["--when-due"]);
+    until("it counts down", || run.stderr().contains("Ctrl-C ends the wait"));
+    run.signal("INT");
+    run.finish().exits(130).says("before anything was sent");
+    assert!(gateway.requests().is_empty());
+    let once = campaign().through(&gateway).write();
+    once.run(&["--when-due"]).exits(2).says("has no `schedule`");
+}
