@@ -12,8 +12,8 @@ use super::exit;
 use super::failure::Failure;
 use super::listing::listing;
 use crate::finding::one_line;
-use crate::ledger::{Ledger, StopKind};
-use crate::report::{NextStep, RunStatus, RunView, counts_json, counts_line, is_owned, plural, thousands};
+use crate::ledger::Ledger;
+use crate::report::{NextStep, RunStatus, RunView, counts_line, is_owned, plural, run_entry_json, run_json, thousands};
 use crate::runs;
 
 pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, Failure> {
@@ -128,38 +128,15 @@ fn local(at: Timestamp) -> String {
 }
 
 fn entry(view: &RunView) -> Value {
-    let RunView { run, status, counts, .. } = view;
-    json!({
-        "run": run.name(), "campaign": run.campaign, "gateway": run.gateway, "rows": run.recipients,
-        "counts": counts_json(counts), "state": status.word(), "stopped": stopped(view), "why": status.why(),
-        "exit": exit::of_run(run, counts, *status == RunStatus::Sending),
-    })
+    let mut entry = run_entry_json(view);
+    entry["exit"] = exit::of_run(&view.run, &view.counts, view.status == RunStatus::Sending).into();
+    entry
 }
 
 fn object(view: &RunView, exit: u8) -> Value {
-    let RunView { run, status, counts, parts } = view;
-    json!({
-        "run": run.name(),
-        "campaign": run.campaign,
-        "edition": run.edition,
-        "gateway": run.gateway,
-        "endpoint": run.endpoint.name(),
-        "rows": run.recipients,
-        "counts": counts_json(counts),
-        "parts": parts,
-        "state": status.word(),
-        "stopped": stopped(view),
-        "why": status.why(),
-        "began_at": run.began_at.to_string(),
-        "ended_at": run.ended_at.map(|at| at.to_string()),
-        "results": run.results,
-        "exit": exit,
-    })
-}
-
-/// The word for why it stopped; nothing while it is sent, or came to its end.
-fn stopped(view: &RunView) -> Option<&'static str> {
-    view.run.stop.filter(|_| view.status != RunStatus::Sending).map(StopKind::word)
+    let mut object = run_json(view);
+    object["exit"] = exit.into();
+    object
 }
 
 /// The command that a person needs next.

@@ -4,13 +4,17 @@
 //! - `health`: whether the process lives and can do its work;
 //! - `metrics`: what it counted, and how things stand in the ledger; `views` reads that now and then.
 //!
+//! - `api`: runs as JSON, for who has the token.
+//!
 //! It is a router behind a [`crate::door`], and must not decide anything about runs.
 
+mod api;
 mod health;
 mod hosts;
 mod metrics;
 mod views;
 
+pub use api::{TokenFile, routes as api};
 pub use health::{Health, routes as health};
 pub use hosts::Hosts;
 pub use metrics::{Counted, routes as metrics};

@@ -26,6 +26,9 @@ pub(in crate::cli) struct ServeArgs {
     /// The address by which its own door is reached through a proxy, such as https://campaign.example.com
     #[arg(long, value_name = "URL", value_parser = web_address)]
     pub(in crate::cli) pages_url: Option<Url>,
+    /// Tell runs as JSON at /api/runs, to who has the token in this file
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) token_file: Option<PathBuf>,
     /// Show /metrics on a door of its own at this address, and not on the own door
     #[arg(long, value_name = "ADDRESS")]
     pub(in crate::cli) metrics: Option<SocketAddr>,

@@ -33,7 +33,7 @@ use crate::metrics::Metrics;
 use crate::notify;
 use crate::runs::Adapters;
 use crate::schedule::{Daemon, Runs};
-use crate::web::{self, Counted, Health, Hosts, Views};
+use crate::web::{self, Counted, Health, Hosts, TokenFile, Views};
 use crate::webhook;
 
 /// How long at most until what somebody armed, paused or changed is noticed.
@@ -50,8 +50,12 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
     let schedules = daemon(context, (Arc::clone(&ledger), Arc::clone(&metrics)), args.campaigns.clone())?;
     let health = Arc::new(Health::new(Arc::clone(&ledger)));
     let views = Arc::new(Views::new(Arc::clone(&ledger)));
-    let counted = web::metrics(Counted { metrics: Arc::clone(&metrics), views, clock: Timestamp::now });
     let mut behind = web::health(Arc::clone(&health));
+    if let Some(token) = args.token_file {
+        let token = TokenFile::open(token).map_err(|why| Failure::wrong(format!("`--token-file`: {why}")))?;
+        behind = behind.merge(web::api(Arc::clone(&views), token));
+    }
+    let counted = web::metrics(Counted { metrics: Arc::clone(&metrics), views, clock: Timestamp::now });
     let mut tasks = Tasks::default();
     match metrics_door {
         Some((listener, _)) => tasks.add(|shutdown| open(listener, counted, shutdown)),

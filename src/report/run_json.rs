@@ -1,0 +1,41 @@
+//! A run for programs. Nobody's number is in it.
+
+use serde_json::{Value, json};
+
+use super::{RunStatus, RunView, counts_json};
+use crate::ledger::StopKind;
+
+/// A run in a list of runs.
+#[must_use]
+pub fn run_entry_json(view: &RunView) -> Value {
+    let RunView { run, status, counts, .. } = view;
+    json!({
+        "run": run.name(),
+        "campaign": run.campaign,
+        "gateway": run.gateway,
+        "rows": run.recipients,
+        "counts": counts_json(counts),
+        "state": status.word(),
+        "stopped": stopped(view),
+        "why": status.why(),
+    })
+}
+
+/// A run by itself.
+#[must_use]
+pub fn run_json(view: &RunView) -> Value {
+    let run = &view.run;
+    let mut object = run_entry_json(view);
+    object["edition"] = run.edition.clone().into();
+    object["endpoint"] = run.endpoint.name().into();
+    object["parts"] = view.parts.into();
+    object["began_at"] = run.began_at.to_string().into();
+    object["ended_at"] = run.ended_at.map(|at| at.to_string()).into();
+    object["results"] = run.results.clone().into();
+    object
+}
+
+/// The word for why it stopped; nothing while it is sent, or came to its end.
+fn stopped(view: &RunView) -> Option<&'static str> {
+    view.run.stop.filter(|_| view.status != RunStatus::Sending).map(StopKind::word)
+}

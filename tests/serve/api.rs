@@ -1,0 +1,72 @@
+//! Runs as JSON for no-code tools: only with the token, never with anybody's number.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::Value;
+
+use crate::support::{Folder, Gateway, Server, ask, campaign, phone};
+
+const TOKEN: &str = "t0ken-of-the-stories-77";
+
+fn write_token(sale: &Folder, token: &str, mode: u32) {
+    sale.write("token", token);
+    std::fs::set_permissions(sale.path("token"), Permissions::from_mode(mode)).expect("a mode");
+}
+
+/// What the door answers to who shows this.
+fn asked(server: &Server, path: &str, shown: &str) -> (u16, Value) {
+    let heard = ask(&server.address(), path, &[("Authorization", shown)]);
+    (heard.status, serde_json::from_str(&heard.body).unwrap_or(Value::Null))
+}
+
+#[test]
+fn runs_are_told_as_status_tells_them_without_anybodys_number() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    write_token(&sale, TOKEN, 0o600);
+    let server = Server::start(&sale, &["--token-file", "token"]);
+    let bearer = format!("Bearer {TOKEN}");
+    let (status, listed) = asked(&server, "/api/runs", &bearer);
+    let mut by_command = sale.campaign(&["status", "--json"]).json()["runs"][0].clone();
+    by_command.as_object_mut().expect("an object").remove("exit");
+    assert_eq!((status, &listed["runs"][0]), (200, &by_command));
+    for name in ["sale@1", "sale"] {
+        let (status, one) = asked(&server, &format!("/api/runs/{name}"), &bearer);
+        let mut by_command = sale.campaign(&["status", "sale", "--json"]).json();
+        by_command.as_object_mut().expect("an object").remove("exit");
+        assert_eq!((status, &one), (200, &by_command), "{name}");
+        assert!((2..12).all(|row| !one.to_string().contains(&phone(row).to_string())), "{one}");
+    }
+    assert_eq!(asked(&server, "/api/runs/other", &bearer).0, 404);
+}
+
+#[test]
+fn nobody_is_let_in_without_the_token_as_it_stands_in_the_file_now() {
+    let sale = campaign().write();
+    write_token(&sale, TOKEN, 0o600);
+    let server = Server::start(&sale, &["--token-file", "token"]);
+    let longer = format!("Bearer {TOKEN}x");
+    let basic = format!("Basic {TOKEN}");
+    for shown in ["", "Bearer", "Bearer ", "Bearer t0ken", &longer, &basic, TOKEN] {
+        assert_eq!(asked(&server, "/api/runs", shown).0, 401, "{shown}");
+    }
+    assert_eq!(asked(&server, "/api/runs", &format!("bearer {TOKEN}")).0, 200);
+    write_token(&sale, "another-token-of-the-stories", 0o600);
+    assert_eq!(asked(&server, "/api/runs", &format!("Bearer {TOKEN}")).0, 401);
+    assert_eq!(asked(&server, "/api/runs", "Bearer another-token-of-the-stories").0, 200);
+    let ended = server.end("TERM").exits(0);
+    assert!(!ended.stdout.contains("token-of") && !ended.stderr.contains("token-of"), "{}", ended.told());
+}
+
+#[test]
+fn without_a_token_file_there_is_no_api_and_one_that_others_can_read_is_refused() {
+    let sale = campaign().write();
+    assert_eq!(asked(&Server::start(&sale, &[]), "/api/runs", &format!("Bearer {TOKEN}")).0, 404);
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--token-file", "token"];
+    write_token(&sale, TOKEN, 0o644);
+    sale.campaign(&serve).exits(2).says("chmod 600");
+    write_token(&sale, "short", 0o600);
+    sale.campaign(&serve).exits(2).says("16 characters");
+}
