@@ -15,6 +15,7 @@ mod house;
 mod inputs;
 mod mistakes;
 mod once;
+mod opt_outs;
 mod receipts;
 mod recovery;
 mod rehearsal;

@@ -16,6 +16,7 @@ mod failure;
 mod gateway;
 mod init;
 mod listing;
+mod number;
 mod output;
 mod preview;
 mod process;
@@ -37,6 +38,7 @@ mod signals;
 mod status;
 mod stop;
 mod suggested;
+mod suppress;
 mod table;
 
 use std::ffi::OsString;
@@ -105,6 +107,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Retry(args) => retry::retry(context, args).await,
         Command::Show(args) => show::show(context, args).await,
         Command::Gateway(command) => gateway::gateway(context, command).await,
+        Command::Suppress(command) => suppress::suppress(context, command).await,
         Command::Schedule(command) => schedule::schedule(context, command).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
         Command::Serve(args) => serve::serve(context, args).await,

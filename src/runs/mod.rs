@@ -48,6 +48,7 @@ mod send;
 mod single;
 mod start;
 mod stop;
+mod suppress;
 mod target;
 mod templates;
 #[cfg(test)]
@@ -92,6 +93,7 @@ pub use schedule_refusal::ScheduleRefusal;
 pub use single::{ConfirmedSingle, EndedSingle, Single};
 pub use start::refuse_start;
 pub use stop::{CancelledRun, stop, stop_for_good};
+pub use suppress::{Import, OptOutTerms, import, suppress, unsuppress};
 pub use target::OwnFiles;
 pub use templates::TemplateChange;
 pub use whose::{campaign_file, is_gone};

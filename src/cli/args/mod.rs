@@ -5,6 +5,7 @@ mod examples;
 mod gateway;
 mod schedule;
 mod serve;
+mod suppress;
 
 pub(super) use about_run::{Decision, ResolveArgs, RetryArgs, ShowArgs};
 pub(super) use examples::command;
@@ -14,6 +15,7 @@ pub(super) use gateway::{
 };
 pub(super) use schedule::{ArmArgs, NextArgs, ScheduleCommand};
 pub(super) use serve::ServeArgs;
+pub(super) use suppress::{ImportArgs, ListedArgs, NumberArgs, SuppressCommand, TermsArgs};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -129,6 +131,9 @@ pub(super) enum Command {
     /// Ask about the account of a gateway, and manage its templates
     #[command(subcommand)]
     Gateway(GatewayCommand),
+    /// Keep the list of who gets no marketing
+    #[command(subcommand)]
+    Suppress(SuppressCommand),
     /// Have campaigns run by themselves
     #[command(subcommand)]
     Schedule(ScheduleCommand),

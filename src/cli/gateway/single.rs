@@ -1,24 +1,23 @@
 //! `campaign gateway lookup` and `campaign gateway otp`: one paid operation that a person waits for.
 
-use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
-use crate::audience::{PhoneProblem, parse};
 use crate::cli::answer::members;
 use crate::cli::args::SingleArgs;
 use crate::cli::consent;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::{Explanation, Failure};
+use crate::cli::number::number;
 use crate::delivery::SingleKind;
-use crate::domain::{Outcome, Phone, Region};
+use crate::domain::Outcome;
 use crate::finding::one_line;
 use crate::ledger::{State, StateCounts, StopKind};
 use crate::manifest::{Destination, SANDBOX};
 use crate::runs::{EndedSingle, Single};
 
 pub(super) async fn single(context: &Context, operation: SingleKind, args: SingleArgs) -> Result<u8, Failure> {
-    let phone = number(&args)?;
+    let phone = number(&args.phone, args.region.as_deref())?;
     let destination = destination(context, args.gateway.as_deref())?;
     let single = Single::of(operation, phone, destination)?;
     let adapters = context.adapters(context.ledger().await?)?;
@@ -31,21 +30,6 @@ pub(super) async fn single(context: &Context, operation: SingleKind, args: Singl
         context.output.result(&told.text());
     }
     Ok(told.exit)
-}
-
-/// The number that was typed.
-fn number(args: &SingleArgs) -> Result<Phone, Failure> {
-    let region = args.region.as_deref().map(str::parse::<Region>).transpose();
-    let region = region.map_err(|error| Failure::wrong(error.to_string()))?;
-    parse(args.phone.expose_secret(), region).map_err(|problem| {
-        Failure::wrong(match problem {
-            PhoneProblem::National => {
-                "a number without its country's code; write it with `+`, or say its country, such as `--region UA`"
-                    .to_owned()
-            }
-            problem => format!("PHONE is not a number that can be used: {problem}"),
-        })
-    })
 }
 
 /// Where the question goes: through the profile that was named, else the only one there is; or to the built-in sandbox.

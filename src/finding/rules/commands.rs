@@ -11,6 +11,8 @@ rules! {
         "Only results are ever replaced by results.", "Name another file under `results`, or move what is there.";
     error RUN_REFUSED = "run-refused":
         "What was sent before stands against it: `run` would refuse it.", "Do what the message says.";
+    error OPT_OUT_ROW = "opt-out-row":
+        "A list of opt-outs is imported whole or not at all, so that nobody on it is missed.", "Mend the row, and import the file again.";
     warning API_KEY = "api-key":
         "Without its key a profile sends nothing.", "Put the key where the profile says.";
     error CHECK = "check":

@@ -1,0 +1,25 @@
+//! A number that was typed.
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::failure::Failure;
+use crate::audience::{PhoneProblem, parse};
+use crate::domain::{Phone, Region};
+
+/// The number, national where its country was typed too.
+pub(super) fn number(typed: &SecretString, country: Option<&str>) -> Result<Phone, Failure> {
+    parse(typed.expose_secret(), region(country)?).map_err(|problem| {
+        Failure::wrong(match problem {
+            PhoneProblem::National => {
+                "a number without its country's code; write it with `+`, or say its country, such as `--region UA`"
+                    .to_owned()
+            }
+            problem => format!("PHONE is not a number that can be used: {problem}"),
+        })
+    })
+}
+
+/// The country of national numbers, where one was typed.
+pub(super) fn region(typed: Option<&str>) -> Result<Option<Region>, Failure> {
+    typed.map(str::parse::<Region>).transpose().map_err(|error| Failure::wrong(error.to_string()))
+}

@@ -1,0 +1,161 @@
+//! `campaign suppress …`: who gets no marketing.
+
+use std::io::{self, BufWriter, Write as _};
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::args::{ImportArgs, ListedArgs, NumberArgs, SuppressCommand, TermsArgs};
+use super::context::Context;
+use super::exit;
+use super::failure::Failure;
+use super::number::{self, number};
+use super::screen::{Screen, Syntax};
+use crate::finding::one_line;
+use crate::ledger::{OptOut, Reach, Scope};
+use crate::manifest::is_slug;
+use crate::report::{ListingError, each_opt_out, export_opt_outs, opt_out_json, plural, thousands};
+use crate::runs::{self, OptOutTerms};
+
+pub(super) async fn suppress(context: &Context, command: SuppressCommand) -> Result<u8, Failure> {
+    match command {
+        SuppressCommand::Add(args) => add(context, &args).await?,
+        SuppressCommand::Remove(args) => remove(context, &args).await?,
+        SuppressCommand::Import(args) => import(context, &args).await?,
+        SuppressCommand::Export(args) => export(context, &args).await?,
+        SuppressCommand::List(args) => list(context, &args).await?,
+    }
+    Ok(exit::FINE)
+}
+
+async fn add(context: &Context, args: &NumberArgs) -> Result<(), Failure> {
+    let terms = terms(&args.terms)?;
+    let phone = number(&args.phone, args.terms.region.as_deref())?;
+    let ledger = context.ledger().await?;
+    let (new, additions) = runs::suppress(ledger.as_ref(), phone, &terms, Timestamp::now()).await?;
+    let known = additions.known.first();
+    let entry = known.unwrap_or(&new);
+    if context.output.json {
+        let mut object = opt_out_json(entry);
+        (object["added"], object["exit"]) = (known.is_none().into(), exit::FINE.into());
+        context.output.object(&object);
+        return Ok(());
+    }
+    let text = match known {
+        None => format!("+{phone} gets nothing of {} from now on\n", meaning(&new.scope)),
+        Some(OptOut { at, reason, source, .. }) => {
+            let (reason, source) = (one_line(reason), one_line(source));
+            format!("+{phone} is on the list since {at:.0} ({reason}, told by {source}): nothing changed\n")
+        }
+    };
+    context.output.done(&text, exit::FINE);
+    Ok(())
+}
+
+async fn remove(context: &Context, args: &NumberArgs) -> Result<(), Failure> {
+    let terms = terms(&args.terms)?;
+    let phone = number(&args.phone, args.terms.region.as_deref())?;
+    let removed = match context.has_ledger()? {
+        true => runs::unsuppress(context.ledger().await?.as_ref(), phone, &terms).await?,
+        false => Vec::new(),
+    };
+    if context.output.json {
+        let taken: Vec<_> = removed.iter().map(opt_out_json).collect();
+        context.output.object(&json!({ "phone": phone.to_string(), "removed": taken, "exit": exit::FINE }));
+        return Ok(());
+    }
+    let mut text = String::new();
+    for OptOut { scope, at, .. } in &removed {
+        text += &format!("+{phone} may get {} again; it was on the list since {at:.0}\n", meaning(scope));
+    }
+    if removed.is_empty() {
+        text = format!("+{phone} is not on the list: nothing changed\n");
+    }
+    context.output.done(&text, exit::FINE);
+    Ok(())
+}
+
+async fn import(context: &Context, args: &ImportArgs) -> Result<(), Failure> {
+    let terms = terms(&args.terms)?;
+    let ledger = context.ledger().await?;
+    let import = runs::import(ledger.as_ref(), &args.file, &terms, Timestamp::now()).await?;
+    let (file, rows, additions) = (args.file.display().to_string(), import.rows, import.additions);
+    if context.output.json {
+        let (added, already) = (additions.added, additions.already);
+        let object = json!({ "file": file, "rows": rows, "added": added, "already": already, "exit": exit::FINE });
+        context.output.object(&object);
+        return Ok(());
+    }
+    let (rows, added, already) = (plural(rows, "row"), thousands(additions.added), thousands(additions.already));
+    let next = context.output.command("suppress list".to_owned());
+    context.output.done(
+        &format!("{file}: {rows} · {added} new on the list · {already} on it already\nnext: {next}\n"),
+        exit::FINE,
+    );
+    Ok(())
+}
+
+async fn export(context: &Context, args: &ListedArgs) -> Result<(), Failure> {
+    let out = BufWriter::new(Screen::of(Syntax::Csv));
+    match context.existing_ledger().await? {
+        Some(ledger) => written(export_opt_outs(ledger.as_ref(), args.campaign.as_deref(), out).await).map(|_| ()),
+        None => Err(Failure::wrong("nobody is on the list: there is no ledger yet")),
+    }
+}
+
+async fn list(context: &Context, args: &ListedArgs) -> Result<(), Failure> {
+    let (ledger, json) = (context.existing_ledger().await?, context.output.json);
+    let mut out = BufWriter::new(Screen::of(if json { Syntax::Json } else { Syntax::Csv }));
+    let mut first = true;
+    let mut tell = |opt_out: &OptOut| {
+        let before = if std::mem::take(&mut first) { "" } else { "," };
+        match json {
+            true => write!(out, "{before}{}", opt_out_json(opt_out)),
+            false => out.write_all(line(opt_out).as_bytes()),
+        }
+    };
+    if json {
+        written(io::stdout().write_all(b"[").map_err(ListingError::from))?;
+    }
+    let told = match &ledger {
+        Some(ledger) => written(each_opt_out(ledger.as_ref(), args.campaign.as_deref(), &mut tell).await)?,
+        None => Some(0),
+    };
+    written(out.flush().map_err(ListingError::from))?;
+    match json {
+        true => context.output.verbatim("]\n"),
+        false => context.output.done(&format!("{}\n", plural(told.unwrap_or(0), "opt-out")), exit::FINE),
+    }
+    Ok(())
+}
+
+/// Somebody on the list, for a person.
+fn line(OptOut { phone, scope, reach, reason, source, at }: &OptOut) -> String {
+    let (reason, source) = (one_line(reason), one_line(source));
+    let where_it_holds = if *reach == Reach::LoopbackGateways { " · gateways on this machine alone" } else { "" };
+    format!("+{phone} · {} · {reason} · told by {source} · since {at:.0}{where_it_holds}\n", meaning(scope))
+}
+
+/// What somebody opted out of, in words.
+fn meaning(scope: &Scope) -> String {
+    scope.campaign().map_or_else(|| "any campaign".to_owned(), |name| format!("the campaign {name}"))
+}
+
+/// Whoever reads no further has what they wanted.
+fn written<T>(result: Result<T, ListingError>) -> Result<Option<T>, Failure> {
+    match result {
+        Ok(told) => Ok(Some(told)),
+        Err(ListingError::Ledger(error)) => Err(error.into()),
+        Err(ListingError::Written(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(None),
+        Err(ListingError::Written(error)) => Err(Failure::storage(format!("the list cannot be written: {error}"))),
+    }
+}
+
+fn terms(args: &TermsArgs) -> Result<OptOutTerms, Failure> {
+    let TermsArgs { campaign, reason, region } = args;
+    if let Some(name) = campaign.as_deref().filter(|name| !is_slug(name)) {
+        let what = "`--campaign` takes a campaign's name, 1 to 64 of a-z, 0-9 and -";
+        return Err(Failure::wrong(format!("{what}; `{}` is none", one_line(name))));
+    }
+    Ok(OptOutTerms { campaign: campaign.clone(), reason: reason.clone(), region: number::region(region.as_deref())? })
+}

@@ -1,0 +1,80 @@
+//! Who is on the suppression list, as CSV that can be imported, and for programs.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::cell::harmless;
+use crate::ledger::{Ledger, LedgerError, OptOut};
+
+/// The columns of an export; an import knows them again.
+pub const OPT_OUT_COLUMNS: [&str; 6] = ["phone", "scope", "reason", "source", "at", "gateways"];
+
+/// How many are read at once.
+const PART: u32 = 10_000;
+
+/// Why a list is not written.
+#[derive(Debug, thiserror::Error)]
+pub enum ListingError {
+    /// The ledger cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// What is written to takes no more.
+    #[error(transparent)]
+    Written(#[from] io::Error),
+}
+
+/// Hands out who is on the list, in the order in which they came: all, or those who opted out of this campaign alone.
+///
+/// # Errors
+/// When the ledger cannot be read, or the first error of `each`.
+pub async fn each_opt_out(
+    ledger: &dyn Ledger,
+    campaign: Option<&str>,
+    mut each: impl FnMut(&OptOut) -> io::Result<()>,
+) -> Result<u64, ListingError> {
+    let (mut behind, mut told) = (None, 0);
+    loop {
+        let part = ledger.opt_outs(behind, PART).await?;
+        let meant = |opt_out: &&OptOut| campaign.is_none() || opt_out.scope.campaign() == campaign;
+        for opt_out in part.entries.iter().filter(meant) {
+            each(opt_out)?;
+            told += 1;
+        }
+        match part.next {
+            Some(next) => behind = Some(next),
+            None => return Ok(told),
+        }
+    }
+}
+
+/// Writes who is on the list as CSV.
+///
+/// # Errors
+/// When the ledger cannot be read, or `out` cannot be written.
+pub async fn export_opt_outs(
+    ledger: &dyn Ledger,
+    campaign: Option<&str>,
+    out: impl Write,
+) -> Result<u64, ListingError> {
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(OPT_OUT_COLUMNS).map_err(io::Error::from)?;
+    let told = each_opt_out(ledger, campaign, |OptOut { phone, scope, reach, reason, source, at }| {
+        let (phone, scope, at) = (format!("+{phone}"), scope.to_string(), format!("{at:.3}"));
+        let (reason, source) = (harmless(reason), harmless(source));
+        csv.write_record([&phone, &scope, &*reason, &*source, &at, reach.name()]).map_err(io::Error::from)
+    })
+    .await?;
+    csv.flush()?;
+    Ok(told)
+}
+
+/// Somebody on the list, for a program.
+#[must_use]
+pub fn opt_out_json(opt_out: &OptOut) -> Value {
+    let OptOut { phone, scope, reach, reason, source, at } = opt_out;
+    json!({
+        "phone": phone.to_string(), "scope": scope.to_string(), "reason": **reason, "source": **source,
+        "at": format!("{at:.3}"), "gateways": reach.name(),
+    })
+}

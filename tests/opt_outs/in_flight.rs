@@ -1,0 +1,83 @@
+//! Opting out while a run sends, and before something is tried again.
+
+use serde_json::json;
+
+use super::opt_out;
+use crate::support::{Answer, Gateway, campaign, phone, rejected, until};
+
+#[test]
+fn whoever_opts_out_while_a_run_sends_gets_nothing_that_had_not_begun() {
+    let gateway = Gateway::answering([Answer::Held]);
+    let sale = campaign().to(30).through(&gateway).one_at_a_time().write();
+    let run = sale.start(&["--json"]);
+    until("the first message is on its way", || gateway.sends().len() == 1);
+    // The message to row 2 has left; that to row 20 is rendered and waits.
+    opt_out(&sale, 2, &[]);
+    opt_out(&sale, 20, &[]);
+    opt_out(&sale, 25, &["--campaign", "sale"]);
+    opt_out(&sale, 28, &["--campaign", "another"]);
+    gateway.release();
+    let summary = run.finish().exits(0).json();
+    let expected: Vec<u64> = (2..32).filter(|row| ![20, 25].contains(row)).map(phone).collect();
+    let mut sent = gateway.phones();
+    sent.sort_unstable();
+    assert_eq!(sent, expected);
+    assert_eq!(summary["counts"], json!({ "accepted": 28, "skipped": 2 }));
+    let results = sale.results();
+    for row in [20, 25] {
+        let told = &results.rows[row - 2];
+        assert_eq!(
+            (told["state"].as_str(), told["reason"].as_str(), told["id"].as_str()),
+            ("skipped", "opted out", "")
+        );
+    }
+    let status = sale.campaign(&["status", "sale", "--json"]).exits(0).json();
+    assert_eq!(status["counts"], summary["counts"]);
+    sale.campaign(&["show", "sale", "--row", "20"]).exits(0).says("opted out");
+    // Nobody is left, whoever opted out.
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones().len(), expected.len());
+}
+
+#[test]
+fn what_is_for_service_goes_on() {
+    let gateway = Gateway::answering([Answer::Held]);
+    let sale = campaign().to(10).top("purpose: service").through(&gateway).one_at_a_time().write();
+    opt_out(&sale, 3, &[]);
+    let run = sale.start(&[]);
+    until("the first message is on its way", || gateway.sends().len() == 1);
+    opt_out(&sale, 7, &[]);
+    gateway.release();
+    run.finish().exits(0);
+    assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_message_that_was_refused_is_not_tried_again_for_who_opted_out_meanwhile() {
+    let no_route = || Answer::items(|operation| rejected(operation, "No route"));
+    let gateway = Gateway::answering([no_route(), no_route()]);
+    let sale = campaign().to(6).through(&gateway).one_at_a_time().batches_of(1).write();
+    sale.run(&[]).exits(3);
+    assert_eq!(sale.results().counts(), [("accepted".to_owned(), 4), ("rejected".to_owned(), 2)].into());
+    opt_out(&sale, 2, &[]);
+    let before = gateway.phones().len();
+    sale.campaign(&["retry", "sale"]).exits(0);
+    assert_eq!(gateway.phones()[before..], [phone(3)], "row 2 opted out");
+    let results = sale.results();
+    assert_eq!((results.rows[0]["state"].as_str(), results.rows[0]["reason"].as_str()), ("skipped", "opted out"));
+    assert_eq!(results.counts(), [("accepted".to_owned(), 5), ("skipped".to_owned(), 1)].into());
+    let status = sale.campaign(&["status", "sale", "--json"]).exits(0).json();
+    assert_eq!(status["counts"], json!({ "accepted": 5, "skipped": 1 }));
+}
+
+#[test]
+fn an_unfinished_run_leaves_out_who_opted_out_since_it_paused() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&["--limit", "5"]).exits(0);
+    opt_out(&sale, 9, &[]);
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), (2..12).filter(|row| *row != 9).map(phone).collect::<Vec<_>>());
+    assert_eq!(sale.results().rows[7]["reason"], "opted out");
+    assert_eq!(sale.results().column("run"), ["sale@1"; 10]);
+}

@@ -1,0 +1,93 @@
+//! The list itself: added to, taken from, read from a file and written to one.
+
+use super::opt_out;
+use crate::support::{Gateway, campaign, phone};
+
+#[test]
+fn a_number_is_on_the_list_once_and_everybody_learns_since_when_and_why() {
+    let sale = campaign().write();
+    let number = format!("+{}", phone(2));
+    let list = || sale.campaign(&["suppress", "list", "--json"]).exits(0).json_list();
+    assert_eq!(list().as_array().map(Vec::len), Some(0));
+    let added = sale.campaign(&["suppress", "add", &number, "--reason", "asked by phone", "--json"]).exits(0).json();
+    assert_eq!((&added["added"], &added["scope"]), (&true.into(), &"everything".into()));
+    let again = sale.campaign(&["suppress", "add", &number, "--json"]).exits(0).json();
+    assert_eq!(
+        (&again["added"], &again["at"], &again["reason"]),
+        (&false.into(), &added["at"], &"asked by phone".into())
+    );
+    sale.campaign(&["suppress", "add", &number]).exits(0).says("since").says("nothing changed");
+    // Of one campaign it is another one, and national numbers want their country.
+    let national = format!("0{}", &number[4..]);
+    sale.campaign(&["suppress", "add", &national]).exits(2).says("--region UA");
+    sale.campaign(&["suppress", "add", &national, "--region", "UA", "--campaign", "sale"]).exits(0);
+    sale.campaign(&["suppress", "add", &number, "--campaign", "Not a name"]).exits(2).says("a campaign's name");
+    let told = list();
+    let scopes: Vec<&str> = told.as_array().unwrap().iter().map(|entry| entry["scope"].as_str().unwrap()).collect();
+    assert_eq!(scopes, ["everything", "campaign:sale"]);
+    for entry in told.as_array().unwrap() {
+        assert_eq!(entry["phone"], phone(2).to_string());
+        assert!(["reason", "source", "at"].iter().all(|key| entry[key].is_string()), "{entry}");
+    }
+    let removed = sale.campaign(&["suppress", "remove", &number, "--campaign", "sale", "--json"]).exits(0).json();
+    assert_eq!(removed["removed"][0]["scope"], "campaign:sale");
+    sale.campaign(&["suppress", "remove", &number]).exits(0).says("again");
+    sale.campaign(&["suppress", "remove", &number]).exits(0).says("is not on the list");
+    assert_eq!(list().as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn an_export_can_be_imported_with_everything_that_it_tells() {
+    let (here, there) = (campaign().write(), campaign().write());
+    opt_out(&here, 2, &["--reason", "=1+1, \"asked\""]);
+    opt_out(&here, 3, &["--campaign", "sale"]);
+    here.write("more.csv", &format!("Мобільний;gateways\n{};loopback\n", phone(4)));
+    here.campaign(&["suppress", "import", "more.csv", "--reason", "from the shop"]).exits(0).says("1 new on the list");
+    let exported = here.campaign(&["suppress", "export"]).exits(0).stdout;
+    assert_eq!(exported.lines().count(), 4, "{exported}");
+    there.write("list.csv", &exported);
+    there.campaign(&["suppress", "import", "list.csv"]).exits(0).says("3 rows · 3 new on the list · 0 on it already");
+    assert_eq!(there.campaign(&["suppress", "export"]).exits(0).stdout, exported);
+    let again = there.campaign(&["suppress", "import", "list.csv", "--json"]).exits(0).json();
+    assert_eq!((&again["rows"], &again["added"], &again["already"]), (&3.into(), &0.into(), &3.into()));
+    let of_sale = there.campaign(&["suppress", "export", "--campaign", "sale"]).exits(0).stdout;
+    assert_eq!(of_sale.lines().count(), 2, "{of_sale}");
+}
+
+#[test]
+fn a_file_is_imported_whole_or_not_at_all_and_each_wrong_row_is_told() {
+    let sale = campaign().write();
+    let list = format!(
+        "phone,scope,at\n+{},everything,\n12,everything,\n0501234567,,\n+{},nowhere,\n+{},,yesterday\n",
+        phone(2),
+        phone(3),
+        phone(4),
+    );
+    sale.write("stop.csv", &list);
+    let refused = sale.campaign(&["suppress", "import", "stop.csv"]).exits(2);
+    for told in ["stop.csv:3", "too short", "stop.csv:4", "--region UA", "stop.csv:5", "`scope`", "stop.csv:6", "`at`"]
+    {
+        assert!(refused.stderr.contains(told), "no {told}: {}", refused.told());
+    }
+    assert!(!refused.stderr.contains("0501234567"), "{}", refused.told());
+    assert_eq!(sale.campaign(&["suppress", "list", "--json"]).exits(0).json_list().as_array().map(Vec::len), Some(0));
+    sale.campaign(&["suppress", "import", "missing.csv"]).exits(2).says("missing.csv");
+}
+
+#[test]
+fn no_number_of_the_list_is_in_any_log() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).through(&gateway).write();
+    let number = phone(3).to_string();
+    sale.write("stop.csv", &format!("phone\n{number}\n"));
+    for arguments in [
+        &["suppress", "import", "stop.csv", "-vvv"][..],
+        &["suppress", "add", &format!("+{number}"), "-vvv"],
+        &["suppress", "list", "-vvv"],
+        &["run", "sale.yaml", "-vvv"],
+        &["suppress", "remove", &format!("+{number}"), "-vvv"],
+    ] {
+        let told = sale.campaign(arguments).exits(0);
+        assert!(!told.stderr.contains(&number), "{}", told.told());
+    }
+}

@@ -1,0 +1,13 @@
+//! Whoever opted out gets no marketing: by hand or from a file, before a run, while it sends, and when it tries again.
+
+mod in_flight;
+mod list;
+mod planned;
+
+use crate::support::{Folder, phone};
+
+/// Puts the number of a row on the list.
+fn opt_out(sale: &Folder, row: usize, more: &[&str]) {
+    let number = format!("+{}", phone(row));
+    sale.campaign(&[&["suppress", "add", number.as_str()], more].concat()).exits(0).says("from now on");
+}

@@ -1,0 +1,49 @@
+//! Whoever opted out before a run is left out of it, and everybody is told so beforehand.
+
+use serde_json::json;
+
+use super::opt_out;
+use crate::support::{Gateway, campaign, phone};
+
+#[test]
+fn who_opted_out_is_left_out_wherever_a_run_is_looked_at_before_it_sends() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(5).through(&gateway).write();
+    opt_out(&sale, 3, &[]);
+    opt_out(&sale, 4, &["--campaign", "another"]);
+    let counts = json!({ "planned": 4, "skipped": 1 });
+    assert_eq!(sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["counts"], counts);
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("1 skipped: opted out");
+    sale.campaign(&["preview", "sale.yaml", "--rows", "3"]).exits(0).says("opted out");
+    assert_eq!(sale.run(&["--dry-run", "--json"]).exits(0).json()["counts"], counts);
+    // A rehearsal plays the real run.
+    let rehearsal = sale.run(&["--gateway", "sandbox", "--json"]).exits(0).json();
+    assert_eq!(rehearsal["counts"], json!({ "accepted": 4, "skipped": 1 }));
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [2, 4, 5, 6].map(phone));
+    assert_eq!(sale.results().rows[1]["reason"], "opted out");
+}
+
+#[test]
+fn what_a_gateway_on_this_machine_told_counts_for_such_gateways_alone() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).through(&gateway).write();
+    let told = format!("phone,gateways,reason\n+{},loopback,STOP\n+{},all,STOP\n", phone(2), phone(3));
+    sale.write("replies.csv", &told);
+    sale.campaign(&["suppress", "import", "replies.csv"]).exits(0).says("2 new on the list");
+    let rehearsal = sale.run(&["--gateway", "sandbox", "--json"]).exits(0).json();
+    assert_eq!(rehearsal["counts"], json!({ "accepted": 2, "skipped": 1 }), "a rehearsal is of a run to real people");
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [phone(4)]);
+}
+
+#[test]
+fn a_list_on_which_everybody_opted_out_sends_nothing() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(2).through(&gateway).write();
+    opt_out(&sale, 2, &[]);
+    opt_out(&sale, 3, &[]);
+    let summary = sale.run(&["--json"]).exits(0).json();
+    assert_eq!((&summary["counts"], &summary["sent"]), (&json!({ "skipped": 2 }), &json!(0)));
+    assert!(gateway.sends().is_empty());
+}
