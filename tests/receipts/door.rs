@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{Hooked, operations, path, post, secret};
-use crate::support::{Gateway, Server, campaign};
+use crate::support::{Gateway, Server, campaign, say, with_ledger};
 
 #[test]
 fn forged_foreign_and_unreadable_webhooks_change_nothing() {
@@ -108,6 +108,33 @@ fn what_was_acknowledged_survives_the_death_of_the_server() {
     }
     server.end("KILL");
     assert!(hooked.results().states().iter().all(|state| *state == "delivered"));
+}
+
+#[test]
+fn nothing_is_acknowledged_while_the_ledger_cannot_be_written() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let operation = &operations(&gateway)[0];
+    let body = r#"{"status":"DELIVERED"}"#;
+    let mut waiting = TcpStream::connect(&hooked.door).expect("a connection");
+    with_ledger(&hooked.sale, async |ledger| {
+        say(ledger, "BEGIN IMMEDIATE").await;
+        let head =
+            format!("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", path(operation), body.len());
+        waiting.write_all(head.as_bytes()).expect("sent");
+        waiting.set_read_timeout(Some(Duration::from_secs(1))).expect("a time-out");
+        let early = waiting.read(&mut [0; 64]);
+        assert!(early.is_err(), "it was answered before its commit");
+        say(ledger, "ROLLBACK").await;
+    });
+    waiting.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
+    let mut answer = [0; 12];
+    waiting.read_exact(&mut answer).expect("an answer");
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    assert_eq!(hooked.results().states(), ["delivered"]);
+    drop(server);
 }
 
 #[test]

@@ -3,8 +3,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use super::{say, with_ledger};
-use crate::support::{Process, SandboxProcess, Server, campaign, until};
+use crate::support::{Process, SandboxProcess, Server, campaign, say, until, with_ledger};
 
 #[test]
 fn the_first_line_tells_where_it_listens_and_both_health_checks_answer() {

@@ -1,0 +1,22 @@
+//! Another hand on a campaign's ledger: a connection of our own to its file.
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
+
+use super::folder::Folder;
+
+/// Does something while a connection of our own to a campaign's ledger is open.
+pub(crate) fn with_ledger(sale: &Folder, what: impl AsyncFnOnce(&mut SqliteConnection)) {
+    let options = SqliteConnectOptions::new().filename(sale.path("state/ledger.sqlite"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut ledger = SqliteConnection::connect_with(&options).await.expect("the ledger");
+        what(&mut ledger).await;
+        ledger.close().await.expect("the end");
+    });
+}
+
+/// Has the ledger do something.
+pub(crate) async fn say(ledger: &mut SqliteConnection, statements: &str) {
+    sqlx::raw_sql(AssertSqlSafe(statements)).execute(ledger).await.expect("a statement");
+}
