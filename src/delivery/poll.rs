@@ -154,6 +154,7 @@ impl Poller<'_> {
                     run: self.run.key,
                     row: message.row,
                     order: message.order,
+                    opt_out: None,
                     receipt: Receipt {
                         msg_id: msg_id.map(MsgId::plain),
                         channel,

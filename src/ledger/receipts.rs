@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 
-use super::{Ledger, LedgerError, LedgerFuture, RunId, State, StateCounts};
-use crate::domain::{Fate, Receipt, Row};
+use super::{Ledger, LedgerError, LedgerFuture, OptOut, RunId, State, StateCounts};
+use crate::domain::{Fate, Phone, Receipt, Row};
 
 /// A receipt about a message of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct NewReceipt {
     pub order: Option<u32>,
     /// What it tells.
     pub receipt: Receipt,
+    /// Whom it puts on the suppression list, if it is kept: somebody answered with a word that opts out.
+    pub opt_out: Option<OptOut>,
 }
 
 /// A receipt that the ledger keeps.
@@ -45,7 +47,8 @@ pub enum Reception {
 
 /// The receipts of the rows of a run.
 pub trait Receipts {
-    /// Keeps receipts, whoever has their runs: they are evidence. Tells of each what became of it, in their order.
+    /// Keeps receipts, whoever has their runs: they are evidence. Who opted out by one is on the suppression list from the
+    /// same commit on. Tells of each what became of it, in their order.
     fn receive(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<Reception>>;
 
     /// Keeps by which check values the secrets are known that webhooks to an address are verified with.
@@ -56,6 +59,9 @@ pub trait Receipts {
 
     /// Keeps what the rows of a run come to, as they were counted when it had so many receipts.
     fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()>;
+
+    /// The number that a row of a run was sent to; nothing for a row without an envelope.
+    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Phone>>;
 
     /// The receipts about rows of a run that are in this range, by row; of each row in the order in which they came.
     fn receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>>;

@@ -5,9 +5,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::domain::MessageId;
+use jiff::Timestamp;
+
+use crate::domain::{MessageId, OptOutWords, Receipt, Row};
 use crate::gateway::{HookSecrets, read_receipts};
-use crate::ledger::{Ledger, LedgerError, NewReceipt, Reception, Run, RunFilter};
+use crate::ledger::{Ledger, LedgerError, NewReceipt, OptOut, Reach, Reception, Run, RunFilter, Scope};
 
 /// The most runs that are remembered; others are looked up each time.
 const MOST_RUNS: usize = 1_024;
@@ -16,6 +18,8 @@ const MOST_RUNS: usize = 1_024;
 pub struct Receiver {
     ledger: Arc<dyn Ledger>,
     secrets: HookSecrets,
+    /// The words by which recipients opt out.
+    words: OptOutWords,
     /// The runs that webhooks were about lately, by name.
     runs: RwLock<HashMap<String, Arc<Run>>>,
 }
@@ -46,7 +50,7 @@ impl Receiver {
     /// A receiver of webhooks to addresses that are signed with one of these secrets.
     #[must_use]
     pub fn new(ledger: Arc<dyn Ledger>, secrets: HookSecrets) -> Self {
-        Self { ledger, secrets, runs: RwLock::default() }
+        Self { ledger, secrets, words: OptOutWords::default(), runs: RwLock::default() }
     }
 
     /// The message that an address is of, if we gave that address. It costs no look into the ledger.
@@ -77,8 +81,11 @@ impl Receiver {
         let Some(run) = self.run_of(run, id).await? else { return Ok(Err(Refused::Foreign)) };
         let Some((row, order)) = run.message_of(id) else { return Ok(Err(Refused::Foreign)) };
         let about = told.into_iter().filter(|told| told.id.is_none_or(|named| named == Some(id.get())));
-        let new = |receipt| NewReceipt { run: run.key, row, order, receipt };
-        let receipts: Vec<NewReceipt> = about.map(|told| new(told.receipt)).collect();
+        let mut receipts = Vec::new();
+        for told in about {
+            let opt_out = self.opt_out(&run, row, &told.receipt).await?;
+            receipts.push(NewReceipt { run: run.key, row, order, receipt: told.receipt, opt_out });
+        }
         Ok(if receipts.is_empty() { Err(Refused::Contradicting) } else { Ok(receipts) })
     }
 
@@ -88,6 +95,24 @@ impl Receiver {
     /// When the ledger cannot be written.
     pub async fn keep(&self, receipts: Vec<NewReceipt>) -> Result<Vec<Reception>, LedgerError> {
         self.ledger.receive(receipts).await
+    }
+
+    /// Whom a receipt puts on the suppression list: who answered with a word that opts out.
+    ///
+    /// What a gateway on loopback tells holds for such gateways alone: nobody answers there.
+    async fn opt_out(&self, run: &Run, row: Row, receipt: &Receipt) -> Result<Option<OptOut>, LedgerError> {
+        let said = receipt.replies.iter().find_map(|reply| Some((reply.at, self.words.find(&reply.text)?)));
+        let Some((at, word)) = said else { return Ok(None) };
+        let Some(phone) = self.ledger.sent_to(run.key, row).await? else { return Ok(None) };
+        let reach = if run.heed.loopback { Reach::LoopbackGateways } else { Reach::AllGateways };
+        Ok(Some(OptOut {
+            phone,
+            scope: Scope::Everything,
+            reach,
+            reason: format!("answered {word}").into(),
+            source: format!("reply to {}", run.name()).into(),
+            at: at.unwrap_or_else(Timestamp::now),
+        }))
     }
 
     /// The run of that name that gave a message this identifier.

@@ -125,3 +125,31 @@ fn results_that_receipts_made_old_are_written_anew_by_the_server() {
     assert_eq!(listed["runs"][0]["counts"], json!({"delivered": 2}), "{listed}");
     drop(server);
 }
+
+#[test]
+fn who_answers_with_a_word_that_opts_out_gets_no_more_and_a_gateway_on_this_machine_tells_of_itself_alone() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(3).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let operations = operations(&gateway);
+    let replied = |text: &str| json!({"status": "REPLIED", "replies": [{"message": text}]}).to_string();
+    assert_eq!(hooked.tell(&operations[0], &replied("Cтоп.")), 200, "with a Latin C");
+    assert_eq!(hooked.tell(&operations[1], &replied("Cancel my order 12")), 200);
+    let list = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();
+    let list = list.as_array().expect("a list");
+    assert_eq!(list.len(), 1, "{list:?}");
+    assert_eq!(list[0]["phone"].to_string().trim_matches('"'), crate::support::phone(2).to_string());
+    let again = campaign().to(3).through(&gateway).top("edition: second");
+    let hook = format!("hook: {{ public_url: http://{}, secret: {{ file: hook.secret }} }}", hooked.door);
+    again.profile(&hook).rewrite(&hooked.sale);
+    hooked.sale.run(&[]).exits(0);
+    let results = hooked.sale.results();
+    assert_eq!(results.states(), ["skipped", "accepted", "accepted"]);
+    assert_eq!(results.column("reason")[0], "opted out");
+    // Whom a person took off the list again is not put back by the same reply.
+    hooked.sale.campaign(&["suppress", "remove", &crate::support::phone(2).to_string()]).exits(0);
+    assert_eq!(hooked.tell(&operations[0], &replied("Cтоп.")), 200);
+    assert_eq!(hooked.sale.campaign(&["suppress", "list", "--json"]).json_list(), json!([]));
+    drop(server);
+}

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::disk::Disk;
 use super::life::{Life, wall};
 use super::mistake::Mistake;
-use crate::domain::{MessageId, Outcome};
+use crate::domain::{MessageId, Outcome, Phone, Row};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
     AccountPace, Additions, Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent,
@@ -132,6 +132,10 @@ impl Receipts for ProcessLedger {
 
     fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
         Box::pin(async move { self.write(|disk, _| disk.contents.counted(run, counts, parts, receipts)).await })
+    }
+
+    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Phone>> {
+        Box::pin(async move { self.read(|contents| contents.sent_to(run, row)).await })
     }
 
     fn receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {

@@ -43,6 +43,7 @@ pub(super) async fn receipts_come_back_by_row_as_they_came_and_none_twice<L: Led
         row: Row::new(*row),
         order: *order,
         receipt: receipt.clone(),
+        opt_out: None,
     };
     let receptions = scene.ledger.receive(told.iter().map(new).collect()).await.unwrap();
     let kept = [true, true, true, true, false, true];

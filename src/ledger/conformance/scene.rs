@@ -72,7 +72,7 @@ impl<L: Ledger> Scene<L> {
     /// Receives a receipt about the run's own message of a row.
     pub(in crate::ledger) async fn receive(&self, row: u32, status: Status) -> Reception {
         let receipt = Receipt::new(ReceiptSource::Webhook, status);
-        let new = NewReceipt { run: self.run.key, row: Row::new(row), order: None, receipt };
+        let new = NewReceipt { run: self.run.key, row: Row::new(row), order: None, receipt, opt_out: None };
         self.ledger.receive(vec![new]).await.unwrap()[0]
     }
 

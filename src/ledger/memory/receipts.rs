@@ -5,7 +5,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use super::{Contents, MemoryLedger};
-use crate::domain::Row;
+use crate::domain::{Phone, Row};
 use crate::ledger::receipts::keep;
 use crate::ledger::{
     KeptReceipt, LedgerError, LedgerFuture, NewReceipt, Receipts, Reception, RowReceipts, RunId, StateCounts,
@@ -14,13 +14,17 @@ use crate::ledger::{
 impl Contents {
     pub(crate) fn receive(&mut self, now: i64, receipts: Vec<NewReceipt>) -> Result<Vec<Reception>, LedgerError> {
         let at = Timestamp::from_millisecond(now.div_euclid(1_000)).unwrap_or(Timestamp::MAX);
-        let keep = |NewReceipt { run, row, order, receipt }| {
+        let mut opted_out = Vec::new();
+        let keep = |NewReceipt { run, row, order, receipt, opt_out }| {
             let book = self.book_mut(run)?;
             let reception = keep(book.receipts.entry(row).or_default(), KeptReceipt { order, at, receipt });
             book.run.receipts += u64::from(reception == Reception::Kept);
+            opted_out.extend(opt_out.filter(|_| reception == Reception::Kept));
             Ok(reception)
         };
-        receipts.into_iter().map(keep).collect()
+        let receptions = receipts.into_iter().map(keep).collect();
+        self.opt_outs.add(opted_out);
+        receptions
     }
 
     pub(crate) fn counted(
@@ -32,6 +36,11 @@ impl Contents {
     ) -> Result<(), LedgerError> {
         self.book_mut(run)?.run.counted(counts, parts, receipts);
         Ok(())
+    }
+
+    pub(crate) fn sent_to(&self, run: RunId, row: Row) -> Option<Phone> {
+        let mut sent = self.book(run).ok()?.envelopes.values().flat_map(|envelope| &envelope.rows);
+        sent.find(|sent| sent.row == row).map(|sent| sent.phone)
     }
 
     pub(crate) fn receipts(&self, run: RunId, rows: Range<u32>) -> Vec<RowReceipts> {
@@ -59,6 +68,10 @@ impl Receipts for MemoryLedger {
 
     fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
         self.change(move |contents, _| contents.counted(run, counts, parts, receipts))
+    }
+
+    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Phone>> {
+        self.look(move |contents| contents.sent_to(run, row))
     }
 
     fn receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {

@@ -15,7 +15,7 @@ use super::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
 use super::runs::{self, instant};
 use super::words::{parse, word};
 use super::{blocks, events, left_out, pace, receipts, suppression};
-use crate::domain::{Outcome, Purpose, Row};
+use crate::domain::{Outcome, Phone, Purpose, Row};
 use crate::ledger::rules::{Guard, doubt, merge, owns, refusal, takes_slot};
 use crate::ledger::{
     Activity, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, LeftOut, Permit, RowEvents,
@@ -277,6 +277,24 @@ pub(super) async fn read(
 ) -> Result<Vec<EnvelopeRecord>, Failure> {
     let rows = sqlx::query(WHOLE).bind(run.0).bind(numbers.start()).bind(numbers.end()).fetch_all(readers).await?;
     rows.iter().map(record).collect()
+}
+
+/// The number that a row was sent to.
+pub(super) async fn number(readers: &SqlitePool, run: RunId, row: Row) -> Result<Option<Phone>, Failure> {
+    let mut within =
+        sqlx::query_scalar("SELECT rows FROM envelopes WHERE run = ? AND first_row <= ? AND last_row >= ?")
+            .bind(run.0)
+            .bind(row.get())
+            .bind(row.get())
+            .fetch(readers);
+    while let Some(packed) = within.try_next().await? {
+        let packed: Vec<u8> = packed;
+        let rows: Vec<SentRow> = unpack(&packed)?;
+        if let Some(sent) = rows.iter().find(|sent| sent.row == row) {
+            return Ok(Some(sent.phone));
+        }
+    }
+    Ok(None)
 }
 
 /// The body of an envelope's answer, where one was kept.

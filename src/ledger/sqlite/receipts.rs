@@ -14,8 +14,8 @@ use super::change::{Failure, Now};
 use super::checksum::Checksum;
 use super::ledger::SqliteLedger;
 use super::pack::{pack, unpack};
-use super::runs;
-use crate::domain::{Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, Row, Status};
+use super::{envelopes, runs, suppression};
+use crate::domain::{Channel, Media, MsgId, Phone, Receipt, ReceiptSource, RecipientReply, Row, Status};
 use crate::ledger::receipts::keep;
 use crate::ledger::{
     KeptReceipt, LedgerError, LedgerFuture, NewReceipt, Receipts, Reception, RowReceipts, RunId, StateCounts,
@@ -60,6 +60,13 @@ impl Receipts for SqliteLedger {
         }))
     }
 
+    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Phone>> {
+        Box::pin(async move {
+            let number = envelopes::number(&self.readers, run, row).await;
+            number.map_err(|failure| self.read_error(failure))
+        })
+    }
+
     fn receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
         Box::pin(async move { read(&self.readers, run, rows).await.map_err(|failure| self.read_error(failure)) })
     }
@@ -82,19 +89,24 @@ async fn receive(
         stretches.entry(key(new.run, new.row.get())).or_default().push((index, new));
     }
     let mut runs: BTreeMap<RunId, i64> = BTreeMap::new();
+    let mut opted_out = Vec::new();
     for (key, new) in stretches {
         let mut stretch = Stretch::read(&mut *connection, key).await?;
         let mut changed = false;
-        for (index, NewReceipt { run, row, order, receipt }) in new {
+        for (index, NewReceipt { run, row, order, receipt, opt_out }) in new {
             receptions[index] = keep(stretch.of(row), KeptReceipt { order, at, receipt });
             if receptions[index] == Reception::Kept {
                 changed = true;
+                opted_out.extend(opt_out);
                 *runs.entry(run).or_default() += 1;
             }
         }
         if changed {
             stretch.write(&mut *connection).await?;
         }
+    }
+    if !opted_out.is_empty() {
+        suppression::add(connection, &opted_out).await?;
     }
     for (run, kept) in runs {
         sqlx::query("UPDATE runs SET receipts = receipts + ? WHERE key = ?")
