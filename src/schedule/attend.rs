@@ -11,10 +11,10 @@ use super::list_watch::{ListWatch, Sight};
 use super::post::{Post, Waiting, handled};
 use super::{ScheduleEvent, SkipReason};
 use crate::calendar::{Occurrence, Schedule};
-use crate::ledger::{ArmedSchedule, Fate, Ledger, LedgerError, OccurrenceRecord, RunId, StopKind};
+use crate::ledger::{ArmedSchedule, Fate, Ledger, LedgerError, OccurrenceRecord, Progress, RunFilter, RunId, StopKind};
 use crate::runs::{
     ArmedChange, EndedRun, Error, Outcome, ScheduleRefusal, list_of, look_at_armed, occurrence_key,
-    recorded_occurrence, says_the_same, unfinished,
+    recorded_occurrence, says_the_same,
 };
 
 /// How often a list that is waited for is looked at.
@@ -104,16 +104,15 @@ impl Work {
 
     /// Goes on with a run that an earlier daemon began and did not end; one that stopped stays stopped.
     async fn go_on(&mut self, post: &mut Post, armed: &ArmedSchedule, now: Timestamp) -> Result<(), LedgerError> {
-        let Some((record, _)) = last_fired(self.ledger().as_ref(), &armed.name, now).await? else { return Ok(()) };
-        let run = match unfinished(self.ledger().as_ref(), &record.fate).await {
-            Ok(run) => run,
-            Err(Error::Ledger(error)) => return Err(error),
-            Err(_) => None,
+        let Some((record, run)) = last_fired(self.ledger().as_ref(), &armed.name, now).await? else { return Ok(()) };
+        let goes = match self.ledger().runs(RunFilter::one(run)).await?.pop() {
+            // It was never opened, so nothing of it was sent: it begins anew, if it is not too late.
+            None => post.schedule.as_ref().is_some_and(|schedule| lateness(record.at, now) <= schedule.patience()),
+            Some(run) => {
+                let interrupted = matches!(run.stop, None | Some(StopKind::Interrupted(_)));
+                run.progress == Progress::Open && interrupted && !run.stop_requested
+            }
         };
-        let goes = run.is_some_and(|run| {
-            let interrupted = matches!(run.stop, None | Some(StopKind::Interrupted(_)));
-            interrupted && !run.stop_requested
-        });
         if let Some(occurrence) = recorded_occurrence(&record).filter(|_| goes) {
             self.start(post, armed, occurrence, true);
         }

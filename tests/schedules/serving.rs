@@ -14,6 +14,7 @@ fn what_is_armed_is_sent_by_the_server_once_also_when_it_dies_between_the_record
     dying.env("CAMPAIGN_FAILPOINT", "run.created:1");
     Process::start(dying).finish_within(std::time::Duration::from_secs(90));
     assert!(gateway.requests().is_empty(), "it died before anything was sent");
+    // What died begins anew, since nothing of it was sent; the server ends before the next is due.
     let mut server = Process::start(sale.command(&serve));
     until("it is sent", || server.stderr().contains("finished"));
     server.signal("TERM");

@@ -188,3 +188,19 @@ async fn each_occurrence_is_a_run_of_its_own_with_its_edition_its_day_and_its_re
     let editions: Vec<&str> = runs.iter().map(|run| run.edition.as_str()).collect();
     assert_eq!(editions, ["2026-12-01 10:00", "2026-12-02 10:00"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_daemon_that_comes_back_begins_what_died_between_its_record_and_its_run_if_it_is_not_too_late() {
+    for (absence, fires) in [(60, 1), (7_200, 0)] {
+        set_clock("2026-12-01T09:59:00Z");
+        let house = House::new("timezone: UTC\nschedule: { every: day 10:00 }");
+        let armed = house.arm().await.unwrap();
+        tokio::time::sleep(Duration::from_secs(61)).await;
+        let due = Occurrence::of("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
+        let key = occurrence_key(&armed.name, &due);
+        house.adapters.ledger.fire(&new_run(), &key, due.at).await.unwrap().unwrap();
+        tokio::time::sleep(Duration::from_secs(absence)).await;
+        house.run_for(Duration::from_secs(3_600)).await;
+        assert_eq!(house.fired().len(), fires, "{absence}: {:?}", house.told());
+    }
+}
