@@ -34,5 +34,5 @@ pub use purpose::Purpose;
 pub use receipt::{Media, Receipt, ReceiptSource, RecipientReply};
 pub use region::{ParseRegionError, Region};
 pub use row::{ParseRowsError, Row, RowSet};
-pub use status::{Fate, Status};
+pub use status::{Arrival, Status};
 pub use text::{Encoding, SmsText, costly_characters, sms_text};

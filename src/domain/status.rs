@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a status says of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Arrival {
     /// The gateway has it; nothing is final.
     Pending,
     /// It arrived.
@@ -96,10 +96,10 @@ impl Status {
     ///
     /// The contract shows no list; this is the platform's. UNKNOWN and words that are not known here may become anything.
     #[must_use]
-    pub fn fate(&self) -> Fate {
+    pub fn arrival(&self) -> Arrival {
         match self {
-            Status::Delivered | Status::PartiallyDelivered => Fate::Delivered,
-            Status::Read | Status::Replied => Fate::Read,
+            Status::Delivered | Status::PartiallyDelivered => Arrival::Delivered,
+            Status::Read | Status::Replied => Arrival::Read,
             Status::Expired
             | Status::Undeliverable
             | Status::Rejected
@@ -108,15 +108,17 @@ impl Status {
             | Status::InvalidDestination
             | Status::InvalidSource
             | Status::NoRoute
-            | Status::SimFull => Fate::Failed,
-            Status::Queued | Status::Routing | Status::Accepted | Status::Unknown | Status::Other(_) => Fate::Pending,
+            | Status::SimFull => Arrival::Failed,
+            Status::Queued | Status::Routing | Status::Accepted | Status::Unknown | Status::Other(_) => {
+                Arrival::Pending
+            }
         }
     }
 
     /// Whether it is final and the message did not arrive.
     #[must_use]
     pub fn is_failure(&self) -> bool {
-        self.fate() == Fate::Failed
+        self.arrival() == Arrival::Failed
     }
 
     /// The gateway's word.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use super::{Ledger, LedgerError, LedgerFuture, OptOut, RunId, State, StateCounts};
-use crate::domain::{Fate, Phone, Receipt, Row};
+use crate::domain::{Arrival, Phone, Receipt, Row};
 
 /// A receipt about a message of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,21 +114,21 @@ impl Standing {
 
     /// Hears a receipt; tells whether it moved the message.
     pub(super) fn hear(&mut self, kept: &KeptReceipt) -> bool {
-        let fate = kept.receipt.status.fate();
-        let next = match fate {
-            Fate::Pending => State::Accepted,
-            Fate::Delivered => State::Delivered,
-            Fate::Read => State::Read,
-            Fate::Failed => State::Failed,
+        let arrival = kept.receipt.status.arrival();
+        let next = match arrival {
+            Arrival::Pending => State::Accepted,
+            Arrival::Delivered => State::Delivered,
+            Arrival::Read => State::Read,
+            Arrival::Failed => State::Failed,
         };
-        let fits = match (self.state, fate) {
+        let fits = match (self.state, arrival) {
             // That the old message failed is why there is a new one.
-            (State::Planned, Fate::Pending | Fate::Failed) if self.replaced => false,
+            (State::Planned, Arrival::Pending | Arrival::Failed) if self.replaced => false,
             // Proof that it went out wins over everything that was only concluded.
-            (State::Planned, _) | (State::Sending, Fate::Pending) => true,
+            (State::Planned, _) | (State::Sending, Arrival::Pending) => true,
             // What is not final proves that it went out, and nothing else.
-            (State::Queued, Fate::Pending) => false,
-            (State::Failed, Fate::Delivered | Fate::Read) => self.failed_at.is_none_or(|at| at < kept.told_at()),
+            (State::Queued, Arrival::Pending) => false,
+            (State::Failed, Arrival::Delivered | Arrival::Read) => self.failed_at.is_none_or(|at| at < kept.told_at()),
             _ => self.state.can_become(next),
         };
         if fits {

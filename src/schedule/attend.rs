@@ -8,9 +8,11 @@ use jiff::Timestamp;
 use super::daemon::{Started, Work};
 use super::due::{due, lateness};
 use super::list_watch::{ListWatch, Sight};
+use super::notices::tell_of;
 use super::post::{Post, Waiting, handled};
 use super::{ScheduleEvent, SkipReason};
 use crate::calendar::{Occurrence, Schedule};
+use crate::domain::Occasion;
 use crate::ledger::{ArmedSchedule, Fate, Ledger, LedgerError, OccurrenceRecord, Progress, RunFilter, RunId, StopKind};
 use crate::runs::{
     ArmedChange, EndedRun, Error, Outcome, ScheduleRefusal, list_of, look_at_armed, occurrence_key,
@@ -59,7 +61,7 @@ impl Work {
             return Ok(self.daemon.refresh);
         }
         if self.is_to_be_looked_at(post, now) {
-            self.look(post, armed).await;
+            self.look(post, armed).await?;
             post.looked = Some(now);
         }
         if !std::mem::replace(&mut post.went_on, true) && !post.running {
@@ -87,7 +89,7 @@ impl Work {
     }
 
     /// Looks whether it is still what was armed, and tells once if it is not.
-    async fn look(&self, post: &mut Post, armed: &ArmedSchedule) {
+    async fn look(&self, post: &mut Post, armed: &ArmedSchedule) -> Result<(), LedgerError> {
         let change = match look_at_armed(&self.daemon.adapters, armed).await {
             Ok(Ok(schedule)) => {
                 post.schedule = Some(schedule);
@@ -98,8 +100,11 @@ impl Work {
         };
         if let Some(change) = change.filter(|_| change != post.change) {
             self.tell(ScheduleEvent::Changed { schedule: armed.name.clone(), change });
+            let what = "changed since it was armed, so nothing is sent until it is armed again";
+            tell_of(&self.daemon.adapters, armed, Occasion::Changed, what).await?;
         }
         post.change = change;
+        Ok(())
     }
 
     /// Goes on with a run that an earlier daemon began and did not end; one that stopped stays stopped.
@@ -139,6 +144,8 @@ impl Work {
                 return self.skip(armed, &occurrence, 0, SkipReason::NoList).await.map(|_| ());
             };
             if !list.exists() {
+                let what = format!("the occurrence of {} waits for its list", occurrence.nominal);
+                tell_of(&self.daemon.adapters, armed, Occasion::Waiting, &what).await?;
                 let (schedule, occurrence) = (armed.name.clone(), occurrence.clone());
                 self.tell(ScheduleEvent::Waiting { schedule, occurrence });
             }
@@ -188,6 +195,8 @@ impl Work {
         let key = occurrence_key(&armed.name, occurrence);
         let is_new = self.ledger().skip(&key, occurrence.at, &reason.words()).await?;
         if is_new {
+            let what = format!("the occurrence of {} was skipped: {}", occurrence.nominal, reason.words());
+            tell_of(&self.daemon.adapters, armed, Occasion::Skipped, &what).await?;
             let (schedule, occurrence) = (armed.name.clone(), occurrence.clone());
             self.tell(ScheduleEvent::Skipped { schedule, occurrence, before, reason });
         }

@@ -8,6 +8,7 @@ mod daemon;
 mod due;
 mod event;
 mod list_watch;
+mod notices;
 mod post;
 mod starter;
 #[cfg(test)]

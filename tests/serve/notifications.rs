@@ -142,3 +142,18 @@ fn a_text_that_cannot_be_filled_is_found_before_anything_is_sent() {
     sale.run(&[]).exits(2);
     assert!(gateway.requests().is_empty());
 }
+
+#[test]
+fn a_schedule_of_a_campaign_that_was_changed_since_tells_who_wants_to_know() {
+    let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
+    let sale = telling(&gateway).top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write();
+    receiver_is_at(&sale, &receiver.base_url());
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    sale.replace("sale.yaml", "Hello, ", "Good day, ");
+    let server = Server::start(&sale, &[]);
+    until("it is told", || !receiver.requests().is_empty());
+    let body = receiver.requests()[0].json();
+    assert_eq!((&body["occasion"], &body["notices"][0]["campaign"]), (&"changed".into(), &"sale".into()), "{body}");
+    assert!(gateway.sends().is_empty());
+    drop(server);
+}
