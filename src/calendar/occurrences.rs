@@ -17,6 +17,12 @@ pub struct Occurrence {
 }
 
 impl Occurrence {
+    /// The moment as RFC 3339, with the offset of the zone.
+    #[must_use]
+    pub fn moment(&self) -> String {
+        self.local().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+    }
+
     /// The occurrence of this local time; nothing beyond the times that there are.
     ///
     /// A local time that does not exist is the first moment after those that are left out; of one that comes twice it is the

@@ -201,7 +201,7 @@ fn sum(costing: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<St
 
 /// Why there is no key to send with yet; it never shows any part of one.
 fn missing_key(source: &KeySource) -> Option<String> {
-    source.read("the API key", &|name| std::env::var(name).ok()).err()
+    source.read("the API key (`api_key`)", &|name| std::env::var(name).ok()).err()
 }
 
 /// What the gateway says of a campaign.

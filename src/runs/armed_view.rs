@@ -1,5 +1,7 @@
 //! What is armed, as it stands.
 
+use serde_json::{Value, json};
+
 use super::{Adapters, ArmedChange, Error, look_at_armed};
 use crate::calendar::{Occurrence, Schedule};
 use crate::ledger::ArmedSchedule;
@@ -26,6 +28,28 @@ pub struct ArmedView {
     pub schedule: Option<Schedule>,
     /// The next occurrence that fires.
     pub next: Option<Occurrence>,
+}
+
+impl ArmedState {
+    /// Its word for programs.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Armed => "armed",
+            Self::Paused => "paused",
+            Self::Changed(_) => "changed",
+        }
+    }
+}
+
+impl ArmedView {
+    /// It for programs, as `schedule list --json` prints it.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let (name, file) = (&self.armed.name, &self.armed.file);
+        let next = self.next.as_ref().map(Occurrence::moment);
+        json!({ "name": name, "file": file, "state": self.state.word(), "next": next })
+    }
 }
 
 /// Everything that is armed, by name.

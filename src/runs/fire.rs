@@ -16,7 +16,7 @@ use super::{
 use crate::calendar::{Occurrence, Schedule};
 use crate::delivery::{FrozenInputs, Interrupt};
 use crate::gateway::BoxFuture;
-use crate::ledger::{ArmedSchedule, Fate, Ledger, OccurrenceKey, OccurrenceRecord, Progress, Run, RunFilter, RunId};
+use crate::ledger::{ArmedSchedule, Ledger, OccurrenceKey, OccurrenceRecord, Progress, Run, RunFilter, RunId};
 use crate::manifest::Day;
 
 /// The yes of whoever armed it, for what was armed.
@@ -125,15 +125,6 @@ pub async fn unfinished_of(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Optio
 pub fn recorded_occurrence(record: &OccurrenceRecord) -> Option<Occurrence> {
     let nominal = DateTime::strptime("%Y-%m-%d %H:%M", &record.key.nominal).ok()?;
     Occurrence::of(nominal, &TimeZone::get(&record.key.zone).ok()?)
-}
-
-/// The run of an occurrence that can go on; nothing where it did not begin, or came to its end.
-///
-/// # Errors
-/// When the ledger cannot be read.
-pub async fn unfinished(ledger: &dyn Ledger, fate: &Fate) -> Result<Option<Run>, Error> {
-    let Fate::Fired(run) = fate else { return Ok(None) };
-    Ok(ledger.runs(RunFilter { open: true, ..RunFilter::one(*run) }).await?.pop())
 }
 
 /// Whether a run says what another one said before it, word for word.

@@ -43,7 +43,7 @@ pub(super) type Includes = Vec<(String, String)>;
 /// # Errors
 /// When there is none, or it cannot be read.
 pub fn key_of(profile: &Profile) -> Result<SecretString, Error> {
-    profile.api_key.read("the API key", &|name| std::env::var(name).ok()).map_err(Error::Input)
+    profile.api_key.read("the API key (`api_key`)", &|name| std::env::var(name).ok()).map_err(Error::Input)
 }
 
 /// Whether a text says the date.

@@ -70,7 +70,7 @@ pub use event::{Event, Observer};
 pub use find::{find, find_doubtful, judge_results, later_at};
 pub use fire::{
     fire, list_of, load_occurrence, look_at_armed, occurrence_key, occurrence_of, recorded_occurrence, says_the_same,
-    unfinished, unfinished_of,
+    unfinished_of,
 };
 pub use freshen::{freshen, stale_runs};
 pub use guard::{SentAlready, SentBefore, already_sent, edition_of, opted_out, runs_of};

@@ -1,4 +1,4 @@
-//! `/api/runs` and `/api/runs/NAME`: runs as JSON, for who has the token. Nothing can be changed here.
+//! `/api/runs`, `/api/runs/NAME` and `/api/schedules` as JSON, for who has the token. Nothing can be changed here.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use subtle::ConstantTimeEq as _;
 use super::Views;
 use crate::manifest::KeySource;
 use crate::report::{RunView, run_entry_json, run_json};
+use crate::runs::{Adapters, ArmedView, armed_views};
 
 /// The fewest characters of a token.
 const SHORTEST: usize = 16;
@@ -56,12 +57,14 @@ impl TokenFile {
     }
 }
 
-/// The runs, for who has the token.
-pub fn routes(views: Arc<Views>, token: TokenFile) -> Router {
+/// Runs and schedules, for who has the token.
+pub fn routes(views: Arc<Views>, adapters: Adapters, token: TokenFile) -> Router {
+    let schedules = Router::new().route("/api/schedules", get(schedules)).with_state(adapters);
     Router::new()
         .route("/api/runs", get(list))
         .route("/api/runs/{name}", get(one))
         .with_state(views)
+        .merge(schedules)
         .route_layer(middleware::from_fn_with_state(Arc::new(token), admit))
 }
 
@@ -95,6 +98,19 @@ async fn one(State(views): State<Arc<Views>>, Path(name): Path<String>) -> Respo
     match views.iter().find(|view| view.run.name() == name).or_else(latest) {
         Some(view) => told(StatusCode::OK, &run_json(view)),
         None => told(StatusCode::NOT_FOUND, &json!({ "error": "there is no such run" })),
+    }
+}
+
+async fn schedules(State(adapters): State<Adapters>) -> Response {
+    match armed_views(&adapters).await {
+        Ok(armed) => {
+            let armed: Vec<Value> = armed.iter().map(ArmedView::json).collect();
+            told(StatusCode::OK, &json!({ "schedules": armed }))
+        }
+        Err(error) => {
+            tracing::warn!("what is armed cannot be read for /api: {error:?}");
+            told(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": "what is armed cannot be read" }))
+        }
     }
 }
 

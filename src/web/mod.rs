@@ -4,7 +4,7 @@
 //! - `health`: whether the process lives and can do its work;
 //! - `metrics`: what it counted, and how things stand in the ledger; `views` reads that now and then.
 //!
-//! - `api`: runs as JSON, for who has the token.
+//! - `api`: runs and schedules as JSON, for who has the token.
 //!
 //! It is a router behind a [`crate::door`], and must not decide anything about runs.
 

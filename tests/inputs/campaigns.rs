@@ -73,9 +73,7 @@ fn every_mistake_is_told_at_once() {
 #[test]
 fn keys_of_work_to_come_are_refused_by_name() {
     let at_the_top = [
-        "receipts: auto",
         "limits: { cost: 5000 }",
-        "notify: { when: [finished] }",
         "variants: { a: { share: 50% } }",
         "holdout: 10%",
         "data: { stores: { file: stores.csv, key: city } }",
@@ -107,9 +105,7 @@ fn keys_of_work_to_come_are_refused_by_name() {
         let key = line.split(':').next().expect("a key");
         refused(&draft.through(&gateway).write(), &gateway, &[key, "not supported yet"]);
     }
-    for line in
-        ["hook: { public_url: https://hooks.example.com }", "policy: { cap: 3/7d }", "approval: { above: 1000 }"]
-    {
+    for line in ["policy: { cap: 3/7d }", "approval: { above: 1000 }"] {
         let key = line.split(':').next().expect("a key");
         let sale = campaign().through(&gateway).profile(line).write();
         refused(&sale, &gateway, &[&format!("`{key}`"), "not supported yet", "gateways.yaml:5:3"]);

@@ -43,6 +43,20 @@ fn runs_are_told_as_status_tells_them_without_anybodys_number() {
 }
 
 #[test]
+fn what_is_armed_is_told_as_the_list_tells_it() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write();
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    write_token(&sale, TOKEN, 0o600);
+    let server = Server::start(&sale, &["--token-file", "token"]);
+    let (status, told) = asked(&server, "/api/schedules", &format!("Bearer {TOKEN}"));
+    let by_command = sale.campaign(&["schedule", "list", "--json"]).json_list();
+    assert_eq!((status, &told["schedules"]), (200, &by_command));
+    assert_eq!(told["schedules"][0]["state"], "armed");
+    assert_eq!(asked(&server, "/api/schedules", "Bearer other").0, 401);
+}
+
+#[test]
 fn nobody_is_let_in_without_the_token_as_it_stands_in_the_file_now() {
     let sale = campaign().write();
     write_token(&sale, TOKEN, 0o600);

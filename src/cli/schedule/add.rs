@@ -25,7 +25,7 @@ pub(super) async fn add(context: &Context, args: &ArmArgs) -> Result<u8, Failure
     let list = arming.inputs.campaign.recipients.clone();
     let armed = arming.arm(&adapters, consent::of(&context.output, args.yes).as_ref()).await?;
     if context.output.json {
-        let next: Vec<_> = next.iter().map(words::moment).collect();
+        let next: Vec<_> = next.iter().map(Occurrence::moment).collect();
         let (name, file) = (&armed.name, &armed.file);
         let object = json!({
             "name": name, "file": file, "state": "armed", "next": next, "warnings": warnings, "exit": exit::FINE,

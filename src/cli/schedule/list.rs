@@ -16,7 +16,7 @@ pub(super) async fn list(context: &Context) -> Result<u8, Failure> {
         None => Vec::new(),
     };
     if context.output.json {
-        context.output.object(&views.iter().map(object).collect::<Vec<Value>>());
+        context.output.object(&views.iter().map(ArmedView::json).collect::<Vec<Value>>());
         return Ok(exit::FINE);
     }
     if views.is_empty() {
@@ -57,16 +57,6 @@ pub(super) async fn order(context: &Context, name: &str, order: ScheduleOrder) -
 
 pub(super) fn resume() -> ScheduleOrder {
     ScheduleOrder::Resume { since: Timestamp::now() }
-}
-
-fn object(view: &ArmedView) -> Value {
-    let (name, file) = (&view.armed.name, &view.armed.file);
-    let state = match view.state {
-        ArmedState::Armed => "armed",
-        ArmedState::Paused => "paused",
-        ArmedState::Changed(_) => "changed",
-    };
-    json!({ "name": name, "file": file, "state": state, "next": view.next.as_ref().map(words::moment) })
 }
 
 fn row(view: &ArmedView) -> [String; 3] {

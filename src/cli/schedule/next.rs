@@ -46,5 +46,5 @@ fn moment(text: &str, schedule: &Schedule) -> Result<Timestamp, Failure> {
 }
 
 fn object(occurrence: &Occurrence) -> serde_json::Value {
-    json!({ "at": words::moment(occurrence), "local": occurrence.name(), "zone": occurrence.zone_name() })
+    json!({ "at": occurrence.moment(), "local": occurrence.name(), "zone": occurrence.zone_name() })
 }

@@ -5,11 +5,6 @@ use crate::cli::suggested::{Options, file};
 use crate::finding::one_line;
 use crate::runs::{ArmedChange, ScheduleRefusal};
 
-/// An occurrence for a program.
-pub(in crate::cli) fn moment(occurrence: &Occurrence) -> String {
-    occurrence.local().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
-}
-
 /// An occurrence for a person.
 pub(in crate::cli) fn date(occurrence: &Occurrence) -> String {
     let shown = occurrence.local();

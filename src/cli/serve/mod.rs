@@ -50,10 +50,11 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
     let schedules = daemon(context, (Arc::clone(&ledger), Arc::clone(&metrics)), args.campaigns.clone())?;
     let health = Arc::new(Health::new(Arc::clone(&ledger)));
     let views = Arc::new(Views::new(Arc::clone(&ledger)));
+    let adapters = context.adapters(Arc::clone(&ledger))?;
     let mut behind = web::health(Arc::clone(&health));
     if let Some(token) = args.token_file {
         let token = TokenFile::open(token).map_err(|why| Failure::wrong(format!("`--token-file`: {why}")))?;
-        behind = behind.merge(web::api(Arc::clone(&views), token));
+        behind = behind.merge(web::api(Arc::clone(&views), adapters.clone(), token));
     }
     let counted = web::metrics(Counted { metrics: Arc::clone(&metrics), views, clock: Timestamp::now });
     let mut tasks = Tasks::default();
@@ -70,7 +71,6 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
         }
     });
 
-    let adapters = context.adapters(Arc::clone(&ledger))?;
     tasks.add(|shutdown| after(webhook::keep_fresh(adapters.clone(), shutdown)));
     tasks.add(|shutdown| after(webhook::keep_asking(adapters, shutdown)));
     tasks.add(|shutdown| schedules.serve(shutdown));
