@@ -6,7 +6,7 @@
 //!
 //! - `api`: runs and schedules as JSON, for who has the token.
 //!
-//! It is a router behind a [`crate::door`], and must not decide anything about runs.
+//! It is a router behind a door (`crate::door`), and must not decide anything about runs.
 
 mod api;
 mod health;
