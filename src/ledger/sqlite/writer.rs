@@ -102,6 +102,7 @@ impl Pen {
             for acknowledge in acknowledgements {
                 acknowledge(followed.clone());
             }
+            failpoint::pass("commit.heard");
             if followed.is_err() {
                 break;
             }
