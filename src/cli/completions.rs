@@ -68,7 +68,7 @@ async fn runs(context: &Context) -> Result<Vec<String>, Failure> {
 fn names_of(argument: &Arg) -> Option<&'static str> {
     match argument.get_id().as_str() {
         "run" => Some("runs"),
-        "gateway" | "trusted" => Some("gateways"),
+        "gateway" | "hooked" | "trusted" => Some("gateways"),
         "campaign" | "campaigns" => Some("campaigns"),
         _ => None,
     }
@@ -143,7 +143,12 @@ fn zsh(script: &str) -> String {
     for line in script.lines() {
         let kind = match line {
             _ if line.starts_with("':run -- ") || line.starts_with("'::run -- ") => Some("runs"),
-            _ if line.starts_with("'--gateway=") || line.starts_with("':trusted -- ") => Some("gateways"),
+            _ if line.starts_with("'--gateway=")
+                || line.starts_with("':hooked -- ")
+                || line.starts_with("':trusted -- ") =>
+            {
+                Some("gateways")
+            }
             _ => None,
         };
         let replaced =
@@ -174,7 +179,7 @@ mod tests {
             ["stop", "status", "results", "replies", "reconcile", "resolve", "retry", "show"]
         );
         assert_eq!(commands_with("campaigns"), ["check", "preview", "run", "schedule add", "schedule next", "serve"]);
-        assert_eq!(commands_with("gateways"), ["gateway trust"]);
+        assert_eq!(commands_with("gateways"), ["gateway hook", "gateway trust"]);
         let mut script = Vec::new();
         clap_complete::generate(Shell::Zsh, &mut command(), "campaign", &mut script);
         let script = zsh(&String::from_utf8(script).unwrap());

@@ -18,6 +18,7 @@ mod frozen;
 mod gate;
 mod oddities;
 mod poll;
+mod questions;
 mod ramp;
 mod reconcile;
 mod retry;

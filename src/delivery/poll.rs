@@ -4,16 +4,14 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 
 use super::Snapshot;
 use super::doubt::Sight;
+use super::questions::{LARGEST, Questions};
 use crate::domain::{MessageId, MsgId, Receipt, ReceiptSource, Row};
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{Allowance, Ledger, LedgerError, NewReceipt, Reception, Run, State, Walk};
-
-/// The most questions in an envelope, the probe and the reference among them.
-const LARGEST: usize = 50;
 
 /// A message that has no end yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,51 +86,26 @@ impl Poller<'_> {
     /// When the ledger cannot be read or written.
     pub async fn ask(&self, pending: &[Pending], share: f64, deadline: Instant) -> Result<Polled, LedgerError> {
         let mut polled = Polled::default();
-        // Two go with every group: the probe, and a message that was surely taken.
-        let room = LARGEST.min(self.most).saturating_sub(2).max(1);
-        let reference = pending.last().map(|message| message.id);
+        let Self { ledger, gateway, run, ref account, most } = *self;
+        let questions = Questions { ledger, gateway, run, account, most };
+        // The probe goes with every group. Nothing has to be compared with a message that was surely taken, since no denial
+        // counts here.
+        let room = LARGEST.min(most).saturating_sub(1).max(1);
         for group in pending.chunks(room) {
             let began = Instant::now();
-            let Some((sight, answers)) = self.answers(group, reference, deadline).await? else {
+            let Some((sight, answers)) = questions.ask(group.iter().map(|message| message.id), None, deadline).await?
+            else {
                 polled.left = pending.len() as u64 - polled.asked;
                 break;
             };
             self.keep(group, sight, answers, &mut polled).await?;
-            let operations = group.len() as f64 + 2.0;
+            let operations = group.len() as f64 + 1.0;
             let turn = self.account.rate.map_or(Duration::ZERO, |rate| {
                 Duration::from_secs_f64((operations / (rate * share).max(0.001)).min(3_600.0))
             });
             sleep(turn.saturating_sub(began.elapsed())).await;
         }
         Ok(polled)
-    }
-
-    async fn answers(
-        &self,
-        group: &[Pending],
-        reference: Option<MessageId>,
-        deadline: Instant,
-    ) -> Result<Option<(Sight, Vec<StatusAnswer>)>, LedgerError> {
-        // The identifier of the header's row is never sent.
-        let Some(probe) = self.run.ids.id(Row::HEADER) else { return Ok(None) };
-        let ids: Vec<MessageId> =
-            [probe].into_iter().chain(reference).chain(group.iter().map(|message| message.id)).collect();
-        let mut answers = Vec::with_capacity(ids.len());
-        for asked in ids.chunks(self.most.max(1)) {
-            let count = u32::try_from(asked.len()).unwrap_or(u32::MAX);
-            let wait = self.ledger.reserve(&self.account, count).await?.time;
-            if Instant::now() + wait > deadline {
-                return Ok(None);
-            }
-            sleep(wait).await;
-            let Ok(told) = timeout_at(deadline, self.gateway.statuses(asked)).await else { return Ok(None) };
-            answers.extend(told);
-        }
-        let mut answers = answers.into_iter();
-        let unclear = || StatusAnswer::Unclear("no answer".to_owned());
-        let probe = answers.next().unwrap_or_else(unclear);
-        let reference = reference.map(|_| answers.next().unwrap_or_else(unclear));
-        Ok(Some((Sight::of(&probe, reference.as_ref()), answers.collect())))
     }
 
     async fn keep(

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::Instant;
 
 use super::doubt::{Doubt, Sight, conclude, patience};
+use super::questions::{LARGEST, Questions};
 use crate::domain::{MessageId, Outcome, Row};
 use crate::failpoint;
 use crate::gateway::{Gateway, StatusAnswer};
@@ -16,9 +17,6 @@ use crate::ledger::{
     Allowance, AskedRow, Change, EnvelopeRecord, Lease, Ledger, LedgerError, NewRowEvent, Ownership, RowStates, Run,
     State, Walk,
 };
-
-/// The most questions in an envelope, the probe and the reference among them.
-const LARGEST: usize = 50;
 
 /// Who asks about rows in doubt, for which run, of which gateway, at whose pace.
 pub struct Reconciler<'a> {
@@ -131,7 +129,8 @@ impl Reconciler<'_> {
         let mut rows = std::mem::take(&mut doubts.rows).into_iter().peekable();
         while rows.peek().is_some() && !learnt.lost {
             let mut group: Vec<Doubt> = rows.by_ref().take(self.room(deadline)).collect();
-            let answers = self.answers(&group, doubts.reference, deadline).await?;
+            let ids = group.iter().map(|doubt| doubt.id);
+            let answers = self.questions().ask(ids, doubts.reference, deadline).await?;
             let in_time = answers.is_some();
             if let Some((sight, answers)) = answers {
                 self.keep(&mut group, sight, &answers, &mut learnt).await?;
@@ -146,41 +145,17 @@ impl Reconciler<'_> {
         Ok(learnt)
     }
 
+    fn questions(&self) -> Questions<'_> {
+        let Self { ledger, gateway, run, ref account, most, .. } = *self;
+        Questions { ledger, gateway, run, account, most }
+    }
+
     /// How many rows are asked about together, so that little room of the pace is taken in vain before `deadline`.
     fn room(&self, deadline: Instant) -> usize {
         let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
         let most = self.account.rate.map_or(LARGEST, |rate| (seconds * rate) as usize);
         // The probe and the reference go with every group; there is room for one row at least.
         most.min(LARGEST).min(self.most).saturating_sub(2).max(1)
-    }
-
-    /// The answers about a group, with what they are worth; nothing when there is no time left to ask.
-    async fn answers(
-        &self,
-        group: &[Doubt],
-        reference: Option<MessageId>,
-        deadline: Instant,
-    ) -> Result<Option<(Sight, Vec<StatusAnswer>)>, LedgerError> {
-        // The identifier of the header's row is never sent.
-        let Some(probe) = self.run.ids.id(Row::HEADER) else { return Ok(None) };
-        let ids: Vec<MessageId> =
-            [probe].into_iter().chain(reference).chain(group.iter().map(|doubt| doubt.id)).collect();
-        let mut answers = Vec::with_capacity(ids.len());
-        for asked in ids.chunks(self.most.max(1)) {
-            let count = u32::try_from(asked.len()).unwrap_or(u32::MAX);
-            let wait = self.ledger.reserve(&self.account, count).await?.time;
-            if Instant::now() + wait > deadline {
-                return Ok(None);
-            }
-            sleep(wait).await;
-            let Ok(told) = timeout_at(deadline, self.gateway.statuses(asked)).await else { return Ok(None) };
-            answers.extend(told);
-        }
-        let mut answers = answers.into_iter();
-        let unclear = || StatusAnswer::Unclear("no answer".to_owned());
-        let probe = answers.next().unwrap_or_else(unclear);
-        let reference = reference.map(|_| answers.next().unwrap_or_else(unclear));
-        Ok(Some((Sight::of(&probe, reference.as_ref()), answers.collect())))
     }
 
     /// Keeps the answers about a group; rows that are settled by them leave it.

@@ -20,6 +20,7 @@ pub struct Receiver {
     secrets: HookSecrets,
     /// The words by which recipients opt out.
     words: OptOutWords,
+    clock: fn() -> Timestamp,
     /// The runs that webhooks were about lately, by name.
     runs: RwLock<HashMap<String, Arc<Run>>>,
 }
@@ -49,8 +50,8 @@ pub enum Refused {
 impl Receiver {
     /// A receiver of webhooks to addresses that are signed with one of these secrets.
     #[must_use]
-    pub fn new(ledger: Arc<dyn Ledger>, secrets: HookSecrets) -> Self {
-        Self { ledger, secrets, words: OptOutWords::default(), runs: RwLock::default() }
+    pub fn new(ledger: Arc<dyn Ledger>, secrets: HookSecrets, clock: fn() -> Timestamp) -> Self {
+        Self { ledger, secrets, words: OptOutWords::default(), clock, runs: RwLock::default() }
     }
 
     /// The message that an address is of, if we gave that address. It costs no look into the ledger.
@@ -111,7 +112,7 @@ impl Receiver {
             reach,
             reason: format!("answered {word}").into(),
             source: format!("reply to {}", run.name()).into(),
-            at: at.unwrap_or_else(Timestamp::now),
+            at: at.unwrap_or_else(self.clock),
         }))
     }
 

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use axum::{Extension, Router};
+use tokio::sync::mpsc;
 
 use super::collector::Collector;
 use super::sender::Proxies;
@@ -25,8 +26,8 @@ const LARGEST: usize = 256 * 1024;
 /// How long a body may take.
 const BODY: Duration = Duration::from_secs(10);
 
-/// Hears that the gateway told something of messages with these identifiers, which is to be confirmed by asking.
-pub type Hints = Arc<dyn Fn(Vec<u64>) + Send + Sync>;
+/// Who hears that the gateway told something of messages with these identifiers, which is to be confirmed by asking.
+pub type Hints = mpsc::Sender<Vec<u64>>;
 
 struct Door {
     receiver: Arc<Receiver>,
@@ -107,7 +108,8 @@ async fn notice(
     };
     let Ok(told) = read_receipts(&body) else { return door.refused(Refused::Unreadable) };
     door.metrics.receipt(ReceiptResult::Notice);
-    (door.hints)(told.into_iter().filter_map(|told| told.id.flatten()).collect());
+    // Where more come than are heeded the others are asked about in their time.
+    let _ = door.hints.try_send(told.into_iter().filter_map(|told| told.id.flatten()).collect());
     (StatusCode::OK, "ok\n").into_response()
 }
 

@@ -6,8 +6,10 @@ use std::future::Future;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
+use crate::domain::MessageId;
 use crate::ledger::{Run, RunFilter, RunId, State};
 use crate::manifest::{Day, ReceiptsBy, load_campaign};
 use crate::runs::{Adapters, Error, freshen, poll, stale_runs};
@@ -46,12 +48,16 @@ async fn write_all(adapters: &Adapters) -> Result<(), Error> {
     Ok(())
 }
 
-/// Asks about messages that have no end yet, until the shutdown: of each run after a minute, and then ever less often.
-pub async fn keep_asking(adapters: Adapters, shutdown: impl Future<Output = ()>) {
+/// Asks about messages that have no end yet, until the shutdown: of each run after a minute, and then ever less often, unless
+/// the gateway hints at messages of it.
+pub async fn keep_asking(adapters: Adapters, mut hints: mpsc::Receiver<Vec<u64>>, shutdown: impl Future<Output = ()>) {
     let work = async {
         let mut rounds = HashMap::new();
         loop {
             sleep(EACH).await;
+            while let Ok(ids) = hints.try_recv() {
+                told(heed(&adapters, &ids, &mut rounds).await);
+            }
             told(ask_all(&adapters, &mut rounds).await);
         }
     };
@@ -60,6 +66,18 @@ pub async fn keep_asking(adapters: Adapters, shutdown: impl Future<Output = ()>)
 
 /// When a run was last asked about, and how long it waits for the next time.
 type Rounds = HashMap<RunId, (Instant, Duration)>;
+
+/// Has the runs of messages that the gateway hinted at asked about soon again.
+async fn heed(adapters: &Adapters, ids: &[u64], rounds: &mut Rounds) -> Result<(), Error> {
+    for id in ids.iter().filter_map(|id| MessageId::new(*id)) {
+        if let Some(origin) = adapters.ledger.find(id).await?
+            && let Some((_, wait)) = rounds.get_mut(&origin.run)
+        {
+            *wait = WAITS.0;
+        }
+    }
+    Ok(())
+}
 
 async fn ask_all(adapters: &Adapters, rounds: &mut Rounds) -> Result<(), Error> {
     let latest = adapters.ledger.runs(RunFilter { live: true, latest: Some(RUNS), ..RunFilter::all() }).await?;

@@ -154,3 +154,19 @@ fn a_body_that_never_ends_holds_nobody_up() {
     assert_eq!(&answer, b"HTTP/1.1 408");
     drop(server);
 }
+
+#[test]
+fn the_accounts_own_address_is_printed_and_what_comes_to_it_is_believed_of_nobody() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let printed = hooked.sale.campaign(&["gateway", "hook", "local", "--json"]).exits(0).json();
+    let address = printed["address"].as_str().expect("an address");
+    let path = address.trim_start_matches(&format!("http://{}", hooked.door));
+    let told = json!({"id": operations(&gateway)[0]["id"].to_string(), "status": "DELIVERED", "success": true});
+    assert_eq!(post(&hooked.door, path, &told.to_string()), 200);
+    assert_eq!(post(&hooked.door, path, "no json"), 400);
+    assert_eq!(hooked.results().states(), ["accepted"]);
+    drop(server);
+}

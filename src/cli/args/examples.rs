@@ -41,6 +41,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("gateway viber-templates list", "--gateway production"),
     ("gateway viber-templates create", "--signature OlenaCo --file welcome.txt --gateway production"),
     ("gateway viber-templates delete", "17 --gateway production"),
+    ("gateway hook", "production"),
     ("gateway trust", "production"),
     ("gateway lookup", "0501234567 --region UA --gateway production"),
     ("gateway otp", "+380501234567 --gateway production"),

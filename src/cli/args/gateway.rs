@@ -21,6 +21,12 @@ pub(in crate::cli) enum GatewayCommand {
     ViberTemplates(ViberTemplatesCommand),
     /// Add a gateway: its addresses, key and rate, tried before they are written
     Add(AddArgs),
+    /// Print the secret address for the gateway's settings, where it tells of messages without an address of their own
+    Hook {
+        /// The profile's name
+        #[arg(id = "hooked", value_name = "NAME")]
+        name: String,
+    },
     /// Accept that a profile's host has changed
     Trust {
         /// The profile's name

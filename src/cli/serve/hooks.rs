@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use tokio::net::TcpListener;
 
 use super::{Tasks, bind};
@@ -15,7 +16,7 @@ use crate::gateway::HookSecrets;
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
 use crate::runs::{Receiver, all_hooks, keep_secrets};
-use crate::webhook::{self, Proxies};
+use crate::webhook::{self, Hints, Proxies};
 
 /// Where receipts are taken unless somebody says otherwise.
 const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8041);
@@ -50,7 +51,7 @@ pub(super) async fn open(
     let (listener, address) = bind(args.hooks.unwrap_or(DEFAULT), "--hooks")?;
     keep_secrets(ledger.as_ref(), &hooks).await?;
     let secrets = HookSecrets::all(hooks.iter().map(|hook| hook.secrets().clone()));
-    let receiver = Arc::new(Receiver::new(Arc::clone(ledger), secrets));
+    let receiver = Arc::new(Receiver::new(Arc::clone(ledger), secrets, Timestamp::now));
     Ok(Some(ReceiptsDoor { address, listener, receiver, proxies: Proxies::new(args.trusted_proxy.clone()) }))
 }
 
@@ -61,10 +62,10 @@ fn inside(path: PathBuf) -> PathBuf {
 
 impl ReceiptsDoor {
     /// Adds what it does to the tasks of the process.
-    pub(super) fn add_to(self, tasks: &mut Tasks, metrics: Arc<Metrics>) {
+    pub(super) fn add_to(self, tasks: &mut Tasks, metrics: Arc<Metrics>, hints: Hints) {
         let Self { listener, receiver, proxies, .. } = self;
         let (collector, collecting) = webhook::collector(Arc::clone(&receiver));
-        let app = webhook::router(receiver, collector, proxies, metrics, Arc::new(|_| {}));
+        let app = webhook::router(receiver, collector, proxies, metrics, hints);
         // It ends once the door has let go of it, so that whatever was let in is answered.
         tasks.add(|_| collecting);
         let limits = Limits { connections: CONNECTIONS, ..Limits::default() };

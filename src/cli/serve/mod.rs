@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use reqwest::Url;
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::cli::args::ServeArgs;
@@ -38,6 +38,9 @@ use crate::webhook;
 
 /// How long at most until what somebody armed, paused or changed is noticed.
 const REFRESH: Duration = Duration::from_secs(15);
+
+/// The most hints of the gateway that wait to be heeded.
+const HINTS: usize = 1_024;
 
 pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Failure> {
     let interrupt = context.interrupt()?;
@@ -72,11 +75,12 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
     });
 
     tasks.add(|shutdown| after(webhook::keep_fresh(adapters.clone(), shutdown)));
-    tasks.add(|shutdown| after(webhook::keep_asking(adapters, shutdown)));
+    let (hints, hinted) = mpsc::channel(HINTS);
+    tasks.add(|shutdown| after(webhook::keep_asking(adapters, hinted, shutdown)));
     tasks.add(|shutdown| schedules.serve(shutdown));
     let hooks_at = hooks.as_ref().map(|door| door.address);
     if let Some(door) = hooks {
-        door.add_to(&mut tasks, Arc::clone(&metrics));
+        door.add_to(&mut tasks, Arc::clone(&metrics), hints);
     }
     let on_told = Arc::new(move |taken| metrics.notification(taken));
     tasks.add(|shutdown| notify::keep_telling(ledger, Timestamp::now, on_told, shutdown));

@@ -1,0 +1,53 @@
+//! Questions about messages by our own identifiers, at the account's pace, with what their answers are worth.
+
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::doubt::Sight;
+use crate::domain::{MessageId, Row};
+use crate::gateway::{Gateway, StatusAnswer};
+use crate::ledger::{Allowance, Ledger, LedgerError, Run};
+
+/// The most questions that go together, those that only test the gateway among them.
+pub(super) const LARGEST: usize = 50;
+
+/// Where questions about a run go, and what they may take.
+pub(super) struct Questions<'a> {
+    pub(super) ledger: &'a dyn Ledger,
+    pub(super) gateway: &'a dyn Gateway,
+    pub(super) run: &'a Run,
+    pub(super) account: &'a Allowance,
+    /// The most operations of an envelope.
+    pub(super) most: usize,
+}
+
+impl Questions<'_> {
+    /// The answers about messages, in their order, and what they are worth; nothing when there is no time left to ask.
+    ///
+    /// With them goes the probe, which was never sent, and the reference, which surely was, if there is one.
+    pub(super) async fn ask(
+        &self,
+        messages: impl Iterator<Item = MessageId>,
+        reference: Option<MessageId>,
+        deadline: Instant,
+    ) -> Result<Option<(Sight, Vec<StatusAnswer>)>, LedgerError> {
+        // The identifier of the header's row is never sent.
+        let Some(probe) = self.run.ids.id(Row::HEADER) else { return Ok(None) };
+        let ids: Vec<MessageId> = [probe].into_iter().chain(reference).chain(messages).collect();
+        let mut answers = Vec::with_capacity(ids.len());
+        for asked in ids.chunks(self.most.max(1)) {
+            let count = u32::try_from(asked.len()).unwrap_or(u32::MAX);
+            let wait = self.ledger.reserve(self.account, count).await?.time;
+            if Instant::now() + wait > deadline {
+                return Ok(None);
+            }
+            sleep(wait).await;
+            let Ok(told) = timeout_at(deadline, self.gateway.statuses(asked)).await else { return Ok(None) };
+            answers.extend(told);
+        }
+        let mut answers = answers.into_iter();
+        let unclear = || StatusAnswer::Unclear("no answer".to_owned());
+        let probe = answers.next().unwrap_or_else(unclear);
+        let reference = reference.map(|_| answers.next().unwrap_or_else(unclear));
+        Ok(Some((Sight::of(&probe, reference.as_ref()), answers.collect())))
+    }
+}
