@@ -13,7 +13,9 @@ use super::failure::Failure;
 use super::listing::listing;
 use crate::finding::one_line;
 use crate::ledger::Ledger;
-use crate::report::{NextStep, RunStatus, RunView, counts_line, is_owned, plural, run_entry_json, run_json, thousands};
+use crate::report::{
+    ChannelFigures, NextStep, RunStatus, RunView, counts_line, is_owned, plural, run_entry_json, run_json, thousands,
+};
 use crate::runs;
 
 pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, Failure> {
@@ -22,20 +24,22 @@ pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, F
     runs::judge_results(ledger.as_ref(), &run, &context.observer).await?;
     let owned = is_owned(ledger.as_ref(), &run).await?;
     let view = RunView::read(ledger.as_ref(), run, owned).await?;
+    let channels = ChannelFigures::read(ledger.as_ref(), &view.run, owned).await?;
     let code = exit::of_run(&view.run, &view.counts, view.status == RunStatus::Sending);
     if context.output.json {
-        context.output.object(&object(&view, code));
+        context.output.object(&object(&view, &channels, code));
     } else {
-        context.output.summary(&text(context, ledger.as_ref(), &view).await);
+        context.output.summary(&text(context, ledger.as_ref(), &view, &channels).await);
     }
     Ok(code)
 }
 
-async fn text(context: &Context, ledger: &dyn Ledger, view: &RunView) -> String {
+async fn text(context: &Context, ledger: &dyn Ledger, view: &RunView, channels: &ChannelFigures) -> String {
     let RunView { run, status, counts, .. } = view;
     let name = run.name();
     let mut text = format!("{name} · {} · {} · {}\n", run.gateway, run.endpoint, one_line(&status.to_string()));
     text += &format!("  {}: {}\n", plural(run.recipients, "row"), counts_line(counts));
+    text.extend(channels.lines().iter().map(|line| format!("  {line}\n")));
     text += &format!("  began {}", local(run.began_at));
     if let Some(ended) = run.ended_at {
         text += &format!(" · last ended {}", local(ended));
@@ -133,8 +137,9 @@ fn entry(view: &RunView) -> Value {
     entry
 }
 
-fn object(view: &RunView, exit: u8) -> Value {
+fn object(view: &RunView, channels: &ChannelFigures, exit: u8) -> Value {
     let mut object = run_json(view);
+    object["channels"] = channels.json();
     object["exit"] = exit.into();
     object
 }

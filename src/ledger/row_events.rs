@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::receipts::Standing;
 use super::{Attempt, Change, KeptReceipt, LeftOut, RowEvent, State};
-use crate::domain::Row;
+use crate::domain::{Arrival, Row};
 
 /// The events of a run by row. Only rows about which something was learnt or decided are in it.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ pub struct Judgement<'e> {
     pub event: Option<&'e RowEvent>,
     /// The last receipt that moved the message.
     pub moved: Option<&'e KeptReceipt>,
-    /// The receipt by which it arrived.
+    /// The receipt by which it arrived: the earliest by the gateway's clock of those that say so.
     pub arrived: Option<&'e KeptReceipt>,
     /// The receipt that came last.
     pub last: Option<&'e KeptReceipt>,
@@ -97,8 +97,12 @@ impl RowEvents {
             judgement.last = Some(receipt);
             if standing.hear(receipt) {
                 judgement.moved = Some(receipt);
-                let arrived = matches!(standing.state, State::Delivered | State::Read);
-                judgement.arrived = judgement.arrived.or(arrived.then_some(receipt));
+            }
+            // Receipts may be reordered: that it was read can come before that it arrived.
+            let tells = matches!(receipt.receipt.status.arrival(), Arrival::Delivered | Arrival::Read)
+                && matches!(standing.state, State::Delivered | State::Read);
+            if tells && judgement.arrived.is_none_or(|known| receipt.told_at() < known.told_at()) {
+                judgement.arrived = Some(receipt);
             }
         }
         judgement.state = if is_out && standing.state == State::Planned { State::Skipped } else { standing.state };

@@ -4,6 +4,7 @@
 
 mod account;
 mod cell;
+mod channel_figures;
 mod columns;
 mod figures;
 mod frozen_list;
@@ -33,6 +34,7 @@ mod speed;
 mod target;
 
 pub use account::{message_json, sender_json, sms_template_json, viber_template_json};
+pub use channel_figures::{ChannelFigure, ChannelFigures, DeliveryTimes};
 pub use figures::{cost_words, counts_json, counts_line, duration, plural, thousands};
 pub use frozen_list::ListSource;
 pub use history::{History, HistoryEntry, Incident};

@@ -27,6 +27,8 @@ pub struct RowRecord {
     /// What it was sent as, last.
     pub kind: OperationKind,
     /// When its last attempt was recorded.
+    pub begun_at: Timestamp,
+    /// The same in the words of the results.
     pub submitted_at: Arc<str>,
     /// What came of that, and when; nothing for an intent alone.
     pub settled: Option<(Arc<str>, Outcome)>,
@@ -54,6 +56,7 @@ struct LastAttempt {
     phone: Phone,
     kind: OperationKind,
     envelope: u32,
+    begun_at: Timestamp,
     submitted_at: Arc<str>,
     settled: Option<(Arc<str>, Outcome)>,
     /// An earlier attempt that turned out to be taken, although the row was sent again.
@@ -157,13 +160,13 @@ impl<'a> RowRecords<'a> {
             amendment.duplicate |= last.repeated && told.names_another(&last, receipts);
         }
         let state = judged.state;
-        let LastAttempt { phone, kind, submitted_at, settled, .. } = last;
-        RowRecord { phone, kind, submitted_at, settled, state, amendment, told }
+        let LastAttempt { phone, kind, begun_at, submitted_at, settled, .. } = last;
+        RowRecord { phone, kind, begun_at, submitted_at, settled, state, amendment, told }
     }
 
     fn add(&mut self, envelope: EnvelopeRecord) {
         let (number, kind) = (envelope.envelope, envelope.kind);
-        let submitted_at = instant(envelope.begun_at);
+        let (begun_at, submitted_at) = (envelope.begun_at, instant(envelope.begun_at));
         let settled_at = envelope.settled.as_ref().map(|(at, _)| instant(*at));
         let mut outcomes = envelope.settled.map(|(_, outcomes)| outcomes.into_iter());
         for sent in envelope.rows {
@@ -173,6 +176,7 @@ impl<'a> RowRecords<'a> {
                 phone: sent.phone,
                 kind,
                 envelope: number,
+                begun_at,
                 submitted_at: submitted_at.clone(),
                 settled,
                 taken_before: None,

@@ -24,7 +24,7 @@ impl Session {
         (parts_before, began): (Parts, Instant),
         played: Option<Counts>,
     ) -> Result<EndedRun, Error> {
-        let Ending { stopped: stop, counts, sent, parts, errors, oddities, lag, .. } = ending;
+        let Ending { stopped: stop, counts, sent, opted_out, parts, errors, oddities, lag, .. } = ending;
         let (kind, sending) = (stop.as_ref().map(|stop| stop.kind), counts.get(State::Sending));
         if let Some(StopKind::Interrupted(signal)) = kind
             && sending > 0
@@ -71,6 +71,7 @@ impl Session {
             kind: stopped_by,
             counts,
             sent,
+            opted_out,
             parts,
             time,
             errors,

@@ -43,6 +43,8 @@ pub struct EndedRun {
     pub counts: StateCounts,
     /// Messages of this call that went out, or may have.
     pub sent: u64,
+    /// Rows that this call left out, because their people opted out while it was sent.
+    pub opted_out: u64,
     /// Parts billed, as far as the gateway told.
     pub parts: Parts,
     /// How long this call took to send and end it.

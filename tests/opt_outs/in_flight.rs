@@ -81,3 +81,16 @@ fn an_unfinished_run_leaves_out_who_opted_out_since_it_paused() {
     assert_eq!(sale.results().rows[7]["reason"], "opted out");
     assert_eq!(sale.results().column("run"), ["sale@1"; 10]);
 }
+
+#[test]
+fn the_end_says_how_many_opted_out_while_it_was_sent_and_counts_nobody_who_had_before() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    opt_out(&sale, 4, &[]);
+    let begun = sale.run(&["--limit", "5", "--json"]).exits(0).json();
+    assert_eq!((&begun["counts"]["skipped"], &begun["opted_out"]), (&json!(1), &json!(0)));
+    opt_out(&sale, 9, &[]);
+    sale.run(&[]).exits(0).says("1 person opted out while it was sent, and got nothing");
+    let done = sale.run(&["--json"]).exits(0).json();
+    assert_eq!(done["opted_out"], 0);
+}

@@ -1,6 +1,7 @@
 //! Delivery receipts: what the gateway tells by itself, and what becomes of it.
 
 mod door;
+mod figures;
 mod followed;
 mod played;
 mod told;

@@ -35,7 +35,9 @@ fn runs_are_told_as_status_tells_them_without_anybodys_number() {
     for name in ["sale@1", "sale"] {
         let (status, one) = asked(&server, &format!("/api/runs/{name}"), &bearer);
         let mut by_command = sale.campaign(&["status", "sale", "--json"]).json();
-        by_command.as_object_mut().expect("an object").remove("exit");
+        let members = by_command.as_object_mut().expect("an object");
+        // The figures by channel need a look at every row.
+        members.retain(|member, _| !["exit", "channels"].contains(&member.as_str()));
         assert_eq!((status, &one), (200, &by_command), "{name}");
         assert!((2..12).all(|row| !one.to_string().contains(&phone(row).to_string())), "{one}");
     }

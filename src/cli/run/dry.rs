@@ -39,6 +39,7 @@ pub(super) async fn dry_run(
         rows: survey.recipients,
         counts,
         sent: 0,
+        opted_out: 0,
         parts: survey.parts,
         at_least: false,
         time: began.elapsed(),

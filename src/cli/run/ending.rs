@@ -71,7 +71,7 @@ impl Words<'_> {
         notes.extend(self.notes(&ended, real_time));
         notes.extend(ended.open_doubts.iter().map(|doubt| self.open_doubt(doubt).0));
         notes.extend(self.onward(&ended, code));
-        let EndedRun { run, stop, kind, counts, sent, parts, time, results, played, not_begun, .. } = ended;
+        let EndedRun { run, stop, kind, counts, sent, opted_out, parts, time, results, played, not_begun, .. } = ended;
         let mut later = Value::Null;
         if let Some(error) = not_begun {
             let why = self.output.explain(*error);
@@ -97,6 +97,7 @@ impl Words<'_> {
             endpoint: run.endpoint.name(),
             rows: run.recipients,
             sent,
+            opted_out,
             at_least: parts.is_least(&counts),
             counts,
             parts: parts.billed,
@@ -142,6 +143,7 @@ impl Words<'_> {
             rows: survey.recipients,
             counts: survey.counts(),
             sent: 0,
+            opted_out: 0,
             parts: 0,
             at_least: false,
             time: Duration::ZERO,
@@ -182,6 +184,14 @@ impl Words<'_> {
         let here = if told < counts.get(State::Rejected) { " in this call" } else { "" };
         for (error, count) in ended.errors.commonest(5) {
             notes.push(format!("rejected {} ×{here}: {error}", thousands(count)));
+        }
+        if ended.opted_out > 0 {
+            let people = if ended.opted_out == 1 {
+                "1 person".to_owned()
+            } else {
+                format!("{} people", thousands(ended.opted_out))
+            };
+            notes.push(format!("{people} opted out while it was sent, and got nothing"));
         }
         notes.extend(ended.oddities.counts().map(|(oddity, count)| odd(oddity, count)));
         let (name, doubt) = (run.name(), counts.get(State::InDoubt));

@@ -24,6 +24,8 @@ pub(super) struct Summary {
     pub(super) counts: StateCounts,
     /// Messages of this call that went out, or may have.
     pub(super) sent: u64,
+    /// Rows that this call left out, because their people opted out while it was sent.
+    pub(super) opted_out: u64,
     /// Parts: the gateway's figure after sending, our own before.
     pub(super) parts: u64,
     /// Whether there may be more parts than that.
@@ -61,6 +63,7 @@ impl Summary {
             "rows": self.rows,
             "counts": counts_json(&self.counts),
             "sent": self.sent,
+            "opted_out": self.opted_out,
             "parts": self.parts,
             "seconds": (self.time.as_secs_f64() * 1000.0).round() / 1000.0,
             "stopped": self.stopped,

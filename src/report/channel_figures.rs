@@ -1,0 +1,199 @@
+//! What became of a run's messages by channel, and how long it took until they arrived.
+//!
+//! Times are kept in a histogram, so that ten million rows need no more memory than ten.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value, json};
+
+use super::row_records::RowRecord;
+use super::{RowRecords, counts_json, counts_line, duration};
+use crate::domain::{Arrival, Channel, Row};
+use crate::ledger::{KeptReceipt, Ledger, LedgerError, Run, State, StateCounts};
+
+/// The states of messages that a channel can be told of.
+const TAKEN: [State; 5] = [State::Queued, State::Accepted, State::Delivered, State::Read, State::Failed];
+
+/// The longest time that is told apart from longer ones, in milliseconds: some thirteen months.
+const LONGEST: u64 = 400 * 24 * 3_600_000;
+
+/// What became of the messages that the gateway took, by channel.
+///
+/// A message is counted once: in the channel by which it arrived, else in the one that was told of last.
+#[derive(Debug, Default)]
+pub struct ChannelFigures {
+    channels: BTreeMap<Channel, ChannelFigure>,
+    /// The messages of which nobody told the channel.
+    untold: ChannelFigure,
+}
+
+/// What became of the messages of one channel.
+#[derive(Debug, Default)]
+pub struct ChannelFigure {
+    /// Its messages by state.
+    pub counts: StateCounts,
+    /// How long it took until they arrived.
+    pub times: DeliveryTimes,
+}
+
+/// How long messages took to arrive, to a thousandth of each time.
+#[derive(Debug)]
+pub struct DeliveryTimes(Histogram<u64>);
+
+impl Default for DeliveryTimes {
+    fn default() -> Self {
+        Self(Histogram::new_with_max(LONGEST, 3).expect("these bounds are those of a histogram"))
+    }
+}
+
+impl DeliveryTimes {
+    /// Adds the time of a message.
+    fn add(&mut self, time: Duration) {
+        self.0.saturating_record(u64::try_from(time.as_millis()).unwrap_or(LONGEST));
+    }
+
+    /// How many messages have a time.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The time within which half of the messages arrived; nothing where none has a time.
+    #[must_use]
+    pub fn median(&self) -> Option<Duration> {
+        self.within(0.5)
+    }
+
+    /// The time within which 95 of 100 messages arrived; nothing where none has a time.
+    #[must_use]
+    pub fn p95(&self) -> Option<Duration> {
+        self.within(0.95)
+    }
+
+    /// The shortest time within which that share of the messages arrived.
+    fn within(&self, share: f64) -> Option<Duration> {
+        (self.messages() > 0).then(|| Duration::from_millis(self.0.value_at_quantile(share)))
+    }
+}
+
+impl ChannelFigures {
+    /// The figures of a run; `owned` tells whether a process is sending it. None of a run of which nothing was told.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
+        let mut figures = Self::default();
+        if run.receipts == 0 {
+            return Ok(figures);
+        }
+        let mut records = RowRecords::new(ledger, run, owned).await?;
+        let rows = run.rows();
+        for row in rows.first.get()..=rows.last.get() {
+            if let Some(record) = records.take(Row::new(row)).await? {
+                figures.add(&record);
+            }
+        }
+        Ok(figures)
+    }
+
+    fn add(&mut self, record: &RowRecord) {
+        if !TAKEN.contains(&record.state) {
+            return;
+        }
+        let arrived = record.told.as_ref().and_then(|told| told.arrived.as_ref());
+        let told = arrived.or(record.told.as_ref().map(|told| &told.last));
+        let only = match record.kind.channels() {
+            [channel] => Some(*channel),
+            _ => None,
+        };
+        let figure = match told.and_then(|told| told.receipt.channel).or(only) {
+            Some(channel) => self.channels.entry(channel).or_default(),
+            None => &mut self.untold,
+        };
+        figure.counts.add(record.state, 1);
+        if let Some(arrived) = arrived.filter(|arrived| tells_when(arrived))
+            && let Ok(time) = Duration::try_from(record.begun_at.duration_until(arrived.told_at()))
+        {
+            figure.times.add(time);
+        }
+    }
+
+    /// The channels with their figures, the one that nobody told last and without a name.
+    pub fn iter(&self) -> impl Iterator<Item = (Option<Channel>, &ChannelFigure)> {
+        let named = self.channels.iter().map(|(channel, figure)| (Some(*channel), figure));
+        named.chain([(None, &self.untold)]).filter(|(_, figure)| figure.counts.total() > 0)
+    }
+
+    /// The figures for programs, by the channel's name; `unknown` for the messages whose channel nobody told.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+        let figure = |ChannelFigure { counts, times }: &ChannelFigure| {
+            json!({ "counts": counts_json(counts), "delivery": (times.messages() > 0).then(|| json!({
+                "messages": times.messages(),
+                "median_seconds": seconds(times.median()),
+                "p95_seconds": seconds(times.p95()),
+            })) })
+        };
+        let name = |channel: Option<Channel>| channel.map_or("unknown", Channel::name).to_owned();
+        self.iter().map(|(channel, of)| (name(channel), figure(of))).collect::<Map<_, _>>().into()
+    }
+
+    /// The figures for a person, a line per channel.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let line = |(channel, ChannelFigure { counts, times }): (Option<Channel>, &ChannelFigure)| {
+            let mut line = format!("{}: {}", channel.map_or("no channel told", Channel::name), counts_line(counts));
+            if let (Some(median), Some(p95)) = (times.median(), times.p95()) {
+                // Writing into a string cannot fail.
+                let _ = write!(line, " · half arrived within {}, 95 % within {}", duration(median), duration(p95));
+            }
+            line
+        };
+        self.iter().map(line).collect()
+    }
+}
+
+/// Whether a receipt tells when its message arrived: by the gateway's clock, and not only that it was read later.
+fn tells_when(arrived: &KeptReceipt) -> bool {
+    arrived.receipt.updated.is_some() && arrived.receipt.status.arrival() == Arrival::Delivered
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The time within which so many of 100 arrived, by looking at all of them.
+    fn exactly(times: &mut [u64], of_100: usize) -> u64 {
+        times.sort_unstable();
+        times[(times.len() * of_100).div_ceil(100).max(1) - 1]
+    }
+
+    proptest! {
+        #[test]
+        fn so_many_of_a_hundred_arrived_within_the_time_that_is_told_to_a_thousandth(
+            mut times in proptest::collection::vec(prop_oneof![0..2_000_u64, 0..LONGEST], 1..300),
+        ) {
+            let mut told = DeliveryTimes::default();
+            times.iter().for_each(|time| told.add(Duration::from_millis(*time)));
+            prop_assert_eq!(told.messages(), times.len() as u64);
+            for (of_100, told) in [(50, told.median()), (95, told.p95())] {
+                let (exact, told) = (exactly(&mut times, of_100), told.expect("there are times").as_millis() as u64);
+                prop_assert!((exact..=exact + exact / 1_000).contains(&told), "{of_100}: {told} and exactly {exact}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_message_has_no_time_and_a_time_beyond_all_bounds_is_the_longest() {
+        let mut times = DeliveryTimes::default();
+        assert_eq!((times.median(), times.p95()), (None, None));
+        times.add(Duration::MAX);
+        assert!(times.median().is_some_and(|time| time.as_millis() >= u128::from(LONGEST)));
+    }
+}
