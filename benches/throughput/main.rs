@@ -10,13 +10,18 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod floor;
-mod measure;
+#[path = "../common/gateway.rs"]
+mod gateway;
+#[path = "../common/list.rs"]
+mod list;
+#[path = "../common/process.rs"]
+mod process;
 mod scene;
-mod server;
 
 use std::process::Command;
+use std::sync::Arc;
 
-use measure::{Figures, measure};
+use process::{Figures, measure};
 use scene::Scene;
 
 fn main() {
@@ -28,16 +33,16 @@ fn main() {
     let rows: u64 = number(0).unwrap_or(200_000);
     let rounds: u64 = number(1).unwrap_or(3);
     let alone = arguments.iter().any(|argument| argument == "product");
-    let server = server::start();
+    let server = gateway::start(Arc::new(|_| {}));
     println!("{rows} recipients, SMS with five variables, envelopes of 100, {rounds} rounds\n");
     println!("{:<8} {:>12} {:>14} {:>12} {:>8}", "", "messages/s", "CPU µs each", "peak MiB", "cores");
     let mut pairs = Vec::new();
     for _ in 0..rounds {
         let product = product(rows, server);
-        product.print("product");
+        print("product", &product);
         if !alone {
             let floor = the_floor(rows, server);
-            floor.print("floor");
+            print("floor", &floor);
             pairs.push((product, floor));
         }
     }
@@ -68,6 +73,13 @@ fn the_floor(rows: u64, server: std::net::SocketAddr) -> Figures {
     let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
     command.current_dir(scene.path()).args(["floor", "bench.csv", &server.to_string()]);
     measure(command, rows)
+}
+
+/// Prints a line of the table.
+fn print(name: &str, figures: &Figures) {
+    let cores = figures.cpu.as_secs_f64() / figures.wall.as_secs_f64();
+    let mib = figures.peak_kib as f64 / 1024.0;
+    println!("{name:<8} {:>12.0} {:>14.2} {mib:>12.1} {cores:>8.2}", figures.rate(), figures.cpu_each());
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

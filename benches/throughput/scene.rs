@@ -1,9 +1,11 @@
 //! A campaign, its list and a profile in a folder that goes away.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
+
+use crate::list;
 
 const CAMPAIGN: &str = r#"
 name: bench
@@ -30,14 +32,7 @@ impl Scene {
             "bench: {{ base_url: \"http://{server}\", async_url: \"http://{server}\", api_key: {{ env: BENCH_KEY }}, rate: unlimited }}\n"
         );
         fs::write(path.join("gateways.yaml"), profile).expect("the profile is written");
-        let mut list = BufWriter::new(File::create(path.join("bench.csv")).expect("the list is created"));
-        writeln!(list, "phone,first_name,last_name,until,code").expect("the list is written");
-        for row in 0..rows {
-            let phone = 380_500_000_000 + row * 7 % 10_000_000 + (row * 7 / 10_000_000) * 100_000_000_000;
-            let phone = if row < 1_428_571 { phone } else { 380_670_000_000 + (row - 1_428_571) % 10_000_000 };
-            writeln!(list, "{phone},Olena{row},Shevchenko,Sunday,C{row:08}").expect("the list is written");
-        }
-        list.flush().expect("the list is written");
+        list::write(&path.join("bench.csv"), rows).expect("the list is written");
         Self(folder)
     }
 

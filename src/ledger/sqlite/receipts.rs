@@ -8,7 +8,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::sqlite::{SqliteExecutor, SqliteRow};
-use sqlx::{Row as _, SqliteConnection, SqlitePool};
+use sqlx::{QueryBuilder, Row as _, SqliteConnection, SqlitePool};
 
 use super::change::{Failure, Now};
 use super::checksum::Checksum;
@@ -23,6 +23,8 @@ use crate::ledger::{
 
 /// Rows whose receipts stand in one record: few, so that one more costs little, and enough to share its head.
 const STRETCH: u32 = 32;
+/// Records that one statement writes: each statement is a way to the thread of the connection and back.
+const WRITTEN_AT_ONCE: usize = 256;
 
 impl Receipts for SqliteLedger {
     fn receive(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<Reception>> {
@@ -89,21 +91,21 @@ async fn receive(
         stretches.entry(key(new.run, new.row.get())).or_default().push((index, new));
     }
     let mut runs: BTreeMap<RunId, i64> = BTreeMap::new();
-    let mut opted_out = Vec::new();
-    for (key, new) in stretches {
-        let mut stretch = Stretch::read(&mut *connection, key).await?;
-        let mut changed = false;
+    let (mut changed, mut opted_out) = (Vec::new(), Vec::new());
+    let known = Stretch::read(&mut *connection, stretches.keys().copied()).await?;
+    for (mut stretch, (_, new)) in known.into_iter().zip(stretches) {
+        let before = stretch.kept;
         for (index, NewReceipt { run, row, order, receipt, opt_out }) in new {
-            receptions[index] = keep(stretch.of(row), KeptReceipt { order, at, receipt });
+            receptions[index] = stretch.keep(row, KeptReceipt { order, at, receipt });
             if receptions[index] == Reception::Kept {
-                changed = true;
                 opted_out.extend(opt_out);
                 *runs.entry(run).or_default() += 1;
             }
         }
-        if changed {
-            stretch.write(&mut *connection).await?;
-        }
+        changed.extend((stretch.kept > before).then_some(stretch));
+    }
+    for stretches in changed.chunks(WRITTEN_AT_ONCE) {
+        Stretch::write(&mut *connection, stretches).await?;
     }
     if !opted_out.is_empty() {
         suppression::add(connection, &opted_out).await?;
@@ -154,22 +156,34 @@ pub(super) fn stretches(readers: &SqlitePool, run: RunId) -> BoxStream<'_, Resul
 struct Stretch {
     key: i64,
     rows: BTreeMap<Row, Vec<KeptReceipt>>,
+    /// How many were added since it was read.
+    kept: usize,
 }
 
 impl Stretch {
-    async fn read(connection: &mut SqliteConnection, key: i64) -> Result<Self, Failure> {
-        let record = sqlx::query("SELECT receipts, sum FROM receipts WHERE key = ?")
-            .bind(key)
-            .fetch_optional(connection)
-            .await?;
-        match record {
-            Some(record) => Self::unpack(key, record.try_get(0)?, record.try_get(1)?),
-            None => Ok(Self { key, rows: BTreeMap::new() }),
-        }
+    fn empty(key: i64) -> Self {
+        Self { key, rows: BTreeMap::new(), kept: 0 }
     }
 
-    fn of(&mut self, row: Row) -> &mut Vec<KeptReceipt> {
-        self.rows.entry(row).or_default()
+    /// The stretches with these keys, which ascend; empty ones where no receipt came yet.
+    async fn read(connection: &mut SqliteConnection, keys: impl Iterator<Item = i64>) -> Result<Vec<Self>, Failure> {
+        let mut stretches: BTreeMap<i64, Self> = keys.map(|key| (key, Self::empty(key))).collect();
+        let wanted = serde_json::to_string(&stretches.keys().collect::<Vec<_>>()).unwrap_or_default();
+        let mut records =
+            sqlx::query("SELECT receipts.* FROM json_each(?) CROSS JOIN receipts ON receipts.key = json_each.value")
+                .bind(wanted)
+                .fetch(connection);
+        while let Some(record) = records.try_next().await? {
+            let key = record.try_get("key")?;
+            stretches.insert(key, Self::unpack(key, record.try_get("receipts")?, record.try_get("sum")?)?);
+        }
+        Ok(stretches.into_values().collect())
+    }
+
+    fn keep(&mut self, row: Row, receipt: KeptReceipt) -> Reception {
+        let reception = keep(self.rows.entry(row).or_default(), receipt);
+        self.kept += usize::from(reception == Reception::Kept);
+        reception
     }
 
     fn first(key: i64) -> u32 {
@@ -186,20 +200,26 @@ impl Stretch {
             let row = Row::new(first.saturating_add(u32::from(record.row)));
             rows.entry(row).or_default().push(record.receipt()?);
         }
-        Ok(Self { key, rows })
+        Ok(Self { rows, ..Self::empty(key) })
     }
 
-    async fn write(&self, connection: &mut SqliteConnection) -> Result<(), Failure> {
+    fn pack(&self) -> Result<Vec<u8>, Failure> {
         let first = Self::first(self.key);
         let packed = |(row, kept): (&Row, &KeptReceipt)| Packed::new(row.get().saturating_sub(first), kept);
         let rows = self.rows.iter().flat_map(|(row, kept)| kept.iter().map(move |kept| (row, kept)));
-        let packed = pack(&rows.map(packed).collect::<Vec<_>>())?;
-        sqlx::query("INSERT OR REPLACE INTO receipts (key, receipts, sum) VALUES (?, ?, ?)")
-            .bind(self.key)
-            .bind(&packed)
-            .bind(sum_of(self.key, &packed).finish())
-            .execute(connection)
-            .await?;
+        Ok(pack(&rows.map(packed).collect::<Vec<_>>())?)
+    }
+
+    async fn write(connection: &mut SqliteConnection, stretches: &[Self]) -> Result<(), Failure> {
+        let packed: Vec<(i64, Vec<u8>)> =
+            stretches.iter().map(|stretch| Ok((stretch.key, stretch.pack()?))).collect::<Result<_, Failure>>()?;
+        let mut query = QueryBuilder::new("INSERT OR REPLACE INTO receipts (key, receipts, sum) ");
+        query.push_values(packed, |mut record, (key, packed)| {
+            let sum = sum_of(key, &packed).finish();
+            record.push_bind(key).push_bind(packed).push_bind(sum);
+        });
+        // Hardly two are of the same length, so none is worth being remembered.
+        query.build().persistent(false).execute(connection).await?;
         Ok(())
     }
 }

@@ -7,9 +7,12 @@ use std::time::{Duration, Instant};
 /// What a run cost.
 pub(crate) struct Figures {
     rows: u64,
-    wall: Duration,
-    cpu: Duration,
-    peak_kib: u64,
+    /// From its start to its end.
+    pub(crate) wall: Duration,
+    /// CPU time, user and system.
+    pub(crate) cpu: Duration,
+    /// The most resident memory, in KiB.
+    pub(crate) peak_kib: u64,
 }
 
 impl Figures {
@@ -21,13 +24,6 @@ impl Figures {
     /// Microseconds of CPU per message.
     pub(crate) fn cpu_each(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.rows as f64
-    }
-
-    /// Prints a line of the table.
-    pub(crate) fn print(&self, name: &str) {
-        let cores = self.cpu.as_secs_f64() / self.wall.as_secs_f64();
-        let mib = self.peak_kib as f64 / 1024.0;
-        println!("{name:<8} {:>12.0} {:>14.2} {mib:>12.1} {cores:>8.2}", self.rate(), self.cpu_each());
     }
 }
 
@@ -51,7 +47,7 @@ pub(crate) fn measure(mut command: Command, rows: u64) -> Figures {
 }
 
 /// The peak of a process's resident memory so far, in KiB.
-fn high_water(status_file: &str) -> u64 {
+pub(crate) fn high_water(status_file: &str) -> u64 {
     let status = fs::read_to_string(status_file).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok()).unwrap_or(0)
@@ -59,8 +55,13 @@ fn high_water(status_file: &str) -> u64 {
 
 /// CPU of all children that ended, user and system; the kernel counts in hundredths of a second.
 fn children_cpu() -> Duration {
-    let stat = fs::read_to_string("/proc/self/stat").expect("Linux tells a process about itself");
+    ticks("/proc/self/stat", 13)
+}
+
+/// The sum of a field of a process's statistics, counted from behind its name, and of the one after it, which are times.
+pub(crate) fn ticks(stat_file: &str, field: usize) -> Duration {
+    let stat = fs::read_to_string(stat_file).expect("Linux tells about a process");
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |index: usize| fields[index].parse::<u64>().expect("a count of ticks");
-    Duration::from_millis((ticks(13) + ticks(14)) * 10)
+    Duration::from_millis((ticks(field) + ticks(field + 1)) * 10)
 }

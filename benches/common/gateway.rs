@@ -2,21 +2,26 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+
+/// Who is shown the body of each request.
+pub(crate) type Watcher = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Starts the server for the rest of the process.
-pub(crate) fn start() -> SocketAddr {
+pub(crate) fn start(watcher: Watcher) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port is free");
     let address = listener.local_addr().expect("a listener has an address");
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
+            let watcher = Arc::clone(&watcher);
             // A client that goes away ends its own connection only.
-            std::thread::spawn(move || serve(stream));
+            std::thread::spawn(move || serve(stream, &watcher));
         }
     });
     address
 }
 
-fn serve(stream: TcpStream) -> std::io::Result<()> {
+fn serve(stream: TcpStream, watcher: &Watcher) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut writer = stream.try_clone()?;
     let mut reader = BufReader::with_capacity(1 << 16, stream);
@@ -24,6 +29,7 @@ fn serve(stream: TcpStream) -> std::io::Result<()> {
     while let Some(length) = content_length(&mut reader)? {
         body.resize(length, 0);
         reader.read_exact(&mut body)?;
+        watcher(&body);
         answer.clear();
         items(&body, &mut answer);
         let head =
