@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::support::{Draft, Folder, SandboxProcess, campaign, until};
+use crate::support::{Draft, Folder, Results, SandboxProcess, campaign, until};
 
 /// The last digit of a number decides which channel reaches it: four by RCS, three by Viber, two by SMS, one by none.
 const SCENARIO: &str = "speed: 1000
@@ -37,6 +37,11 @@ fn ten_thousand() -> Draft {
     campaign().to(10_000).channels(CHANNELS).batches_of(100)
 }
 
+/// The results of a rehearsal.
+fn sandbox_results(folder: &Folder) -> Results {
+    Results::read(&folder.path("results/sale.sandbox.csv"))
+}
+
 /// What became of the messages, by the scenario.
 fn split() -> Value {
     json!({
@@ -50,13 +55,31 @@ fn split() -> Value {
 fn a_rehearsal_in_process_tells_the_split_over_channels_and_the_costs() {
     let folder = ten_thousand().write();
     folder.write("scenario.yaml", SCENARIO);
-    let summary = folder.run(&["--scenario", "scenario.yaml", "--json"]).exits(0).json();
-    assert_eq!(summary["counts"], json!({ "accepted": 10_000 }));
+    let summary = folder.run(&["--scenario", "scenario.yaml", "--json"]).exits(3).json();
+    assert_eq!(summary["counts"], json!({ "delivered": 4_000, "read": 5_000, "failed": 1_000 }));
+    let mut by_channel = BTreeMap::<(String, String), u64>::new();
+    for row in &sandbox_results(&folder).rows {
+        assert_eq!(row["delivered_by"].is_empty(), row["delivered_at"].is_empty());
+        *by_channel.entry((row["delivered_by"].clone(), row["state"].clone())).or_default() += 1;
+    }
+    let expected = [
+        ("", "failed", 1_000),
+        ("rcs", "delivered", 1_000),
+        ("rcs", "read", 3_000),
+        ("sms", "delivered", 2_000),
+        ("viber", "delivered", 1_000),
+        ("viber", "read", 2_000),
+    ];
+    assert_eq!(by_channel, expected.map(|(by, state, rows)| ((by.to_owned(), state.to_owned()), rows)).into());
+    let status = folder.campaign(&["status", "sale", "--json"]).exits(3).json();
+    assert_eq!(status["counts"], summary["counts"]);
+    assert_eq!(status["channels"]["viber"]["counts"], json!({ "delivered": 1_000, "read": 2_000 }));
+    assert_eq!(status["channels"]["viber"]["delivery"]["messages"], 3_000);
     let played = &summary["sandbox"];
     assert_eq!(played["channels"], split());
     let money = json!([played["spent"], played["balance"], played["currency"]]);
     assert_eq!(money, json!([SPENT, 3_500.01, "UAH"]));
-    let told = folder.run(&["--scenario", "scenario.yaml"]).exits(0);
+    let told = folder.run(&["--scenario", "scenario.yaml"]).exits(3);
     for part in ["rcs", "4 000 delivered", "2 480.00", "1 000 not delivered", "6 500.00 UAH", "3 500.01"] {
         assert!(told.stdout.contains(part), "no `{part}` in:\n{}", told.told());
     }
@@ -87,4 +110,84 @@ fn a_sandbox_of_its_own_has_the_same_split_and_costs_in_its_balance_and_journal(
         assert_eq!(count(channel, "DELIVERED"), delivered, "{channel}");
         assert_eq!(count(channel, "UNDELIVERABLE"), failed, "{channel}");
     }
+}
+
+const VIBER_THEN_SMS: &str =
+    "  - viber: { signature: OlenaCo, message: Sale }\n  - sms: { signature: OlenaCo, message: Sale }";
+const PIPELINE: &str =
+    "  - sms: { signature: OlenaCo, message: Sale }\n  - viber: { signature: OlenaCo, message: Sale }";
+
+const FARES: &str = "channels:
+  viber: { delivered: 60%, after: 20m, read: 50%, read_after: 1h }
+  sms: { delivered: 80%, after: 5m, fails_as: UNDELIVERABLE }
+";
+
+const BAD_WEBHOOKS: &str = "faults:
+  - { when: { share: 20% }, webhook: late, by: 5h }
+  - { when: { share: 20% }, webhook: twice }
+  - { when: { share: 20% }, webhook: lost }
+";
+
+/// What a rehearsal tells of each row: its state, by which channel it arrived, and after how many minutes.
+fn rehearsed(draft: Draft, scenario: &str) -> Vec<(String, String, Option<i64>)> {
+    let folder = draft.write();
+    folder.write("scenario.yaml", scenario);
+    folder.run(&["--scenario", "scenario.yaml"]).exits(3);
+    let minutes = |row: &BTreeMap<String, String>| {
+        let at = |column: &str| row[column].parse::<jiff::Timestamp>().ok();
+        Some((at("delivered_at")?.duration_since(at("submitted_at")?).as_secs() + 30) / 60)
+    };
+    let results = sandbox_results(&folder);
+    results.rows.iter().map(|row| (row["state"].clone(), row["delivered_by"].clone(), minutes(row))).collect()
+}
+
+#[test]
+fn a_rehearsal_ends_with_what_becomes_of_its_messages_whatever_becomes_of_the_webhooks() {
+    for channels in [VIBER_THEN_SMS, PIPELINE] {
+        let drafts = || [campaign(), campaign().asynchronous()].map(|draft| draft.to(300).channels(channels));
+        for (plain, bad) in drafts().into_iter().zip(drafts()) {
+            let told = rehearsed(plain, FARES);
+            assert!(
+                told.iter().all(|(state, ..)| ["delivered", "read", "failed"].contains(&state.as_str())),
+                "{told:?}"
+            );
+            assert!(told.contains(&("delivered".into(), "viber".into(), Some(20))) || channels == PIPELINE);
+            assert!(told.contains(&("delivered".into(), "sms".into(), Some(5))) || channels == VIBER_THEN_SMS);
+            let at_last = rehearsed(bad, &format!("{FARES}{BAD_WEBHOOKS}"));
+            let ends = |told: &[(String, String, Option<i64>)]| -> Vec<(String, String)> {
+                told.iter().map(|(state, by, _)| (state.clone(), by.clone())).collect()
+            };
+            assert_eq!(ends(&at_last), ends(&told));
+        }
+    }
+}
+
+#[test]
+fn who_opts_out_in_a_rehearsal_is_counted_and_put_on_no_list() {
+    let folder = campaign().to(50).channels(VIBER_THEN_SMS).write();
+    let stop = "channels: { viber: { reply: { share: 100%, after: 1m, message: \"STOP.\" } } }\n";
+    folder.write("scenario.yaml", stop);
+    let told = folder.run(&["--scenario", "scenario.yaml", "--json"]).exits(0).json();
+    assert_eq!((&told["counts"], &told["opted_out"]), (&json!({ "read": 50 }), &json!(50)));
+    folder.run(&["--scenario", "scenario.yaml"]).exits(0).says("50 people opted out; after a live run");
+    assert_eq!(folder.campaign(&["suppress", "list", "--json"]).json_list(), json!([]));
+    assert_eq!(Results::parse(&folder.campaign(&["replies", "sale"]).exits(0).stdout).rows.len(), 50);
+}
+
+#[test]
+fn nothing_becomes_of_messages_where_nobody_says_what_or_wants_to_know() {
+    let folder = campaign().to(3).top("receipts: off").write();
+    folder.write("scenario.yaml", FARES);
+    assert_eq!(folder.run(&["--json"]).exits(0).json()["counts"], json!({ "accepted": 3 }));
+    let told = folder.run(&["--scenario", "scenario.yaml", "--json"]).exits(0).json();
+    assert_eq!(told["counts"], json!({ "accepted": 3 }));
+}
+
+#[test]
+fn a_rehearsal_in_real_time_stays_for_what_becomes_of_its_messages() {
+    let folder = campaign().to(1).write();
+    folder.write("scenario.yaml", "channels: { sms: { after: 1s } }\n");
+    let told = folder.run(&["--scenario", "scenario.yaml", "--real-time", "--json"]).exits(0).json();
+    assert_eq!(told["counts"], json!({ "delivered": 1 }));
+    assert!(told["seconds"].as_f64().is_some_and(|seconds| seconds > 0.9), "{told}");
 }

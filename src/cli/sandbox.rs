@@ -33,7 +33,7 @@ pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, 
     let mut interrupt = context.interrupt()?;
     let journal = args.journal.map_or(Journal::Nowhere, Journal::File);
     let key = key(args.listen, args.key)?;
-    let settings = Settings { listen: args.listen, key: key.into(), journal, scenario, hooks };
+    let settings = Settings { listen: args.listen, key: key.into(), journal, scenario, hooks, receiver: None };
     let sandbox = Sandbox::start(settings)
         .await
         .map_err(|error| Failure::wrong(format!("the sandbox cannot start on {}: {error}", args.listen)))?;

@@ -9,7 +9,7 @@ use super::{Connect, Error, key_of};
 use crate::domain::Endpoint;
 use crate::gateway::{Address, Gateway, Rules};
 use crate::manifest::{Destination, Profile};
-use crate::sandbox::{Sandbox, Scenario, Settings};
+use crate::sandbox::{LocalReceiver, Sandbox, Scenario, Settings};
 
 /// The key that the built-in sandbox and its client agree on, unless a scenario gives it another.
 const REHEARSAL_KEY: &str = "rehearsal";
@@ -31,15 +31,20 @@ pub enum Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    /// The connection to a destination; a sandbox plays the scenario.
+    /// The connection to a destination; a sandbox plays the scenario, and its webhooks are brought to the receiver.
     ///
     /// # Errors
     /// When a sandbox cannot start.
-    pub async fn open(destination: &'a Destination, key: SecretString, scenario: Arc<Scenario>) -> Result<Self, Error> {
+    pub async fn open(
+        destination: &'a Destination,
+        key: SecretString,
+        scenario: Arc<Scenario>,
+        receiver: Option<LocalReceiver>,
+    ) -> Result<Self, Error> {
         match destination {
             Destination::Live(profile) => Ok(Connection::Gateway(profile, key)),
             Destination::Rehearsal => {
-                let sandbox = Sandbox::start(Settings { key, scenario, ..Settings::default() }).await;
+                let sandbox = Sandbox::start(Settings { key, scenario, receiver, ..Settings::default() }).await;
                 let failed = |error| Error::Internal(format!("the built-in sandbox cannot start: {error}"));
                 sandbox.map(Connection::Sandbox).map_err(failed)
             }

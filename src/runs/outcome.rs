@@ -43,7 +43,7 @@ pub struct EndedRun {
     pub counts: StateCounts,
     /// Messages of this call that went out, or may have.
     pub sent: u64,
-    /// Rows that this call left out, because their people opted out while it was sent.
+    /// People who opted out while it was sent: in a live run this call left them out; in a rehearsal they answered so.
     pub opted_out: u64,
     /// Parts billed, as far as the gateway told.
     pub parts: Parts,

@@ -36,6 +36,14 @@ pub struct Post<'a> {
     pub mac: &'a str,
 }
 
+impl<'a> Post<'a> {
+    /// Where a path leads: `/h/{run}/{id}/{mac}`; nothing for any other.
+    pub(super) fn of(path: &'a str) -> Option<Self> {
+        let mut parts = path.strip_prefix("/h/")?.splitn(3, '/');
+        Some(Self { run: parts.next()?, id: parts.next()?, mac: parts.next()? })
+    }
+}
+
 /// Why a webhook is not believed, or not understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refused {
@@ -100,8 +108,11 @@ impl Receiver {
 
     /// Whom a receipt puts on the suppression list: who answered with a word that opts out.
     ///
-    /// What a gateway on loopback tells holds for such gateways alone: nobody answers there.
+    /// What a gateway on loopback tells holds for such gateways alone: nobody answers there. Nobody opts out in a rehearsal.
     async fn opt_out(&self, run: &Run, row: Row, receipt: &Receipt) -> Result<Option<OptOut>, LedgerError> {
+        if !run.live {
+            return Ok(None);
+        }
         let said = receipt.replies.iter().find_map(|reply| Some((reply.at, self.words.find(&reply.text)?)));
         let Some((at, word)) = said else { return Ok(None) };
         let Some(phone) = self.ledger.sent_to(run.key, row).await? else { return Ok(None) };

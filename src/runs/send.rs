@@ -10,10 +10,9 @@ use super::{Connection, EndedRun, Error, Event, Outcome};
 use crate::check::CompiledCampaign;
 use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Snapshot, Stop, feed, send};
 use crate::failpoint;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, RunHook};
 use crate::ledger::{Allowance, Claim, Lease, ListReader, Run, State, StateCounts, StopKind};
 use crate::manifest::{Delivery, Destination, Profile, Rate};
-use crate::sandbox::{Counts, Sandbox};
 
 /// How long an asynchronous start asks about its first messages.
 const CANARY: Duration = Duration::from_secs(10);
@@ -31,7 +30,9 @@ impl Session {
         }
         let (frozen, prepared) = thaw(ledger, &run).await?;
         let (key, scenario) = (self.launch.key.clone(), request.scenario.clone().unwrap_or_default());
-        let connection = Connection::open(&inputs.destination, key, scenario).await?;
+        let receipts = self.rehearsed_receipts()?;
+        let receiver = receipts.as_ref().map(|receipts| receipts.receiver.clone());
+        let connection = Connection::open(&inputs.destination, key, scenario, receiver).await?;
         let gateway =
             connection.client(self.adapters.connect, frozen.brief.endpoint, inputs.campaign.delivery.timeout)?;
         let snapshot = match snapshot {
@@ -43,26 +44,19 @@ impl Session {
             true => Snapshot::read(ledger, &run, false).await?,
             false => snapshot,
         };
-        let mut ending = self.engine((&run, lease), Arc::clone(&gateway), prepared, (&snapshot, retry)).await;
+        let hook = self.launch.hook.as_ref().or(receipts.as_ref().map(|receipts| &receipts.hook));
+        let hook = hook.map(|hook| hook.for_run(run.name()));
+        let mut ending = self.engine((&run, lease), Arc::clone(&gateway), (prepared, hook), (&snapshot, retry)).await;
         tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
         if asks_at_end(&ending) {
             self.reconcile_last(&run, lease, gateway.as_ref(), &mut ending).await?;
         }
         let played = match connection.into_sandbox() {
-            Some(sandbox) => self.play_out(sandbox, &ending).await,
+            Some(sandbox) => self.play_out((&run, sandbox), gateway.as_ref(), receipts, &mut ending).await?,
             None => None,
         };
         let ended = self.end((run, lease), ending, (snapshot.parts, began), played).await?;
         Ok(Outcome::Ended(Box::new(EndedRun { before, earlier_edition, ..ended })))
-    }
-
-    /// Lets everything become of the messages that will, if a scenario says what; nobody waits for an interrupted one.
-    async fn play_out(&self, sandbox: Sandbox, ending: &Ending) -> Option<Counts> {
-        let interrupted = ending.stopped.as_ref().is_some_and(|stop| matches!(stop.kind, StopKind::Interrupted(_)));
-        let plays = self.launch.request.scenario.is_some() && !interrupted;
-        let counts = if plays { Some(sandbox.run_out().await) } else { None };
-        sandbox.stop().await;
-        counts
     }
 
     /// The engine, which the observer hears.
@@ -70,7 +64,7 @@ impl Session {
         &self,
         (run, lease): (&Run, Lease),
         gateway: Arc<dyn Gateway>,
-        prepared: CompiledCampaign<BufReader<ListReader>>,
+        (prepared, hook): (CompiledCampaign<BufReader<ListReader>>, Option<RunHook>),
         (snapshot, retry): (&Snapshot, bool),
     ) -> Ending {
         let request = &self.launch.request;
@@ -83,7 +77,7 @@ impl Session {
             limit: request.limit,
             digests: snapshot.digests.clone(),
             renumbered: snapshot.renumbered.clone(),
-            hook: self.launch.hook.as_ref().map(|hook| hook.for_run(run.name())),
+            hook,
         };
         let feed = feed(prepared, run.ids, selection);
         let conditions =

@@ -88,7 +88,7 @@ impl ConfirmedSingle {
         let block = self.adapters.ledger.draw(&self.shared_run(), 1).await?;
         let (run, row) = (block.run.clone(), block.lease.rows.first);
         let id = run.id(row, None).ok_or_else(|| Error::Internal("the row has no identifier".to_owned()))?;
-        let connection = Connection::open(destination, key.clone(), Arc::default()).await?;
+        let connection = Connection::open(destination, key.clone(), Arc::default(), None).await?;
         let gateway = connection.client(self.adapters.connect, run.endpoint, TIMEOUT)?;
         let encoded = EncodedOperation::new(row, &operation.operation(id, *phone));
         let (ledger, observer) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.adapters.observer));

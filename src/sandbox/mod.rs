@@ -34,7 +34,7 @@ mod webhooks;
 mod tests;
 
 pub use assumptions::{Assumption, assumptions};
-pub use doors::{Hooks, Sandbox, Settings};
+pub use doors::{Hooks, LocalReceiver, Sandbox, Settings};
 pub use journal::Journal;
 pub use platform::{ChannelTally, Counts, Funds, Tally};
 pub use scenario::{

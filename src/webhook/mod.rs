@@ -4,17 +4,15 @@
 //! - `sender`: who a request is from, behind a proxy that is trusted or not;
 //! - `strangers`: slows down who sends what nobody gave an address for;
 //! - `upkeep`: what a server asks and writes by itself;
-//! - `collector`: gathers what came and commits it together; nothing is answered before.
 //!
-//! It decides nothing about messages: `runs::Receiver` tells whose a webhook is, and the ledger what it moves.
+//! It decides nothing about messages: `runs::Receiver` tells whose a webhook is, `runs::Collector` has what came together kept,
+//! before anything is answered, and the ledger tells what it moves.
 
-mod collector;
 mod router;
 mod sender;
 mod strangers;
 mod upkeep;
 
-pub use collector::{Collector, collector};
 pub use router::{Hints, router};
 pub use sender::Proxies;
 pub use upkeep::{keep_asking, keep_fresh};

@@ -13,13 +13,12 @@ use axum::routing::post;
 use axum::{Extension, Router};
 use tokio::sync::mpsc;
 
-use super::collector::Collector;
 use super::sender::Proxies;
 use super::strangers::Strangers;
 use crate::gateway::read_receipts;
 use crate::ledger::Reception;
 use crate::metrics::{Metrics, ReceiptResult};
-use crate::runs::{Post, Receiver, Refused};
+use crate::runs::{Collector, Post, Receiver, Refused};
 
 /// The largest body, in bytes.
 const LARGEST: usize = 256 * 1024;

@@ -191,7 +191,10 @@ impl Words<'_> {
             } else {
                 format!("{} people", thousands(ended.opted_out))
             };
-            notes.push(format!("{people} opted out while it was sent, and got nothing"));
+            notes.push(match run.live {
+                true => format!("{people} opted out while it was sent, and got nothing"),
+                false => format!("{people} opted out; after a live run they get no more marketing"),
+            });
         }
         notes.extend(ended.oddities.counts().map(|(oddity, count)| odd(oddity, count)));
         let (name, doubt) = (run.name(), counts.get(State::InDoubt));

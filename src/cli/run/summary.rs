@@ -24,7 +24,7 @@ pub(super) struct Summary {
     pub(super) counts: StateCounts,
     /// Messages of this call that went out, or may have.
     pub(super) sent: u64,
-    /// Rows that this call left out, because their people opted out while it was sent.
+    /// People who opted out while it was sent.
     pub(super) opted_out: u64,
     /// Parts: the gateway's figure after sending, our own before.
     pub(super) parts: u64,

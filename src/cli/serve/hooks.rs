@@ -15,7 +15,7 @@ use crate::door::{self, Limits};
 use crate::gateway::HookSecrets;
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
-use crate::runs::{Receiver, all_hooks, keep_secrets};
+use crate::runs::{Receiver, all_hooks, collector, keep_secrets};
 use crate::webhook::{self, Hints, Proxies};
 
 /// Where receipts are taken unless somebody says otherwise.
@@ -64,7 +64,7 @@ impl ReceiptsDoor {
     /// Adds what it does to the tasks of the process.
     pub(super) fn add_to(self, tasks: &mut Tasks, metrics: Arc<Metrics>, hints: Hints) {
         let Self { listener, receiver, proxies, .. } = self;
-        let (collector, collecting) = webhook::collector(Arc::clone(&receiver));
+        let (collector, collecting) = collector(Arc::clone(&receiver));
         let app = webhook::router(receiver, collector, proxies, metrics, hints);
         // It ends once the door has let go of it, so that whatever was let in is answered.
         tasks.add(|_| collecting);

@@ -135,6 +135,17 @@ impl Live {
         }
     }
 
+    /// Waits until nothing more is due and all receivers of webhooks were heard, but no longer than that.
+    pub(super) async fn settle_down(&self, longest: Duration) {
+        let deadline = tokio::time::Instant::now() + longest;
+        loop {
+            let kept_up = self.kept_up.notified();
+            if self.core().is_settled() || tokio::time::timeout_at(deadline, kept_up).await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// Lets what is due happen before what comes now, though not all of it under one lock.
     ///
     /// Nothing comes back if the journal cannot be written.
@@ -181,6 +192,11 @@ impl Core {
         let posts = self.platform.due_posts(room);
         let next = self.platform.next_due().map(|due| self.clock.until(due, Instant::now()));
         Some(Due { posts, more, next })
+    }
+
+    /// Whether nothing more will happen by itself.
+    fn is_settled(&self) -> bool {
+        self.platform.next_due().is_none() && !self.platform.awaits_receivers()
     }
 
     /// Lets a slice of what will be due happen now.

@@ -16,11 +16,14 @@ use hyper_util::rt::TokioExecutor;
 use reqwest::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::{Client, Url};
 
+use super::local::LocalReceiver;
 use super::names::Names;
 use crate::sandbox::webhooks::{Post, PostOutcome};
 
 /// How many webhooks are on their way at a time.
-pub(super) const AT_A_TIME: usize = 64;
+const AT_A_TIME: usize = 64;
+/// How many are, where they are taken in this process: what comes together is kept together.
+const AT_A_TIME_HERE: usize = 4_096;
 /// How long a receiver may take to answer.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Of how many reasons not to send a webhook a person is told.
@@ -48,6 +51,8 @@ pub(super) struct Courier {
     hooks: Hooks,
     names: Names,
     timeout: Duration,
+    /// Who takes all of them in this process.
+    receiver: Option<LocalReceiver>,
     /// The reasons for which webhooks were not sent, as far as they were told of.
     warned: Arc<Mutex<HashSet<String>>>,
 }
@@ -74,11 +79,24 @@ impl Courier {
         let client = client.build()?;
         // A connection for each: one that its receiver just closed would lose a try.
         let plain = PlainClient::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
-        Ok(Self { plain, client, hooks, names, timeout, warned: Arc::default() })
+        Ok(Self { plain, client, hooks, names, timeout, receiver: None, warned: Arc::default() })
+    }
+
+    /// The same, who brings everything to a receiver in this process, if there is one.
+    pub(super) fn to(self, receiver: Option<LocalReceiver>) -> Self {
+        Self { receiver, ..self }
+    }
+
+    /// How many webhooks may be on their way at a time.
+    pub(super) fn at_a_time(&self) -> usize {
+        if self.receiver.is_some() { AT_A_TIME_HERE } else { AT_A_TIME }
     }
 
     /// Tries to send a webhook once and tells what became of it.
     pub(super) async fn bring(&self, post: Post) -> PostOutcome {
+        if let Some(receiver) = &self.receiver {
+            return PostOutcome::Answered(receiver.take(post.url, post.body).await);
+        }
         let receiver = match self.receiver(&post.url).await {
             Ok(receiver) => receiver,
             Err(reason) => {

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use secrecy::SecretString;
 use tokio::sync::{mpsc, oneshot};
@@ -11,6 +12,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::connections::{self, Timeouts};
 use super::doorway::Doorway;
 use super::live::Live;
+use super::local::LocalReceiver;
 use super::posting::{Courier, Hooks, TIMEOUT};
 use super::shell::{self, Shell};
 use super::ticker;
@@ -20,6 +22,9 @@ use crate::sandbox::journal::{Journal, Sink};
 use crate::sandbox::platform::Counts;
 use crate::sandbox::request::Keys;
 use crate::sandbox::scenario::Scenario;
+
+/// How long a receiver in this process is waited for when everything runs out; it answers, or ends with the process.
+const LOCAL_RECEIVER: Duration = Duration::from_secs(3_600);
 
 /// How a sandbox is started.
 #[derive(Clone, Debug)]
@@ -34,6 +39,8 @@ pub struct Settings {
     pub scenario: Arc<Scenario>,
     /// Where webhooks may go.
     pub hooks: Hooks,
+    /// Who takes all of them in this process instead, and is waited for to the end.
+    pub receiver: Option<LocalReceiver>,
 }
 
 impl Default for Settings {
@@ -45,6 +52,7 @@ impl Default for Settings {
             journal: Journal::Nowhere,
             scenario: Arc::default(),
             hooks: Hooks::Loopback,
+            receiver: None,
         }
     }
 }
@@ -70,14 +78,18 @@ impl Sandbox {
     }
 
     pub(crate) async fn start_with(settings: Settings, timeouts: Timeouts) -> io::Result<Self> {
-        let Settings { listen, key, journal, scenario, hooks } = settings;
+        let Settings { listen, key, journal, scenario, hooks, receiver } = settings;
+        let timeouts = match receiver {
+            Some(_) => Timeouts { receivers: LOCAL_RECEIVER, ..timeouts },
+            None => timeouts,
+        };
         if !Keys::of(&scenario, &key).differ() {
             let same = "an account of the scenario has the key that opens the account without one; \
                         give it another `key`, or start the sandbox with another `--key`";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, same));
         }
         let sink = Sink::open(&journal)?;
-        let courier = Courier::new(hooks, TIMEOUT).map_err(io::Error::other)?;
+        let courier = Courier::new(hooks, TIMEOUT).map_err(io::Error::other)?.to(receiver);
         let mut doorway = Doorway::open(listen)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on `{listen}`: {error}")))?;
         let address = doorway.address();
@@ -138,9 +150,15 @@ impl Sandbox {
         self.live.remembered()
     }
 
+    /// Waits until nothing more will become of the messages, in their own time, but no longer than that.
+    pub async fn settle_down(&self, longest: Duration) {
+        self.live.settle_down(longest).await;
+    }
+
     /// Lets everything that will become of the messages become of them now.
     ///
-    /// Webhooks are sent too, with all their tries; their receivers are waited for at most five seconds.
+    /// Webhooks are sent too, with all their tries; their receivers are waited for at most five
+    /// seconds, and one in this process for as long as it takes.
     pub async fn run_out(&self) -> Counts {
         self.live.run_out(self.timeouts.receivers).await;
         self.live.counts()
@@ -158,8 +176,6 @@ impl Sandbox {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use reqwest::{Client, Method, StatusCode};
     use serde_json::{Value, json};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::live::Live;
-use super::posting::{AT_A_TIME, Courier};
+use super::posting::Courier;
 
 /// The least time between two looks at the clock.
 const APART: Duration = Duration::from_millis(20);
@@ -17,7 +17,7 @@ const APART: Duration = Duration::from_millis(20);
 pub(super) async fn keep_time(live: Arc<Live>, courier: Courier) {
     let mut under_way = JoinSet::new();
     loop {
-        let due = live.keep_up(AT_A_TIME - under_way.len());
+        let due = live.keep_up(courier.at_a_time() - under_way.len());
         for post in due.posts {
             let (live, courier, webhook) = (Arc::clone(&live), courier.clone(), post.webhook);
             under_way.spawn(async move { live.posted(webhook, courier.bring(post).await).await });

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::Receiver;
 use crate::ledger::{LedgerError, NewReceipt, Reception};
-use crate::runs::Receiver;
 
 /// The most webhooks that wait for a commit; who comes when there are more waits at the door.
 const WAITING: usize = 4_096;
@@ -28,7 +28,7 @@ pub fn collector(receiver: Arc<Receiver>) -> (Collector, impl Future<Output = Re
 
 impl Collector {
     /// Has receipts kept; nothing if they could not be.
-    pub(super) async fn keep(&self, receipts: Vec<NewReceipt>) -> Option<Vec<Reception>> {
+    pub async fn keep(&self, receipts: Vec<NewReceipt>) -> Option<Vec<Reception>> {
         let (kept, keeping) = oneshot::channel();
         self.0.send(Delivery { receipts, kept }).await.ok()?;
         keeping.await.ok()
