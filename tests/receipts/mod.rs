@@ -8,7 +8,6 @@ mod told;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
@@ -50,8 +49,7 @@ impl Hooked {
 
 /// Writes a secret that only its owner can read.
 pub(crate) fn secret(sale: &Folder, name: &str, letter: char) {
-    sale.write(name, &letter.to_string().repeat(40));
-    std::fs::set_permissions(sale.path(name), std::fs::Permissions::from_mode(0o600)).expect("a mode");
+    sale.write_secret(name, &letter.to_string().repeat(40));
 }
 
 /// The path of the address that an operation carries for its webhook.

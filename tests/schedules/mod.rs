@@ -1,6 +1,8 @@
 //! What runs by itself: when it is due, what is armed, what fires.
 
 mod arming;
+#[cfg(target_os = "linux")]
+mod by_itself;
 mod judge;
 mod next;
 mod serving;

@@ -1,6 +1,5 @@
 //! Who wants to know how a run went is told, whatever happens to the process that sent it, and to the receiver meanwhile.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use crate::support::{Answer, Draft, Folder, Gateway, Process, Reachable, Server, campaign, nobody, phone, until};
@@ -15,9 +14,7 @@ fn telling(gateway: &Gateway) -> Draft {
 
 /// Keeps the address of a receiver as the secret that it is.
 fn receiver_is_at(sale: &Folder, base: &str) {
-    sale.write("hook.url", &format!("{base}/services/{SECRET}"));
-    let private = std::fs::Permissions::from_mode(0o600);
-    std::fs::set_permissions(sale.path("hook.url"), private).expect("a private file");
+    sale.write_secret("hook.url", &format!("{base}/services/{SECRET}"));
 }
 
 /// The texts that a receiver was sent.

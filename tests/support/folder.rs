@@ -1,5 +1,6 @@
 //! The folder of a story: campaign, list, profiles, ledger, results; and the binary run in it.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -31,6 +32,12 @@ impl Folder {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         std::fs::write(path, text).expect("a file");
+    }
+
+    /// Writes a file that only its owner can read.
+    pub(crate) fn write_secret(&self, name: &str, text: &str) {
+        self.write(name, text);
+        std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(0o600)).expect("a mode");
     }
 
     /// Replaces part of a file in it.

@@ -1,6 +1,8 @@
 //! What the stories are told with: campaigns in folders, processes, gateways, results.
 
 mod chance;
+#[cfg(target_os = "linux")]
+mod clock;
 mod draft;
 mod folder;
 mod gateway;
@@ -14,6 +16,8 @@ mod terminal;
 mod wait;
 
 pub(crate) use chance::Chance;
+#[cfg(target_os = "linux")]
+pub(crate) use clock::Clock;
 pub(crate) use draft::{Draft, Reachable, campaign, live, nobody};
 pub(crate) use folder::Folder;
 pub(crate) use gateway::{Answer, Gateway, Request, accepted, rejected};

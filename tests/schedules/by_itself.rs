@@ -1,0 +1,121 @@
+//! From the arrival of the list to what became of the messages, untouched by hand: all that a marketer does is to arm it.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::receipts::Hooked;
+use crate::support::{Clock, Gateway, Reachable as _, Results, SandboxProcess, Server, campaign, phone, until};
+
+/// Everybody gets it but row 3; row 4 reads it, and row 5 wants no more.
+const SCENARIO: &str = "
+speed: 60
+channels:
+  viber: { delivered: 100%, after: 0, read: 0% }
+exceptions:
+  - { when: { suffix: \"003\" }, then: { delivered: 0%, after: 0, fails_as: EXPIRED } }
+  - { when: { suffix: \"004\" }, then: { delivered: 100%, after: 0, read: 100%, read_after: 0 } }
+  - { when: { suffix: \"005\" }, then: { delivered: 100%, after: 0, reply: { after: 0, message: \"Stop, please\" } } }
+";
+/// The list of a day.
+const LIST: &str = "phone\n+380501000002\n+380501000003\n+380501000004\n+380501000005\n";
+const VIBER: &str = "  - viber: { signature: OlenaCo, message: \"News of {{ today }}\" }";
+
+/// A campaign that is due each day, and who hears of it.
+struct Daily {
+    hooked: Hooked,
+    receiver: Gateway,
+    clock: Clock,
+    /// The next two dates: when each is due, and its day.
+    due: Vec<(Timestamp, String)>,
+}
+
+impl Daily {
+    /// Arms it.
+    fn arm(sandbox: &SandboxProcess) -> Self {
+        let schedule = "schedule: { every: day 10:00, wait_for_file: 2h }";
+        let notify = "notify: { when: [finished, waiting], preset: json, url: { file: hook.url }, local: true }";
+        let draft = campaign().channels(VIBER).top("timezone: Europe/Kyiv").top(schedule).top(notify);
+        let hooked = Hooked::write(draft.through(sandbox));
+        let (sale, receiver) = (&hooked.sale, Gateway::accepting());
+        sale.replace("sale.yaml", "sale.csv", "\"daily-{{ today }}.csv\"");
+        sale.write_secret("hook.url", &receiver.base_url());
+        let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
+        let next = |at: &Value| {
+            let at = at.as_str().expect("a moment");
+            (at.parse().expect("a moment"), at[..10].to_owned())
+        };
+        let due = armed["next"].as_array().expect("dates").iter().map(next).collect();
+        Self { hooked, receiver, clock: Clock::new(), due }
+    }
+
+    /// Starts the server a moment before a date is due.
+    fn serve_before(&self, (due, _): &(Timestamp, String)) -> Server {
+        let set = self.clock.set_to(*due - SignedDuration::from_secs(2));
+        Server::start_after(&self.hooked.sale, &set, &["--hooks", &self.hooked.door])
+    }
+
+    /// Brings the list of a day.
+    fn bring_list(&self, (_, day): &(Timestamp, String)) {
+        self.hooked.sale.write(&format!("daily-{day}.csv"), LIST);
+    }
+
+    /// What the receiver was told on an occasion.
+    fn told(&self, occasion: &str) -> Vec<Value> {
+        let told = self.receiver.requests().into_iter().map(|request| request.json());
+        told.filter(|told| told["occasion"] == occasion).collect()
+    }
+
+    /// The results of a day by number, as they stand on the disk; nothing before there are any.
+    fn results(&self, (_, day): &(Timestamp, String)) -> BTreeMap<String, (String, String)> {
+        let Ok(text) = std::fs::read_to_string(self.hooked.sale.path(&format!("results/sale-{day}-10-00.csv"))) else {
+            return BTreeMap::new();
+        };
+        let row = |row: &BTreeMap<String, String>| (row["to"].clone(), (row["state"].clone(), row["reason"].clone()));
+        Results::parse(&text).rows.iter().map(row).collect()
+    }
+}
+
+/// What the results say of rows 2 to 5, if they give no reasons.
+fn states(states: [&str; 4]) -> BTreeMap<String, (String, String)> {
+    (2..).zip(states).map(|(row, state)| (phone(row).to_string(), (state.into(), String::new()))).collect()
+}
+
+#[test]
+fn what_is_armed_is_sent_told_of_and_followed_by_itself_and_leaves_out_who_answered_stop() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scenario = folder.path().join("scenario.yaml");
+    std::fs::write(&scenario, SCENARIO).expect("a file");
+    let sandbox = SandboxProcess::start_with(&["--scenario", scenario.to_str().expect("a path")]);
+    let daily = Daily::arm(&sandbox);
+    let [first, second] = [&daily.due[0], &daily.due[1]];
+    // The first day: it is due, the list comes later, and who has it answers.
+    let server = daily.serve_before(first);
+    until("it is told that the list is waited for", || !daily.told("waiting").is_empty());
+    assert!(sandbox.messages().is_empty());
+    daily.bring_list(first);
+    until("it is told that it is finished", || !daily.told("finished").is_empty());
+    let notice = &daily.told("finished")[0]["notices"][0];
+    assert_eq!((&notice["run"], &notice["rows"]), (&"sale@1".into(), &4.into()), "{notice}");
+    until("all is told: each end, a reading, an answer", || acknowledged(&sandbox) == 6);
+    server.end("TERM").exits(0);
+    // The next day the list is there before its time, and the machine was switched off over night.
+    daily.bring_list(second);
+    let server = daily.serve_before(second);
+    until("the results of the day before say what became of them", || {
+        daily.results(first) == states(["delivered", "failed", "read", "read"])
+    });
+    until("it is told that this is finished too", || daily.told("finished").len() == 2);
+    let now = daily.results(second);
+    assert_eq!(now[&phone(5).to_string()], ("skipped".into(), "opted out".into()), "{now:?}");
+    assert_eq!(sandbox.messages(), [(phone(2), 2), (phone(3), 2), (phone(4), 2), (phone(5), 1)].into());
+    assert_eq!(now.len(), 4);
+    server.end("TERM").exits(0);
+}
+
+/// How many webhooks were answered with 200.
+fn acknowledged(sandbox: &SandboxProcess) -> usize {
+    let heard = |line: &&Value| line["event"] == "webhook" && line["result"].to_string().contains("200");
+    sandbox.journal().iter().filter(heard).count()
+}

@@ -1,0 +1,29 @@
+//! A process whose clock shows another time than that of the system, so that nobody waits for the time to come.
+
+use std::process::Command;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+/// Clocks of processes that can be set.
+pub(crate) struct Clock(TempDir);
+
+impl Clock {
+    /// Builds what stands between a process and the system's clock.
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/clock.c");
+        let library = folder.path().join("clock.so");
+        let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).args([source, "-ldl"]).status();
+        assert!(built.is_ok_and(|status| status.success()), "`cc`, which links this test, cannot build {source}");
+        Self(folder)
+    }
+
+    /// What a shell does before a process that shows `moment` when it starts.
+    pub(crate) fn set_to(&self, moment: Timestamp) -> String {
+        let now = Timestamp::try_from(SystemTime::now()).expect("a moment");
+        let ahead = moment.as_second() - now.as_second();
+        format!("export LD_PRELOAD='{}' CLOCK_AHEAD={ahead}", self.0.path().join("clock.so").display())
+    }
+}
