@@ -15,6 +15,8 @@ mod tee;
 
 pub use parallel::{cores, ordered};
 pub use prepare::{CompiledCampaign, Texts, edition, prepare, settings, text_problems};
-pub use rules::{against_profile, costly_characters, empty_cells, invalid_rows, rows_within, unfilled_notice};
+pub use rules::{
+    against_profile, costly_characters, empty_cells, invalid_rows, promised_receipts, rows_within, unfilled_notice,
+};
 pub use survey::{ALREADY_SENT, DUPLICATE, Excluded, First, Survey, Terms, row_of, survey};
 pub use tee::Tee;

@@ -14,7 +14,7 @@ use super::run::left_out;
 use super::suggested;
 use crate::check::online::Cost;
 use crate::check::rules::ONLINE_UNKNOWN;
-use crate::check::{Survey, invalid_rows};
+use crate::check::{Survey, invalid_rows, promised_receipts};
 use crate::domain::Amount;
 use crate::finding::{Finding, Rule, findings_json, one_line, rules};
 use crate::ledger::StateCounts;
@@ -173,6 +173,7 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileChe
     if let Some(why) = inputs.destination.profile().and_then(|profile| missing_key(&profile.api_key)) {
         findings.push(Finding::new(&rules::API_KEY, why));
     }
+    findings.extend(inputs.destination.profile().and_then(|profile| promised_receipts(&inputs.campaign, profile)));
     let (state, profiles) = (context.state()?, context.profiles());
     findings.extend(OwnFiles { state: &state, profiles: &profiles }.finding(&inputs));
     findings.extend(invalid_rows(&list.survey.left_out));

@@ -62,6 +62,17 @@ impl OperationKind {
         Self::ALL.into_iter().find(|kind| kind.channels() == channels).unwrap_or(OperationKind::Pipeline)
     }
 
+    /// Whether the gateway promises a webhook for each message (contract 6.3); of a pipeline it promises less (6.4 and 6.5).
+    #[must_use]
+    pub fn promises_webhooks(self) -> bool {
+        match self {
+            Self::Viber | Self::Rcs | Self::RcsSms | Self::RcsViberSms => true,
+            Self::Sms | Self::Voice | Self::Telegram | Self::ViberSms | Self::Pipeline | Self::Hlr | Self::CallOtp => {
+                false
+            }
+        }
+    }
+
     /// Whether the answer is a result of its own instead of a send result (contract 4.3 `hlr`, `call/otp`).
     #[must_use]
     pub fn is_single(self) -> bool {

@@ -18,6 +18,8 @@ pub use suggest::{did_you_mean, list, list_all, quoted};
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
+    /// How it will be; there is nothing to mend.
+    Note,
     /// Worth knowing; nothing is refused.
     Warning,
     /// Nothing is sent before it is mended.
@@ -29,7 +31,7 @@ pub enum Severity {
 pub struct Finding {
     /// What is broken.
     pub rule: &'static Rule,
-    /// Whether it refuses or warns.
+    /// Whether it refuses, warns or only tells.
     pub severity: Severity,
     /// What is wrong: a lowercase fragment with names in backticks.
     pub message: String,

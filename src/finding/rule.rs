@@ -9,7 +9,7 @@ use super::Severity;
 pub struct Rule {
     /// Its name in kebab case, stable for programs.
     pub id: &'static str,
-    /// Whether its findings refuse or warn.
+    /// Whether its findings refuse, warn or only tell.
     pub severity: Severity,
     /// Why it is a rule, in a sentence.
     pub why: &'static str,
@@ -21,6 +21,11 @@ impl Rule {
     /// A rule that refuses.
     pub(crate) const fn error(id: &'static str, why: &'static str, mend: &'static str) -> Self {
         Self { id, severity: Severity::Error, why, mend }
+    }
+
+    /// A rule that only tells how it will be.
+    pub(crate) const fn note(id: &'static str, why: &'static str, mend: &'static str) -> Self {
+        Self { id, severity: Severity::Note, why, mend }
     }
 
     /// A rule that warns.

@@ -50,6 +50,7 @@ fn order(place: &Place) -> (PathBuf, usize, usize) {
 
 fn show_one(finding: &Finding, renderer: &Renderer) -> String {
     let level = match finding.severity {
+        Severity::Note => Level::NOTE,
         Severity::Warning => Level::WARNING,
         Severity::Error => Level::ERROR,
     };
@@ -83,6 +84,7 @@ fn first_line(place: &Place) -> (&str, Range<usize>) {
 
 fn severity(severity: Severity) -> &'static str {
     match severity {
+        Severity::Note => "note",
         Severity::Warning => "warning",
         Severity::Error => "error",
     }

@@ -106,3 +106,20 @@ fn a_failed_channel_gives_way_to_the_one_that_delivered_later() {
     assert_eq!((results.states(), results.column("delivered_by")), (vec!["delivered"], vec!["sms"]));
     drop(server);
 }
+
+#[test]
+fn check_tells_for_which_messages_the_gateway_promises_webhooks_and_run_does_not() {
+    let gateway = Gateway::accepting();
+    let viber = "  - viber: { signature: OlenaCo, message: Hi }";
+    let hooked = Hooked::write(campaign().channels(viber).through(&gateway));
+    let told = |arguments: &[&str]| hooked.sale.campaign(&[&["check", "sale.yaml"], arguments].concat()).exits(0);
+    told(&[]).says("note[promised-receipts]").says("by webhook what becomes of each `viber` message");
+    let finding = &told(&["--json"]).json()["findings"][0];
+    assert_eq!((&finding["rule"], &finding["severity"]), (&"promised-receipts".into(), &"note".into()), "{finding}");
+    hooked.sale.replace("sale.yaml", viber, "  - sms: { signature: OlenaCo, message: Hi }");
+    told(&[]).says("promises no webhook for `sms` messages").says("asked by `serve`, and by `reconcile --all`");
+    hooked.sale.replace("sale.yaml", "channels:", "receipts: poll\nchannels:");
+    for silent in [told(&[]), hooked.sale.run(&[]).exits(0)] {
+        assert!(!silent.stderr.contains("webhook") && !silent.stdout.contains("webhook"), "{}", silent.told());
+    }
+}

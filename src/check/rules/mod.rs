@@ -1,6 +1,6 @@
 //! The rules that judge a campaign, its texts, its rows and its account: a file each.
 //!
-//! A file has the rule (its id, whether it refuses or warns, why it is one, how to mend what breaks it) and what judges by
+//! A file has the rule (its id, whether it refuses, warns or only tells, why it is one, how to mend what breaks it) and what judges by
 //! it. Rules of what a single file says stand in [`finding::rules`](crate::finding::rules), since they are needed where
 //! the file is read. Rows are told by `rows`: counted, by what is said of them, with examples.
 
@@ -15,6 +15,7 @@ mod missing_endpoint;
 mod missing_hook;
 mod notify_text;
 mod online_unknown;
+mod promised_receipts;
 mod rate_limit;
 mod row_within;
 mod rows;
@@ -34,6 +35,7 @@ pub(super) use key_refused::judge as key_refused;
 pub use notify_text::unfilled_notice;
 pub use online_unknown::RULE as ONLINE_UNKNOWN;
 pub(super) use online_unknown::judge as online_unknown;
+pub use promised_receipts::promised_receipts;
 pub use row_within::rows_within;
 pub use sender_unknown::RULE as SENDER_UNKNOWN;
 pub(super) use sender_unknown::judge as sender_unknown;
@@ -52,6 +54,7 @@ static HERE: &[&Rule] = &[
     &missing_hook::RULE,
     &notify_text::RULE,
     &online_unknown::RULE,
+    &promised_receipts::RULE,
     &rate_limit::RULE,
     &row_within::RULE,
     &sender_unknown::RULE,

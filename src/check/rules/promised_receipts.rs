@@ -1,0 +1,106 @@
+//! For which messages the gateway promises webhooks, and what becomes of the others (contract 6.3 to 6.5).
+
+use crate::domain::{Endpoint, OperationKind};
+use crate::finding::{Finding, Rule, quoted};
+use crate::manifest::{Campaign, Profile};
+
+pub(super) static RULE: Rule = Rule::note(
+    "promised-receipts",
+    "The gateway promises to tell by itself what became of some types of messages only.",
+    "There is nothing to mend: what nobody told is asked by `serve`, and by `reconcile --all`.",
+);
+
+/// How what nobody told becomes known.
+const ASKED: &str = "what nobody told is asked by `serve`, and by `reconcile --all`";
+
+/// How what becomes of the messages of a campaign is heard, whose profile has an address for webhooks.
+#[must_use]
+pub fn promised_receipts(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+    let (content, endpoint) = (&campaign.brief.content, campaign.brief.endpoint);
+    if profile.hook.is_none() || !campaign.receipts.takes_webhooks() || content.kind.is_single() {
+        return None;
+    }
+    let kind = content.kind.name();
+    let (message, help) = match endpoint {
+        _ if content.kind.promises_webhooks() => {
+            (format!("the gateway tells by webhook what becomes of each `{kind}` message"), None)
+        }
+        _ if content.kind != OperationKind::Pipeline => (
+            format!("the gateway promises no webhook for `{kind}` messages"),
+            Some(format!("each has an address, to which something may come; {ASKED}")),
+        ),
+        Endpoint::Sync => (
+            "the gateway keeps no webhook address of a synchronous `pipeline`: it tells the account's own address"
+                .to_owned(),
+            Some(format!(
+                "enter what `gateway hook {}` prints in the gateway's settings; {ASKED}",
+                quoted(&profile.name)
+            )),
+        ),
+        Endpoint::Async => (
+            "of an asynchronous `pipeline` the gateway tells by webhook only that it was refused at intake".to_owned(),
+            Some(ASKED.to_owned()),
+        ),
+    };
+    let place = ["receipts", "channels"].into_iter().find_map(|key| campaign.places.of_key(key));
+    let finding = Finding::new(&RULE, message).at(place);
+    Some(match help {
+        Some(help) => finding.help(help),
+        None => finding,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::manifest::{Day, GatewaySearch, load_campaign, load_gateways};
+
+    const GATEWAYS: &str = "\
+told: { base_url: https://g.example, async_url: https://g.example, api_key: { env: KEY }, rate: 1/s,
+        hook: { public_url: https://h.example, secret: { env: SECRET } } }
+asked: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
+";
+
+    #[test]
+    fn it_is_told_for_each_type_of_message_what_the_contract_promises_and_nothing_where_nobody_wants_it() {
+        let sms = "sms: { signature: Olena, message: Hi }";
+        let viber = "viber: { signature: Olena, message: Hi }";
+        let rcs = "rcs: { signature: Olena, message: Hi, image: https://a.example/a.png, button: Go, link: https://a.example }";
+        let (voice, asynchronous) = ("voice: { message: Hi }", "endpoint: async\n");
+        let each = "what becomes of each";
+        let cases: [(&str, &[&str], &str, Option<&str>); 12] = [
+            ("", &[viber], "told", Some(each)),
+            (asynchronous, &[viber], "told", Some(each)),
+            ("", &[rcs], "told", Some(each)),
+            ("", &[rcs, sms], "told", Some(each)),
+            ("", &[rcs, viber, sms], "told", Some(each)),
+            ("", &[sms], "told", Some("no webhook for `sms`")),
+            ("", &[viber, sms], "told", Some("no webhook for `viber+sms`")),
+            ("", &[voice, sms], "told", Some("the account's own address")),
+            (asynchronous, &[voice, sms], "told", Some("refused at intake")),
+            ("", &["hlr"], "told", None),
+            ("receipts: poll\n", &[viber], "told", None),
+            ("", &[viber], "asked", None),
+        ];
+        let folder = TempDir::new().unwrap();
+        let (file, profiles) = (folder.path().join("a.yaml"), folder.path().join("gateways.yaml"));
+        fs::write(&profiles, GATEWAYS).unwrap();
+        let search = GatewaySearch { explicit: Some(profiles), ..GatewaySearch::default() };
+        let gateways = load_gateways(&search).value.unwrap();
+        for (top, channels, profile, said) in cases {
+            let channels: String = channels.iter().map(|channel| format!("  - {channel}\n")).collect();
+            fs::write(&file, format!("{top}recipients: {{ file: a.csv }}\nchannels:\n{channels}")).unwrap();
+            let loaded = load_campaign(&file, Day::Of(jiff::Timestamp::now()));
+            let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
+            let told = promised_receipts(&campaign, gateways.profile(profile).unwrap());
+            match (said, told.as_ref().map(|told| told.message.as_str())) {
+                (Some(said), Some(message)) => assert!(message.contains(said), "{top}{channels}: {message}"),
+                (said, message) => assert_eq!(said, message, "{top}{channels}"),
+            }
+        }
+    }
+}
