@@ -5,9 +5,11 @@
 
 use std::path::Path;
 
+use super::conceal::without_addresses;
 use super::file::read_source;
 use super::keys::check_root;
 use super::yaml;
+use crate::finding::{Finding, Source};
 
 pub(crate) use super::keys::{Key, Shape, schema_of};
 pub(crate) use super::report::{LoadedFile, Report};
@@ -42,5 +44,16 @@ pub(crate) fn load<T>(
         resolve(root, &mut report)
     });
     report.blame_slips();
-    LoadedFile::new(value, report.into_findings())
+    LoadedFile::new(value, without_secrets(&source, report.into_findings()))
+}
+
+/// The same findings, showing nothing of the file that should have been a secret.
+fn without_secrets(source: &Source, mut findings: Vec<Finding>) -> Vec<Finding> {
+    let shown = Source::new(source.path(), without_addresses(source.text()));
+    for place in findings.iter_mut().filter_map(|finding| finding.place.as_mut()) {
+        if place.source.path() == source.path() {
+            place.source = shown.clone();
+        }
+    }
+    findings
 }

@@ -9,6 +9,7 @@
 
 mod align;
 mod campaign;
+mod conceal;
 mod day;
 mod destination;
 pub(crate) mod document;

@@ -265,3 +265,23 @@ fn results_on_a_terminal_are_a_line_per_row_and_elsewhere_every_byte() {
     screen.finish().exits(0);
     assert!(!shown.contains('\u{1b}') && !shown.contains("\nINFO"), "{shown}");
 }
+
+#[test]
+fn an_address_that_somebody_wrote_under_notify_is_refused_and_shown_nowhere() {
+    let secret = "https://hooks.example/T000/s3cr3t";
+    for notify in [
+        format!("notify: {{ url: {secret}, preset: slack }}"),
+        format!("notify:\n  preset: slack\n  url:\n    \"{secret}\""),
+        format!("notify: {secret}"),
+        format!("notify: {{ ulr: {secret} }}"),
+        format!("notify: {{ url: {{ env: {secret} }} }}"),
+    ] {
+        let sale = campaign().top(&notify).write();
+        for arguments in [&["check", "sale.yaml"][..], &["check", "sale.yaml", "--json"], &["run", "sale.yaml", "-vvv"]]
+        {
+            let refused = sale.campaign(arguments).exits(2).says("sale.yaml");
+            let shown = format!("{}{}", refused.stdout, refused.stderr);
+            assert!(!shown.contains("s3cr3t") && !shown.contains("T000"), "{shown}");
+        }
+    }
+}

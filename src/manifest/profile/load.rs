@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::conceal::conceal;
 use super::{Address, GatewaySearch, Gateways, HookSettings, KeySource, Profile};
 use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, Source, rules};
 use crate::manifest::Rate;
 use crate::manifest::campaign::SANDBOX;
+use crate::manifest::conceal::without_keys;
 use crate::manifest::file::read_source;
 use crate::manifest::keys::{PROFILE, check_whole};
 use crate::manifest::report::{LoadedFile, Report};
@@ -42,7 +42,7 @@ pub(super) fn read_profiles(source: &Source) -> (Gateways, Vec<Finding>) {
     // The tree is read from what was typed; findings show the text without keys.
     let mut report = Report::new(source);
     let tree = yaml::read(&mut report);
-    let shown = Source::new(source.path(), conceal(source.text()));
+    let shown = Source::new(source.path(), without_keys(source.text()));
     for place in report.findings.iter_mut().filter_map(|finding| finding.place.as_mut()) {
         place.source = shown.clone();
     }
@@ -169,7 +169,7 @@ pub(in crate::manifest) fn key_source(value: &Node, key: &str, file: &Path, repo
 }
 
 /// Whether it can be the name of an environment variable.
-pub(super) fn is_environment_name(name: &str) -> bool {
+pub(in crate::manifest) fn is_environment_name(name: &str) -> bool {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

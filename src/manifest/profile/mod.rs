@@ -5,7 +5,6 @@
 
 mod addition;
 mod address;
-mod conceal;
 mod gateways;
 mod key_source;
 mod load;
@@ -17,8 +16,8 @@ pub use addition::{NewProfile, with_profile};
 pub use address::Address;
 pub use gateways::Gateways;
 pub use key_source::KeySource;
-pub(super) use load::key_source;
 pub use load::load_gateways;
+pub(super) use load::{is_environment_name, key_source};
 pub use search::GatewaySearch;
 
 use super::Rate;

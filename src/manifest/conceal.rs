@@ -1,0 +1,135 @@
+//! The text of a file as findings may show it: without anything that could be a secret.
+//!
+//! Every byte is replaced by one byte, so places stay right.
+
+use super::profile::is_environment_name;
+
+/// The text of gateways.yaml with everything behind `api_key` and `secret` replaced, unless it names `env` or `file`.
+pub(super) fn without_keys(text: &str) -> String {
+    conceal(text, begin_of_key)
+}
+
+/// The text of a campaign file with every address under `notify` replaced.
+pub(super) fn without_addresses(text: &str) -> String {
+    let mut inside = false;
+    conceal(text, |line| {
+        let goes_on = inside && line.starts_with([' ', '\t', '}', '\r', '\n']);
+        inside = goes_on || line.contains("notify");
+        if inside { begin_of_address(line) } else { None }
+    })
+}
+
+/// The same text with the rest of each line replaced behind where a secret begins, or the next line where nothing is left.
+fn conceal(text: &str, mut begin: impl FnMut(&str) -> Option<usize>) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut expects_key = false;
+    for line in text.split_inclusive('\n') {
+        let (open, rest) = match begin(line) {
+            Some(at) => line.split_at(at),
+            None if expects_key && !line.trim().is_empty() => ("", line),
+            None => {
+                shown.push_str(line);
+                continue;
+            }
+        };
+        let value = rest.trim_start_matches(['"', '\'', ' ', ':', '\t']);
+        expects_key = value.trim().is_empty();
+        let (gap, value) = rest.split_at(rest.len() - value.len());
+        shown.push_str(open);
+        shown.push_str(gap);
+        if is_reference(value) {
+            shown.push_str(value);
+        } else {
+            shown.extend(value.bytes().map(|byte| if byte.is_ascii_whitespace() { char::from(byte) } else { '*' }));
+        }
+    }
+    shown
+}
+
+/// Where a line's `api_key` or `secret:` ends; a comment has none.
+fn begin_of_key(line: &str) -> Option<usize> {
+    let ends = [end_of("api_key", line), end_of_name("secret", line)];
+    ends.into_iter().flatten().min().filter(|_| !line.trim_start().starts_with('#'))
+}
+
+/// Where a line's `url:` ends, or what an address begins with.
+fn begin_of_address(line: &str) -> Option<usize> {
+    [end_of("://", line), end_of_name("url", line)].into_iter().flatten().min()
+}
+
+fn end_of(word: &str, line: &str) -> Option<usize> {
+    line.find(word).map(|at| at + word.len())
+}
+
+/// Where a word ends that is the name of a key.
+fn end_of_name(word: &str, line: &str) -> Option<usize> {
+    end_of(word, line).filter(|at| line[*at..].trim_start_matches(['"', '\'', ' ']).starts_with(':'))
+}
+
+/// Whether it says `env: NAME` or `file: PATH`, as a flow map or as the first key of a block.
+fn is_reference(value: &str) -> bool {
+    let inner = value.trim().trim_start_matches('{').trim_start();
+    match inner.strip_prefix("env:") {
+        Some(name) => is_environment_name(name.split(['}', '#']).next().unwrap_or("").trim()),
+        None => inner.is_empty() || inner.starts_with("file:") && !inner.contains("://"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_literal_key_is_not_shown() {
+        let cases = [
+            ("  api_key: s3cret\n", "  api_key: ******\n"),
+            ("  api_key: \"s3cret\" # x\n", "  api_key: \"******* * *\n"),
+            ("  api_key: { env: KEY }\n", "  api_key: { env: KEY }\n"),
+            ("  api_key: { env: s3-cret }\n", "  api_key: * **** ******* *\n"),
+            ("  api_key s3cret\n", "  api_key ******\n"),
+            ("  hook: { secret: s3cret }\n", "  hook: { secret: ****** *\n"),
+            ("  api_key: { file: secrets/a.key }\n", "  api_key: { file: secrets/a.key }\n"),
+            ("  api_key:\n    env: KEY\n", "  api_key:\n    env: KEY\n"),
+            ("  api_key:\n    s3cret\n  rate: 1/s\n", "  api_key:\n    ******\n  rate: 1/s\n"),
+            ("a: { api_key: {s3cret} }\n", "a: { api_key: ******** *\n"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(without_keys(text), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_literal_address_under_notify_is_not_shown_and_all_else_is() {
+        let cases = [
+            ("notify: { url: https://s3cret }\n", "notify: { url: ************** *\n"),
+            ("notify:\n  url: s3cret\n  local: true\n", "notify:\n  url: ******\n  local: true\n"),
+            ("notify:\n\n  url:\n    s3cret\nname: x\n", "notify:\n\n  url:\n    ******\nname: x\n"),
+            ("notify: https://s3cret\n", "notify: https://******\n"),
+            ("notify:\n  ulr: 'https://s3cret'\n", "notify:\n  ulr: 'https://*******\n"),
+            ("notify: { url: { file: https://s3cret } }\n", "notify: { url: * ***** ************** * *\n"),
+            ("notify: { url: { env: URL } }\n", "notify: { url: { env: URL } }\n"),
+            (
+                "notify: { local: true }\nlink: https://a.example\n",
+                "notify: { local: true }\nlink: https://a.example\n",
+            ),
+            (
+                "channels:\n  - sms: { message: \"url: https://a\" }\n",
+                "channels:\n  - sms: { message: \"url: https://a\" }\n",
+            ),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(without_addresses(text), shown, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn places_stay_where_they_are(text: String) {
+            let text = text.replace("a", "api_key: ").replace("b", "notify: { url: ");
+            prop_assert_eq!(without_keys(&text).len(), text.len());
+            prop_assert_eq!(without_addresses(&text).len(), text.len());
+        }
+    }
+}
