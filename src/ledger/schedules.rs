@@ -88,6 +88,10 @@ pub trait Schedules: Send + Sync {
     /// Records that an occurrence was left out; whether it had no record before.
     fn skip<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool>;
 
+    /// Records that an occurrence was left out whose run was never opened; whether that was its record. Only whoever holds
+    /// the campaign knows that nobody is about to open it.
+    fn give_up<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool>;
+
     /// The last occurrences of a schedule that were not after this moment, so many at most, the last first.
     fn occurrences<'a>(
         &'a self,

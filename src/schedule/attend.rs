@@ -112,7 +112,12 @@ impl Work {
         let Some((record, run)) = last_fired(self.ledger().as_ref(), &armed.name, now).await? else { return Ok(()) };
         let goes = match self.ledger().runs(RunFilter::one(run)).await?.pop() {
             // It was never opened, so nothing of it was sent: it begins anew, if it is not too late.
-            None => post.schedule.as_ref().is_some_and(|schedule| lateness(record.at, now) <= schedule.patience()),
+            None => match &post.schedule {
+                Some(schedule) if lateness(record.at, now) > schedule.patience() => {
+                    return self.give_up(armed, &record).await;
+                }
+                schedule => schedule.is_some(),
+            },
             Some(run) => {
                 let interrupted = matches!(run.stop, None | Some(StopKind::Interrupted(_)));
                 run.progress == Progress::Open && interrupted && !run.stop_requested
@@ -120,6 +125,18 @@ impl Work {
         };
         if let Some(occurrence) = recorded_occurrence(&record).filter(|_| goes) {
             self.start(post, armed, occurrence, true);
+        }
+        Ok(())
+    }
+
+    /// Leaves out what an earlier daemon began so long ago, and of which nothing was sent; tells it once.
+    async fn give_up(&self, armed: &ArmedSchedule, record: &OccurrenceRecord) -> Result<(), LedgerError> {
+        let Some(occurrence) = recorded_occurrence(record) else { return Ok(()) };
+        // Whoever has the campaign may be about to send it.
+        let Some(_held) = self.ledger().hold(&armed.name, &armed.account).await? else { return Ok(()) };
+        let reason = SkipReason::Missed;
+        if self.ledger().give_up(&record.key, record.at, &reason.words()).await? {
+            self.tell_skipped(armed, &occurrence, 0, reason).await?;
         }
         Ok(())
     }
@@ -144,7 +161,7 @@ impl Work {
                 return self.skip(armed, &occurrence, 0, SkipReason::NoList).await.map(|_| ());
             };
             if !list.exists() {
-                let what = format!("the occurrence of {} waits for its list", occurrence.nominal);
+                let what = format!("the occurrence of {} waits for its list", occurrence.name());
                 tell_of(&self.daemon.adapters, armed, Occasion::Waiting, &what).await?;
                 let (schedule, occurrence) = (armed.name.clone(), occurrence.clone());
                 self.tell(ScheduleEvent::Waiting { schedule, occurrence });
@@ -195,12 +212,23 @@ impl Work {
         let key = occurrence_key(&armed.name, occurrence);
         let is_new = self.ledger().skip(&key, occurrence.at, &reason.words()).await?;
         if is_new {
-            let what = format!("the occurrence of {} was skipped: {}", occurrence.nominal, reason.words());
-            tell_of(&self.daemon.adapters, armed, Occasion::Skipped, &what).await?;
-            let (schedule, occurrence) = (armed.name.clone(), occurrence.clone());
-            self.tell(ScheduleEvent::Skipped { schedule, occurrence, before, reason });
+            self.tell_skipped(armed, occurrence, before, reason).await?;
         }
         Ok(is_new)
+    }
+
+    async fn tell_skipped(
+        &self,
+        armed: &ArmedSchedule,
+        occurrence: &Occurrence,
+        before: usize,
+        reason: SkipReason,
+    ) -> Result<(), LedgerError> {
+        let what = format!("the occurrence of {} was skipped: {}", occurrence.name(), reason.words());
+        tell_of(&self.daemon.adapters, armed, Occasion::Skipped, &what).await?;
+        let (schedule, occurrence) = (armed.name.clone(), occurrence.clone());
+        self.tell(ScheduleEvent::Skipped { schedule, occurrence, before, reason });
+        Ok(())
     }
 
     /// Hears what came of a start.
@@ -242,6 +270,11 @@ impl Work {
             Some((_, before)) => says_the_same(self.ledger().as_ref(), &ended.run, before).await.unwrap_or(false),
             None => false,
         };
+        if same_text {
+            let occasion = if ended.stop.is_some() { Occasion::Stopped } else { Occasion::Finished };
+            let what = format!("the occurrence of {} said what the one before it said", occurrence.name());
+            tell_of(&self.daemon.adapters, &armed, occasion, &what).await?;
+        }
         self.tell(ScheduleEvent::Ended { schedule: armed.name, occurrence, ended, same_text });
         Ok(())
     }

@@ -38,6 +38,10 @@ impl Schedules for ProcessLedger {
         unreachable!("{NOTHING}")
     }
 
+    fn give_up<'a>(&'a self, _: &'a OccurrenceKey, _: Timestamp, _: &'a str) -> LedgerFuture<'a, bool> {
+        unreachable!("{NOTHING}")
+    }
+
     fn occurrences<'a>(&'a self, _: &'a str, _: Timestamp, _: u32) -> LedgerFuture<'a, Vec<OccurrenceRecord>> {
         unreachable!("{NOTHING}")
     }

@@ -107,6 +107,7 @@ promises! {
         an_occurrence_fires_at_most_once_whatever_becomes_of_its_run_and_its_schedule,
         an_occurrence_that_was_left_out_never_fires,
         an_occurrence_whose_run_was_never_opened_may_fire_again,
+        an_occurrence_is_given_up_if_its_run_was_never_opened_and_else_not,
         the_last_occurrences_until_a_moment_are_told;
     guard:
         the_guard_knows_every_number_that_may_have_a_message,

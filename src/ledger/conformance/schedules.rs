@@ -88,6 +88,22 @@ pub(super) async fn an_occurrence_whose_run_was_never_opened_may_fire_again<L: L
     assert_eq!(ledger.occurrence(&first).await.unwrap(), Some(Fate::Fired(run.key)));
 }
 
+pub(super) async fn an_occurrence_is_given_up_if_its_run_was_never_opened_and_else_not<L: Ledger>(scene: Scene<L>) {
+    let (ledger, [first, second, third]) = (&scene.ledger, [1, 2, 3].map(|day| key("sale", day)));
+    let lost = ledger.fire(&new_run(2), &first, moment(1)).await.unwrap().expect("nobody fired it");
+    let sent = ledger.fire(&new_run(3), &second, moment(2)).await.unwrap().expect("nobody fired it");
+    ledger.open_run(sent.key, None).await.unwrap();
+    for (key, day, given_up) in [(&first, 1, true), (&first, 1, false), (&second, 2, false), (&third, 3, false)] {
+        assert_eq!(ledger.give_up(key, moment(day), "missed").await.unwrap(), given_up, "{key:?}");
+    }
+    let skipped = OccurrenceRecord { key: first.clone(), at: moment(1), fate: Fate::Skipped("missed".to_owned()) };
+    assert_eq!(ledger.occurrences("sale", moment(1), 5).await.unwrap(), [skipped]);
+    assert_eq!(ledger.occurrence_of(lost.key).await.unwrap(), None);
+    assert!(ledger.fire(&new_run(4), &first, moment(1)).await.unwrap().is_none());
+    assert_eq!(ledger.occurrence(&second).await.unwrap(), Some(Fate::Fired(sent.key)));
+    assert_eq!(ledger.occurrence(&third).await.unwrap(), None);
+}
+
 pub(super) async fn the_last_occurrences_until_a_moment_are_told<L: Ledger>(scene: Scene<L>) {
     let ledger = &scene.ledger;
     for day in [3, 1, 2, 9] {

@@ -23,13 +23,17 @@ fn record((key, (at, fate)): (&OccurrenceKey, &(Timestamp, Fate))) -> Occurrence
 }
 
 impl Contents {
+    /// Whether the run that an occurrence began was opened; nothing where it began none.
+    fn was_opened(&self, key: &OccurrenceKey) -> Result<Option<bool>, LedgerError> {
+        match self.timetable.occurrences.get(key) {
+            Some((_, Fate::Fired(run))) => Ok(Some(self.book(*run)?.opened)),
+            _ => Ok(None),
+        }
+    }
+
     fn fire(&mut self, new: &NewRun, key: &OccurrenceKey, at: Timestamp) -> Result<Option<Run>, LedgerError> {
         let before = self.timetable.occurrences.get(key).map(|(_, fate)| fate);
-        let was_opened = match before {
-            Some(Fate::Fired(run)) => self.book(*run)?.opened,
-            _ => false,
-        };
-        if !may_fire(before, was_opened) {
+        if !may_fire(before, self.was_opened(key)?.unwrap_or(false)) {
             return Ok(None);
         }
         let run = self.create_run(new)?;
@@ -79,6 +83,16 @@ impl Schedules for MemoryLedger {
                 contents.timetable.occurrences.insert(key.clone(), (at, Fate::Skipped(reason.to_owned())));
             }
             Ok(is_new)
+        })
+    }
+
+    fn give_up<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool> {
+        self.change(move |contents, _| {
+            let unopened = contents.was_opened(key)? == Some(false);
+            if unopened {
+                contents.timetable.occurrences.insert(key.clone(), (at, Fate::Skipped(reason.to_owned())));
+            }
+            Ok(unopened)
         })
     }
 

@@ -52,6 +52,11 @@ impl Schedules for SqliteLedger {
         Box::pin(self.write(move |connection, _| Box::pin(skip(connection, key, at, fate))))
     }
 
+    fn give_up<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool> {
+        let (key, fate) = (key.clone(), Fate::Skipped(reason.to_owned()));
+        Box::pin(self.write(move |connection, _| Box::pin(give_up(connection, key, at, fate))))
+    }
+
     fn occurrences<'a>(
         &'a self,
         schedule: &'a str,
@@ -133,29 +138,39 @@ async fn disarm(connection: &mut SqliteConnection, name: String) -> Result<bool,
     Ok(gone.rows_affected() > 0)
 }
 
+/// What became of an occurrence, and whether the run that it began was opened.
+async fn standing(connection: &mut SqliteConnection, key: &OccurrenceKey) -> Result<(Option<Fate>, bool), Failure> {
+    let fate = recorded(&mut *connection, key).await?;
+    let Some(Fate::Fired(run)) = fate else { return Ok((fate, false)) };
+    let progress: String =
+        sqlx::query_scalar("SELECT progress FROM runs WHERE key = ?").bind(run.0).fetch_one(connection).await?;
+    Ok((fate, progress != PREPARING))
+}
+
 async fn fire(
     connection: &mut SqliteConnection,
     new: NewRun,
     key: OccurrenceKey,
     at: Timestamp,
 ) -> Result<Option<Run>, Failure> {
-    let before = recorded(&mut *connection, &key).await?;
-    let was_opened = match &before {
-        Some(Fate::Fired(run)) => {
-            let progress: String = sqlx::query_scalar("SELECT progress FROM runs WHERE key = ?")
-                .bind(run.0)
-                .fetch_one(&mut *connection)
-                .await?;
-            progress != PREPARING
-        }
-        _ => false,
-    };
+    let (before, was_opened) = standing(&mut *connection, &key).await?;
     if !may_fire(before.as_ref(), was_opened) {
         return Ok(None);
     }
     let run = runs::create(&mut *connection, new, Stage::Preparing).await?;
     keep(connection, &key, at, &Fate::Fired(run.key)).await?;
     Ok(Some(run))
+}
+
+async fn give_up(
+    connection: &mut SqliteConnection,
+    key: OccurrenceKey,
+    at: Timestamp,
+    fate: Fate,
+) -> Result<bool, Failure> {
+    let (Some(Fate::Fired(_)), false) = standing(&mut *connection, &key).await? else { return Ok(false) };
+    keep(connection, &key, at, &fate).await?;
+    Ok(true)
 }
 
 async fn skip(

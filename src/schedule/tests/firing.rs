@@ -1,6 +1,7 @@
 //! What fires once, what is left out, and what waits, whatever happens meanwhile.
 
 use super::*;
+use crate::domain::Occasion;
 use crate::ledger::{Fate, RunFilter};
 
 #[tokio::test(start_paused = true)]
@@ -162,9 +163,9 @@ async fn an_occurrence_waits_for_its_list_until_that_is_whole_or_the_time_is_ove
 }
 
 #[tokio::test]
-async fn each_occurrence_is_a_run_of_its_own_with_its_edition_its_day_and_its_results() {
+async fn each_occurrence_is_a_run_of_its_own_with_its_edition_its_day_and_its_results_and_a_repeated_text_is_told() {
     set_clock("2026-12-01T09:59:59.7Z");
-    let house = House::new("timezone: UTC\nschedule: { every: day 10:00 }");
+    let house = House::new("timezone: UTC\nnotify: { command: [\"true\"] }\nschedule: { every: day 10:00 }");
     house.arm().await.unwrap();
     for day in ["2026-12-01", "2026-12-02"] {
         set_clock(&format!("{day}T09:59:59.7Z"));
@@ -185,13 +186,17 @@ async fn each_occurrence_is_a_run_of_its_own_with_its_edition_its_day_and_its_re
     let told = ["2026-12-01 10:00 ended: sale@1 of 2, same false", "2026-12-02 10:00 ended: sale@2 of 2, same true"];
     assert_eq!(house.told(), told);
     let runs = house.adapters.ledger.runs(RunFilter::all()).await.unwrap();
+    let waiting = house.adapters.ledger.take_notifications(Duration::ZERO, DAY).await.unwrap();
+    let [told] = waiting.as_slice() else { panic!("{waiting:?}") };
+    assert_eq!(told.what.occasion, Occasion::Finished);
+    assert!(told.what.notice.contains("2026-12-02 10:00 said what the one before it said"), "{told:?}");
     let editions: Vec<&str> = runs.iter().map(|run| run.edition.as_str()).collect();
     assert_eq!(editions, ["2026-12-01 10:00", "2026-12-02 10:00"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_daemon_that_comes_back_begins_what_died_between_its_record_and_its_run_if_it_is_not_too_late() {
-    for (absence, fires) in [(60, 1), (7_200, 0)] {
+    for (absence, fires, told) in [(60, 1, None), (7_200, 0, Some("2026-12-01 10:00 skipped after 0: missed"))] {
         set_clock("2026-12-01T09:59:00Z");
         let house = House::new("timezone: UTC\nschedule: { every: day 10:00 }");
         let armed = house.arm().await.unwrap();
@@ -200,7 +205,10 @@ async fn a_daemon_that_comes_back_begins_what_died_between_its_record_and_its_ru
         let key = occurrence_key(&armed.name, &due);
         house.adapters.ledger.fire(&new_run(), &key, due.at).await.unwrap().unwrap();
         tokio::time::sleep(Duration::from_secs(absence)).await;
-        house.run_for(Duration::from_secs(3_600)).await;
+        for _ in 0..2 {
+            house.run_for(Duration::from_secs(3_600)).await;
+        }
         assert_eq!(house.fired().len(), fires, "{absence}: {:?}", house.told());
+        assert_eq!(house.told(), told.as_slice(), "{absence}: it is told, once");
     }
 }
