@@ -27,7 +27,7 @@ pub use endpoint::Endpoint;
 pub use id::{IdRange, MessageId, MsgId};
 pub use occasion::Occasion;
 pub use operation::{Operation, OperationKind};
-pub use opt_out::OptOutWords;
+pub use opt_out::{MOST_OPT_OUT_WORDS, OptOutWords};
 pub use outcome::Outcome;
 pub use phone::Phone;
 pub use purpose::Purpose;

@@ -10,8 +10,8 @@ const WORDS: &[(&str, &[&str])] = &[
     ("ru", &["СТОП", "ОТПИСАТЬСЯ", "ОТПИСКА", "ОТМЕНА"]),
 ];
 
-/// The most words of a reply that only begins with such a word.
-const FEW: usize = 3;
+/// The most words of a reply that only begins with such a word, and of such a word.
+pub const MOST_OPT_OUT_WORDS: usize = 3;
 /// Letters of a word that are looked at; no such word is longer.
 const LONGEST: usize = 64;
 
@@ -39,12 +39,19 @@ impl OptOutWords {
         self
     }
 
+    /// Of how many words a text is, as a reply is read.
+    #[must_use]
+    pub fn count(text: &str) -> usize {
+        looks_of(text).count()
+    }
+
     /// The word by which a reply opts out, as it is written in the table; nothing if it does not.
     #[must_use]
     pub fn find(&self, reply: &str) -> Option<&str> {
         let longest = self.known.iter().map(|(_, word)| word.len()).max().unwrap_or(0);
-        let reply: Vec<String> = looks_of(reply).take(longest.max(FEW) + 1).collect();
-        let opts_out = |word: &Vec<String>| reply == *word || reply.len() <= FEW && reply.starts_with(word);
+        let reply: Vec<String> = looks_of(reply).take(longest.max(MOST_OPT_OUT_WORDS) + 1).collect();
+        let opts_out =
+            |word: &Vec<String>| reply == *word || reply.len() <= MOST_OPT_OUT_WORDS && reply.starts_with(word);
         self.known.iter().find(|(_, word)| opts_out(word)).map(|(told, _)| told.as_str())
     }
 }

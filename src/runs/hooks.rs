@@ -1,11 +1,12 @@
 //! The addresses of webhooks of a profile, and whether who takes them knows the secret that they are signed with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 
 use super::{Error, Event, Observer, Profiles};
+use crate::domain::OptOutWords;
 use crate::gateway::{Hook, HookSecrets};
 use crate::ledger::{Ledger, RunFilter};
 use crate::manifest::Profile;
@@ -25,6 +26,15 @@ pub fn hook_of(profile: &Profile) -> Result<Option<Hook>, Error> {
     Ok(Some(Hook::new(settings.public_url.as_str().to_owned(), secrets)))
 }
 
+/// What profiles say of webhooks.
+#[derive(Debug)]
+pub struct FoundHooks {
+    /// Their receivers.
+    pub hooks: Vec<Hook>,
+    /// The words by which whoever answers opts out, of all of them.
+    pub opt_out_words: OptOutWords,
+}
+
 /// The receivers of webhooks of all profiles that are found: as from the working folder, and from these campaign files
 /// and those of the runs that the ledger has. What cannot be used is told and left out.
 ///
@@ -35,7 +45,7 @@ pub async fn all_hooks(
     profiles: &Profiles,
     files: &[PathBuf],
     observer: &Observer,
-) -> Result<Vec<Hook>, Error> {
+) -> Result<FoundHooks, Error> {
     let runs = ledger.runs(RunFilter { live: true, ..RunFilter::all() }).await?;
     let of_runs = runs.into_iter().filter_map(|run| run.file).map(PathBuf::from);
     // Profiles stand near a file; those of one folder are the same.
@@ -45,6 +55,7 @@ pub async fn all_hooks(
         .map(|file| (file.as_deref().and_then(Path::parent).map(Path::to_owned), file))
         .collect();
     let mut hooks: BTreeMap<String, Hook> = BTreeMap::new();
+    let mut words = BTreeSet::new();
     for file in near.into_values() {
         let gateways = match profiles.load(file.as_deref()) {
             Ok(gateways) => gateways,
@@ -56,6 +67,7 @@ pub async fn all_hooks(
         };
         observer(Event::OtherProfiles(gateways.warnings()));
         for profile in gateways.profiles() {
+            words.extend(profile.opt_out_words.iter().cloned());
             match hook_of(profile) {
                 Ok(Some(hook)) => drop(hooks.insert(hook.of_account(), hook)),
                 Ok(None) => {}
@@ -64,7 +76,7 @@ pub async fn all_hooks(
             }
         }
     }
-    Ok(hooks.into_values().collect())
+    Ok(FoundHooks { hooks: hooks.into_values().collect(), opt_out_words: OptOutWords::default().with(words) })
 }
 
 /// Keeps with what secrets the webhooks to each address are verified, so that a run with another one is refused.

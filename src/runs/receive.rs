@@ -62,6 +62,12 @@ impl Receiver {
         Self { ledger, secrets, words: OptOutWords::default(), clock, runs: RwLock::default() }
     }
 
+    /// The same, which hears these words by which recipients opt out.
+    #[must_use]
+    pub fn with_words(self, words: OptOutWords) -> Self {
+        Self { words, ..self }
+    }
+
     /// The message that an address is of, if we gave that address. It costs no look into the ledger.
     #[must_use]
     pub fn signed(&self, post: Post<'_>) -> Option<MessageId> {

@@ -3,6 +3,7 @@
 mod in_flight;
 mod list;
 mod planned;
+mod words;
 
 use crate::support::{Folder, phone};
 

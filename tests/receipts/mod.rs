@@ -62,7 +62,7 @@ fn path(operation: &Value) -> &str {
 }
 
 /// The operations that a gateway was sent, in their order.
-fn operations(gateway: &Gateway) -> Vec<Value> {
+pub(crate) fn operations(gateway: &Gateway) -> Vec<Value> {
     gateway.sends().iter().flat_map(crate::support::Request::operations).collect()
 }
 

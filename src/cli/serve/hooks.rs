@@ -15,7 +15,7 @@ use crate::door::{self, Limits};
 use crate::gateway::HookSecrets;
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
-use crate::runs::{Receiver, all_hooks, collector, keep_secrets};
+use crate::runs::{FoundHooks, Receiver, all_hooks, collector, keep_secrets};
 use crate::webhook::{self, Hints, Proxies};
 
 /// Where receipts are taken unless somebody says otherwise.
@@ -38,7 +38,8 @@ pub(super) async fn open(
     ledger: &Arc<dyn Ledger>,
 ) -> Result<Option<ReceiptsDoor>, Failure> {
     let files: Vec<PathBuf> = args.campaigns.iter().map(|path| inside(path.clone())).collect();
-    let hooks = all_hooks(ledger.as_ref(), &context.profiles(), &files, &context.observer).await?;
+    let FoundHooks { hooks, opt_out_words } =
+        all_hooks(ledger.as_ref(), &context.profiles(), &files, &context.observer).await?;
     if hooks.is_empty() {
         return match args.hooks {
             None => Ok(None),
@@ -51,7 +52,7 @@ pub(super) async fn open(
     let (listener, address) = bind(args.hooks.unwrap_or(DEFAULT), "--hooks")?;
     keep_secrets(ledger.as_ref(), &hooks).await?;
     let secrets = HookSecrets::all(hooks.iter().map(|hook| hook.secrets().clone()));
-    let receiver = Arc::new(Receiver::new(Arc::clone(ledger), secrets, Timestamp::now));
+    let receiver = Arc::new(Receiver::new(Arc::clone(ledger), secrets, Timestamp::now).with_words(opt_out_words));
     Ok(Some(ReceiptsDoor { address, listener, receiver, proxies: Proxies::new(args.trusted_proxy.clone()) }))
 }
 

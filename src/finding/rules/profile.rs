@@ -18,6 +18,9 @@ rules! {
     error GATEWAYS_FORM = "gateways-form":
         "A profile is put behind what stands in the file, which has to be a map of profiles in lines of their own.",
         "Mend the file, or write the profile by hand.";
+    error OPT_OUT_WORDS = "opt-out-words":
+        "Whoever answers with one of these words gets no marketing any more, so it has to be a word that is meant so.",
+        "Write one word into each line, or two or three that belong together.";
     error UNLIMITED_RATE = "unlimited-rate":
         "A gateway that others use takes only so much.", "Write the account's allowance, such as `rate: 10/s`.";
 }

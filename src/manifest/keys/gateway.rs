@@ -39,6 +39,8 @@ pub(crate) static PROFILE: &[Key] = &[
         "{ public_url: https://hooks.example.com, secret: { env: CAMPAIGN_HOOK_SECRET } }",
     )
     .doc("Where the gateway brings delivery receipts: the address of `serve --hooks` from outside."),
+    Key::new("opt_out_words", Shape::Line, "opt-out-words.txt")
+        .doc("A file of further words by which recipients opt out, one in a line."),
     Key::new("policy", Shape::Line, "{ window: 09:00-20:00 }").doc("What holds for every campaign through it.").later(),
     Key::new("approval", Shape::Line, "{ above: 1000 }").doc("Whose approval a large run needs.").later(),
 ];

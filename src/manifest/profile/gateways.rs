@@ -14,6 +14,8 @@ pub struct Gateways {
     pub(super) profiles: Vec<Profile>,
     /// The names of profiles that cannot be used, with why.
     pub(super) refused: Vec<(String, Vec<Finding>)>,
+    /// What is worth a look in those that can be used.
+    pub(super) warned: Vec<Finding>,
     /// The file that was read; nothing when there is none.
     pub(super) file: Option<PathBuf>,
     /// Where it was looked for.
@@ -39,10 +41,11 @@ impl Gateways {
         self.file.as_deref()
     }
 
-    /// What is wrong with profiles that are not used, as warnings.
+    /// What is worth a look, and what is wrong with profiles that are not used, as warnings.
     #[must_use]
     pub fn warnings(&self) -> Vec<Finding> {
-        let findings = self.refused.iter().flat_map(|(_, findings)| findings.clone());
+        let refused = self.refused.iter().flat_map(|(_, findings)| findings);
+        let findings = self.warned.iter().chain(refused).cloned();
         findings.map(|finding| Finding { severity: Severity::Warning, ..finding }).collect()
     }
 

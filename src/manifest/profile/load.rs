@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use super::opt_out_words::opt_out_words;
 use super::{Address, GatewaySearch, Gateways, HookSettings, KeySource, Profile};
 use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, Source, rules};
@@ -63,7 +64,7 @@ pub(super) fn read_profiles(source: &Source) -> (Gateways, Vec<Finding>) {
         match read.filter(|_| !findings.iter().any(Finding::is_error)) {
             Some(profile) => {
                 gateways.profiles.push(profile);
-                report.findings.extend(findings);
+                gateways.warned.extend(findings);
             }
             None => gateways.refused.push((entry.key.clone(), findings)),
         }
@@ -100,6 +101,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         prices: prices(section.section("prices")),
         currency: section.text("currency").map(str::to_owned),
         hook: if section.has("hook") { Some(hook(section.section("hook"), file, report)?) } else { None },
+        opt_out_words: opt_out_words(section, file, report)?,
         sender_verified: texts("sender_verified"),
         proxy,
         account,

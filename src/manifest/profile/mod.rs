@@ -8,6 +8,7 @@ mod address;
 mod gateways;
 mod key_source;
 mod load;
+mod opt_out_words;
 mod search;
 
 use std::num::NonZeroU32;
@@ -63,6 +64,8 @@ pub struct Profile {
     pub currency: Option<String>,
     /// Where webhooks are taken.
     pub hook: Option<HookSettings>,
+    /// The words by which its recipients opt out, besides those that everybody knows.
+    pub opt_out_words: Vec<String>,
     /// The gateway's words for a sender name that is verified; the contract leaves the set open (contract 2.5).
     pub sender_verified: Vec<String>,
 }

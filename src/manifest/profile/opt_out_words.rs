@@ -1,0 +1,122 @@
+//! The file of words by which people opt out, besides those that everybody knows.
+
+use std::ops::Range;
+use std::path::Path;
+
+use crate::domain::{MOST_OPT_OUT_WORDS, OptOutWords};
+use crate::finding::{Finding, rules};
+use crate::manifest::file::read_source;
+use crate::manifest::report::{LoadedFile, Report};
+use crate::manifest::section::Section;
+
+/// The words of the file that `opt_out_words` names; none where it names none.
+pub(super) fn opt_out_words(section: Section<'_>, file: &Path, report: &mut Report) -> Option<Vec<String>> {
+    let Some((name, span)) = section.typed("opt_out_words") else { return Some(Vec::new()) };
+    let LoadedFile { value, findings } = read_words(&file.parent().unwrap_or(Path::new("")).join(name));
+    for finding in findings {
+        match finding.place {
+            Some(_) => report.findings.push(finding),
+            None => report.at(span, finding),
+        }
+    }
+    value
+}
+
+/// The words of the file at `path`: one in a line, or two or three that belong together; a line that begins with `#` says nothing.
+fn read_words(path: &Path) -> LoadedFile<Vec<String>> {
+    let source = match read_source(path, "the file of opt-out words") {
+        Ok(source) => source,
+        Err(finding) => return LoadedFile::new(None, vec![*finding]),
+    };
+    let mut report = Report::new(&source);
+    let (mut known, mut words) = (OptOutWords::default(), Vec::new());
+    for (word, span) in lines(source.text()) {
+        match OptOutWords::count(word) {
+            0 => {
+                let finding = Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` has no letter and no digit"));
+                report.at(&span, finding.help("write a word, or `#` before what is not one"));
+            }
+            count if count > MOST_OPT_OUT_WORDS => {
+                let what =
+                    format!("`{word}` has {count} words, and a reply that opts out has {MOST_OPT_OUT_WORDS} at most");
+                let help = "write what it begins with: what stands behind it in a short reply does not matter";
+                report.at(&span, Finding::new(&rules::OPT_OUT_WORDS, what).help(help));
+            }
+            _ => match known.find(word) {
+                Some(same) => {
+                    let what =
+                        if same == word { "is known already".to_owned() } else { format!("is `{same}` already") };
+                    let finding = Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` {what}")).as_warning();
+                    report.at(
+                        &span,
+                        finding.help("remove it: case, look-alike letters and words behind it do not matter"),
+                    );
+                }
+                None => {
+                    known = known.with([word.to_owned()]);
+                    words.push(word.to_owned());
+                }
+            },
+        }
+    }
+    if words.is_empty() && report.findings.is_empty() {
+        let finding = Finding::new(&rules::OPT_OUT_WORDS, "it has no words");
+        report.at(&(0..0), finding.help("write a word into each line, or remove `opt_out_words`"));
+    }
+    LoadedFile::new(Some(words), report.into_findings())
+}
+
+/// The words of a text, and where they stand.
+fn lines(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
+    let mut next = 0;
+    let lines = text.split_inclusive('\n').map(move |line| {
+        let start = next;
+        next += line.len();
+        let word = line.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}');
+        let at = start + line.find(word).unwrap_or(0);
+        (word, at..at + word.len())
+    });
+    lines.filter(|(word, _)| !word.is_empty() && !word.starts_with('#'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Line and column of what is told, and whether it refuses.
+    type Told = (usize, usize, bool);
+
+    /// The words of a file, and what is told of it.
+    fn read(text: &str) -> (Option<Vec<String>>, Vec<Told>) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("words.txt");
+        std::fs::write(&file, text).unwrap();
+        let LoadedFile { value, findings } = read_words(&file);
+        let place = |finding: &Finding| {
+            let place = finding.place.clone().unwrap();
+            assert!(place.source.path().ends_with("words.txt") && *finding.rule == rules::OPT_OUT_WORDS, "{finding:?}");
+            (place.line(), place.column(), finding.is_error())
+        };
+        (value, findings.iter().map(place).collect())
+    }
+
+    #[test]
+    fn a_word_stands_in_each_line_and_what_is_none_is_told_at_its_place() {
+        let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
+        assert_eq!(read("\u{feff}Godi\n\n# Ukrainian\n  не пишіть \r\n"), (words(&["Godi", "не пишіть"]), vec![]));
+        assert_eq!(read("Godi\n  …\n"), (None, vec![(2, 3, true)]));
+        assert_eq!(read("please do not write\n"), (None, vec![(1, 1, true)]));
+        assert_eq!(
+            read("Godi\nстоп\nGODI!\nGodi now\n"),
+            (words(&["Godi"]), vec![(2, 1, false), (3, 1, false), (4, 1, false)])
+        );
+        assert_eq!(read("# nothing\n\n"), (None, vec![(1, 1, true)]));
+        assert_eq!(read("Stop\n"), (words(&[]), vec![(1, 1, false)]));
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_told() {
+        let told = read_words(Path::new("no/words.txt"));
+        assert_eq!(told.findings[0].message, "the file of opt-out words `no/words.txt` does not exist");
+    }
+}

@@ -1,0 +1,48 @@
+//! The words by which people opt out can be more than those that everybody knows.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::receipts::{Hooked, operations};
+use crate::support::{Gateway, campaign, phone};
+
+#[test]
+fn a_word_of_the_profiles_file_opts_out_as_those_do_that_everybody_knows() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(3).through(&gateway).profile("opt_out_words: words/uk.txt"));
+    hooked.sale.write("words/uk.txt", "# Ukrainian\nГоді\nне пишіть\n");
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    for (operation, said) in operations(&gateway).iter().zip(["ГОДІ!", "Не пишіть більше", "Не хочу"])
+    {
+        let told = json!({"status": "REPLIED", "replies": [{ "message": said }]});
+        assert_eq!(hooked.tell(operation, &told.to_string()), 200);
+    }
+    let listed = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();
+    let listed = listed.as_array().expect("a list").iter().map(|one| one["phone"].to_string());
+    let phones: BTreeSet<String> = listed.map(|phone| phone.trim_matches('"').to_owned()).collect();
+    assert_eq!(phones, [phone(2), phone(3)].map(|phone| phone.to_string()).into());
+    server.end("TERM").exits(0);
+}
+
+#[test]
+fn what_cannot_be_such_a_word_is_told_at_its_line_and_column_before_anything_is_sent() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).profile("opt_out_words: words.txt").write();
+    for (words, place, said) in [
+        ("Годі\n  do not write again\n", "words.txt:2:3", "has 4 words"),
+        ("Годі\n…\n", "words.txt:2:1", "no letter and no digit"),
+        ("# none yet\n", "words.txt:1:1", "it has no words"),
+    ] {
+        sale.write("words.txt", words);
+        sale.campaign(&["check", "sale.yaml"]).exits(2).says("error[opt-out-words]").says(place).says(said);
+        sale.run(&[]).exits(2);
+    }
+    sale.write("words.txt", "Годі\nстоп\nгоді.\n");
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("warning[opt-out-words]");
+    told.says("words.txt:2:1").says("`стоп` is `СТОП` already").says("words.txt:3:1");
+    std::fs::remove_file(sale.path("words.txt")).expect("a file");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("words.txt` does not exist").says("gateways.yaml:5:18");
+    assert!(gateway.requests().is_empty());
+}
