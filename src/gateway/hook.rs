@@ -71,6 +71,15 @@ impl HookSecrets {
         self.verified(NOTICE, mac)
     }
 
+    /// What proves to whoever asks the account's own address a question that its secret is known here; nothing if the mac
+    /// is not that address's.
+    #[must_use]
+    pub fn proof(&self, notice: &str, question: &str) -> Option<String> {
+        let notice = unhex(notice)?;
+        let signs = |key: &&Hmac<Sha256>| (*key).clone().chain_update(NOTICE).verify_truncated_left(&notice).is_ok();
+        self.0.iter().find(signs).map(|key| mac(key, &asked(question)))
+    }
+
     /// Of each secret a value by which two holders know that it is the same, the one that signs first; it tells nothing
     /// of the secret.
     #[must_use]
@@ -97,6 +106,11 @@ fn mac(key: &Hmac<Sha256>, text: &[u8]) -> String {
 
 /// What the account's own address is signed over; no message's text is this.
 const NOTICE: &[u8] = b"n";
+
+/// What the answer to a question is signed over; no address is signed over this.
+fn asked(question: &str) -> Vec<u8> {
+    format!("t/{question}").into_bytes()
+}
 
 /// What a message's address is signed over.
 fn message(run: &str, id: MessageId) -> Vec<u8> {
@@ -141,6 +155,12 @@ impl Hook {
     #[must_use]
     pub fn for_run(&self, run: String) -> RunHook {
         RunHook { hook: self.clone(), run }
+    }
+
+    /// Whether an answer to a question proves that the secret of our addresses is known there.
+    #[must_use]
+    pub fn is_proof(&self, question: &str, answer: &str) -> bool {
+        self.secrets.verified(&asked(question), answer)
     }
 
     /// The address for the account's settings at the gateway, where it tells of what has no address of its own.
@@ -219,6 +239,22 @@ mod tests {
         }
         assert!(!old.signed("sale@3", id(77), mac_of(&address(&rotated))));
         assert_eq!(rotated.check_values(), [&secrets(&["new"]), &old].map(|one| one.check_values()[0].clone()));
+    }
+
+    #[test]
+    fn only_who_knows_the_secret_of_the_address_that_was_asked_proves_it() {
+        let hook = |names: &[&str]| Hook::new("https://hooks.example".into(), secrets(names));
+        let ours = hook(&["new", "old"]);
+        let asked_at = |hook: &Hook| mac_of(&hook.of_account()).to_owned();
+        for known in [&["new", "old"][..], &["old", "new"]] {
+            let proof = secrets(known).proof(&asked_at(&ours), "7").unwrap();
+            assert!(
+                ours.is_proof("7", &proof) && !ours.is_proof("8", &proof) && !hook(&["other"]).is_proof("7", &proof)
+            );
+            assert_ne!(proof, asked_at(&ours));
+        }
+        assert_eq!(secrets(&["old"]).proof(&asked_at(&ours), "7"), None);
+        assert!(!ours.is_proof("7", "ok") && !ours.is_proof("7", &asked_at(&ours)));
     }
 
     #[test]

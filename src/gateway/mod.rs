@@ -5,11 +5,13 @@
 
 mod envelope;
 mod hook;
+mod hook_test;
 mod json_api;
 mod reply;
 
 pub use envelope::{EncodedOperation, Envelope};
 pub use hook::{Hook, HookError, HookSecrets, RunHook};
+pub use hook_test::{HOOK_QUESTION, HookAnswer, ask_hook};
 pub use json_api::{
     Address, AskBalance, AskSenders, AskStatus, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
     DeleteViberTemplate, FailureCause, Inquiry, InquiryFailure, JsonApi, JsonApiError, ListSmsTemplates,

@@ -94,6 +94,16 @@ pub async fn keep_secrets(ledger: &dyn Ledger, hooks: &[Hook]) -> Result<(), Err
     Ok(())
 }
 
+/// Whether the receiver at the address of a hook is known to have another secret.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub async fn has_other_secret(ledger: &dyn Ledger, hook: &Hook) -> Result<bool, Error> {
+    let known = ledger.hook_secrets(hook.public_url()).await?;
+    let first = hook.secrets().check_values().into_iter().next();
+    Ok(!known.is_empty() && !first.is_some_and(|first| known.contains(&first)))
+}
+
 /// Refuses messages whose webhooks the receiver at that address would take for forged.
 pub(super) async fn refuse_other_secret(
     ledger: &dyn Ledger,
@@ -101,9 +111,7 @@ pub(super) async fn refuse_other_secret(
     hook: Option<&Hook>,
 ) -> Result<(), Error> {
     let Some(hook) = hook else { return Ok(()) };
-    let known = ledger.hook_secrets(hook.public_url()).await?;
-    let signs = hook.secrets().check_values().into_iter().next();
-    if known.is_empty() || signs.is_some_and(|signs| known.contains(&signs)) {
+    if !has_other_secret(ledger, hook).await? {
         return Ok(());
     }
     Err(Error::Input(format!(

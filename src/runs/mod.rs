@@ -78,7 +78,7 @@ pub use fire::{
 pub use freshen::{freshen, stale_runs};
 pub use guard::{SentAlready, SentBefore, already_sent, edition_of, opted_out, runs_of};
 pub use held_run::{HeldRun, ReleasedRun, StaleResults};
-pub use hooks::{FoundHooks, all_hooks, hook_of, keep_secrets};
+pub use hooks::{FoundHooks, all_hooks, has_other_secret, hook_of, keep_secrets};
 pub use inputs::{Inputs, key_of};
 pub use launch::{Launch, RetryScope};
 pub use list_survey::{ListSurvey, survey_list};

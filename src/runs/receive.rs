@@ -82,6 +82,12 @@ impl Receiver {
         self.secrets.signed_notice(mac)
     }
 
+    /// What proves to whoever asks the account's own address that it leads here; nothing if it is not that address.
+    #[must_use]
+    pub fn proof(&self, mac: &str, question: &str) -> Option<String> {
+        self.secrets.proof(mac, question)
+    }
+
     /// What a webhook to the address of a message tells of it.
     ///
     /// # Errors

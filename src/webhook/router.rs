@@ -15,13 +15,15 @@ use tokio::sync::mpsc;
 
 use super::sender::Proxies;
 use super::strangers::Strangers;
-use crate::gateway::read_receipts;
+use crate::gateway::{HOOK_QUESTION, read_receipts};
 use crate::ledger::Reception;
 use crate::metrics::{Metrics, ReceiptResult};
 use crate::runs::{Collector, Post, Receiver, Refused};
 
 /// The largest body, in bytes.
 const LARGEST: usize = 256 * 1024;
+/// The longest question of whoever wants to know whether the address leads here, in bytes.
+const LONGEST_QUESTION: usize = 64;
 /// How long a body may take.
 const BODY: Duration = Duration::from_secs(10);
 
@@ -100,6 +102,14 @@ async fn notice(
 ) -> Response {
     if !door.receiver.signed_notice(&mac) {
         return door.forged(peer, &headers);
+    }
+    if let Some(question) = headers.get(HOOK_QUESTION) {
+        let question = question.to_str().ok().filter(|question| question.len() <= LONGEST_QUESTION);
+        let proof = question.and_then(|question| door.receiver.proof(&mac, question));
+        return match proof {
+            Some(proof) => (StatusCode::OK, proof).into_response(),
+            None => StatusCode::BAD_REQUEST.into_response(),
+        };
     }
     let body = match read(body).await {
         Ok(body) => body,

@@ -4,6 +4,7 @@ mod door;
 mod figures;
 mod followed;
 mod played;
+mod reached;
 mod told;
 
 use std::io::{Read as _, Write as _};

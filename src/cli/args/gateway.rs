@@ -22,11 +22,7 @@ pub(in crate::cli) enum GatewayCommand {
     /// Add a gateway: its addresses, key and rate, tried before they are written
     Add(AddArgs),
     /// Print the secret address for the gateway's settings, where it tells of messages without an address of their own
-    Hook {
-        /// The profile's name
-        #[arg(id = "hooked", value_name = "NAME")]
-        name: String,
-    },
+    Hook(HookArgs),
     /// Accept that a profile's host has changed
     Trust {
         /// The profile's name
@@ -37,6 +33,16 @@ pub(in crate::cli) enum GatewayCommand {
     Lookup(SingleArgs),
     /// Call a phone from a number whose last four digits are a one-time code, and print the code; costs money
     Otp(SingleArgs),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct HookArgs {
+    /// The profile's name
+    #[arg(id = "hooked", value_name = "NAME")]
+    pub(in crate::cli) name: String,
+    /// Ask at the public address whether it leads to `campaign serve`; nothing is changed by it
+    #[arg(long)]
+    pub(in crate::cli) test: bool,
 }
 
 #[derive(Debug, Args)]

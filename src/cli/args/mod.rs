@@ -10,7 +10,7 @@ mod suppress;
 pub(super) use about_run::{Decision, ResolveArgs, RetryArgs, ShowArgs};
 pub(super) use examples::command;
 pub(super) use gateway::{
-    AddArgs, GatewayCommand, GatewayOption, MessageArgs, SingleArgs, SmsTemplatesCommand, TextArgs,
+    AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TextArgs,
     ViberTemplatesCommand,
 };
 pub(super) use schedule::{ArmArgs, NextArgs, ScheduleCommand};

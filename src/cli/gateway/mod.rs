@@ -34,7 +34,7 @@ pub(super) async fn gateway(context: &Context, command: GatewayCommand) -> Resul
         GatewayCommand::Templates(command) => sms_templates::templates(context, command).await,
         GatewayCommand::ViberTemplates(command) => viber_templates::templates(context, command).await,
         GatewayCommand::Add(args) => add::add(context, args).await,
-        GatewayCommand::Hook { name } => hook::hook(context, &name).await,
+        GatewayCommand::Hook(args) => hook::hook(context, &args).await,
         GatewayCommand::Trust { name } => trust::trust(context, &name).await,
     }
 }

@@ -127,9 +127,7 @@ impl JsonApi {
             };
         }
         let cause = cause(error);
-        // The connector knows three steps: the name, the TCP connection, the handshake.
-        let reached = !error.is_timeout() && !error.is_dns() && !chain(error).any(|step| step == "tcp connect error");
-        if reached && error.url().is_some_and(|url| url.scheme() == "https") {
+        if is_handshake(error) {
             return Exchange::Handshake(format!("the TLS handshake failed: {cause}"));
         }
         if let Some(address) = error.url().filter(|_| is_refused(error)).and_then(local) {
@@ -197,6 +195,13 @@ fn connect_timeout(total: Duration) -> Duration {
     (total / 3).min(Duration::from_secs(10))
 }
 
+/// Whether the TLS handshake failed.
+pub(in crate::gateway) fn is_handshake(error: &reqwest::Error) -> bool {
+    // The connector knows three steps: the name, the TCP connection, the handshake.
+    let reached = !error.is_timeout() && !error.is_dns() && !chain(error).any(|step| step == "tcp connect error");
+    error.is_connect() && reached && error.url().is_some_and(|url| url.scheme() == "https")
+}
+
 /// Whether the other machine said that nobody listens there.
 fn is_refused(error: &reqwest::Error) -> bool {
     let mut sources = std::iter::successors(error.source(), |&error| error.source());
@@ -213,7 +218,7 @@ fn local(url: &reqwest::Url) -> Option<String> {
 }
 
 /// The innermost reason of an error; the outer ones repeat the address.
-fn cause(error: &reqwest::Error) -> String {
+pub(in crate::gateway) fn cause(error: &reqwest::Error) -> String {
     chain(error).last().unwrap_or_else(|| error.to_string())
 }
 

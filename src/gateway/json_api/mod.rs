@@ -23,6 +23,7 @@ pub use encode::encode;
 #[cfg(test)]
 pub(crate) use exchange::Exchange;
 pub use http::{Address, JsonApi, JsonApiError};
+pub(super) use http::{cause, is_handshake};
 pub use inquiry::{
     AskBalance, AskSenders, AskStatus, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
     DeleteViberTemplate, FailureCause, Inquiry, InquiryFailure, ListSmsTemplates, ListViberTemplates, MessageRecord,
