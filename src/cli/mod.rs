@@ -40,6 +40,7 @@ mod stop;
 mod suggested;
 mod suppress;
 mod table;
+mod watch;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -11,54 +11,94 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::listing::listing;
+use super::watch::watch;
 use crate::finding::one_line;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Run, RunFilter, RunId};
 use crate::report::{
     ChannelFigures, NextStep, RunStatus, RunView, counts_line, is_owned, plural, run_entry_json, run_json, thousands,
 };
 use crate::runs;
 
 pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, Failure> {
+    if args.watch {
+        return watch(context, args.run.as_deref()).await;
+    }
     let Some(name) = args.run.as_deref() else { return list(context, args.all).await };
     let (ledger, run) = context.named_run(name).await?;
     runs::judge_results(ledger.as_ref(), &run, &context.observer).await?;
-    let owned = is_owned(ledger.as_ref(), &run).await?;
-    let view = RunView::read(ledger.as_ref(), run, owned).await?;
-    let channels = ChannelFigures::read(ledger.as_ref(), &view.run, owned).await?;
-    let code = exit::of_run(&view.run, &view.counts, view.status == RunStatus::Sending);
+    let standing = Standing::read(ledger.as_ref(), run).await?;
+    let code = standing.exit();
     if context.output.json {
-        context.output.object(&object(&view, &channels, code));
+        let mut object = standing.object();
+        object["exit"] = code.into();
+        context.output.object(&object);
     } else {
-        context.output.summary(&text(context, ledger.as_ref(), &view, &channels).await);
+        context.output.summary(&standing.text(context, ledger.as_ref()).await);
     }
     Ok(code)
 }
 
-async fn text(context: &Context, ledger: &dyn Ledger, view: &RunView, channels: &ChannelFigures) -> String {
-    let RunView { run, status, counts, .. } = view;
-    let name = run.name();
-    let mut text = format!("{name} · {} · {} · {}\n", run.gateway, run.endpoint, one_line(&status.to_string()));
-    text += &format!("  {}: {}\n", plural(run.recipients, "row"), counts_line(counts));
-    text.extend(channels.lines().iter().map(|line| format!("  {line}\n")));
-    text += &format!("  began {}", local(run.began_at));
-    if let Some(ended) = run.ended_at {
-        text += &format!(" · last ended {}", local(ended));
-    }
-    text.push('\n');
-    if let Some(results) = &run.results {
-        text += &format!("  results: {results}\n");
-    }
-    if *status == RunStatus::Sending && !run.shared {
-        let stop = context.output.command(format!("stop {name}"));
-        text += &format!("  it is being sent; to stop it after what is in flight: {stop}\n");
-    }
-    if let (NextStep::LookAt(_), Some(again)) = (view.next_step(), context.output.about_refused(run, counts)) {
-        text += &format!("  {again}\n");
-    }
-    text + &format!("next: {}\n", next(context, ledger, view).await)
+/// How a run stands.
+pub(super) struct Standing {
+    pub(super) view: RunView,
+    channels: ChannelFigures,
 }
 
-async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
+impl Standing {
+    async fn read(ledger: &dyn Ledger, run: Run) -> Result<Self, Failure> {
+        let owned = is_owned(ledger, &run).await?;
+        let view = RunView::read(ledger, run, owned).await?;
+        let channels = ChannelFigures::read(ledger, &view.run, owned).await?;
+        Ok(Self { view, channels })
+    }
+
+    /// The same of a run that may have gone on since it was read.
+    pub(super) async fn read_anew(ledger: &dyn Ledger, run: RunId) -> Result<Self, Failure> {
+        let run = ledger.runs(RunFilter::one(run)).await?.pop();
+        Self::read(ledger, run.ok_or_else(|| Failure::new(exit::BUG, "the run is gone from the ledger"))?).await
+    }
+
+    /// What `run` would exit with.
+    pub(super) fn exit(&self) -> u8 {
+        let RunView { run, status, counts, .. } = &self.view;
+        exit::of_run(run, counts, *status == RunStatus::Sending)
+    }
+
+    /// The run for a program, without `exit`.
+    pub(super) fn object(&self) -> Value {
+        let mut object = run_json(&self.view);
+        object["channels"] = self.channels.json();
+        object
+    }
+
+    /// The run for a person.
+    pub(super) async fn text(&self, context: &Context, ledger: &dyn Ledger) -> String {
+        let RunView { run, status, counts, .. } = &self.view;
+        let name = run.name();
+        let mut text = format!("{name} · {} · {} · {}\n", run.gateway, run.endpoint, one_line(&status.to_string()));
+        text += &format!("  {}: {}\n", plural(run.recipients, "row"), counts_line(counts));
+        text.extend(self.channels.lines().iter().map(|line| format!("  {line}\n")));
+        text += &format!("  began {}", local(run.began_at));
+        if let Some(ended) = run.ended_at {
+            text += &format!(" · last ended {}", local(ended));
+        }
+        text.push('\n');
+        if let Some(results) = &run.results {
+            text += &format!("  results: {results}\n");
+        }
+        if *status == RunStatus::Sending && !run.shared {
+            let stop = context.output.command(format!("stop {name}"));
+            text += &format!("  it is being sent; to stop it after what is in flight: {stop}\n");
+        }
+        if let (NextStep::LookAt(_), Some(again)) = (self.view.next_step(), context.output.about_refused(run, counts)) {
+            text += &format!("  {again}\n");
+        }
+        text + &format!("next: {}\n", next(context, ledger, &self.view).await)
+    }
+}
+
+/// All runs.
+pub(super) async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
     let state = context.state()?;
     let views = match context.existing_ledger().await? {
         Some(ledger) => {
@@ -135,13 +175,6 @@ fn entry(view: &RunView) -> Value {
     let mut entry = run_entry_json(view);
     entry["exit"] = exit::of_run(&view.run, &view.counts, view.status == RunStatus::Sending).into();
     entry
-}
-
-fn object(view: &RunView, channels: &ChannelFigures, exit: u8) -> Value {
-    let mut object = run_json(view);
-    object["channels"] = channels.json();
-    object["exit"] = exit.into();
-    object
 }
 
 /// The command that a person needs next.

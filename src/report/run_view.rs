@@ -1,6 +1,9 @@
 //! A run as it stands: what it does, what its rows came to, what it needs next.
 
 use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::next_step::NextStep;
 use crate::delivery::{SingleKind, Snapshot};
@@ -88,6 +91,9 @@ impl fmt::Display for RunStatus {
     }
 }
 
+/// How long after its beginning what becomes of a run's messages is followed: the longest lifetime of a message, and a day.
+const FOLLOWED: Duration = Duration::from_secs(4 * 86_400);
+
 /// A run and what its rows came to.
 #[derive(Clone, Debug)]
 pub struct RunView {
@@ -131,6 +137,15 @@ impl RunView {
         Ok(views)
     }
 
+    /// Whether more can come of it: a process sends it, or messages of it have no end yet, and somebody wants to know.
+    #[must_use]
+    pub fn awaits_more(&self, wants_receipts: bool, now: Timestamp) -> bool {
+        let Self { run, status, counts, .. } = self;
+        let open = [State::Accepted, State::Queued, State::InDoubt].into_iter().any(|state| counts.get(state) > 0);
+        let followed = is_followed(run, now) && run.live && !run.shared;
+        *status == RunStatus::Sending || (wants_receipts && followed && open)
+    }
+
     /// Whether it is a lookup or a code call.
     #[must_use]
     pub fn is_single(&self) -> bool {
@@ -152,6 +167,12 @@ impl RunView {
             _ => NextStep::of_ended(&self.counts),
         }
     }
+}
+
+/// Whether a run began so lately that what becomes of its messages is followed.
+#[must_use]
+pub fn is_followed(run: &Run, now: Timestamp) -> bool {
+    Duration::try_from(now.duration_since(run.began_at)).unwrap_or_default() < FOLLOWED
 }
 
 /// Whether a process is sending this run now.

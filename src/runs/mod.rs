@@ -85,7 +85,7 @@ pub use list_survey::{ListSurvey, survey_list};
 pub use new_gateway::{NewAccount, add_gateway};
 pub use online::{OnlineAnswer, ask_online};
 pub use outcome::{EndedRun, NothingLeft, Outcome};
-pub use poll::poll;
+pub use poll::{poll, wants_receipts};
 pub use profiles::{Profiles, check_host};
 pub use receive::{Post, Receiver, Refused};
 pub use reconcile_run::{ReconciledRun, reconcile};

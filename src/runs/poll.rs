@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::reconcile_run::profile_of;
 use super::{Adapters, Connection, Error, check_host, key_of};
 use crate::delivery::{Polled, Poller, Snapshot, pending};
 use crate::ledger::{Allowance, Run, RunFilter};
+use crate::manifest::{Day, ReceiptsBy, load_campaign};
 use crate::report::is_owned;
 
 /// How long one request may take.
@@ -34,6 +36,13 @@ pub async fn poll(adapters: &Adapters, run: &Run, longest: Duration) -> Result<P
     let poller = Poller { ledger, gateway: gateway.as_ref(), run, account, most: profile.largest_envelope() };
     let share = if sends(adapters, &run.account).await? { BESIDE_SENDING } else { 1.0 };
     Ok(poller.ask(&pending, share, Instant::now() + longest).await?)
+}
+
+/// Whether somebody wants to know what becomes of a run's messages, as its campaign file says now.
+#[must_use]
+pub fn wants_receipts(run: &Run, now: Timestamp) -> bool {
+    let campaign = run.file.as_deref().and_then(|file| load_campaign(file.as_ref(), Day::Of(now)).value);
+    campaign.map(|campaign| campaign.receipts).unwrap_or_default() != ReceiptsBy::Off
 }
 
 /// Whether somebody sends through an account now.

@@ -11,8 +11,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::domain::MessageId;
 use crate::ledger::{Run, RunFilter, RunId, State};
-use crate::manifest::{Day, ReceiptsBy, load_campaign};
-use crate::runs::{Adapters, Error, freshen, poll, stale_runs};
+use crate::report::is_followed;
+use crate::runs::{Adapters, Error, freshen, poll, stale_runs, wants_receipts};
 
 /// How often it is looked what there is to do.
 const EACH: Duration = Duration::from_secs(60);
@@ -20,8 +20,6 @@ const EACH: Duration = Duration::from_secs(60);
 const PARTS: u32 = 20;
 /// The shortest and the longest wait between two rounds of questions about a run.
 const WAITS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(86_400));
-/// How long after its beginning a run is asked about: the longest lifetime of a message, and a day.
-const LONGEST: Duration = Duration::from_secs(4 * 86_400);
 /// How long one round of questions about a run takes at most.
 const ROUND: Duration = Duration::from_secs(600);
 /// Of how many runs, the latest, messages are asked about.
@@ -100,15 +98,9 @@ async fn ask_all(adapters: &Adapters, rounds: &mut Rounds) -> Result<(), Error> 
 
 /// Whether messages of a run may have no end yet that anybody wants to know.
 fn is_asked_about(run: &Run, now: Timestamp) -> bool {
-    let age = Duration::try_from(now.duration_since(run.began_at)).unwrap_or_default();
     let open =
         |(counts, _): &(crate::ledger::StateCounts, u64)| counts.get(State::Accepted) + counts.get(State::Queued) > 0;
-    let campaign = run.file.as_deref().and_then(|file| load_campaign(file.as_ref(), Day::Of(now)).value);
-    let wanted = campaign.map(|campaign| campaign.receipts);
-    age < LONGEST
-        && !run.shared
-        && run.standing_counts().is_none_or(open)
-        && wanted.unwrap_or_default() != ReceiptsBy::Off
+    is_followed(run, now) && !run.shared && run.standing_counts().is_none_or(open) && wants_receipts(run, now)
 }
 
 /// Nobody waits for this; it is tried again.

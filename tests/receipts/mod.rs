@@ -6,6 +6,7 @@ mod followed;
 mod played;
 mod reached;
 mod told;
+mod watched;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

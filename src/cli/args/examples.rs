@@ -17,6 +17,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("stop", "autumn-sale"),
     ("status", ""),
     ("status", "autumn-sale"),
+    ("status", "autumn-sale --watch"),
     ("results", "autumn-sale --out results.csv"),
     ("results", "autumn-sale@3 --state rejected,in_doubt --out -"),
     ("replies", "autumn-sale --out replies.csv"),

@@ -300,6 +300,9 @@ pub(super) struct StatusArgs {
     /// Rehearsals of more than a day ago too
     #[arg(long, conflicts_with = "run")]
     pub(super) all: bool,
+    /// Follow one run until nothing more can come; without RUN the one that is being sent, else the latest
+    #[arg(long, conflicts_with = "all")]
+    pub(super) watch: bool,
     /// A run such as autumn-sale@3, or a campaign's name or file [default: all runs]
     pub(super) run: Option<String>,
 }
