@@ -24,11 +24,11 @@ pub(crate) use gateway::{Answer, Gateway, Request, accepted, rejected};
 pub(crate) use other_hand::{say, with_ledger};
 pub(crate) use process::{Finished, Process};
 pub(crate) use results::Results;
-pub(crate) use sandbox::SandboxProcess;
+pub(crate) use sandbox::{JournalTail, SandboxProcess};
 pub(crate) use server::{Server, ask};
 pub(crate) use telling::telling;
 pub(crate) use terminal::Terminal;
-pub(crate) use wait::until;
+pub(crate) use wait::{until, until_within};
 
 /// The API key of every story.
 pub(crate) const KEY: &str = "k3y-of-the-stories";

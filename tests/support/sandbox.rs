@@ -1,6 +1,8 @@
 //! The emulated gateway as a process of its own, and its journal.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -49,6 +51,11 @@ impl SandboxProcess {
         whole.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
 
+    /// Its journal, to be read as it grows.
+    pub(crate) fn tail(&self) -> JournalTail {
+        JournalTail { file: File::open(self.journal_file()).expect("a journal"), rest: Vec::new() }
+    }
+
     /// The most memory that it ever had, in KiB.
     #[cfg(target_os = "linux")]
     pub(crate) fn most_memory(&self) -> u64 {
@@ -83,6 +90,28 @@ impl SandboxProcess {
     fn address(&self, name: &str) -> String {
         self.listening[name].as_str().expect("an address").to_owned()
     }
+}
+
+/// A journal that is read as it grows.
+pub(crate) struct JournalTail {
+    file: File,
+    /// The beginning of a line that is still on its way.
+    rest: Vec<u8>,
+}
+
+impl JournalTail {
+    /// The lines that came since this was last asked.
+    pub(crate) fn more(&mut self) -> Vec<Value> {
+        self.file.read_to_end(&mut self.rest).expect("a journal");
+        let whole = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let rest = self.rest.split_off(whole);
+        let lines = std::mem::replace(&mut self.rest, rest);
+        lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(line).collect()
+    }
+}
+
+fn line(line: &[u8]) -> Value {
+    serde_json::from_slice(line).expect("a line of JSON")
 }
 
 impl Reachable for SandboxProcess {

@@ -75,6 +75,8 @@ pub enum WebhookFault {
     Twice,
     /// It is sent so much later.
     Late(Duration),
+    /// It is sent after what tells of the message's next state, if there is one.
+    Reordered,
     /// It is never sent.
     Lost,
 }
@@ -160,6 +162,7 @@ fn effect(section: Section<'_>, key: &str) -> Option<Effect> {
         },
         ("webhook", "twice") => Effect::Webhook(WebhookFault::Twice),
         ("webhook", "late") => Effect::Webhook(WebhookFault::Late(seconds(section, "by")?)),
+        ("webhook", "reordered") => Effect::Webhook(WebhookFault::Reordered),
         ("webhook", "lost") => Effect::Webhook(WebhookFault::Lost),
         _ => return None,
     })

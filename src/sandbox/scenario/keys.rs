@@ -128,7 +128,7 @@ pub(super) static FAULT: &[Key] = &[
     Key::new("http", Shape::Integer { least: 300, most: 599 }, "502").doc("An HTML page with this HTTP status."),
     Key::new("retry_after", TIME, "5s").doc("The header `Retry-After` of the page."),
     Key::new("executed", Shape::Bool, "true").doc("Whether the envelope is executed nevertheless.").default("false"),
-    Key::new("webhook", Shape::OneOf(&["twice", "late", "lost"]), "lost")
+    Key::new("webhook", Shape::OneOf(&["twice", "late", "reordered", "lost"]), "lost")
         .doc("What is wrong with the message's webhooks."),
     Key::new("by", TIME, "10m").doc("How late a webhook is.").default("10m"),
 ];

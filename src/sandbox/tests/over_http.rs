@@ -293,6 +293,21 @@ async fn a_late_webhook_comes_after_the_others() {
 }
 
 #[tokio::test]
+async fn webhooks_that_are_reordered_tell_the_newest_first() {
+    let receiver = Receiver::answering([]).await;
+    let reordered = Effect::Webhook(WebhookFault::Reordered);
+    let fault = Fault { when: When::default(), effect: reordered };
+    let sandbox = start(Scenario { faults: vec![fault], ..Scenario::default() }).await;
+    let mut message = json!({"type": "viber", "id": 1, "phone": 380_501_234_567_u64,
+        "viber_type": "text", "viber_signature": "OlenaCo", "viber_message": "Hi"});
+    message["hook"] = receiver.url("/").into();
+    Client::to(&sandbox).await.ask(&[message]).await.expect("an answer");
+    sandbox.run_out().await;
+    let told = [receiver.next().await.json()["status"].clone(), receiver.next().await.json()["status"].clone()];
+    assert_eq!(told, ["READ", "DELIVERED"]);
+}
+
+#[tokio::test]
 async fn running_out_ends_more_messages_than_fit_under_one_lock() {
     let sandbox = start(Scenario::default()).await;
     let messages: Vec<_> = (1..=2_500).map(sms).collect();

@@ -143,6 +143,7 @@ fn every_fault_is_understood() {
         ),
         ("webhook: twice", Effect::Webhook(WebhookFault::Twice)),
         ("webhook: late, by: 1h", Effect::Webhook(WebhookFault::Late(Duration::from_secs(3_600)))),
+        ("webhook: reordered", Effect::Webhook(WebhookFault::Reordered)),
         ("webhook: lost", Effect::Webhook(WebhookFault::Lost)),
     ] {
         let scenario = scenario(&format!("faults:\n  - {{ when: {{ envelope: 3 }}, {written} }}\n"));

@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -19,6 +20,9 @@ use crate::sandbox::platform::{
 };
 use crate::sandbox::request::ClientId;
 use crate::sandbox::scenario::WebhookFault;
+
+/// How long after what tells of the next state a webhook comes that is reordered.
+const BEHIND: Duration = Duration::from_secs(1);
 
 /// A webhook that is to be sent now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -198,6 +202,10 @@ impl Platform {
                 self.outbox.add(state.since, news);
             }
             Some(WebhookFault::Late(by)) => self.outbox.add(state.since.after(by), news),
+            Some(WebhookFault::Reordered) => {
+                let next = self.life(message).and_then(|life| life.next(state));
+                self.outbox.add(next.map_or(state.since, |next| next.since.after(BEHIND)), news);
+            }
             Some(WebhookFault::Lost) => {}
         }
     }
