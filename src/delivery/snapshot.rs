@@ -58,10 +58,15 @@ impl Snapshot {
         while let Some(told) = receipts.next().await? {
             for (row, receipts) in told {
                 states.tell(row, &receipts);
-                // What went out after all is not sent again.
-                if states.recorded(row).is_some_and(|state| state != State::Planned) {
-                    settled.insert(row.get());
-                    digests.remove(&row);
+                match states.recorded(row) {
+                    // It failed by what was told, and a new message was ordered in its place.
+                    Some(State::Planned) => drop(settled.remove(row.get())),
+                    // What went out after all is not sent again.
+                    Some(_) => {
+                        settled.insert(row.get());
+                        digests.remove(&row);
+                    }
+                    None => {}
                 }
             }
         }

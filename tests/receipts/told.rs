@@ -89,6 +89,23 @@ fn a_queued_row_gets_its_msg_id_and_one_that_was_refused_at_intake_fails_with_it
 }
 
 #[test]
+fn a_message_that_failed_by_what_was_told_is_sent_as_a_new_one_when_somebody_orders_it() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(2).asynchronous().through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&["--offline"]);
+    let refused = json!({"success": false, "status": "REJECTED", "error": "No route"}).to_string();
+    assert_eq!(hooked.tell(&operations(&gateway)[1], &refused), 200);
+    assert_eq!(hooked.results().states(), ["queued", "failed"]);
+    hooked.sale.campaign(&["retry", "sale", "--no-wait"]);
+    let operations = operations(&gateway);
+    assert_eq!(operations.len(), 3);
+    assert_eq!(operations[2]["phone"], operations[1]["phone"]);
+    assert_ne!(operations[2]["id"], operations[1]["id"]);
+    drop(server);
+}
+
+#[test]
 fn a_failed_channel_gives_way_to_the_one_that_delivered_later() {
     let gateway = Gateway::answering([Answer::items(accepted)]);
     let viber = "  - viber: { signature: OlenaCo, message: Hi }\n  - sms: { signature: OlenaCo, message: Hi }";

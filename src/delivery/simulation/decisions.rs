@@ -18,8 +18,10 @@ use crate::ledger::{Allowance, Author, Change, Lease, Ledger, NewRowEvent, Retri
 impl World {
     /// Asks about rows in doubt, and applies the campaign's rule to those that were not found.
     pub(super) async fn reconcile(&self, ledger: &ProcessLedger, line: &Line, lease: Lease, wanted: &[State]) {
+        let began = wall();
         let Some((run, snapshot)) = look(ledger, false).await else { return };
         let Ok(mut doubts) = Doubts::read(ledger, &run, &snapshot.states, wanted).await else { return };
+        self.nothing_proven_is_asked(began, run.key, &doubts);
         if doubts.rows.is_empty() {
             return;
         }

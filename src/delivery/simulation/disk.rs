@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::domain::Row;
 use crate::ledger::memory::{Book, Contents};
-use crate::ledger::{Activity, Intent, LedgerError, NewRun, Permit, RowStates, RunId, Settlement, StateCounts};
+use crate::ledger::{Activity, Intent, LedgerError, NewRun, Permit, RowStates, RunId, Settlement, State, StateCounts};
 
 /// The wall clock in microseconds.
 pub(super) type Now = i64;
@@ -43,9 +43,26 @@ impl Disk {
     /// How many rows are in each state by what is on the disk now.
     pub(super) fn counts(&self, run: RunId) -> StateCounts {
         let book = self.book(run);
-        let mut states = RowStates::new(Activity::Sending, book.row_events());
+        self.states(run, Activity::Sending).counts(book.run.recipients, &book.left_out)
+    }
+
+    /// The state that the records of a row leave it in; nothing for one that was never sent.
+    pub(super) fn state(&self, run: RunId, row: Row) -> Option<State> {
+        self.states(run, Activity::Idle).recorded(row)
+    }
+
+    /// Whether an envelope with a row is not settled yet.
+    pub(super) fn is_open(&self, run: RunId, row: Row) -> bool {
+        let open = self.book(run).envelopes.values().filter(|envelope| envelope.settled.is_none());
+        open.flat_map(|envelope| &envelope.rows).any(|sent| sent.row == row)
+    }
+
+    fn states(&self, run: RunId, activity: Activity) -> RowStates {
+        let book = self.book(run);
+        let mut states = RowStates::new(activity, book.row_events());
         book.envelopes.values().for_each(|envelope| states.add(envelope));
-        states.counts(book.run.recipients, &book.left_out)
+        book.receipts.iter().for_each(|(row, receipts)| states.tell(*row, receipts));
+        states
     }
 
     pub(super) fn begin(&mut self, now: Now, intent: Intent) -> Result<Permit, LedgerError> {

@@ -42,6 +42,14 @@ pub(super) enum Breach {
     Unguarded,
     /// Somebody got a message whose intent came after the opt-out.
     SentToWhoOptedOut,
+    /// A receipt that was acknowledged is not on the disk.
+    ReceiptLost,
+    /// A message went back to where it was before.
+    WentBack,
+    /// Something was asked about a row that a receipt had proven.
+    AskedThoughProven,
+    /// A row was sent again although a receipt had told that it arrived.
+    SentThoughProven,
     /// Something took longer than it may.
     Unbounded,
     /// A start of which nothing was taken went on otherwise than by single messages after its first were rejected, or after
@@ -172,7 +180,7 @@ impl Judge {
     /// Counts are shown: what they say of answers has to be on the disk.
     pub(super) fn shown(&self, counts: &StateCounts, kept: &StateCounts) {
         // Another process may know more of a message by now, but none is forgotten.
-        let answered = [State::Accepted, State::Queued, State::Rejected, State::Failed];
+        let answered = [State::Accepted, State::Queued, State::Rejected, State::Failed, State::Delivered, State::Read];
         let sum = |counts: &StateCounts| answered.map(|state| counts.get(state)).iter().sum::<u64>();
         let (shown, kept) = (sum(counts), sum(kept));
         if shown > kept {

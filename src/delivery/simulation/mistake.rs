@@ -31,6 +31,10 @@ pub(super) enum Mistake {
     NoCanary,
     /// The guard skips those only whose message was surely taken.
     GuardForgetsDoubt,
+    /// A webhook is acknowledged before what it tells is on the disk.
+    AcknowledgedBeforeTheCommit,
+    /// Nobody looks at what webhooks told.
+    ReceiptsForgotten,
     /// Whoever opts out after a run was planned gets its message.
     OptOutIgnored,
 }

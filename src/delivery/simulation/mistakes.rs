@@ -101,6 +101,17 @@ fn a_start_that_goes_on_after_four_first_rejections_is_caught() {
 }
 
 #[test]
+fn a_receipt_that_is_acknowledged_before_its_commit_is_caught() {
+    caught(Mistake::AcknowledgedBeforeTheCommit, &[Breach::ReceiptLost]);
+}
+
+#[test]
+fn an_engine_that_does_not_look_at_receipts_is_caught() {
+    caught(Mistake::ReceiptsForgotten, &[Breach::AskedThoughProven]);
+    caught(Mistake::ReceiptsForgotten, &[Breach::SentThoughProven]);
+}
+
+#[test]
 fn an_opt_out_that_is_ignored_in_flight_is_caught() {
     caught(Mistake::OptOutIgnored, &[Breach::SentToWhoOptedOut]);
 }

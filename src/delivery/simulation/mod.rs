@@ -22,6 +22,7 @@ mod plan;
 mod platform;
 mod schedules;
 mod story;
+mod telling;
 mod turns;
 mod wire;
 
@@ -32,7 +33,7 @@ use plan::{Fault, Oracle, Plan};
 use story::{Sighting, WorldReport, play};
 
 /// What a test has to have seen, besides every fault.
-const ALL_SEEN: [Sighting; 17] = [
+const ALL_SEEN: [Sighting; 20] = [
     Sighting::Oracle(Oracle::Sees),
     Sighting::Oracle(Oracle::KnowsAll),
     Sighting::Oracle(Oracle::DeniesAll),
@@ -50,6 +51,9 @@ const ALL_SEEN: [Sighting; 17] = [
     Sighting::BegunAnew,
     Sighting::OptedOut,
     Sighting::LeftOut,
+    Sighting::ToldEarly,
+    Sighting::ToldAgain,
+    Sighting::DoubtProven,
 ];
 
 /// Plays one world on a virtual clock of its own.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde::Deserialize;
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::chance::Chance;
 use super::life::elapsed;
@@ -35,6 +36,15 @@ pub(super) struct ArrivedOperation {
     pub(super) phone: u64,
 }
 
+/// A message that the platform executes, and may tell of by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Executed {
+    pub(super) id: u64,
+    /// How long it takes until it is executed.
+    pub(super) late: Duration,
+    pub(super) refused: bool,
+}
+
 pub(super) struct Platform {
     plan: Arc<Plan>,
     mistake: Option<Mistake>,
@@ -47,6 +57,7 @@ struct Books {
     taken: Vec<TakenMessage>,
     fired: BTreeMap<Fault, u64>,
     last_msg_id: u64,
+    executed: UnboundedSender<Executed>,
 }
 
 /// An answer and when it comes; one that never comes has no time.
@@ -56,13 +67,14 @@ pub(super) struct Answer {
 }
 
 impl Platform {
-    pub(super) fn new(plan: Arc<Plan>, mistake: Option<Mistake>) -> Self {
+    pub(super) fn new(plan: Arc<Plan>, mistake: Option<Mistake>, executed: UnboundedSender<Executed>) -> Self {
         let books = Books {
             chance: plan.chance(2),
             healthy: false,
             taken: Vec::new(),
             fired: BTreeMap::new(),
             last_msg_id: 900_000,
+            executed,
         };
         Self { plan, mistake, books: Mutex::new(books) }
     }
@@ -203,6 +215,8 @@ impl Books {
             known_at: elapsed() + late + lag,
             refused,
         });
+        // Where nothing is told by itself nobody listens.
+        let _ = self.executed.send(Executed { id: operation.id, late, refused });
         self.last_msg_id
     }
 

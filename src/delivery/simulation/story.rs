@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -15,7 +16,8 @@ use super::life::{Life, begin_world, elapsed, wall};
 use super::line::Line;
 use super::mistake::Mistake;
 use super::plan::{Fault, Oracle, Plan};
-use super::platform::Platform;
+use super::platform::{Executed, Platform};
+use super::telling::Acknowledged;
 use crate::delivery::engine::send;
 use crate::delivery::{Conditions, DeliveryEvent, Edges, Ending, Feed, Interrupt, Limits, Observer, Snapshot};
 use crate::domain::{Endpoint, MessageId, Phone, Row};
@@ -43,6 +45,10 @@ pub(super) enum Sighting {
     BegunAnew,
     OptedOut,
     LeftOut,
+    /// A webhook came before the answer to its envelope.
+    ToldEarly,
+    ToldAgain,
+    DoubtProven,
 }
 
 /// What came of a world.
@@ -63,6 +69,7 @@ pub(super) struct World {
     pub(super) run: Mutex<RunId>,
     pub(super) platform: Arc<Platform>,
     pub(super) judge: Arc<Judge>,
+    pub(super) acknowledged: Acknowledged,
     chance: Mutex<Chance>,
     seen: Mutex<BTreeMap<Sighting, u64>>,
     processes: Mutex<Vec<Arc<Life>>>,
@@ -71,7 +78,9 @@ pub(super) struct World {
 /// Plays the world of a plan.
 pub(super) async fn play(plan: Plan, mistake: Option<Mistake>) -> WorldReport {
     begin_world();
-    let world = World::new(Arc::new(plan), mistake);
+    let (executed, told) = unbounded_channel();
+    let world = World::new(Arc::new(plan), mistake, executed);
+    world.tell(told);
     world.go_wrong().await;
     world.compare(false).await;
     world.guard().await;
@@ -93,8 +102,8 @@ pub(super) enum Errand {
 }
 
 impl World {
-    fn new(plan: Arc<Plan>, mistake: Option<Mistake>) -> Arc<Self> {
-        let platform = Arc::new(Platform::new(Arc::clone(&plan), mistake));
+    fn new(plan: Arc<Plan>, mistake: Option<Mistake>, executed: UnboundedSender<Executed>) -> Arc<Self> {
+        let platform = Arc::new(Platform::new(Arc::clone(&plan), mistake, executed));
         let mut disk = Disk::new(plan.seed);
         let run = disk.begin_run(wall().as_microsecond(), &plan.new_run(plan.seed, LeftOut::default()));
         Arc::new(Self {
@@ -102,6 +111,7 @@ impl World {
             run: Mutex::new(run),
             platform,
             judge: Arc::default(),
+            acknowledged: Acknowledged::default(),
             chance: Mutex::new(plan.chance(3)),
             seen: Mutex::default(),
             processes: Mutex::default(),
@@ -231,8 +241,11 @@ impl World {
         let (ledger, line) = (self.ledger(life), self.line(process, life));
         let Some(lease) = self.take(ledger.as_ref()).await else { return };
         self.reconcile(ledger.as_ref(), &line, lease, &[State::InDoubt]).await;
+        let began = wall();
         let Some((run, snapshot)) = look(ledger.as_ref(), true).await else { return };
-        let feed = Feed::of(self.rendered(&run, &snapshot));
+        let rendered = self.rendered(&run, &snapshot);
+        self.nothing_that_arrived_is_sent(began, run.key, rendered.iter().flatten().map(|operation| operation.row));
+        let feed = Feed::of(rendered);
         self.somebody_opts_out();
         let conditions = self.conditions(lease, &snapshot);
         self.judge.begins(process, took(&snapshot) || conditions.limits.keep_going);
@@ -326,6 +339,7 @@ impl World {
     pub(super) async fn compare(&self, ended: bool) {
         let snapshot = self.snapshot().await;
         self.judge.compare(&self.plan, &self.disk.lock().unwrap(), &snapshot, &self.platform.taken(), ended);
+        self.hold_to_receipts(&snapshot);
     }
 
     /// The pace of the account over all processes, and of the campaign within each.

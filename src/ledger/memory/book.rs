@@ -22,7 +22,7 @@ pub(crate) struct Book {
     pub(crate) evidence: BTreeMap<u32, String>,
     pub(crate) events: Vec<RowEvent>,
     pub(crate) questions: BTreeMap<Row, AskedRow>,
-    pub(super) receipts: BTreeMap<Row, Vec<KeptReceipt>>,
+    pub(crate) receipts: BTreeMap<Row, Vec<KeptReceipt>>,
     /// The block that each place drew last, until it draws another.
     pub(super) blocks: BTreeMap<u32, Lease>,
 }
