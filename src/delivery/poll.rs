@@ -80,32 +80,37 @@ pub async fn pending(ledger: &dyn Ledger, run: &Run, snapshot: &Snapshot) -> Res
 }
 
 impl Poller<'_> {
-    /// Asks about each of these once, at this share of the account's pace, as long as there is time.
+    /// How many messages are asked about together: the probe goes with every group.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        LARGEST.min(self.most).saturating_sub(1).max(1)
+    }
+
+    /// Asks about a group of messages once, and takes as long for it as this share of the account's pace has room for; tells
+    /// whether there was time.
     ///
     /// # Errors
     /// When the ledger cannot be read or written.
-    pub async fn ask(&self, pending: &[Pending], share: f64, deadline: Instant) -> Result<Polled, LedgerError> {
-        let mut polled = Polled::default();
+    pub async fn ask(
+        &self,
+        group: &[Pending],
+        share: f64,
+        deadline: Instant,
+        polled: &mut Polled,
+    ) -> Result<bool, LedgerError> {
         let Self { ledger, gateway, run, ref account, most } = *self;
         let questions = Questions { ledger, gateway, run, account, most };
-        // The probe goes with every group. Nothing has to be compared with a message that was surely taken, since no denial
-        // counts here.
-        let room = LARGEST.min(most).saturating_sub(1).max(1);
-        for group in pending.chunks(room) {
-            let began = Instant::now();
-            let Some((sight, answers)) = questions.ask(group.iter().map(|message| message.id), None, deadline).await?
-            else {
-                polled.left = pending.len() as u64 - polled.asked;
-                break;
-            };
-            self.keep(group, sight, answers, &mut polled).await?;
-            let operations = group.len() as f64 + 1.0;
-            let turn = self.account.rate.map_or(Duration::ZERO, |rate| {
-                Duration::from_secs_f64((operations / (rate * share).max(0.001)).min(3_600.0))
-            });
-            sleep(turn.saturating_sub(began.elapsed())).await;
-        }
-        Ok(polled)
+        let began = Instant::now();
+        // Nothing has to be compared with a message that was surely taken, since no denial counts here.
+        let ids = group.iter().map(|message| message.id);
+        let Some((sight, answers)) = questions.ask(ids, None, deadline).await? else { return Ok(false) };
+        self.keep(group, sight, answers, polled).await?;
+        let operations = group.len() as f64 + 1.0;
+        let turn = self.account.rate.map_or(Duration::ZERO, |rate| {
+            Duration::from_secs_f64((operations / (rate * share).max(0.001)).min(3_600.0))
+        });
+        sleep(turn.saturating_sub(began.elapsed())).await;
+        Ok(true)
     }
 
     async fn keep(

@@ -34,8 +34,16 @@ pub async fn poll(adapters: &Adapters, run: &Run, longest: Duration) -> Result<P
     let gateway = Connection::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
     let account = Allowance::new(run.account.as_str(), profile.rate.per_second());
     let poller = Poller { ledger, gateway: gateway.as_ref(), run, account, most: profile.largest_envelope() };
-    let share = if sends(adapters, &run.account).await? { BESIDE_SENDING } else { 1.0 };
-    Ok(poller.ask(&pending, share, Instant::now() + longest).await?)
+    let (deadline, mut polled) = (Instant::now() + longest, Polled::default());
+    for group in pending.chunks(poller.room()) {
+        // A run may begin or end at any time.
+        let share = if sends(adapters, &run.account).await? { BESIDE_SENDING } else { 1.0 };
+        if !poller.ask(group, share, deadline, &mut polled).await? {
+            polled.left = pending.len() as u64 - polled.asked;
+            break;
+        }
+    }
+    Ok(polled)
 }
 
 /// Whether somebody wants to know what becomes of a run's messages, as its campaign file says now.

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::find::found;
 use super::launch::Session;
 use super::{Adapters, Collector, Error, Post, Receiver, collector};
-use crate::delivery::{Ending, Poller, Snapshot, Stop, pending};
+use crate::delivery::{Ending, Polled, Poller, Snapshot, Stop, pending};
 use crate::domain::{OptOutWords, RecipientReply};
 use crate::gateway::{Gateway, Hook, HookSecrets};
 use crate::ledger::{Allowance, Ledger, LedgerError, ReceiptWalk, Run, StopKind};
@@ -131,7 +131,12 @@ impl Session {
         let pending = pending(ledger, &now, &Snapshot::read(ledger, &now, false).await?).await?;
         let account = Allowance::new(destination.account(), None);
         let poller = Poller { ledger, gateway, run: &now, account, most: destination.largest_envelope() };
-        poller.ask(&pending, 1.0, Instant::now() + ASKING).await?;
+        let (deadline, mut polled) = (Instant::now() + ASKING, Polled::default());
+        for group in pending.chunks(poller.room()) {
+            if !poller.ask(group, 1.0, deadline, &mut polled).await? {
+                break;
+            }
+        }
         Ok(())
     }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::{Hooked, operations};
-use crate::support::{Answer, Gateway, Results, campaign, until};
+use crate::support::{Answer, Gateway, Process, Results, campaign, until};
 
 #[test]
 fn the_history_of_a_message_tells_every_receipt_in_its_order() {
@@ -100,6 +101,28 @@ fn what_no_webhook_tells_is_asked() {
     assert_eq!(results.column("delivered_at")[0], "2026-11-22T10:00:00.000Z");
     assert_eq!(gateway.sends().len(), sale_requests(&gateway), "nothing was sent again");
     sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("every message that was taken has its end");
+}
+
+#[test]
+fn questions_take_a_tenth_of_the_accounts_rate_at_most_while_anything_is_sent() {
+    let gateway = Gateway::accepting().with_status_answer(Answer::Held);
+    let sale = campaign().to(400).through(&gateway).profile("rate: 200/s").delivery("rate: 200/s").write();
+    sale.run(&[]).exits(0);
+    sale.write("other.yaml", &std::fs::read_to_string(sale.path("sale.yaml")).expect("a file"));
+    sale.replace("other.yaml", "name: sale", "name: other");
+    sale.replace("other.yaml", "rate: 200/s", "rate: 10/s");
+    let before = gateway.sends().len();
+    let asked = || gateway.requests().iter().filter(|request| request.asks()).map(|one| one.at).collect::<Vec<_>>();
+    // The first questions are on their way when another campaign begins to send.
+    let _asking = Process::start(sale.command(&["reconcile", "sale", "--all"]));
+    until("it is asked", || !asked().is_empty());
+    let _sending = Process::start(sale.command(&["run", "other.yaml", "--no-wait"]));
+    until("another campaign sends", || gateway.sends().len() > before);
+    gateway.release();
+    until("it is asked again", || asked().len() >= 4);
+    let asked = asked();
+    let apart = asked[3] - asked[1];
+    assert!(apart > Duration::from_millis(4_500), "twice 50 questions are a tenth of 200/s for 5 s: {apart:?}");
 }
 
 fn sale_requests(gateway: &Gateway) -> usize {

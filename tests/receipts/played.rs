@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::Hooked;
 use crate::support::{Chance, JournalTail, Process, Results, SandboxProcess, campaign, until, until_within};
 
@@ -83,7 +81,7 @@ impl Truth {
                     message.lost = trouble == Trouble::Lost && ends_in_3;
                 }
                 "status" => message.status = word(),
-                "webhook" if line["result"] == Value::from(200) => {
+                "webhook" if line["result"] == 200 => {
                     message.acknowledged.push(word());
                     self.acknowledged += 1;
                 }

@@ -1,6 +1,7 @@
 //! A request as it came over the wire.
 
 use std::io::{self, BufRead};
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -12,6 +13,8 @@ pub(crate) struct Request {
     /// Names in small letters, with their values.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
+    /// When it was read.
+    pub(crate) at: Instant,
 }
 
 impl Request {
@@ -32,7 +35,7 @@ impl Request {
         let length = length.map_or(0, |(_, length)| length.parse().expect("a length"));
         let mut body = vec![0; length];
         from.read_exact(&mut body)?;
-        Ok(Some(Self { line: line.trim_end().to_owned(), headers, body }))
+        Ok(Some(Self { line: line.trim_end().to_owned(), headers, body, at: Instant::now() }))
     }
 
     /// The values of a header.
