@@ -2,11 +2,11 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{Hooked, operations, path, post, secret};
+use super::{Hooked, operations, path, post, post_with, secret};
 use crate::support::{Gateway, Server, campaign, say, with_ledger};
 
 #[test]
@@ -62,6 +62,50 @@ fn who_forges_many_is_sent_away_and_the_gateway_at_the_same_address_is_not() {
     let delivered = json!({"success": true, "status": "DELIVERED"}).to_string();
     assert_eq!(hooked.tell(&operations(&gateway)[0], &delivered), 200);
     assert_eq!(hooked.results().states(), ["delivered"]);
+    drop(server);
+}
+
+#[test]
+fn behind_a_trusted_proxy_only_who_forges_is_slowed_and_nobody_whose_address_is_ours() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = Server::start(&hooked.sale, &["--hooks", &hooked.door, "--trusted-proxy", "127.0.0.1/32"]);
+    hooked.sale.run(&[]).exits(0);
+    let forged = "/h/sale@1/7/00000000000000000000000000000000";
+    let from = |sender: &str, path: &str| {
+        post_with(&hooked.door, path, &format!("X-Forwarded-For: {sender}"), r#"{"status":"DELIVERED"}"#)
+    };
+    let statuses: Vec<u16> = (0..200).map(|_| from("203.0.113.7", forged)).collect();
+    assert!(statuses.contains(&429), "{statuses:?}");
+    assert_eq!(from("203.0.113.8", forged), 404, "another sender behind the same proxy");
+    assert_eq!(from("203.0.113.7", path(&operations(&gateway)[0])), 200, "what has an address of ours");
+    assert_eq!(hooked.results().states(), ["delivered"]);
+    drop(server);
+}
+
+#[test]
+fn whoever_says_nothing_is_sent_away() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let (address, body) = (path(&operations(&gateway)[0]).to_owned(), r#"{"status":"DELIVERED"}"#);
+    let whole = format!("POST {address} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let began = Instant::now();
+    // No request, half a head, no other request after one that was answered.
+    let silent = ["", &whole[..20], &whole].map(|sent| {
+        let mut stream = TcpStream::connect(&hooked.door).expect("a connection");
+        stream.write_all(sent.as_bytes()).expect("sent");
+        stream.set_read_timeout(Some(Duration::from_secs(25))).expect("a time-out");
+        stream
+    });
+    let heard = silent.map(|mut stream| {
+        let mut heard = Vec::new();
+        stream.read_to_end(&mut heard).expect("it is closed");
+        heard.len()
+    });
+    assert!(heard[0] == 0 && heard[2] > 0, "{heard:?}");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     drop(server);
 }
 

@@ -70,9 +70,14 @@ pub(crate) fn operations(gateway: &Gateway) -> Vec<Value> {
 
 /// Posts a body; the status of the answer.
 pub(crate) fn post(address: &str, path: &str, body: &str) -> u16 {
+    post_with(address, path, "Accept: */*", body)
+}
+
+/// Posts a body with a further header; the status of the answer.
+fn post_with(address: &str, path: &str, header: &str, body: &str) -> u16 {
     let mut stream = TcpStream::connect(address).expect("a connection");
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{header}\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes()).expect("sent");
