@@ -12,7 +12,7 @@
 //! |---|---|
 //! | [`cli`] | commands, output, exit codes; the only place that names SQLite, HTTP and the clock together |
 //! | [`schedule`] | the daemon that starts what is armed |
-//! | [`webhook`] [`web`] | the doors of `campaign serve`: delivery receipts in; whether it is well, what it counts |
+//! | [`webhook`] [`web`] [`connector`] | the doors of `campaign serve`: delivery receipts in; whether it is well, what it counts; and the tools of AI assistants |
 //! | [`runs`] | what a run does, for every surface: a request goes in, events and an outcome come out |
 //! | [`notify`] | telling somebody how a run went |
 //! | [`report`] | projections of the ledger: results, summary, previews, progress |
@@ -28,6 +28,7 @@ pub mod audience;
 pub mod calendar;
 pub mod check;
 pub mod cli;
+pub mod connector;
 pub mod delivery;
 pub mod domain;
 mod door;

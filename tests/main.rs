@@ -8,6 +8,7 @@ mod support;
 mod account;
 mod answers;
 mod cli;
+mod connector;
 mod delivery;
 mod doubt;
 mod examples;

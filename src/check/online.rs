@@ -173,7 +173,7 @@ mod tests {
     }
 
     fn unanswered(cause: FailureCause) -> InquiryFailure {
-        InquiryFailure { cause, reason: "why".into(), undone: true }
+        InquiryFailure { cause, reason: "why".into(), said: None, undone: true }
     }
 
     fn unpriced() -> Cost {

@@ -8,6 +8,7 @@ mod busy;
 mod changed;
 mod check;
 mod completions;
+mod connector;
 mod consent;
 mod context;
 mod events;
@@ -112,6 +113,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Schedule(command) => schedule::schedule(context, command).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
         Command::Serve(args) => serve::serve(context, args).await,
+        Command::Connector(args) => connector::connector(context, args).await,
         Command::Schema { of } => Ok(shell::schema(context, of)),
         Command::Completions { names: Some(names), .. } => completions::names(context, names).await,
         Command::Completions { shell, .. } => {

@@ -9,10 +9,12 @@
 //! It must not look into a request.
 
 mod connections;
+mod hosts;
 mod listening;
 mod reach;
 mod silence;
 
 pub(crate) use connections::{Connections, Limits, serve};
+pub(crate) use hosts::Hosts;
 pub(crate) use listening::{BACKLOG, accept, bound, listen, reachable};
 pub(crate) use reach::is_public;

@@ -21,6 +21,40 @@ const LONG: Duration = Duration::from_secs(1);
 /// What two questions in one envelope came to.
 type BothAnswers<A, B> = Result<(Result<A, InquiryFailure>, Result<B, InquiryFailure>), InquiryFailure>;
 
+/// The way to the account of a profile, for callers who bring the key themselves.
+pub struct KeylessAccount(Account);
+
+impl KeylessAccount {
+    /// The way to the account of a profile whose host is the one that the ledger knows. Nothing is asked yet.
+    ///
+    /// # Errors
+    /// When the host has changed, or the ledger cannot be read.
+    pub async fn of(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
+        check_host(adapters.ledger.as_ref(), profile).await?;
+        Account::opened_by(SecretString::default(), adapters, profile, timeout).map(Self)
+    }
+
+    /// The account as this key opens it; connections are shared with all others.
+    #[must_use]
+    pub fn with_key(&self, key: SecretString) -> Account {
+        let Account { profile, api, ledger, observer } = &self.0;
+        let (ledger, observer) = (Arc::clone(ledger), Arc::clone(observer));
+        Account { profile: profile.clone(), api: api.with_key(key), ledger, observer }
+    }
+
+    /// The profile.
+    #[must_use]
+    pub fn profile(&self) -> &Profile {
+        &self.0.profile
+    }
+
+    /// The host of the gateway.
+    #[must_use]
+    pub fn host(&self) -> String {
+        self.0.profile.base_url.host()
+    }
+}
+
 /// An account that can be asked.
 pub struct Account {
     /// Its profile.
@@ -163,7 +197,7 @@ mod tests {
     }
 
     fn failed(cause: FailureCause) -> InquiryFailure {
-        InquiryFailure { cause, reason: "why".into(), undone: true }
+        InquiryFailure { cause, reason: "why".into(), said: None, undone: true }
     }
 
     #[tokio::test]

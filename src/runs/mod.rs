@@ -57,7 +57,7 @@ mod templates;
 mod tests;
 mod whose;
 
-pub use account::Account;
+pub use account::{Account, KeylessAccount};
 pub use adapters::{AccountView, Adapters, Connect, NameView};
 pub use arm::{Arming, ScheduleOrder, change_armed};
 pub use armed::ArmedChange;

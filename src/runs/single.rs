@@ -60,7 +60,24 @@ impl Single {
     /// When there is no key.
     pub fn of(operation: SingleKind, phone: Phone, destination: Destination) -> Result<Self, Error> {
         let key = key(&destination)?;
-        Ok(Self { operation, phone, destination, key })
+        Ok(Self::opened_by(key, operation, phone, destination))
+    }
+
+    /// The same for somebody who brings the key.
+    #[must_use]
+    pub fn opened_by(key: SecretString, operation: SingleKind, phone: Phone, destination: Destination) -> Self {
+        Self { operation, phone, destination, key }
+    }
+
+    /// What somebody agreed to who may: the operator that lets it be asked for.
+    ///
+    /// # Errors
+    /// When the host of the gateway changed.
+    pub async fn ordered(self, adapters: Adapters) -> Result<ConfirmedSingle, Error> {
+        if let Some(profile) = self.destination.remote() {
+            check_host(adapters.ledger.as_ref(), profile).await?;
+        }
+        Ok(ConfirmedSingle { single: self, adapters })
     }
 
     /// Asks for a yes, without which no gateway but one on this machine is asked.

@@ -1,6 +1,5 @@
 //! The own door of `campaign serve`, for the machine that it runs on and those who look after it.
 //!
-//! - `hosts`: who is answered at all;
 //! - `health`: whether the process lives and can do its work;
 //! - `metrics`: what it counted, and how things stand in the ledger; `views` reads that now and then.
 //!
@@ -10,13 +9,11 @@
 
 mod api;
 mod health;
-mod hosts;
 mod metrics;
 mod views;
 
 pub use api::{TokenFile, routes as api};
 pub use health::{Health, routes as health};
-pub use hosts::Hosts;
 pub use metrics::{Counted, routes as metrics};
 pub use views::Views;
 
@@ -28,6 +25,8 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
+
+use crate::door::Hosts;
 
 /// The own door, with what is behind it; it answers those who come by one of its names.
 pub fn own_door(behind: Router, hosts: Hosts) -> Router {

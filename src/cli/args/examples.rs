@@ -61,6 +61,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("schedule next", "autumn-sale.yaml --count 10 --from 2027-01-01"),
     ("sandbox", ""),
     ("sandbox", "--scenario bad-day.yaml --journal journal.jsonl"),
+    ("connector", "--gateway production"),
     ("serve", ""),
     ("serve", "--listen 127.0.0.1:9000 --json"),
     ("schema", "gateways"),

@@ -1,6 +1,7 @@
 //! The arguments of every command.
 
 mod about_run;
+mod connector;
 mod examples;
 mod gateway;
 mod schedule;
@@ -8,6 +9,7 @@ mod serve;
 mod suppress;
 
 pub(super) use about_run::{Decision, ResolveArgs, RetryArgs, ShowArgs};
+pub(super) use connector::ConnectorArgs;
 pub(super) use examples::command;
 pub(super) use gateway::{
     AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TextArgs,
@@ -141,6 +143,8 @@ pub(super) enum Command {
     Sandbox(SandboxArgs),
     /// Run the process of a server
     Serve(ServeArgs),
+    /// Be the gateway for AI assistants, as tools of the Model Context Protocol
+    Connector(ConnectorArgs),
     /// Print the JSON Schema of a kind of files, for editors
     Schema {
         /// The files

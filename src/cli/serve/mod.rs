@@ -27,13 +27,13 @@ use crate::cli::exit;
 use crate::cli::failure::Failure;
 use crate::cli::schedule::told;
 use crate::delivery::Interrupt;
-use crate::door::{self, Limits, reachable};
+use crate::door::{self, Hosts, Limits, reachable};
 use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::Metrics;
 use crate::notify;
 use crate::runs::Adapters;
 use crate::schedule::{Daemon, Runs};
-use crate::web::{self, Counted, Health, Hosts, TokenFile, Views};
+use crate::web::{self, Counted, Health, TokenFile, Views};
 use crate::webhook;
 
 /// How long at most until what somebody armed, paused or changed is noticed.
@@ -118,7 +118,7 @@ async fn open(listener: TcpListener, router: Router, shutdown: Shutdown) -> Resu
 }
 
 /// A door that an option named.
-pub(super) fn bind(address: SocketAddr, option: &str) -> Result<(TcpListener, SocketAddr), Failure> {
+pub(in crate::cli) fn bind(address: SocketAddr, option: &str) -> Result<(TcpListener, SocketAddr), Failure> {
     let bound = door::listen(address).and_then(|listener| listener.local_addr().map(|address| (listener, address)));
     bound.map_err(|error| {
         Failure::wrong(format!("cannot listen on {address}: {error}; name another address with `{option}`"))

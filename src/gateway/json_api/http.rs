@@ -90,6 +90,19 @@ impl JsonApi {
         })
     }
 
+    /// The same client for whoever has this key.
+    #[must_use]
+    pub fn with_key(&self, key: SecretString) -> Self {
+        Self {
+            key,
+            rules: self.rules.clone(),
+            sync_url: self.sync_url.clone(),
+            async_url: self.async_url.clone(),
+            client: self.client.clone(),
+            ..*self
+        }
+    }
+
     pub(super) async fn post<'a>(&self, url: &str, operations: impl Iterator<Item = &'a [u8]> + Clone) -> Exchange {
         let count = operations.clone().count();
         let body = encode::body(self.key.expose_secret(), operations);

@@ -146,7 +146,8 @@ fn read_item(item: &RawValue, words: &Words<'_>) -> Result<Payload, InquiryFailu
 }
 
 fn refused(error: &str) -> InquiryFailure {
-    InquiryFailure::undone(FailureCause::Refused, format!("the gateway refused it: `{}`", error.trim()))
+    let (said, reason) = (Some(error.trim().to_owned()), format!("the gateway refused it: `{}`", error.trim()));
+    InquiryFailure { said, ..InquiryFailure::undone(FailureCause::Refused, reason) }
 }
 
 /// What a body is that is not the contract's JSON.
@@ -236,7 +237,7 @@ pub(super) mod tests {
                 answer(&AskSenders, &format!(r#"[{{"name":"{spelling}","status":["{spelling}"]}}]"#)).unwrap();
             let told = format!("{failures:?} {balance:?} {senders:?}");
             assert!(!told.contains("s3cret"), "{told}");
-            assert_eq!(told.matches("[key]").count(), 5, "{told}");
+            assert_eq!(told.matches("[key]").count(), 7, "{told}");
         }
     }
 }

@@ -9,7 +9,7 @@ use axum::http::HeaderMap;
 use axum::http::header::{FORWARDED, HOST};
 use axum::http::uri::Authority;
 
-use crate::door::is_public;
+use super::is_public;
 
 /// The names that a door has.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl Hosts {
     }
 
     /// Whether a request with these headers is answered.
-    pub(super) fn admit(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn admit(&self, headers: &HeaderMap) -> bool {
         let mut hosts = values(headers, HOST.as_str());
         let Some(host) = hosts.next().filter(|_| hosts.next().is_none()) else { return false };
         if self.is_published(host) {
@@ -57,13 +57,14 @@ impl Hosts {
         })
     }
 
-    fn is_published(&self, host: &str) -> bool {
+    /// Whether a host is the one that the operator says it is reached by.
+    pub(crate) fn is_published(&self, host: &str) -> bool {
         let Ok(authority) = host.parse::<Authority>() else { return false };
         self.published.as_deref().is_some_and(|published| authority.host().eq_ignore_ascii_case(published))
     }
 
     /// Whether a host, with or without a port, is this machine under a name that nobody else can give it.
-    fn is_own(&self, host: &str) -> bool {
+    pub(crate) fn is_own(&self, host: &str) -> bool {
         let Ok(authority) = host.parse::<Authority>() else { return false };
         if authority.as_str().contains('@') {
             return false;

@@ -1,0 +1,35 @@
+//! Who calls a tool: the account that the key of the call opens, for as long as the call takes.
+
+use secrecy::SecretString;
+use tokio::sync::watch;
+
+use super::error::ToolError;
+use crate::delivery::{Interrupt, SingleKind};
+use crate::domain::Phone;
+use crate::gateway::Inquiry;
+use crate::manifest::Destination;
+use crate::runs::{Account, Adapters, EndedSingle, Single};
+
+/// Who calls a tool.
+pub(super) struct Caller<'a> {
+    pub(super) account: Account,
+    pub(super) key: SecretString,
+    pub(super) adapters: &'a Adapters,
+    pub(super) interrupt: watch::Receiver<Interrupt>,
+}
+
+impl Caller<'_> {
+    /// Asks the platform.
+    pub(super) async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, ToolError> {
+        Ok(self.account.ask(inquiry).await?)
+    }
+
+    /// Looks a number up, as a row of the run that all lookups share.
+    pub(super) async fn look_up(&self, phone: Phone) -> Result<EndedSingle, ToolError> {
+        let destination = Destination::Live(Box::new(self.account.profile.clone()));
+        let single = Single::opened_by(self.key.clone(), SingleKind::Lookup, phone, destination);
+        // That lookups may be asked for was the operator's decision.
+        let ordered = single.ordered(self.adapters.clone()).await?;
+        Ok(ordered.send(self.interrupt.clone()).await?)
+    }
+}

@@ -1,0 +1,110 @@
+//! What a tool answers instead of a result: the platform's errors, rules of business, arguments that are wrong.
+//!
+//! They are answers of the tool and not of the protocol, so that a model reads them and does something else.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::finding::one_line;
+use crate::gateway::{FailureCause, InquiryFailure};
+use crate::runs::Error;
+
+/// Why a tool has no result.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ToolError {
+    /// What went wrong, in one line.
+    error: String,
+    /// The same for programs.
+    code: &'static str,
+    /// Whether the same call may go well later.
+    retryable: bool,
+    /// What to do.
+    how_to: Option<String>,
+    /// Our identifier of the message that it is about.
+    id: Option<u64>,
+}
+
+impl ToolError {
+    /// An error that stays until something else is done.
+    pub(super) fn new(code: &'static str, error: impl AsRef<str>) -> Self {
+        // What a platform says must not look like lines of somebody else.
+        Self { error: one_line(error.as_ref()), code, retryable: false, how_to: None, id: None }
+    }
+
+    /// The same, with what to do about it.
+    pub(super) fn how_to(self, how_to: impl Into<String>) -> Self {
+        Self { how_to: Some(how_to.into()), ..self }
+    }
+
+    /// The call has no key.
+    pub(super) fn no_key() -> Self {
+        let how_to = "send the header `Authorization: Bearer API_KEY` with each call";
+        Self::new("no_api_key", "Access denied").how_to(how_to)
+    }
+
+    /// An argument is none that the tool takes.
+    pub(super) fn argument(why: impl AsRef<str>) -> Self {
+        Self::new("invalid_argument", why).how_to("look at the tool's input schema and call it again")
+    }
+
+    /// Too much was asked lately.
+    pub(super) fn rate_limited(wait: Option<Duration>) -> Self {
+        let seconds = wait.map_or(1, |wait| wait.as_secs() + 1);
+        let error = format!("too many calls; wait {seconds} s");
+        Self { retryable: true, ..Self::new("rate_limited", error) }.how_to(format!("call it again after {seconds} s"))
+    }
+
+    fn retryable(code: &'static str, error: &str) -> Self {
+        Self { retryable: true, ..Self::new(code, error) }.how_to("call it again later")
+    }
+
+    /// What it is, for programs.
+    pub(super) fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// The one text of the answer.
+    pub(super) fn body(&self) -> Value {
+        let mut body = json!({ "error": self.error, "code": self.code, "retryable": self.retryable });
+        if let Some(how_to) = &self.how_to {
+            body["how_to"] = json!(how_to);
+        }
+        if let Some(id) = self.id {
+            body["id"] = json!(id);
+        }
+        body
+    }
+}
+
+impl From<InquiryFailure> for ToolError {
+    /// A question that the platform did not answer: it can be asked again.
+    fn from(failure: InquiryFailure) -> Self {
+        let said = failure.said.as_deref().unwrap_or(&failure.reason);
+        match failure.cause {
+            FailureCause::KeyRefused => Self::new("access_denied", "Access denied")
+                .how_to("the platform does not know this API key; ask the person who set it up"),
+            FailureCause::Refused => Self::new("platform_error", said),
+            FailureCause::NotConnected => Self::retryable("unreachable", &failure.reason),
+            FailureCause::SlowDown(wait) => Self::rate_limited(wait),
+            FailureCause::Unclear => Self::retryable("no_answer", &failure.reason),
+        }
+    }
+}
+
+impl From<Error> for ToolError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unanswered { failure, .. } => failure.into(),
+            Error::HostChanged { .. } => {
+                Self::new("gateway_changed", "the gateway's address changed since it was trusted")
+                    .how_to("its operator has to trust the new address first")
+            }
+            Error::Input(why) => Self::argument(why),
+            other => {
+                tracing::error!("a tool cannot be carried out: {other:?}");
+                Self::new("internal", "the connector cannot do its work; its operator sees why in its log")
+            }
+        }
+    }
+}

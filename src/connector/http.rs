@@ -1,0 +1,153 @@
+//! The connector's door: `POST /mcp` and `GET /health` (contract 4.4).
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{any, get};
+use axum::{Extension, Router};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+
+use super::answer::answer;
+use super::rpc::{Head, Message, Reply, read};
+use super::{Connector, Friends};
+
+/// The largest body, in bytes.
+const LARGEST: usize = 256 * 1024;
+/// How long a body may take.
+const BODY: Duration = Duration::from_secs(10);
+
+/// The door of a connector.
+pub fn router(connector: Connector) -> Router {
+    let connector = Arc::new(connector);
+    Router::new()
+        // The address of the door alone will do too: some clients take it as it is told.
+        .route("/", any(mcp))
+        .route("/mcp", any(mcp))
+        .route("/health", get(health))
+        .fallback(|| async { told(StatusCode::NOT_FOUND, "there is nothing here") })
+        .layer(middleware::from_fn_with_state(Arc::clone(&connector), answer_friends))
+        .with_state(connector)
+}
+
+/// Answers who comes by a name of this door, and no page of a stranger.
+async fn answer_friends(State(connector): State<Arc<Connector>>, request: Request, next: Next) -> Response {
+    let mut answer = match connector.friends.admit(request.headers()) {
+        true => next.run(request).await,
+        false => told(StatusCode::FORBIDDEN, "this name or this origin is not answered here"),
+    };
+    let headers = answer.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    answer
+}
+
+impl Friends {
+    /// Whether a request with these headers is answered: it names this machine, and no page of another one sent it.
+    fn admit(&self, headers: &HeaderMap) -> bool {
+        self.hosts.admit(headers) && headers.get_all(ORIGIN).iter().all(|origin| self.is_own(origin))
+    }
+
+    /// Whether an origin is a page of this machine, or one that the operator named.
+    fn is_own(&self, origin: &HeaderValue) -> bool {
+        let Ok(origin) = origin.to_str() else { return false };
+        let host = origin.split_once("://").and_then(|(_, host)| host.parse::<Authority>().ok());
+        let is_here = |host: Authority| self.hosts.is_own(host.as_str()) && !self.hosts.is_published(host.as_str());
+        self.origins.iter().any(|named| named == origin) || host.is_some_and(is_here)
+    }
+}
+
+async fn health(State(connector): State<Arc<Connector>>) -> Response {
+    let domain = connector.account.host();
+    json_of(StatusCode::OK, &json!({ "ok": true, "domain": domain, "send_enabled": false }))
+}
+
+async fn mcp(
+    State(connector): State<Arc<Connector>>,
+    Extension(peer): Extension<SocketAddr>,
+    request: Request,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    if parts.method != Method::POST {
+        let refused = told(StatusCode::METHOD_NOT_ALLOWED, "the only method is POST");
+        return ([(ALLOW, HeaderValue::from_static("POST"))], refused).into_response();
+    }
+    if let Err(wait) = connector.limits.charge_address(peer.ip()) {
+        let seconds = HeaderValue::from(wait.as_secs() + 1);
+        return ([(RETRY_AFTER, seconds)], told(StatusCode::TOO_MANY_REQUESTS, "too many calls")).into_response();
+    }
+    let headers = &parts.headers;
+    if !is_json(headers) {
+        return told(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body has to be application/json");
+    }
+    let body = match whole(body).await {
+        Ok(body) => body,
+        Err(refused) => return refused,
+    };
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let head = Head { version: text("mcp-protocol-version"), method: text("mcp-method"), name: text("mcp-name") };
+    let request = match read(Some(head), &body) {
+        Ok(Message::Request(request)) => request,
+        Ok(Message::Silent) => return StatusCode::ACCEPTED.into_response(),
+        Err(reply) => return sent(&reply),
+    };
+    let key = key(headers);
+    if key.is_none() && connector.require_key && request.method == "tools/call" {
+        let refused = told(StatusCode::UNAUTHORIZED, "Access denied");
+        let how = HeaderValue::from_static("Bearer realm=\"campaign\"");
+        return ([(WWW_AUTHENTICATE, how)], refused).into_response();
+    }
+    let Ok(_place) = Arc::clone(&connector.places).try_acquire_owned() else {
+        let busy = told(StatusCode::SERVICE_UNAVAILABLE, "too many calls at once");
+        return ([(RETRY_AFTER, HeaderValue::from_static("1"))], busy).into_response();
+    };
+    sent(&answer(&connector, key, request).await)
+}
+
+/// Whether a body is said to be JSON.
+fn is_json(headers: &HeaderMap) -> bool {
+    let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    named
+        .and_then(|named| named.split(';').next())
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// The key of a call (contract 5.3).
+fn key(headers: &HeaderMap) -> Option<SecretString> {
+    let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let key = key.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty()).then(|| key.to_owned().into())
+}
+
+async fn whole(body: Body) -> Result<Vec<u8>, Response> {
+    match tokio::time::timeout(BODY, to_bytes(body, LARGEST)).await {
+        Ok(Ok(body)) => Ok(body.into()),
+        Ok(Err(_)) => Err(told(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 256 KiB")),
+        Err(_) => Err(told(StatusCode::REQUEST_TIMEOUT, "the body took longer than 10 s")),
+    }
+}
+
+fn sent(reply: &Reply) -> Response {
+    json_of(StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &reply.body)
+}
+
+/// A refusal of the door itself.
+fn told(status: StatusCode, why: &str) -> Response {
+    json_of(status, &json!({ "error": why }))
+}
+
+fn json_of(status: StatusCode, body: &Value) -> Response {
+    let kind: (HeaderName, HeaderValue) = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    (status, [kind], body.to_string()).into_response()
+}

@@ -1,0 +1,76 @@
+//! How many calls a caller may make: of each key, and of each address.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hash};
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use governor::clock::{Clock as _, DefaultClock};
+use governor::state::keyed::DefaultKeyedStateStore;
+use governor::{Quota, RateLimiter};
+use secrecy::{ExposeSecret as _, SecretString};
+
+/// How many calls a second, on average.
+const CALLS: NonZeroU32 = NonZeroU32::new(2_000).expect("more than none");
+/// The most callers that are known apart at a time.
+const CALLERS: usize = 16_384;
+
+/// What callers used up lately.
+pub(super) struct Limits {
+    limiter: RateLimiter<u64, DefaultKeyedStateStore<u64>, DefaultClock>,
+    /// Draws a secret of its own, so that what is remembered of a key tells nothing of it.
+    hasher: RandomState,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::of(CALLS)
+    }
+}
+
+impl Limits {
+    fn of(calls: NonZeroU32) -> Self {
+        Self { limiter: RateLimiter::keyed(Quota::per_second(calls)), hasher: RandomState::new() }
+    }
+
+    /// Charges a call to an address.
+    ///
+    /// # Errors
+    /// How long to wait, where that was too many.
+    pub(super) fn charge_address(&self, address: IpAddr) -> Result<(), Duration> {
+        self.charge(("address", address))
+    }
+
+    /// Charges a call to a key.
+    ///
+    /// # Errors
+    /// How long to wait, where that was too many.
+    pub(super) fn charge_key(&self, key: &SecretString) -> Result<(), Duration> {
+        self.charge(("key", key.expose_secret()))
+    }
+
+    fn charge(&self, caller: impl Hash) -> Result<(), Duration> {
+        if self.limiter.len() >= CALLERS {
+            self.limiter.retain_recent();
+        }
+        let caller = self.hasher.hash_one(caller);
+        self.limiter.check_key(&caller).map_err(|early| early.wait_time_from(DefaultClock::default().now()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_calls_too_often_waits_and_nobody_else_pays_for_it() {
+        let limits = Limits::of(NonZeroU32::new(3).unwrap());
+        let (one, other) = (SecretString::from("one"), SecretString::from("other"));
+        let taken = (0..10).filter(|_| limits.charge_key(&one).is_ok()).count();
+        assert_eq!(taken, 3);
+        assert!(limits.charge_key(&one).is_err_and(|wait| wait <= Duration::from_secs(1)));
+        assert!(limits.charge_key(&other).is_ok());
+        assert!(limits.charge_address(IpAddr::from([127, 0, 0, 1])).is_ok());
+    }
+}

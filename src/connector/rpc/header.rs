@@ -1,0 +1,39 @@
+//! The head of a request repeats what its body says, so that who stands between need not read the body.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+
+/// What the head of a request says of its message.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::connector) struct Head<'a> {
+    /// `MCP-Protocol-Version`.
+    pub(in crate::connector) version: Option<&'a str>,
+    /// `Mcp-Method`.
+    pub(in crate::connector) method: Option<&'a str>,
+    /// `Mcp-Name`.
+    pub(in crate::connector) name: Option<&'a str>,
+}
+
+impl Head<'_> {
+    /// Why a head does not say what the message says; nothing if it does.
+    pub(super) fn contradicts(self, version: &str, method: &str, name: Option<&Value>) -> Option<String> {
+        let differs = |header: &str, told: Option<&str>, is: &str| match told.map(decoded) {
+            Some(Some(told)) if told == is => None,
+            Some(Some(_)) => Some(format!("`{header}` is not what the body says")),
+            Some(None) => Some(format!("`{header}` cannot be decoded")),
+            None => Some(format!("`{header}` is missing")),
+        };
+        differs("MCP-Protocol-Version", self.version, version)
+            .or_else(|| differs("Mcp-Method", self.method, method))
+            .or_else(|| (method == "tools/call").then(|| differs("Mcp-Name", self.name, name?.as_str()?)).flatten())
+    }
+}
+
+/// The text of a header: as it stands, or in Base64 where it could not stand there.
+fn decoded(text: &str) -> Option<String> {
+    match text.strip_prefix("=?base64?").and_then(|text| text.strip_suffix("?=")) {
+        Some(encoded) => String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok(),
+        None => Some(text.to_owned()),
+    }
+}

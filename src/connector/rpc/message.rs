@@ -1,0 +1,94 @@
+//! What came, read and judged in the order that the published suites check.
+
+use serde_json::{Map, Value};
+
+use super::fault::Fault;
+use super::header::Head;
+use super::reply::{Reply, failed};
+use super::revision::{CAPABILITIES, Era, LEGACY, MODERN, VERSION, is_legacy};
+
+/// A message of a client.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::connector) enum Message {
+    /// One that waits for an answer.
+    Request(Request),
+    /// A notification, or an answer to something that was never asked: nothing is answered.
+    Silent,
+}
+
+/// A request.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::connector) struct Request {
+    /// Its identifier: a text or a whole number.
+    pub(in crate::connector) id: Value,
+    /// What is wanted.
+    pub(in crate::connector) method: String,
+    /// With what.
+    pub(in crate::connector) params: Map<String, Value>,
+    /// How it is answered.
+    pub(in crate::connector) era: Era,
+}
+
+/// Reads a message; `head` is what its request repeats of it, where it came by HTTP.
+///
+/// # Errors
+/// What to answer to one that is not understood.
+pub(in crate::connector) fn read(head: Option<Head<'_>>, body: &[u8]) -> Result<Message, Reply> {
+    let version = head.and_then(|head| head.version);
+    // Of what cannot be read nothing but the head tells the era.
+    let guessed = if is_legacy(version) { Era::Legacy } else { Era::Modern };
+    let refuse = |id: Option<&Value>, era, fault| failed(id, era, &fault);
+    let value: Value = serde_json::from_slice(body).map_err(|_| refuse(None, guessed, Fault::unreadable()))?;
+    let Value::Object(mut message) = value else {
+        return Err(refuse(None, guessed, Fault::shape("one object is wanted, and no batch")));
+    };
+    let id = message.remove("id");
+    let known = id.as_ref().filter(|id| is_id(id));
+    let shape = |why| refuse(known, guessed, Fault::shape(why));
+    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Err(shape("`jsonrpc` is not \"2.0\""));
+    }
+    if !message.contains_key("method") && (message.contains_key("result") || message.contains_key("error")) {
+        return Ok(Message::Silent);
+    }
+    let Some(Value::String(method)) = message.remove("method") else { return Err(shape("`method` is no text")) };
+    let params = match message.remove("params") {
+        None => Map::new(),
+        Some(Value::Object(params)) => params,
+        Some(_) => return Err(shape("`params` is no object")),
+    };
+    let era = Era::of(version, &method, &params);
+    let id = match id {
+        None => return Ok(Message::Silent),
+        Some(id) if is_id(&id) => id,
+        Some(_) => return Err(refuse(None, era, Fault::shape("`id` is neither a text nor a whole number"))),
+    };
+    if era == Era::Modern {
+        judge(head, &method, &params).map_err(|fault| refuse(Some(&id), era, fault))?;
+    }
+    Ok(Message::Request(Request { id, method, params, era }))
+}
+
+/// Whether a request says of itself what the revision without a handshake wants.
+fn judge(head: Option<Head<'_>>, method: &str, params: &Map<String, Value>) -> Result<(), Fault> {
+    let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
+    let named = meta(VERSION).and_then(Value::as_str);
+    let in_head = head.and_then(|head| head.version);
+    // A revision with a handshake is known, but no message that says this of itself is read by it.
+    let known = |version: &&str| *version == MODERN || (LEGACY.contains(version) && named != Some(*version));
+    if let Some(foreign) = [named, in_head].into_iter().flatten().find(|version| !known(version)) {
+        return Err(Fault::revision(foreign));
+    }
+    let version = named.ok_or_else(|| Fault::meta(VERSION))?;
+    if !meta(CAPABILITIES).is_some_and(Value::is_object) {
+        return Err(Fault::meta(CAPABILITIES));
+    }
+    match head.and_then(|head| head.contradicts(version, method, params.get("name"))) {
+        Some(why) => Err(Fault::header(why)),
+        None => Ok(()),
+    }
+}
+
+fn is_id(id: &Value) -> bool {
+    id.is_string() || id.is_i64() || id.is_u64()
+}

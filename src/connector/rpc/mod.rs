@@ -1,0 +1,20 @@
+//! The protocol: JSON-RPC 2.0 in the revisions of the Model Context Protocol, and the contract's bare call (contract 4.4).
+//!
+//! - `revision`: which revisions there are, and by which a message is to be read;
+//! - `message`: what came, read and judged; `header` what its head repeats of it;
+//! - `fault`: why a message is not understood;
+//! - `reply`: what goes back.
+//!
+//! All of it is pure, and knows neither tools nor HTTP but for the status of an answer.
+
+mod fault;
+mod header;
+mod message;
+mod reply;
+mod revision;
+
+pub(super) use fault::Fault;
+pub(super) use header::Head;
+pub(super) use message::{Message, Request, read};
+pub(super) use reply::{Reply, complete, failed};
+pub(super) use revision::{Era, LEGACY, MODERN};

@@ -1,0 +1,40 @@
+//! `message_status` (contract 4.3 `status`, 2.5).
+
+use serde_json::{Value, json};
+
+use super::{answer, answered, known, message_id, object, text};
+use crate::connector::tool::Tool;
+use crate::gateway::AskStatus;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "message_status",
+    title: "Status of a message",
+    description: "What became of one message: its status in the platform's word (such as QUEUED, DELIVERED, READ, EXPIRED) \
+                  and when it last changed. `id` is the identifier that a sending tool returned. Costs nothing and sends nothing.",
+    input: || object(json!({ "id": message_id("The identifier that a sending tool returned as `id`.") }), &["id"]),
+    output: || {
+        object(
+            json!({
+                "id": answered("The message's identifier, as the platform writes it."),
+                "msg_id": answered("The platform's identifier."),
+                "type": text("The channel."),
+                "status": text("The status, in the platform's word."),
+                "updated": text("When the status last changed, as the platform writes it."),
+            }),
+            &["id", "status"],
+        )
+    },
+    call: |caller, arguments| {
+        Box::pin(async move {
+            let id = arguments.id()?;
+            let told = caller.ask(&AskStatus::Id(id)).await?;
+            Ok(known([
+                ("id", Some(told.id.map_or_else(|| json!(id.get()), answer))),
+                ("msg_id", told.msg_id.map(answer)),
+                ("type", told.channel.map(Value::String)),
+                ("status", Some(Value::String(told.status.to_string()))),
+                ("updated", told.updated.map(Value::String)),
+            ]))
+        })
+    },
+};

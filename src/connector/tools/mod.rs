@@ -1,0 +1,115 @@
+//! The tools, a file for each; the order is that of `tools/list`.
+
+mod balance;
+mod lookup_number;
+mod message_status;
+mod senders;
+mod sms_templates;
+mod viber_templates;
+
+use serde_json::{Map, Value, json};
+
+use super::arguments::Arguments;
+use super::tool::Tool;
+use crate::domain::MsgId;
+
+/// Every tool, in the order in which they are listed.
+pub(super) static TOOLS: [Tool; 6] = [
+    balance::TOOL,
+    senders::TOOL,
+    message_status::TOOL,
+    sms_templates::TOOL,
+    viber_templates::TOOL,
+    lookup_number::TOOL,
+];
+
+/// The schema of an object with these properties alone, of which these may not be missing.
+fn object(properties: Value, required: &[&str]) -> Value {
+    let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema
+}
+
+/// The schema of a tool without arguments.
+fn nothing() -> Value {
+    object(json!({}), &[])
+}
+
+/// The schema of a text.
+fn text(description: &str) -> Value {
+    json!({ "type": "string", "description": description })
+}
+
+/// The schema of a phone number.
+fn phone() -> Value {
+    json!({
+        "description": "One phone number with the code of its country: digits, with a plus sign or without.",
+        "anyOf": [
+            { "type": "string", "pattern": "^\\+?[0-9]{8,15}$" },
+            { "type": "integer", "minimum": 10_000_000, "maximum": 999_999_999_999_999_u64 },
+        ],
+    })
+}
+
+/// The schema of our identifier of a message.
+fn message_id(description: &str) -> Value {
+    json!({ "description": description, "type": "integer", "minimum": 1, "maximum": (1_u64 << 53) - 1 })
+}
+
+/// The schema of an identifier as the platform writes it: a text or a number (contract 2.2).
+fn answered(description: &str) -> Value {
+    json!({ "description": description, "anyOf": [{ "type": "string" }, { "type": "integer" }] })
+}
+
+/// An identifier as the platform writes it.
+fn answer(id: MsgId) -> Value {
+    match id {
+        MsgId::Number(number) => json!(number),
+        MsgId::Text(text) => Value::String(text),
+    }
+}
+
+/// An object of those members that are known.
+fn known<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
+    let known = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(known.collect::<Map<String, Value>>())
+}
+
+/// The most templates that one answer has.
+const MOST: u64 = 200;
+
+/// The arguments of a tool that lists.
+fn page() -> Value {
+    object(
+        json!({
+            "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "default": MOST, "description": "The most items to return." },
+            "offset": { "type": "integer", "minimum": 0, "default": 0, "description": "How many items to leave out at the beginning." },
+        }),
+        &[],
+    )
+}
+
+/// The result of a tool that lists items of this schema.
+fn page_of(item: &Value) -> Value {
+    object(
+        json!({
+            "items": { "type": "array", "items": item },
+            "total": { "type": "integer", "description": "How many there are in all." },
+            "truncated": { "type": "boolean", "description": "Whether more follow after these; ask with a larger `offset`." },
+        }),
+        &["items", "total", "truncated"],
+    )
+}
+
+/// The part of a list that was asked for.
+fn page_from(items: Vec<Value>, arguments: &Arguments) -> Value {
+    let limit = arguments.number("limit").unwrap_or(MOST);
+    let offset = arguments.number("offset").unwrap_or(0);
+    let total = items.len() as u64;
+    let end = total.min(offset.saturating_add(limit));
+    let part = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let items: Vec<Value> = items.into_iter().take(part(end)).skip(part(offset)).collect();
+    json!({ "items": items, "total": total, "truncated": end < total })
+}

@@ -1,0 +1,32 @@
+//! `senders` (contract 4.3 `sender`).
+
+use serde_json::{Value, json};
+
+use super::{nothing, object, text};
+use crate::connector::tool::Tool;
+use crate::gateway::{AskSenders, Sender};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "senders",
+    title: "Sender names",
+    description: "The sender names of the messaging account with the platform's word for the state of each. A message can \
+                  only be sent under a name that the platform verified. Costs nothing and sends nothing.",
+    input: nothing,
+    output: || {
+        let item = object(
+            json!({ "name": text("The sender name."), "status": text("Its state, in the platform's word.") }),
+            &["name", "status"],
+        );
+        object(
+            json!({ "items": { "type": "array", "items": item }, "count": { "type": "integer", "description": "How many there are." } }),
+            &["items", "count"],
+        )
+    },
+    call: |caller, _| {
+        Box::pin(async move {
+            let item = |Sender { name, status }: &Sender| json!({ "name": name, "status": status });
+            let items: Vec<Value> = caller.ask(&AskSenders).await?.iter().map(item).collect();
+            Ok(json!({ "count": items.len(), "items": items }))
+        })
+    },
+};

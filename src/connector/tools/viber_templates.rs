@@ -1,0 +1,42 @@
+//! `viber_templates` (contract 4.3 `template/viber/list`, 2.5).
+
+use serde_json::{Value, json};
+
+use super::{answer, answered, known, object, page, page_from, page_of, text};
+use crate::connector::tool::Tool;
+use crate::gateway::{ListViberTemplates, ViberTemplate};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "viber_templates",
+    title: "Viber templates",
+    description: "The Viber templates of the account with their states. Costs nothing and sends nothing.",
+    input: page,
+    output: || page_of(&item_schema()),
+    call: |caller, arguments| {
+        Box::pin(async move {
+            let items = caller.ask(&ListViberTemplates).await?.into_iter().map(item).collect();
+            Ok(page_from(items, &arguments))
+        })
+    },
+};
+
+fn item_schema() -> Value {
+    object(
+        json!({
+            "id": answered("The platform's identifier of the template."),
+            "signature": text("The sender name that it is for."),
+            "template": text("Its text."),
+            "status": text("Its state, in the platform's word."),
+        }),
+        &[],
+    )
+}
+
+fn item(ViberTemplate { id, signature, text, status }: ViberTemplate) -> Value {
+    known([
+        ("id", id.map(answer)),
+        ("signature", signature.map(Value::String)),
+        ("template", text.map(Value::String)),
+        ("status", status.map(Value::String)),
+    ])
+}
