@@ -94,6 +94,9 @@ fn what_is_not_understood_has_its_code_and_its_status() {
         (vec![], r#"{"jsonrpc":"2.0","id":1,"method":"prompts/list"}"#.into(), 200, -32601),
         (vec![], r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"send_sms","arguments":{"confirm":true}}}"#.into(), 200, -32602),
         (vec![("MCP-Protocol-Version", "2099-01-01")], r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.into(), 400, -32022),
+        // Two revisions in one message are a contradiction, whichever of them is known.
+        (fine.to_vec(), future.clone(), 400, -32020),
+        (vec![("MCP-Protocol-Version", "2099-01-01"), ("Mcp-Method", "tools/list")], list.to_string(), 400, -32020),
         (vec![("MCP-Protocol-Version", "2099-01-01"), ("Mcp-Method", "tools/list")], future, 400, -32022),
         (fine.to_vec(), without("io.modelcontextprotocol/protocolVersion"), 400, -32602),
         (fine.to_vec(), without("io.modelcontextprotocol/clientCapabilities"), 400, -32602),

@@ -16,17 +16,28 @@ pub(in crate::connector) struct Head<'a> {
 }
 
 impl Head<'_> {
+    /// Why a head names another revision than the message; nothing if it names none.
+    ///
+    /// That is a contradiction even where one of the two is not known here.
+    pub(super) fn names_another(self, version: &str) -> Option<String> {
+        self.version.and_then(|told| differs("MCP-Protocol-Version", Some(told), version))
+    }
+
     /// Why a head does not say what the message says; nothing if it does.
     pub(super) fn contradicts(self, version: &str, method: &str, name: Option<&Value>) -> Option<String> {
-        let differs = |header: &str, told: Option<&str>, is: &str| match told.map(decoded) {
-            Some(Some(told)) if told == is => None,
-            Some(Some(_)) => Some(format!("`{header}` is not what the body says")),
-            Some(None) => Some(format!("`{header}` cannot be decoded")),
-            None => Some(format!("`{header}` is missing")),
-        };
         differs("MCP-Protocol-Version", self.version, version)
             .or_else(|| differs("Mcp-Method", self.method, method))
             .or_else(|| (method == "tools/call").then(|| differs("Mcp-Name", self.name, name?.as_str()?)).flatten())
+    }
+}
+
+/// Why a header does not say what is; nothing if it does.
+fn differs(header: &str, told: Option<&str>, is: &str) -> Option<String> {
+    match told.map(decoded) {
+        Some(Some(told)) if told == is => None,
+        Some(Some(_)) => Some(format!("`{header}` is not what the body says")),
+        Some(None) => Some(format!("`{header}` cannot be decoded")),
+        None => Some(format!("`{header}` is missing")),
     }
 }
 

@@ -74,6 +74,11 @@ fn judge(head: Option<Head<'_>>, method: &str, params: &Map<String, Value>) -> R
     let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
     let named = meta(VERSION).and_then(Value::as_str);
     let in_head = head.and_then(|head| head.version);
+    if let (Some(named), Some(head)) = (named, head)
+        && let Some(why) = head.names_another(named)
+    {
+        return Err(Fault::header(why));
+    }
     // A revision with a handshake is known, but no message that says this of itself is read by it.
     let known = |version: &&str| *version == MODERN || (LEGACY.contains(version) && named != Some(*version));
     if let Some(foreign) = [named, in_head].into_iter().flatten().find(|version| !known(version)) {
