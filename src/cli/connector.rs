@@ -18,6 +18,9 @@ use crate::runs::KeylessAccount;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) async fn connector(context: &Context, args: ConnectorArgs) -> Result<u8, Failure> {
+    if args.print_config {
+        return print_config(context, &args);
+    }
     let mut interrupt = context.interrupt()?;
     let profile = context.profiles().of_question(args.through.gateway.as_deref(), &context.observer)?;
     let adapters = context.adapters(context.ledger().await?)?;
@@ -43,5 +46,23 @@ pub(super) async fn connector(context: &Context, args: ConnectorArgs) -> Result<
         let _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await;
     };
     door::serve(listener, router(connector), limits, shutdown).await;
+    Ok(exit::FINE)
+}
+
+/// Prints what a client's file says of the connector that these arguments would start.
+fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, Failure> {
+    let url = match &args.origin {
+        Some(origin) => format!("{}/mcp", origin.origin().ascii_serialization()),
+        None if args.listen.port() == 0 => {
+            return Err(Failure::wrong("`--listen` has no port yet that a client could be told: name one"));
+        }
+        None => format!("http://{}/mcp", reachable(args.listen)),
+    };
+    let file = args.client.file(&url);
+    if context.output.json {
+        context.output.object(&file);
+    } else {
+        context.output.result(&format!("{file:#}\n"));
+    }
     Ok(exit::FINE)
 }

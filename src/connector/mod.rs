@@ -4,13 +4,15 @@
 //! - `rpc`: the protocol in all its revisions, pure;
 //! - `answer`: its methods, and the way of a call: key, limits, schema, tool, schema;
 //! - `tool`: what a tool is; `tools`: each of them in a file; `arguments`, `error`: what it takes, and why it has no result;
-//! - `caller`: the account that the key of a call opens; `limits`: how often it may call.
+//! - `caller`: the account that the key of a call opens; `limits`: how often it may call;
+//! - `entry`: what a person writes into a program of an assistant.
 //!
 //! The key of a call goes to the gateway of the profile and nowhere else: it is in no log, no ledger, and gone with the call.
 
 mod answer;
 mod arguments;
 mod caller;
+mod entry;
 mod error;
 mod http;
 mod limits;
@@ -18,6 +20,7 @@ mod rpc;
 mod tool;
 mod tools;
 
+pub use entry::Client;
 pub use http::router;
 
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 mod calls;
 mod clients;
 mod door;
+mod entries;
 mod protocol;
 
 use std::io::{Read as _, Write as _};

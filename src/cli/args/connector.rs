@@ -3,9 +3,11 @@
 use std::net::SocketAddr;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use reqwest::Url;
 
 use super::GatewayOption;
+use crate::connector::Client;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ConnectorArgs {
@@ -20,6 +22,18 @@ pub(in crate::cli) struct ConnectorArgs {
     /// A page whose scripts may call it, and by whose host it is reached, such as https://assistant.example.com
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(in crate::cli) origin: Option<Url>,
+    /// Print what a program of an assistant needs to find the connector, without starting it; a variable stands for the key
+    #[arg(long, conflicts_with_all = ["gateway", "require_key"])]
+    pub(in crate::cli) print_config: bool,
+    /// Print it as the whole file of this program; `generic` is the entry alone
+    #[arg(long, value_name = "CLIENT", default_value = Client::Generic.name(), value_parser = client(), requires = "print_config")]
+    pub(in crate::cli) client: Client,
+}
+
+/// The names of the clients, which shells then offer.
+fn client() -> impl TypedValueParser<Value = Client> {
+    PossibleValuesParser::new(Client::ALL.map(Client::name))
+        .try_map(|name| Client::from_name(&name).ok_or("there is no such client"))
 }
 
 /// The origin of a page: an address without a path.
