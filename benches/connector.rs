@@ -1,0 +1,146 @@
+//! How soon `campaign connector` answers when assistants call steadily.
+//!
+//! `cargo bench --bench connector` starts `campaign sandbox` and a connector to it as processes and makes 1,000 calls of
+//! `balance` a second for 20 s, each when it is due and not when the one before is answered. `-- RATE SECONDS` does it
+//! with other numbers. Linux only: CPU times come from /proc.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Connections that assistants have open; a connector has 64 calls under way at most.
+const CONNECTIONS: u64 = 32;
+/// How long an answer may take before the benchmark is broken.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The call of the gateway's contract.
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"balance","arguments":{}}}"#;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let number = |index: usize, otherwise: u64| match arguments.get(index) {
+        Some(text) => text.parse().unwrap_or_else(|_| panic!("`{text}` is no number")),
+        None => otherwise,
+    };
+    let (rate, seconds) = (number(0, 1_000), number(1, 20));
+    let folder = tempfile::tempdir().expect("a folder");
+    let sandbox = Server::start(folder.path(), "base_url", &["sandbox"]);
+    let profile = format!(
+        "bench:\n  base_url: http://{0}\n  async_url: http://{0}\n  api_key: {{ env: NOBODY_HAS_IT }}\n  rate: unlimited\n",
+        sandbox.address
+    );
+    fs::write(folder.path().join("gateways.yaml"), profile).expect("a profile");
+    let connector = Server::start(folder.path(), "url", &["connector", "--state-dir", "state"]);
+    // What is done once is not measured.
+    Connection::open(&connector.address).call();
+    let before = (connector.cpu(), sandbox.cpu());
+    let began = Instant::now() + Duration::from_millis(100);
+    let due = |index: u64| began + Duration::from_micros(index * 1_000_000 / rate);
+    let mut waits: Vec<Duration> = std::thread::scope(|scope| {
+        let callers: Vec<_> = (0..CONNECTIONS)
+            .map(|first| {
+                let mut connection = Connection::open(&connector.address);
+                let calls = (first..rate * seconds).step_by(usize::try_from(CONNECTIONS).expect("a few"));
+                scope.spawn(move || calls.map(|index| connection.call_at(due(index))).collect::<Vec<_>>())
+            })
+            .collect();
+        callers.into_iter().flat_map(|caller| caller.join().expect("every call is answered")).collect()
+    });
+    let calls = waits.len() as f64;
+    let took = began.elapsed().as_secs_f64();
+    waits.sort();
+    let of = |share: f64| waits[((waits.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
+    let each = |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() * 1e6 / calls;
+    println!("calls of `balance` at {rate}/s for {seconds} s over {CONNECTIONS} connections:");
+    println!("  answered: {:.0}/s", calls / took);
+    println!("  from due to answered: median {:.2} ms, p99 {:.2} ms, at most {:.2} ms", of(0.5), of(0.99), of(1.0));
+    println!(
+        "  CPU a call: {:.0} µs of the connector, {:.0} µs of the sandbox behind it",
+        each(connector.cpu(), before.0),
+        each(sandbox.cpu(), before.1)
+    );
+}
+
+/// A connection over which an assistant calls, one call after another.
+struct Connection {
+    reader: BufReader<TcpStream>,
+    request: String,
+}
+
+impl Connection {
+    fn open(address: &str) -> Self {
+        let stream = TcpStream::connect(address).expect("a connection");
+        stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(PATIENCE))).expect("a socket");
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer sandbox\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{CALL}",
+            CALL.len()
+        );
+        Self { reader: BufReader::new(stream), request }
+    }
+
+    /// Calls when it is due; how long after that the answer was there.
+    fn call_at(&mut self, due: Instant) -> Duration {
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        self.call();
+        due.elapsed()
+    }
+
+    /// Calls, and holds that the answer is a balance.
+    fn call(&mut self) {
+        self.reader.get_mut().write_all(self.request.as_bytes()).expect("sent");
+        let (mut length, mut line) = (0, String::new());
+        while line != "\r\n" {
+            line.clear();
+            assert_ne!(self.reader.read_line(&mut line).expect("a head"), 0, "the connection ended");
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().expect("a length");
+            }
+        }
+        let mut body = vec![0; length];
+        self.reader.read_exact(&mut body).expect("a body");
+        let answer = String::from_utf8_lossy(&body);
+        assert!(answer.contains(r#""structuredContent""#) && answer.contains(r#""currency""#), "{answer}");
+    }
+}
+
+/// A running server; dropped, it is ended.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    /// Starts a command that says in one line of JSON, in the member `told`, where it listens.
+    fn start(folder: &Path, told: &str, arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_campaign"))
+            .current_dir(folder)
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0", "--json"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the server starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
+        let said: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        let address = said[told].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address").to_owned();
+        Self { child, address }
+    }
+
+    /// CPU time so far, user and system; the kernel counts in hundredths of a second.
+    fn cpu(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("/proc");
+        let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
+        let ticks = |index: usize| fields[index].parse::<u64>().expect("a count of ticks");
+        Duration::from_millis((ticks(11) + ticks(12)) * 10)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill().and_then(|()| self.child.wait());
+    }
+}
