@@ -15,8 +15,6 @@ use crate::domain::{Channel, Media, MsgId, Receipt, ReceiptSource, RecipientRepl
 
 /// The most receipts of one webhook.
 const MOST: usize = 1_000;
-/// The most replies that are kept of one receipt.
-const MOST_REPLIES: usize = 20;
 
 /// A receipt with the message that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,7 +159,7 @@ fn seconds(raw: &RawValue) -> Option<u64> {
 
 fn replies(raw: Option<&RawValue>) -> Vec<RecipientReply> {
     let items: Vec<&RawValue> = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    items.into_iter().take(MOST_REPLIES).filter_map(|item| reply(item.get())).collect()
+    items.into_iter().filter_map(|item| reply(item.get())).collect()
 }
 
 fn reply(json: &str) -> Option<RecipientReply> {
@@ -285,6 +283,13 @@ mod tests {
         ] {
             assert_eq!(one(body).receipt.status, status, "{body}");
         }
+    }
+
+    #[test]
+    fn the_last_of_many_replies_is_read_too() {
+        let replies = vec![r#"{"message":"?"}"#; 40].join(",");
+        let told = one(&format!(r#"{{"status":"REPLIED","replies":[{replies},{{"message":"STOP"}}]}}"#));
+        assert_eq!(told.receipt.replies.last().map(|reply| reply.text.as_str()), Some("STOP"));
     }
 
     #[test]
