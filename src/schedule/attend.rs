@@ -45,7 +45,15 @@ impl Work {
             (post.handled, post.since) = (handled(ledger.as_ref(), &armed, now).await?, armed.since);
             post.looked = None;
         }
+        let before = post.handled;
         let next = self.attend_to(&mut post, &armed, now).await;
+        if next.is_err() {
+            // What could not be recorded is due still, which the ledger tells.
+            if !post.running {
+                return next;
+            }
+            post.handled = before;
+        }
         self.posts.insert(armed.name, post);
         next
     }

@@ -94,7 +94,17 @@ impl Work {
 
     async fn hear(&mut self, started: Result<Started, JoinError>) -> Result<(), LedgerError> {
         match started {
-            Ok(started) => self.ended(started).await,
+            Ok(started) => {
+                let schedule = started.armed.name.clone();
+                match self.ended(started).await {
+                    // Another process has the turn to write: what was not recorded is found anew.
+                    Err(LedgerError::Busy { .. }) => {
+                        self.posts.remove(&schedule);
+                        Ok(())
+                    }
+                    ended => ended,
+                }
+            }
             // A start that panicked is a bug; its run can be gone on with by hand, and the others go on.
             Err(error) => {
                 tracing::error!("a start ended by itself: {error}");

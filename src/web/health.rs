@@ -48,6 +48,10 @@ impl Health {
         }
         let ready = match tokio::time::timeout(PATIENCE, self.ledger.prove_writable()).await {
             Ok(Ok(())) => true,
+            Ok(Err(LedgerError::Busy { who, .. })) => {
+                tracing::warn!("the ledger cannot be written for now: {who}");
+                false
+            }
             Ok(Err(error)) => {
                 tracing::error!("the ledger cannot be written: {error}");
                 // After a failure its writer writes nothing any more.

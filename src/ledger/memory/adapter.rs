@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,13 +28,20 @@ pub(crate) struct MemoryLedger {
     /// The numbers of the envelopes that were read, call by call.
     read: Mutex<Vec<RangeInclusive<u32>>>,
     clock: fn() -> Timestamp,
+    /// Whether another process has the turn to write.
+    busy: AtomicBool,
 }
 
 impl MemoryLedger {
     /// One that holds this.
     pub(crate) fn new(contents: Contents, clock: fn() -> Timestamp) -> Self {
         let (contents, held, copies) = (Mutex::new(contents), Arc::default(), Shelf::default());
-        Self { contents, held, copies, read: Mutex::default(), clock }
+        Self { contents, held, copies, read: Mutex::default(), clock, busy: AtomicBool::default() }
+    }
+
+    /// Has another process take the turn to write, or give it back.
+    pub(crate) fn set_busy(&self, busy: bool) {
+        self.busy.store(busy, Ordering::Relaxed);
     }
 
     /// Which envelopes were read since this was last asked, call by call.
@@ -64,7 +72,12 @@ impl MemoryLedger {
         &'a self,
         change: impl FnOnce(&mut Contents, i64) -> Result<T, LedgerError> + Send + 'a,
     ) -> LedgerFuture<'a, T> {
-        Box::pin(async move { change(&mut self.lock(), (self.clock)().as_microsecond()) })
+        Box::pin(async move {
+            if self.busy.load(Ordering::Relaxed) {
+                return Err(LedgerError::Busy { path: "memory".into(), who: "another process has the ledger".into() });
+            }
+            change(&mut self.lock(), (self.clock)().as_microsecond())
+        })
     }
 
     pub(super) fn look<'a, T: Send + 'a>(

@@ -8,7 +8,7 @@ use sqlx::Connection as _;
 
 use super::mark::{Mark, MarkReading};
 use super::opening::{self, current_mark};
-use super::turn;
+use super::turn::{self, Patience};
 use super::writer::storage;
 use crate::ledger::LedgerError;
 
@@ -17,9 +17,9 @@ use crate::ledger::LedgerError;
 /// In this order: if it is interrupted, the ledger is refused as before, and the person says it again.
 pub(super) async fn adopt(path: &Path, known: &MarkReading, now: Timestamp) -> Result<(), LedgerError> {
     let path: Arc<Path> = path.into();
-    let mut pen = opening::pen(&path, turn::LONGEST_BUSY).await?;
+    let mut pen = opening::pen(&path, Patience::default()).await?;
     let failed = |error: sqlx::Error| storage(&path, &error);
-    turn::begin(&mut pen.connection, &path, turn::LONGEST_BUSY).await?;
+    turn::begin(&mut pen.connection, &path, Patience::default()).await?;
     sqlx::query("UPDATE runs SET progress = 'replaced', owner = NULL, ended_at = ? WHERE live AND progress = 'open'")
         .bind(now.as_microsecond())
         .execute(&mut pen.connection)

@@ -17,8 +17,9 @@ use super::mark::{self, MarkReading};
 use super::numbers::Numbers;
 use super::places::{self, Place};
 use super::runs::Stage;
+use super::turn::Patience;
 use super::writer::{OnCommit, Writer, storage};
-use super::{adoption, envelopes, events, hosts, left_out, lock, opening, pace, runs, soundness, stops, turn};
+use super::{adoption, envelopes, events, hosts, left_out, lock, opening, pace, runs, soundness, stops};
 use crate::domain::MessageId;
 use crate::ledger::rules::held;
 use crate::ledger::{
@@ -40,7 +41,7 @@ pub struct SqliteLedger {
     pub(super) readers: SqlitePool,
     path: Arc<Path>,
     clock: Clock,
-    patience: Duration,
+    pub(super) patience: Patience,
     on_commit: OnCommit,
     /// The last envelope of each run that this process has.
     numbers: Numbers,
@@ -69,10 +70,10 @@ impl SqliteLedger {
     pub async fn open(path: &Path, clock: Clock) -> Result<Self, LedgerError> {
         // Before the ledger, so that another process that writes both meanwhile does not make it look old.
         let known = mark::read(&mark::place(path));
-        opening::prepare(path, turn::LONGEST_BUSY).await?;
+        opening::prepare(path, Patience::default()).await?;
         let readers = opening::readers(path).await?;
         let stale = judge(&readers, path, known).await?;
-        let (path, writer, patience) = (Arc::from(path), OnceCell::new(), turn::LONGEST_BUSY);
+        let (path, writer, patience) = (Arc::from(path), OnceCell::new(), Patience::default());
         let on_commit: OnCommit = Arc::new(|_| {});
         Ok(Self { writer, readers, path, clock, patience, on_commit, numbers: Numbers::default(), stale })
     }
@@ -86,7 +87,7 @@ impl SqliteLedger {
     /// The same for a command that does not wait longer than this for a process that has the ledger and is stopped.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+        Self { patience: Patience { stopped: patience, ..self.patience }, ..self }
     }
 
     /// Opens the ledger at `path` as the one that counts from now on, whatever its mark says, because a person says so.

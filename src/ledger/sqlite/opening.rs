@@ -16,7 +16,7 @@ use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 use super::lock;
 use super::mark::{self, Mark, MarkFile};
 use super::schema::{self, Age};
-use super::turn::{self, Wait, is_busy, is_read_only};
+use super::turn::{self, Patience, Wait, is_busy, is_read_only};
 use super::writer::{Pen, storage};
 use crate::ledger::LedgerError;
 use crate::private::{self, Existing};
@@ -40,7 +40,7 @@ pub(super) async fn readers(path: &Path) -> Result<SqlitePool, LedgerError> {
 }
 
 /// Makes sure that there is a ledger of the newest schema.
-pub(super) async fn prepare(path: &Path, patience: Duration) -> Result<(), LedgerError> {
+pub(super) async fn prepare(path: &Path, patience: Patience) -> Result<(), LedgerError> {
     if path.exists() {
         match age(path).await {
             Ok(Age::Newest) => return Ok(()),
@@ -77,7 +77,7 @@ async fn age(path: &Path) -> sqlx::Result<Age> {
     age
 }
 
-async fn migrate(connection: &mut SqliteConnection, path: &Path, patience: Duration) -> Result<(), LedgerError> {
+async fn migrate(connection: &mut SqliteConnection, path: &Path, patience: Patience) -> Result<(), LedgerError> {
     let mut wait = Wait::new(path, patience);
     let mut transaction = loop {
         match connection.begin_with("BEGIN IMMEDIATE").await {
@@ -94,7 +94,7 @@ async fn migrate(connection: &mut SqliteConnection, path: &Path, patience: Durat
 }
 
 /// The connection that writes, and the mark that follows it.
-pub(super) async fn pen(path: &Arc<Path>, patience: Duration) -> Result<Pen, LedgerError> {
+pub(super) async fn pen(path: &Arc<Path>, patience: Patience) -> Result<Pen, LedgerError> {
     let mut connection = connect(path, patience).await?;
     let place = mark::place(path);
     let unmarked = |error: std::io::Error| LedgerError::Storage {
@@ -118,7 +118,7 @@ pub(super) async fn pen(path: &Arc<Path>, patience: Duration) -> Result<Pen, Led
 ///
 /// Two that change the mode of a file at once could wait for each other for ever, so SQLite tells one of them
 /// at once that it is busy, whatever its time-out.
-async fn connect(path: &Path, patience: Duration) -> Result<SqliteConnection, LedgerError> {
+async fn connect(path: &Path, patience: Patience) -> Result<SqliteConnection, LedgerError> {
     // SQLite gives its companions the mode of the file.
     private::file(path, Existing::Kept)
         .map_err(|error| LedgerError::Storage { path: path.display().to_string(), reason: error.to_string() })?;

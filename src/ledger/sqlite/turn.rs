@@ -11,16 +11,29 @@ use crate::ledger::LedgerError;
 
 /// How long SQLite itself waits before it says that another process has the turn.
 pub(super) const ATTEMPT: Duration = Duration::from_millis(200);
-/// How long another process may have the turn before that counts as a failure.
-pub(super) const LONGEST_BUSY: Duration = Duration::from_secs(60);
 /// After what time a person is told that the process waits.
 const WORTH_TELLING: Duration = Duration::from_secs(2);
 
-/// Begins a transaction that writes; a process that is stopped is waited for no longer than `patience`.
+/// How long another process may have the turn before whoever waits is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// A process that works.
+    pub(super) working: Duration,
+    /// A process that is stopped.
+    pub(super) stopped: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { working: Duration::from_secs(60), stopped: Duration::from_secs(60) }
+    }
+}
+
+/// Begins a transaction that writes, once nobody else has the turn.
 pub(super) async fn begin(
     connection: &mut SqliteConnection,
     path: &Path,
-    patience: Duration,
+    patience: Patience,
 ) -> Result<(), LedgerError> {
     let mut wait = Wait::new(path, patience);
     loop {
@@ -35,14 +48,14 @@ pub(super) async fn begin(
 /// A wait for the process that has the turn.
 pub(super) struct Wait<'a> {
     path: &'a Path,
-    patience: Duration,
+    patience: Patience,
     since: Instant,
     told: bool,
 }
 
 impl<'a> Wait<'a> {
     /// A wait that begins now.
-    pub(super) fn new(path: &'a Path, patience: Duration) -> Self {
+    pub(super) fn new(path: &'a Path, patience: Patience) -> Self {
         Self { path, patience, since: Instant::now(), told: false }
     }
 
@@ -52,12 +65,12 @@ impl<'a> Wait<'a> {
     /// When it has taken too long, with the process that has the turn.
     pub(super) fn go_on(&mut self) -> Result<(), LedgerError> {
         let waited = self.since.elapsed();
-        if waited < WORTH_TELLING.min(self.patience) {
+        if waited < WORTH_TELLING.min(self.patience.working).min(self.patience.stopped) {
             return Ok(());
         }
         let holder = holder::of(self.path);
         let stopped = holder.is_some_and(|holder| holder.stopped);
-        if waited >= LONGEST_BUSY || stopped && waited >= self.patience {
+        if waited >= self.patience.working || stopped && waited >= self.patience.stopped {
             return Err(LedgerError::Busy { path: self.path.display().to_string(), who: who(holder) });
         }
         if !std::mem::replace(&mut self.told, true) {

@@ -1,7 +1,8 @@
 //! The one task that writes: it gathers the changes that wait and commits them together.
 //!
 //! After the first failure it writes nothing any more: what an fsync that failed left behind
-//! is unknown, and asking again on the same handle would hide it.
+//! is unknown, and asking again on the same handle would hide it. Where another process kept the turn nothing was begun,
+//! so that is told to those who asked, and the next change is tried.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::mark::{Mark, MarkFile};
-use super::turn;
+use super::turn::{self, Patience};
 use crate::failpoint;
 use crate::ledger::LedgerError;
 
@@ -22,8 +23,9 @@ const LARGEST_COMMIT: usize = 64;
 
 /// Tells the asker how the commit ended.
 type Acknowledge = Box<dyn FnOnce(Result<(), LedgerError>) + Send>;
-/// A change, run inside the transaction; what it returns is called after the commit.
-type Change = Box<dyn for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, AppliedChange> + Send>;
+/// A change, run inside the transaction, or told why there is none; what it returns is called after the commit.
+type Change =
+    Box<dyn for<'c> FnOnce(Result<&'c mut SqliteConnection, LedgerError>) -> BoxFuture<'c, AppliedChange> + Send>;
 /// How a change went: its acknowledgement, and the failure of the storage if there was one.
 type AppliedChange = (Acknowledge, Result<(), LedgerError>);
 
@@ -44,8 +46,7 @@ pub(super) struct Pen {
     pub(super) connection: SqliteConnection,
     pub(super) mark: MarkFile,
     pub(super) path: Arc<Path>,
-    /// How long a process that is stopped may have the ledger.
-    pub(super) patience: Duration,
+    pub(super) patience: Patience,
 }
 
 impl Writer {
@@ -64,9 +65,12 @@ impl Writer {
     {
         let (sender, receiver) = oneshot::channel();
         let change: Change = Box::new(move |connection| {
-            let result = change(connection);
+            let result = connection.map(change);
             Box::pin(async move {
-                let result = result.await;
+                let result = match result {
+                    Ok(result) => result.await,
+                    Err(error) => Err(error),
+                };
                 let failure = result.as_ref().map(|_| ()).map_err(Clone::clone);
                 let acknowledge: Acknowledge = Box::new(move |committed| {
                     let _ = sender.send(committed.and(result));
@@ -103,7 +107,7 @@ impl Pen {
                 acknowledge(followed.clone());
             }
             failpoint::pass("commit.heard");
-            if followed.is_err() {
+            if followed.is_err_and(|error| !matches!(error, LedgerError::Busy { .. })) {
                 break;
             }
         }
@@ -121,11 +125,7 @@ impl Pen {
         let mut acknowledgements = Vec::new();
         let mut result = turn::begin(&mut self.connection, &self.path, self.patience).await;
         for change in changes {
-            if result.is_err() {
-                // It is dropped without being run, and whoever asked for it is told that the ledger is closed.
-                continue;
-            }
-            let (acknowledge, applied) = change(&mut self.connection).await;
+            let (acknowledge, applied) = change(result.map(|()| &mut self.connection)).await;
             acknowledgements.push(acknowledge);
             result = applied;
         }

@@ -89,6 +89,29 @@ async fn a_clock_that_jumps_fires_nothing_twice_and_floods_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_could_not_be_recorded_while_another_process_had_the_ledger_is_not_forgotten() {
+    set_clock("2026-12-01T00:10:00Z");
+    let mut house = House::new("timezone: UTC\nschedule: { cron: \"0 * * * *\", grace: 10m, wait_for_file: 5m }");
+    let ledger = Arc::new(MemoryLedger::new(Contents::default(), now));
+    house.adapters.ledger = ledger.clone();
+    house.arm().await.unwrap();
+    fs::remove_file(house.folder.path().join("sale.csv")).unwrap();
+    let refresh = Duration::from_secs(60);
+    let daemon = Daemon { refresh, ..house.daemon(house.clerk(Duration::from_secs(1))) };
+    let stop = async {
+        // The list of 1:00 does not come, nor that of 2:00, and nobody can record it until 2:30.
+        tokio::time::sleep(Duration::from_secs(52 * 60)).await;
+        ledger.set_busy(true);
+        tokio::time::sleep(Duration::from_secs(88 * 60)).await;
+        ledger.set_busy(false);
+        tokio::time::sleep(Duration::from_secs(60 * 60)).await;
+    };
+    daemon.serve(stop).await.unwrap();
+    let missed = "2026-12-01 02:00 skipped after 1: missed".to_owned();
+    assert!(house.told().contains(&missed), "{:?}", house.told());
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_changed_since_it_was_armed_fires_nothing_until_it_is_armed_anew() {
     set_clock("2026-12-01T00:10:00Z");
     let daily = "timezone: UTC\nschedule: { every: day 10:00 }";

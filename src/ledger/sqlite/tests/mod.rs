@@ -17,6 +17,7 @@ use crate::ledger::conformance::scene::{
 };
 use crate::ledger::{
     Allowance, Hold, Intent, Ledger, LedgerError, NewRun, Progress, RunFilter, SentRow, SqliteLedger, State, StopKind,
+    Upkeep as _,
 };
 
 /// The scene in a folder that goes away.
@@ -65,6 +66,22 @@ async fn after_a_failed_write_nothing_is_written_any_more() {
     assert!(matches!(failed, Err(LedgerError::Storage { .. })), "{failed:?}");
     let later = scene.ledger.request_stop(scene.run.key, true).await;
     assert!(matches!(later, Err(LedgerError::Closed)), "{later:?}");
+}
+
+#[tokio::test]
+async fn while_another_process_has_the_turn_that_is_told_and_afterwards_it_is_written_again() {
+    let mut scene = Scene::new().await;
+    let path = scene.folder.path().join("ledger");
+    let mut hasty = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+    hasty.patience.working = std::time::Duration::from_millis(1);
+    scene.scene.ledger = hasty;
+    scene.ledger.prove_writable().await.unwrap();
+    let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+    let asked = futures_util::future::join_all((0..3).map(|_| scene.ledger.prove_writable())).await;
+    assert!(asked.iter().all(|told| matches!(told, Err(LedgerError::Busy { .. }))), "{asked:?}");
+    sqlx::query("ROLLBACK").execute(&mut other).await.unwrap();
+    scene.ledger.prove_writable().await.unwrap();
 }
 
 #[tokio::test]
