@@ -15,14 +15,14 @@ fn sent_once(sandbox: &SandboxProcess) -> usize {
 
 /// Lifts the pace of a campaign that was slow to be interrupted.
 fn hurry(sale: &Folder) {
-    sale.replace("sale.yaml", "rate: 20/s", "rate: 100000/s");
+    sale.replace("sale.yaml", "rate: 100/s", "rate: 100000/s");
 }
 
 #[test]
 fn an_interrupted_run_writes_its_results_and_the_next_one_sends_the_rest() {
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let sandbox = SandboxProcess::start();
-        let sale = campaign().to(400).through(&sandbox).delivery("rate: 20/s").batches_of(10).write();
+        let sale = campaign().to(400).through(&sandbox).delivery("rate: 100/s").batches_of(10).write();
         let mut run = sale.start(&["--json"]);
         until("some messages were sent", || sent_once(&sandbox) > 5);
         run.signal(signal);
