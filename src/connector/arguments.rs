@@ -33,12 +33,7 @@ impl Arguments {
 
     /// Our identifier of a message.
     pub(super) fn id(&self) -> Result<MessageId, ToolError> {
-        let number = match self.0.get("id") {
-            Some(Value::String(text)) => text.parse().ok(),
-            Some(number) => number.as_u64(),
-            None => None,
-        };
         let wrong = || ToolError::argument("`id` is no identifier that a sending tool returned");
-        number.and_then(MessageId::new).ok_or_else(wrong)
+        self.number("id").and_then(MessageId::new).ok_or_else(wrong)
     }
 }
