@@ -10,7 +10,7 @@ use super::arguments::Arguments;
 use super::caller::Caller;
 use super::error::ToolError;
 use super::rpc::{Era, Fault, LEGACY, MODERN, Reply, Request, complete, failed};
-use super::tool::{READY, ReadyTool};
+use super::tool::ReadyTool;
 
 /// How long a client may keep the list of tools, in milliseconds: it changes only when the connector is started anew.
 const FRESH: u64 = 300_000;
@@ -26,7 +26,7 @@ pub(super) async fn answer(connector: &Connector, key: Option<SecretString>, req
         ("initialize", Era::Legacy) => Ok(initialize(&request.params)),
         ("ping", Era::Legacy) => Ok(Map::new()),
         ("server/discover", Era::Modern) => Ok(discover()),
-        ("tools/list", _) => Ok(list(era)),
+        ("tools/list", _) => Ok(list(connector, era)),
         ("tools/call", _) => call(connector, key, &request).await,
         _ => Err(Fault::method(era)),
     };
@@ -64,8 +64,8 @@ fn discover() -> Map<String, Value> {
     }))
 }
 
-fn list(era: Era) -> Map<String, Value> {
-    let tools: Vec<&Value> = READY.iter().map(|ready| &ready.listed).collect();
+fn list(connector: &Connector, era: Era) -> Map<String, Value> {
+    let tools: Vec<&Value> = connector.tools.iter().map(|ready| &ready.listed).collect();
     let mut listed = members(json!({ "tools": tools }));
     if era == Era::Modern {
         listed.insert("ttlMs".to_owned(), json!(FRESH));
@@ -81,7 +81,8 @@ async fn call(
 ) -> Result<Map<String, Value>, Fault> {
     let name = request.params.get("name").and_then(Value::as_str);
     let Some(name) = name else { return Err(Fault::params(request.era, "`name` of the tool is missing")) };
-    let Some(ready) = ReadyTool::named(name) else { return Err(Fault::params(request.era, "Unknown tool")) };
+    let ready = connector.tools.iter().find(|ready| ready.tool.name == name);
+    let Some(ready) = ready else { return Err(Fault::params(request.era, "Unknown tool")) };
     let arguments = match request.params.get("arguments") {
         None => Map::new(),
         Some(Value::Object(arguments)) => arguments.clone(),
@@ -90,7 +91,7 @@ async fn call(
     let began = Instant::now();
     let result = run(connector, key, ready, arguments).await;
     let outcome = result.as_ref().map_or_else(ToolError::code, |_| "ok");
-    tracing::info!(tool = name, outcome, milliseconds = began.elapsed().as_millis(), "called");
+    tracing::info!(tool = ready.tool.name, outcome, milliseconds = began.elapsed().as_millis(), "called");
     Ok(told(result))
 }
 

@@ -46,6 +46,8 @@ pub struct Friends {
 pub struct Connector {
     account: KeylessAccount,
     adapters: Adapters,
+    /// What it can be asked to do, in the order in which that is listed.
+    tools: Vec<tool::ReadyTool>,
     friends: Friends,
     /// Whether a call without a key is refused by HTTP, which has clients ask their users to log in.
     require_key: bool,
@@ -64,7 +66,8 @@ impl Connector {
         require_key: bool,
         interrupt: watch::Receiver<Interrupt>,
     ) -> Self {
+        let tools = tools::TOOLS.iter().map(tool::ReadyTool::of).collect();
         let (limits, places) = (limits::Limits::default(), Arc::new(Semaphore::new(AT_ONCE)));
-        Self { account, adapters, friends, require_key, limits, places, interrupt }
+        Self { account, adapters, tools, friends, require_key, limits, places, interrupt }
     }
 }

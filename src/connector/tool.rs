@@ -1,7 +1,5 @@
 //! A tool: what a model is told of it, what it takes and gives, what it does.
 
-use std::sync::LazyLock;
-
 use futures_util::future::BoxFuture;
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
@@ -9,7 +7,6 @@ use serde_json::{Map, Value, json};
 use super::arguments::Arguments;
 use super::caller::Caller;
 use super::error::ToolError;
-use super::tools::TOOLS;
 
 /// A tool of the connector.
 pub(super) struct Tool {
@@ -19,6 +16,8 @@ pub(super) struct Tool {
     pub(super) title: &'static str,
     /// What it does, written for a model that has to choose.
     pub(super) description: &'static str,
+    /// What it does to the world.
+    pub(super) annotations: Annotations,
     /// The JSON Schema of its arguments.
     pub(super) input: fn() -> Value,
     /// The JSON Schema of its result.
@@ -27,7 +26,35 @@ pub(super) struct Tool {
     pub(super) call: Call,
 }
 
-/// The work of a tool that reads: it runs at once, and asking twice changes nothing.
+/// What a tool does to the world: by it a client decides whether to ask its user before a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Annotations {
+    /// It changes nothing.
+    pub(super) read_only: bool,
+    /// What it changes cannot be taken back.
+    pub(super) destructive: bool,
+    /// A second call changes nothing more.
+    pub(super) idempotent: bool,
+    /// It deals with others than this machine.
+    pub(super) open_world: bool,
+}
+
+impl Annotations {
+    /// Those of a tool that asks the platform.
+    pub(super) const READING: Self = Self { read_only: true, destructive: false, idempotent: true, open_world: true };
+
+    fn json(self, title: &str) -> Value {
+        json!({
+            "title": title,
+            "readOnlyHint": self.read_only,
+            "destructiveHint": self.destructive,
+            "idempotentHint": self.idempotent,
+            "openWorldHint": self.open_world,
+        })
+    }
+}
+
+/// The work of a tool.
 pub(super) type Call = for<'a> fn(&'a Caller<'a>, Arguments) -> BoxFuture<'a, Result<Value, ToolError>>;
 
 /// A tool with its schemas ready to judge by.
@@ -39,11 +66,9 @@ pub(super) struct ReadyTool {
     pub(super) listed: Value,
 }
 
-/// Every tool, in the order in which they are listed.
-pub(super) static READY: LazyLock<Vec<ReadyTool>> = LazyLock::new(|| TOOLS.iter().map(ReadyTool::of).collect());
-
 impl ReadyTool {
-    fn of(tool: &'static Tool) -> Self {
+    /// A tool whose schemas were read.
+    pub(super) fn of(tool: &'static Tool) -> Self {
         let compiled = |schema: &Value| jsonschema::validator_for(schema).expect("a schema of ours");
         let (input, output) = ((tool.input)(), (tool.output)());
         let listed = json!({
@@ -52,20 +77,9 @@ impl ReadyTool {
             "description": tool.description,
             "inputSchema": input,
             "outputSchema": output,
-            "annotations": {
-                "title": tool.title,
-                "readOnlyHint": true,
-                "destructiveHint": false,
-                "idempotentHint": true,
-                "openWorldHint": true,
-            },
+            "annotations": tool.annotations.json(tool.title),
         });
         Self { tool, input: compiled(&input), output: compiled(&output), listed }
-    }
-
-    /// The tool of that name.
-    pub(super) fn named(name: &str) -> Option<&'static Self> {
-        READY.iter().find(|ready| ready.tool.name == name)
     }
 
     /// What is wrong with arguments, each with its place; nothing if the schema takes them.

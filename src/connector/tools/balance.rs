@@ -3,13 +3,14 @@
 use serde_json::json;
 
 use super::{nothing, object, text};
-use crate::connector::tool::Tool;
+use crate::connector::tool::{Annotations, Tool};
 use crate::gateway::AskBalance;
 
 pub(super) const TOOL: Tool = Tool {
     name: "balance",
     title: "Account balance",
     description: "How much money is left on the messaging account, and in which currency. Costs nothing and sends nothing.",
+    annotations: Annotations::READING,
     input: nothing,
     output: || {
         object(

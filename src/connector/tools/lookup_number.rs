@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{object, phone, text};
 use crate::connector::error::ToolError;
-use crate::connector::tool::Tool;
+use crate::connector::tool::{Annotations, Tool};
 use crate::domain::Outcome;
 
 pub(super) const TOOL: Tool = Tool {
@@ -12,6 +12,7 @@ pub(super) const TOOL: Tool = Tool {
     title: "Look a number up",
     description: "Whether a phone number exists, and which network it is in. The subscriber notices nothing. THE PLATFORM MAY \
                   CHARGE FOR EACH LOOKUP: look up only numbers that somebody asked about.",
+    annotations: Annotations::READING,
     input: || object(json!({ "phone": phone() }), &["phone"]),
     output: || {
         object(

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{answer, answered, known, message_id, object, text};
-use crate::connector::tool::Tool;
+use crate::connector::tool::{Annotations, Tool};
 use crate::gateway::AskStatus;
 
 pub(super) const TOOL: Tool = Tool {
@@ -11,6 +11,7 @@ pub(super) const TOOL: Tool = Tool {
     title: "Status of a message",
     description: "What became of one message: its status in the platform's word (such as QUEUED, DELIVERED, READ, EXPIRED) \
                   and when it last changed. `id` is the identifier that a sending tool returned. Costs nothing and sends nothing.",
+    annotations: Annotations::READING,
     input: || object(json!({ "id": message_id("The identifier that a sending tool returned as `id`.") }), &["id"]),
     output: || {
         object(

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{nothing, object, text};
-use crate::connector::tool::Tool;
+use crate::connector::tool::{Annotations, Tool};
 use crate::gateway::{AskSenders, Sender};
 
 pub(super) const TOOL: Tool = Tool {
@@ -11,6 +11,7 @@ pub(super) const TOOL: Tool = Tool {
     title: "Sender names",
     description: "The sender names of the messaging account with the platform's word for the state of each. A message can \
                   only be sent under a name that the platform verified. Costs nothing and sends nothing.",
+    annotations: Annotations::READING,
     input: nothing,
     output: || {
         let item = object(

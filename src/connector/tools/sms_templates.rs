@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{answer, answered, known, object, page, page_from, page_of, text};
-use crate::connector::tool::Tool;
+use crate::connector::tool::{Annotations, Tool};
 use crate::gateway::{ListSmsTemplates, SmsTemplate};
 
 pub(super) const TOOL: Tool = Tool {
     name: "sms_templates",
     title: "SMS templates",
     description: "The SMS templates of the account: texts that somebody prepared. Costs nothing and sends nothing.",
+    annotations: Annotations::READING,
     input: page,
     output: || page_of(&item_schema()),
     call: |caller, arguments| {

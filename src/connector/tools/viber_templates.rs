@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{answer, answered, known, object, page, page_from, page_of, text};
-use crate::connector::tool::Tool;
+use crate::connector::tool::{Annotations, Tool};
 use crate::gateway::{ListViberTemplates, ViberTemplate};
 
 pub(super) const TOOL: Tool = Tool {
     name: "viber_templates",
     title: "Viber templates",
     description: "The Viber templates of the account with their states. Costs nothing and sends nothing.",
+    annotations: Annotations::READING,
     input: page,
     output: || page_of(&item_schema()),
     call: |caller, arguments| {
