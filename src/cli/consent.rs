@@ -124,6 +124,7 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
             let (what, effect) = match operation {
                 SingleKind::Lookup => ("a lookup of", "it costs money; the subscriber notices nothing"),
                 SingleKind::CodeCall => ("a code call to", "it costs money, and that phone rings"),
+                SingleKind::Message => ("a message to", "it costs money, and that person gets it"),
             };
             let (through, host, ledger) = (&profile.name, profile.base_url.host(), state.display());
             let text = format!("{what} +{phone} · through {through} at {host}\n  {effect}\n  ledger: {ledger}\n");

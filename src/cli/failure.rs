@@ -3,6 +3,7 @@
 use super::changed::inputs_changed;
 use super::suggested::{Options, file};
 use super::{busy, exit, schedule};
+use crate::delivery::SingleKind;
 use crate::domain::Row;
 use crate::finding::{Finding, list, quoted, rules};
 use crate::gateway::{FailureCause, InquiryFailure};
@@ -173,12 +174,22 @@ fn explain(error: Error, options: &Options) -> Explanation {
         Error::Replaced { run } => Explanation::wrong(format!(
             "a start with changed inputs ended {run}; retry the run that took its place, if there is one"
         )),
-        Error::SingleRun { run } => {
-            Explanation::wrong(format!("{run} holds single questions; ask again with `campaign gateway`"))
-        }
+        Error::SingleRun { run } => Explanation::wrong(match SingleKind::named(&run) {
+            Some(SingleKind::Message) => {
+                format!(
+                    "{run} holds messages of assistants, whose texts are not kept: have the assistant send it again"
+                )
+            }
+            _ => format!("{run} holds single questions; ask again with `campaign gateway`"),
+        }),
         Error::SinglesOnTheirWay { run } => Explanation::new(
             exit::BUSY,
-            format!("{run} holds single questions, and each is stopped where somebody waits for it, by Ctrl-C"),
+            format!("{run} holds single operations, and each is stopped where somebody waits for it, by Ctrl-C"),
+        ),
+        Error::IdTaken => Explanation::wrong("a message has that identifier already; leave it out to get a new one"),
+        Error::TooManyThisHour { next } => Explanation::new(
+            exit::STOPPED,
+            format!("as many messages as an hour may have were sent; the next from {next:.0} on"),
         ),
         Error::NoCampaign(single) => Explanation::wrong(format!(
             "a {} is not a campaign and is never repeated by itself; `campaign gateway --help` tells how to ask anew",

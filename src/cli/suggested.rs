@@ -105,11 +105,13 @@ impl Output {
         self.command(format!("run {file} --gateway {}", run.gateway))
     }
 
-    /// The command that asks a single question anew; the number stays out of it, since what is shown may be kept.
+    /// The command that asks a single question anew, or looks at the messages of assistants; the number stays out of it, since what is shown may be kept.
     pub(super) fn ask_anew(&self, single: SingleKind, run: &Run) -> String {
         let command = match single {
             SingleKind::Lookup => "lookup",
             SingleKind::CodeCall => "otp",
+            // Its text is nowhere but with whoever had the assistant send it.
+            SingleKind::Message => return self.command(format!("status {}", run.name())),
         };
         self.command(format!("gateway {command} PHONE --gateway {}", run.gateway))
     }

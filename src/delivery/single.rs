@@ -18,6 +18,8 @@ use crate::ledger::{Allowance, Lease, State, StateCounts};
 pub struct SingleConditions {
     /// The run, and by what right it is sent.
     pub lease: Lease,
+    /// The endpoint.
+    pub endpoint: Endpoint,
     /// The kind of the operation.
     pub kind: OperationKind,
     /// The account whose pace it takes from.
@@ -35,6 +37,8 @@ pub struct SingleEnding {
     pub outcome: Option<Outcome>,
     /// Why it was not sent, or was left.
     pub stopped: Option<Stop>,
+    /// Whether it was not sent because whom it is for opted out.
+    pub opted_out: bool,
 }
 
 /// Sends one operation, and tries again only what is proven not sent.
@@ -45,7 +49,7 @@ pub async fn send_single(conditions: SingleConditions, edges: Edges, operation: 
 }
 
 /// The end of a start that sent one operation; only what was not sent has a reason besides somebody's will.
-fn ending(Ending { outcome, stopped, counts, .. }: Ending) -> SingleEnding {
+fn ending(Ending { outcome, stopped, counts, opted_out, .. }: Ending) -> SingleEnding {
     let unsent = || Outcome::NotSent { reason: stopped.as_ref().map_or("", |stop| &stop.reason).into() };
     // No intent was recorded, or it was held back, so nothing was sent.
     let outcome = outcome.or_else(|| (counts.get(State::Planned) > 0).then(unsent));
@@ -63,16 +67,15 @@ fn ending(Ending { outcome, stopped, counts, .. }: Ending) -> SingleEnding {
         | StopKind::Internal => matches!(outcome, None | Some(Outcome::NotSent { .. })),
     };
     let stopped = stopped.clone().filter(left);
-    SingleEnding { outcome, stopped }
+    SingleEnding { outcome, stopped, opted_out: opted_out > 0 }
 }
 
 impl From<SingleConditions> for Conditions {
     fn from(single: SingleConditions) -> Self {
-        let SingleConditions { lease, kind, account, timeout, patience } = single;
+        let SingleConditions { lease, endpoint, kind, account, timeout, patience } = single;
         Self {
             lease,
-            // The asynchronous endpoint would answer with a `request_id` and never with what was asked for.
-            endpoint: Endpoint::Sync,
+            endpoint,
             kind,
             repeated: RoaringBitmap::new(),
             rate: None,

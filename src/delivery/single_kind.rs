@@ -1,4 +1,4 @@
-//! The operations that a person asks for one at a time: a lookup, a code call.
+//! The operations that are asked for one at a time: a lookup, a code call, a message of an assistant.
 //!
 //! Each is a row of a run that they share, so that the ledger knows of it before it is sent and all
 //! commands can name it. Nothing here sends; [`send_single`](super::send_single) does.
@@ -6,24 +6,24 @@
 use std::path::Path;
 
 use super::frozen::FrozenInputs;
-use crate::domain::{
-    CallOtp, Content, Endpoint, Extra, Hlr, MessageId, Operation, OperationKind, Phone, Purpose, Stage,
-};
+use crate::domain::{CallOtp, Content, Endpoint, Extra, Hlr, OperationKind, Purpose, Stage};
 use crate::ledger::Run;
 use crate::manifest::{Brief, Duplicates, Share};
 
-/// An operation that is asked for by itself (contract 4.3 `hlr`, `call/otp`).
+/// An operation that is asked for by itself (contract 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SingleKind {
     /// Finds out about a number; the subscriber notices nothing.
     Lookup,
     /// Calls a phone from a number whose last four digits are a code.
     CodeCall,
+    /// A message that an assistant was told to send.
+    Message,
 }
 
 impl SingleKind {
-    /// Both.
-    pub const ALL: [SingleKind; 2] = [SingleKind::Lookup, SingleKind::CodeCall];
+    /// All of them.
+    pub const ALL: [SingleKind; 3] = [SingleKind::Lookup, SingleKind::CodeCall, SingleKind::Message];
 
     /// What stands in the place of a campaign's name; no campaign can have a dot in its own.
     #[must_use]
@@ -31,6 +31,7 @@ impl SingleKind {
         match self {
             SingleKind::Lookup => "gateway.lookup",
             SingleKind::CodeCall => "gateway.otp",
+            SingleKind::Message => "assistant.message",
         }
     }
 
@@ -40,15 +41,36 @@ impl SingleKind {
         match self {
             SingleKind::Lookup => "lookup",
             SingleKind::CodeCall => "code call",
+            SingleKind::Message => "message",
         }
     }
 
-    /// The operation that it is.
+    /// The operation that it is; a message may be of any kind, and its run is said to be of the one that has all channels.
     #[must_use]
     pub fn kind(self) -> OperationKind {
         match self {
             SingleKind::Lookup => OperationKind::Hlr,
             SingleKind::CodeCall => OperationKind::CallOtp,
+            SingleKind::Message => OperationKind::Pipeline,
+        }
+    }
+
+    /// The endpoint that it goes to. The asynchronous one would answer a question with a `request_id` and never with what
+    /// was asked for; a message goes through it, so that who sends it does not wait (contract 4.4).
+    #[must_use]
+    pub fn endpoint(self) -> Endpoint {
+        match self {
+            SingleKind::Lookup | SingleKind::CodeCall => Endpoint::Sync,
+            SingleKind::Message => Endpoint::Async,
+        }
+    }
+
+    /// What it is for: a service is asked for by the person itself, and held back by no opt-out.
+    #[must_use]
+    pub fn purpose(self) -> Purpose {
+        match self {
+            SingleKind::Lookup | SingleKind::CodeCall => Purpose::Service,
+            SingleKind::Message => Purpose::Marketing,
         }
     }
 
@@ -63,12 +85,6 @@ impl SingleKind {
     pub fn named(name: &str) -> Option<Self> {
         let campaign = name.split_once('@').map_or(name, |(campaign, _)| campaign);
         Self::ALL.into_iter().find(|single| single.campaign() == campaign)
-    }
-
-    /// The operation for a number.
-    #[must_use]
-    pub fn operation(self, id: MessageId, phone: Phone) -> Operation<'static> {
-        Operation { id, phone, content: self.content() }
     }
 
     /// What its run freezes besides the number, whose list has this SHA-256; `today` is a date.
@@ -89,10 +105,9 @@ impl SingleKind {
         Brief {
             name: self.campaign().to_owned(),
             edition: None,
-            purpose: Purpose::Service,
+            purpose: self.purpose(),
             gateway: gateway.to_owned(),
-            // The asynchronous endpoint would answer with a `request_id` and never with what was asked for.
-            endpoint: Endpoint::Sync,
+            endpoint: self.endpoint(),
             timezone: None,
             columns: Vec::new(),
             region: None,
@@ -105,13 +120,16 @@ impl SingleKind {
         }
     }
 
-    fn content<T>(self) -> Content<T> {
+    /// What it says; of messages, each of which says something else, nothing.
+    #[must_use]
+    pub fn content<T>(self) -> Content<T> {
         let fields = Extra::new();
-        let stage = match self {
-            SingleKind::Lookup => Stage::Hlr(Hlr { fields }),
-            SingleKind::CodeCall => Stage::CallOtp(CallOtp { fields }),
+        let stages = match self {
+            SingleKind::Lookup => vec![Stage::Hlr(Hlr { fields })],
+            SingleKind::CodeCall => vec![Stage::CallOtp(CallOtp { fields })],
+            SingleKind::Message => Vec::new(),
         };
-        Content { kind: self.kind(), stages: vec![stage] }
+        Content { kind: self.kind(), stages }
     }
 }
 
@@ -132,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_single_operation_is_the_kind_that_its_stage_is_alone() {
-        for single in SingleKind::ALL {
+        for single in [SingleKind::Lookup, SingleKind::CodeCall] {
             let content = single.content::<()>();
             let channels: Vec<_> = content.stages.iter().map(Stage::channel).collect();
             assert_eq!(OperationKind::of(&channels), single.kind());

@@ -14,14 +14,20 @@ use crate::domain::{Endpoint, MessageId, OperationKind, Row};
 pub struct SharedRun {
     /// What stands in the place of a campaign's name.
     pub campaign: String,
+    /// What tells runs of one kind of message apart, where they do not all belong together; empty otherwise.
+    pub edition: String,
     /// The gateway's profile.
     pub gateway: String,
     /// The account whose pace it takes from.
     pub account: String,
-    /// The kind of its operations.
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// The kind of its operations; of messages that may be of any kind, the one that carries all channels.
     pub kind: OperationKind,
     /// Whether it sends to real people.
     pub live: bool,
+    /// What of the suppression list holds it back.
+    pub heed: Heed,
 }
 
 impl SharedRun {
@@ -32,11 +38,10 @@ impl SharedRun {
     pub(super) fn new_run(&self, began_at: Timestamp, random: u64) -> NewRun {
         NewRun {
             campaign: self.campaign.clone(),
-            edition: String::new(),
+            edition: self.edition.clone(),
             gateway: self.gateway.clone(),
             account: self.account.clone(),
-            // The asynchronous endpoint would answer with a `request_id` and never with what was asked for.
-            endpoint: Endpoint::Sync,
+            endpoint: self.endpoint,
             kind: self.kind,
             live: self.live,
             round: 1,
@@ -44,8 +49,7 @@ impl SharedRun {
             recipients: 0,
             last_row: Row::new(Row::HEADER.get() + Self::ROWS),
             left_out: LeftOut::default(),
-            // Somebody asked for them.
-            heed: Heed::NOBODY,
+            heed: self.heed,
             file: None,
             began_at,
             random,
@@ -54,11 +58,47 @@ impl SharedRun {
 
     /// Whether a run is this one, be it full or not.
     pub(super) fn is(&self, run: &Run) -> bool {
-        let Self { campaign, gateway, account, kind, live } = self;
+        let Self { campaign, edition, gateway, account, endpoint, kind, live, heed } = self;
         run.shared
-            && (&run.campaign, &run.gateway, &run.account) == (campaign, gateway, account)
-            && (run.kind, run.live) == (*kind, *live)
+            && (&run.campaign, &run.edition, &run.gateway, &run.account) == (campaign, edition, gateway, account)
+            && (run.endpoint, run.kind, run.live, run.heed) == (*endpoint, *kind, *live, *heed)
     }
+}
+
+/// What a process wants of a shared run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRequest {
+    /// How many rows, at most; one of those with an identifier of their own.
+    pub(super) rows: u32,
+    /// The identifier that the row is to have; else the ledger draws one.
+    pub(super) id: Option<MessageId>,
+    /// The most blocks that are drawn through the profile within an hour, whoever draws them.
+    pub(super) per_hour: Option<u32>,
+}
+
+impl BlockRequest {
+    /// So many rows at most.
+    #[must_use]
+    pub fn rows(rows: u32) -> Self {
+        Self { rows, id: None, per_hour: None }
+    }
+
+    /// One row, with this identifier if one is given, unless so many were drawn within the last hour.
+    #[must_use]
+    pub fn message(id: Option<MessageId>, per_hour: Option<u32>) -> Self {
+        Self { rows: 1, id, per_hour }
+    }
+}
+
+/// What a request for rows of a shared run comes to.
+#[derive(Debug)]
+pub enum Drawn {
+    /// Rows, for this process alone.
+    Block(Block),
+    /// Nothing: the identifier was given to a message before.
+    IdTaken,
+    /// Nothing: as many as are allowed were drawn within the last hour, and the next may be drawn then.
+    TooMany(Timestamp),
 }
 
 /// Rows of a run from one to another.
@@ -134,6 +174,17 @@ impl Block {
     /// A block that lasts as long as what is kept.
     pub(super) fn new(run: Run, lease: Lease, kept: impl Any + Send + Sync) -> Self {
         Self { run, lease, _kept: Box::new(kept) }
+    }
+}
+
+impl Drawn {
+    /// The block, where there is one.
+    #[cfg(test)]
+    pub(crate) fn block(self) -> Option<Block> {
+        match self {
+            Drawn::Block(block) => Some(block),
+            Drawn::IdTaken | Drawn::TooMany(_) => None,
+        }
     }
 }
 

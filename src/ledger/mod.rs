@@ -33,7 +33,7 @@ mod upkeep;
 mod walk;
 
 pub use allowance::Allowance;
-pub use block::{Block, BlockIds, Rows, SharedRun};
+pub use block::{Block, BlockIds, BlockRequest, Drawn, Rows, SharedRun};
 pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
 pub use error::LedgerError;
 pub use event::{AskedRow, Author, Change, NewRowEvent, RetriedRow, RetryOrder, RowEvent};
@@ -124,9 +124,9 @@ pub trait Ledger: Receipts + Schedules + SuppressionList + NotificationQueue + U
     /// Of a shared run, blocks that some process has stay its own, with what was begun of them.
     fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim>;
 
-    /// Takes the next rows of a shared run, so many at most, for this process alone; a run begins where there is none, or
-    /// none has room. What a process that ended had begun of a block in the same place is in doubt from here on.
-    fn draw<'a>(&'a self, shared: &'a SharedRun, rows: u32) -> LedgerFuture<'a, Block>;
+    /// Takes the next rows of a shared run for this process alone; a run begins where there is none, or none has room.
+    /// What a process that ended had begun of a block in the same place is in doubt from here on.
+    fn draw<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, Drawn>;
 
     /// The rows of a shared run that some process has.
     fn rows_in_hand(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;

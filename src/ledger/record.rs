@@ -171,6 +171,12 @@ impl Run {
         self.counts.as_ref().filter(|_| self.receipts == self.receipts_counted)
     }
 
+    /// Whether it is of lookups or code calls: each was answered at once or never, and nothing can be asked about it later.
+    #[must_use]
+    pub fn is_of_questions(&self) -> bool {
+        self.shared && self.kind.is_single()
+    }
+
     /// All rows that it can have.
     #[must_use]
     pub fn rows(&self) -> Rows {

@@ -142,28 +142,22 @@ impl RunView {
     pub fn awaits_more(&self, wants_receipts: bool, now: Timestamp) -> bool {
         let Self { run, status, counts, .. } = self;
         let open = [State::Accepted, State::Queued, State::InDoubt].into_iter().any(|state| counts.get(state) > 0);
-        let followed = is_followed(run, now) && run.live && !run.shared;
+        let followed = is_followed(run, now) && run.live && !run.is_of_questions();
         *status == RunStatus::Sending || (wants_receipts && followed && open)
-    }
-
-    /// Whether it is a lookup or a code call.
-    #[must_use]
-    pub fn is_single(&self) -> bool {
-        SingleKind::of(&self.run).is_some()
     }
 
     /// What it needs next from a person.
     #[must_use]
     pub fn next_step(&self) -> NextStep {
-        let (run, single) = (&self.run, self.is_single());
+        let run = &self.run;
         if self.status == RunStatus::Sending {
             return NextStep::Wait;
         }
-        if run.progress == Progress::Open && !single {
+        if run.progress == Progress::Open && SingleKind::of(run).is_none() {
             return NextStep::GoOn;
         }
         match NextStep::of_doubt(&self.counts) {
-            Some(NextStep::Ask) if run.live && !single => NextStep::Ask,
+            Some(NextStep::Ask) if run.live && !run.is_of_questions() => NextStep::Ask,
             _ => NextStep::of_ended(&self.counts),
         }
     }

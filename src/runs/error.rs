@@ -67,6 +67,13 @@ pub enum Error {
         /// The gateway's identifier of the template.
         id: u64,
     },
+    /// The identifier that somebody brought for a message belongs to another one.
+    IdTaken,
+    /// As many messages as are allowed within an hour were sent.
+    TooManyThisHour {
+        /// When the next may be sent.
+        next: Timestamp,
+    },
     /// The built-in sandbox has no account that could be asked.
     SandboxAccount,
     /// There is no profile.

@@ -1,42 +1,59 @@
-//! A lookup or a code call: one paid operation that somebody waits for.
+//! A lookup, a code call or a message of an assistant: one paid operation that somebody waits for.
 //!
-//! It is a row of a run that all such operations through a profile share: the ledger knows of it before it is sent, and it
-//! is never repeated by itself.
+//! It is a row of a run that all such operations through a profile share, messages those of a day: the ledger knows of it
+//! before it is sent, and it is never repeated by itself.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::consent::confirm;
-use super::{Adapters, Connection, Consent, Error, Event, Proposal, check_host, key};
+use super::{Adapters, Connection, Consent, Error, Event, Proposal, check_host, hook_of, key};
 use crate::delivery::{Edges, Interrupt, SingleConditions, SingleEnding, SingleKind, Stop, send_single};
-use crate::domain::{MessageId, Outcome, Phone, Row};
+use crate::domain::{Content, MessageId, Operation, OperationKind, Outcome, Phone, Purpose, Row};
 use crate::gateway::EncodedOperation;
-use crate::ledger::{Activity, Allowance, Lease, Run, SharedRun, State};
+use crate::ledger::{Activity, Allowance, BlockRequest, Drawn, Heed, Lease, Run, SharedRun, State};
 use crate::manifest::Destination;
 
-/// How long an answer is waited for.
+/// How long the answer to a question is waited for.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a gateway may take to take a message.
+const INTAKE: Duration = Duration::from_secs(15);
 /// How long a gateway that cannot be reached is tried while somebody waits.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A lookup or a code call that somebody wants.
+/// An operation that somebody wants.
 pub struct Single {
     operation: SingleKind,
+    content: Content<Cow<'static, str>>,
     phone: Phone,
+    wanted: BlockRequest,
     destination: Destination,
     key: SecretString,
 }
 
-/// A lookup or a code call that somebody agreed to.
+/// A message to one number.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// What it says.
+    pub content: Content<Cow<'static, str>>,
+    /// Whom it is for.
+    pub phone: Phone,
+    /// Our identifier of it, where whoever sends it has one.
+    pub id: Option<MessageId>,
+}
+
+/// An operation that somebody agreed to.
 pub struct ConfirmedSingle {
     single: Single,
     adapters: Adapters,
 }
 
-/// What came of a lookup or a code call.
+/// What came of an operation.
 #[derive(Debug)]
 pub struct EndedSingle {
     /// The run that it is in.
@@ -66,7 +83,16 @@ impl Single {
     /// The same for somebody who brings the key.
     #[must_use]
     pub fn opened_by(key: SecretString, operation: SingleKind, phone: Phone, destination: Destination) -> Self {
-        Self { operation, phone, destination, key }
+        let (content, wanted) = (operation.content(), BlockRequest::message(None, None));
+        Self { operation, content, phone, wanted, destination, key }
+    }
+
+    /// A message for somebody who brings the key; so many go through the profile within an hour at most.
+    #[must_use]
+    pub fn message(key: SecretString, message: Message, destination: Destination, per_hour: u32) -> Self {
+        let Message { content, phone, id } = message;
+        let wanted = BlockRequest::message(id, Some(per_hour));
+        Self { operation: SingleKind::Message, content, phone, wanted, destination, key }
     }
 
     /// What somebody agreed to who may: the operator that lets it be asked for.
@@ -100,48 +126,69 @@ impl ConfirmedSingle {
     /// # Errors
     /// When the ledger cannot be written before anything is begun.
     pub async fn send(self, interrupt: watch::Receiver<Interrupt>) -> Result<EndedSingle, Error> {
-        let Single { operation, phone, destination, key } = &self.single;
+        let Single { operation, content, phone, wanted, destination, key } = self.single;
+        let hook = match (operation, destination.profile()) {
+            (SingleKind::Message, Some(profile)) => hook_of(profile)?,
+            _ => None,
+        };
+        let shared = shared_run(operation, &destination, &self.adapters);
         // Kept until the end: it is what tells others that somebody is at it.
-        let block = self.adapters.ledger.draw(&self.shared_run(), 1).await?;
+        let block = match self.adapters.ledger.draw(&shared, wanted).await? {
+            Drawn::Block(block) => block,
+            Drawn::IdTaken => return Err(Error::IdTaken),
+            Drawn::TooMany(next) => return Err(Error::TooManyThisHour { next }),
+        };
         let (run, row) = (block.run.clone(), block.lease.rows.first);
         let id = run.id(row, None).ok_or_else(|| Error::Internal("the row has no identifier".to_owned()))?;
-        let connection = Connection::open(destination, key.clone(), Arc::default(), None).await?;
-        let gateway = connection.client(self.adapters.connect, run.endpoint, TIMEOUT)?;
-        let encoded = EncodedOperation::new(row, &operation.operation(id, *phone));
+        let timeout = if operation == SingleKind::Message { INTAKE } else { TIMEOUT };
+        let connection = Connection::open(&destination, key, Arc::default(), None).await?;
+        let gateway = connection.client(self.adapters.connect, run.endpoint, timeout)?;
+        let kind = content.kind;
+        let encoded = EncodedOperation::new(row, &Operation { id, phone, content });
+        let encoded = match hook {
+            Some(hook) => encoded.with_hook(&hook.of(&run.name(), id)),
+            None => encoded,
+        };
         let (ledger, observer) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.adapters.observer));
         let observer = Arc::new(move |event| observer(Event::Sending(event)));
         let edges = Edges { ledger, gateway, observer, interrupt };
-        let SingleEnding { outcome, stopped: stop } =
-            send_single(self.conditions(&run, block.lease), edges, encoded).await;
+        let conditions = conditions(&run, block.lease, (kind, timeout), &destination);
+        let SingleEnding { outcome, stopped: stop, opted_out } = send_single(conditions, edges, encoded).await;
         tracing::info!(run = run.name(), row = row.get(), "asked");
         if let Some(sandbox) = connection.into_sandbox() {
             sandbox.stop().await;
         }
         // Whatever came of it, nothing goes on with it: whoever wants it again asks again.
-        let state = Activity::Over.once(outcome.as_ref());
+        let state = if opted_out { State::Skipped } else { Activity::Over.once(outcome.as_ref()) };
         Ok(EndedSingle { run, row, id, state, outcome, stop })
     }
+}
 
-    /// The run that takes all such operations through the profile.
-    fn shared_run(&self) -> SharedRun {
-        let Single { operation, destination, .. } = &self.single;
-        SharedRun {
-            campaign: operation.campaign().to_owned(),
-            gateway: destination.gateway().to_owned(),
-            account: destination.account().to_owned(),
-            kind: operation.kind(),
-            live: destination.is_live(),
-        }
+/// The run that takes all such operations through the profile; of messages those of a day.
+fn shared_run(operation: SingleKind, destination: &Destination, adapters: &Adapters) -> SharedRun {
+    let today = || (adapters.clock)().to_zoned(TimeZone::system()).date().to_string();
+    SharedRun {
+        campaign: operation.campaign().to_owned(),
+        edition: if operation == SingleKind::Message { today() } else { String::new() },
+        gateway: destination.gateway().to_owned(),
+        account: destination.account().to_owned(),
+        endpoint: operation.endpoint(),
+        kind: operation.kind(),
+        live: destination.is_live(),
+        heed: match operation.purpose() {
+            Purpose::Service => Heed::NOBODY,
+            // The version of no list: each message is held against the list as it is then.
+            purpose @ Purpose::Marketing => Heed { purpose, loopback: destination.is_loopback(), version: 0 },
+        },
     }
+}
 
-    fn conditions(&self, run: &Run, lease: Lease) -> SingleConditions {
-        let rate = self.single.destination.rate().per_second();
-        SingleConditions {
-            lease,
-            kind: run.kind,
-            account: Allowance::new(run.account.as_str(), rate),
-            timeout: TIMEOUT,
-            patience: PATIENCE,
-        }
-    }
+fn conditions(
+    run: &Run,
+    lease: Lease,
+    (kind, timeout): (OperationKind, Duration),
+    destination: &Destination,
+) -> SingleConditions {
+    let account = Allowance::new(run.account.as_str(), destination.rate().per_second());
+    SingleConditions { lease, endpoint: run.endpoint, kind, account, timeout, patience: PATIENCE }
 }

@@ -100,7 +100,10 @@ async fn ask_all(adapters: &Adapters, rounds: &mut Rounds) -> Result<(), Error> 
 fn is_asked_about(run: &Run, now: Timestamp) -> bool {
     let open =
         |(counts, _): &(crate::ledger::StateCounts, u64)| counts.get(State::Accepted) + counts.get(State::Queued) > 0;
-    is_followed(run, now) && !run.shared && run.standing_counts().is_none_or(open) && wants_receipts(run, now)
+    is_followed(run, now)
+        && !run.is_of_questions()
+        && run.standing_counts().is_none_or(open)
+        && wants_receipts(run, now)
 }
 
 /// Nobody waits for this; it is tried again.

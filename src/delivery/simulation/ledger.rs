@@ -13,11 +13,11 @@ use super::mistake::Mistake;
 use crate::domain::{MessageId, Outcome, Phone, Row};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
-    AccountPace, Additions, Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent,
-    Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun,
-    Notification, NotificationQueue, OptOut, OptOuts, OptedOut, Origin, Ownership, Permit, Receipts, Reception,
-    Removal, RetryOrder, RowEvent, RowReceipts, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StateCounts,
-    StrayCopies, SuppressionList, Told, Upkeep, Wait,
+    AccountPace, Additions, Allowance, AskedRow, BlockRequest, Claim, Copies, Drawn, EnvelopeRecord, EnvelopeSummary,
+    Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification, NewReceipt,
+    NewRowEvent, NewRun, Notification, NotificationQueue, OptOut, OptOuts, OptedOut, Origin, Ownership, Permit,
+    Receipts, Reception, Removal, RetryOrder, RowEvent, RowReceipts, Run, RunEnd, RunFilter, RunId, Settlement,
+    SharedRun, StateCounts, StrayCopies, SuppressionList, Told, Upkeep, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -239,7 +239,7 @@ impl Ledger for ProcessLedger {
     }
 
     /// A campaign draws none.
-    fn draw<'a>(&'a self, _: &'a SharedRun, _: u32) -> LedgerFuture<'a, Block> {
+    fn draw<'a>(&'a self, _: &'a SharedRun, _: BlockRequest) -> LedgerFuture<'a, Drawn> {
         unreachable!("a campaign has a run of its own")
     }
 

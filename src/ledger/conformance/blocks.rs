@@ -1,8 +1,11 @@
 //! Blocks: drawn from a shared run by processes that do not wait for one another, and lost one by one.
 
 use super::scene::*;
-use crate::domain::{IdRange, Outcome, Row};
-use crate::ledger::{Block, Lease, Ledger, Origin, Permit, Progress, Rows, RunFilter, Settlement, SharedRun, State};
+use crate::domain::{IdRange, MessageId, Outcome, Purpose, Row};
+use crate::ledger::{
+    Block, BlockRequest, Drawn, Heed, Lease, Ledger, OptOut, Origin, Permit, Progress, Reach, Rows, RunFilter, Scope,
+    Settlement, SharedRun, State,
+};
 
 fn rows(first: u32, last: u32) -> Rows {
     Rows { first: Row::new(first), last: Row::new(last) }
@@ -10,7 +13,11 @@ fn rows(first: u32, last: u32) -> Rows {
 
 impl<L: Ledger> Scene<L> {
     async fn draw(&self, rows: u32) -> Block {
-        self.ledger.draw(&shared_run(), rows).await.unwrap()
+        self.draw_of(&shared_run(), BlockRequest::rows(rows)).await.block().expect("a block")
+    }
+
+    async fn draw_of(&self, shared: &SharedRun, wanted: BlockRequest) -> Drawn {
+        self.ledger.draw(shared, wanted).await.unwrap()
     }
 
     /// Begins an envelope of one row.
@@ -38,7 +45,7 @@ pub(super) async fn processes_draw_rows_of_one_run_and_no_row_twice<L: Ledger>(s
     // The same place, through another profile of the account, and back.
     drop(two);
     let other = SharedRun { gateway: "other".into(), ..shared_run() };
-    let elsewhere = scene.ledger.draw(&other, 1).await.unwrap();
+    let elsewhere = scene.draw_of(&other, BlockRequest::rows(1)).await.block().expect("a block");
     assert_ne!(elsewhere.run.key, run);
     drop((elsewhere, third));
     assert_eq!(scene.draw(1).await.lease.rows, rows(8, 8));
@@ -138,4 +145,73 @@ pub(super) async fn who_takes_a_shared_run_to_decide_leaves_the_living_alone<L: 
     scene.ledger.settle(settled).await.unwrap();
     assert_eq!(scene.outcomes(&living).await, [Some(State::Accepted), Some(State::InDoubt)]);
     assert_eq!(scene.begin_row(lost, 3).await, Permit::Lost, "whoever took it shut out the dead");
+}
+
+pub(super) async fn shared_runs_of_another_edition_are_other_runs<L: Ledger>(scene: Scene<L>) {
+    let of_day = |day: &str| SharedRun { edition: day.into(), ..shared_run() };
+    let drawn = async |day| {
+        let block = scene.draw_of(&of_day(day), BlockRequest::rows(1)).await.block().expect("a block");
+        (block.run.name(), block.run.edition.clone(), block.lease.rows.first.get())
+    };
+    assert_eq!(drawn("2026-11-22").await, ("gateway.test@1".into(), "2026-11-22".into(), 2));
+    assert_eq!(drawn("2026-11-23").await, ("gateway.test@2".into(), "2026-11-23".into(), 2));
+    assert_eq!(drawn("2026-11-22").await, ("gateway.test@1".into(), "2026-11-22".into(), 3), "a late one");
+}
+
+pub(super) async fn an_identifier_that_somebody_brings_is_given_to_one_message<L: Ledger>(scene: Scene<L>) {
+    let id = |number: u64| BlockRequest::message(Some(MessageId::new(number).unwrap()), None);
+    let block = scene.draw_of(&shared_run(), id(77)).await.block().expect("a block");
+    let row = block.lease.rows.first;
+    assert_eq!((block.run.id(row, None), block.lease.rows.last), (MessageId::new(77), row));
+    let found = scene.ledger.find(MessageId::new(77).unwrap()).await.unwrap();
+    assert_eq!(found, Some(Origin { run: block.run.key, row }));
+    assert!(matches!(scene.draw_of(&shared_run(), id(77)).await, Drawn::IdTaken));
+    drop(block);
+    assert!(matches!(scene.draw_of(&shared_run(), id(77)).await, Drawn::IdTaken), "whether it ended or not");
+    let campaigns = scene.run.ids.first + 3;
+    assert!(matches!(scene.draw_of(&shared_run(), id(campaigns)).await, Drawn::IdTaken), "a campaign's");
+    assert!(matches!(scene.draw_of(&shared_run(), id(78)).await, Drawn::Block(_)));
+}
+
+pub(super) async fn no_more_rows_are_drawn_within_an_hour_than_are_allowed<L: Ledger>(scene: Scene<L>) {
+    let wanted = BlockRequest::message(None, Some(2));
+    let began = jiff::Timestamp::now();
+    for _ in 0..2 {
+        assert!(matches!(scene.draw_of(&shared_run(), wanted).await, Drawn::Block(_)));
+    }
+    let tomorrow = SharedRun { edition: "tomorrow".into(), ..shared_run() };
+    for shared in [&shared_run(), &tomorrow] {
+        let Drawn::TooMany(next) = scene.draw_of(shared, wanted).await else { panic!("a third") };
+        assert!((3_595..=3_605).contains(&next.duration_since(began).as_secs()), "{next}");
+    }
+    let elsewhere = SharedRun { gateway: "other".into(), ..shared_run() };
+    assert!(matches!(scene.draw_of(&elsewhere, wanted).await, Drawn::Block(_)), "each profile has its own");
+    assert!(matches!(scene.draw_of(&shared_run(), BlockRequest::message(None, Some(3))).await, Drawn::Block(_)));
+}
+
+pub(super) async fn who_opted_out_gets_no_single_message_that_is_marketing<L: Ledger>(scene: Scene<L>) {
+    let opted_out = |last, reach| OptOut {
+        phone: phone(last),
+        scope: Scope::Everything,
+        reach,
+        reason: "asked".into(),
+        source: "test".into(),
+        at: jiff::Timestamp::UNIX_EPOCH,
+    };
+    let listed = vec![opted_out(3, Reach::AllGateways), opted_out(4, Reach::LoopbackGateways)];
+    scene.ledger.suppress(listed).await.unwrap();
+    let marketing = SharedRun { heed: Heed { purpose: Purpose::Marketing, ..Heed::NOBODY }, ..shared_run() };
+    let sandbox = SharedRun { heed: Heed { loopback: true, ..marketing.heed }, ..shared_run() };
+    for (shared, expected) in [(&marketing, [3].as_slice()), (&sandbox, &[3, 4]), (&shared_run(), &[])] {
+        let block = scene.draw_of(shared, BlockRequest::rows(3)).await.block().expect("a block");
+        let mut refused = Vec::new();
+        for last in [2, 3, 4] {
+            // The number of a row is its own here.
+            match scene.begin_row(block.lease, block.lease.rows.first.get() + last - 2).await {
+                Permit::OptedOut(_) => refused.push(last),
+                permit => assert!(matches!(permit, Permit::Granted { .. }), "{permit:?}"),
+            }
+        }
+        assert_eq!(refused, expected);
+    }
 }

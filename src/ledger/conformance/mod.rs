@@ -86,7 +86,11 @@ promises! {
         a_full_shared_run_is_followed_by_the_next,
         a_process_that_ends_leaves_doubt_in_its_block_alone,
         nobody_begins_a_row_outside_the_own_block,
-        who_takes_a_shared_run_to_decide_leaves_the_living_alone;
+        who_takes_a_shared_run_to_decide_leaves_the_living_alone,
+        shared_runs_of_another_edition_are_other_runs,
+        an_identifier_that_somebody_brings_is_given_to_one_message,
+        no_more_rows_are_drawn_within_an_hour_than_are_allowed,
+        who_opted_out_gets_no_single_message_that_is_marketing;
     events:
         events_need_the_lease_and_come_back_in_their_order,
         a_run_with_something_to_send_again_is_open,

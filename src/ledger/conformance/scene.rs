@@ -156,10 +156,13 @@ pub(in crate::ledger) fn new_run(random: u64) -> NewRun {
 pub(in crate::ledger) fn shared_run() -> SharedRun {
     SharedRun {
         campaign: "gateway.test".into(),
+        edition: String::new(),
         gateway: "main".into(),
         account: "account".into(),
+        endpoint: Endpoint::Sync,
         kind: OperationKind::Hlr,
         live: true,
+        heed: Heed::NOBODY,
     }
 }
 

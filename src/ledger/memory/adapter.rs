@@ -13,10 +13,10 @@ use super::contents::Contents;
 use super::copies::Shelf;
 use crate::domain::MessageId;
 use crate::ledger::{
-    AccountPace, Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Hold, Intent, Lease,
-    Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification, NewRowEvent, NewRun, Notification,
-    NotificationQueue, Origin, Ownership, Permit, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId,
-    Settlement, SharedRun, StrayCopies, Told, Upkeep, Wait, hold,
+    AccountPace, Allowance, AskedRow, Block, BlockRequest, Claim, Copies, Drawn, EnvelopeRecord, EnvelopeSummary, Hold,
+    Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification, NewRowEvent, NewRun,
+    Notification, NotificationQueue, Origin, Ownership, Permit, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter,
+    RunId, Settlement, SharedRun, StrayCopies, Told, Upkeep, Wait, hold,
 };
 
 /// The ledger in memory.
@@ -190,13 +190,13 @@ impl Ledger for MemoryLedger {
         })
     }
 
-    fn draw<'a>(&'a self, shared: &'a SharedRun, rows: u32) -> LedgerFuture<'a, Block> {
+    fn draw<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, Drawn> {
         self.change(move |contents, now| {
             let (campaign, account) = (&shared.campaign, &shared.account);
             let free = (0..).find_map(|place| Some((place, self.take(hold::place_name(campaign, account, place))?)));
             let (place, kept) = free.expect("there is always another place");
-            let (run, lease) = contents.draw(now, (shared, rand::random()), (place, rows))?;
-            Ok(Block::new(run, lease, kept))
+            let drawn = contents.draw(now, (shared, rand::random()), (place, wanted))?;
+            Ok(drawn.map_or_else(|refused| refused, |(run, lease)| Drawn::Block(Block::new(run, lease, kept))))
         })
     }
 

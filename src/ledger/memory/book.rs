@@ -25,6 +25,8 @@ pub(crate) struct Book {
     pub(crate) receipts: BTreeMap<Row, Vec<KeptReceipt>>,
     /// The block that each place drew last, until it draws another.
     pub(super) blocks: BTreeMap<u32, Lease>,
+    /// When its blocks were drawn, in microseconds since 1970.
+    pub(super) drawn_at: Vec<i64>,
 }
 
 impl Book {
@@ -39,6 +41,7 @@ impl Book {
             questions: BTreeMap::new(),
             receipts: BTreeMap::new(),
             blocks: BTreeMap::new(),
+            drawn_at: Vec::new(),
         }
     }
 

@@ -14,11 +14,11 @@ use super::notifications::Waiting;
 use super::schedules::Timetable;
 use super::suppression::OptOutList;
 use crate::domain::{IdRange, MessageId, Row};
-use crate::ledger::rules::{candidates, held, next_rows, refusal, takes_slot};
+use crate::ledger::rules::{candidates, held, next_draw, next_rows, refusal, takes_slot};
 use crate::ledger::{
-    AccountPace, Allowance, AskedRow, BlockIds, Claim, EnvelopeRecord, Epoch, Hold, Intent, Lease, LedgerError,
-    NewRowEvent, NewRun, OPTED_OUT, Origin, Ownership, Permit, Progress, RetryOrder, Rows, Run, RunEnd, RunFilter,
-    RunId, Settlement, SharedRun, State, Wait,
+    AccountPace, Allowance, AskedRow, BlockIds, BlockRequest, Claim, Drawn, EnvelopeRecord, Epoch, Hold, Intent, Lease,
+    LedgerError, NewRowEvent, NewRun, OPTED_OUT, Origin, Ownership, Permit, Progress, RetryOrder, Rows, Run, RunEnd,
+    RunFilter, RunId, Settlement, SharedRun, State, Wait,
 };
 
 /// Everything that is kept.
@@ -146,9 +146,16 @@ impl Contents {
         &mut self,
         now: i64,
         (shared, random): (&SharedRun, u64),
-        (place, rows): (u32, u32),
-    ) -> Result<(Run, Lease), LedgerError> {
-        let at = instant(now)?;
+        (place, wanted): (u32, BlockRequest),
+    ) -> Result<Result<(Run, Lease), Drawn>, LedgerError> {
+        let (at, BlockRequest { rows, id, per_hour }) = (instant(now)?, wanted);
+        let of_id = id.map(|id| IdRange { first: id.get(), len: 1 });
+        if of_id.is_some_and(|ids| !self.is_free(ids)) {
+            return Ok(Err(Drawn::IdTaken));
+        }
+        if let Some(next) = per_hour.and_then(|most| next_draw(&self.drawn(shared), now, most)) {
+            return Ok(Err(Drawn::TooMany(instant(next)?)));
+        }
         let same = |run: &Run| (&run.campaign, &run.account) == (&shared.campaign, &shared.account);
         self.books.values_mut().filter(|book| same(&book.run)).for_each(|book| book.give_up(at, place));
         let latest = self.books.values().rfind(|book| shared.is(&book.run));
@@ -165,11 +172,21 @@ impl Contents {
             }
         };
         let lease = Lease { run, rows, epoch: self.next_epoch() };
-        let first = self.free_ids(now, rand::random(), rows.len())?.first;
+        let ids = of_id.map_or_else(|| self.free_ids(now, rand::random(), rows.len()), Ok)?;
         let book = self.book_mut(run)?;
-        book.run.blocks.push(BlockIds { rows, first });
+        book.run.blocks.push(BlockIds { rows, first: ids.first });
+        book.drawn_at.push(now);
         book.give(place, lease);
-        Ok((book.run.clone(), lease))
+        Ok(Ok((book.run.clone(), lease)))
+    }
+
+    /// When blocks were drawn through a profile, the first first.
+    fn drawn(&self, shared: &SharedRun) -> Vec<i64> {
+        let same = |run: &Run| (&run.campaign, &run.gateway) == (&shared.campaign, &shared.gateway);
+        let mut drawn: Vec<i64> =
+            self.books().filter(|book| same(&book.run)).flat_map(|book| book.drawn_at.clone()).collect();
+        drawn.sort_unstable();
+        drawn
     }
 
     /// The blocks of a run at places where somebody is.
@@ -289,9 +306,13 @@ impl Contents {
         books.fold(RoaringTreemap::new(), |numbers, book| numbers | book.guard())
     }
 
+    /// Whether no message has one of these identifiers.
+    fn is_free(&self, ids: IdRange) -> bool {
+        self.books().flat_map(|book| book.run.ranges()).all(|known| !known.overlaps(ids))
+    }
+
     fn free_ids(&self, now: i64, random: u64, len: u64) -> Result<IdRange, LedgerError> {
-        let taken: Vec<IdRange> = self.books().flat_map(|book| book.run.ranges()).collect();
-        let free = candidates(now, random, len).find(|ids| taken.iter().all(|known| !known.overlaps(*ids)));
+        let free = candidates(now, random, len).find(|ids| self.is_free(*ids));
         free.ok_or_else(|| LedgerError::Unreadable("no identifiers are left".to_owned()))
     }
 }

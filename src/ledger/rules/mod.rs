@@ -11,7 +11,7 @@ mod intent;
 mod occurrence;
 mod settlement;
 
-pub(super) use block::{next_rows, owns};
+pub(super) use block::{HOUR, next_draw, next_rows, owns};
 pub(super) use course::held;
 pub(super) use guard::Guard;
 pub(super) use ids::candidates;

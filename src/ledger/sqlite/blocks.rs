@@ -9,21 +9,37 @@ use super::envelopes;
 use super::places::Place;
 use super::runs::{self, Stage, instant};
 use crate::domain::{IdRange, Row};
-use crate::ledger::rules::{next_rows, owns};
-use crate::ledger::{BlockIds, Epoch, Lease, LedgerError, Rows, Run, RunId, SharedRun};
+use crate::ledger::rules::{HOUR, next_draw, next_rows, owns};
+use crate::ledger::{BlockIds, BlockRequest, Drawn, Epoch, Lease, LedgerError, Rows, Run, RunId, SharedRun};
 
 /// What a process draws: rows of which run, at which place, by which right.
 pub(super) struct Draw {
     pub(super) shared: SharedRun,
-    pub(super) rows: u32,
+    pub(super) wanted: BlockRequest,
     pub(super) place: u32,
     pub(super) epoch: Epoch,
     pub(super) random: u64,
 }
 
-/// Gives a free place the next rows of the latest such run, or of a new one where that has none left.
-pub(super) async fn draw(connection: &mut SqliteConnection, now: Now, draw: Draw) -> Result<(Run, Lease), Failure> {
-    let Draw { shared, rows, place, epoch, random } = draw;
+/// Gives a free place the next rows of the latest such run, or of a new one where that has none left; or why not.
+pub(super) async fn draw(
+    connection: &mut SqliteConnection,
+    now: Now,
+    draw: Draw,
+) -> Result<Result<(Run, Lease), Drawn>, Failure> {
+    let Draw { shared, wanted, place, epoch, random } = draw;
+    let BlockRequest { rows, id, per_hour } = wanted;
+    let of_id = id.map(|id| IdRange { first: id.get(), len: 1 });
+    if let Some(ids) = of_id
+        && !runs::are_free(connection, ids).await?
+    {
+        return Ok(Err(Drawn::IdTaken));
+    }
+    if let Some(most) = per_hour
+        && let Some(next) = next_draw(&drawn(connection, now, &shared).await?, now.0, most)
+    {
+        return Ok(Err(Drawn::TooMany(instant(next)?)));
+    }
     give_up(connection, now, &shared, place).await?;
     let latest = latest(connection, &shared).await?;
     let next = match &latest {
@@ -39,10 +55,14 @@ pub(super) async fn draw(connection: &mut SqliteConnection, now: Now, draw: Draw
             (run, rows.ok_or_else(|| LedgerError::Unreadable("a new run has no rows".to_owned()))?)
         }
     };
-    let first = runs::free_ids(connection, (now, rand::random()), rows.len()).await?.first;
+    let first = match of_id {
+        Some(ids) => ids.first,
+        None => runs::free_ids(connection, (now, rand::random()), rows.len()).await?.first,
+    };
     let ids = BlockIds { rows, first };
     sqlx::query(
-        "INSERT INTO blocks (run, place, first_row, last_row, first_id, sum, epoch) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO blocks (run, place, first_row, last_row, first_id, sum, epoch, drawn_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(run.key.0)
     .bind(place)
@@ -51,11 +71,26 @@ pub(super) async fn draw(connection: &mut SqliteConnection, now: Now, draw: Draw
     .bind(runs::signed(first))
     .bind(sum(run.key, ids).finish())
     .bind(epoch.0)
+    .bind(now.0)
     .execute(connection)
     .await?;
     run.blocks.push(ids);
     let lease = Lease { run: run.key, rows, epoch };
-    Ok((run, lease))
+    Ok(Ok((run, lease)))
+}
+
+/// When blocks were drawn through a profile within the last hour, the first first.
+async fn drawn(connection: &mut SqliteConnection, now: Now, shared: &SharedRun) -> Result<Vec<i64>, Failure> {
+    let drawn = sqlx::query_scalar(
+        "SELECT drawn_at FROM blocks JOIN runs ON key = run
+         WHERE campaign = ? AND gateway = ? AND drawn_at > ? ORDER BY drawn_at",
+    )
+    .bind(&shared.campaign)
+    .bind(&shared.gateway)
+    .bind(now.0.saturating_sub(HOUR))
+    .fetch_all(connection)
+    .await?;
+    Ok(drawn)
 }
 
 /// Takes the blocks of a place where nobody is any more: what was begun of them is in doubt from here on.
@@ -101,10 +136,12 @@ async fn close(connection: &mut SqliteConnection, run: RunId, place: u32) -> Res
 
 /// The latest such run, be it full or not.
 async fn latest(connection: &mut SqliteConnection, shared: &SharedRun) -> Result<Option<Run>, Failure> {
-    let keys: Vec<i64> = sqlx::query_scalar("SELECT key FROM runs WHERE shared AND campaign = ? ORDER BY key DESC")
-        .bind(&shared.campaign)
-        .fetch_all(&mut *connection)
-        .await?;
+    let keys: Vec<i64> =
+        sqlx::query_scalar("SELECT key FROM runs WHERE shared AND campaign = ? AND edition = ? ORDER BY key DESC")
+            .bind(&shared.campaign)
+            .bind(&shared.edition)
+            .fetch_all(&mut *connection)
+            .await?;
     for key in keys {
         let run = runs::read(&mut *connection, RunId(key)).await?;
         if shared.is(&run) {

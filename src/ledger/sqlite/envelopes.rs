@@ -123,7 +123,8 @@ async fn insert(
         "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind)
          SELECT key, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM runs WHERE key = ?9 AND stop_requested = 0 AND (owner = ?2 OR
              EXISTS (SELECT 1 FROM blocks WHERE run = key AND epoch = ?2 AND first_row <= ?4 AND last_row >= ?5))
-             AND (opt_outs = (SELECT version FROM opt_out_list) OR purpose = ?11 OR shared OR ?12)
+             AND (opt_outs = (SELECT version FROM opt_out_list) OR purpose = ?11
+                  OR (shared AND purpose IS NULL) OR ?12)
          RETURNING (SELECT not_before FROM accounts WHERE name = ?10)",
     )
     .bind(envelope)

@@ -23,9 +23,9 @@ use super::{adoption, envelopes, events, hosts, left_out, lock, opening, pace, r
 use crate::domain::MessageId;
 use crate::ledger::rules::held;
 use crate::ledger::{
-    Allowance, AskedRow, Block, Claim, Copies, EnvelopeRecord, EnvelopeSummary, Epoch, Hold, Intent, Lease, Ledger,
-    LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership, Permit, RetryOrder,
-    RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Wait, hold,
+    Allowance, AskedRow, Block, BlockRequest, Claim, Copies, Drawn, EnvelopeRecord, EnvelopeSummary, Epoch, Hold,
+    Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership,
+    Permit, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Wait, hold,
 };
 
 /// How long a change may take, with the wait for another process.
@@ -276,14 +276,14 @@ impl Ledger for SqliteLedger {
         })
     }
 
-    fn draw<'a>(&'a self, shared: &'a SharedRun, rows: u32) -> LedgerFuture<'a, Block> {
+    fn draw<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, Drawn> {
         Box::pin(async move {
             self.fit_for_sending().await?;
             let (place, lock) = places::free(&self.path, shared)?;
             let (shared, epoch, random) = (shared.clone(), Epoch(rand::random()), rand::random());
-            let draw = Draw { shared, rows, place, epoch, random };
-            let (run, lease) = self.write(move |connection, now| Box::pin(blocks::draw(connection, now, draw))).await?;
-            Ok(Block::new(run, lease, lock))
+            let draw = Draw { shared, wanted, place, epoch, random };
+            let drawn = self.write(move |connection, now| Box::pin(blocks::draw(connection, now, draw))).await?;
+            Ok(drawn.map_or_else(|refused| refused, |(run, lease)| Drawn::Block(Block::new(run, lease, lock))))
         })
     }
 

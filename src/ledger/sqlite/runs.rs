@@ -101,19 +101,24 @@ pub(super) async fn free_ids(
     len: u64,
 ) -> Result<IdRange, Failure> {
     for ids in candidates(now.0, random, len) {
-        let taken: Option<i64> = sqlx::query_scalar(
-            "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders)
-             WHERE first_id < ? AND first_id + ids > ? LIMIT 1",
-        )
-        .bind(signed(ids.first + ids.len))
-        .bind(signed(ids.first))
-        .fetch_optional(&mut *connection)
-        .await?;
-        if taken.is_none() && !blocks::have(&mut *connection, ids).await? {
+        if are_free(&mut *connection, ids).await? {
             return Ok(ids);
         }
     }
     Err(LedgerError::Unreadable("no identifiers are left".to_owned()).into())
+}
+
+/// Whether no message has one of these identifiers.
+pub(super) async fn are_free(connection: &mut SqliteConnection, ids: IdRange) -> Result<bool, Failure> {
+    let taken: Option<i64> = sqlx::query_scalar(
+        "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders)
+         WHERE first_id < ? AND first_id + ids > ? LIMIT 1",
+    )
+    .bind(signed(ids.first + ids.len))
+    .bind(signed(ids.first))
+    .fetch_optional(&mut *connection)
+    .await?;
+    Ok(taken.is_none() && !blocks::have(connection, ids).await?)
 }
 
 pub(super) async fn open(

@@ -282,6 +282,9 @@ const SCHEDULES: &str = "
     CREATE INDEX occurrences_by_run ON occurrences (run) WHERE run IS NOT NULL;
 ";
 
+/// A block knows when it was drawn: so many an hour may be allowed. Of one from before nobody knows it.
+const DRAWN_AT: &str = "ALTER TABLE blocks ADD COLUMN drawn_at INTEGER";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
     let steps = [
@@ -298,6 +301,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("receipts", RECEIPTS),
         ("notifications", NOTIFICATIONS),
         ("schedules", SCHEDULES),
+        ("when blocks were drawn", DRAWN_AT),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
