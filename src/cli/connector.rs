@@ -1,18 +1,22 @@
 //! `campaign connector`: the gateway as tools for AI assistants.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::io::{BufReader, stdin, stdout};
+use tokio::sync::watch;
 
 use super::args::ConnectorArgs;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::serve::bind;
-use crate::connector::{Connector, Friends, router};
+use crate::connector::{Connector, Entry, Friends, converse, router};
 use crate::delivery::Interrupt;
 use crate::door::{self, Hosts, Limits, reachable};
-use crate::runs::KeylessAccount;
+use crate::manifest::{KeySource, Profile};
+use crate::runs::{KeylessAccount, key_of};
 
 /// How long the gateway has for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -21,14 +25,33 @@ pub(super) async fn connector(context: &Context, args: ConnectorArgs) -> Result<
     if args.print_config {
         return print_config(context, &args);
     }
-    let mut interrupt = context.interrupt()?;
-    let profile = context.profiles().of_question(args.through.gateway.as_deref(), &context.observer)?;
+    let interrupt = context.interrupt()?;
+    let profile = profile(context, &args)?;
     let adapters = context.adapters(context.ledger().await?)?;
     let account = KeylessAccount::of(&adapters, &profile, PATIENCE).await?;
+    let connector = Connector::new(account, adapters, interrupt.clone());
+    match args.stdio {
+        true => on_stdio(context, connector, &profile, interrupt).await,
+        false => listen(context, connector, &profile, &args, interrupt).await,
+    }
+}
+
+fn profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, Failure> {
+    Ok(context.profiles().of_question(args.through.gateway.as_deref(), &context.observer)?)
+}
+
+/// Answers whoever comes, who brings the key.
+async fn listen(
+    context: &Context,
+    connector: Connector,
+    profile: &Profile,
+    args: &ConnectorArgs,
+    interrupt: watch::Receiver<Interrupt>,
+) -> Result<u8, Failure> {
     let (listener, address) = bind(args.listen, "--listen")?;
     let origins = args.origin.iter().map(|origin| origin.origin().ascii_serialization()).collect();
     let hosts = Hosts::new(address, args.origin.as_ref().and_then(reqwest::Url::host_str));
-    let connector = Connector::new(account, adapters, Friends { hosts, origins }, args.require_key, interrupt.clone());
+    let friends = Friends { hosts, origins, require_key: args.require_key };
     let url = format!("http://{}", reachable(address));
     if context.output.json {
         context
@@ -42,27 +65,68 @@ pub(super) async fn connector(context: &Context, args: ConnectorArgs) -> Result<
     }
     // Who waits for a platform that is slow is told; an assistant is patient for less.
     let limits = Limits { silence: None, ..Limits::default() };
-    let shutdown = async {
-        let _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await;
-    };
-    door::serve(listener, router(connector), limits, shutdown).await;
+    door::serve(listener, router(connector, friends), limits, asked_to_end(interrupt)).await;
     Ok(exit::FINE)
+}
+
+/// Answers the program that started this one; what it reads is answers alone.
+async fn on_stdio(
+    context: &Context,
+    connector: Connector,
+    profile: &Profile,
+    mut interrupt: watch::Receiver<Interrupt>,
+) -> Result<u8, Failure> {
+    let key = key_of(profile)?;
+    context.output.note(&format!("answering on standard output, through the gateway `{}` with its key", profile.name));
+    let shutdown = asked_to_end(interrupt.clone());
+    let ended = tokio::select! {
+        ended = converse(connector, key, (BufReader::new(stdin()), stdout()), shutdown) => ended,
+        // A client that reads nothing any more would be waited for.
+        _ = interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))) => Ok(()),
+    };
+    match ended {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::storage(format!("the answers cannot be written to standard output: {error}")))
+        }
+        _ => Ok(exit::FINE),
+    }
+}
+
+/// What comes when the process is asked to end.
+async fn asked_to_end(mut interrupt: watch::Receiver<Interrupt>) {
+    let _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await;
 }
 
 /// Prints what a client's file says of the connector that these arguments would start.
 fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, Failure> {
-    let url = match &args.origin {
-        Some(origin) => format!("{}/mcp", origin.origin().ascii_serialization()),
+    let entry = match &args.origin {
+        _ if args.stdio => entry_to_start(context, args)?,
+        Some(origin) => Entry::Http(format!("{}/mcp", origin.origin().ascii_serialization())),
         None if args.listen.port() == 0 => {
             return Err(Failure::wrong("`--listen` has no port yet that a client could be told: name one"));
         }
-        None => format!("http://{}/mcp", reachable(args.listen)),
+        None => Entry::Http(format!("http://{}/mcp", reachable(args.listen))),
     };
-    let file = args.client.file(&url);
+    let file = args.client.file(&entry);
     if context.output.json {
         context.output.object(&file);
     } else {
         context.output.result(&format!("{file:#}\n"));
     }
     Ok(exit::FINE)
+}
+
+/// How a client starts the connector: with the profile that is found from here, wherever the client is.
+fn entry_to_start(context: &Context, args: &ConnectorArgs) -> Result<Entry, Failure> {
+    let profile = profile(context, args)?;
+    let program = std::env::current_exe().map_err(|error| Failure::new(exit::BUG, error.to_string()))?;
+    let variable = match profile.api_key {
+        KeySource::Env(name) => Some(name),
+        KeySource::File(_) => None,
+    };
+    Ok(Entry::Stdio {
+        command: program.to_string_lossy().into_owned(),
+        arguments: args.to_start(&context.global, context.profiles().place(None)),
+        variable,
+    })
 }

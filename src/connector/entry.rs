@@ -1,9 +1,11 @@
-//! What a person writes into a program of an assistant, so that it finds the connector (contract 4.4).
+//! What a person writes into a program of an assistant, so that it finds the connector (contract 4.4) or starts it.
 
 use serde_json::{Value, json};
 
 /// How the connector is called there.
 const NAME: &str = "campaign";
+/// The variable that has the key of each call.
+const KEY: &str = "CAMPAIGN_KEY";
 
 /// A program that reaches assistants, by the form of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +18,22 @@ pub enum Client {
     VsCode,
     /// Any other one: the entry alone.
     Generic,
+}
+
+/// How a client gets to the connector.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// It listens here.
+    Http(String),
+    /// The client starts it.
+    Stdio {
+        /// The program.
+        command: String,
+        /// What stands behind it.
+        arguments: Vec<String>,
+        /// The variable of the environment that has the key, where it is in none of our files: clients hand on few of theirs.
+        variable: Option<String>,
+    },
 }
 
 impl Client {
@@ -39,28 +57,50 @@ impl Client {
         Self::ALL.into_iter().find(|client| client.name() == name)
     }
 
-    /// The whole file of this client for a connector at `url`. In the place of the key it has the client's variable.
+    /// The whole file of this client. In the place of the key it has the client's variable.
     #[must_use]
-    pub fn file(self, url: &str) -> Value {
+    pub fn file(self, entry: &Entry) -> Value {
+        let (entry, has_key) = self.entry(entry);
         match self {
-            Self::Claude => json!({ "mcpServers": { NAME: entry(url, "${CAMPAIGN_KEY}") } }),
-            Self::Cursor => json!({ "mcpServers": { NAME: entry(url, "${env:CAMPAIGN_KEY}") } }),
+            Self::Claude | Self::Cursor => json!({ "mcpServers": { NAME: entry } }),
             // It asks for the key once and keeps it where it keeps passwords.
-            Self::VsCode => json!({
+            Self::VsCode if has_key => json!({
                 "inputs": [{
                     "type": "promptString",
                     "id": "campaign-key",
                     "description": "API key of the messaging gateway",
                     "password": true,
                 }],
-                "servers": { NAME: entry(url, "${input:campaign-key}") },
+                "servers": { NAME: entry },
             }),
-            Self::Generic => entry(url, "${CAMPAIGN_KEY}"),
+            Self::VsCode => json!({ "servers": { NAME: entry } }),
+            Self::Generic => entry,
         }
     }
-}
 
-/// The entry of contract 4.4.
-fn entry(url: &str, variable: &str) -> Value {
-    json!({ "type": "http", "url": url, "headers": { "Authorization": format!("Bearer {variable}") } })
+    /// The entry (contract 4.4), and whether the key has a place in it.
+    fn entry(self, entry: &Entry) -> (Value, bool) {
+        match entry {
+            Entry::Http(url) => {
+                let bearer = format!("Bearer {}", self.key_from(KEY));
+                (json!({ "type": "http", "url": url, "headers": { "Authorization": bearer } }), true)
+            }
+            Entry::Stdio { command, arguments, variable } => {
+                let mut entry = json!({ "type": "stdio", "command": command, "args": arguments });
+                if let Some(variable) = variable {
+                    entry["env"] = json!({ variable: self.key_from(variable) });
+                }
+                (entry, variable.is_some())
+            }
+        }
+    }
+
+    /// What stands in the place of the key: the client's own way to a variable of its environment, or to a password.
+    fn key_from(self, variable: &str) -> String {
+        match self {
+            Self::Claude | Self::Generic => format!("${{{variable}}}"),
+            Self::Cursor => format!("${{env:{variable}}}"),
+            Self::VsCode => "${input:campaign-key}".to_owned(),
+        }
+    }
 }

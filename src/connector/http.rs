@@ -18,32 +18,49 @@ use axum::routing::{any, get};
 use axum::{Extension, Router};
 use secrecy::SecretString;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use super::answer::answer;
 use super::rpc::{Head, Message, Reply, read};
-use super::{Connector, Friends};
+use super::{AT_ONCE, Connector, LARGEST};
+use crate::door::Hosts;
 
-/// The largest body, in bytes.
-const LARGEST: usize = 256 * 1024;
 /// How long a body may take.
 const BODY: Duration = Duration::from_secs(10);
 
-/// The door of a connector.
-pub fn router(connector: Connector) -> Router {
-    let connector = Arc::new(connector);
+/// Who is answered: by the names of the door, and the origins of pages.
+pub struct Friends {
+    /// The names that the door has.
+    pub hosts: Hosts,
+    /// Origins of pages besides those of this machine.
+    pub origins: Vec<String>,
+    /// Whether a call without a key is refused by HTTP, which has clients ask their users to log in.
+    pub require_key: bool,
+}
+
+/// What a request meets.
+struct Door {
+    connector: Connector,
+    friends: Friends,
+    places: Semaphore,
+}
+
+/// The door of a connector that answers these friends.
+pub fn router(connector: Connector, friends: Friends) -> Router {
+    let door = Arc::new(Door { connector, friends, places: Semaphore::new(AT_ONCE) });
     Router::new()
         // The address of the door alone will do too: some clients take it as it is told.
         .route("/", any(mcp))
         .route("/mcp", any(mcp))
         .route("/health", get(health))
         .fallback(|| async { told(StatusCode::NOT_FOUND, "there is nothing here") })
-        .layer(middleware::from_fn_with_state(Arc::clone(&connector), answer_friends))
-        .with_state(connector)
+        .layer(middleware::from_fn_with_state(Arc::clone(&door), answer_friends))
+        .with_state(door)
 }
 
 /// Answers who comes by a name of this door, and no page of a stranger.
-async fn answer_friends(State(connector): State<Arc<Connector>>, request: Request, next: Next) -> Response {
-    let mut answer = match connector.friends.admit(request.headers()) {
+async fn answer_friends(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+    let mut answer = match door.friends.admit(request.headers()) {
         true => next.run(request).await,
         false => told(StatusCode::FORBIDDEN, "this name or this origin is not answered here"),
     };
@@ -68,22 +85,18 @@ impl Friends {
     }
 }
 
-async fn health(State(connector): State<Arc<Connector>>) -> Response {
-    let domain = connector.account.host();
+async fn health(State(door): State<Arc<Door>>) -> Response {
+    let domain = door.connector.account.host();
     json_of(StatusCode::OK, &json!({ "ok": true, "domain": domain, "send_enabled": false }))
 }
 
-async fn mcp(
-    State(connector): State<Arc<Connector>>,
-    Extension(peer): Extension<SocketAddr>,
-    request: Request,
-) -> Response {
+async fn mcp(State(door): State<Arc<Door>>, Extension(peer): Extension<SocketAddr>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if parts.method != Method::POST {
         let refused = told(StatusCode::METHOD_NOT_ALLOWED, "the only method is POST");
         return ([(ALLOW, HeaderValue::from_static("POST"))], refused).into_response();
     }
-    if let Err(wait) = connector.limits.charge_address(peer.ip()) {
+    if let Err(wait) = door.connector.limits.charge_address(peer.ip()) {
         let seconds = HeaderValue::from(wait.as_secs() + 1);
         return ([(RETRY_AFTER, seconds)], told(StatusCode::TOO_MANY_REQUESTS, "too many calls")).into_response();
     }
@@ -103,16 +116,16 @@ async fn mcp(
         Err(reply) => return sent(&reply),
     };
     let key = key(headers);
-    if key.is_none() && connector.require_key && request.method == "tools/call" {
+    if key.is_none() && door.friends.require_key && request.method == "tools/call" {
         let refused = told(StatusCode::UNAUTHORIZED, "Access denied");
         let how = HeaderValue::from_static("Bearer realm=\"campaign\"");
         return ([(WWW_AUTHENTICATE, how)], refused).into_response();
     }
-    let Ok(_place) = Arc::clone(&connector.places).try_acquire_owned() else {
+    let Ok(_place) = door.places.try_acquire() else {
         let busy = told(StatusCode::SERVICE_UNAVAILABLE, "too many calls at once");
         return ([(RETRY_AFTER, HeaderValue::from_static("1"))], busy).into_response();
     };
-    sent(&answer(&connector, key, request).await)
+    sent(&answer(&door.connector, key, request).await)
 }
 
 /// Whether a body is said to be JSON.

@@ -49,3 +49,39 @@ fn an_entry_names_the_address_by_which_a_client_reaches_the_connector() {
     folder.campaign(&["connector", "--print-config", "--listen", "127.0.0.1:0"]).exits(2).says("--listen");
     folder.campaign(&["connector", "--client", "claude"]).exits(2).says("--print-config");
 }
+
+#[test]
+fn an_entry_that_starts_the_connector_works_from_any_folder_and_has_no_key_in_it() {
+    let folder = Folder::new(false);
+    let profile = "one: { base_url: \"http://127.0.0.1:1\", api_key: { env: SENDER_KEY }, rate: 1/s }\n\
+                   two: { base_url: \"http://127.0.0.1:1\", api_key: { file: two.key }, rate: 1/s }\n";
+    folder.write("gateways.yaml", profile);
+    let printed = |client: &str, gateway: &str| -> Value {
+        let asked = ["connector", "--stdio", "--print-config", "--client", client, "--gateway", gateway];
+        let printed = folder.campaign(&asked).exits(0);
+        serde_json::from_str(&printed.stdout).expect("what is printed is the file, and nothing else")
+    };
+    let here = folder.path("").canonicalize().expect("a folder");
+    let here = here.to_str().expect("a path").trim_end_matches('/').to_owned();
+    for (client, place, variable) in [
+        ("claude", "/mcpServers/campaign", "${SENDER_KEY}"),
+        ("cursor", "/mcpServers/campaign", "${env:SENDER_KEY}"),
+        ("vscode", "/servers/campaign", "${input:campaign-key}"),
+        ("generic", "", "${SENDER_KEY}"),
+    ] {
+        for (gateway, in_environment) in [("one", true), ("two", false)] {
+            let file = printed(client, gateway);
+            let entry = file.pointer(place).expect("an entry");
+            let state = format!("{here}/state");
+            let gateways = format!("{here}/gateways.yaml");
+            let arguments =
+                ["connector", "--stdio", "--gateway", gateway, "--gateways", &gateways, "--state-dir", &state];
+            assert_eq!((&entry["type"], &entry["args"]), (&json!("stdio"), &json!(arguments)), "{client}");
+            assert!(entry["command"].as_str().is_some_and(|command| command.starts_with('/')), "{entry}");
+            // Only a key that is in no file has to be handed on.
+            let handed_on = in_environment.then(|| json!({ "SENDER_KEY": variable }));
+            assert_eq!(entry.get("env"), handed_on.as_ref(), "{client}");
+            assert_eq!(file.get("inputs").is_some(), client == "vscode" && in_environment);
+        }
+    }
+}

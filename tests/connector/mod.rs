@@ -5,6 +5,7 @@ mod clients;
 mod door;
 mod entries;
 mod protocol;
+mod stdio;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,12 +1,13 @@
 //! The arguments of `connector`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use reqwest::Url;
 
-use super::GatewayOption;
+use super::{GatewayOption, Global};
 use crate::connector::Client;
 
 #[derive(Debug, Args)]
@@ -22,12 +23,32 @@ pub(in crate::cli) struct ConnectorArgs {
     /// A page whose scripts may call it, and by whose host it is reached, such as https://assistant.example.com
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(in crate::cli) origin: Option<Url>,
-    /// Print what a program of an assistant needs to find the connector, without starting it; a variable stands for the key
-    #[arg(long, conflicts_with_all = ["gateway", "require_key"])]
+    /// Answer the program that started it on standard input and output instead of listening, with the key of the profile
+    #[arg(long, conflicts_with_all = ["listen", "require_key", "origin", "json"])]
+    pub(in crate::cli) stdio: bool,
+    /// Print what a program of an assistant needs to find the connector, or with --stdio to start it, as these options say;
+    /// nothing is started, and a variable stands for the key
+    #[arg(long)]
     pub(in crate::cli) print_config: bool,
     /// Print it as the whole file of this program; `generic` is the entry alone
     #[arg(long, value_name = "CLIENT", default_value = Client::Generic.name(), value_parser = client(), requires = "print_config")]
     pub(in crate::cli) client: Client,
+}
+
+impl ConnectorArgs {
+    /// What stands behind the program's name to start the same one over standard input and output, whatever folder it is
+    /// started in; `gateways` is the file in which its profile is.
+    pub(in crate::cli) fn to_start(&self, global: &Global, gateways: PathBuf) -> Vec<String> {
+        let Self { through, stdio: _, listen: _, require_key: _, origin: _, print_config: _, client: _ } = self;
+        let path = |path: PathBuf| std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned();
+        let options = [
+            ("--gateway", through.gateway.clone()),
+            ("--gateways", Some(path(gateways))),
+            ("--state-dir", global.state_dir.clone().map(path)),
+        ];
+        let given = options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        ["connector", "--stdio"].map(ToOwned::to_owned).into_iter().chain(given.flatten()).collect()
+    }
 }
 
 /// The names of the clients, which shells then offer.

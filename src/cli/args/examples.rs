@@ -63,6 +63,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("sandbox", "--scenario bad-day.yaml --journal journal.jsonl"),
     ("connector", "--gateway production"),
     ("connector", "--print-config --client vscode > .vscode/mcp.json"),
+    ("connector", "--print-config --stdio --client claude --gateway production > .mcp.json"),
     ("serve", ""),
     ("serve", "--listen 127.0.0.1:9000 --json"),
     ("schema", "gateways"),

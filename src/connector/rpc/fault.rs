@@ -21,7 +21,7 @@ impl Fault {
     }
 
     /// It is JSON, but no request.
-    pub(super) fn shape(why: &str) -> Self {
+    pub(in crate::connector) fn shape(why: &str) -> Self {
         Self::new(400, -32600, format!("Invalid Request: {why}"))
     }
 

@@ -1,0 +1,204 @@
+//! The connector over standard input and output, for programs that start it themselves.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, channel};
+
+use rmcp::model::{CallToolRequestParams, ProtocolVersion};
+use rmcp::{ClientLifecycleMode, ClientServiceExt as _};
+use serde_json::{Value, json};
+
+use super::{PATIENCE, told};
+use crate::support::{Answer, Finished, Folder, Gateway, KEY, Process, Reachable, SandboxProcess, until};
+
+/// A connector that was started by its client; dropped, it is killed.
+struct Conversation {
+    process: Process,
+    input: Option<File>,
+    answers: Receiver<String>,
+    folder: Folder,
+}
+
+/// A folder with a profile of this gateway, whose key is in the environment.
+fn folder_of(gateway: &impl Reachable) -> Folder {
+    let folder = Folder::new(false);
+    let (base, asynchronous) = (gateway.base_url(), gateway.async_url());
+    let key = crate::support::KEY_VARIABLE;
+    let profile = format!(
+        "local:\n  base_url: {base}\n  async_url: {asynchronous}\n  api_key: {{ env: {key} }}\n  rate: unlimited\n"
+    );
+    folder.write("gateways.yaml", &profile);
+    folder
+}
+
+impl Conversation {
+    fn with(gateway: &impl Reachable) -> Self {
+        Self::begin(folder_of(gateway), &["-vvv"])
+    }
+
+    fn begin(folder: Folder, arguments: &[&str]) -> Self {
+        let (stdin, input) = std::io::pipe().expect("a pipe");
+        let (output, stdout) = std::io::pipe().expect("a pipe");
+        let stderr = File::create(folder.path("stderr")).expect("a file");
+        let file = |end: OwnedFd| File::from(end);
+        let command = folder.command(&[&["connector", "--stdio"], arguments].concat());
+        let process = Process::start_on(command, [file(stdin.into()), file(stdout.into()), stderr]);
+        let (sender, answers) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines() {
+                let _ = sender.send(line.expect("a line"));
+            }
+        });
+        Self { process, input: Some(file(input.into())), answers, folder }
+    }
+
+    fn say(&mut self, line: &str) {
+        let input = self.input.as_mut().expect("an open input");
+        input.write_all(format!("{line}\n").as_bytes()).expect("somebody who reads");
+    }
+
+    fn hear(&self) -> Value {
+        let line = self.answers.recv_timeout(PATIENCE).expect("an answer");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
+    fn ask(&mut self, message: &Value) -> Value {
+        self.say(&message.to_string());
+        self.hear()
+    }
+
+    /// Closes its input, and waits for its end.
+    fn end(mut self) -> Finished {
+        drop(self.input.take());
+        let ended = self.process.finish();
+        assert_eq!(self.answers.recv(), Err(std::sync::mpsc::RecvError), "nobody waits for more");
+        ended
+    }
+
+    fn stderr(&self) -> String {
+        std::fs::read_to_string(self.folder.path("stderr")).expect("a file")
+    }
+}
+
+fn call(id: u64, tool: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool, "arguments": {} } })
+}
+
+#[test]
+fn a_program_that_starts_the_connector_asks_with_the_key_of_the_profile() {
+    let gateway =
+        Gateway::always(Answer::items(|_| json!({ "success": true, "data": { "amount": 7, "currency": "UAH" } })));
+    let mut client = Conversation::with(&gateway);
+    let hello = json!({ "jsonrpc": "2.0", "id": "h", "method": "initialize", "params": { "protocolVersion": "2025-06-18", "capabilities": {} } });
+    assert_eq!(client.ask(&hello)["result"]["protocolVersion"], "2025-06-18");
+    // To what waits for no answer there is none: the next line answers the next request.
+    client.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    client.say("");
+    let answer = client.ask(&call(2, "balance"));
+    assert_eq!((&answer["id"], &told(&answer["result"])["amount"]), (&json!(2), &json!(7)));
+    assert_eq!(gateway.requests()[0].json()["auth"], KEY);
+    // A message that says of itself how it is read needs no headers here.
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} });
+    let modern =
+        json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "balance", "_meta": meta } });
+    assert_eq!(client.ask(&modern)["result"]["resultType"], "complete");
+    let log = client.stderr();
+    assert!(log.contains("called") && !log.contains(KEY), "{log}");
+    client.end().exits(0);
+}
+
+#[test]
+fn what_is_no_message_is_answered_and_the_next_line_is_read() {
+    let mut client = Conversation::with(&Gateway::accepting());
+    let code = |answer: Value| answer["error"]["code"].as_i64();
+    for (line, expected) in [
+        ("{".to_owned(), -32700),
+        ("\u{0}\u{ff}".to_owned(), -32700),
+        ("[]".to_owned(), -32600),
+        ("x".repeat(300 * 1024), -32600),
+        ("y".repeat(3 << 20), -32600),
+        (format!("\"{}\"", "z".repeat(256 * 1024 - 2)), -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"prompts/list"}"#.to_owned(), -32601),
+    ] {
+        client.say(&line);
+        assert_eq!(code(client.hear()), Some(expected), "{}", &line[..line.len().min(60)]);
+        let ping = client.ask(&json!({ "jsonrpc": "2.0", "id": 9, "method": "ping" }));
+        assert_eq!(ping, json!({ "jsonrpc": "2.0", "id": 9, "result": {} }));
+    }
+    client.end().exits(0);
+}
+
+#[test]
+fn a_call_that_takes_long_holds_up_no_other_and_is_answered_before_the_end() {
+    let gateway = Gateway::always(Answer::Held);
+    let mut client = Conversation::with(&gateway);
+    client.say(&call(1, "balance").to_string());
+    until("the gateway is asked", || gateway.requests().len() == 1);
+    let ping = client.ask(&json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" }));
+    assert_eq!(ping["id"], 2);
+    // The last line without its end is a line.
+    write!(client.input.as_mut().expect("an input"), r#"{{"jsonrpc":"2.0","id":3,"method":"ping"}}"#).expect("read");
+    drop(client.input.take());
+    assert_eq!(client.hear()["id"], 3);
+    assert!(client.process.is_running(), "{}", client.stderr());
+    gateway.release();
+    assert_eq!(client.hear()["id"], 1);
+    client.end().exits(0);
+}
+
+#[test]
+fn a_signal_ends_it_after_what_is_under_way_and_without_waiting_for_the_end_of_its_input() {
+    let gateway = Gateway::always(Answer::Held);
+    let mut client = Conversation::with(&gateway);
+    client.say(&call(1, "balance").to_string());
+    until("the gateway is asked", || gateway.requests().len() == 1);
+    client.process.signal("TERM");
+    gateway.release();
+    assert_eq!(client.hear()["id"], 1);
+    client.process.finish().exits(0);
+}
+
+#[test]
+fn without_a_key_it_does_not_start_and_options_of_a_door_are_refused() {
+    let folder = folder_of(&Gateway::accepting());
+    folder.replace("gateways.yaml", crate::support::KEY_VARIABLE, "NOBODY_HAS_IT");
+    let ended = folder.campaign(&["connector", "--stdio"]).exits(2).says("NOBODY_HAS_IT");
+    assert_eq!(ended.stdout, "", "what the client reads is answers alone");
+    for option in [&["--listen", "127.0.0.1:1"][..], &["--require-key"], &["--origin", "https://a.example"]] {
+        folder.campaign(&[&["connector", "--stdio"], option].concat()).exits(2).says("cannot be used with");
+    }
+    folder.campaign(&["connector", "--stdio", "--json"]).exits(2).says("cannot be used with");
+}
+
+#[test]
+fn a_published_client_starts_it_and_calls_the_tools_with_a_handshake_and_without() {
+    let sandbox = SandboxProcess::start();
+    let folder = folder_of(&sandbox);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    for lifecycle in [
+        ClientLifecycleMode::Initialize,
+        ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] },
+    ] {
+        runtime.block_on(async {
+            let mut command = tokio::process::Command::from(folder.command(&["connector", "--stdio"]));
+            let piped = Stdio::piped;
+            let mut child = command
+                .stdin(piped())
+                .stdout(piped())
+                .stderr(Stdio::null())
+                .kill_on_drop(true)
+                .spawn()
+                .expect("a connector");
+            let transport = (child.stdout.take().expect("a pipe"), child.stdin.take().expect("a pipe"));
+            let client = ().serve_with_lifecycle(transport, lifecycle).await.expect("a session");
+            assert_eq!(client.list_all_tools().await.expect("tools").len(), 6);
+            let result = client.call_tool(CallToolRequestParams::new("balance")).await.expect("a result");
+            assert!(result.structured_content.expect("a structured result")["amount"].is_number());
+            client.cancel().await.expect("an end");
+            let ended = tokio::time::timeout(PATIENCE, child.wait()).await.expect("the client is gone");
+            assert!(ended.expect("a status").success());
+        });
+    }
+}
