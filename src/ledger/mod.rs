@@ -17,6 +17,7 @@ pub(crate) mod memory;
 mod notification;
 mod pace;
 mod parts;
+mod plans;
 mod receipts;
 mod record;
 mod row_events;
@@ -42,6 +43,7 @@ pub use left_out::LeftOut;
 pub use notification::{NewNotification, Notification, NotificationQueue, Told};
 pub use pace::{AccountPace, Reservation, Wait, WaitReason, halved, recovered};
 pub use parts::Parts;
+pub use plans::{Approval, ApprovalUse, KeptApproval, Plan, Plans};
 pub use receipts::{KeptReceipt, NewReceipt, ReceiptWalk, Receipts, Reception, RowReceipts};
 pub use record::{
     Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, NewRun, Origin, Ownership, Permit, Progress, Run,
@@ -75,7 +77,7 @@ pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError
 /// Everything durable that a run needs.
 ///
 /// A returned `Ok` means that the change survives a power loss.
-pub trait Ledger: Receipts + Schedules + SuppressionList + NotificationQueue + Upkeep {
+pub trait Ledger: Receipts + Schedules + Plans + SuppressionList + NotificationQueue + Upkeep {
     /// Creates a run, gives it the next number of its campaign, and reserves identifiers for its rows.
     ///
     /// The run is not open until [`Ledger::open_run`] was called: its frozen copies are not in place yet.

@@ -19,6 +19,7 @@ mod mistakes;
 mod opting_out;
 mod pace;
 mod plan;
+mod plans;
 mod platform;
 mod schedules;
 mod story;

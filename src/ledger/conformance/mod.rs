@@ -8,6 +8,7 @@ mod envelopes;
 mod events;
 mod guard;
 mod notifications;
+mod plans;
 mod receipts;
 mod runs;
 pub(in crate::ledger) mod scene;
@@ -113,6 +114,11 @@ promises! {
         an_occurrence_whose_run_was_never_opened_may_fire_again,
         an_occurrence_is_given_up_if_its_run_was_never_opened_and_else_not,
         the_last_occurrences_until_a_moment_are_told;
+    plans:
+        a_plan_is_found_by_the_beginning_of_its_digest_for_thirty_days,
+        one_approval_is_good_for_one_use_whoever_comes_together,
+        an_approval_is_good_until_its_time_and_a_standing_one_as_often_as_wanted,
+        a_run_is_opened_with_its_approval_or_not_at_all;
     guard:
         the_guard_knows_every_number_that_may_have_a_message,
         the_guard_knows_what_was_learnt_and_decided,

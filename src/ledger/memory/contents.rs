@@ -11,6 +11,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::book::Book;
 use super::notifications::Waiting;
+use super::plans::Desk;
 use super::schedules::Timetable;
 use super::suppression::OptOutList;
 use crate::domain::{IdRange, MessageId, Row};
@@ -28,6 +29,7 @@ pub(crate) struct Contents {
     pub(crate) paces: BTreeMap<String, AccountPace>,
     pub(super) hosts: BTreeMap<String, String>,
     pub(super) timetable: Timetable,
+    pub(super) desk: Desk,
     /// Who opted out.
     pub(crate) opt_outs: OptOutList,
     /// The check values of the secrets of each receiver of webhooks.

@@ -8,6 +8,7 @@ mod book;
 mod contents;
 mod copies;
 mod notifications;
+mod plans;
 mod receipts;
 mod schedules;
 mod suppression;

@@ -9,6 +9,7 @@ mod guard;
 mod ids;
 mod intent;
 mod occurrence;
+mod plan;
 mod settlement;
 
 pub(super) use block::{HOUR, next_draw, next_rows, owns};
@@ -17,4 +18,5 @@ pub(super) use guard::Guard;
 pub(super) use ids::candidates;
 pub(super) use intent::{refusal, takes_slot};
 pub(super) use occurrence::may_fire;
+pub(super) use plan::plans_since;
 pub(super) use settlement::{doubt, merge};

@@ -22,6 +22,7 @@ mod opening;
 mod pace;
 mod pack;
 mod places;
+mod plans;
 mod receipts;
 mod runs;
 mod schedules;

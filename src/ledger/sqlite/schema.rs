@@ -285,6 +285,41 @@ const SCHEDULES: &str = "
 /// A block knows when it was drawn: so many an hour may be allowed. Of one from before nobody knows it.
 const DRAWN_AT: &str = "ALTER TABLE blocks ADD COLUMN drawn_at INTEGER";
 
+/// What was looked at before it is sent, what of it was approved, and what each approval was used for. Approvals and their
+/// uses are never deleted: a token that is brought again is known.
+const PLANS: &str = "
+    CREATE TABLE plans (
+        digest TEXT PRIMARY KEY,
+        record TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        sum INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX plans_by_time ON plans (at);
+
+    CREATE TABLE approvals (
+        key INTEGER PRIMARY KEY,
+        token TEXT NOT NULL UNIQUE,
+        digest TEXT NOT NULL,
+        approved_by TEXT NOT NULL,
+        up_to INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        until INTEGER NOT NULL,
+        standing INTEGER NOT NULL,
+        sum INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX approvals_by_digest ON approvals (digest);
+
+    CREATE TABLE approval_uses (
+        key INTEGER PRIMARY KEY,
+        token TEXT NOT NULL REFERENCES approvals (token),
+        run INTEGER REFERENCES runs (key),
+        at INTEGER NOT NULL,
+        sum INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX approval_uses_by_token ON approval_uses (token);
+    CREATE INDEX approval_uses_by_run ON approval_uses (run) WHERE run IS NOT NULL;
+";
+
 /// All migrations, the first first.
 pub(super) fn migrations() -> Vec<Migration> {
     let steps = [
@@ -302,6 +337,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("notifications", NOTIFICATIONS),
         ("schedules", SCHEDULES),
         ("when blocks were drawn", DRAWN_AT),
+        ("plans and approvals", PLANS),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -1,0 +1,201 @@
+//! Queries about plans and approvals.
+
+use sqlx::sqlite::{SqliteExecutor, SqliteRow};
+use sqlx::{Row as _, SqliteConnection, SqlitePool};
+
+use super::SqliteLedger;
+use super::change::{Failure, Now};
+use super::checksum::Checksum;
+use super::runs::{self, instant, signed, unsigned};
+use crate::ledger::rules::plans_since;
+use crate::ledger::{Approval, ApprovalUse, KeptApproval, LedgerError, LedgerFuture, Plan, Plans, RunId};
+
+/// Approvals, each with the last use of it.
+const APPROVALS: &str = "
+    SELECT approvals.*, used.at AS used_at, used.run AS used_run, used.sum AS used_sum FROM approvals
+    LEFT JOIN approval_uses used ON used.key = (SELECT max(key) FROM approval_uses WHERE token = approvals.token)";
+
+impl Plans for SqliteLedger {
+    fn keep_plan(&self, plan: Plan) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(keep_plan(connection, now, plan))))
+    }
+
+    fn plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
+        let now = self.now();
+        Box::pin(async move {
+            let found = plans(&self.readers, now, digest).await;
+            found.map_err(|failure| self.read_error(failure))
+        })
+    }
+
+    fn approve(&self, approval: Approval) -> LedgerFuture<'_, bool> {
+        Box::pin(self.write(move |connection, _| Box::pin(approve(connection, approval))))
+    }
+
+    fn approvals<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
+        Box::pin(async move {
+            let statement = format!("{APPROVALS} WHERE approvals.digest = ? ORDER BY approvals.key");
+            let found = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(digest).fetch_all(&self.readers).await;
+            self.approvals_among(found)
+        })
+    }
+
+    fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool> {
+        let token = token.to_owned();
+        Box::pin(self.write(move |connection, now| Box::pin(use_approval(connection, now, token, run))))
+    }
+
+    fn open_approved<'a>(&'a self, run: RunId, replaced: Option<RunId>, token: &'a str) -> LedgerFuture<'a, bool> {
+        let token = token.to_owned();
+        Box::pin(self.write(move |connection, now| {
+            Box::pin(async move {
+                let approved = use_approval(&mut *connection, now, token, Some(run)).await?;
+                if approved {
+                    runs::open(connection, now, run, replaced).await?;
+                }
+                Ok(approved)
+            })
+        }))
+    }
+
+    fn approvals_of(&self, run: RunId) -> LedgerFuture<'_, Vec<KeptApproval>> {
+        Box::pin(async move {
+            let statement = format!(
+                "{APPROVALS} WHERE approvals.token IN (SELECT token FROM approval_uses WHERE run = ?) ORDER BY approvals.key"
+            );
+            let found = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(run.0).fetch_all(&self.readers).await;
+            self.approvals_among(found)
+        })
+    }
+}
+
+impl SqliteLedger {
+    fn approvals_among(&self, found: sqlx::Result<Vec<SqliteRow>>) -> Result<Vec<KeptApproval>, LedgerError> {
+        let rows = found.map_err(|error| self.read_error(error.into()))?;
+        rows.iter().map(|row| approval(row).map_err(|failure| self.read_error(failure))).collect()
+    }
+}
+
+async fn keep_plan(connection: &mut SqliteConnection, now: Now, plan: Plan) -> Result<(), Failure> {
+    let since = plans_since(instant(now.0)?);
+    sqlx::query("DELETE FROM plans WHERE at <= ?").bind(since.as_microsecond()).execute(&mut *connection).await?;
+    let sum = plan_sum(&plan).finish();
+    let Plan { digest, record, at } = plan;
+    sqlx::query("INSERT OR REPLACE INTO plans (digest, record, at, sum) VALUES (?, ?, ?, ?)")
+        .bind(digest)
+        .bind(record)
+        .bind(at.as_microsecond())
+        .bind(sum)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn plans(readers: &SqlitePool, now: Now, digest: &str) -> Result<Vec<Plan>, Failure> {
+    let since = plans_since(instant(now.0)?);
+    let rows = sqlx::query("SELECT * FROM plans WHERE substr(digest, 1, length(?1)) = ?1 AND at > ?2 ORDER BY at DESC")
+        .bind(digest)
+        .bind(since.as_microsecond())
+        .fetch_all(readers)
+        .await?;
+    rows.iter().map(plan).collect()
+}
+
+fn plan(row: &SqliteRow) -> Result<Plan, Failure> {
+    let (digest, record) = (row.try_get("digest")?, row.try_get("record")?);
+    let plan = Plan { digest, record, at: instant(row.try_get("at")?)? };
+    match plan_sum(&plan).agrees(row.try_get("sum")?) {
+        true => Ok(plan),
+        false => Err(LedgerError::Damaged { what: format!("the plan {}", plan.digest) }.into()),
+    }
+}
+
+async fn approve(connection: &mut SqliteConnection, approval: Approval) -> Result<bool, Failure> {
+    let sum = approval_sum(&approval).finish();
+    let Approval { token, digest, by, up_to, at, until, standing } = approval;
+    let kept = sqlx::query(
+        "INSERT INTO approvals (token, digest, approved_by, up_to, at, until, standing, sum)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (token) DO NOTHING",
+    )
+    .bind(token)
+    .bind(digest)
+    .bind(by)
+    .bind(signed(up_to))
+    .bind(at.as_microsecond())
+    .bind(until.as_microsecond())
+    .bind(standing)
+    .bind(sum)
+    .execute(connection)
+    .await?;
+    Ok(kept.rows_affected() > 0)
+}
+
+/// Looks and uses in the one transaction that is written at a time, so that nobody comes between.
+async fn use_approval(
+    connection: &mut SqliteConnection,
+    now: Now,
+    token: String,
+    run: Option<RunId>,
+) -> Result<bool, Failure> {
+    let at = instant(now.0)?;
+    let known = one_approval(&mut *connection, &token).await?;
+    if !known.is_some_and(|known| known.is_good(at)) {
+        return Ok(false);
+    }
+    let used = ApprovalUse { at, run };
+    sqlx::query("INSERT INTO approval_uses (token, run, at, sum) VALUES (?, ?, ?, ?)")
+        .bind(&token)
+        .bind(run.map(|run| run.0))
+        .bind(at.as_microsecond())
+        .bind(use_sum(&token, used).finish())
+        .execute(connection)
+        .await?;
+    Ok(true)
+}
+
+async fn one_approval(connection: impl SqliteExecutor<'_>, token: &str) -> Result<Option<KeptApproval>, Failure> {
+    let statement = format!("{APPROVALS} WHERE approvals.token = ?");
+    let row = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(token).fetch_optional(connection).await?;
+    row.as_ref().map(approval).transpose()
+}
+
+fn approval(row: &SqliteRow) -> Result<KeptApproval, Failure> {
+    let approval = Approval {
+        token: row.try_get("token")?,
+        digest: row.try_get("digest")?,
+        by: row.try_get("approved_by")?,
+        up_to: unsigned(row.try_get("up_to")?),
+        at: instant(row.try_get("at")?)?,
+        until: instant(row.try_get("until")?)?,
+        standing: row.try_get("standing")?,
+    };
+    let used = match row.try_get("used_at")? {
+        None => None,
+        Some(at) => {
+            let run: Option<i64> = row.try_get("used_run")?;
+            Some(ApprovalUse { at: instant(at)?, run: run.map(RunId) })
+        }
+    };
+    let whole = approval_sum(&approval).agrees(row.try_get("sum")?)
+        && used.is_none_or(|used| row.try_get("used_sum").is_ok_and(|sum| use_sum(&approval.token, used).agrees(sum)));
+    match whole {
+        true => Ok(KeptApproval { approval, used }),
+        false => Err(LedgerError::Damaged { what: format!("an approval of {}", approval.digest) }.into()),
+    }
+}
+
+fn plan_sum(plan: &Plan) -> Checksum {
+    let Plan { digest, record, at } = plan;
+    Checksum::of("plans").text(digest).text(record).number(at.as_microsecond())
+}
+
+fn approval_sum(approval: &Approval) -> Checksum {
+    let Approval { token, digest, by, up_to, at, until, standing } = approval;
+    let sum = [token, digest, by].into_iter().fold(Checksum::of("approvals"), |sum, text| sum.text(text));
+    sum.number(signed(*up_to)).number(at.as_microsecond()).number(until.as_microsecond()).number(*standing)
+}
+
+fn use_sum(token: &str, used: ApprovalUse) -> Checksum {
+    let run = used.run.map_or(-1, |run| run.0);
+    Checksum::of("approval_uses").text(token).number(run).number(used.at.as_microsecond())
+}
