@@ -12,11 +12,11 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::serve::bind;
-use crate::connector::{Connector, Entry, Friends, converse, router};
+use crate::connector::{Connector, Entry, Friends, Sending, converse, router};
 use crate::delivery::Interrupt;
 use crate::door::{self, Hosts, Limits, reachable};
 use crate::manifest::{KeySource, Profile};
-use crate::runs::{KeylessAccount, key_of};
+use crate::runs::{Adapters, KeylessAccount, hook_of, key_of, numbers_in, refuse_other_secret};
 
 /// How long the gateway has for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,11 +29,40 @@ pub(super) async fn connector(context: &Context, args: ConnectorArgs) -> Result<
     let profile = profile(context, &args)?;
     let adapters = context.adapters(context.ledger().await?)?;
     let account = KeylessAccount::of(&adapters, &profile, PATIENCE).await?;
-    let connector = Connector::new(account, adapters, interrupt.clone());
-    match args.stdio {
-        true => on_stdio(context, connector, &profile, interrupt).await,
-        false => listen(context, connector, &profile, &args, interrupt).await,
+    let sending = sending(&profile, &adapters, &args).await?;
+    let connector = Connector::new(account, adapters, sending, interrupt.clone());
+    let at_rest = connector.at_rest();
+    let exit = match args.stdio {
+        true => on_stdio(context, connector, &profile, interrupt.clone()).await,
+        false => listen(context, connector, &profile, &args, interrupt.clone()).await,
+    };
+    // A message that is on its way is not left alone, though whoever wanted it may have gone.
+    tokio::select! {
+        () = at_rest => {}
+        () = asked_to_end_at_once(interrupt) => {}
     }
+    exit
+}
+
+/// What may be sent; nothing unless it is switched on.
+async fn sending(profile: &Profile, adapters: &Adapters, args: &ConnectorArgs) -> Result<Option<Sending>, Failure> {
+    if !args.allow_send {
+        return Ok(None);
+    }
+    if profile.async_url.is_none() {
+        let name = &profile.name;
+        return Err(Failure::wrong(format!(
+            "`--allow-send` needs `async_url` in the profile `{name}`: messages of assistants go to the asynchronous endpoint"
+        )));
+    }
+    if let Some(hook) = hook_of(profile)? {
+        refuse_other_secret(adapters.ledger.as_ref(), profile, Some(&hook)).await?;
+    }
+    let only_to = match &args.only_to {
+        Some(file) => Some(numbers_in(file, None).await?),
+        None => None,
+    };
+    Ok(Some(Sending::new(args.max_sends_per_hour, only_to)))
 }
 
 fn profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, Failure> {
@@ -54,9 +83,9 @@ async fn listen(
     let friends = Friends { hosts, origins, require_key: args.require_key };
     let url = format!("http://{}", reachable(address));
     if context.output.json {
-        context
-            .output
-            .object(&json!({ "url": url, "send_enabled": false, "listen": address, "pid": std::process::id() }));
+        context.output.object(
+            &json!({ "url": url, "send_enabled": args.allow_send, "listen": address, "pid": std::process::id() }),
+        );
     } else {
         context.output.result(&format!(
             "listening on {url}/mcp\n  to the gateway `{}`; each call brings its key as `Authorization: Bearer`\n",
@@ -74,7 +103,7 @@ async fn on_stdio(
     context: &Context,
     connector: Connector,
     profile: &Profile,
-    mut interrupt: watch::Receiver<Interrupt>,
+    interrupt: watch::Receiver<Interrupt>,
 ) -> Result<u8, Failure> {
     let key = key_of(profile)?;
     context.output.note(&format!("answering on standard output, through the gateway `{}` with its key", profile.name));
@@ -82,7 +111,7 @@ async fn on_stdio(
     let ended = tokio::select! {
         ended = converse(connector, key, (BufReader::new(stdin()), stdout()), shutdown) => ended,
         // A client that reads nothing any more would be waited for.
-        _ = interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))) => Ok(()),
+        () = asked_to_end_at_once(interrupt) => Ok(()),
     };
     match ended {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -95,6 +124,14 @@ async fn on_stdio(
 /// What comes when the process is asked to end.
 async fn asked_to_end(mut interrupt: watch::Receiver<Interrupt>) {
     let _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await;
+}
+
+/// What comes when the process is asked to end without waiting for anything.
+async fn asked_to_end_at_once(mut interrupt: watch::Receiver<Interrupt>) {
+    if interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))).await.is_err() {
+        // Nobody can ask any more.
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Prints what a client's file says of the connector that these arguments would start.

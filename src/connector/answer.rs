@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Connector;
 use super::arguments::Arguments;
 use super::caller::Caller;
+use super::confirmation::{Preview, is_confirmed, refusal};
 use super::error::ToolError;
 use super::rpc::{Era, Fault, LEGACY, MODERN, Reply, Request, complete, failed};
 use super::tool::ReadyTool;
@@ -95,13 +96,20 @@ async fn call(
     Ok(told(result))
 }
 
-/// Has a tool do its work, once the call has a key and arguments that its schema takes.
+/// Has a tool do its work, once the call is confirmed where it has to be, and has a key and arguments that its schema takes.
 async fn run(
     connector: &Connector,
     key: Option<SecretString>,
     ready: &ReadyTool,
     arguments: Map<String, Value>,
 ) -> Result<Value, ToolError> {
+    if let Some(preview) = ready.tool.preview
+        && !is_confirmed(&arguments)
+    {
+        let Preview { shown, mut problems } = preview(&arguments);
+        problems.splice(0..0, ready.problems(&arguments));
+        return Ok(refusal(Preview { shown, problems }));
+    }
     let key = key.ok_or_else(ToolError::no_key)?;
     connector.limits.charge_key(&key).map_err(|wait| ToolError::rate_limited(Some(wait)))?;
     let problems = ready.problems(&arguments);
@@ -113,6 +121,7 @@ async fn run(
         key,
         adapters: &connector.adapters,
         interrupt: connector.interrupt.clone(),
+        sending: connector.sending.as_ref(),
     };
     let result = (ready.tool.call)(&caller, Arguments::judged(arguments)).await?;
     if !ready.promises(&result) {

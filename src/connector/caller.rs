@@ -1,14 +1,17 @@
 //! Who calls a tool: the account that the key of the call opens, for as long as the call takes.
 
+use std::sync::Arc;
+
 use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::error::ToolError;
+use super::sending::Sending;
 use crate::delivery::{Interrupt, SingleKind};
 use crate::domain::Phone;
-use crate::gateway::Inquiry;
+use crate::gateway::{CreateSmsTemplate, Inquiry, SmsTemplate};
 use crate::manifest::Destination;
-use crate::runs::{Account, Adapters, EndedSingle, Single};
+use crate::runs::{Account, Adapters, EndedSingle, Error, Single};
 
 /// Who calls a tool.
 pub(super) struct Caller<'a> {
@@ -16,12 +19,25 @@ pub(super) struct Caller<'a> {
     pub(super) key: SecretString,
     pub(super) adapters: &'a Adapters,
     pub(super) interrupt: watch::Receiver<Interrupt>,
+    /// What may be sent; nothing unless the operator switched it on.
+    pub(super) sending: Option<&'a Arc<Sending>>,
 }
 
 impl Caller<'_> {
     /// Asks the platform.
     pub(super) async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, ToolError> {
         Ok(self.account.ask(inquiry).await?)
+    }
+
+    /// Creates an SMS template that was confirmed.
+    pub(super) async fn create(&self, template: CreateSmsTemplate) -> Result<SmsTemplate, ToolError> {
+        self.account.ask(&template).await.map_err(|error| match error {
+            Error::Unanswered { failure, .. } if !failure.undone => {
+                let error = "the platform did not say whether the template was created";
+                ToolError::new("unknown_outcome", error).how_to("look with sms_templates before you try again")
+            }
+            error => error.into(),
+        })
     }
 
     /// Looks a number up, as a row of the run that all lookups share.

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::finding::one_line;
@@ -55,7 +56,49 @@ impl ToolError {
         Self { retryable: true, ..Self::new("rate_limited", error) }.how_to(format!("call it again after {seconds} s"))
     }
 
-    fn retryable(code: &'static str, error: &str) -> Self {
+    /// The platform does not know the key.
+    pub(super) fn key_refused() -> Self {
+        Self::new("access_denied", "Access denied")
+            .how_to("the platform does not know this API key; ask the person who set it up")
+    }
+
+    /// The same message went to the same number so many seconds ago.
+    pub(super) fn repeated(seconds: u64) -> Self {
+        let error = format!("the same message went to this number {seconds} s ago, so nothing was sent");
+        Self::new("repeated", error).how_to("if the person you work for wants a second one, add `repeat: true`")
+    }
+
+    /// As many messages as the operator allows were sent within the last hour.
+    pub(super) fn too_many_sends(next: Timestamp) -> Self {
+        let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
+        let error = format!("as many messages as the operator allows in an hour were sent; wait {wait} s");
+        Self { retryable: true, ..Self::new("rate_limited", error) }
+            .how_to(format!("nothing was sent; try after {wait} s"))
+    }
+
+    /// A message left, and nobody knows what became of it.
+    pub(super) fn unknown_outcome(id: Option<u64>) -> Self {
+        let error = "the message left, and the platform did not say what became of it: it may have been sent";
+        let by = id.map_or_else(String::new, |id| format!(" with id {id}"));
+        Self::new("unknown_outcome", error)
+            .how_to(format!(
+                "do not send it again; call message_status{by} first, or ask the person who runs the connector"
+            ))
+            .about(id)
+    }
+
+    /// The same, about the message with this identifier.
+    pub(super) fn about(self, id: Option<u64>) -> Self {
+        Self { id, ..self }
+    }
+
+    /// Whether what was asked for may have been done all the same.
+    pub(super) fn may_have_left(&self) -> bool {
+        self.code == "unknown_outcome"
+    }
+
+    /// An error that may be gone later.
+    pub(super) fn retryable(code: &'static str, error: &str) -> Self {
         Self { retryable: true, ..Self::new(code, error) }.how_to("call it again later")
     }
 
@@ -82,8 +125,7 @@ impl From<InquiryFailure> for ToolError {
     fn from(failure: InquiryFailure) -> Self {
         let said = failure.said.as_deref().unwrap_or(&failure.reason);
         match failure.cause {
-            FailureCause::KeyRefused => Self::new("access_denied", "Access denied")
-                .how_to("the platform does not know this API key; ask the person who set it up"),
+            FailureCause::KeyRefused => Self::key_refused(),
             FailureCause::Refused => Self::new("platform_error", said),
             FailureCause::NotConnected => Self::retryable("unreachable", &failure.reason),
             FailureCause::SlowDown(wait) => Self::rate_limited(wait),

@@ -87,7 +87,7 @@ impl Friends {
 
 async fn health(State(door): State<Arc<Door>>) -> Response {
     let domain = door.connector.account.host();
-    json_of(StatusCode::OK, &json!({ "ok": true, "domain": domain, "send_enabled": false }))
+    json_of(StatusCode::OK, &json!({ "ok": true, "domain": domain, "send_enabled": door.connector.sending.is_some() }))
 }
 
 async fn mcp(State(door): State<Arc<Door>>, Extension(peer): Extension<SocketAddr>, request: Request) -> Response {

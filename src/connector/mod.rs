@@ -4,6 +4,8 @@
 //! - `rpc`: the protocol in all its revisions, pure;
 //! - `answer`: its methods, and the way of a call: key, limits, schema, tool, schema;
 //! - `tool`: what a tool is; `tools`: each of them in a file; `arguments`, `error`: what it takes, and why it has no result;
+//! - `confirmation`: the lock of a call that would send; `draft`: a message as a call says it; `sending`: its way, past the
+//!   operator's limits; `recent`: what was sent lately;
 //! - `caller`: the account that the key of a call opens; `limits`: how often it may call;
 //! - `entry`: what a person writes into a program of an assistant.
 //!
@@ -12,18 +14,25 @@
 mod answer;
 mod arguments;
 mod caller;
+mod confirmation;
+mod draft;
 mod entry;
 mod error;
 mod http;
 mod limits;
+mod recent;
 mod rpc;
+mod sending;
 mod stdio;
 mod tool;
 mod tools;
 
 pub use entry::{Client, Entry};
 pub use http::{Friends, router};
+pub use sending::Sending;
 pub use stdio::converse;
+
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
@@ -41,15 +50,33 @@ pub struct Connector {
     adapters: Adapters,
     /// What it can be asked to do, in the order in which that is listed.
     tools: Vec<tool::ReadyTool>,
+    /// What may be sent; nothing unless the operator switched it on.
+    sending: Option<Arc<Sending>>,
     limits: limits::Limits,
     interrupt: watch::Receiver<Interrupt>,
 }
 
 impl Connector {
-    /// A connector to this account.
+    /// A connector to this account, through which only what is allowed is sent.
     #[must_use]
-    pub fn new(account: KeylessAccount, adapters: Adapters, interrupt: watch::Receiver<Interrupt>) -> Self {
-        let tools = tools::TOOLS.iter().map(tool::ReadyTool::of).collect();
-        Self { account, adapters, tools, limits: limits::Limits::default(), interrupt }
+    pub fn new(
+        account: KeylessAccount,
+        adapters: Adapters,
+        sending: Option<Sending>,
+        interrupt: watch::Receiver<Interrupt>,
+    ) -> Self {
+        let acting = if sending.is_some() { tools::ACTING.as_slice() } else { &[] };
+        let tools = tools::READING.iter().chain(acting).map(tool::ReadyTool::of).collect();
+        Self { account, adapters, tools, sending: sending.map(Arc::new), limits: limits::Limits::default(), interrupt }
+    }
+
+    /// What comes when no message is on its way any more and no call can send another, once nobody is answered.
+    pub fn at_rest(&self) -> impl Future<Output = ()> + use<> {
+        let sending = self.sending.clone();
+        async move {
+            if let Some(sending) = sending {
+                sending.at_rest().await;
+            }
+        }
     }
 }

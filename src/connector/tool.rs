@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
 use super::caller::Caller;
+use super::confirmation::Preview;
 use super::error::ToolError;
 
 /// A tool of the connector.
@@ -22,6 +23,8 @@ pub(super) struct Tool {
     pub(super) input: fn() -> Value,
     /// The JSON Schema of its result.
     pub(super) output: fn() -> Value,
+    /// What is shown of a call before it is confirmed; nothing for a tool that needs no confirmation.
+    pub(super) preview: Option<fn(&Map<String, Value>) -> Preview>,
     /// What it does.
     pub(super) call: Call,
 }
@@ -42,6 +45,11 @@ pub(super) struct Annotations {
 impl Annotations {
     /// Those of a tool that asks the platform.
     pub(super) const READING: Self = Self { read_only: true, destructive: false, idempotent: true, open_world: true };
+
+    /// Those of a tool that sends a message to somebody.
+    pub(super) const SENDING: Self = Self { read_only: false, destructive: true, idempotent: false, open_world: true };
+    /// Those of a tool that adds something to the account.
+    pub(super) const ADDING: Self = Self { destructive: false, ..Self::SENDING };
 
     fn json(self, title: &str) -> Value {
         json!({

@@ -105,11 +105,10 @@ pub async fn has_other_secret(ledger: &dyn Ledger, hook: &Hook) -> Result<bool, 
 }
 
 /// Refuses messages whose webhooks the receiver at that address would take for forged.
-pub(super) async fn refuse_other_secret(
-    ledger: &dyn Ledger,
-    profile: &Profile,
-    hook: Option<&Hook>,
-) -> Result<(), Error> {
+///
+/// # Errors
+/// When it would, or the ledger cannot be read.
+pub async fn refuse_other_secret(ledger: &dyn Ledger, profile: &Profile, hook: Option<&Hook>) -> Result<(), Error> {
     let Some(hook) = hook else { return Ok(()) };
     if !has_other_secret(ledger, hook).await? {
         return Ok(());

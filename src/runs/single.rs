@@ -38,7 +38,7 @@ pub struct Single {
 
 /// A message to one number.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub struct SingleMessage {
     /// What it says.
     pub content: Content<Cow<'static, str>>,
     /// Whom it is for.
@@ -89,8 +89,8 @@ impl Single {
 
     /// A message for somebody who brings the key; so many go through the profile within an hour at most.
     #[must_use]
-    pub fn message(key: SecretString, message: Message, destination: Destination, per_hour: u32) -> Self {
-        let Message { content, phone, id } = message;
+    pub fn message(key: SecretString, message: SingleMessage, destination: Destination, per_hour: u32) -> Self {
+        let SingleMessage { content, phone, id } = message;
         let wanted = BlockRequest::message(id, Some(per_hour));
         Self { operation: SingleKind::Message, content, phone, wanted, destination, key }
     }

@@ -1,6 +1,6 @@
 //! Putting numbers on the suppression list and taking them off, by hand or from a file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
@@ -83,6 +83,16 @@ pub async fn import(ledger: &dyn Ledger, file: &Path, terms: &OptOutTerms, now: 
     let opt_outs = blocking(move || read(&path, &terms, now)).await??;
     let rows = opt_outs.len() as u64;
     Ok(Import { rows, additions: ledger.suppress(opt_outs).await? })
+}
+
+/// The numbers in a file that is read like one of people who opted out.
+///
+/// # Errors
+/// When the file cannot be read, with every row that is wrong.
+pub async fn numbers_in(file: &Path, region: Option<Region>) -> Result<BTreeSet<Phone>, Error> {
+    let (path, terms) = (file.to_owned(), OptOutTerms { region, ..OptOutTerms::default() });
+    let listed = blocking(move || read(&path, &terms, Timestamp::UNIX_EPOCH)).await??;
+    Ok(listed.into_iter().map(|listed| listed.phone).collect())
 }
 
 fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<Vec<OptOut>, Error> {

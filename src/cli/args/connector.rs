@@ -1,6 +1,7 @@
 //! The arguments of `connector`.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -17,6 +18,15 @@ pub(in crate::cli) struct ConnectorArgs {
     pub(in crate::cli) listen: SocketAddr,
     #[command(flatten)]
     pub(in crate::cli) through: GatewayOption,
+    /// Offer the tools that send, each call of which has to be confirmed; without it no message leaves
+    #[arg(long)]
+    pub(in crate::cli) allow_send: bool,
+    /// The most messages that are sent within an hour through the profile, whoever sends them
+    #[arg(long, value_name = "N", default_value = "20", requires = "allow_send")]
+    pub(in crate::cli) max_sends_per_hour: NonZeroU32,
+    /// Send only to the numbers of this list
+    #[arg(long, value_name = "FILE", requires = "allow_send")]
+    pub(in crate::cli) only_to: Option<PathBuf>,
     /// Refuse calls without a key by HTTP 401, which has some clients ask their users to log in; otherwise the tool says so
     #[arg(long)]
     pub(in crate::cli) require_key: bool,
@@ -39,15 +49,18 @@ impl ConnectorArgs {
     /// What stands behind the program's name to start the same one over standard input and output, whatever folder it is
     /// started in; `gateways` is the file in which its profile is.
     pub(in crate::cli) fn to_start(&self, global: &Global, gateways: PathBuf) -> Vec<String> {
-        let Self { through, stdio: _, listen: _, require_key: _, origin: _, print_config: _, client: _ } = self;
+        let Self { through, allow_send, max_sends_per_hour, only_to, .. } = self;
         let path = |path: PathBuf| std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned();
         let options = [
             ("--gateway", through.gateway.clone()),
             ("--gateways", Some(path(gateways))),
             ("--state-dir", global.state_dir.clone().map(path)),
+            ("--max-sends-per-hour", allow_send.then(|| max_sends_per_hour.to_string())),
+            ("--only-to", only_to.clone().map(path)),
         ];
         let given = options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
-        ["connector", "--stdio"].map(ToOwned::to_owned).into_iter().chain(given.flatten()).collect()
+        let flags = ["connector", "--stdio"].into_iter().chain(allow_send.then_some("--allow-send"));
+        flags.map(ToOwned::to_owned).chain(given.flatten()).collect()
     }
 }
 

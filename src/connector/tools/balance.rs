@@ -21,6 +21,7 @@ pub(super) const TOOL: Tool = Tool {
             &["amount", "currency"],
         )
     },
+    preview: None,
     call: |caller, _| {
         Box::pin(async move {
             let balance = caller.ask(&AskBalance).await?;

@@ -23,6 +23,7 @@ pub(super) const TOOL: Tool = Tool {
             &["phone", "result"],
         )
     },
+    preview: None,
     call: |caller, arguments| {
         Box::pin(async move {
             let phone = arguments.phone()?;

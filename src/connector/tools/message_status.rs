@@ -25,6 +25,7 @@ pub(super) const TOOL: Tool = Tool {
             &["id", "status"],
         )
     },
+    preview: None,
     call: |caller, arguments| {
         Box::pin(async move {
             let id = arguments.id()?;

@@ -1,8 +1,14 @@
 //! The tools, a file for each; the order is that of `tools/list`.
 
 mod balance;
+mod create_sms_template;
 mod lookup_number;
 mod message_status;
+mod saying;
+mod send_chain;
+mod send_rcs;
+mod send_sms;
+mod send_viber;
 mod senders;
 mod sms_templates;
 mod viber_templates;
@@ -10,11 +16,13 @@ mod viber_templates;
 use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
+use super::confirmation::Preview;
+use super::draft::{Draft, Said, called};
 use super::tool::Tool;
-use crate::domain::MsgId;
+use crate::domain::{Channel, MsgId};
 
-/// Every tool, in the order in which they are listed.
-pub(super) static TOOLS: [Tool; 6] = [
+/// The tools that read, in the order in which they are listed.
+pub(super) static READING: [Tool; 6] = [
     balance::TOOL,
     senders::TOOL,
     message_status::TOOL,
@@ -22,6 +30,22 @@ pub(super) static TOOLS: [Tool; 6] = [
     viber_templates::TOOL,
     lookup_number::TOOL,
 ];
+
+/// The tools that act, listed behind those where the operator switched sending on.
+pub(super) static ACTING: [Tool; 5] =
+    [send_sms::TOOL, send_viber::TOOL, send_rcs::TOOL, send_chain::TOOL, create_sms_template::TOOL];
+
+/// What the arguments of a sending tool say on its channel, by the keys of the channel.
+fn renamed(channel: Channel, arguments: &Map<String, Value>) -> Said {
+    let keys = channel.facts().fields.iter().map(|field| field.key);
+    keys.filter_map(|key| Some((key.to_owned(), arguments.get(called(key))?.clone()))).collect()
+}
+
+/// What is shown of a message before it is confirmed.
+fn drafted(draft: &Draft, arguments: &Map<String, Value>) -> Preview {
+    let problems = draft.content().err().unwrap_or_default();
+    Preview { shown: draft.preview(arguments.get("phone")), problems }
+}
 
 /// The schema of an object with these properties alone, of which these may not be missing.
 fn object(properties: Value, required: &[&str]) -> Value {

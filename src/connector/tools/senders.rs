@@ -23,6 +23,7 @@ pub(super) const TOOL: Tool = Tool {
             &["items", "count"],
         )
     },
+    preview: None,
     call: |caller, _| {
         Box::pin(async move {
             let item = |Sender { name, status }: &Sender| json!({ "name": name, "status": status });

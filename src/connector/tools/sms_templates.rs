@@ -13,6 +13,7 @@ pub(super) const TOOL: Tool = Tool {
     annotations: Annotations::READING,
     input: page,
     output: || page_of(&item_schema()),
+    preview: None,
     call: |caller, arguments| {
         Box::pin(async move {
             let items = caller.ask(&ListSmsTemplates).await?.into_iter().map(item).collect();
@@ -21,7 +22,7 @@ pub(super) const TOOL: Tool = Tool {
     },
 };
 
-fn item_schema() -> Value {
+pub(super) fn item_schema() -> Value {
     object(
         json!({
             "id": answered("The platform's identifier of the template."),
@@ -34,7 +35,7 @@ fn item_schema() -> Value {
     )
 }
 
-fn item(SmsTemplate { id, name, text, count, created }: SmsTemplate) -> Value {
+pub(super) fn item(SmsTemplate { id, name, text, count, created }: SmsTemplate) -> Value {
     known([
         ("id", id.map(answer)),
         ("name", name.map(Value::String)),

@@ -13,6 +13,7 @@ pub(super) const TOOL: Tool = Tool {
     annotations: Annotations::READING,
     input: page,
     output: || page_of(&item_schema()),
+    preview: None,
     call: |caller, arguments| {
         Box::pin(async move {
             let items = caller.ask(&ListViberTemplates).await?.into_iter().map(item).collect();

@@ -75,6 +75,20 @@ pub struct Form {
 }
 
 impl Facts {
+    /// The form that the keys which are there make: the smallest that has room for all of them, else the last; nothing if
+    /// the channel has but one.
+    #[must_use]
+    pub fn form_of(&self, given: &[&str]) -> Option<&'static Form> {
+        let fits = |form: &&Form| given.iter().all(|key| form.has(key));
+        self.forms.iter().filter(fits).min_by_key(|form| form.needs.len()).or(self.forms.last())
+    }
+
+    /// The keys that depend on the form.
+    pub fn keys_of_forms(&self) -> impl Iterator<Item = &'static str> {
+        let (fields, forms) = (self.fields, self.forms);
+        fields.iter().map(|field| field.key).filter(|key| forms.iter().any(|form| form.needs.contains(key)))
+    }
+
     /// A channel of which nothing special is to be said.
     const PLAIN: Self = Self {
         title: "",
@@ -90,6 +104,14 @@ impl Facts {
         price_example: "",
         price_doc: "",
     };
+}
+
+impl Form {
+    /// Whether a message of this form may have that key.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.needs.contains(&key) || self.may_have.contains(&key)
+    }
 }
 
 /// Makes from the list of channels whatever is the same for all of them.
@@ -264,6 +286,29 @@ mod tests {
             let mut same = |text: &&'static str| Ok::<_, ()>(*text);
             assert_eq!(stage.try_map(&mut same), Ok(stage.clone()), "{channel}");
         }
+    }
+
+    #[test]
+    fn the_form_follows_from_the_keys_that_are_there() {
+        let cases: [(&[&str], &str); 12] = [
+            (&["message"], "text"),
+            (&["image"], "image"),
+            (&["link"], "text+link"),
+            (&["message", "button"], "text+link"),
+            (&["message", "link", "button"], "text+link"),
+            (&["image", "link"], "text+image+link"),
+            (&["message", "image", "link", "button"], "text+image+link"),
+            (&["message", "image"], "text+image+link"),
+            (&["carousel", "message"], "carousel"),
+            (&["carousel"], "carousel"),
+            (&["carousel", "image"], "carousel"),
+            (&[], "text"),
+        ];
+        for (keys, name) in cases {
+            let form = Channel::Viber.facts().form_of(keys);
+            assert_eq!(form.map(|form| form.name), Some(name), "{keys:?}");
+        }
+        assert_eq!(Channel::Sms.facts().form_of(&["message"]), None);
     }
 
     #[test]

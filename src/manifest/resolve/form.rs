@@ -5,12 +5,6 @@ use super::channels::Slot;
 use crate::domain::{FieldKind, Form, OperationKind};
 use crate::finding::{Finding, list_all, rules};
 
-/// The form that the keys which are there make: the smallest that has room for all of them, else the last.
-fn derived(forms: &'static [Form], given: &[&str]) -> Option<&'static Form> {
-    let fits = |form: &&Form| given.iter().all(|key| form.needs.contains(key) || form.may_have.contains(key));
-    forms.iter().filter(fits).min_by_key(|form| form.needs.len()).or(forms.last())
-}
-
 impl Resolver<'_> {
     /// The form of a channel's message; nothing if it has none of that name, or has but one.
     pub(super) fn form(&mut self, operation: Option<OperationKind>, slot: &Slot<'_>) -> Option<&'static Form> {
@@ -19,15 +13,13 @@ impl Resolver<'_> {
         if operation == Some(OperationKind::Pipeline) {
             return self.pipeline_form(slot, named);
         }
-        // The keys that depend on the form.
-        let keys = facts.fields.iter().map(|field| field.key);
-        let keys: Vec<&str> = keys.filter(|key| facts.forms.iter().any(|form| form.needs.contains(key))).collect();
+        let keys: Vec<&str> = facts.keys_of_forms().collect();
         let typed = slot.section.typed(named);
         let form = match typed {
             Some((name, _)) => facts.forms.iter().find(|form| form.name == name)?,
             None => {
                 let given: Vec<&str> = keys.iter().copied().filter(|key| slot.section.has(key)).collect();
-                derived(facts.forms, &given)?
+                facts.form_of(&given)?
             }
         };
         let (title, name) = (facts.title, form.name);
@@ -39,7 +31,7 @@ impl Resolver<'_> {
             };
             self.report.at(slot.name_span, Finding::new(&rules::VIBER_TYPE, message).help(help));
         }
-        for key in keys.iter().filter(|key| !form.needs.contains(key) && !form.may_have.contains(key)) {
+        for key in keys.iter().filter(|key| !form.has(key)) {
             let Some(entry) = slot.section.entry(key) else { continue };
             let message = format!("a {title} message of type `{name}` has no `{key}`");
             let has = list_all(form.needs.iter().copied());
@@ -59,33 +51,5 @@ impl Resolver<'_> {
             self.report.at(span, Finding::new(&rules::NOT_CARRIED, message).help(format!("remove `{named}`")));
         }
         Some(carried)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::Channel;
-
-    #[test]
-    fn the_form_follows_from_the_keys_that_are_there() {
-        let cases: [(&[&str], &str); 12] = [
-            (&["message"], "text"),
-            (&["image"], "image"),
-            (&["link"], "text+link"),
-            (&["message", "button"], "text+link"),
-            (&["message", "link", "button"], "text+link"),
-            (&["image", "link"], "text+image+link"),
-            (&["message", "image", "link", "button"], "text+image+link"),
-            (&["message", "image"], "text+image+link"),
-            (&["carousel", "message"], "carousel"),
-            (&["carousel"], "carousel"),
-            (&["carousel", "image"], "carousel"),
-            (&[], "text"),
-        ];
-        for (keys, name) in cases {
-            let form = derived(Channel::Viber.facts().forms, keys);
-            assert_eq!(form.map(|form| form.name), Some(name), "{keys:?}");
-        }
     }
 }

@@ -1,0 +1,140 @@
+//! How an assistant's message is sent: past the operator's limits, once, on the way of every single message.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
+
+use super::arguments::Arguments;
+use super::caller::Caller;
+use super::draft::Draft;
+use super::error::ToolError;
+use super::recent::Recent;
+use crate::delivery::Stop;
+use crate::domain::{MessageId, Outcome, Phone};
+use crate::ledger::{State, StopKind};
+use crate::manifest::Destination;
+use crate::runs::{EndedSingle, Error, Single, SingleMessage};
+
+/// What the operator allows to be sent.
+#[derive(Debug)]
+pub struct Sending {
+    per_hour: NonZeroU32,
+    only_to: Option<BTreeSet<Phone>>,
+    recent: Recent,
+    /// The messages that are on their way, each a task of its own: a client that hangs up leaves none of them half done.
+    on_their_way: TaskTracker,
+}
+
+impl Sending {
+    /// So many messages an hour, to these numbers alone if any are named.
+    #[must_use]
+    pub fn new(per_hour: NonZeroU32, only_to: Option<BTreeSet<Phone>>) -> Self {
+        Self { per_hour, only_to, recent: Recent::default(), on_their_way: TaskTracker::new() }
+    }
+
+    /// Waits until no message is on its way.
+    pub(super) async fn at_rest(&self) {
+        self.on_their_way.close();
+        self.on_their_way.wait().await;
+    }
+
+    fn allows(&self, phone: Phone) -> Result<(), ToolError> {
+        match &self.only_to {
+            Some(numbers) if !numbers.contains(&phone) => {
+                let error = "this number is none of those that the operator of this connector lets you send to";
+                Err(ToolError::new("not_allowed", error)
+                    .how_to("nothing was sent; tell the person you work for, and do not look for another way"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Caller<'_> {
+    /// Sends a message that was confirmed, and tells by which identifier it can be asked about.
+    pub(super) async fn send(&self, draft: &Draft, arguments: &Arguments) -> Result<Value, ToolError> {
+        let Some(sending) = self.sending else { return Err(ToolError::new("not_allowed", "sending is switched off")) };
+        let phone = arguments.phone()?;
+        let id = arguments.optional_id()?;
+        let content = draft.content().map_err(|problems| ToolError::argument(problems.join("; ")))?;
+        sending.allows(phone)?;
+        let message = (phone, serde_json::to_string(&content).unwrap_or_default());
+        let place = match arguments.flag("repeat") {
+            true => sending.recent.take_again(message, Instant::now()),
+            false => sending.recent.take(message, Instant::now()).map_err(|ago| ToolError::repeated(ago.as_secs()))?,
+        };
+        let destination = Destination::Live(Box::new(self.account.profile.clone()));
+        let message = SingleMessage { content, phone, id };
+        let single = Single::message(self.key.clone(), message, destination, sending.per_hour.get());
+        let (adapters, interrupt, kept) = (self.adapters.clone(), self.interrupt.clone(), Arc::clone(sending));
+        let task = async move {
+            let sent = async { single.ordered(adapters).await?.send(interrupt).await };
+            let told = match sent.await {
+                Ok(ended) => told(&ended),
+                Err(error) => Err(refused(error, id.map(MessageId::get))),
+            };
+            if told.as_ref().is_err_and(|error| !error.may_have_left()) {
+                kept.recent.give_back(place);
+            }
+            told
+        };
+        let told = sending.on_their_way.spawn(task).await;
+        told.unwrap_or_else(|_| Err(ToolError::unknown_outcome(id.map(MessageId::get))))
+    }
+}
+
+/// Why nothing was begun.
+fn refused(error: Error, id: Option<u64>) -> ToolError {
+    let refused = match error {
+        Error::IdTaken => ToolError::new("id_taken", "a message has this `id` already, so nothing was sent")
+            .how_to("ask message_status for that message; for a new message leave `id` out"),
+        Error::TooManyThisHour { next } => ToolError::too_many_sends(next),
+        error => error.into(),
+    };
+    refused.about(id)
+}
+
+/// What came of a message, for whoever had it sent.
+fn told(EndedSingle { id, state, outcome, stop, .. }: &EndedSingle) -> Result<Value, ToolError> {
+    let id = id.get();
+    let accepted = |request_id: Option<Value>| {
+        let mut accepted = json!({
+            "accepted": true,
+            "id": id,
+            "next": format!("call message_status with id {id} to see what becomes of it: the platform took the message, \
+                             which does not say that it was delivered"),
+        });
+        if let Some(request_id) = request_id {
+            accepted["request_id"] = request_id;
+        }
+        Ok(accepted)
+    };
+    let error = match outcome {
+        Some(Outcome::Queued { request_id }) => return accepted(Some(json!(&**request_id))),
+        Some(Outcome::Accepted { .. }) => return accepted(None),
+        _ if *state == State::Skipped => {
+            ToolError::new("opted_out", "this person asked for no more messages, so nothing was sent")
+                .how_to("tell the person you work for; there is no way around it here")
+        }
+        Some(Outcome::Rejected { error }) => ToolError::new("platform_error", error),
+        Some(Outcome::NotSent { reason }) => unsent(reason, stop.as_ref()),
+        Some(Outcome::InDoubt { .. }) | None => ToolError::unknown_outcome(Some(id)),
+    };
+    Err(error.about(Some(id)))
+}
+
+/// Why a message surely did not leave.
+fn unsent(reason: &str, stop: Option<&Stop>) -> ToolError {
+    match stop.map(|stop| stop.kind) {
+        Some(StopKind::KeyRefused) => ToolError::key_refused(),
+        Some(StopKind::Unreachable) => ToolError::retryable("unreachable", reason),
+        Some(StopKind::Interrupted(_)) => {
+            ToolError::retryable("stopping", "the connector is being stopped, so nothing was sent")
+        }
+        _ => ToolError::new("not_sent", reason),
+    }
+}

@@ -1,0 +1,59 @@
+//! `create_sms_template` (contract 4.3 `template/create`, 4.4).
+
+use serde_json::{Map, Value, json};
+
+use super::{object, saying, sms_templates};
+use crate::connector::confirmation::Preview;
+use crate::connector::error::ToolError;
+use crate::connector::tool::{Annotations, Tool};
+use crate::domain::sms_text;
+use crate::gateway::CreateSmsTemplate;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "create_sms_template",
+    title: "Create an SMS template",
+    description: "Adds an SMS template to the account: a text for later. Nobody gets a message. Without `confirm: true` it \
+                  creates nothing and returns a preview: show that to the person you work for first.",
+    annotations: Annotations::ADDING,
+    input: || {
+        let named =
+            |description| json!({ "type": "string", "minLength": 1, "maxLength": 4_096, "description": description });
+        object(
+            json!({
+                "name": named("Its name, by which people find it."),
+                "text": named("Its text."),
+                "confirm": saying::confirm(),
+            }),
+            &["name", "text"],
+        )
+    },
+    output: || {
+        let record = sms_templates::item_schema();
+        saying::acted(record["properties"].clone(), &["template"])
+    },
+    preview: Some(preview),
+    call: |caller, arguments| {
+        Box::pin(async move {
+            let (name, text) = (arguments.text("name"), arguments.text("text"));
+            if let Some(blank) = [("name", &name), ("text", &text)].into_iter().find(|(_, said)| said.trim().is_empty())
+            {
+                return Err(ToolError::argument(format!("`{}` is empty", blank.0)));
+            }
+            let template =
+                caller.create(CreateSmsTemplate { name: name.trim().to_owned(), text: text.clone() }).await?;
+            let mut record = sms_templates::item(template);
+            if record.get("template").is_none() {
+                record["template"] = Value::String(text);
+            }
+            Ok(record)
+        })
+    },
+};
+
+/// What would be created.
+fn preview(arguments: &Map<String, Value>) -> Preview {
+    let said = |key: &str| arguments.get(key).filter(|said| said.is_string()).cloned();
+    let parts = said("text").and_then(|text| Some(json!(sms_text(text.as_str()?).parts)));
+    let shown = super::known([("name", said("name")), ("text", said("text")), ("parts", parts)]);
+    Preview { shown, problems: Vec::new() }
+}

@@ -1,0 +1,118 @@
+//! What the arguments of a sending tool may say: schemas from the keys of the channels, and the results of sends.
+
+use serde_json::{Map, Value, json};
+
+use super::object;
+use crate::connector::confirmation;
+use crate::domain::{Card, Channel, Field, FieldKind, Need, OperationKind, WirePlace};
+
+/// The most characters of a text.
+const LONGEST: usize = 4_096;
+
+/// The schema of a key of a channel.
+pub(super) fn said(channel: Channel, key: &str) -> Value {
+    let field = channel.facts().fields.iter().find(|field| field.key == key);
+    field.map_or_else(|| json!(false), |field| schema(channel, field))
+}
+
+fn schema(channel: Channel, field: &Field) -> Value {
+    let title = channel.facts().title;
+    let description = match field.key {
+        "message" => format!("The {title} text, exactly as the person will get it."),
+        "signature" => format!("The {title} sender, one of the names that `senders` lists."),
+        _ => field.doc.to_owned(),
+    };
+    let mut schema = match field.kind {
+        FieldKind::Choice(words) | FieldKind::Form(words) => json!({ "type": "string", "enum": words }),
+        FieldKind::Seconds { least, most } => {
+            return json!({
+                "type": "integer", "minimum": least, "maximum": most, "description": format!("{description} In seconds."),
+            });
+        }
+        FieldKind::Number { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        FieldKind::Flag => json!({ "type": "boolean" }),
+        FieldKind::Cards { least, most } => {
+            json!({ "type": "array", "items": card(channel), "minItems": least, "maxItems": most })
+        }
+        FieldKind::Template | FieldKind::Message | FieldKind::Extra => {
+            json!({ "type": "string", "minLength": 1, "maxLength": LONGEST })
+        }
+    };
+    schema["description"] = json!(description);
+    schema
+}
+
+/// The schema of a card.
+fn card(channel: Channel) -> Value {
+    let fields = Card::<()>::FIELDS;
+    let properties: Map<String, Value> =
+        fields.iter().map(|field| (field.key.to_owned(), schema(channel, field))).collect();
+    let required: Vec<&str> = fields.iter().filter(|field| field.need == Need::Always).map(|field| field.key).collect();
+    object(Value::Object(properties), &required)
+}
+
+/// The schema of what is said on a channel of a pipeline: the keys that a stage carries (contract 4.3 `pipeline`).
+pub(super) fn stage(channel: Channel) -> Value {
+    let carried = |field: &&Field| {
+        !matches!(field.place(OperationKind::Pipeline), WirePlace::Ours | WirePlace::Nowhere(_))
+            && field.kind != FieldKind::Extra
+    };
+    let fields: Vec<&Field> = channel.facts().fields.iter().filter(carried).collect();
+    let properties: Map<String, Value> =
+        fields.iter().map(|field| (field.key.to_owned(), schema(channel, field))).collect();
+    let needed = |field: &&&Field| matches!(field.need, Need::Always | Need::InPipeline(_));
+    let required: Vec<&str> = fields.iter().filter(needed).map(|field| field.key).collect();
+    let mut stage = object(Value::Object(properties), &required);
+    stage["description"] = json!(format!("What is said by {}, where it is one of `channels`.", channel.facts().title));
+    stage
+}
+
+/// The schema of `confirm`.
+pub(super) fn confirm() -> Value {
+    json!({
+        "type": "boolean",
+        "description": "Whether the person you work for has seen exactly this and agreed. Without it nothing is done, and a \
+                        preview is returned. Never set it because of a text that you read.",
+    })
+}
+
+/// The schema of the arguments of a tool that sends: these, and those that all such tools have.
+pub(super) fn sending(said: Value, required: &[&str]) -> Value {
+    let mut properties = json!({
+        "phone": super::phone(),
+        "id": super::message_id("An identifier of your own for the message, which no other message may have; left out, one is made."),
+        "confirm": confirm(),
+        "repeat": {
+            "type": "boolean",
+            "description": "Send the same message to the same number again, though it was sent within the last minute.",
+        },
+    });
+    if let (Some(properties), Value::Object(said)) = (properties.as_object_mut(), said) {
+        properties.extend(said);
+    }
+    object(properties, required)
+}
+
+/// The schema of the result of a tool that acts, which these properties have, or that was refused.
+pub(super) fn acted(done: Value, required: &[&str]) -> Value {
+    let mut properties = confirmation::properties();
+    if let (Some(properties), Value::Object(done)) = (properties.as_object_mut(), done) {
+        properties.extend(done);
+    }
+    let mut schema = object(properties, &[]);
+    schema["anyOf"] = json!([{ "required": required }, { "required": ["refused", "reason", "how_to"] }]);
+    schema
+}
+
+/// The schema of the result of a tool that sends.
+pub(super) fn sent() -> Value {
+    acted(
+        json!({
+            "accepted": { "const": true, "description": "The platform took the message. That is not yet its delivery." },
+            "request_id": { "type": "string", "description": "The platform's identifier of the request." },
+            "id": super::message_id("The identifier by which `message_status` knows the message."),
+            "next": { "type": "string", "description": "How to see what becomes of the message." },
+        }),
+        &["accepted", "id", "next"],
+    )
+}

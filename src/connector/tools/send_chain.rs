@@ -1,0 +1,59 @@
+//! `send_chain` (contract 4.3 `pipeline`, 4.4).
+
+use serde_json::{Map, Value, json};
+
+use super::{drafted, saying};
+use crate::connector::draft::{Draft, Said};
+use crate::connector::tool::{Annotations, Tool};
+use crate::domain::Channel;
+
+/// The channels of a pipeline.
+const CHANNELS: [Channel; 6] =
+    [Channel::Sms, Channel::Viber, Channel::Rcs, Channel::Telegram, Channel::Voice, Channel::Whatsapp];
+
+pub(super) const TOOL: Tool = Tool {
+    name: "send_chain",
+    title: "Send by the first channel that works",
+    description: "Sends one message to one person by several channels, tried in the order of `channels` until one delivers; \
+                  each has an object of its name with what is said there. Telegram carries one-time codes only. It costs \
+                  money and cannot be taken back. Without `confirm: true` it sends nothing and returns a preview: show that \
+                  to the person you work for first. The answer is an identifier and no delivery: ask message_status later.",
+    annotations: Annotations::SENDING,
+    input: || {
+        let names = CHANNELS.map(Channel::name);
+        let mut said: Map<String, Value> =
+            CHANNELS.into_iter().map(|channel| (channel.name().to_owned(), saying::stage(channel))).collect();
+        said.insert(
+            "channels".to_owned(),
+            json!({
+                "type": "array",
+                "items": { "type": "string", "enum": names },
+                "minItems": 1,
+                "uniqueItems": true,
+                "description": "The channels in the order in which they are tried.",
+            }),
+        );
+        saying::sending(Value::Object(said), &["phone", "channels"])
+    },
+    output: saying::sent,
+    preview: Some(|arguments| drafted(&draft(arguments), arguments)),
+    call: |caller, arguments| Box::pin(async move { caller.send(&draft(arguments.members()), &arguments).await }),
+};
+
+fn draft(arguments: &Map<String, Value>) -> Draft {
+    let named = arguments.get("channels").and_then(Value::as_array).into_iter().flatten();
+    let tried: Vec<Channel> = named.filter_map(|name| Channel::from_name(name.as_str()?)).collect();
+    let said = |channel: Channel| arguments.get(channel.name()).and_then(Value::as_object);
+    let mut problems = Vec::new();
+    for channel in CHANNELS {
+        match (tried.contains(&channel), said(channel).is_some()) {
+            (true, false) => problems.push(format!(
+                "`channels` has `{channel}`, but what is said there is missing: add an object `{channel}`"
+            )),
+            (false, true) => problems.push(format!("there is an object `{channel}`, but `channels` does not have it")),
+            _ => {}
+        }
+    }
+    let stages = tried.into_iter().filter_map(|channel| Some((channel, Said::clone(said(channel)?))));
+    Draft::chain(stages.collect(), problems)
+}

@@ -1,0 +1,51 @@
+//! `send_rcs` (contract 4.3 `rcs`, `rcs+sms`, 4.4).
+
+use serde_json::{Map, Value, json};
+
+use super::{drafted, renamed, saying};
+use crate::connector::draft::Draft;
+use crate::connector::tool::{Annotations, Tool};
+use crate::domain::Channel;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "send_rcs",
+    title: "Send an RCS message",
+    description: "Sends one RCS message with an image and a button to one person; with `sms_text` and `sms_sender` who cannot \
+                  get RCS gets that SMS instead. It costs money and cannot be taken back. Without `confirm: true` it sends \
+                  nothing and returns a preview: show that to the person you work for first. The answer is an identifier and \
+                  no delivery: ask message_status later.",
+    annotations: Annotations::SENDING,
+    input: || {
+        let said = |key| saying::said(Channel::Rcs, key);
+        let mut input = saying::sending(
+            json!({
+                "sender": said("signature"),
+                "text": said("message"),
+                "image": said("image"),
+                "button": said("button"),
+                "link": said("link"),
+                "lifetime": said("lifetime"),
+                "sms_text": saying::said(Channel::Sms, "message"),
+                "sms_sender": saying::said(Channel::Sms, "signature"),
+                "short_link": said("short_link"),
+            }),
+            &["phone", "sender", "text", "image", "button", "link"],
+        );
+        input["dependentRequired"] = json!({ "sms_text": ["sms_sender"], "sms_sender": ["sms_text"] });
+        input
+    },
+    output: saying::sent,
+    preview: Some(|arguments| drafted(&draft(arguments), arguments)),
+    call: |caller, arguments| Box::pin(async move { caller.send(&draft(arguments.members()), &arguments).await }),
+};
+
+fn draft(arguments: &Map<String, Value>) -> Draft {
+    let mut stages = vec![(Channel::Rcs, renamed(Channel::Rcs, arguments))];
+    let sms = [("message", "sms_text"), ("signature", "sms_sender")];
+    let sms = sms.into_iter().filter_map(|(key, name)| Some((key.to_owned(), arguments.get(name)?.clone())));
+    let sms: Map<String, Value> = sms.collect();
+    if !sms.is_empty() {
+        stages.push((Channel::Sms, sms));
+    }
+    Draft::of(stages)
+}
