@@ -255,6 +255,10 @@ fn is_test(file: &Path) -> bool {
 const SPECIAL: &[(&str, &[&str])] = &[
     // The single commands of the gateway.
     ("src/delivery/single_kind.rs", &["Hlr", "CallOtp"]),
+    // A tool of an assistant is of its channel.
+    ("src/connector/tools/send_sms.rs", &["Sms"]),
+    ("src/connector/tools/send_viber.rs", &["Viber"]),
+    ("src/connector/tools/send_rcs.rs", &["Rcs", "Sms"]),
     // An answer that only a code call has.
     ("src/gateway/json_api/read.rs", &["CallOtp"]),
     // A list of sender names may hold those of SMS alone.

@@ -12,6 +12,7 @@ use super::confirmation::{Preview, is_confirmed, refusal};
 use super::error::ToolError;
 use super::rpc::{Era, Fault, LEGACY, MODERN, Reply, Request, complete, failed};
 use super::tool::ReadyTool;
+use crate::finding::harmless;
 
 /// How long a client may keep the list of tools, in milliseconds: it changes only when the connector is started anew.
 const FRESH: u64 = 300_000;
@@ -134,15 +135,30 @@ async fn run(
 /// The result of a call. One that failed is a text alone: clients hold what is structured against the schema of results.
 fn told(result: Result<Value, ToolError>) -> Map<String, Value> {
     match result {
-        Ok(result) => members(json!({
-            "content": [{ "type": "text", "text": result.to_string() }],
-            "structuredContent": result,
-            "isError": false,
-        })),
+        Ok(result) => {
+            let result = harmless_texts(result);
+            members(json!({
+                "content": [{ "type": "text", "text": result.to_string() }],
+                "structuredContent": result,
+                "isError": false,
+            }))
+        }
         Err(error) => members(json!({
             "content": [{ "type": "text", "text": error.body().to_string() }],
             "isError": true,
         })),
+    }
+}
+
+/// The same result, in which no text of others commands a terminal or reorders what is shown.
+fn harmless_texts(result: Value) -> Value {
+    match result {
+        Value::String(text) => Value::String(harmless(&text)),
+        Value::Array(items) => items.into_iter().map(harmless_texts).collect(),
+        Value::Object(members) => {
+            members.into_iter().map(|(name, value)| (harmless(&name), harmless_texts(value))).collect()
+        }
+        other => other,
     }
 }
 

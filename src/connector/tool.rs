@@ -24,7 +24,7 @@ pub(super) struct Tool {
     /// The JSON Schema of its result.
     pub(super) output: fn() -> Value,
     /// What is shown of a call before it is confirmed; nothing for a tool that needs no confirmation.
-    pub(super) preview: Option<fn(&Map<String, Value>) -> Preview>,
+    pub(super) preview: Option<ShowPreview>,
     /// What it does.
     pub(super) call: Call,
 }
@@ -61,6 +61,9 @@ impl Annotations {
         })
     }
 }
+
+/// What is shown of a call with these arguments before it is confirmed.
+pub(super) type ShowPreview = fn(&Map<String, Value>) -> Preview;
 
 /// The work of a tool.
 pub(super) type Call = for<'a> fn(&'a Caller<'a>, Arguments) -> BoxFuture<'a, Result<Value, ToolError>>;

@@ -94,7 +94,7 @@ impl BlockRequest {
 #[derive(Debug)]
 pub enum Drawn {
     /// Rows, for this process alone.
-    Block(Block),
+    Block(Box<Block>),
     /// Nothing: the identifier was given to a message before.
     IdTaken,
     /// Nothing: as many as are allowed were drawn within the last hour, and the next may be drawn then.
@@ -172,8 +172,8 @@ pub struct Block {
 
 impl Block {
     /// A block that lasts as long as what is kept.
-    pub(super) fn new(run: Run, lease: Lease, kept: impl Any + Send + Sync) -> Self {
-        Self { run, lease, _kept: Box::new(kept) }
+    pub(super) fn new(run: Run, lease: Lease, kept: impl Any + Send + Sync) -> Box<Self> {
+        Box::new(Self { run, lease, _kept: Box::new(kept) })
     }
 }
 
@@ -182,7 +182,7 @@ impl Drawn {
     #[cfg(test)]
     pub(crate) fn block(self) -> Option<Block> {
         match self {
-            Drawn::Block(block) => Some(block),
+            Drawn::Block(block) => Some(*block),
             Drawn::IdTaken | Drawn::TooMany(_) => None,
         }
     }

@@ -84,6 +84,11 @@ impl Process {
         self.child.try_wait().expect("a child can be asked").is_none()
     }
 
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends it a signal such as `TERM`.
     pub(crate) fn signal(&mut self, name: &str) {
         if self.is_running() {

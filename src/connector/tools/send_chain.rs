@@ -7,22 +7,23 @@ use crate::connector::draft::{Draft, Said};
 use crate::connector::tool::{Annotations, Tool};
 use crate::domain::Channel;
 
-/// The channels of a pipeline.
-const CHANNELS: [Channel; 6] =
-    [Channel::Sms, Channel::Viber, Channel::Rcs, Channel::Telegram, Channel::Voice, Channel::Whatsapp];
+/// The channels of a pipeline: those that bring a message, and no service on a number.
+fn channels() -> impl Iterator<Item = Channel> {
+    Channel::ALL.into_iter().filter(|channel| !channel.facts().single)
+}
 
 pub(super) const TOOL: Tool = Tool {
     name: "send_chain",
     title: "Send by the first channel that works",
     description: "Sends one message to one person by several channels, tried in the order of `channels` until one delivers; \
-                  each has an object of its name with what is said there. Telegram carries one-time codes only. It costs \
+                  each has an object of its name with what is said there. Some channels carry one-time codes only, and refuse anything else. It costs \
                   money and cannot be taken back. Without `confirm: true` it sends nothing and returns a preview: show that \
                   to the person you work for first. The answer is an identifier and no delivery: ask message_status later.",
     annotations: Annotations::SENDING,
     input: || {
-        let names = CHANNELS.map(Channel::name);
+        let names: Vec<&str> = channels().map(Channel::name).collect();
         let mut said: Map<String, Value> =
-            CHANNELS.into_iter().map(|channel| (channel.name().to_owned(), saying::stage(channel))).collect();
+            channels().map(|channel| (channel.name().to_owned(), saying::stage(channel))).collect();
         said.insert(
             "channels".to_owned(),
             json!({
@@ -45,7 +46,7 @@ fn draft(arguments: &Map<String, Value>) -> Draft {
     let tried: Vec<Channel> = named.filter_map(|name| Channel::from_name(name.as_str()?)).collect();
     let said = |channel: Channel| arguments.get(channel.name()).and_then(Value::as_object);
     let mut problems = Vec::new();
-    for channel in CHANNELS {
+    for channel in channels() {
         match (tried.contains(&channel), said(channel).is_some()) {
             (true, false) => problems.push(format!(
                 "`channels` has `{channel}`, but what is said there is missing: add an object `{channel}`"
