@@ -80,27 +80,31 @@ serve sandbox.json sandbox
 printf 'local: { base_url: "%s", async_url: "%s", api_key: { env: NOBODY_HAS_IT }, rate: unlimited }\n' "$url" "$url" >gateways.yaml
 serve connector.json connector --state-dir state
 mcp=$url/mcp
+serve sending.json connector --state-dir state --allow-send
+sending=$url/mcp
 
 for revision in 2026-07-28 2025-11-25; do
-    client "conformance suite, $revision" conformance server --url "$mcp" --requirements "$revision" \
+    client "conformance suite, $revision" conformance server --url "$sending" --requirements "$revision" \
         --expected-failures "$here/clients/$revision.yaml"
 done
 
-# What the Inspector prints has to be the result of a call.
+# What the Inspector prints has to be the result of a call, also of one that nobody confirmed.
 inspect() {
-    inspector --cli "$mcp" --header "Authorization: Bearer $key" --protocol-era "$1" --method tools/call \
-        --tool-name balance --tool-args-json '{}' >result.json || return 1
+    local call=(inspector --cli "$sending" --header "Authorization: Bearer $key" --protocol-era "$1" --method tools/call)
+    "${call[@]}" --tool-name balance --tool-args-json '{}' >result.json || return 1
+    "${call[@]}" --tool-name send_sms --tool-args-json '{}' >refused.json || return 1
     python3 -c 'import json
-result = json.load(open("result.json"))
-assert not result["isError"] and result["structuredContent"]["currency"] == "UAH", result'
+result, refused = (json.load(open(name)) for name in ["result.json", "refused.json"])
+assert not result["isError"] and result["structuredContent"]["currency"] == "UAH", result
+assert not refused["isError"] and refused["structuredContent"]["refused"] is True, refused'
 }
 export -f inspect
-export mcp key
+export sending key
 for era in legacy auto modern; do
     client "Inspector, $era" bash -c 'inspect "$0"' "$era"
 done
 
 for generation in first second; do
-    client "Python client, $generation generation" env PYTHONDONTWRITEBYTECODE=1 "$generation/bin/python" "$here/clients/$generation.py" "$mcp" "$key"
+    client "Python client, $generation generation" env PYTHONDONTWRITEBYTECODE=1 "$generation/bin/python" "$here/clients/$generation.py" "$mcp" "$key" "$sending"
 done
 printf 'all published clients passed (%ss)\n' "$SECONDS"

@@ -1,16 +1,18 @@
-"""The first generation of the Python client, which begins with a handshake: `first.py URL KEY`."""
+"""The first generation of the Python client, which begins with a handshake: `first.py URL KEY SENDING`,
+the last the address of a connector that may send."""
 
 import asyncio
 import sys
 
-from judged import judge, judge_stranger
+from judged import judge, judge_sending, judge_stranger
 from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 
 
-async def main(url, key):
-    for headers, judged in [({"Authorization": f"Bearer {key}"}, judge), ({}, judge_stranger)]:
-        async with streamablehttp_client(url, headers=headers) as (read, write, _):
+async def main(url, key, sending):
+    known = {"Authorization": f"Bearer {key}"}
+    for place, headers, judged in [(url, known, judge), (url, {}, judge_stranger), (sending, known, judge_sending)]:
+        async with streamablehttp_client(place, headers=headers) as (read, write, _):
             async with ClientSession(read, write) as session:
                 hello = await session.initialize()
                 assert hello.protocolVersion == "2025-11-25", hello

@@ -3,6 +3,7 @@
 import json
 
 READING = ["balance", "senders", "message_status", "sms_templates", "viber_templates", "lookup_number"]
+SENDING = ["send_sms", "send_viber", "send_rcs", "send_chain", "create_sms_template"]
 
 
 async def judge(client):
@@ -27,6 +28,22 @@ async def judge_stranger(client):
     """`client` has no key: it sees what there is, and a call is answered instead of asking somebody to log in."""
     assert len((await client.list_tools()).tools) == len(READING)
     failed(await client.call_tool("balance", {}), "no_api_key")
+
+
+async def judge_sending(client):
+    """`client` knows the key of a connector that may send, to a gateway where nobody is real."""
+    listed = (await client.list_tools()).tools
+    assert [tool.name for tool in listed] == READING + SENDING, listed
+    sms = {"phone": "380501234567", "text": "Hello", "sender": "OlenaCo"}
+    for unconfirmed in [{}, sms, {**sms, "confirm": "true"}]:
+        refused = seen(await client.call_tool("send_sms", unconfirmed))
+        assert not refused["isError"] and refused["structuredContent"]["refused"] is True, refused
+    # Several clients come, and the same message goes once a minute.
+    sent = seen(await client.call_tool("send_sms", {**sms, "confirm": True, "repeat": True}))
+    assert sent["structuredContent"]["accepted"] is True, sent
+    status = seen(await client.call_tool("message_status", {"id": sent["structuredContent"]["id"]}))
+    assert status["structuredContent"]["type"] == "sms", status
+    failed(await client.call_tool("send_sms", {**sms, "confirm": True}), "repeated")
 
 
 def failed(result, code):

@@ -1,21 +1,23 @@
-"""The second generation of the Python client, in each of its lifecycles: `second.py URL KEY`."""
+"""The second generation of the Python client, in each of its lifecycles: `second.py URL KEY SENDING`, the last the
+address of a connector that may send."""
 
 import asyncio
 import sys
 
 import httpx2
-from judged import judge, judge_stranger
+from judged import judge, judge_sending, judge_stranger
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 REVISIONS = {"legacy": "2025-11-25", "auto": "2026-07-28", "2026-07-28": "2026-07-28"}
 
 
-async def main(url, key):
+async def main(url, key, sending):
+    known = {"Authorization": f"Bearer {key}"}
     for mode, revision in REVISIONS.items():
-        for headers, judged in [({"Authorization": f"Bearer {key}"}, judge), ({}, judge_stranger)]:
+        for place, headers, judged in [(url, known, judge), (url, {}, judge_stranger), (sending, known, judge_sending)]:
             async with httpx2.AsyncClient(headers=headers) as http:
-                async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
+                async with Client(streamable_http_client(place, http_client=http), mode=mode) as client:
                     assert client.protocol_version == revision, (mode, client.protocol_version)
                     await judged(client)
 
