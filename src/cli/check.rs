@@ -12,15 +12,15 @@ use super::exit;
 use super::failure::Failure;
 use super::run::left_out;
 use super::suggested;
+use crate::check::Survey;
 use crate::check::online::Cost;
 use crate::check::rules::ONLINE_UNKNOWN;
-use crate::check::{Survey, invalid_rows, promised_receipts};
 use crate::domain::Amount;
 use crate::finding::{Finding, Rule, findings_json, one_line, rules};
 use crate::ledger::StateCounts;
-use crate::manifest::{Destination, KeySource};
+use crate::manifest::Destination;
 use crate::report::{cost_words, counts_json, counts_line, plural};
-use crate::runs::{Inputs, ListSurvey, OnlineAnswer, OwnFiles, ask_online, refuse_start, survey_list};
+use crate::runs::{CheckedCampaign, Inputs, ListSurvey, OnlineAnswer, OwnFiles, ask_online, check_campaign};
 
 pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
     let mut findings = Vec::new();
@@ -168,23 +168,11 @@ struct FileCheck {
 async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileCheck, Failure> {
     let inputs = context.load(file, args.gateway.as_deref())?;
     let ledger = context.existing_ledger().await?;
-    let list = survey_list(&inputs, ledger.as_deref(), &context.observer).await?;
-    let mut findings = inputs.warnings.clone();
-    if let Some(why) = inputs.destination.profile().and_then(|profile| missing_key(&profile.api_key)) {
-        findings.push(Finding::new(&rules::API_KEY, why));
-    }
-    findings.extend(inputs.destination.profile().and_then(|profile| promised_receipts(&inputs.campaign, profile)));
     let (state, profiles) = (context.state()?, context.profiles());
-    findings.extend(OwnFiles { state: &state, profiles: &profiles }.finding(&inputs));
-    findings.extend(invalid_rows(&list.survey.left_out));
-    if let Some(ledger) = &ledger
-        && let Err(refused) = refuse_start(ledger.as_ref(), &inputs).await
-    {
-        findings.push(Finding::new(&rules::RUN_REFUSED, context.output.explain(refused).message));
-    }
-    findings.extend(list.warnings());
-    let cost = list.cost(&inputs, &list.survey.planned_rows());
-    let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
+    let files = OwnFiles { state: &state, profiles: &profiles };
+    let explain = |refused| context.output.explain(refused).message;
+    let checked = check_campaign(&inputs, ledger.as_deref(), files, &context.observer, explain).await?;
+    let CheckedCampaign { mut findings, list, cost, currency } = checked;
     let online = if args.online { Some(online(context, &inputs, &list.survey, &mut findings).await?) } else { None };
     Ok(FileCheck { findings, list, cost, currency, online })
 }
@@ -198,11 +186,6 @@ fn sum(costing: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<St
     });
     let cost = each.sum::<Option<Amount>>();
     (cost, currency.clone().filter(|_| cost.is_some()))
-}
-
-/// Why there is no key to send with yet; it never shows any part of one.
-fn missing_key(source: &KeySource) -> Option<String> {
-    source.read("the API key (`api_key`)", &|name| std::env::var(name).ok()).err()
 }
 
 /// What the gateway says of a campaign.

@@ -3,6 +3,8 @@
 //! clap_complete writes what never changes: commands, options, words, files. Its engine for the rest is not stable yet,
 //! so a few lines behind its script ask this program for the names of runs, gateways and campaigns.
 
+use std::path::Path;
+
 use clap::{Arg, Command};
 use clap_complete::Shell;
 
@@ -11,6 +13,7 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use crate::report::RunView;
+use crate::runs::campaign_files;
 
 /// Prints the script for a shell.
 pub(super) fn completions(context: &Context, shell: Shell) -> u8 {
@@ -40,20 +43,10 @@ pub(super) async fn names(context: &Context, names: Names) -> Result<u8, Failure
     Ok(exit::FINE)
 }
 
-/// The campaign files of this folder: what is YAML and names channels.
+/// The campaign files of this folder.
 fn campaigns() -> Vec<String> {
-    let entries = std::fs::read_dir(".").into_iter().flatten().flatten();
-    let yaml = entries.map(|entry| entry.path()).filter(|path| {
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        matches!(ending, Some("yaml" | "yml"))
-            && path.metadata().is_ok_and(|file| file.is_file() && file.len() < 1 << 20)
-    });
-    let names_channels = |text: String| text.lines().any(|line| line.starts_with("channels:"));
-    let campaigns = yaml.filter(|path| std::fs::read_to_string(path).is_ok_and(names_channels));
-    let mut campaigns: Vec<String> =
-        campaigns.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect();
-    campaigns.sort_unstable();
-    campaigns
+    let files = campaign_files(Path::new(".")).unwrap_or_default();
+    files.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect()
 }
 
 /// The runs, and the campaigns that they are of.

@@ -13,10 +13,8 @@ use super::failure::Failure;
 use super::listing::listing;
 use super::watch::watch;
 use crate::finding::one_line;
-use crate::ledger::{Ledger, Run, RunFilter, RunId};
-use crate::report::{
-    ChannelFigures, NextStep, RunStatus, RunView, counts_line, is_owned, plural, run_entry_json, run_json, thousands,
-};
+use crate::ledger::{Ledger, RunFilter, RunId};
+use crate::report::{NextStep, RunStanding, RunStatus, RunView, counts_line, plural, run_entry_json, thousands};
 use crate::runs;
 
 pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, Failure> {
@@ -26,10 +24,10 @@ pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, F
     let Some(name) = args.run.as_deref() else { return list(context, args.all).await };
     let (ledger, run) = context.named_run(name).await?;
     runs::judge_results(ledger.as_ref(), &run, &context.observer).await?;
-    let standing = Standing::read(ledger.as_ref(), run).await?;
+    let standing = RunStanding::read(ledger.as_ref(), run).await?;
     let code = standing.exit();
     if context.output.json {
-        let mut object = standing.object();
+        let mut object = standing.json();
         object["exit"] = code.into();
         context.output.object(&object);
     } else {
@@ -38,37 +36,18 @@ pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, F
     Ok(code)
 }
 
-/// How a run stands.
-pub(super) struct Standing {
-    pub(super) view: RunView,
-    channels: ChannelFigures,
-}
-
-impl Standing {
-    async fn read(ledger: &dyn Ledger, run: Run) -> Result<Self, Failure> {
-        let owned = is_owned(ledger, &run).await?;
-        let view = RunView::read(ledger, run, owned).await?;
-        let channels = ChannelFigures::read(ledger, &view.run, owned).await?;
-        Ok(Self { view, channels })
-    }
-
+impl RunStanding {
     /// The same of a run that may have gone on since it was read.
     pub(super) async fn read_anew(ledger: &dyn Ledger, run: RunId) -> Result<Self, Failure> {
         let run = ledger.runs(RunFilter::one(run)).await?.pop();
-        Self::read(ledger, run.ok_or_else(|| Failure::new(exit::BUG, "the run is gone from the ledger"))?).await
+        let run = run.ok_or_else(|| Failure::new(exit::BUG, "the run is gone from the ledger"))?;
+        Ok(Self::read(ledger, run).await?)
     }
 
     /// What `run` would exit with.
     pub(super) fn exit(&self) -> u8 {
         let RunView { run, status, counts, .. } = &self.view;
         exit::of_run(run, counts, *status == RunStatus::Sending)
-    }
-
-    /// The run for a program, without `exit`.
-    pub(super) fn object(&self) -> Value {
-        let mut object = run_json(&self.view);
-        object["channels"] = self.channels.json();
-        object
     }
 
     /// The run for a person.

@@ -15,11 +15,11 @@ use super::exit;
 use super::failure::Failure;
 use super::listing::fitted;
 use super::output::{Output, is_unwritten};
-use super::status::{Standing, list};
+use super::status::list;
 use crate::delivery::Interrupt;
 use crate::finding::{harmless, one_line};
 use crate::ledger::{Ledger, Run, RunFilter};
-use crate::report::{counts_line, is_owned};
+use crate::report::{RunStanding, counts_line, is_owned};
 use crate::runs;
 
 /// How often it is looked at most.
@@ -43,7 +43,7 @@ pub(super) async fn watch(context: &Context, name: Option<&str>) -> Result<u8, F
         let standing = tokio::select! {
             biased;
             signal = signal(&mut interrupt) => return Ok(screen.leave(signal)),
-            standing = Standing::read_anew(ledger.as_ref(), run.key) => standing?,
+            standing = RunStanding::read_anew(ledger.as_ref(), run.key) => standing?,
         };
         let text = standing.text(context, ledger.as_ref()).await;
         if !standing.view.awaits_more(wanted, Timestamp::now()) {
@@ -116,7 +116,7 @@ impl<'a> Screen<'a> {
     }
 
     /// Shows how it stands, if that changed.
-    fn show(&mut self, standing: &Standing, text: &str) {
+    fn show(&mut self, standing: &RunStanding, text: &str) {
         match &mut self.form {
             Form::Terminal(term, lines) => {
                 let now = Zoned::now().strftime("%H:%M:%S").to_string();
@@ -132,7 +132,7 @@ impl<'a> Screen<'a> {
                 }
             }
             Form::Objects(last) => {
-                let object = standing.object();
+                let object = standing.json();
                 if *last != object {
                     self.output.object(&dated(object.clone()));
                     *last = object;
@@ -142,14 +142,14 @@ impl<'a> Screen<'a> {
     }
 
     /// Shows how it stands at last.
-    fn end(mut self, standing: &Standing, text: &str) {
+    fn end(mut self, standing: &RunStanding, text: &str) {
         match &mut self.form {
             Form::Terminal(term, lines) => {
                 draw(term, *lines, text);
             }
             Form::Lines(_) => self.output.summary(text),
             Form::Objects(_) => {
-                let mut object = dated(standing.object());
+                let mut object = dated(standing.json());
                 object["exit"] = standing.exit().into();
                 self.output.object(&object);
             }

@@ -34,7 +34,7 @@ impl TodaysTexts {
 ///
 /// # Errors
 /// Why not; or that the ledger or an input cannot be read.
-pub async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> Result<(), Error> {
+pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> Result<(), Error> {
     if !inputs.destination.is_live() {
         return Ok(());
     }

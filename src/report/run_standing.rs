@@ -1,0 +1,36 @@
+//! How a run stands, with what became of its messages by channel.
+
+use serde_json::Value;
+
+use super::{ChannelFigures, RunView, is_owned, run_json};
+use crate::ledger::{Ledger, LedgerError, Run};
+
+/// How a run stands.
+#[derive(Debug)]
+pub struct RunStanding {
+    /// What it does, and what its rows came to.
+    pub view: RunView,
+    /// What became of its messages by channel.
+    pub channels: ChannelFigures,
+}
+
+impl RunStanding {
+    /// Reads it from the run's envelopes.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn read(ledger: &dyn Ledger, run: Run) -> Result<Self, LedgerError> {
+        let owned = is_owned(ledger, &run).await?;
+        let view = RunView::read(ledger, run, owned).await?;
+        let channels = ChannelFigures::read(ledger, &view.run, owned).await?;
+        Ok(Self { view, channels })
+    }
+
+    /// The same for programs. Nobody's number is in it.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let mut object = run_json(&self.view);
+        object["channels"] = self.channels.json();
+        object
+    }
+}

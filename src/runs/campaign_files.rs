@@ -1,0 +1,57 @@
+//! The campaign files of a folder.
+
+use std::path::{Path, PathBuf};
+
+/// The largest file that can be one, in bytes.
+const LARGEST: u64 = 1 << 20;
+
+/// The campaign files of a folder by their names: what is YAML and names channels. Links are followed within it alone.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn campaign_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let whole = folder.canonicalize()?;
+    let within = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&whole));
+    let entries = std::fs::read_dir(folder)?.filter_map(Result::ok).map(|entry| entry.path());
+    let mut files: Vec<PathBuf> =
+        entries.filter(|path| is_yaml(path) && within(path) && names_channels(path)).collect();
+    files.sort_unstable();
+    Ok(files)
+}
+
+fn is_yaml(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    matches!(ending, Some("yaml" | "yml")) && path.metadata().is_ok_and(|file| file.is_file() && file.len() < LARGEST)
+}
+
+fn names_channels(path: &Path) -> bool {
+    std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| line.starts_with("channels:")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn what_a_link_leads_out_to_is_no_file_of_the_folder() {
+        use std::os::unix::fs::symlink;
+        let house = tempfile::tempdir().unwrap();
+        let (inside, text) = (house.path().join("campaigns"), "name: x\nchannels: []\n");
+        std::fs::create_dir_all(inside.join("folder.yaml")).unwrap();
+        std::fs::create_dir_all(inside.join("below")).unwrap();
+        for name in ["b.yaml", "a.yml", "list.csv", "below/deep.yaml", "../outside.yaml"] {
+            std::fs::write(inside.join(name), text).unwrap();
+        }
+        std::fs::write(inside.join("gateways.yaml"), "production: {}\n").unwrap();
+        symlink("b.yaml", inside.join("again.yaml")).unwrap();
+        symlink("below/deep.yaml", inside.join("deep.yaml")).unwrap();
+        symlink("../outside.yaml", inside.join("out.yaml")).unwrap();
+        symlink("/dev/zero", inside.join("zero.yaml")).unwrap();
+        symlink("nowhere.yaml", inside.join("broken.yaml")).unwrap();
+        let found = campaign_files(&inside).unwrap();
+        let names: Vec<&str> = found.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, ["a.yml", "again.yaml", "b.yaml", "deep.yaml"]);
+        assert!(campaign_files(&house.path().join("none")).is_err());
+    }
+}

@@ -1,0 +1,60 @@
+//! Everything that can be known of a campaign before it is sent, without asking its gateway.
+
+use std::sync::Arc;
+
+use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, refuse_start, survey_list};
+use crate::check::online::Cost;
+use crate::check::{invalid_rows, promised_receipts};
+use crate::finding::{Finding, rules};
+use crate::ledger::Ledger;
+use crate::manifest::KeySource;
+
+/// What a look at a campaign found.
+#[derive(Debug)]
+pub struct CheckedCampaign {
+    /// What is wrong, and what is worth knowing.
+    pub findings: Vec<Finding>,
+    /// What is known of its recipients.
+    pub list: ListSurvey,
+    /// What its messages cost, where the profile has prices.
+    pub cost: Option<Cost>,
+    /// The currency of those.
+    pub currency: Option<String>,
+}
+
+/// Looks at a campaign and at all its recipients, with what the ledger knows, if there is one; `explain` finds the words for
+/// why `run` would refuse it.
+///
+/// # Errors
+/// When its inputs are wrong, so that nothing more can be known, or the ledger cannot be read.
+pub async fn check_campaign(
+    inputs: &Arc<Inputs>,
+    ledger: Option<&dyn Ledger>,
+    files: OwnFiles<'_>,
+    observer: &Observer,
+    explain: impl Fn(Error) -> String,
+) -> Result<CheckedCampaign, Error> {
+    let list = survey_list(inputs, ledger, observer).await?;
+    let profile = inputs.destination.profile();
+    let mut findings = inputs.warnings.clone();
+    if let Some(why) = profile.and_then(|profile| missing_key(&profile.api_key)) {
+        findings.push(Finding::new(&rules::API_KEY, why));
+    }
+    findings.extend(profile.and_then(|profile| promised_receipts(&inputs.campaign, profile)));
+    findings.extend(files.finding(inputs));
+    findings.extend(invalid_rows(&list.survey.left_out));
+    if let Some(ledger) = ledger
+        && let Err(refused) = refuse_start(ledger, inputs).await
+    {
+        findings.push(Finding::new(&rules::RUN_REFUSED, explain(refused)));
+    }
+    findings.extend(list.warnings());
+    let cost = list.cost(inputs, &list.survey.planned_rows());
+    let currency = profile.and_then(|profile| profile.currency.clone());
+    Ok(CheckedCampaign { findings, list, cost, currency })
+}
+
+/// Why there is no key to send with yet; it never shows any part of one.
+fn missing_key(source: &KeySource) -> Option<String> {
+    source.read("the API key (`api_key`)", &|name| std::env::var(name).ok()).err()
+}
