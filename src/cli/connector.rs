@@ -1,6 +1,8 @@
 //! `campaign connector`: the gateway as tools for AI assistants.
 
 use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -10,9 +12,9 @@ use tokio::sync::watch;
 use super::args::ConnectorArgs;
 use super::context::Context;
 use super::exit;
-use super::failure::Failure;
+use super::failure::{Explanation, Failure};
 use super::serve::bind;
-use crate::connector::{Connector, Entry, Friends, Sending, converse, router};
+use crate::connector::{Campaigns, Connector, Entry, Explain, Friends, Sending, converse, router};
 use crate::delivery::Interrupt;
 use crate::door::{self, Hosts, Limits, reachable};
 use crate::manifest::{KeySource, Profile};
@@ -27,10 +29,16 @@ pub(super) async fn connector(context: &Context, args: ConnectorArgs) -> Result<
     }
     let interrupt = context.interrupt()?;
     let profile = profile(context, &args)?;
-    let adapters = context.adapters(context.ledger().await?)?;
+    let mut adapters = context.adapters(context.ledger().await?)?;
+    // Campaigns go through the same profile, whatever file of profiles stands beside them.
+    adapters.profiles.explicit = Some(adapters.profiles.place(None));
     let account = KeylessAccount::of(&adapters, &profile, PATIENCE).await?;
     let sending = sending(&profile, &adapters, &args).await?;
     let connector = Connector::new(account, adapters, sending, interrupt.clone());
+    let connector = match &args.campaigns {
+        Some(folder) => connector.with_campaigns(campaigns(context, folder, &profile)?),
+        None => connector,
+    };
     let at_rest = connector.at_rest();
     let exit = match args.stdio {
         true => on_stdio(context, connector, &profile, interrupt.clone()).await,
@@ -67,6 +75,19 @@ async fn sending(profile: &Profile, adapters: &Adapters, args: &ConnectorArgs) -
 
 fn profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, Failure> {
     Ok(context.profiles().of_question(args.through.gateway.as_deref(), &context.observer)?)
+}
+
+/// The campaigns of a folder, which are for who has the key of the profile.
+fn campaigns(context: &Context, folder: &Path, profile: &Profile) -> Result<Campaigns, Failure> {
+    key_of(profile)?;
+    let output = context.output.clone();
+    let explain: Explain = Arc::new(move |error| {
+        let Explanation { message, findings, .. } = output.explain(error);
+        (message, findings)
+    });
+    Campaigns::of(folder, explain).map_err(|error| {
+        Failure::wrong(format!("the folder of campaigns `{}` cannot be read: {error}", folder.display()))
+    })
 }
 
 /// Answers whoever comes, who brings the key.

@@ -121,6 +121,7 @@ async fn run(
         account: connector.account.with_key(key.clone()),
         key,
         adapters: &connector.adapters,
+        campaigns: connector.campaigns.as_ref(),
         interrupt: connector.interrupt.clone(),
         sending: connector.sending.as_ref(),
     };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use tokio::sync::watch;
 
+use super::campaigns::{Campaigns, OpenFolder};
 use super::error::ToolError;
 use super::sending::Sending;
 use crate::delivery::{Interrupt, SingleKind};
@@ -18,6 +19,7 @@ pub(super) struct Caller<'a> {
     pub(super) account: Account,
     pub(super) key: SecretString,
     pub(super) adapters: &'a Adapters,
+    pub(super) campaigns: Option<&'a Campaigns>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
     /// What may be sent; nothing unless the operator switched it on.
     pub(super) sending: Option<&'a Arc<Sending>>,
@@ -38,6 +40,12 @@ impl Caller<'_> {
             }
             error => error.into(),
         })
+    }
+
+    /// The folder of campaigns, if the caller may see it.
+    pub(super) fn campaigns(&self) -> Result<OpenFolder<'_>, ToolError> {
+        let none = || ToolError::new("internal", "this connector has no campaigns");
+        self.campaigns.ok_or_else(none)?.open(self)
     }
 
     /// Looks a number up, as a row of the run that all lookups share.

@@ -6,6 +6,7 @@
 //! - `tool`: what a tool is; `tools`: each of them in a file; `arguments`, `error`: what it takes, and why it has no result;
 //! - `confirmation`: the lock of a call that would send; `draft`: a message as a call says it; `sending`: its way, past the
 //!   operator's limits; `recent`: what was sent lately;
+//! - `campaigns`: the campaigns of a folder as tools, besides those of the account;
 //! - `caller`: the account that the key of a call opens; `limits`: how often it may call;
 //! - `entry`: what a person writes into a program of an assistant.
 //!
@@ -14,6 +15,7 @@
 mod answer;
 mod arguments;
 mod caller;
+mod campaigns;
 mod confirmation;
 mod draft;
 mod entry;
@@ -27,6 +29,7 @@ mod stdio;
 mod tool;
 mod tools;
 
+pub use campaigns::{Campaigns, Explain};
 pub use entry::{Client, Entry};
 pub use http::{Friends, router};
 pub use sending::Sending;
@@ -52,6 +55,7 @@ pub struct Connector {
     tools: Vec<tool::ReadyTool>,
     /// What may be sent; nothing unless the operator switched it on.
     sending: Option<Arc<Sending>>,
+    campaigns: Option<Campaigns>,
     limits: limits::Limits,
     interrupt: watch::Receiver<Interrupt>,
 }
@@ -67,7 +71,22 @@ impl Connector {
     ) -> Self {
         let acting = if sending.is_some() { tools::ACTING.as_slice() } else { &[] };
         let tools = tools::READING.iter().chain(acting).map(tool::ReadyTool::of).collect();
-        Self { account, adapters, tools, sending: sending.map(Arc::new), limits: limits::Limits::default(), interrupt }
+        Self {
+            account,
+            adapters,
+            tools,
+            sending: sending.map(Arc::new),
+            campaigns: None,
+            limits: limits::Limits::default(),
+            interrupt,
+        }
+    }
+
+    /// The same with the campaigns of a folder.
+    #[must_use]
+    pub fn with_campaigns(mut self, campaigns: Campaigns) -> Self {
+        self.tools.extend(campaigns::TOOLS.iter().map(tool::ReadyTool::of));
+        Self { campaigns: Some(campaigns), ..self }
     }
 
     /// What comes when no message is on its way any more and no call can send another, once nobody is answered.

@@ -1,6 +1,7 @@
 //! The connector for AI assistants: what a client of the protocol gets, and what never happens.
 
 mod calls;
+mod campaigns;
 mod clients;
 mod door;
 mod entries;
@@ -28,6 +29,16 @@ struct Connector {
     address: String,
 }
 
+/// A folder with a profile of this gateway, which has its key from here.
+fn folder_of(gateway: &impl Reachable, key: &str) -> Folder {
+    let folder = Folder::new(false);
+    let (base, asynchronous) = (gateway.base_url(), gateway.async_url());
+    let profile =
+        format!("local:\n  base_url: {base}\n  async_url: {asynchronous}\n  api_key: {{ {key} }}\n  rate: unlimited\n");
+    folder.write("gateways.yaml", &profile);
+    folder
+}
+
 /// An answer over HTTP.
 #[derive(Debug)]
 struct Heard {
@@ -49,14 +60,7 @@ impl Connector {
     }
 
     fn start(gateway: &impl Reachable, arguments: &[&str]) -> Self {
-        let folder = Folder::new(false);
-        let profile = format!(
-            "local:\n  base_url: {}\n  async_url: {}\n  api_key: {{ env: NOBODY_HAS_IT }}\n  rate: unlimited\n",
-            gateway.base_url(),
-            gateway.async_url()
-        );
-        folder.write("gateways.yaml", &profile);
-        Self::within(folder, arguments)
+        Self::within(folder_of(gateway, "env: NOBODY_HAS_IT"), arguments)
     }
 
     /// Starts one in a folder with a profile.

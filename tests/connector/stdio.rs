@@ -10,35 +10,23 @@ use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _};
 use serde_json::{Value, json};
 
-use super::{PATIENCE, told};
-use crate::support::{Answer, Finished, Folder, Gateway, KEY, Process, Reachable, SandboxProcess, until};
+use super::{PATIENCE, folder_of, told};
+use crate::support::{Answer, Finished, Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable, SandboxProcess, until};
 
 /// A connector that was started by its client; dropped, it is killed.
-struct Conversation {
+pub(super) struct Conversation {
     process: Process,
     input: Option<File>,
     answers: Receiver<String>,
     folder: Folder,
 }
 
-/// A folder with a profile of this gateway, whose key is in the environment.
-fn folder_of(gateway: &impl Reachable) -> Folder {
-    let folder = Folder::new(false);
-    let (base, asynchronous) = (gateway.base_url(), gateway.async_url());
-    let key = crate::support::KEY_VARIABLE;
-    let profile = format!(
-        "local:\n  base_url: {base}\n  async_url: {asynchronous}\n  api_key: {{ env: {key} }}\n  rate: unlimited\n"
-    );
-    folder.write("gateways.yaml", &profile);
-    folder
-}
-
 impl Conversation {
-    fn with(gateway: &impl Reachable) -> Self {
-        Self::begin(folder_of(gateway), &["-vvv"])
+    pub(super) fn with(gateway: &impl Reachable) -> Self {
+        Self::begin(folder_of(gateway, &format!("env: {KEY_VARIABLE}")), &["-vvv"])
     }
 
-    fn begin(folder: Folder, arguments: &[&str]) -> Self {
+    pub(super) fn begin(folder: Folder, arguments: &[&str]) -> Self {
         let (stdin, input) = std::io::pipe().expect("a pipe");
         let (output, stdout) = std::io::pipe().expect("a pipe");
         let stderr = File::create(folder.path("stderr")).expect("a file");
@@ -64,13 +52,13 @@ impl Conversation {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
-    fn ask(&mut self, message: &Value) -> Value {
+    pub(super) fn ask(&mut self, message: &Value) -> Value {
         self.say(&message.to_string());
         self.hear()
     }
 
     /// Closes its input, and waits for its end.
-    fn end(mut self) -> Finished {
+    pub(super) fn end(mut self) -> Finished {
         drop(self.input.take());
         let ended = self.process.finish();
         assert_eq!(self.answers.recv(), Err(std::sync::mpsc::RecvError), "nobody waits for more");
@@ -162,8 +150,8 @@ fn a_signal_ends_it_after_what_is_under_way_and_without_waiting_for_the_end_of_i
 
 #[test]
 fn without_a_key_it_does_not_start_and_options_of_a_door_are_refused() {
-    let folder = folder_of(&Gateway::accepting());
-    folder.replace("gateways.yaml", crate::support::KEY_VARIABLE, "NOBODY_HAS_IT");
+    let folder = folder_of(&Gateway::accepting(), &format!("env: {KEY_VARIABLE}"));
+    folder.replace("gateways.yaml", KEY_VARIABLE, "NOBODY_HAS_IT");
     let ended = folder.campaign(&["connector", "--stdio"]).exits(2).says("NOBODY_HAS_IT");
     assert_eq!(ended.stdout, "", "what the client reads is answers alone");
     for option in [&["--listen", "127.0.0.1:1"][..], &["--require-key"], &["--origin", "https://a.example"]] {
@@ -175,7 +163,7 @@ fn without_a_key_it_does_not_start_and_options_of_a_door_are_refused() {
 #[test]
 fn a_published_client_starts_it_and_calls_the_tools_with_a_handshake_and_without() {
     let sandbox = SandboxProcess::start();
-    let folder = folder_of(&sandbox);
+    let folder = folder_of(&sandbox, &format!("env: {KEY_VARIABLE}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     for lifecycle in [
         ClientLifecycleMode::Initialize,

@@ -36,6 +36,10 @@ pub(in crate::cli) struct ConnectorArgs {
     /// Answer the program that started it on standard input and output instead of listening, with the key of the profile
     #[arg(long, conflicts_with_all = ["listen", "require_key", "origin", "json"])]
     pub(in crate::cli) stdio: bool,
+    /// Have the campaigns of this folder looked at as well, by who has the key of the profile: the lists of people are
+    /// in this folder, too, and nothing outside of it is opened
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(in crate::cli) campaigns: Option<PathBuf>,
     /// Print what a program of an assistant needs to find the connector, or with --stdio to start it, as these options say;
     /// nothing is started, and a variable stands for the key
     #[arg(long)]
@@ -49,10 +53,11 @@ impl ConnectorArgs {
     /// What stands behind the program's name to start the same one over standard input and output, whatever folder it is
     /// started in; `gateways` is the file in which its profile is.
     pub(in crate::cli) fn to_start(&self, global: &Global, gateways: PathBuf) -> Vec<String> {
-        let Self { through, allow_send, max_sends_per_hour, only_to, .. } = self;
+        let Self { through, campaigns, allow_send, max_sends_per_hour, only_to, .. } = self;
         let path = |path: PathBuf| std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned();
         let options = [
             ("--gateway", through.gateway.clone()),
+            ("--campaigns", campaigns.clone().map(path)),
             ("--gateways", Some(path(gateways))),
             ("--state-dir", global.state_dir.clone().map(path)),
             ("--max-sends-per-hour", allow_send.then(|| max_sends_per_hour.to_string())),

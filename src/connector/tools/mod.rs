@@ -48,7 +48,7 @@ fn drafted(draft: &Draft, arguments: &Map<String, Value>) -> Preview {
 }
 
 /// The schema of an object with these properties alone, of which these may not be missing.
-fn object(properties: Value, required: &[&str]) -> Value {
+pub(super) fn object(properties: Value, required: &[&str]) -> Value {
     let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
     if !required.is_empty() {
         schema["required"] = json!(required);
@@ -57,12 +57,12 @@ fn object(properties: Value, required: &[&str]) -> Value {
 }
 
 /// The schema of a tool without arguments.
-fn nothing() -> Value {
+pub(super) fn nothing() -> Value {
     object(json!({}), &[])
 }
 
 /// The schema of a text.
-fn text(description: &str) -> Value {
+pub(super) fn text(description: &str) -> Value {
     json!({ "type": "string", "description": description })
 }
 
@@ -96,7 +96,7 @@ fn answer(id: MsgId) -> Value {
 }
 
 /// An object of those members that are known.
-fn known<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
+pub(super) fn known<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
     let known = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(known.collect::<Map<String, Value>>())
 }

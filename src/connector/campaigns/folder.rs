@@ -1,0 +1,160 @@
+//! The folder of campaigns: what is in it, and who may look at it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::civil::Date;
+use secrecy::ExposeSecret as _;
+use subtle::ConstantTimeEq as _;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::connector::arguments::Arguments;
+use crate::connector::caller::Caller;
+use crate::connector::error::ToolError;
+use crate::finding::Finding;
+use crate::manifest::{Campaign, Day, load_campaign};
+use crate::runs::{Adapters, Error, Inputs, blocking, campaign_files, key_of};
+
+/// The words for what `runs` refuses: one sentence, and the findings that tell the rest.
+pub type Explain = Arc<dyn Fn(Error) -> (String, Vec<Finding>) + Send + Sync>;
+
+/// The campaigns of a folder, which go through the profile of the connector.
+pub struct Campaigns {
+    folder: PathBuf,
+    explain: Explain,
+    /// Held by who looks at a whole list, which takes all cores.
+    turn: Semaphore,
+}
+
+impl Campaigns {
+    /// Those of a folder.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn of(folder: &Path, explain: Explain) -> io::Result<Self> {
+        campaign_files(folder)?;
+        Ok(Self { folder: folder.canonicalize()?, explain, turn: Semaphore::new(1) })
+    }
+
+    /// The folder, for a caller who shows the key that the profile has now; anybody else sees nothing of it.
+    pub(in crate::connector) fn open<'a>(&'a self, caller: &'a Caller<'a>) -> Result<OpenFolder<'a>, ToolError> {
+        let (adapters, gateway) = (caller.adapters, caller.account.profile.name.as_str());
+        let profile =
+            adapters.profiles.load(None).and_then(|found| found.profile(gateway).cloned().map_err(Error::Findings));
+        let own = profile.and_then(|profile| key_of(&profile));
+        let own = own.map_err(|error| {
+            tracing::error!("nobody is let in to the campaigns: {}", self.words(error));
+            denied()
+        })?;
+        match own.expose_secret().as_bytes().ct_eq(caller.key.expose_secret().as_bytes()).into() {
+            true => Ok(OpenFolder { campaigns: self, adapters, gateway }),
+            false => Err(denied()),
+        }
+    }
+
+    /// Why something was not done, in one sentence.
+    fn words(&self, error: Error) -> String {
+        let (message, findings) = (self.explain)(error);
+        let problems: Vec<&str> =
+            findings.iter().filter(|finding| finding.is_error()).map(|finding| finding.message.as_str()).collect();
+        [&[message.as_str()], &problems[..]].concat().join("; ")
+    }
+}
+
+fn denied() -> ToolError {
+    ToolError::new("access_denied", "Access denied")
+        .how_to("the campaigns are for who has the API key of the connector's own profile; ask its operator")
+}
+
+/// The folder of campaigns, for somebody who may see it.
+pub(in crate::connector) struct OpenFolder<'a> {
+    campaigns: &'a Campaigns,
+    pub(super) adapters: &'a Adapters,
+    /// The profile that its campaigns go through.
+    pub(super) gateway: &'a str,
+}
+
+impl OpenFolder<'_> {
+    /// Its campaign files.
+    pub(super) fn files(&self) -> Result<Vec<PathBuf>, ToolError> {
+        campaign_files(&self.campaigns.folder).map_err(|error| {
+            tracing::error!("the folder of campaigns cannot be read: {error}");
+            ToolError::new("internal", "the folder of campaigns cannot be read; the operator sees why in the log")
+        })
+    }
+
+    /// The file of the campaign that a call names. It is one of the folder's: no path is made of what was named.
+    pub(super) fn file(&self, arguments: &Arguments) -> Result<PathBuf, ToolError> {
+        let named = arguments.text("campaign");
+        let files = self.files()?;
+        if let Some(file) = files.iter().find(|file| file_name(file) == named) {
+            return Ok(file.clone());
+        }
+        let mut same = files.into_iter().filter(|file| name_of(file).is_some_and(|name| name == named));
+        match (same.next(), same.next()) {
+            (Some(file), None) => Ok(file),
+            (Some(_), Some(_)) => {
+                Err(ToolError::argument("several files have a campaign of this name; name the file as `campaign`"))
+            }
+            (None, _) => {
+                Err(ToolError::argument("there is no such campaign").how_to("call list_campaigns for their names"))
+            }
+        }
+    }
+
+    /// The campaign that a call names, as it goes through the connector's profile.
+    pub(super) async fn inputs(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
+        let (profiles, gateway, folder) =
+            (self.adapters.profiles.clone(), self.gateway.to_owned(), self.campaigns.folder.clone());
+        let day = Day::Of((self.adapters.clock)());
+        blocking(move || {
+            let inputs = Inputs::load(&file, Some(&gateway), &profiles, day)?;
+            let Campaign { brief, recipients, .. } = &inputs.campaign;
+            if inputs.campaign.names_gateway() && inputs.own_gateway != gateway {
+                return Err(Error::Input(format!(
+                    "the campaign `{}` goes through `{}`, and this connector through `{gateway}`: start one for it",
+                    brief.name, inputs.own_gateway,
+                )));
+            }
+            // A list that is not there is told as that.
+            match recipients.canonicalize() {
+                Ok(list) if !list.starts_with(&folder) => Err(Error::Input(format!(
+                    "the list of `{}` lies outside of the folder of campaigns, where nothing is opened: move it there",
+                    brief.name,
+                ))),
+                _ => Ok(Arc::new(inputs)),
+            }
+        })
+        .await?
+    }
+
+    /// Waits until nobody else looks at a whole list.
+    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.campaigns.turn.acquire().await.ok()
+    }
+
+    /// Why a tool has no result, in the words of the command line.
+    pub(super) fn refused(&self, error: Error) -> ToolError {
+        match error {
+            Error::Unanswered { .. } | Error::HostChanged { .. } => error.into(),
+            Error::Busy { .. } | Error::BusyRun { .. } => ToolError::new("busy", self.campaigns.words(error)),
+            error => ToolError::new("campaign_refused", self.campaigns.words(error)),
+        }
+    }
+
+    /// The words for why something was not done, and what is wrong in particular.
+    pub(super) fn explain(&self, error: Error) -> (String, Vec<Finding>) {
+        (self.campaigns.explain)(error)
+    }
+}
+
+/// The name of a file in its folder.
+pub(super) fn file_name(file: &Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The name of the campaign that a file describes, which is the same on every day.
+fn name_of(file: &Path) -> Option<String> {
+    Some(load_campaign(file, Day::Coming(Date::ZERO)).value?.brief.name)
+}

@@ -1,0 +1,73 @@
+//! The campaigns of a folder as tools, for who has the key of the connector's profile.
+//!
+//! - `folder`: which campaigns there are, and who may see them;
+//! - a file for each tool.
+//!
+//! They come besides the tools of the account. Everything that they do is done by `runs`, as for the command line.
+
+mod check_campaign;
+mod folder;
+mod list_campaigns;
+mod preview_campaign;
+mod run_status;
+
+pub(super) use folder::OpenFolder;
+pub use folder::{Campaigns, Explain};
+
+use serde_json::{Value, json};
+
+use super::tool::{Annotations, Tool};
+use super::tools::{object, text};
+
+/// Every tool of campaigns, in the order in which they are listed.
+pub(super) static TOOLS: [Tool; 4] =
+    [list_campaigns::TOOL, check_campaign::TOOL, preview_campaign::TOOL, run_status::TOOL];
+
+/// What a tool does that looks at files and the ledger of this machine.
+const LOOKING: Annotations = Annotations { open_world: false, ..Annotations::READING };
+
+/// The schema of the arguments of a tool about a campaign, with these besides.
+fn about_campaign(more: Value) -> Value {
+    let campaign = json!({
+        "type": "string", "minLength": 1, "maxLength": 255,
+        "description": "The name of a campaign or of its file, as `list_campaigns` tells them; never a path.",
+    });
+    let mut schema = object(more, &["campaign"]);
+    schema["properties"]["campaign"] = campaign;
+    schema
+}
+
+/// The schema of how many rows are in each state.
+fn counts() -> Value {
+    json!({
+        "type": "object", "additionalProperties": { "type": "integer" },
+        "description": "How many rows are in each state: planned, skipped, invalid, accepted, delivered, in_doubt and others.",
+    })
+}
+
+/// The schema of a whole number.
+fn number(description: &str) -> Value {
+    json!({ "type": "integer", "description": description })
+}
+
+/// The properties of a run that every tool tells of it.
+fn run_properties() -> Value {
+    json!({
+        "run": text("Its name."),
+        "campaign": text("The name of the campaign."),
+        "gateway": text("What it goes through; `sandbox` is a rehearsal, which reaches nobody."),
+        "rows": number("How many recipients it has."),
+        "counts": counts(),
+        "state": text("What it does: sending, stopped, interrupted, open, finished, given_up, replaced or cancelled."),
+        "stopped": text("Why it stopped, in a word."),
+        "why": text("The same in words."),
+    })
+}
+
+/// The members of an object that are not null.
+fn without_nulls(mut object: Value) -> Value {
+    if let Value::Object(members) = &mut object {
+        members.retain(|_, member| !member.is_null());
+    }
+    object
+}

@@ -1,0 +1,51 @@
+//! `run_status`: what `campaign status` tells of a campaign's latest run.
+
+use serde_json::json;
+
+use super::{LOOKING, about_campaign, number, run_properties, without_nulls};
+use crate::connector::error::ToolError;
+use crate::connector::tool::Tool;
+use crate::connector::tools::{object, text};
+use crate::report::RunStanding;
+use crate::runs::{Error, find};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "run_status",
+    title: "How a run stands",
+    description: "How the latest run of a campaign stands: what it does, how many messages are in which state, what became of \
+                  them by channel. A run to people comes before a rehearsal. Costs nothing and sends nothing.",
+    annotations: LOOKING,
+    input: || about_campaign(json!({})),
+    output: || {
+        let mut properties = run_properties();
+        let more = json!({
+            "edition": text("What makes it another run of the same campaign."),
+            "endpoint": text("How messages are handed over: sync or async."),
+            "parts": number("How many parts the gateway billed, as far as it told."),
+            "began_at": text("When it began."),
+            "ended_at": text("When it last ended."),
+            "results": text("The operator's file with the result of each row."),
+            "channels": { "type": "object", "description": "What became of its messages, by channel." },
+        });
+        if let (Some(properties), Some(more)) = (properties.as_object_mut(), more.as_object()) {
+            properties.extend(more.clone());
+        }
+        object(properties, &["run", "campaign", "state", "counts"])
+    },
+    preview: None,
+    call: |caller, arguments| {
+        Box::pin(async move {
+            let folder = caller.campaigns()?;
+            let file = folder.file(&arguments)?;
+            let ledger = folder.adapters.ledger.as_ref();
+            let run = match find(ledger, &file.to_string_lossy()).await {
+                Err(Error::NoSuchRun { .. } | Error::RunsElsewhere { .. }) => {
+                    return Err(ToolError::new("no_run", "no run of this campaign began yet"));
+                }
+                run => run.map_err(|error| folder.refused(error))?,
+            };
+            let standing = RunStanding::read(ledger, run).await.map_err(|error| folder.refused(error.into()))?;
+            Ok(without_nulls(standing.json()))
+        })
+    },
+};
