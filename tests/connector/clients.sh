@@ -105,6 +105,6 @@ for era in legacy auto modern; do
 done
 
 for generation in first second; do
-    client "Python client, $generation generation" env PYTHONDONTWRITEBYTECODE=1 "$generation/bin/python" "$here/clients/$generation.py" "$mcp" "$key" "$sending"
+    client "Python client, $generation generation" env PYTHONDONTWRITEBYTECODE=1 "$generation/bin/python" "$here/clients/$generation.py" "$mcp" "$key" "$sending" "$program"
 done
 printf 'all published clients passed (%ss)\n' "$SECONDS"

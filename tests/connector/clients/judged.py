@@ -6,6 +6,11 @@ READING = ["balance", "senders", "message_status", "sms_templates", "viber_templ
 SENDING = ["send_sms", "send_viber", "send_rcs", "send_chain", "create_sms_template"]
 
 
+def started(program, key):
+    """How a client starts a connector itself, which then has the key from its environment."""
+    return {"command": program, "args": ["connector", "--stdio", "--state-dir", "started"], "env": {"NOBODY_HAS_IT": key}}
+
+
 async def judge(client):
     """`client` knows the key that the connector's gateway takes."""
     listed = (await client.list_tools()).tools
