@@ -135,6 +135,8 @@ impl Connector {
         let stream = self.write("POST /mcp", &headers, message);
         until("something comes of it", came);
         stream.shutdown(Shutdown::Both).expect("hung up");
+        // Whatever the connector does with a client that is gone, it did before it answers the next one.
+        self.ask("GET /health", &[], "");
     }
 
     /// The result of a bare call of a tool, as the contract shows it.
