@@ -216,13 +216,14 @@ fn init_takes_only_names_that_a_campaign_can_have() {
 }
 
 /// What users read, in the order in which they read it.
-const DOCUMENTS: [&str; 14] = [
+const DOCUMENTS: [&str; 15] = [
     "README.md",
     "docs/campaign-file.md",
     "docs/texts.md",
     "docs/gateways.md",
     "docs/rehearsing.md",
     "docs/sending.md",
+    "docs/plans.md",
     "docs/opt-outs.md",
     "docs/receipts.md",
     "docs/doubt.md",

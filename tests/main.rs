@@ -17,6 +17,7 @@ mod inputs;
 mod mistakes;
 mod once;
 mod opt_outs;
+mod plans;
 mod receipts;
 mod recovery;
 mod rehearsal;

@@ -171,7 +171,10 @@ mod tests {
             commands_with("runs"),
             ["stop", "status", "results", "replies", "reconcile", "resolve", "retry", "show"]
         );
-        assert_eq!(commands_with("campaigns"), ["check", "preview", "run", "schedule add", "schedule next", "serve"]);
+        assert_eq!(
+            commands_with("campaigns"),
+            ["check", "preview", "run", "plan", "schedule add", "schedule next", "serve"]
+        );
         assert_eq!(commands_with("gateways"), ["gateway hook", "gateway trust"]);
         let mut script = Vec::new();
         clap_complete::generate(Shell::Zsh, &mut command(), "campaign", &mut script);

@@ -14,7 +14,7 @@ use crate::delivery::SingleKind;
 use crate::finding::{harmless, one_line};
 use crate::gateway::BoxFuture;
 use crate::manifest::{Profile, Rate};
-use crate::report::{cost_words, counts_line, duration, preview, thousands};
+use crate::report::{cost_words, counts_line, duration, plural, preview, thousands};
 use crate::runs::{self, Consent, Inputs, ListSurvey, Proposal, Refusal, TemplateChange, blocking};
 
 /// Who agrees: whoever gave the command, if they said so in it, else the person at the terminal.
@@ -109,6 +109,15 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
             text += "  it runs by itself, and nobody is asked again:\n";
             text += &arming.next.iter().map(|next| format!("    {}\n", date(next))).collect::<String>();
             (text, yes)
+        }
+        Proposal::Approve { approving, profile, state } => {
+            let (inputs, planned) = (&approving.inputs, &approving.planned);
+            let mut text = begin((inputs, profile), &approving.survey, state, &approving.rows);
+            text += &format!(
+                "  this approves one run to {} at most, as it stands now\n",
+                plural(planned.messages, "recipient")
+            );
+            (text, Yes::Word("yes"))
         }
         Proposal::GoOn { run, snapshot, profile, number, cost } => {
             let (name, host) = (run.name(), profile.base_url.host());

@@ -69,6 +69,7 @@ fn tell(output: &Output, event: Event) {
             output.note(&format!("waiting {}: {}", duration(wait.time), wait.reason.words()));
         }
         Event::Money { balance, cost } => output.note(&money(&balance, &cost)),
+        Event::Approved { by, at } => output.note(&format!("approved by {by} ({at:.0})")),
         Event::GoingOn { run, other_edition: None } => output.note(&format!("going on with {run}")),
         Event::GoingOn { run, other_edition: Some(edition) } => output.note(&format!(
             "going on with {run} of the edition `{edition}`, which is unfinished; the edition of now begins after it"

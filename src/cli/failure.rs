@@ -2,7 +2,7 @@
 
 use super::changed::inputs_changed;
 use super::suggested::{Options, file};
-use super::{busy, exit, schedule};
+use super::{busy, exit, plan, schedule};
 use crate::delivery::SingleKind;
 use crate::domain::Row;
 use crate::finding::{Finding, list, quoted, rules};
@@ -302,6 +302,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
         Error::Interrupted { signal, phase } => {
             Explanation::new(exit::SIGNAL.saturating_add(signal), interrupted(phase))
         }
+        Error::Plan(refusal) => Explanation::wrong(plan::refusal(&refusal, options)),
         Error::Schedule(refusal) => Explanation::wrong(schedule::words::refusal(&refusal, options)),
         Error::Internal(reason) => Explanation::new(exit::BUG, reason),
     }
@@ -347,6 +348,10 @@ fn not_confirmed(what: &ProposalKind, refusal: Refusal) -> String {
             format!("from now on this would send through a live gateway by itself; {BEFOREHAND}")
         }
         (ProposalKind::Arm, Refusal::No) => "nothing is armed: nobody agreed".to_owned(),
+        (ProposalKind::Approve, Refusal::NobodyToAsk) => {
+            "an approval is typed at a terminal, by whoever looks at what is approved, and here is none".to_owned()
+        }
+        (ProposalKind::Approve, Refusal::No) => "nothing is approved: `yes` was not typed".to_owned(),
         (ProposalKind::Single, Refusal::NobodyToAsk) => {
             format!("this would ask a live gateway, and costs money; {BEFOREHAND}")
         }

@@ -3,6 +3,7 @@
 //! The only place that names the concrete ledger, gateway and clock together.
 
 mod answer;
+mod approve;
 mod args;
 mod busy;
 mod changed;
@@ -19,6 +20,7 @@ mod init;
 mod listing;
 mod number;
 mod output;
+mod plan;
 mod preview;
 mod process;
 mod progress;
@@ -100,6 +102,8 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Check(args) => check::check(context, args).await,
         Command::Preview(args) => preview::preview(context, args).await,
         Command::Run(args) => run::run(context, args).await,
+        Command::Plan(args) => plan::plan(context, &args).await,
+        Command::Approve(args) => approve::approve(context, &args).await,
         Command::Stop(args) => stop::stop(context, args).await,
         Command::Status(args) => status::status(context, &args).await,
         Command::Results(args) => results::results(context, args).await,

@@ -5,8 +5,9 @@ use std::fmt;
 use std::iter::Sum;
 use std::str::FromStr;
 
+use serde::de::Error as _;
 use serde::ser::Error as _;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// The most digits before the point, and the most behind it.
@@ -134,6 +135,14 @@ impl Serialize for Amount {
     /// Writes a JSON number with all its digits.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         RawValue::from_string(self.digits()).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    /// Reads a JSON number with all its digits.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = Box::<RawValue>::deserialize(deserializer)?;
+        number.get().parse().map_err(|NoAmount| D::Error::custom("this is no amount"))
     }
 }
 

@@ -65,6 +65,20 @@ impl RowSet {
     }
 }
 
+impl std::fmt::Display for RowSet {
+    /// Writes it as it is chosen: `2-51,60`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, (first, last)) in self.0.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            match first == last {
+                true => write!(f, "{comma}{first}")?,
+                false => write!(f, "{comma}{first}-{last}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 impl std::str::FromStr for RowSet {
     type Err = ParseRowsError;
 
@@ -96,6 +110,7 @@ mod tests {
         let rows: RowSet = "2-4, 60".parse().unwrap();
         let chosen: Vec<u32> = (1..100).filter(|&n| rows.contains(Row::new(n))).collect();
         assert_eq!(chosen, [2, 3, 4, 60]);
+        assert_eq!(rows.to_string(), "2-4,60");
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! What was armed, and whether it is still what it was: what fires is what somebody agreed to.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use jiff::civil::Date;
-use sha2::{Digest as _, Sha256};
 
+use super::digest::Digest;
 use super::{Error, Inputs};
 use crate::check::{Texts, text_problems};
 use crate::ledger::ArmedSchedule;
@@ -47,22 +46,8 @@ pub(super) fn digest(campaign: &Campaign) -> String {
     let _ = text_problems(&campaign.brief, texts_of, &campaign.today.to_string());
     texts.sort();
     texts.dedup();
-    let mut hash = Sha256::new();
-    let mut add = |bytes: &[u8]| {
-        // The length first, so that no two lists read the same.
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-    };
-    add(campaign.places.source().as_bytes());
-    for (name, text) in &texts {
-        add(name.as_bytes());
-        add(text.as_bytes());
-    }
-    hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        // Writing into a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let file = Digest::new().with(campaign.places.source());
+    texts.iter().fold(file, |digest, (name, text)| digest.with(name).with(text)).finish()
 }
 
 /// The addresses that a destination has.

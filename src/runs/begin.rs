@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringTreemap;
 
-use super::consent::confirm;
+use super::consent::{Consent, confirm};
+use super::freeze::frozen;
 use super::launch::{Preparation, RunToSend, Session};
 use super::outcome::{NothingLeft, Outcome};
+use super::plan::ApprovedYes;
 use super::start::{TodaysTexts, refuse_changes, refuse_other_text};
 use super::whose::{refuse_stranger, whole_path};
 use super::{
@@ -15,7 +17,6 @@ use super::{
 };
 use crate::check::Excluded;
 use crate::delivery::FrozenInputs;
-use crate::domain::Row;
 use crate::failpoint;
 use crate::ledger::{Fate, Heed, NewRun, OptedOut, Progress, Run, RunId, State};
 use crate::report::open_doubts;
@@ -95,35 +96,47 @@ impl Session {
         let (surveyed, excluded) = (Arc::clone(inputs), Excluded { already: sent.numbers.clone(), opted_out });
         let survey = blocking(move || surveyed.survey(&excluded, Some(list))).await??;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.planned(), "surveyed");
-        let chosen = self.chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
+        self.refuse_unplanned(&survey)?;
+        let chosen = self.launch.request.chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
         // A list in which nobody can be sent to is a run with its results; one that was sent to is one already.
         let only_invalid = survey.survey.planned() == 0 && sent.numbers.is_empty() && survey.survey.recipients > 0;
         if chosen.is_empty() && !only_invalid {
             return self.nothing_left(survey, &sent, replaced).await;
         }
-        self.check_number(&survey)?;
+        self.launch.request.check_number(inputs.destination.profile(), survey.survey.planned())?;
+        let approval = self.approval_to_begin(chosen.len())?;
+        let consent: &dyn Consent = if approval.is_some() { &ApprovedYes } else { self.consent.as_ref() };
         if let Some(profile) = inputs.destination.remote().filter(|_| !chosen.is_empty()) {
             check_host(ledger, profile).await?;
-            if self.asks_first() {
+            if self.asks_first(consent) {
                 self.ask_for_new(profile, &survey.survey, &chosen).await?;
             }
             let question = Proposal::Begin { inputs, profile, survey: &survey, state, rows: &chosen };
-            confirm(self.consent.as_ref(), question).await?;
+            confirm(consent, question).await?;
         }
         self.own().await?;
         let run = self.create(&self.new_run(&survey, edition, (sent.round, version), random)).await?;
         failpoint::pass("run.created");
-        let frozen = self.frozen(&survey).to_bytes();
-        let frozen = frozen.map_err(|error| Error::Storage(format!("the inputs cannot be copied: {error}")))?;
-        copies.freeze(frozen, &run).await?;
+        let bytes = frozen(inputs, &survey).to_bytes();
+        let bytes = bytes.map_err(|error| Error::Storage(format!("the inputs cannot be copied: {error}")))?;
+        copies.freeze(bytes, &run).await?;
         tracing::info!(run = run.name(), "frozen");
-        ledger.open_run(run.key, replaced.map(|run| run.key)).await?;
+        let replaced = replaced.map(|run| run.key);
+        match &approval {
+            None => ledger.open_run(run.key, replaced).await?,
+            // Whoever came in between has it, and this run was never opened.
+            Some(approval) if !ledger.open_approved(run.key, replaced, &approval.token).await? => {
+                return Err(Self::used_meanwhile(approval));
+            }
+            Some(_) => {}
+        }
         failpoint::pass("run.opened");
         let before = sent.since().filter(|_| survey.survey.left_out.count(State::Skipped) > 0);
         Ok(Preparation::Send(Box::new(RunToSend {
             run,
             snapshot: None,
             hold: Arc::clone(&self.hold),
+            limit: self.launch.request.limit,
             retry: false,
             earlier_edition: false,
             before,
@@ -209,37 +222,5 @@ impl Session {
             began_at: (self.adapters.clock)(),
             random,
         }
-    }
-
-    /// The number of recipients, where the request or the profile bounds it.
-    fn check_number(&self, survey: &ListSurvey) -> Result<(), Error> {
-        let (number, request) = (survey.survey.planned(), &self.launch.request);
-        match request.round {
-            Round::Again(said) if said != number => return Err(Error::OtherNumber { said, number }),
-            Round::Again(_) | Round::Same => {}
-        }
-        let limit = self.inputs().destination.profile().and_then(|profile| profile.recipients_limit).map(u64::from);
-        match limit.filter(|limit| number > (*limit).max(request.up_to.unwrap_or(0))) {
-            None => Ok(()),
-            Some(limit) => Err(Error::TooManyRecipients { number, limit }),
-        }
-    }
-
-    /// The rows, of those that are left, that this call sends to.
-    ///
-    /// # Errors
-    /// When rows were asked for that the list does not have.
-    pub(super) fn chosen(&self, left: &RoaringBitmap, last: Row) -> Result<RoaringBitmap, Error> {
-        let request = &self.launch.request;
-        let mut chosen = match &request.rows {
-            None => left.clone(),
-            Some(rows) if rows.last() > last => return Err(Error::NoSuchRow { row: rows.last(), last }),
-            Some(rows) => left.iter().filter(|row| rows.contains(Row::new(*row))).collect(),
-        };
-        let limit = request.limit.and_then(|limit| u32::try_from(limit).ok());
-        if let Some(beyond) = limit.and_then(|limit| chosen.select(limit)) {
-            chosen.remove_range(beyond..);
-        }
-        Ok(chosen)
     }
 }

@@ -35,23 +35,28 @@ pub async fn check_campaign(
     explain: impl Fn(Error) -> String,
 ) -> Result<CheckedCampaign, Error> {
     let list = survey_list(inputs, ledger, observer).await?;
-    let profile = inputs.destination.profile();
-    let mut findings = inputs.warnings.clone();
-    if let Some(why) = profile.and_then(|profile| missing_key(&profile.api_key)) {
-        findings.push(Finding::new(&rules::API_KEY, why));
-    }
-    findings.extend(profile.and_then(|profile| promised_receipts(&inputs.campaign, profile)));
+    let mut findings = findings_of(inputs, &list);
     findings.extend(files.finding(inputs));
-    findings.extend(invalid_rows(&list.survey.left_out));
     if let Some(ledger) = ledger
         && let Err(refused) = refuse_start(ledger, inputs).await
     {
         findings.push(Finding::new(&rules::RUN_REFUSED, explain(refused)));
     }
-    findings.extend(list.warnings());
     let cost = list.cost(inputs, &list.survey.planned_rows());
-    let currency = profile.and_then(|profile| profile.currency.clone());
+    let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
     Ok(CheckedCampaign { findings, list, cost, currency })
+}
+
+/// What is worth knowing of a campaign and its list: warnings, a key that is missing, rows that cannot be sent to.
+pub(super) fn findings_of(inputs: &Inputs, list: &ListSurvey) -> Vec<Finding> {
+    let profile = inputs.destination.profile();
+    let mut findings = inputs.warnings.clone();
+    let missing = profile.and_then(|profile| missing_key(&profile.api_key));
+    findings.extend(missing.map(|why| Finding::new(&rules::API_KEY, why)));
+    findings.extend(profile.and_then(|profile| promised_receipts(&inputs.campaign, profile)));
+    findings.extend(invalid_rows(&list.survey.left_out));
+    findings.extend(list.warnings());
+    findings
 }
 
 /// Why there is no key to send with yet; it never shows any part of one.

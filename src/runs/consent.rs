@@ -4,7 +4,7 @@ use std::path::Path;
 
 use roaring::RoaringBitmap;
 
-use super::{Arming, Error, Inputs, ListSurvey, TemplateChange};
+use super::{Approving, Arming, Error, Inputs, ListSurvey, TemplateChange};
 use crate::check::online::Cost;
 use crate::delivery::{SingleKind, Snapshot};
 use crate::domain::Phone;
@@ -31,6 +31,15 @@ pub enum Proposal<'q> {
     Arm {
         /// What is going to be armed.
         arming: &'q Arming,
+        /// What it goes through.
+        profile: &'q Profile,
+        /// The state folder, where the ledger is.
+        state: &'q Path,
+    },
+    /// That what was planned is sent.
+    Approve {
+        /// What is approved.
+        approving: &'q Approving,
         /// What it goes through.
         profile: &'q Profile,
         /// The state folder, where the ledger is.
@@ -74,6 +83,7 @@ impl Proposal<'_> {
         match self {
             Proposal::Begin { rows, .. } => ProposalKind::Run(rows.len()),
             Proposal::Arm { .. } => ProposalKind::Arm,
+            Proposal::Approve { .. } => ProposalKind::Approve,
             Proposal::GoOn { number, .. } => ProposalKind::Run(*number),
             Proposal::Single { .. } => ProposalKind::Single,
             Proposal::Template { profile, change } => {
@@ -90,6 +100,8 @@ pub enum ProposalKind {
     Run(u64),
     /// That a campaign runs by itself.
     Arm,
+    /// That what was planned is sent.
+    Approve,
     /// A lookup or a code call.
     Single,
     /// A change of templates.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::{AccountView, ProposalKind, Refusal, ScheduleRefusal};
+use super::{AccountView, PlanRefusal, ProposalKind, Refusal, ScheduleRefusal};
 use crate::delivery::SingleKind;
 use crate::domain::Row;
 use crate::finding::Finding;
@@ -344,6 +344,8 @@ pub enum Error {
         /// What it interrupted.
         phase: RunPhase,
     },
+    /// It is not sent, or not approved, for what was planned.
+    Plan(PlanRefusal),
     /// Nothing was done about a schedule.
     Schedule(ScheduleRefusal),
     /// A bug.

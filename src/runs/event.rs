@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::StaleResults;
 use crate::check::online::Cost;
 use crate::delivery::{self, Reconciliation};
@@ -41,6 +43,13 @@ pub enum Event {
         balance: Balance,
         /// What they cost.
         cost: Cost,
+    },
+    /// Somebody approved what is sent, so nobody is asked.
+    Approved {
+        /// Who.
+        by: String,
+        /// When.
+        at: Timestamp,
     },
     /// A run that began before goes on.
     GoingOn {

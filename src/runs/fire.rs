@@ -123,8 +123,13 @@ pub async fn unfinished_of(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Optio
 /// The occurrence that a record is of.
 #[must_use]
 pub fn recorded_occurrence(record: &OccurrenceRecord) -> Option<Occurrence> {
-    let nominal = DateTime::strptime("%Y-%m-%d %H:%M", &record.key.nominal).ok()?;
-    Occurrence::of(nominal, &TimeZone::get(&record.key.zone).ok()?)
+    occurrence(&record.key)
+}
+
+/// The occurrence that has this key.
+pub(super) fn occurrence(key: &OccurrenceKey) -> Option<Occurrence> {
+    let nominal = DateTime::strptime("%Y-%m-%d %H:%M", &key.nominal).ok()?;
+    Occurrence::of(nominal, &TimeZone::get(&key.zone).ok()?)
 }
 
 /// Whether a run says what another one said before it, word for word.

@@ -21,21 +21,21 @@ pub(super) struct Changes {
     pub(super) keeps_edition: bool,
 }
 
-impl Session {
-    /// What a run that begins now freezes.
-    pub(super) fn frozen(&self, survey: &ListSurvey) -> FrozenInputs {
-        let campaign = &self.inputs().campaign;
-        FrozenInputs {
-            brief: campaign.brief.clone(),
-            includes: survey.includes.clone(),
-            today: self.inputs().today.clone(),
-            // From the root, since what follows may be said in any folder.
-            campaign_file: std::path::absolute(&campaign.file).unwrap_or_else(|_| campaign.file.clone()),
-            list: campaign.recipients.clone(),
-            recipients_sha256: survey.sha256.clone(),
-        }
+/// What a run that begins now freezes.
+pub(super) fn frozen(inputs: &Inputs, survey: &ListSurvey) -> FrozenInputs {
+    let campaign = &inputs.campaign;
+    FrozenInputs {
+        brief: campaign.brief.clone(),
+        includes: survey.includes.clone(),
+        today: inputs.today.clone(),
+        // From the root, since what follows may be said in any folder.
+        campaign_file: std::path::absolute(&campaign.file).unwrap_or_else(|_| campaign.file.clone()),
+        list: campaign.recipients.clone(),
+        recipients_sha256: survey.sha256.clone(),
     }
+}
 
+impl Session {
     /// What changed since a run began.
     pub(super) async fn changes(&self, run: &Run) -> Result<Changes, Error> {
         changes(self.adapters.ledger.as_ref(), run, self.inputs()).await

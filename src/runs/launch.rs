@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::hooks::{hook_of, refuse_other_secret};
 use super::lost::{put_aside, refuse_lost, refuse_stray};
+use super::plan::Pin;
 use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, RunPhase, SentBefore, hold, key};
 use crate::delivery::{Interrupt, Snapshot};
 use crate::gateway::Hook;
@@ -43,6 +44,8 @@ pub(super) struct Session {
     pub(super) consent: Arc<dyn Consent>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
     pub(super) hold: Arc<Hold>,
+    /// The plan that it is held to.
+    pub(super) pin: Option<Pin>,
 }
 
 /// The run that a call sends.
@@ -52,6 +55,8 @@ pub(super) struct RunToSend {
     pub(super) snapshot: Option<Snapshot>,
     /// Its campaign on the account that it was begun on.
     pub(super) hold: Arc<Hold>,
+    /// So many messages at most by this call.
+    pub(super) limit: Option<u64>,
     /// Whether rows of it go out again as new messages by this call.
     pub(super) retry: bool,
     /// Whether it is of an edition before the one of now, which begins once this one is through.
@@ -145,7 +150,8 @@ impl Launch {
             true => put_aside(ledger, &self.inputs, &adapters.observer).await?,
             false => refuse_lost(ledger, &adapters.state, &self.inputs).await?,
         }
-        Ok(Session { launch: self, adapters, consent, interrupt, hold })
+        let pin = Pin::of(ledger, &self.request).await?;
+        Ok(Session { launch: self, adapters, consent, interrupt, hold, pin })
     }
 }
 

@@ -17,6 +17,7 @@ mod claim;
 mod collector;
 mod connection;
 mod consent;
+mod digest;
 mod dry_run;
 mod end;
 mod error;
@@ -36,6 +37,7 @@ mod lost;
 mod new_gateway;
 mod online;
 mod outcome;
+mod plan;
 mod poll;
 mod profiles;
 mod receive;
@@ -89,6 +91,10 @@ pub use list_survey::{ListSurvey, survey_list};
 pub use new_gateway::{NewAccount, add_gateway};
 pub use online::{OnlineAnswer, ask_online};
 pub use outcome::{EndedRun, NothingLeft, Outcome};
+pub use plan::{
+    Approving, MadePlan, PlanFigures, PlanOf, PlanOptions, PlanRefusal, PlannedCampaign, approve, look_at_plan, plan,
+    short,
+};
 pub use poll::{poll, wants_receipts};
 pub use profiles::{Profiles, check_host};
 pub use receive::{Post, Receiver, Refused};

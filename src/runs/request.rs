@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use roaring::RoaringBitmap;
+
+use super::Error;
 use crate::calendar::Occurrence;
-use crate::domain::RowSet;
+use crate::domain::{Row, RowSet};
+use crate::manifest::Profile;
 use crate::sandbox::Scenario;
 
 /// Whom a call sends to.
@@ -43,6 +47,40 @@ pub struct Request {
     pub new_ledger: bool,
     /// The occurrence of the campaign's schedule that it is; it fires at most once.
     pub occurrence: Option<Occurrence>,
+    /// The digest of the plan that it is held to, or the beginning of it.
+    pub plan: Option<String>,
     /// What a rehearsal plays; nothing for the usual sandbox.
     pub scenario: Option<Arc<Scenario>>,
+}
+
+impl Request {
+    /// The rows, of those that are left, that a call sends to.
+    ///
+    /// # Errors
+    /// When rows were asked for that the list does not have.
+    pub(super) fn chosen(&self, left: &RoaringBitmap, last: Row) -> Result<RoaringBitmap, Error> {
+        let mut chosen = match &self.rows {
+            None => left.clone(),
+            Some(rows) if rows.last() > last => return Err(Error::NoSuchRow { row: rows.last(), last }),
+            Some(rows) => left.iter().filter(|row| rows.contains(Row::new(*row))).collect(),
+        };
+        let limit = self.limit.and_then(|limit| u32::try_from(limit).ok());
+        if let Some(beyond) = limit.and_then(|limit| chosen.select(limit)) {
+            chosen.remove_range(beyond..);
+        }
+        Ok(chosen)
+    }
+
+    /// Refuses so many recipients where the request or the profile bounds them.
+    pub(super) fn check_number(&self, profile: Option<&Profile>, number: u64) -> Result<(), Error> {
+        match self.round {
+            Round::Again(said) if said != number => return Err(Error::OtherNumber { said, number }),
+            Round::Again(_) | Round::Same => {}
+        }
+        let limit = profile.and_then(|profile| profile.recipients_limit).map(u64::from);
+        match limit.filter(|limit| number > (*limit).max(self.up_to.unwrap_or(0))) {
+            None => Ok(()),
+            Some(limit) => Err(Error::TooManyRecipients { number, limit }),
+        }
+    }
 }

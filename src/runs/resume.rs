@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::consent::confirm;
+use super::consent::{Consent, confirm};
 use super::launch::{Preparation, RunToSend, Session};
 use super::online::refuse_online;
+use super::plan::ApprovedYes;
 use super::{Error, Event, Proposal, blocking, check_host};
 use crate::check::online::{Cost, Prices};
 use crate::check::{Excluded, Survey};
@@ -21,30 +22,40 @@ impl Session {
         let snapshot = Snapshot::read(self.adapters.ledger.as_ref(), &run, false).await?;
         let left = snapshot.counts.get(State::Planned);
         let open = open_rows(&run, &snapshot);
-        let number = if left == 0 { 0 } else { self.chosen(&open, run.last_row())?.len() };
+        let number = if left == 0 { 0 } else { self.launch.request.chosen(&open, run.last_row())?.len().min(left) };
+        let approval = self.approval_to_go_on(&run, &snapshot, number).await?;
+        let number = approval.as_ref().map_or(number, |usable| number.min(usable.left));
+        let consent: &dyn Consent = if approval.is_some() { &ApprovedYes } else { self.consent.as_ref() };
         if let Some(profile) = self.inputs().destination.remote() {
             check_host(self.adapters.ledger.as_ref(), profile).await?;
-            let cost = match number > 0 && self.consent.can_come() {
+            let cost = match number > 0 && consent.can_come() {
                 true => Some(self.cost_of_open(profile, &open).await?),
                 false => None,
             };
-            if let Some(cost) = cost.clone().filter(|_| self.asks_first()) {
+            if let Some(cost) = cost.clone().filter(|_| self.asks_first(consent)) {
                 refuse_online(&self.adapters, (self.inputs(), profile), cost).await?;
             }
-            self.agree_to_go_on(profile, (&run, &snapshot), number.min(left), cost).await?;
+            self.agree_to_go_on((consent, profile), (&run, &snapshot), number, cost).await?;
         }
+        let limit = match &approval {
+            Some(usable) => {
+                self.use_to_go_on(&run, usable).await?;
+                self.launch.request.limit.map(|limit| limit.min(usable.left))
+            }
+            None => self.launch.request.limit,
+        };
         let earlier_edition = run.edition != edition;
         let other_edition = earlier_edition.then(|| run.edition.clone());
         (self.adapters.observer)(Event::GoingOn { run: run.name(), other_edition });
         let (snapshot, before) = (Some(snapshot), None);
-        let selected = RunToSend { run, snapshot, hold, retry: false, earlier_edition, before };
+        let selected = RunToSend { run, snapshot, hold, limit, retry: false, earlier_edition, before };
         Ok(Preparation::Send(Box::new(selected)))
     }
 
     /// Asks for a yes to messages to so many people of a run, which cost so much; none is needed for none.
     pub(super) async fn agree_to_go_on(
         &self,
-        profile: &Profile,
+        (consent, profile): (&dyn Consent, &Profile),
         (run, snapshot): (&Run, &Snapshot),
         number: u64,
         cost: Option<Cost>,
@@ -54,12 +65,12 @@ impl Session {
         }
         let cost = cost.filter(|_| !profile.prices.is_empty());
         let question = Proposal::GoOn { run, snapshot, profile, number, cost };
-        confirm(self.consent.as_ref(), question).await
+        confirm(consent, question).await
     }
 
     /// Whether this call asks first. Where a yes is needed and nobody can give it, the run ends without a request.
-    pub(super) fn asks_first(&self) -> bool {
-        !self.launch.request.offline && self.consent.can_come()
+    pub(super) fn asks_first(&self, consent: &dyn Consent) -> bool {
+        !self.launch.request.offline && consent.can_come()
     }
 
     /// Asks the gateway about messages to these rows of a survey.
@@ -76,7 +87,8 @@ impl Session {
 
     /// What messages to the rows cost that this call chooses of those that are not settled.
     async fn cost_of_open(&self, profile: &Profile, open: &RoaringBitmap) -> Result<Cost, Error> {
-        self.cost_among(profile, |survey| self.chosen(&(open & survey.planned_rows()), survey.last_row)).await
+        self.cost_among(profile, |survey| self.launch.request.chosen(&(open & survey.planned_rows()), survey.last_row))
+            .await
     }
 
     /// What messages to rows of a run cost that are chosen from a survey of its list.

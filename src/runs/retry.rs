@@ -61,7 +61,7 @@ impl Session {
                 }
                 false => None,
             };
-            self.agree_to_go_on(profile, (&run, &snapshot), number, cost).await?;
+            self.agree_to_go_on((self.consent.as_ref(), profile), (&run, &snapshot), number, cost).await?;
         }
         let lease = ledger.claim(&hold, run.key).await?.lease;
         let order = RetryOrder {
@@ -80,6 +80,7 @@ impl Session {
             run,
             snapshot: None,
             hold,
+            limit: self.launch.request.limit,
             retry: true,
             earlier_edition: false,
             before: None,

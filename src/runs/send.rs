@@ -22,7 +22,7 @@ impl Session {
     pub(super) async fn send(&self, selection: RunToSend) -> Result<Outcome, Error> {
         let began = Instant::now();
         let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
-        let RunToSend { run, snapshot, hold, retry, earlier_edition, before } = selection;
+        let RunToSend { run, snapshot, hold, limit, retry, earlier_edition, before } = selection;
         let Claim { lease, doubtful: requests } = ledger.claim(&hold, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {
@@ -46,7 +46,8 @@ impl Session {
         };
         let hook = self.launch.hook.as_ref().or(receipts.as_ref().map(|receipts| &receipts.hook));
         let hook = hook.map(|hook| hook.for_run(run.name()));
-        let mut ending = self.engine((&run, lease), Arc::clone(&gateway), (prepared, hook), (&snapshot, retry)).await;
+        let mut ending =
+            self.engine((&run, lease), Arc::clone(&gateway), (prepared, hook), (&snapshot, limit, retry)).await;
         tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
         if asks_at_end(&ending) {
             self.reconcile_last(&run, lease, gateway.as_ref(), &mut ending).await?;
@@ -65,7 +66,7 @@ impl Session {
         (run, lease): (&Run, Lease),
         gateway: Arc<dyn Gateway>,
         (prepared, hook): (CompiledCampaign<BufReader<ListReader>>, Option<RunHook>),
-        (snapshot, retry): (&Snapshot, bool),
+        (snapshot, limit, retry): (&Snapshot, Option<u64>, bool),
     ) -> Ending {
         let request = &self.launch.request;
         let told = Arc::clone(&self.adapters.observer);
@@ -74,7 +75,7 @@ impl Session {
         let selection = delivery::Selection {
             settled: snapshot.settled.clone(),
             rows: request.rows.clone(),
-            limit: request.limit,
+            limit,
             digests: snapshot.digests.clone(),
             renumbered: snapshot.renumbered.clone(),
             hook,

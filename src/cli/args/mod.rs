@@ -4,6 +4,7 @@ mod about_run;
 mod connector;
 mod examples;
 mod gateway;
+mod plan;
 mod schedule;
 mod serve;
 mod suppress;
@@ -15,6 +16,7 @@ pub(super) use gateway::{
     AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TextArgs,
     ViberTemplatesCommand,
 };
+pub(super) use plan::{ApproveArgs, PlanArgs};
 pub(super) use schedule::{ArmArgs, NextArgs, ScheduleCommand};
 pub(super) use serve::ServeArgs;
 pub(super) use suppress::{ImportArgs, ListedArgs, NumberArgs, SuppressCommand, TermsArgs};
@@ -114,6 +116,10 @@ pub(super) enum Command {
     Preview(PreviewArgs),
     /// Send a campaign, or go on where it stopped
     Run(RunArgs),
+    /// Look at what a run would send, and keep it under a digest for thirty days
+    Plan(PlanArgs),
+    /// Agree to what was planned, so that one run may send it
+    Approve(ApproveArgs),
     /// Ask a running campaign to stop after what is in flight
     Stop(StopArgs),
     /// Show runs, their counts, and what to do next
@@ -235,6 +241,9 @@ pub(super) struct RunArgs {
     /// Wait until a campaign with a schedule is due, then send it
     #[arg(long, conflicts_with_all = ["dry_run", "again", "accept_changes"])]
     pub(super) when_due: bool,
+    /// Send only what `campaign plan` printed this digest for
+    #[arg(long, value_name = "DIGEST", conflicts_with_all = ["dry_run", "accept_changes"], help_heading = ASKED)]
+    pub(super) plan: Option<String>,
     /// Do everything but send
     #[arg(long, conflicts_with_all = [
         "limit", "rows", "again", "keep_going", "real_time", "scenario",

@@ -68,6 +68,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         no_wait: args.no_wait,
         new_ledger: args.new_ledger,
         occurrence,
+        plan: args.plan,
         scenario,
     };
     let launch = launch(context, Arc::clone(&inputs), request)?;

@@ -1,0 +1,120 @@
+//! `campaign plan`: what a run would send, kept under a digest that `run --plan` and `approve` take.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::args::PlanArgs;
+use super::context::Context;
+use super::exit;
+use super::failure::Failure;
+use super::run::left_out;
+use super::suggested::{Options, file, through};
+use crate::finding::one_line;
+use crate::ledger::{Plan, State};
+use crate::manifest::Profile;
+use crate::report::{cost_words, counts_line, plural, thousands};
+use crate::runs::{self, PlanFigures, PlanRefusal, PlannedCampaign, Request, Round, short};
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct PlanReport {
+    #[serde(flatten)]
+    figures: PlanFigures,
+    exit: u8,
+}
+
+pub(super) async fn plan(context: &Context, args: &PlanArgs) -> Result<u8, Failure> {
+    let inputs = context.load(&args.file, args.gateway.as_deref())?;
+    let request = Request {
+        rows: args.rows.clone(),
+        limit: args.limit,
+        round: args.again.map_or(Round::Same, Round::Again),
+        up_to: args.up_to,
+        ..Request::default()
+    };
+    let adapters = context.adapters(context.ledger().await?)?;
+    let made = runs::plan(&adapters, &inputs, &request).await?;
+    if context.output.json {
+        context.output.object(&PlanReport { figures: made.figures(), exit: exit::FINE });
+        return Ok(exit::FINE);
+    }
+    context.output.findings(&made.findings);
+    let (planned, brief) = (&made.planned, &inputs.campaign.brief);
+    let place = match inputs.destination.profile() {
+        Some(profile) => format!("through {} at {}", profile.name, profile.hosts()),
+        None => "a rehearsal on the built-in sandbox".to_owned(),
+    };
+    let mut text = format!("{} · {place}\n", brief.name);
+    text += &format!("  {}: {}\n", plural(planned.rows, "row"), counts_line(&planned.counts));
+    text += &left_out(&made.list).iter().map(|line| format!("    {}\n", one_line(line))).collect::<String>();
+    text += &format!("  {} in {}", plural(planned.messages, "message"), plural(planned.parts, "part"));
+    if let Some(cost) = &made.cost {
+        text += &format!(", {}", cost_words(cost, planned.currency.as_deref()));
+    }
+    let digest = short(&made.digest);
+    text += &format!("\nplan: {digest}, kept for {} days\n", Plan::KEPT_DAYS);
+    let run = run(&args.file, args.gateway.as_deref(), planned, inputs.destination.profile());
+    text += &format!("next: {}\n", context.output.command(format!("{run} --plan {digest}")));
+    context.output.summary(&text);
+    Ok(exit::FINE)
+}
+
+/// The call of `run` that sends what was planned, but for the plan itself.
+pub(super) fn run(
+    campaign: &Path,
+    gateway: Option<&str>,
+    planned: &PlannedCampaign,
+    profile: Option<&Profile>,
+) -> String {
+    let mut run = through(format!("run {}", file(campaign)), gateway);
+    let mut add = |name: &str, value: Option<String>| run.extend(value.map(|value| format!(" --{name} {value}")));
+    let (options, everybody) = (&planned.options, planned.counts.get(State::Planned));
+    add("rows", options.rows.clone());
+    add("limit", options.limit.map(|limit| limit.to_string()));
+    add("again", options.again.then(|| everybody.to_string()));
+    let limit = profile.and_then(|profile| profile.recipients_limit).map(u64::from);
+    add("up-to", limit.filter(|limit| everybody > *limit).map(|_| everybody.to_string()));
+    run
+}
+
+/// Why something is not sent as it was planned, or not approved.
+pub(super) fn refusal(refusal: &PlanRefusal, options: &Options) -> String {
+    let anew = |campaign| options.command(format!("plan {}", file(campaign)));
+    match refusal {
+        PlanRefusal::Unknown { digest } => {
+            let make = options.command("plan FILE");
+            format!("there is no plan `{digest}` in this ledger; one is kept for 30 days, and `{make}` makes it")
+        }
+        PlanRefusal::Ambiguous { digest } => {
+            format!("several plans begin with `{digest}`; give more of the digest")
+        }
+        PlanRefusal::OtherVersion { digest } => {
+            format!("the plan {} was made by another version of this program; plan it anew", short(digest))
+        }
+        PlanRefusal::Changed { digest, file, what } => format!(
+            "this is not what was planned as {}: {} changed; nothing was sent. Put it back, or plan it anew: `{}`",
+            short(digest),
+            what.join(", "),
+            anew(file)
+        ),
+        PlanRefusal::More { digest, file, planned, now } => format!(
+            "{} were planned as {}, and this would go to {}; nothing was sent. If that is right, plan it anew: `{}`",
+            plural(*planned, "recipient"),
+            short(digest),
+            thousands(*now),
+            anew(file)
+        ),
+        PlanRefusal::Used { digest } => {
+            let digest = short(digest);
+            let again = options.command(format!("approve {digest}"));
+            format!("the approval of {digest} was used by another run meanwhile; for one more: `{again}`")
+        }
+        PlanRefusal::Approved { digest, by } => {
+            format!("{} is approved already, by {by}, and no run has used that yet", short(digest))
+        }
+        PlanRefusal::Rehearsal => {
+            "a rehearsal on the built-in sandbox reaches nobody, so it needs no approval".to_owned()
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Making a plan: everything that can be known before a run, and the digest of it.
+
+use std::sync::Arc;
+
+use roaring::RoaringTreemap;
+
+use super::planned::digest;
+use super::{PlanOf, PlanOptions, PlannedCampaign};
+use crate::check::Excluded;
+use crate::check::online::Cost;
+use crate::domain::Amount;
+use crate::finding::Finding;
+use crate::ledger::{Ledger, Plan};
+use crate::runs::check_campaign::findings_of;
+use crate::runs::freeze::frozen;
+use crate::runs::start::TodaysTexts;
+use crate::runs::{
+    Adapters, Error, Inputs, ListSurvey, OwnFiles, Request, Round, already_sent, blocking, opted_out, refuse_start,
+};
+
+/// A plan that was made and kept.
+#[derive(Debug)]
+pub struct MadePlan {
+    /// Its digest.
+    pub digest: String,
+    /// What it is of.
+    pub planned: PlannedCampaign,
+    /// What was found in the list.
+    pub list: ListSurvey,
+    /// What the messages cost, where the profile has prices.
+    pub cost: Option<Cost>,
+    /// What is worth knowing and refuses nothing.
+    pub findings: Vec<Finding>,
+}
+
+/// What `plan --json` prints, and other surfaces tell.
+#[derive(Debug, serde::Serialize)]
+pub struct PlanFigures {
+    /// The digest of the plan.
+    pub digest: String,
+    /// The rows of the list.
+    pub rows: u64,
+    /// Them by what becomes of them.
+    pub counts: serde_json::Value,
+    /// How many people get a message.
+    pub messages: u64,
+    /// How many parts the messages have.
+    pub parts: u64,
+    /// What they cost at most; nothing where that is not known.
+    pub cost: Option<Amount>,
+    /// The currency of that.
+    pub currency: Option<String>,
+}
+
+impl MadePlan {
+    /// Its figures.
+    #[must_use]
+    pub fn figures(&self) -> PlanFigures {
+        let PlannedCampaign { rows, messages, counts, parts, cost, currency, .. } = &self.planned;
+        PlanFigures {
+            digest: self.digest.clone(),
+            rows: *rows,
+            counts: crate::report::counts_json(counts),
+            messages: *messages,
+            parts: *parts,
+            cost: *cost,
+            currency: currency.clone(),
+        }
+    }
+}
+
+/// Looks at the list of a campaign, to everybody of it `again` or to who has no message yet.
+pub(super) async fn surveyed(ledger: &dyn Ledger, inputs: &Arc<Inputs>, again: bool) -> Result<ListSurvey, Error> {
+    let already = match again {
+        true => RoaringTreemap::new(),
+        false => {
+            let edition = TodaysTexts::of(inputs).await?.edition;
+            already_sent(ledger, inputs, &edition).await?.numbers
+        }
+    };
+    let excluded = Excluded { already, opted_out: opted_out(ledger, inputs).await?.numbers };
+    let inputs = Arc::clone(inputs);
+    blocking(move || inputs.survey(&excluded, None)).await?
+}
+
+/// Looks at everything as before a run, and keeps what it would send for thirty days.
+///
+/// # Errors
+/// Why it could not be sent as it stands.
+pub async fn plan(adapters: &Adapters, inputs: &Arc<Inputs>, request: &Request) -> Result<MadePlan, Error> {
+    let ledger = adapters.ledger.as_ref();
+    let files = OwnFiles { state: &adapters.state, profiles: &adapters.profiles };
+    if let Some(finding) = files.finding(inputs) {
+        return Err(Error::Findings(vec![finding]));
+    }
+    refuse_start(ledger, inputs).await?;
+    let list = surveyed(ledger, inputs, request.round != Round::Same).await?;
+    let survey = &list.survey;
+    let chosen = request.chosen(&survey.planned_rows(), survey.last_row)?;
+    request.check_number(inputs.destination.profile(), survey.planned())?;
+    let cost = list.cost(inputs, &chosen);
+    let parts = survey
+        .by_sms_parts
+        .iter()
+        .map(|(parts, rows)| u64::from((*parts).max(1)) * rows.intersection_len(&chosen))
+        .sum();
+    let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
+    let planned = PlannedCampaign {
+        inputs: frozen(inputs, &list),
+        addresses: crate::runs::armed::addresses(&inputs.destination),
+        account: inputs.destination.account().to_owned(),
+        options: PlanOptions::of(request),
+        rows: survey.recipients,
+        messages: chosen.len(),
+        counts: survey.counts(),
+        parts,
+        cost: match &cost {
+            Some(Cost::AtMost(cost)) => Some(*cost),
+            _ => None,
+        },
+        currency,
+    };
+    let digest = digest(&planned.inputs, &inputs.destination, &planned.options)?;
+    let record = PlanOf::Campaign(Box::new(planned.clone())).to_record()?;
+    ledger.keep_plan(Plan { digest: digest.clone(), record, at: (adapters.clock)() }).await?;
+    let findings = findings_of(inputs, &list);
+    Ok(MadePlan { digest, planned, list, cost, findings })
+}

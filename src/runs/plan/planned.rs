@@ -1,0 +1,174 @@
+//! What a plan is of, its digest, and what differs from it.
+
+use serde::{Deserialize, Serialize};
+
+use super::PlanRefusal;
+use crate::delivery::FrozenInputs;
+use crate::domain::{Amount, Content, Text};
+use crate::ledger::{Plan, StateCounts};
+use crate::manifest::Destination;
+use crate::runs::armed::addresses;
+use crate::runs::digest::Digest;
+use crate::runs::{Error, Request, Round};
+
+/// What the digests of campaigns are of, so that no digest of something else is one of them.
+const WHAT: &str = "campaign plan 1";
+
+/// How many digits of a digest are shown; any beginning of it is understood that no other plan has.
+const SHOWN: usize = 16;
+
+/// A digest as people see it and give it.
+#[must_use]
+pub fn short(digest: &str) -> &str {
+    digest.get(..SHOWN).unwrap_or(digest)
+}
+
+/// What a plan is of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanOf {
+    /// A run of a campaign.
+    Campaign(Box<PlannedCampaign>),
+}
+
+/// A run of a campaign as it was planned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedCampaign {
+    /// What the campaign says, its texts, and the hash of its list.
+    pub inputs: FrozenInputs,
+    /// The addresses of the gateway.
+    pub addresses: String,
+    /// The account behind it.
+    pub account: String,
+    /// What was wanted of it.
+    pub options: PlanOptions,
+    /// How many rows the list has.
+    pub rows: u64,
+    /// How many people get a message, at most.
+    pub messages: u64,
+    /// The rows of the list by what becomes of them.
+    pub counts: StateCounts,
+    /// How many parts the messages have.
+    pub parts: u64,
+    /// What they cost at most, where the profile has prices for all of them.
+    pub cost: Option<Amount>,
+    /// The currency of that.
+    pub currency: Option<String>,
+}
+
+/// What is wanted of a campaign, as far as it says who gets a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanOptions {
+    /// Only these rows, such as `2-51,60`.
+    pub rows: Option<String>,
+    /// Only so many of them.
+    pub limit: Option<u64>,
+    /// Everybody once more.
+    pub again: bool,
+    /// The occurrence of the campaign's schedule that it is: its local time and the zone of that.
+    pub occurrence: Option<(String, String)>,
+}
+
+impl PlanOptions {
+    /// The options of a request.
+    pub(in crate::runs) fn of(request: &Request) -> Self {
+        let occurrence = request.occurrence.as_ref();
+        Self {
+            rows: request.rows.as_ref().map(ToString::to_string),
+            limit: request.limit,
+            again: request.round != Round::Same,
+            occurrence: occurrence.map(|occurrence| (occurrence.name(), occurrence.zone_name().to_owned())),
+        }
+    }
+}
+
+impl PlanOf {
+    /// It as the ledger keeps it.
+    pub(super) fn to_record(&self) -> Result<String, Error> {
+        serde_json::to_string(self).map_err(|error| Error::Storage(format!("the plan cannot be kept: {error}")))
+    }
+
+    /// What a plan is of.
+    pub(super) fn of(plan: &Plan) -> Result<Self, Error> {
+        let unknown = |_| Error::Plan(PlanRefusal::OtherVersion { digest: plan.digest.clone() });
+        serde_json::from_str(&plan.record).map_err(unknown)
+    }
+}
+
+/// The digest of a campaign with its texts and its list, where it goes, and what is wanted of it.
+///
+/// The date is not in it, nor who opted out or has a message already: they make fewer messages or other words of the same
+/// texts.
+pub(in crate::runs) fn digest(
+    inputs: &FrozenInputs,
+    destination: &Destination,
+    options: &PlanOptions,
+) -> Result<String, Error> {
+    let json = |what: serde_json::Result<Vec<u8>>| {
+        what.map_err(|error| Error::Storage(format!("the plan cannot be written down: {error}")))
+    };
+    let said = Digest::new().with(WHAT).with(json(serde_json::to_vec(&inputs.brief))?);
+    let texts = json(serde_json::to_vec(&inputs.includes))?;
+    let there = said.with(texts).with(&inputs.recipients_sha256).with(addresses(destination));
+    Ok(there.with(destination.account()).with(json(serde_json::to_vec(options))?).finish())
+}
+
+impl PlannedCampaign {
+    /// What differs from the plan, in words.
+    pub(in crate::runs) fn differences(
+        &self,
+        now: &FrozenInputs,
+        destination: &Destination,
+        options: &PlanOptions,
+    ) -> Vec<String> {
+        let (then, brief) = (&self.inputs.brief, &now.brief);
+        let mut what = Vec::new();
+        let mut note = |differs: bool, words: &str| what.extend(differs.then(|| words.to_owned()));
+        note(then.name != brief.name, "`name`");
+        note(then.gateway != brief.gateway, "the gateway");
+        let same_gateway = then.gateway == brief.gateway;
+        note(same_gateway && self.addresses != addresses(destination), "the addresses of the gateway");
+        note(same_gateway && self.account != destination.account(), "the account of the gateway");
+        note(self.options.rows != options.rows, "the option `--rows`");
+        note(self.options.limit != options.limit, "the option `--limit`");
+        note(self.options.again != options.again, "the option `--again`");
+        note(self.options.occurrence != options.occurrence, "the date of its schedule");
+        let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the recipients".to_owned());
+        let texts = texts_that_differ(&self.inputs, now);
+        // Which text it is says more than that it is one.
+        let named = |words: String| match words.as_str() {
+            TEXTS if !texts.is_empty() => texts.clone(),
+            _ => vec![words],
+        };
+        what.extend(self.inputs.differences(brief, &now.includes, list).into_iter().flat_map(named));
+        if what.is_empty() {
+            what.push("the campaign file".to_owned());
+        }
+        what
+    }
+}
+
+/// The words for a difference that may be of texts.
+const TEXTS: &str = "the channels or their texts";
+
+/// The texts that say something else; none where more than texts differs.
+fn texts_that_differ(then: &FrozenInputs, now: &FrozenInputs) -> Vec<String> {
+    let texts = |inputs: &FrozenInputs| {
+        let mut texts = Vec::new();
+        let kept = inputs.brief.content.try_map(|text: &Text| {
+            texts.push((text.name.clone(), text.source.clone()));
+            Ok::<_, ()>(())
+        });
+        texts.extend(inputs.includes.iter().cloned());
+        (kept, texts)
+    };
+    let ((form, before), (other_form, after)): ((Result<Content<()>, ()>, _), _) = (texts(then), texts(now));
+    let names = |texts: &[(String, String)]| texts.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    if form != other_form || names(&before) != names(&after) {
+        return Vec::new();
+    }
+    let differ = before.iter().zip(&after).filter(|(then, now)| then.1 != now.1);
+    let mut found: Vec<String> = differ.map(|((name, _), _)| format!("the text `{name}`")).collect();
+    found.dedup();
+    found
+}

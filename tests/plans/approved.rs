@@ -1,0 +1,89 @@
+//! An approval: a yes that is typed once, and stands for the question of one run.
+
+use super::plan;
+use crate::support::{Folder, Terminal, live, with_ledger};
+
+/// Types a yes to a plan.
+fn approve(sale: &Folder, digest: &str) {
+    let asked = Terminal::start(sale.command(&["approve", digest]));
+    asked.shows("through local at gateway.invalid").shows("3 planned").shows("at most 2.40").shows("Hello, Person 2");
+    asked.shows("this approves one run to 3 recipients at most").shows("type `yes`").types("yes");
+    asked.shows("is approved by");
+    asked.finish().exits(0);
+}
+
+/// How often approvals were used.
+fn uses(sale: &Folder) -> i64 {
+    let mut uses = 0;
+    with_ledger(sale, async |ledger| {
+        let counted = sqlx::query_scalar("SELECT count(*) FROM approval_uses").fetch_one(ledger).await;
+        uses = counted.expect("a number");
+    });
+    uses
+}
+
+#[test]
+fn an_approval_is_typed_at_a_terminal_and_nowhere_else() {
+    let sale = live();
+    let digest = plan(&sale, &[]);
+    sale.campaign(&["approve", &digest]).exits(2).says("an approval is typed at a terminal");
+    sale.campaign(&["approve", &digest, "--yes"]).exits(2).says("--yes");
+    let asked = Terminal::start(sale.command(&["approve", &digest]));
+    asked.shows("type `yes`").types("3");
+    asked.finish().exits(2);
+    sale.run(&["--offline", "--plan", &digest]).exits(2).says("say `--yes`");
+    approve(&sale, &digest[..16]);
+    sale.campaign(&["approve", &digest]).exits(2).says("is approved already");
+    sale.campaign(&["approve", "0123"]).exits(2).says("there is no plan");
+}
+
+#[test]
+fn one_approval_stands_for_the_question_of_one_run_until_that_is_through() {
+    let sale = live();
+    let digest = plan(&sale, &[]);
+    approve(&sale, &digest);
+    sale.run(&["--offline"]).exits(2).says("say `--yes`");
+    // The gateway cannot be reached, so that the run begins and stops.
+    sale.run(&["--offline", "--plan", &digest]).exits(5).says("approved by");
+    sale.run(&["--offline", "--plan", &digest]).exits(5);
+    assert_eq!(uses(&sale), 1, "it goes on with the approval that it began with");
+    sale.campaign(&["stop", "sale@1", "--for-good"]).exits(0);
+    sale.run(&["--offline", "--plan", &digest]).exits(2).says("say `--yes`");
+    approve(&sale, &digest);
+    sale.run(&["--offline", "--plan", &digest]).exits(5);
+    assert_eq!(uses(&sale), 2);
+}
+
+#[test]
+fn a_run_that_began_without_an_approval_goes_on_with_one() {
+    let sale = live();
+    let digest = plan(&sale, &[]);
+    sale.run(&["--offline", "--yes"]).exits(5);
+    sale.run(&["--offline", "--plan", &digest]).exits(2).says("say `--yes`");
+    approve(&sale, &digest);
+    sale.run(&["--offline", "--plan", &digest]).exits(5);
+    assert_eq!(uses(&sale), 1);
+}
+
+#[test]
+fn of_two_runs_at_once_one_gets_the_approval() {
+    let sale = live();
+    let digest = plan(&sale, &[]);
+    approve(&sale, &digest);
+    let start = || sale.start(&["--offline", "--plan", &digest]);
+    let (one, other) = (start(), start());
+    let codes = [one.finish().code(), other.finish().code()];
+    assert!(codes.contains(&Some(5)), "{codes:?}");
+    assert!(codes.iter().all(|code| matches!(code, Some(5 | 6))), "{codes:?}: busy, or it went on with the same run");
+    assert_eq!(uses(&sale), 1);
+}
+
+#[test]
+fn what_changed_since_it_was_planned_is_not_approved() {
+    let sale = live();
+    let digest = plan(&sale, &[]);
+    sale.replace("sale.yaml", "Hello", "Goodbye");
+    sale.campaign(&["approve", &digest]).exits(2).says("the text `channels[0].sms.message` changed");
+    let rehearsal = plan(&sale, &["--gateway", "sandbox"]);
+    sale.campaign(&["approve", &rehearsal]).exits(2).says("needs no approval");
+}

@@ -1,0 +1,172 @@
+//! A run by a plan sends what was planned: the same texts to the same people, or fewer.
+
+use serde_json::json;
+
+use super::plan;
+use crate::support::{Draft, Folder, Gateway, campaign, phone, say, with_ledger};
+
+/// A campaign with a text that says the date, another that it includes, and a price.
+fn sale(gateway: &Gateway) -> Draft {
+    let sms = "  - sms: { signature: OlenaCo, message: { file: hello.txt } }";
+    campaign().channels(sms).to(5).through(gateway).profile("prices: { sms: 0.80 }").profile("currency: UAH")
+}
+
+fn written(gateway: &Gateway) -> Folder {
+    let folder = sale(gateway).write();
+    folder.write("hello.txt", "Hello, {% include \"name.txt\" %}, on {{ today }}");
+    folder.write("name.txt", "{{ name }}");
+    folder
+}
+
+#[test]
+fn a_plan_tells_counts_parts_and_the_worst_cost_and_sends_nothing() {
+    let gateway = Gateway::accepting();
+    let sale = written(&gateway);
+    sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
+    let planned = sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json();
+    let digest = planned["digest"].as_str().unwrap().to_owned();
+    assert_eq!(digest.len(), 64);
+    let figures = json!({
+        "digest": digest, "rows": 5, "counts": { "planned": 4, "skipped": 1 }, "messages": 4, "parts": 4,
+        "cost": 3.20, "currency": "UAH", "exit": 0,
+    });
+    assert_eq!(planned, figures);
+    let told = sale.campaign(&["plan", "sale.yaml"]).exits(0);
+    told.says("costs at most 3.20 UAH").says(&format!("campaign run sale.yaml --plan {}", &digest[..16]));
+    let some = sale.campaign(&["plan", "sale.yaml", "--json", "--rows", "2-4"]).exits(0).json();
+    assert_eq!((&some["messages"], &some["parts"]), (&json!(2), &json!(2)));
+    assert_ne!(some["digest"], digest);
+    assert!(gateway.requests().is_empty());
+}
+
+#[test]
+fn what_was_planned_is_sent_by_its_digest_or_the_beginning_that_is_shown() {
+    let gateway = Gateway::accepting();
+    let sale = written(&gateway);
+    let digest = plan(&sale, &[]);
+    assert_eq!(plan(&sale, &[]), digest, "it is of what is planned, whenever that is");
+    sale.run(&["--plan", &digest[..16]]).exits(0);
+    assert_eq!(gateway.phones().len(), 5);
+    let again = sale.run(&["--plan", &digest, "--json"]).exits(0).json();
+    assert_eq!(again["sent"], 0, "everybody has it");
+    assert_eq!(gateway.phones().len(), 5);
+}
+
+#[test]
+fn whatever_changed_since_the_plan_refuses_it_and_is_named() {
+    let gateway = Gateway::accepting();
+    let sale = written(&gateway);
+    let digest = plan(&sale, &[]);
+    let changes = [
+        ("sale.yaml", "name: sale", "edition: second\nname: sale", "`edition`"),
+        ("sale.yaml", "OlenaCo", "Olena", "the text `channels[0].sms.signature`"),
+        ("hello.txt", "Hello", "Goodbye", "the text `hello.txt`"),
+        ("name.txt", "{{ name }}", "you", "the text `name.txt`"),
+        ("sale.csv", "Person 2", "Person II", "the recipients"),
+        (
+            "gateways.yaml",
+            "http://127.0.0.1:",
+            "http://localhost:",
+            "the addresses of the gateway, the account of the gateway",
+        ),
+        ("gateways.yaml", "local:\n", "local:\n  account: other\n", "the account of the gateway"),
+    ];
+    for (file, old, new, named) in changes {
+        sale.replace(file, old, new);
+        let refused = sale.run(&["--plan", &digest]).exits(2).says("this is not what was planned as");
+        refused.says(&format!(": {named} changed"));
+        sale.replace(file, new, old);
+    }
+    for (options, named) in
+        [(["--limit", "2"], "`--limit`"), (["--rows", "2-3"], "`--rows`"), (["--again", "5"], "`--again`")]
+    {
+        sale.run(&[&["--plan", digest.as_str()], &options[..]].concat())
+            .exits(2)
+            .says(&format!("the option {named} changed"));
+    }
+    sale.run(&["--plan", &digest, "--gateway", "sandbox"]).exits(2).says(": the gateway changed");
+    for unknown in ["0123", ""] {
+        sale.run(&["--plan", unknown]).exits(2).says(&format!("there is no plan `{unknown}`"));
+    }
+    assert!(gateway.requests().is_empty(), "nothing was sent");
+    // What does not say who gets what is not of the plan.
+    sale.replace("sale.yaml", "rate: 100000/s", "rate: 90000/s");
+    sale.run(&["--plan", &digest]).exits(0);
+    assert_eq!(gateway.phones().len(), 5);
+}
+
+#[test]
+fn options_that_were_planned_are_the_plans() {
+    let gateway = Gateway::accepting();
+    let sale = written(&gateway);
+    let options = ["--limit", "2", "--rows", "3-6"];
+    let digest = plan(&sale, &options);
+    sale.run(&["--plan", &digest]).exits(2).says("the option `--rows`").says("the option `--limit`");
+    sale.run(&[&["--plan", digest.as_str()], &options[..]].concat()).exits(0);
+    assert_eq!(gateway.phones(), [3, 4].map(phone));
+}
+
+#[test]
+fn fewer_people_than_planned_pass_and_one_more_is_refused() {
+    let gateway = Gateway::accepting();
+    let sale = written(&gateway);
+    let number = format!("+{}", phone(3));
+    sale.campaign(&["suppress", "add", &number]).exits(0);
+    let four = plan(&sale, &[]);
+    sale.campaign(&["suppress", "remove", &number]).exits(0);
+    sale.run(&["--plan", &four]).exits(2).says("4 recipients were planned").says("this would go to 5");
+    assert!(gateway.requests().is_empty());
+    let five = plan(&sale, &[]);
+    assert_eq!(five, four, "who opted out is not of the plan");
+    sale.campaign(&["suppress", "add", &number]).exits(0);
+    sale.run(&["--plan", &five]).exits(0);
+    assert_eq!(gateway.phones(), [2, 4, 5, 6].map(phone));
+}
+
+#[test]
+fn a_run_by_a_plan_goes_on_by_it() {
+    let gateway = Gateway::accepting();
+    let sale = written(&gateway);
+    let digest = plan(&sale, &[]);
+    let some = plan(&sale, &["--limit", "2"]);
+    sale.run(&["--plan", &some, "--limit", "2"]).exits(0);
+    sale.run(&["--plan", &some]).exits(2).says("the option `--limit` changed");
+    sale.run(&["--plan", &digest]).exits(0);
+    assert_eq!(gateway.phones(), [2, 3, 4, 5, 6].map(phone));
+}
+
+#[test]
+fn a_plan_is_kept_for_thirty_days() {
+    let gateway = Gateway::accepting();
+    let sale = written(&gateway);
+    let digest = plan(&sale, &[]);
+    let day = 24 * 60 * 60 * 1_000_000_i64;
+    // The record has a checksum, so the clock of the run moves, and not the record.
+    let clock = crate::support::Clock::new();
+    let after = |days: i64| {
+        let then = jiff::Timestamp::now() + jiff::SignedDuration::from_micros(days * day);
+        let mut command = sale.command_after(&clock.set_to(then), &["run", "sale.yaml", "--plan", &digest]);
+        crate::support::Process::start({
+            command.stdin(std::process::Stdio::null());
+            command
+        })
+        .finish()
+    };
+    after(31).exits(2).says("there is no plan");
+    assert!(gateway.requests().is_empty());
+    // Many midnights have passed, and the text says another date.
+    after(29).exits(0);
+    assert_eq!(gateway.phones().len(), 5);
+}
+
+#[test]
+fn a_plan_that_was_tampered_with_in_the_ledger_sends_nothing() {
+    let gateway = Gateway::accepting();
+    let sale = written(&gateway);
+    let digest = plan(&sale, &[]);
+    with_ledger(&sale, async |ledger| {
+        say(ledger, "UPDATE plans SET record = replace(record, '\"messages\":5', '\"messages\":9')").await
+    });
+    sale.run(&["--plan", &digest]).exits(74).says("damaged");
+    assert!(gateway.requests().is_empty());
+}
