@@ -14,7 +14,7 @@ use super::context::Context;
 use super::exit;
 use super::failure::{Explanation, Failure};
 use super::serve::bind;
-use crate::connector::{Campaigns, Connector, Entry, Explain, Friends, Sending, converse, router};
+use crate::connector::{Approvals, Campaigns, Connector, Entry, Explain, Friends, Sending, converse, router};
 use crate::delivery::Interrupt;
 use crate::door::{self, Hosts, Limits, reachable};
 use crate::manifest::{KeySource, Profile};
@@ -33,7 +33,7 @@ pub(super) async fn connector(context: &Context, args: ConnectorArgs) -> Result<
     // Campaigns go through the same profile, whatever file of profiles stands beside them.
     adapters.profiles.explicit = Some(adapters.profiles.place(None));
     let account = KeylessAccount::of(&adapters, &profile, PATIENCE).await?;
-    let sending = sending(&profile, &adapters, &args).await?;
+    let sending = sending((&profile, &adapters), &args, interrupt.clone()).await?;
     let connector = Connector::new(account, adapters, sending, interrupt.clone());
     let connector = match &args.campaigns {
         Some(folder) => connector.with_campaigns(campaigns(context, folder, &profile)?),
@@ -53,7 +53,11 @@ pub(super) async fn connector(context: &Context, args: ConnectorArgs) -> Result<
 }
 
 /// What may be sent; nothing unless it is switched on.
-async fn sending(profile: &Profile, adapters: &Adapters, args: &ConnectorArgs) -> Result<Option<Sending>, Failure> {
+async fn sending(
+    (profile, adapters): (&Profile, &Adapters),
+    args: &ConnectorArgs,
+    interrupt: watch::Receiver<Interrupt>,
+) -> Result<Option<Sending>, Failure> {
     if !args.allow_send {
         return Ok(None);
     }
@@ -70,7 +74,13 @@ async fn sending(profile: &Profile, adapters: &Adapters, args: &ConnectorArgs) -
         Some(file) => Some(numbers_in(file, None).await?),
         None => None,
     };
-    Ok(Some(Sending::new(args.max_sends_per_hour, only_to)))
+    let approvals = match args.approve {
+        true => Some(Approvals::open(asked_to_end(interrupt)).map_err(|error| {
+            Failure::new(exit::BUG, format!("no port of this machine is free for what waits for approval: {error}"))
+        })?),
+        false => None,
+    };
+    Ok(Some(Sending::new(args.max_sends_per_hour, only_to, approvals)))
 }
 
 fn profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, Failure> {

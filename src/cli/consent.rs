@@ -139,6 +139,13 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
             let text = format!("{what} +{phone} · through {through} at {host}\n  {effect}\n  ledger: {ledger}\n");
             (text, Yes::Word("yes"))
         }
+        Proposal::Pending { gateway, shown, state } => {
+            let (shown, ledger) = (harmless(shown), state.display());
+            let text = format!(
+                "an assistant wants this through {gateway}:\n{shown}\n  this approves it once, within an hour\n  ledger: {ledger}\n"
+            );
+            (text, Yes::Word("yes"))
+        }
         Proposal::Template { profile, change } => {
             let (verb, through, host) = (change.verb(), &profile.name, profile.base_url.host());
             (format!("{verb} through {through} at {host}:\n{}\n", template(change)), Yes::Word(verb))

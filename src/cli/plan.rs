@@ -113,6 +113,13 @@ pub(super) fn refusal(refusal: &PlanRefusal, options: &Options) -> String {
         PlanRefusal::Approved { digest, by } => {
             format!("{} is approved already, by {by}, and no run has used that yet", short(digest))
         }
+        PlanRefusal::NoCampaign { digest } => {
+            format!("{} is of a single message that an assistant wants to send, and of no run", short(digest))
+        }
+        PlanRefusal::Gone { digest } => format!(
+            "what {} is of waits no longer: its connector has ended, or an hour has passed; have the assistant call again",
+            short(digest)
+        ),
         PlanRefusal::Rehearsal => {
             "a rehearsal on the built-in sandbox reaches nobody, so it needs no approval".to_owned()
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use secrecy::SecretString;
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::campaigns::{Campaigns, OpenFolder};
@@ -32,8 +33,17 @@ impl Caller<'_> {
     }
 
     /// Creates an SMS template that was confirmed.
-    pub(super) async fn create(&self, template: CreateSmsTemplate) -> Result<SmsTemplate, ToolError> {
-        self.account.ask(&template).await.map_err(|error| match error {
+    ///
+    /// Where the operator's yes is wanted and not there yet, it waits for that, and whoever called is told so.
+    pub(super) async fn create(&self, template: CreateSmsTemplate) -> Result<Result<SmsTemplate, Value>, ToolError> {
+        if let Some(approvals) = self.sending.and_then(|sending| sending.approvals.as_ref()) {
+            let CreateSmsTemplate { name, text } = &template;
+            let (what, shown) = (format!("template\n{name}\n{text}"), format!("the SMS template {name}\n  {text}\n"));
+            if let Some(pending) = approvals.admit(self.adapters, &self.account.profile.name, (&what, shown)).await? {
+                return Ok(Err(pending));
+            }
+        }
+        self.account.ask(&template).await.map(Ok).map_err(|error| match error {
             Error::Unanswered { failure, .. } if !failure.undone => {
                 let error = "the platform did not say whether the template was created";
                 ToolError::new("unknown_outcome", error).how_to("look with sms_templates before you try again")

@@ -30,10 +30,12 @@ pub(super) fn refusal(Preview { shown, problems }: Preview) -> Value {
     })
 }
 
-/// What a refusal may have, besides what the tool's result has.
+/// What the answer to a call may have that did nothing, besides what the tool's result has.
 pub(super) fn properties() -> Value {
     json!({
         "refused": { "const": true, "description": "Nothing was done: the call was not confirmed." },
+        "pending": { "const": true, "description": "Nothing was done yet: the operator has to approve it." },
+        "digest": { "type": "string", "description": "What the operator knows it by." },
         "reason": { "type": "string", "description": "Why nothing was done." },
         "how_to": { "type": "string", "description": "What to do now." },
         "preview": { "type": "object", "description": "What would be done, to be shown to the person who decides." },

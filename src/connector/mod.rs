@@ -7,12 +7,14 @@
 //! - `confirmation`: the lock of a call that would send; `draft`: a message as a call says it; `sending`: its way, past the
 //!   operator's limits; `recent`: what was sent lately;
 //! - `campaigns`: the campaigns of a folder as tools, besides those of the account;
+//! - `approval`: the lock that opens at the operator's terminal;
 //! - `caller`: the account that the key of a call opens; `limits`: how often it may call;
 //! - `entry`: what a person writes into a program of an assistant.
 //!
 //! The key of a call goes to the gateway of the profile and nowhere else: it is in no log, no ledger, and gone with the call.
 
 mod answer;
+mod approval;
 mod arguments;
 mod caller;
 mod campaigns;
@@ -29,6 +31,7 @@ mod stdio;
 mod tool;
 mod tools;
 
+pub use approval::{Approvals, look_at};
 pub use campaigns::{Campaigns, Explain};
 pub use entry::{Client, Entry};
 pub use http::{Friends, router};

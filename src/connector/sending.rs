@@ -5,35 +5,41 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Instant;
 
+use secrecy::SecretString;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
+use super::approval::Approvals;
 use super::arguments::Arguments;
 use super::caller::Caller;
 use super::draft::Draft;
 use super::error::ToolError;
 use super::recent::Recent;
-use crate::delivery::Stop;
+use crate::delivery::{Interrupt, Stop};
 use crate::domain::{MessageId, Outcome, Phone};
 use crate::ledger::{State, StopKind};
-use crate::manifest::Destination;
-use crate::runs::{EndedSingle, Error, Single, SingleMessage};
+use crate::manifest::{Destination, Profile};
+use crate::report::message_preview;
+use crate::runs::{Adapters, EndedSingle, Error, Single, SingleMessage};
 
 /// What the operator allows to be sent.
 #[derive(Debug)]
 pub struct Sending {
     per_hour: NonZeroU32,
     only_to: Option<BTreeSet<Phone>>,
+    /// Where what was confirmed waits for the operator's yes, if they want that.
+    pub(super) approvals: Option<Approvals>,
     recent: Recent,
     /// The messages that are on their way, each a task of its own: a client that hangs up leaves none of them half done.
     on_their_way: TaskTracker,
 }
 
 impl Sending {
-    /// So many messages an hour, to these numbers alone if any are named.
+    /// So many messages an hour, to these numbers alone if any are named, and each after the operator's yes if that is wanted.
     #[must_use]
-    pub fn new(per_hour: NonZeroU32, only_to: Option<BTreeSet<Phone>>) -> Self {
-        Self { per_hour, only_to, recent: Recent::default(), on_their_way: TaskTracker::new() }
+    pub fn new(per_hour: NonZeroU32, only_to: Option<BTreeSet<Phone>>, approvals: Option<Approvals>) -> Self {
+        Self { per_hour, only_to, approvals, recent: Recent::default(), on_their_way: TaskTracker::new() }
     }
 
     /// Waits until no message is on its way.
@@ -58,32 +64,66 @@ impl Caller<'_> {
     /// Sends a message that was confirmed, and tells by which identifier it can be asked about.
     pub(super) async fn send(&self, draft: &Draft, arguments: &Arguments) -> Result<Value, ToolError> {
         let Some(sending) = self.sending else { return Err(ToolError::new("not_allowed", "sending is switched off")) };
-        let phone = arguments.phone()?;
-        let id = arguments.optional_id()?;
+        let (phone, id) = (arguments.phone()?, arguments.optional_id()?);
         let content = draft.content().map_err(|problems| ToolError::argument(problems.join("; ")))?;
         sending.allows(phone)?;
-        let message = (phone, serde_json::to_string(&content).unwrap_or_default());
-        let place = match arguments.flag("repeat") {
-            true => sending.recent.take_again(message, Instant::now()),
-            false => sending.recent.take(message, Instant::now()).map_err(|ago| ToolError::repeated(ago.as_secs()))?,
+        let confirmed = ConfirmedMessage {
+            sending: Arc::clone(sending),
+            adapters: self.adapters.clone(),
+            profile: self.account.profile.clone(),
+            key: self.key.clone(),
+            interrupt: self.interrupt.clone(),
+            message: SingleMessage { content, phone, id },
+            again: arguments.flag("repeat"),
         };
-        let destination = Destination::Live(Box::new(self.account.profile.clone()));
-        let message = SingleMessage { content, phone, id };
-        let single = Single::message(self.key.clone(), message, destination, sending.per_hour.get());
-        let (adapters, interrupt, kept) = (self.adapters.clone(), self.interrupt.clone(), Arc::clone(sending));
-        let task = async move {
-            let sent = async { single.ordered(adapters).await?.send(interrupt).await };
-            let told = match sent.await {
-                Ok(ended) => told(&ended),
-                Err(error) => Err(refused(error, id.map(MessageId::get))),
-            };
-            if told.as_ref().is_err_and(|error| !error.may_have_left()) {
-                kept.recent.give_back(place);
-            }
-            told
-        };
-        let told = sending.on_their_way.spawn(task).await;
+        let told = sending.on_their_way.spawn(confirmed.send()).await;
         told.unwrap_or_else(|_| Err(ToolError::unknown_outcome(id.map(MessageId::get))))
+    }
+}
+
+/// A message that was confirmed, with all that its way takes.
+struct ConfirmedMessage {
+    sending: Arc<Sending>,
+    adapters: Adapters,
+    profile: Profile,
+    key: SecretString,
+    interrupt: watch::Receiver<Interrupt>,
+    message: SingleMessage,
+    /// Whether it is meant to be sent once more.
+    again: bool,
+}
+
+impl ConfirmedMessage {
+    async fn send(self) -> Result<Value, ToolError> {
+        let Self { sending, adapters, profile, key, interrupt, message, again } = self;
+        let SingleMessage { content, phone, id } = &message;
+        let (id, said) = (id.map(MessageId::get), serde_json::to_string(content).unwrap_or_default());
+        let place = sending.recent.take((phone, &said), again, Instant::now());
+        let place = place.map_err(|ago| ToolError::repeated(ago.as_secs()))?;
+        let waits = match &sending.approvals {
+            Some(approvals) => {
+                let what = format!("{phone}\n{said}\n{}", id.unwrap_or_default());
+                approvals.admit(&adapters, &profile.name, (&what, message_preview(*phone, content))).await
+            }
+            None => Ok(None),
+        };
+        let told = match waits {
+            Ok(None) => {
+                let single =
+                    Single::message(key, message, Destination::Live(Box::new(profile)), sending.per_hour.get());
+                let sent = async { single.ordered(adapters).await?.send(interrupt).await };
+                sent.await.map_or_else(|error| Err(refused(error, id)), |ended| told(&ended))
+            }
+            Ok(Some(pending)) => {
+                sending.recent.give_back(place);
+                return Ok(pending);
+            }
+            Err(error) => Err(error),
+        };
+        if told.as_ref().is_err_and(|error| !error.may_have_left()) {
+            sending.recent.give_back(place);
+        }
+        told
     }
 }
 

@@ -46,7 +46,7 @@ pub use lookup_answer::answer_members;
 pub use next_step::{DOUBTFUL, NextStep, OpenDoubt, REFUSED, open_doubts};
 pub use opt_outs::{ListingError, OPT_OUT_COLUMNS, each_opt_out, export_opt_outs, opt_out_json};
 pub use played::played_json;
-pub use preview::{preview, preview_json};
+pub use preview::{message_preview, preview, preview_json};
 pub use preview_rows::{RowPreview, preview_rows};
 pub use progress::SendingProgress;
 pub use recipients::{Recipient, RecipientKey, recipients};

@@ -16,8 +16,14 @@ use crate::gateway::encode;
 /// The message as a person reads it.
 #[must_use]
 pub fn preview(row: Row, phone: Phone, content: &Content<Cow<'_, str>>) -> String {
+    format!("row {row} · {}", message_preview(phone, content))
+}
+
+/// The message as a person reads it, wherever it comes from.
+#[must_use]
+pub fn message_preview(phone: Phone, content: &Content<Cow<'_, str>>) -> String {
     let channels: Vec<&str> = content.stages.iter().map(|stage| stage.channel().name()).collect();
-    let mut text = format!("row {row} · to {phone} · {}", channels.join(", then "));
+    let mut text = format!("to {phone} · {}", channels.join(", then "));
     if content.stages.len() > 1 || content.kind == OperationKind::Pipeline {
         let _ = write!(text, " (sent as `{}`)", content.kind);
     }

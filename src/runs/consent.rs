@@ -69,6 +69,15 @@ pub enum Proposal<'q> {
         /// The state folder, where the ledger is.
         state: &'q Path,
     },
+    /// A single thing that an assistant wants to have done.
+    Pending {
+        /// The gateway's profile.
+        gateway: &'q str,
+        /// What it is, as a person reads it.
+        shown: &'q str,
+        /// The state folder, where the ledger is.
+        state: &'q Path,
+    },
     /// A change of the templates of an account.
     Template {
         /// What it goes through.
@@ -83,7 +92,7 @@ impl Proposal<'_> {
         match self {
             Proposal::Begin { rows, .. } => ProposalKind::Run(rows.len()),
             Proposal::Arm { .. } => ProposalKind::Arm,
-            Proposal::Approve { .. } => ProposalKind::Approve,
+            Proposal::Approve { .. } | Proposal::Pending { .. } => ProposalKind::Approve,
             Proposal::GoOn { number, .. } => ProposalKind::Run(*number),
             Proposal::Single { .. } => ProposalKind::Single,
             Proposal::Template { profile, change } => {

@@ -36,7 +36,7 @@ fn use_all(connector: &Connector) {
 }
 
 /// Every file below a folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     let (mut folders, mut files) = (vec![folder.to_owned()], Vec::new());
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a folder") {
@@ -47,7 +47,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn has(bytes: &[u8], marker: &str) -> bool {
+/// Whether bytes have a marker in them.
+pub(super) fn has(bytes: &[u8], marker: &str) -> bool {
     bytes.windows(marker.len()).any(|window| window == marker.as_bytes())
 }
 

@@ -21,6 +21,9 @@ pub(in crate::cli) struct ConnectorArgs {
     /// Offer the tools that send, each call of which has to be confirmed; without it no message leaves
     #[arg(long)]
     pub(in crate::cli) allow_send: bool,
+    /// Let each confirmed call wait until `campaign approve DIGEST` in a terminal of yours, which shows exactly what it does
+    #[arg(long, requires = "allow_send")]
+    pub(in crate::cli) approve: bool,
     /// The most messages that are sent within an hour through the profile, whoever sends them
     #[arg(long, value_name = "N", default_value = "20", requires = "allow_send")]
     pub(in crate::cli) max_sends_per_hour: NonZeroU32,
@@ -53,7 +56,7 @@ impl ConnectorArgs {
     /// What stands behind the program's name to start the same one over standard input and output, whatever folder it is
     /// started in; `gateways` is the file in which its profile is.
     pub(in crate::cli) fn to_start(&self, global: &Global, gateways: PathBuf) -> Vec<String> {
-        let Self { through, campaigns, allow_send, max_sends_per_hour, only_to, .. } = self;
+        let Self { through, campaigns, allow_send, approve, max_sends_per_hour, only_to, .. } = self;
         let path = |path: PathBuf| std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned();
         let options = [
             ("--gateway", through.gateway.clone()),
@@ -64,7 +67,8 @@ impl ConnectorArgs {
             ("--only-to", only_to.clone().map(path)),
         ];
         let given = options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
-        let flags = ["connector", "--stdio"].into_iter().chain(allow_send.then_some("--allow-send"));
+        let locks = [allow_send.then_some("--allow-send"), approve.then_some("--approve")];
+        let flags = ["connector", "--stdio"].into_iter().chain(locks.into_iter().flatten());
         flags.map(ToOwned::to_owned).chain(given.flatten()).collect()
     }
 }

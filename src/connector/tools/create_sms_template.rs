@@ -39,9 +39,11 @@ pub(super) const TOOL: Tool = Tool {
             {
                 return Err(ToolError::argument(format!("`{}` is empty", blank.0)));
             }
-            let template =
-                caller.create(CreateSmsTemplate { name: name.trim().to_owned(), text: text.clone() }).await?;
-            let mut record = sms_templates::item(template);
+            let template = CreateSmsTemplate { name: name.trim().to_owned(), text: text.clone() };
+            let mut record = match caller.create(template).await? {
+                Ok(template) => sms_templates::item(template),
+                Err(pending) => return Ok(pending),
+            };
             if record.get("template").is_none() {
                 record["template"] = Value::String(text);
             }

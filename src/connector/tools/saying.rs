@@ -93,14 +93,18 @@ pub(super) fn sending(said: Value, required: &[&str]) -> Value {
     object(properties, required)
 }
 
-/// The schema of the result of a tool that acts, which these properties have, or that was refused.
+/// The schema of the result of a tool that acts, which these properties have, or that was refused, or waits for the operator.
 pub(super) fn acted(done: Value, required: &[&str]) -> Value {
     let mut properties = confirmation::properties();
     if let (Some(properties), Value::Object(done)) = (properties.as_object_mut(), done) {
         properties.extend(done);
     }
     let mut schema = object(properties, &[]);
-    schema["anyOf"] = json!([{ "required": required }, { "required": ["refused", "reason", "how_to"] }]);
+    schema["anyOf"] = json!([
+        { "required": required },
+        { "required": ["refused", "reason", "how_to"] },
+        { "required": ["pending", "digest", "how_to"] },
+    ]);
     schema
 }
 

@@ -38,7 +38,7 @@ pub struct Approving {
 /// When nothing was, when it needs no approval or has one, or when it is not what was planned any more.
 pub async fn look_at_plan(adapters: &Adapters, prefix: &str) -> Result<Approving, Error> {
     let plan = find(adapters.ledger.as_ref(), prefix).await?;
-    let PlanOf::Campaign(planned) = PlanOf::of(&plan)?;
+    let planned = PlanOf::campaign(&plan)?;
     Approving::of(adapters, plan.digest, *planned).await
 }
 

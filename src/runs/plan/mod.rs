@@ -3,12 +3,14 @@
 mod approve;
 mod hold;
 mod made;
+mod pending;
 mod pin;
 mod planned;
 mod refusal;
 
 pub use approve::{Approving, approve, look_at_plan};
 pub use made::{MadePlan, PlanFigures, plan};
+pub use pending::{approve_pending, find_pending, keep_pending, use_approval};
 pub(super) use pin::{ApprovedYes, Pin};
-pub use planned::{PlanOf, PlanOptions, PlannedCampaign, short};
+pub use planned::{Pending, PlanOf, PlanOptions, PlannedCampaign, short};
 pub use refusal::PlanRefusal;

@@ -47,7 +47,7 @@ impl Pin {
     pub(in crate::runs) async fn of(ledger: &dyn Ledger, request: &Request) -> Result<Option<Self>, Error> {
         let Some(digest) = &request.plan else { return Ok(None) };
         let plan = find(ledger, digest).await?;
-        let PlanOf::Campaign(planned) = PlanOf::of(&plan)?;
+        let planned = PlanOf::campaign(&plan)?;
         let approvals = ledger.approvals(&plan.digest).await?;
         Ok(Some(Self { digest: plan.digest, planned, approvals }))
     }

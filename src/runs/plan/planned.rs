@@ -29,6 +29,19 @@ pub fn short(digest: &str) -> &str {
 pub enum PlanOf {
     /// A run of a campaign.
     Campaign(Box<PlannedCampaign>),
+    /// What an assistant wants to have done, and waits for in another process.
+    Pending(Pending),
+}
+
+/// Where something that waits for a yes can be looked at: in the memory of the process that will do it, and nowhere else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    /// The gateway's profile.
+    pub gateway: String,
+    /// The address of the process's door on loopback.
+    pub address: String,
+    /// What opens the door.
+    pub token: String,
 }
 
 /// A run of a campaign as it was planned.
@@ -92,6 +105,14 @@ impl PlanOf {
     pub(super) fn of(plan: &Plan) -> Result<Self, Error> {
         let unknown = |_| Error::Plan(PlanRefusal::OtherVersion { digest: plan.digest.clone() });
         serde_json::from_str(&plan.record).map_err(unknown)
+    }
+
+    /// The campaign that was planned.
+    pub(super) fn campaign(plan: &Plan) -> Result<Box<PlannedCampaign>, Error> {
+        match Self::of(plan)? {
+            PlanOf::Campaign(planned) => Ok(planned),
+            PlanOf::Pending(_) => Err(Error::Plan(PlanRefusal::NoCampaign { digest: plan.digest.clone() })),
+        }
     }
 }
 

@@ -52,6 +52,16 @@ pub enum PlanRefusal {
         /// By whom.
         by: String,
     },
+    /// It is of a single thing that an assistant wants, and of no run.
+    NoCampaign {
+        /// The digest.
+        digest: String,
+    },
+    /// The process that would do it is gone, or waits for it no longer.
+    Gone {
+        /// The digest.
+        digest: String,
+    },
     /// A rehearsal needs no approval.
     Rehearsal,
 }

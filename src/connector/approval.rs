@@ -1,0 +1,134 @@
+//! The third lock, where the operator wants it: a confirmed call waits until somebody at the operator's own terminal has seen
+//! exactly what it would do, and said yes.
+//!
+//! What waits is in the memory of this process alone, and can be looked at through a door on loopback. The ledger keeps a
+//! digest with a secret of this process, which tells nothing of the message, and where that door is.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header::AUTHORIZATION};
+use axum::routing::get;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use subtle::ConstantTimeEq as _;
+
+use super::error::ToolError;
+use crate::door::{self, Limits};
+use crate::runs::{Adapters, Pending, keep_pending, short, use_approval};
+
+/// How long something waits for a yes.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+/// The most that waits at a time.
+const MOST: usize = 64;
+/// How long whoever looks waits for the door.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// What waits for the operator's yes.
+#[derive(Clone, Debug)]
+pub struct Approvals(Arc<Desk>);
+
+#[derive(Debug)]
+struct Desk {
+    secret: [u8; 32],
+    token: String,
+    address: SocketAddr,
+    /// What waits, as a person reads it, by its digest.
+    waiting: Mutex<BTreeMap<String, (Instant, String)>>,
+}
+
+impl Approvals {
+    /// Opens the door at which it can be looked at, until the shutdown comes.
+    ///
+    /// # Errors
+    /// When there is no room for one.
+    pub fn open(shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<Self> {
+        let listener = door::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        let address = listener.local_addr()?;
+        let token = format!("{:032x}{:032x}", rand::random::<u128>(), rand::random::<u128>());
+        let desk = Arc::new(Desk { secret: rand::random(), token, address, waiting: Mutex::default() });
+        let router = Router::new().route("/waiting/{digest}", get(look)).with_state(Arc::clone(&desk));
+        tokio::spawn(door::serve(listener, router, Limits::default(), shutdown));
+        Ok(Self(desk))
+    }
+
+    /// Uses the operator's yes to something, which people read as `shown`; where there is none, it waits for one from now on,
+    /// and whoever called is told how it comes.
+    pub(super) async fn admit(
+        &self,
+        adapters: &Adapters,
+        gateway: &str,
+        (what, shown): (&str, String),
+    ) -> Result<Option<Value>, ToolError> {
+        let digest = self.0.digest(gateway, what);
+        if use_approval(adapters.ledger.as_ref(), &digest).await? {
+            self.0.waiting().remove(&digest);
+            return Ok(None);
+        }
+        if !self.0.keep(&digest, shown) {
+            let error = "too much waits for the operator's approval already";
+            return Err(ToolError::retryable("rate_limited", error));
+        }
+        let (address, token) = (self.0.address.to_string(), self.0.token.clone());
+        keep_pending(adapters, &digest, Pending { gateway: gateway.to_owned(), address, token }).await?;
+        let digest = short(&digest);
+        Ok(Some(json!({
+            "pending": true,
+            "digest": digest,
+            "how_to": format!("nothing was done yet: the operator of this connector has to see exactly this and approve it, with \
+                               `campaign approve {digest}` in a terminal of their own. Tell the person you work for; once that \
+                               is done, call the tool again with the same arguments"),
+        })))
+    }
+}
+
+impl Desk {
+    /// What something is known by; without the secret it tells nothing.
+    fn digest(&self, gateway: &str, what: &str) -> String {
+        let mac = Hmac::<Sha256>::new_from_slice(&self.secret).expect("a key of HMAC may have any length");
+        let tag = mac.chain_update(gateway).chain_update([0]).chain_update(what).finalize().into_bytes();
+        tag.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, (Instant, String)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps something to be looked at; whether there is room for it.
+    fn keep(&self, digest: &str, shown: String) -> bool {
+        let mut waiting = self.waiting();
+        waiting.retain(|_, (since, _)| since.elapsed() < PATIENCE);
+        if waiting.len() >= MOST && !waiting.contains_key(digest) {
+            return false;
+        }
+        waiting.insert(digest.to_owned(), (Instant::now(), shown));
+        true
+    }
+}
+
+/// Shows what waits to who has the token.
+async fn look(State(desk): State<Arc<Desk>>, Path(digest): Path<String>, headers: HeaderMap) -> (StatusCode, String) {
+    let shown = headers.get(AUTHORIZATION).and_then(|shown| shown.to_str().ok()?.strip_prefix("Bearer "));
+    let opens = shown.is_some_and(|shown| bool::from(shown.as_bytes().ct_eq(desk.token.as_bytes())));
+    if !opens {
+        return (StatusCode::UNAUTHORIZED, String::new());
+    }
+    match desk.waiting().get(&digest) {
+        Some((_, shown)) => (StatusCode::OK, shown.clone()),
+        None => (StatusCode::NOT_FOUND, String::new()),
+    }
+}
+
+/// What waits in another process, as a person reads it; nothing if it waits no longer.
+pub async fn look_at(pending: &Pending, digest: &str) -> Option<String> {
+    let client = reqwest::Client::builder().no_proxy().timeout(LOOK).build().ok()?;
+    let asked = client.get(format!("http://{}/waiting/{digest}", pending.address)).bearer_auth(&pending.token);
+    let answer = asked.send().await.ok()?.error_for_status().ok()?;
+    answer.text().await.ok()
+}

@@ -1,0 +1,82 @@
+//! The third lock: what an assistant wants waits until the operator saw exactly that, and said yes to it once.
+
+use serde_json::{Value, json};
+
+use super::secrets::{files, has};
+use super::{Connector, told};
+use crate::support::{Gateway, Terminal};
+
+const TEXT: &str = "m4rker-text";
+
+fn locked(gateway: &Gateway) -> Connector {
+    Connector::start(gateway, &["--allow-send", "--approve"])
+}
+
+fn sms() -> Value {
+    json!({ "phone": "380501234567", "text": TEXT, "sender": "OlenaCo", "confirm": true })
+}
+
+/// The digest by which a call waits.
+fn waits(connector: &Connector, tool: &str, arguments: &Value) -> String {
+    let result = connector.call(tool, arguments);
+    let pending = told(&result);
+    assert_eq!((&pending["pending"], &result["isError"]), (&json!(true), &json!(false)), "{result}");
+    let digest = pending["digest"].as_str().expect("a digest").to_owned();
+    assert!(pending["how_to"].as_str().is_some_and(|how| how.contains(&format!("campaign approve {digest}"))));
+    digest
+}
+
+/// Approves what has this digest, once everything of it was seen.
+fn approve(connector: &Connector, digest: &str, seen: &[&str]) {
+    let asked = Terminal::start(connector.folder.command(&["approve", digest]));
+    seen.iter().for_each(|words| drop(asked.shows(words)));
+    asked.shows("type `yes`").types("yes");
+    asked.finish().exits(0);
+}
+
+#[test]
+fn a_confirmed_message_waits_for_the_operator_who_sees_all_of_it_and_goes_out_once() {
+    let gateway = Gateway::accepting();
+    let connector = locked(&gateway);
+    assert_eq!(told(&connector.call("send_sms", &json!({})))["refused"], true, "the second lock comes first");
+    let digest = waits(&connector, "send_sms", &sms());
+    assert_eq!(waits(&connector, "send_sms", &sms()), digest, "the same call waits for the same yes");
+    // Nobody says yes without a terminal, and `no` is none.
+    connector.folder.campaign(&["approve", &digest]).exits(2);
+    let asked = Terminal::start(connector.folder.command(&["approve", &digest]));
+    asked.shows("type `yes`").types("no");
+    asked.finish().exits(2);
+    waits(&connector, "send_sms", &sms());
+    assert!(gateway.requests().is_empty());
+    approve(&connector, &digest, &["through local", "380501234567", "OlenaCo", TEXT]);
+    connector.folder.campaign(&["approve", &digest]).exits(2).says("is approved already");
+    // What the yes was not for waits still.
+    let mut other = sms();
+    other["text"] = json!("something else");
+    assert_ne!(waits(&connector, "send_sms", &other), digest);
+    let accepted = told(&connector.call("send_sms", &sms()));
+    assert_eq!(accepted["accepted"], true, "{accepted}");
+    let mut again = sms();
+    again["repeat"] = json!(true);
+    assert_eq!(waits(&connector, "send_sms", &again), digest, "one yes is good for one message");
+    assert_eq!(gateway.phones(), [380_501_234_567]);
+}
+
+#[test]
+fn what_waits_is_in_no_file_and_gone_with_its_connector() {
+    let gateway = Gateway::accepting();
+    let connector = locked(&gateway);
+    let digest = waits(&connector, "create_sms_template", &json!({ "name": TEXT, "text": TEXT, "confirm": true }));
+    approve(&connector, &digest, &["the SMS template", TEXT]);
+    let digest = waits(&connector, "send_sms", &sms());
+    let (ended, folder) = connector.ended();
+    let told = ended.exits(0).told();
+    assert!(!told.contains(TEXT), "{told}");
+    let kept = files(&folder.path("state"));
+    assert!(!kept.is_empty());
+    for file in kept {
+        assert!(!has(&std::fs::read(&file).expect("a file"), TEXT), "{}", file.display());
+    }
+    folder.campaign(&["approve", &digest]).exits(2).says("waits no longer");
+    assert!(gateway.requests().is_empty());
+}
