@@ -68,7 +68,7 @@ fn an_assistant_that_obeys_every_text_sends_nothing_for_a_stranger() {
         let results = obey_everything(&connector);
         // It did obey, wherever there was a tool to obey with.
         let told: Vec<Value> = results.iter().filter(|result| result.is_object()).map(told).collect();
-        let held = |lock| told.iter().any(|answer| answer[lock] == true);
+        let held = |lock: &str| told.iter().any(|answer| answer[lock] == true);
         assert_eq!(["refused", "pending"].into_iter().find(|lock| held(lock)), held_by, "{told:?}");
         assert!(!was_sent(&platform));
     }

@@ -65,6 +65,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("sandbox", ""),
     ("sandbox", "--scenario bad-day.yaml --journal journal.jsonl"),
     ("connector", "--gateway production"),
+    ("connector", "--gateway production --allow-send --approve"),
     ("connector", "--gateway production --allow-send --only-to team.csv --max-sends-per-hour 5"),
     ("connector", "--stdio --gateway production --campaigns campaigns"),
     ("connector", "--print-config --client vscode > .vscode/mcp.json"),
