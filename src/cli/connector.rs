@@ -2,7 +2,6 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -13,12 +12,14 @@ use super::args::ConnectorArgs;
 use super::context::Context;
 use super::exit;
 use super::failure::{Explanation, Failure};
+use super::output::Output;
 use super::serve::bind;
-use crate::connector::{Approvals, Campaigns, Connector, Entry, Explain, Friends, Sending, converse, router};
+use crate::connector::{Approvals, Campaigns, Connector, Entry, Friends, Sending, Words, converse, router};
 use crate::delivery::Interrupt;
 use crate::door::{self, Hosts, Limits, reachable};
+use crate::finding::Finding;
 use crate::manifest::{KeySource, Profile};
-use crate::runs::{Adapters, KeylessAccount, hook_of, key_of, numbers_in, refuse_other_secret};
+use crate::runs::{Adapters, Error, KeylessAccount, hook_of, key_of, numbers_in, refuse_other_secret};
 
 /// How long the gateway has for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -90,14 +91,20 @@ fn profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, Failure> 
 /// The campaigns of a folder, which are for who has the key of the profile.
 fn campaigns(context: &Context, folder: &Path, profile: &Profile) -> Result<Campaigns, Failure> {
     key_of(profile)?;
-    let output = context.output.clone();
-    let explain: Explain = Arc::new(move |error| {
-        let Explanation { message, findings, .. } = output.explain(error);
-        (message, findings)
-    });
-    Campaigns::of(folder, explain).map_err(|error| {
+    Campaigns::of(folder, Box::new(context.output.clone())).map_err(|error| {
         Failure::wrong(format!("the folder of campaigns `{}` cannot be read: {error}", folder.display()))
     })
+}
+
+impl Words for Output {
+    fn explain(&self, error: Error) -> (String, Vec<Finding>) {
+        let Explanation { message, findings, .. } = Output::explain(self, error);
+        (message, findings)
+    }
+
+    fn command(&self, arguments: &str) -> String {
+        Output::command(self, arguments)
+    }
 }
 
 /// Answers whoever comes, who brings the key.

@@ -17,7 +17,7 @@ pub(super) fn observer(output: &Output) -> Observer {
     Arc::new(move |event| {
         let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Event::SendingBegins { recipients } => {
+            Event::SendingBegins { recipients, .. } => {
                 *progress = Some(Progress::new(recipients, output.progress()));
             }
             Event::Sending(event) => match &*progress {

@@ -20,7 +20,7 @@ pub(super) struct Caller<'a> {
     pub(super) account: Account,
     pub(super) key: SecretString,
     pub(super) adapters: &'a Adapters,
-    pub(super) campaigns: Option<&'a Campaigns>,
+    pub(super) campaigns: Option<&'a Arc<Campaigns>>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
     /// What may be sent; nothing unless the operator switched it on.
     pub(super) sending: Option<&'a Arc<Sending>>,

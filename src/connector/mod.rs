@@ -32,7 +32,7 @@ mod tool;
 mod tools;
 
 pub use approval::{Approvals, look_at};
-pub use campaigns::{Campaigns, Explain};
+pub use campaigns::{Campaigns, Words};
 pub use entry::{Client, Entry};
 pub use http::{Friends, router};
 pub use sending::Sending;
@@ -58,7 +58,7 @@ pub struct Connector {
     tools: Vec<tool::ReadyTool>,
     /// What may be sent; nothing unless the operator switched it on.
     sending: Option<Arc<Sending>>,
-    campaigns: Option<Campaigns>,
+    campaigns: Option<Arc<Campaigns>>,
     limits: limits::Limits,
     interrupt: watch::Receiver<Interrupt>,
 }
@@ -88,16 +88,20 @@ impl Connector {
     /// The same with the campaigns of a folder.
     #[must_use]
     pub fn with_campaigns(mut self, campaigns: Campaigns) -> Self {
-        self.tools.extend(campaigns::TOOLS.iter().map(tool::ReadyTool::of));
-        Self { campaigns: Some(campaigns), ..self }
+        let acting = if self.sending.is_some() { campaigns::ACTING.as_slice() } else { &[] };
+        self.tools.extend(campaigns::LOOKING.iter().chain(acting).map(tool::ReadyTool::of));
+        Self { campaigns: Some(Arc::new(campaigns)), ..self }
     }
 
     /// What comes when no message is on its way any more and no call can send another, once nobody is answered.
     pub fn at_rest(&self) -> impl Future<Output = ()> + use<> {
-        let sending = self.sending.clone();
+        let (sending, runs) = (self.sending.clone(), self.campaigns.as_ref().map(|campaigns| campaigns.at_rest()));
         async move {
             if let Some(sending) = sending {
                 sending.at_rest().await;
+            }
+            if let Some(runs) = runs {
+                runs.await;
             }
         }
     }

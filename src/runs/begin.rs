@@ -105,6 +105,7 @@ impl Session {
         }
         self.launch.request.check_number(inputs.destination.profile(), survey.survey.planned())?;
         let approval = self.approval_to_begin(chosen.len())?;
+        self.refuse_unapproved(approval.is_some(), chosen.len())?;
         let consent: &dyn Consent = if approval.is_some() { &ApprovedYes } else { self.consent.as_ref() };
         if let Some(profile) = inputs.destination.remote().filter(|_| !chosen.is_empty()) {
             check_host(ledger, profile).await?;

@@ -88,6 +88,8 @@ pub enum Event {
     ResultsUnwritten(StaleResults),
     /// Sending begins, of a run with so many recipients.
     SendingBegins {
+        /// The run's name.
+        run: String,
         /// How many.
         recipients: u64,
     },

@@ -49,6 +49,8 @@ pub struct Request {
     pub occurrence: Option<Occurrence>,
     /// The digest of the plan that it is held to, or the beginning of it.
     pub plan: Option<String>,
+    /// Nothing is sent without an approval of that plan, not even where nobody would be asked: on this machine.
+    pub approved_only: bool,
     /// What a rehearsal plays; nothing for the usual sandbox.
     pub scenario: Option<Arc<Scenario>>,
 }

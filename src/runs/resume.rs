@@ -25,6 +25,7 @@ impl Session {
         let number = if left == 0 { 0 } else { self.launch.request.chosen(&open, run.last_row())?.len().min(left) };
         let approval = self.approval_to_go_on(&run, &snapshot, number).await?;
         let number = approval.as_ref().map_or(number, |usable| number.min(usable.left));
+        self.refuse_unapproved(approval.is_some(), number)?;
         let consent: &dyn Consent = if approval.is_some() { &ApprovedYes } else { self.consent.as_ref() };
         if let Some(profile) = self.inputs().destination.remote() {
             check_host(self.adapters.ledger.as_ref(), profile).await?;

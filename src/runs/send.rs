@@ -70,7 +70,7 @@ impl Session {
     ) -> Ending {
         let request = &self.launch.request;
         let told = Arc::clone(&self.adapters.observer);
-        told(Event::SendingBegins { recipients: run.recipients });
+        told(Event::SendingBegins { run: run.name(), recipients: run.recipients });
         let observer: Observer = Arc::new(move |event| told(Event::Sending(event)));
         let selection = delivery::Selection {
             settled: snapshot.settled.clone(),

@@ -7,12 +7,12 @@ use super::{Connector, folder_of, told};
 use crate::support::{Chance, Folder, Gateway, KEY, Reachable, SandboxProcess, phone};
 
 const OF_THE_ACCOUNT: usize = 6;
-const TOOLS: [&str; 4] = ["list_campaigns", "check_campaign", "preview_campaign", "run_status"];
+const TOOLS: [&str; 5] = ["list_campaigns", "check_campaign", "preview_campaign", "plan_campaign", "run_status"];
 /// What stands in files that nobody may see.
 const MARKER: &str = "marker-of-a-secret";
 
 /// A folder with a campaign to three people in `campaigns`, and a secret beside it.
-fn house(gateway: &impl Reachable) -> Folder {
+pub(super) fn house(gateway: &impl Reachable) -> Folder {
     let folder = folder_of(gateway, "file: local.key");
     folder.write_secret("local.key", KEY);
     folder.write("campaigns/sale.yaml", &campaign("sale", "list.csv"));
@@ -23,7 +23,7 @@ fn house(gateway: &impl Reachable) -> Folder {
     folder
 }
 
-fn campaign(name: &str, list: &str) -> String {
+pub(super) fn campaign(name: &str, list: &str) -> String {
     let text = "Hello {{ name }}, is {{ phone }} you?";
     format!(
         "name: {name}\nrecipients: {{ file: {list}, max_invalid: 50% }}\nchannels:\n  - sms: {{ signature: OlenaCo, message: \"{text}\" }}\n"
@@ -48,8 +48,13 @@ fn the_tools_of_campaigns_come_after_those_of_the_account_and_only_with_the_opti
     assert_eq!(without.post(&[], call).json()["error"]["message"], "Unknown tool");
     let with = names(&connector(house(&gateway)));
     assert_eq!((with.len(), &with[OF_THE_ACCOUNT..]), (OF_THE_ACCOUNT + TOOLS.len(), &TOOLS.map(str::to_owned)[..]));
-    for (argument, code) in [("nowhere", 2), ("gateways.yaml", 2)] {
-        house(&gateway).campaign(&["connector", "--campaigns", argument]).exits(code).says(argument);
+    // What sends needs the operator's lock besides.
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_campaign"}}"#;
+    assert_eq!(connector(house(&gateway)).post(&[], call).json()["error"]["message"], "Unknown tool");
+    let sending = names(&Connector::within(house(&gateway), &["--campaigns", "campaigns", "--allow-send"]));
+    assert_eq!((sending.len(), sending.last().map(String::as_str)), (11 + TOOLS.len() + 1, Some("run_campaign")));
+    for argument in ["nowhere", "gateways.yaml"] {
+        house(&gateway).campaign(&["connector", "--campaigns", argument]).exits(2).says(argument);
     }
     let keyless = house(&gateway);
     keyless.replace("gateways.yaml", "local.key", "no.key");
@@ -139,7 +144,7 @@ fn no_argument_leads_out_of_the_folder() {
     folder.write("campaigns/linked.yaml", &campaign("linked", "linked.csv"));
     std::os::unix::fs::symlink("../secret.csv", folder.path("campaigns/linked.csv")).expect("a link");
     let absolute = folder.path("secret.yaml").to_str().expect("a path").to_owned();
-    let connector = connector(folder);
+    let connector = Connector::within(folder, &["--campaigns", "campaigns", "--allow-send"]);
     let mut names = vec![
         "secret",
         "secret.yaml",
@@ -176,9 +181,13 @@ fn no_argument_leads_out_of_the_folder() {
             (0..2 + chance.below(4)).map(|_| parts[chance.below(parts.len() as u64) as usize]).collect();
         pieces.join("/")
     }));
-    for tool in &TOOLS[1..] {
+    for tool in TOOLS[1..].iter().chain(&["run_campaign"]) {
         for name in &names {
-            let result = connector.call(tool, &json!({ "campaign": name }));
+            let mut arguments = json!({ "campaign": name });
+            if *tool == "run_campaign" {
+                arguments["digest"] = json!("0123456789abcdef");
+            }
+            let result = connector.call(tool, &arguments);
             assert_eq!(
                 (&result["isError"], &told(&result)["code"]),
                 (&json!(true), &json!("invalid_argument")),
@@ -188,7 +197,7 @@ fn no_argument_leads_out_of_the_folder() {
         }
     }
     // Nor does a campaign of the folder whose list lies elsewhere.
-    for tool in ["check_campaign", "preview_campaign"] {
+    for tool in ["check_campaign", "preview_campaign", "plan_campaign"] {
         for name in ["outside", "linked"] {
             let result = connector.call(tool, &json!({ "campaign": name }));
             let error = told(&result);

@@ -8,6 +8,7 @@ mod door;
 mod entries;
 mod hostile;
 mod protocol;
+mod runs;
 mod secrets;
 mod sends;
 mod stdio;

@@ -65,6 +65,10 @@ impl Conversation {
         ended
     }
 
+    pub(super) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
     fn stderr(&self) -> String {
         std::fs::read_to_string(self.folder.path("stderr")).expect("a file")
     }

@@ -39,8 +39,8 @@ pub(in crate::cli) struct ConnectorArgs {
     /// Answer the program that started it on standard input and output instead of listening, with the key of the profile
     #[arg(long, conflicts_with_all = ["listen", "require_key", "origin", "json"])]
     pub(in crate::cli) stdio: bool,
-    /// Have the campaigns of this folder looked at as well, by who has the key of the profile: the lists of people are
-    /// in this folder, too, and nothing outside of it is opened
+    /// Show the campaigns of this folder as well, to who has the key of the profile, and with --allow-send have them sent once
+    /// a person approved their plan; the lists of people are in this folder, too, and nothing outside of it is opened
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(in crate::cli) campaigns: Option<PathBuf>,
     /// Print what a program of an assistant needs to find the connector, or with --stdio to start it, as these options say;

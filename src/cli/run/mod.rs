@@ -69,6 +69,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         new_ledger: args.new_ledger,
         occurrence,
         plan: args.plan,
+        approved_only: false,
         scenario,
     };
     let launch = launch(context, Arc::clone(&inputs), request)?;

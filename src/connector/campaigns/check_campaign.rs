@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::folder::{OpenFolder, file_name};
-use super::{LOOKING, about_campaign, counts, number};
+use super::{LOCAL, about_campaign, counts, number};
 use crate::check::online::Cost;
 use crate::connector::tool::Tool;
 use crate::connector::tools::{known, object, text};
@@ -19,7 +19,7 @@ pub(super) const TOOL: Tool = Tool {
     description: "Everything that can be known of a campaign before it is sent: problems of its file, its texts and its list \
                   of recipients, how many would get a message and why others would not, how many parts, what it costs. Costs \
                   nothing and sends nothing.",
-    annotations: LOOKING,
+    annotations: LOCAL,
     input: || about_campaign(json!({})),
     output: || {
         object(

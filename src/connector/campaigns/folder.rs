@@ -8,23 +8,32 @@ use jiff::civil::Date;
 use secrecy::ExposeSecret as _;
 use subtle::ConstantTimeEq as _;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_util::task::TaskTracker;
 
 use crate::connector::arguments::Arguments;
 use crate::connector::caller::Caller;
 use crate::connector::error::ToolError;
 use crate::finding::Finding;
 use crate::manifest::{Campaign, Day, load_campaign};
-use crate::runs::{Adapters, Error, Inputs, blocking, campaign_files, key_of};
+use crate::runs::{Adapters, Error, Inputs, blocking, campaign_files, key_of, short};
 
-/// The words for what `runs` refuses: one sentence, and the findings that tell the rest.
-pub type Explain = Arc<dyn Fn(Error) -> (String, Vec<Finding>) + Send + Sync>;
+/// Somebody who finds words for the operator.
+pub trait Words: Send + Sync {
+    /// Why `runs` refused something: one sentence, and the findings that tell the rest.
+    fn explain(&self, error: Error) -> (String, Vec<Finding>);
+
+    /// A command to suggest, of which these are the arguments.
+    fn command(&self, arguments: &str) -> String;
+}
 
 /// The campaigns of a folder, which go through the profile of the connector.
 pub struct Campaigns {
     folder: PathBuf,
-    explain: Explain,
+    pub(super) words: Box<dyn Words>,
     /// Held by who looks at a whole list, which takes all cores.
     turn: Semaphore,
+    /// The runs that began here and are being sent, each a task of its own.
+    pub(super) runs: TaskTracker,
 }
 
 impl Campaigns {
@@ -32,19 +41,22 @@ impl Campaigns {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn of(folder: &Path, explain: Explain) -> io::Result<Self> {
+    pub fn of(folder: &Path, words: Box<dyn Words>) -> io::Result<Self> {
         campaign_files(folder)?;
-        Ok(Self { folder: folder.canonicalize()?, explain, turn: Semaphore::new(1) })
+        Ok(Self { folder: folder.canonicalize()?, words, turn: Semaphore::new(1), runs: TaskTracker::new() })
     }
 
     /// The folder, for a caller who shows the key that the profile has now; anybody else sees nothing of it.
-    pub(in crate::connector) fn open<'a>(&'a self, caller: &'a Caller<'a>) -> Result<OpenFolder<'a>, ToolError> {
+    pub(in crate::connector) fn open<'a>(
+        self: &'a Arc<Self>,
+        caller: &'a Caller<'a>,
+    ) -> Result<OpenFolder<'a>, ToolError> {
         let (adapters, gateway) = (caller.adapters, caller.account.profile.name.as_str());
         let profile =
             adapters.profiles.load(None).and_then(|found| found.profile(gateway).cloned().map_err(Error::Findings));
         let own = profile.and_then(|profile| key_of(&profile));
         let own = own.map_err(|error| {
-            tracing::error!("nobody is let in to the campaigns: {}", self.words(error));
+            tracing::error!("nobody is let in to the campaigns: {}", self.sentence(error));
             denied()
         })?;
         match own.expose_secret().as_bytes().ct_eq(caller.key.expose_secret().as_bytes()).into() {
@@ -53,9 +65,18 @@ impl Campaigns {
         }
     }
 
+    /// What comes when none of its runs is being sent any more.
+    pub(in crate::connector) fn at_rest(&self) -> impl Future<Output = ()> + use<> {
+        let runs = self.runs.clone();
+        async move {
+            runs.close();
+            runs.wait().await;
+        }
+    }
+
     /// Why something was not done, in one sentence.
-    fn words(&self, error: Error) -> String {
-        let (message, findings) = (self.explain)(error);
+    pub(super) fn sentence(&self, error: Error) -> String {
+        let (message, findings) = self.words.explain(error);
         let problems: Vec<&str> =
             findings.iter().filter(|finding| finding.is_error()).map(|finding| finding.message.as_str()).collect();
         [&[message.as_str()], &problems[..]].concat().join("; ")
@@ -69,7 +90,7 @@ fn denied() -> ToolError {
 
 /// The folder of campaigns, for somebody who may see it.
 pub(in crate::connector) struct OpenFolder<'a> {
-    campaigns: &'a Campaigns,
+    pub(super) campaigns: &'a Arc<Campaigns>,
     pub(super) adapters: &'a Adapters,
     /// The profile that its campaigns go through.
     pub(super) gateway: &'a str,
@@ -129,23 +150,45 @@ impl OpenFolder<'_> {
         .await?
     }
 
+    /// The campaign that a call names, which is not one that runs by itself.
+    pub(super) async fn inputs_to_send(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
+        let inputs = self.inputs(file).await?;
+        match inputs.campaign.schedule {
+            None => Ok(inputs),
+            Some(_) => Err(Error::Input(format!(
+                "the campaign `{}` has a schedule, so it runs by itself once a person armed it with `{}`",
+                inputs.campaign.brief.name,
+                self.campaigns.words.command("schedule add FILE"),
+            ))),
+        }
+    }
+
     /// Waits until nobody else looks at a whole list.
     pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         self.campaigns.turn.acquire().await.ok()
+    }
+
+    /// What a person has to do before what was planned is sent.
+    pub(super) fn how_to_approve(&self, digest: &str) -> String {
+        let approve = self.campaigns.words.command(&format!("approve {}", short(digest)));
+        format!(
+            "show the person you work for what is planned; they approve it with `{approve}` in a terminal of their own, and \
+             then run_campaign sends it"
+        )
     }
 
     /// Why a tool has no result, in the words of the command line.
     pub(super) fn refused(&self, error: Error) -> ToolError {
         match error {
             Error::Unanswered { .. } | Error::HostChanged { .. } => error.into(),
-            Error::Busy { .. } | Error::BusyRun { .. } => ToolError::new("busy", self.campaigns.words(error)),
-            error => ToolError::new("campaign_refused", self.campaigns.words(error)),
+            Error::Busy { .. } | Error::BusyRun { .. } => ToolError::new("busy", self.campaigns.sentence(error)),
+            error => ToolError::new("campaign_refused", self.campaigns.sentence(error)),
         }
     }
 
     /// The words for why something was not done, and what is wrong in particular.
     pub(super) fn explain(&self, error: Error) -> (String, Vec<Finding>) {
-        (self.campaigns.explain)(error)
+        self.campaigns.words.explain(error)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::folder::{OpenFolder, file_name};
-use super::{LOOKING, number, run_properties, without_nulls};
+use super::{LOCAL, number, run_properties, without_nulls};
 use crate::connector::error::ToolError;
 use crate::connector::tool::Tool;
 use crate::connector::tools::{known, nothing, object, text};
@@ -19,7 +19,7 @@ pub(super) const TOOL: Tool = Tool {
     title: "Campaigns",
     description: "The campaigns that this connector can check, preview and run: messages to lists of people, which somebody wrote \
                   into files. Tells of each its channels and how its latest run stands. Costs nothing and sends nothing.",
-    annotations: LOOKING,
+    annotations: LOCAL,
     input: nothing,
     output: || {
         object(

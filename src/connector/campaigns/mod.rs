@@ -8,23 +8,27 @@
 mod check_campaign;
 mod folder;
 mod list_campaigns;
+mod plan_campaign;
 mod preview_campaign;
+mod run_campaign;
 mod run_status;
 
 pub(super) use folder::OpenFolder;
-pub use folder::{Campaigns, Explain};
+pub use folder::{Campaigns, Words};
 
 use serde_json::{Value, json};
 
 use super::tool::{Annotations, Tool};
 use super::tools::{object, text};
 
-/// Every tool of campaigns, in the order in which they are listed.
-pub(super) static TOOLS: [Tool; 4] =
-    [list_campaigns::TOOL, check_campaign::TOOL, preview_campaign::TOOL, run_status::TOOL];
+/// The tools that send nothing, in the order in which they are listed.
+pub(super) static LOOKING: [Tool; 5] =
+    [list_campaigns::TOOL, check_campaign::TOOL, preview_campaign::TOOL, plan_campaign::TOOL, run_status::TOOL];
+/// The tools that are there only where sending is switched on.
+pub(super) static ACTING: [Tool; 1] = [run_campaign::TOOL];
 
 /// What a tool does that looks at files and the ledger of this machine.
-const LOOKING: Annotations = Annotations { open_world: false, ..Annotations::READING };
+const LOCAL: Annotations = Annotations { open_world: false, ..Annotations::READING };
 
 /// The schema of the arguments of a tool about a campaign, with these besides.
 fn about_campaign(more: Value) -> Value {

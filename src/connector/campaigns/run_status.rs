@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{LOOKING, about_campaign, number, run_properties, without_nulls};
+use super::{LOCAL, about_campaign, number, run_properties, without_nulls};
 use crate::connector::error::ToolError;
 use crate::connector::tool::Tool;
 use crate::connector::tools::{object, text};
@@ -14,7 +14,7 @@ pub(super) const TOOL: Tool = Tool {
     title: "How a run stands",
     description: "How the latest run of a campaign stands: what it does, how many messages are in which state, what became of \
                   them by channel. A run to people comes before a rehearsal. Costs nothing and sends nothing.",
-    annotations: LOOKING,
+    annotations: LOCAL,
     input: || about_campaign(json!({})),
     output: || {
         let mut properties = run_properties();

@@ -6,7 +6,7 @@ use crate::delivery::{FrozenInputs, Snapshot};
 use crate::ledger::{Approval, Run, State};
 use crate::runs::freeze::frozen;
 use crate::runs::launch::Session;
-use crate::runs::{Error, Event, ListSurvey};
+use crate::runs::{Error, Event, ListSurvey, ProposalKind, Refusal};
 
 /// The states of rows to which nothing was sent by a run.
 const UNTOUCHED: [State; 4] = [State::Planned, State::NotSent, State::Skipped, State::Invalid];
@@ -42,6 +42,14 @@ impl Session {
             (self.adapters.observer)(Event::Approved { by: approval.by.clone(), at: approval.at });
         }
         Ok(approval)
+    }
+
+    /// Refuses messages to so many people that nobody approved, where nothing but an approval will do.
+    pub(in crate::runs) fn refuse_unapproved(&self, approved: bool, number: u64) -> Result<(), Error> {
+        match self.launch.request.approved_only && !approved && number > 0 {
+            true => Err(Error::NotConfirmed { what: ProposalKind::Run(number), refusal: Refusal::NobodyToAsk }),
+            false => Ok(()),
+        }
     }
 
     /// The approval with which a run goes on to so many more people, if it is held to a plan that has one.

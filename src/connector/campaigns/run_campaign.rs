@@ -1,0 +1,147 @@
+//! `run_campaign`: sends what was planned, once a person approved it in a terminal of their own.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
+
+use super::folder::{Campaigns, OpenFolder};
+use super::{about_campaign, number};
+use crate::connector::caller::Caller;
+use crate::connector::error::ToolError;
+use crate::connector::tool::{Annotations, Tool};
+use crate::connector::tools::{object, text};
+use crate::delivery::Interrupt;
+use crate::gateway::BoxFuture;
+use crate::notify;
+use crate::runs::{
+    Adapters, Consent, EndedRun, Error, Event, Inputs, Launch, Observer, Outcome, OwnFiles, Proposal, ProposalKind,
+    Refusal, Request,
+};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "run_campaign",
+    title: "Run a campaign",
+    description: "SENDS MESSAGES TO MANY PEOPLE AND COSTS MONEY. Sends a campaign as it was planned, under the digest that \
+                  plan_campaign returned, once a person approved that in a terminal of their own. Until then the answer is \
+                  `pending` and nothing is sent: show the person what was planned and tell them `how_to`; do not look for \
+                  another way. Once it began, the answer has the run's name: run_status tells the rest.",
+    annotations: Annotations::SENDING,
+    input: || {
+        let digest = json!({
+            "type": "string", "pattern": "^[0-9a-f]{16,64}$",
+            "description": "The digest that plan_campaign returned.",
+        });
+        let mut schema = about_campaign(json!({ "digest": digest }));
+        schema["required"] = json!(["campaign", "digest"]);
+        schema
+    },
+    output: || {
+        object(
+            json!({
+                "started": { "type": "boolean", "description": "Whether messages are being sent now." },
+                "run": text("The name of the run."),
+                "pending": { "type": "boolean", "description": "Whether a person has to approve it first." },
+                "messages": number("How many people would get a message, where it is pending."),
+                "how_to": text("What to do next."),
+            }),
+            &["started", "how_to"],
+        )
+    },
+    preview: None,
+    call: |caller, arguments| {
+        Box::pin(async move {
+            let folder = caller.campaigns()?;
+            let file = folder.file(&arguments)?;
+            let digest = arguments.text("digest");
+            let inputs = folder.inputs_to_send(file).await.map_err(|error| folder.refused(error))?;
+            begin(caller, &folder, inputs, digest).await
+        })
+    },
+};
+
+/// Nobody who could be asked: a run goes by what was approved, or not at all.
+struct NobodyHere;
+
+impl Consent for NobodyHere {
+    fn can_come(&self) -> bool {
+        false
+    }
+
+    fn ask<'a>(&'a self, _: Proposal<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
+        Box::pin(async { Err(Refusal::NobodyToAsk) })
+    }
+}
+
+/// Begins a run in a task of its own, or goes on with it, and tells how that went.
+async fn begin(
+    caller: &Caller<'_>,
+    folder: &OpenFolder<'_>,
+    inputs: Arc<Inputs>,
+    digest: String,
+) -> Result<Value, ToolError> {
+    let how_to_approve = folder.how_to_approve(&digest);
+    let request = Request { plan: Some(digest), approved_only: true, ..Request::default() };
+    let files = OwnFiles { state: &folder.adapters.state, profiles: &folder.adapters.profiles };
+    let launch = Launch::of(inputs, request, files).map_err(|error| folder.refused(error))?;
+    let (adapters, mut beginning) = heard(folder.adapters);
+    let task = run(launch, adapters, caller.interrupt.clone(), Arc::clone(folder.campaigns));
+    // Whoever wanted it may hang up.
+    let mut task = folder.campaigns.runs.spawn(task);
+    let ended = tokio::select! {
+        biased;
+        Some(run) = beginning.recv() => {
+            return Ok(json!({ "started": true, "run": run, "how_to": "call run_status to see how it stands" }));
+        }
+        ended = &mut task => ended,
+    };
+    match ended {
+        Ok(Ok(())) => Ok(json!({ "started": false, "how_to": "nothing is to be done: everybody has their message" })),
+        Ok(Err(Error::NotConfirmed { what: ProposalKind::Run(messages), .. })) => {
+            Ok(json!({ "started": false, "pending": true, "messages": messages, "how_to": how_to_approve }))
+        }
+        Ok(Err(error)) => Err(folder.refused(error)),
+        Err(_) => Err(ToolError::new("internal", "the run ended by an error of the connector; call run_status")),
+    }
+}
+
+/// The same adapters, and the name of the run that begins with them; how it is getting on is for run_status.
+fn heard(adapters: &Adapters) -> (Adapters, UnboundedReceiver<String>) {
+    let (begun, beginning) = unbounded_channel();
+    let told = Arc::clone(&adapters.observer);
+    let observer: Observer = Arc::new(move |event| match event {
+        // Nobody waits for it any more where the client hung up.
+        Event::SendingBegins { run, .. } => drop(begun.send(run)),
+        Event::Sending(_) | Event::SendingEnded => {}
+        event => told(event),
+    });
+    (Adapters { observer, ..adapters.clone() }, beginning)
+}
+
+/// Sends a run to its end, or until the connector is asked to end; who wants to know how it went is told.
+async fn run(
+    launch: Launch,
+    adapters: Adapters,
+    mut interrupt: watch::Receiver<Interrupt>,
+    campaigns: Arc<Campaigns>,
+) -> Result<(), Error> {
+    let (ledger, clock) = (Arc::clone(&adapters.ledger), adapters.clock);
+    let Outcome::Ended(ended) = launch.run(adapters, Arc::new(NobodyHere), interrupt.clone()).await? else {
+        return Ok(());
+    };
+    let EndedRun { run, stop, results, .. } = *ended;
+    tracing::info!(run = run.name(), stopped = stop.is_some(), "ended");
+    if let Some(Err(error)) = results {
+        tracing::error!("the results of {} are not written: {}", run.name(), campaigns.sentence(error));
+    }
+    tokio::select! {
+        told = notify::tell_at_end(ledger.as_ref(), clock) => {
+            if let Err(error) = told {
+                tracing::warn!("nobody could be notified: {error}");
+            }
+        }
+        _ = interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))) => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! Campaigns that an assistant has sent: what was planned, once a person approved it, and nothing else.
+
+use serde_json::{Value, json};
+
+use super::campaigns::{campaign, house};
+use super::stdio::Conversation;
+use super::{Connector, told};
+use crate::support::{Folder, SandboxProcess, Terminal, phone, until};
+
+const OPTIONS: [&str; 3] = ["--campaigns", "campaigns", "--allow-send"];
+
+fn connector(folder: Folder) -> Connector {
+    Connector::within(folder, &OPTIONS)
+}
+
+/// Plans a campaign, and gives its digest.
+fn plan(connector: &Connector, name: &str) -> String {
+    let result = connector.call("plan_campaign", &json!({ "campaign": name }));
+    assert_eq!(result["isError"], false, "{result}");
+    told(&result)["digest"].as_str().expect("a digest").to_owned()
+}
+
+fn run(connector: &Connector, name: &str, digest: &str) -> Value {
+    told(&connector.call("run_campaign", &json!({ "campaign": name, "digest": digest })))
+}
+
+/// Types a yes to a plan, in a terminal of the operator.
+fn approve(folder: &Folder, digest: &str) {
+    let asked = Terminal::start(folder.command(&["approve", digest]));
+    asked.shows("type `yes`").types("yes");
+    asked.shows("is approved by");
+    asked.finish().exits(0);
+}
+
+/// Waits for the end of the latest run of `sale`.
+fn ended(connector: &Connector) -> Value {
+    let mut status = Value::Null;
+    until("the run ends", || {
+        status = told(&connector.call("run_status", &json!({ "campaign": "sale" })));
+        status["state"] != "sending"
+    });
+    status
+}
+
+#[test]
+fn a_campaign_is_sent_once_a_person_approved_what_was_planned() {
+    let sandbox = SandboxProcess::start();
+    let connector = connector(house(&sandbox));
+    let planned = told(&connector.call("plan_campaign", &json!({ "campaign": "sale" })));
+    assert_eq!((&planned["messages"], &planned["gateway"]), (&json!(3), &json!("local")));
+    assert_eq!(planned["counts"], json!({ "planned": 3, "skipped": 1, "invalid": 1 }));
+    let digest = planned["digest"].as_str().expect("a digest");
+    let command = format!("campaign approve {}", &digest[..16]);
+    assert!(planned["how_to"].as_str().is_some_and(|how_to| how_to.contains(&command)), "{planned}");
+
+    let pending = run(&connector, "sale", digest);
+    assert_eq!(
+        (&pending["started"], &pending["pending"], &pending["messages"]),
+        (&json!(false), &json!(true), &json!(3))
+    );
+    assert!(pending["how_to"].as_str().is_some_and(|how_to| how_to.contains(&command)), "{pending}");
+    assert!(sandbox.journal().is_empty());
+
+    approve(&connector.folder, digest);
+    assert!(sandbox.journal().is_empty(), "an approval sends nothing");
+    let begun = run(&connector, "sale.yaml", &digest[..16]);
+    assert_eq!((&begun["started"], &begun["run"]), (&json!(true), &json!("sale@1")), "{begun}");
+    let status = ended(&connector);
+    assert_eq!(
+        (&status["run"], &status["state"], &status["gateway"]),
+        (&json!("sale@1"), &json!("finished"), &json!("local"))
+    );
+    assert_eq!(sandbox.messages(), (2..5).map(|row| (phone(row), 1)).collect());
+    let again = run(&connector, "sale", digest);
+    assert_eq!((&again["started"], again.get("pending")), (&json!(false), None), "{again}");
+    connector.folder.campaign(&["results", "sale@1"]).exits(0);
+    assert_eq!(sandbox.messages().values().sum::<usize>(), 3);
+}
+
+#[test]
+fn nothing_is_sent_for_what_was_not_approved_as_it_is() {
+    let sandbox = SandboxProcess::start();
+    let folder = house(&sandbox);
+    folder.write("campaigns/other.yaml", &campaign("other", "list.csv"));
+    let connector = connector(folder);
+    let (sale, other) = (plan(&connector, "sale"), plan(&connector, "other"));
+    assert_ne!(sale, other);
+    let refused = |name: &str, digest: &str, words: &str| {
+        let error = run(&connector, name, digest);
+        assert_eq!(error["code"], "campaign_refused", "{error}");
+        assert!(error["error"].as_str().is_some_and(|error| error.contains(words)), "{words}: {error}");
+    };
+    refused("sale", "0123456789abcdef", "there is no plan");
+    approve(&connector.folder, &other);
+    refused("sale", &other, "this is not what was planned");
+    assert_eq!(run(&connector, "sale", &sale)["pending"], true, "another campaign was approved");
+    approve(&connector.folder, &sale);
+    // Whatever changes afterwards was not approved.
+    connector.folder.replace("campaigns/sale.yaml", "Hello", "Goodbye");
+    refused("sale", &sale, "this is not what was planned");
+    connector.folder.replace("campaigns/sale.yaml", "Goodbye", "Hello");
+    connector.folder.replace("campaigns/list.csv", "Person 2", "Person Two");
+    refused("sale", &sale, "this is not what was planned");
+    for arguments in [
+        json!({ "campaign": "sale" }),
+        json!({ "campaign": "sale", "digest": "" }),
+        json!({ "campaign": "sale", "digest": &sale[..15] }),
+        json!({ "campaign": "sale", "digest": sale.to_uppercase() + "%" }),
+        json!({ "campaign": "sale", "digest": sale, "confirm": true }),
+        json!({ "campaign": "sale", "digest": sale, "approved": true }),
+    ] {
+        let result = connector.call("run_campaign", &arguments);
+        assert_eq!(told(&result)["code"], "invalid_argument", "{arguments}");
+    }
+    assert!(sandbox.journal().is_empty());
+}
+
+#[test]
+fn a_campaign_with_a_schedule_is_not_run_by_an_assistant() {
+    let sandbox = SandboxProcess::start();
+    let folder = house(&sandbox);
+    let scheduled =
+        format!("timezone: Europe/Kyiv\nschedule: {{ every: day 10:00 }}\n{}", campaign("later", "list.csv"));
+    folder.write("campaigns/later.yaml", &scheduled);
+    let connector = connector(folder);
+    for (tool, arguments) in [
+        ("plan_campaign", json!({ "campaign": "later" })),
+        ("run_campaign", json!({ "campaign": "later", "digest": "0123456789abcdef" })),
+    ] {
+        let error = told(&connector.call(tool, &arguments));
+        assert_eq!(error["code"], "campaign_refused", "{error}");
+        assert!(error["error"].as_str().is_some_and(|words| words.contains("has a schedule")), "{error}");
+    }
+    assert!(sandbox.journal().is_empty());
+}
+
+/// The same house with a list of forty people and a slow account.
+fn slow_house(sandbox: &SandboxProcess) -> Folder {
+    let folder = house(sandbox);
+    let rows: Vec<String> = (2..42).map(|row| format!("{},Person {row}\n", phone(row))).collect();
+    folder.write("campaigns/list.csv", &format!("phone,name\n{}", rows.concat()));
+    folder.replace("gateways.yaml", "rate: unlimited", "rate: 20/s");
+    folder
+}
+
+#[test]
+fn a_signal_to_the_connector_stops_its_run_after_what_is_in_flight_and_the_run_goes_on_with_its_approval() {
+    let sandbox = SandboxProcess::start();
+    let connector = connector(slow_house(&sandbox));
+    let digest = plan(&connector, "sale");
+    approve(&connector.folder, &digest);
+    assert_eq!(run(&connector, "sale", &digest)["started"], true);
+    let busy = run(&connector, "sale", &digest);
+    assert_eq!(busy["code"], "busy", "{busy}");
+    until("some messages left", || !sandbox.messages().is_empty());
+    let (ended, folder) = connector.ended();
+    ended.exits(0);
+    let sent = sandbox.messages().len();
+    assert!((1..40).contains(&sent), "{sent}");
+    let status = folder.campaign(&["status", "sale@1", "--json"]).json();
+    assert_eq!((&status["state"], &status["counts"]["planned"]), (&json!("stopped"), &json!(40 - sent)));
+    folder.replace("gateways.yaml", "rate: 20/s", "rate: unlimited");
+    let connector = Connector::within(folder, &OPTIONS);
+    assert_eq!(run(&connector, "sale", &digest)["run"], "sale@1");
+    assert_eq!(self::ended(&connector)["state"], "finished");
+    assert_eq!(sandbox.messages(), (2..42).map(|row| (phone(row), 1)).collect());
+}
+
+#[test]
+fn a_run_that_a_client_began_over_standard_input_is_through_before_the_connector_ends() {
+    let sandbox = SandboxProcess::start();
+    let mut client = Conversation::begin(slow_house(&sandbox), &OPTIONS);
+    let call = |client: &mut Conversation, tool: &str, arguments: Value| {
+        let params = json!({ "name": tool, "arguments": arguments });
+        told(&client.ask(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }))["result"])
+    };
+    let planned = call(&mut client, "plan_campaign", json!({ "campaign": "sale" }));
+    let digest = planned["digest"].as_str().expect("a digest");
+    approve(client.folder(), digest);
+    assert_eq!(call(&mut client, "run_campaign", json!({ "campaign": "sale", "digest": digest }))["started"], true);
+    client.end().exits(0);
+    assert_eq!(sandbox.messages().len(), 40);
+}
