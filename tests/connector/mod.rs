@@ -1,5 +1,6 @@
 //! The connector for AI assistants: what a client of the protocol gets, and what never happens.
 
+mod afterwards;
 mod approvals;
 mod calls;
 mod campaigns;

@@ -1,0 +1,55 @@
+//! What a person does about an assistant's message, and what the gateway tells of it, as of every message.
+
+use serde_json::json;
+
+use super::{Connector, bare, told};
+use crate::receipts::{Hooked, operations, post};
+use crate::support::{Answer, Gateway, Server, accepted, campaign, rejected};
+
+const PHONE: &str = "380501234567";
+
+fn sms(id: u64) -> serde_json::Value {
+    json!({ "phone": PHONE, "text": "Hi", "sender": "OlenaCo", "confirm": true, "id": id })
+}
+
+#[test]
+fn a_receipt_of_an_assistants_message_is_taken_and_its_reply_puts_the_number_on_the_list() {
+    let gateway = Gateway::accepting();
+    let Hooked { sale, door } = Hooked::write(campaign().to(1).through(&gateway));
+    let server = Server::start(&sale, &["--hooks", &door]);
+    let connector = Connector::within(sale, &["--allow-send"]);
+    assert_eq!(told(&connector.call("send_sms", &sms(7)))["accepted"], true);
+    let operation = operations(&gateway).remove(0);
+    let address =
+        operation["hook"].as_str().expect("an address").trim_start_matches("http://").trim_start_matches(&door);
+    let read = json!({ "success": true, "status": "READ", "type": "sms", "reply": "STOP" }).to_string();
+    assert_eq!(post(&door, address, &read), 200);
+    let shown = connector.folder.campaign(&["show", "assistant.message", "--to", PHONE]);
+    shown.exits(0).says("read");
+    assert_eq!(server.end("TERM").code(), Some(0));
+}
+
+#[test]
+fn a_message_whose_connector_was_killed_is_in_doubt_until_the_gateway_is_asked_and_its_identifier_stays_its_own() {
+    // It knows its messages, and says so of no other.
+    let gateway = Gateway::answering([Answer::Held]).with_statuses(|question| match question["id"].as_u64() {
+        Some(7 | 8) => accepted(question),
+        _ => rejected(question, "Not found"),
+    });
+    let connector = Connector::within(campaign().to(1).through(&gateway).write(), &["--allow-send"]);
+    connector.post_and_hang_up(&bare("send_sms", &sms(7)), || !gateway.sends().is_empty());
+    let Connector { process, folder, .. } = connector;
+    process.kill();
+    gateway.release();
+    folder.campaign(&["status", "assistant.message"]).exits(4).says("reconcile assistant.message@1");
+    let connector = Connector::within(folder, &["--allow-send"]);
+    let error = told(&connector.call("send_sms", &sms(7)));
+    assert_eq!(error["code"], "id_taken", "{error}");
+    let other = json!({ "phone": PHONE, "text": "Another", "sender": "OlenaCo", "confirm": true, "id": 8 });
+    assert_eq!(told(&connector.call("send_sms", &other))["accepted"], true);
+    assert_eq!(gateway.phones().len(), 2);
+    connector.folder.campaign(&["reconcile", "assistant.message@1"]).exits(0);
+    let status = connector.folder.campaign(&["status", "assistant.message@1", "--json"]).exits(0).json();
+    assert_eq!(status["counts"], json!({ "accepted": 1, "queued": 1 }));
+    connector.folder.campaign(&["show", "assistant.message@1", "--row", "2"]).exits(0).says("accepted");
+}
