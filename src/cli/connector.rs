@@ -42,7 +42,7 @@ pub(super) async fn connector(context: &Context, args: ConnectorArgs) -> Result<
     };
     let at_rest = connector.at_rest();
     let exit = match args.stdio {
-        true => on_stdio(context, connector, &profile, interrupt.clone()).await,
+        true => on_stdio(context, connector, (&profile, &args), interrupt.clone()).await,
         false => listen(context, connector, &profile, &args, interrupt.clone()).await,
     };
     // A message that is on its way is not left alone, though whoever wanted it may have gone.
@@ -126,8 +126,9 @@ async fn listen(
         );
     } else {
         context.output.result(&format!(
-            "listening on {url}/mcp\n  to the gateway `{}`; each call brings its key as `Authorization: Bearer`\n",
-            profile.name
+            "listening on {url}/mcp\n  to the gateway `{}`; each call brings its key as `Authorization: Bearer`\n  {}\n",
+            profile.name,
+            locks(args)
         ));
     }
     // Who waits for a platform that is slow is told; an assistant is patient for less.
@@ -136,15 +137,27 @@ async fn listen(
     Ok(exit::FINE)
 }
 
+/// What stands between an assistant and a message, in words.
+fn locks(args: &ConnectorArgs) -> String {
+    if !args.allow_send {
+        return "it reads and sends nothing; --allow-send lets it send".to_owned();
+    }
+    let only_to = args.only_to.as_ref().map(|file| format!(", to the numbers of {} alone", file.display()));
+    let yes = if args.approve { "your `campaign approve`" } else { "being confirmed by the assistant" };
+    let (most, only_to) = (args.max_sends_per_hour, only_to.unwrap_or_default());
+    format!("it sends, each message after {yes}, at most {most} an hour{only_to}")
+}
+
 /// Answers the program that started this one; what it reads is answers alone.
 async fn on_stdio(
     context: &Context,
     connector: Connector,
-    profile: &Profile,
+    (profile, args): (&Profile, &ConnectorArgs),
     interrupt: watch::Receiver<Interrupt>,
 ) -> Result<u8, Failure> {
     let key = key_of(profile)?;
-    context.output.note(&format!("answering on standard output, through the gateway `{}` with its key", profile.name));
+    let (name, locks) = (&profile.name, locks(args));
+    context.output.note(&format!("answering on standard output, through the gateway `{name}` with its key; {locks}"));
     let shutdown = asked_to_end(interrupt.clone());
     let ended = tokio::select! {
         ended = converse(connector, key, (BufReader::new(stdin()), stdout()), shutdown) => ended,
