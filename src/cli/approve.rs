@@ -1,5 +1,8 @@
-//! `campaign approve`: somebody's yes to what was planned.
+//! `campaign approve`: somebody's yes to what was planned, and the keys with which it is signed.
 
+use std::path::PathBuf;
+
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::args::ApproveArgs;
@@ -7,25 +10,85 @@ use super::context::Context;
 use super::failure::Failure;
 use super::{consent, exit, plan};
 use crate::connector::look_at;
+use crate::draft::KeyFile;
+use crate::finding::quoted;
 use crate::ledger::Approval;
-use crate::runs::{self, Adapters, Error, Pending, PlanRefusal, approve_pending, find_pending, look_at_plan, short};
+use crate::runs::{
+    self, Adapters, Approving, Error, Pending, PlanRefusal, PrivateKey, Standing, approve_pending, find_pending,
+    look_at_plan, short,
+};
 
 pub(super) async fn approve(context: &Context, args: &ApproveArgs) -> Result<u8, Failure> {
+    if let Some(name) = &args.new_key {
+        return new_key(context, name);
+    }
+    let digest = args.digest.as_deref().unwrap_or_default();
     let adapters = context.adapters(context.ledger().await?)?;
-    if let Some((digest, pending)) = find_pending(adapters.ledger.as_ref(), &args.digest).await? {
+    if let Some((digest, pending)) = find_pending(adapters.ledger.as_ref(), digest).await? {
         return single(context, &adapters, &digest, &pending).await;
     }
-    let approving = look_at_plan(&adapters, &args.digest).await?;
-    let approval = runs::approve(&adapters, &approving, consent::of(&context.output, false).as_ref()).await?;
+    let key = args.key.as_deref().map(PrivateKey::read).transpose()?;
+    let approving = look_at_plan(&adapters, digest).await?;
+    let until = |time| Timestamp::now().checked_add(time).map_err(|error| Failure::wrong(error.to_string()));
+    let standing = match args.standing.zip(args.up_to) {
+        Some((time, up_to)) => Some(Standing { until: until(time)?, up_to }),
+        None => None,
+    };
+    // Whoever brings the key agrees; at a terminal they see what to, and are asked all the same.
+    let agreed = key.is_some() && !context.output.can_ask();
+    let consent = consent::of(&context.output, agreed);
+    let approval = runs::approve(&adapters, &approving, (key.as_ref(), standing), consent.as_ref()).await?;
+    tell(context, &approving, &approval, key.is_some());
+    Ok(exit::FINE)
+}
+
+fn tell(context: &Context, approving: &Approving, approval: &Approval, is_signed: bool) {
     if context.output.json {
-        context.output.object(&told(&approval));
-        return Ok(exit::FINE);
+        context.output.object(&told((&approving.digest, approval), is_signed));
+        return;
     }
-    let (planned, digest) = (&approving.planned, short(&approval.digest));
+    let Approval { digest, by, until, token, standing, .. } = approval;
+    if *standing {
+        let name = &approving.inputs.campaign.brief.name;
+        context.output.summary(&format!("what is due of {name} is approved by {by} until {until:.0}\n"));
+        return;
+    }
+    let (planned, digest) = (&approving.planned, short(digest));
     let (file, profile) = (&planned.inputs.campaign_file, approving.inputs.destination.profile());
     let run = plan::run(file, Some(&planned.inputs.brief.gateway), planned, profile);
-    let next = context.output.command(format!("{run} --plan {digest}"));
-    context.output.summary(&format!("{digest} is approved by {} for one run\nnext: {next}\n", approval.by));
+    let mut text = format!("{digest} is approved by {by} for one run\n");
+    if is_signed {
+        text += &format!(
+            "to send it from another machine: {}\n",
+            context.output.command(format!("{run} --approval {token}"))
+        );
+    }
+    let next = match planned.options.occurrence {
+        Some(_) => "its server sends it now".to_owned(),
+        None => context.output.command(format!("{run} --plan {digest}")),
+    };
+    context.output.summary(&format!("{text}next: {next}\n"));
+}
+
+/// Makes a pair of keys: the private half in a new file, the public half for the profile.
+fn new_key(context: &Context, name: &str) -> Result<u8, Failure> {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    if name.is_empty() || name.starts_with('-') || !name.chars().all(fits) {
+        return Err(Failure::wrong(format!("{} is no name for a key: use letters, digits, `-` and `_`", quoted(name))));
+    }
+    let path = PathBuf::from(format!("{name}.key"));
+    let (line, public) = PrivateKey::pair()?;
+    let file = KeyFile::write(&path, &line).map_err(|error| Failure::wrong(error.to_string()))?;
+    file.keep();
+    if context.output.json {
+        context.output.object(&json!({ "file": path, "public": public.to_string(), "exit": exit::FINE }));
+        return Ok(exit::FINE);
+    }
+    context.output.result(&format!(
+        "{} holds the private half: keep it where whoever sends cannot read it\nfor the profile in gateways.yaml:\n  \
+         approval: {{ above: 1000, by: {{ {name}: {public} }} }}\n",
+        path.display()
+    ));
     Ok(exit::FINE)
 }
 
@@ -36,7 +99,7 @@ async fn single(context: &Context, adapters: &Adapters, digest: &str, pending: &
     let consent = consent::of(&context.output, false);
     let approval = approve_pending(adapters, (digest, pending, &shown), consent.as_ref()).await?;
     if context.output.json {
-        context.output.object(&told(&approval));
+        context.output.object(&told((&approval.digest, &approval), false));
         return Ok(exit::FINE);
     }
     let (digest, by) = (short(digest), &approval.by);
@@ -46,7 +109,12 @@ async fn single(context: &Context, adapters: &Adapters, digest: &str, pending: &
     Ok(exit::FINE)
 }
 
-/// What programs are told of an approval.
-fn told(Approval { digest, by, up_to, until, .. }: &Approval) -> Value {
-    json!({ "digest": digest, "by": by, "up_to": up_to, "until": until.to_string(), "exit": exit::FINE })
+/// What programs are told of an approval of what has this digest; the token of one that was typed proves nothing.
+fn told((digest, approval): (&str, &Approval), is_signed: bool) -> Value {
+    let Approval { by, up_to, until, token, standing, .. } = approval;
+    let token = is_signed.then_some(token);
+    json!({
+        "digest": digest, "by": by, "up_to": up_to, "until": until.to_string(), "standing": standing, "token": token,
+        "exit": exit::FINE,
+    })
 }

@@ -110,13 +110,21 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
             text += &arming.next.iter().map(|next| format!("    {}\n", date(next))).collect::<String>();
             (text, yes)
         }
-        Proposal::Approve { approving, profile, state } => {
+        Proposal::Approve { approving, profile, standing, state } => {
             let (inputs, planned) = (&approving.inputs, &approving.planned);
             let mut text = begin((inputs, profile), &approving.survey, state, &approving.rows);
-            text += &format!(
-                "  this approves one run to {} at most, as it stands now\n",
-                plural(planned.messages, "recipient")
-            );
+            text += &match standing {
+                None => {
+                    let people = plural(planned.messages, "recipient");
+                    format!("  this approves one run to {people} at most, as it stands now\n")
+                }
+                Some(standing) => format!(
+                    "  this approves all that is due by its schedule until {:.0}, each time to {} at most, with the list of \
+                     that day\n",
+                    standing.until,
+                    plural(standing.up_to, "recipient")
+                ),
+            };
             (text, Yes::Word("yes"))
         }
         Proposal::GoOn { run, snapshot, profile, number, cost } => {

@@ -92,6 +92,12 @@ pub(super) fn refusal(refusal: &PlanRefusal, options: &Options) -> String {
         PlanRefusal::OtherVersion { digest } => {
             format!("the plan {} was made by another version of this program; plan it anew", short(digest))
         }
+        PlanRefusal::Changed { digest, file, what } if what.is_empty() => format!(
+            "this is not what was planned as {}, and that plan is not in this ledger, so nobody can tell what differs; nothing \
+             was sent. What it is now: `{}`",
+            short(digest),
+            anew(file)
+        ),
         PlanRefusal::Changed { digest, file, what } => format!(
             "this is not what was planned as {}: {} changed; nothing was sent. Put it back, or plan it anew: `{}`",
             short(digest),
@@ -119,6 +125,44 @@ pub(super) fn refusal(refusal: &PlanRefusal, options: &Options) -> String {
         PlanRefusal::Gone { digest } => format!(
             "what {} is of waits no longer: its connector has ended, or an hour has passed; have the assistant call again",
             short(digest)
+        ),
+        PlanRefusal::Unapproved { digest, file: campaign, gateway, number, above } => {
+            let mut commands = Vec::new();
+            let plan = through(format!("plan {}", file(campaign)), Some(gateway));
+            commands.extend(digest.is_none().then(|| options.command(plan)));
+            let digest = digest.as_deref().map_or("DIGEST", short);
+            commands.push(options.command(format!("approve {digest} --key FILE")));
+            let run = through(format!("run {}", file(campaign)), Some(gateway));
+            commands.push(options.command(format!("{run} --plan {digest}")));
+            format!(
+                "this would send to {} recipients, and above {} the gateway `{gateway}` needs an approval; nothing was sent: {}",
+                thousands(*number),
+                thousands((*above).into()),
+                commands.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", then ")
+            )
+        }
+        PlanRefusal::NeedsKey { digest, gateway } => {
+            let approve = options.command(format!("approve {} --key FILE", short(digest)));
+            format!("the gateway `{gateway}` names who approves, and that is signed: `{approve}`")
+        }
+        PlanRefusal::UnknownKey { gateway } => {
+            format!("this key belongs to nobody whom `approval` of the gateway `{gateway}` names; nothing is approved")
+        }
+        PlanRefusal::NobodyCanSign => {
+            "the profile has no `approval`, so nothing tells whose signature this is; without it a yes is typed at a terminal"
+                .to_owned()
+        }
+        PlanRefusal::NotProven => {
+            "this token approves nothing: nobody whom `approval` of the profile names signed it for one run; nothing was sent"
+                .to_owned()
+        }
+        PlanRefusal::OtherPlan { digest, approved } => {
+            format!("this token approves {}, and not {digest}; nothing was sent", short(approved))
+        }
+        PlanRefusal::NoSchedule { file } => format!(
+            "`{}` is not armed, so nothing of it is due by itself; `--standing` is for what `{}` armed",
+            file.display(),
+            options.command("schedule add")
         ),
         PlanRefusal::Rehearsal => {
             "a rehearsal on the built-in sandbox reaches nobody, so it needs no approval".to_owned()

@@ -3,6 +3,7 @@
 //! Nothing here does I/O, knows a file format or a wire format.
 
 mod amount;
+mod approver;
 mod channel;
 mod content;
 mod endpoint;
@@ -21,6 +22,7 @@ mod text;
 pub mod variable;
 
 pub use amount::{Amount, NoAmount};
+pub use approver::{ApproverKey, NoApproverKey};
 pub use channel::*;
 pub use content::{Content, Extra, Text};
 pub use endpoint::Endpoint;

@@ -33,9 +33,11 @@ pub use keys::{gateways_schema, schema};
 pub use notify::{Notify, NotifyForm, NotifyWay};
 pub use places::Places;
 pub use profile::{
-    Address, GatewaySearch, Gateways, HookSettings, KeySource, NewProfile, Profile, load_gateways, with_profile,
+    Address, ApprovalRule, GatewaySearch, Gateways, HookSettings, KeySource, NewProfile, Profile, load_gateways,
+    with_profile,
 };
 pub use report::LoadedFile;
 pub use resolve::{is_slug, load_campaign, slug};
 pub use text_folders::{TextFolders, text_of};
+pub(crate) use value::Seconds;
 pub use value::{NotReadable, Rate, Share};

@@ -1,11 +1,12 @@
 //! What was armed, and whether it is still what it was: what fires is what somebody agreed to.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::civil::Date;
 
 use super::digest::Digest;
-use super::{Error, Inputs};
+use super::{Adapters, Error, Inputs, ScheduleRefusal, blocking};
 use crate::check::{Texts, text_problems};
 use crate::ledger::ArmedSchedule;
 use crate::manifest::{Campaign, Day, Destination, Profile, load_campaign};
@@ -48,6 +49,25 @@ pub(super) fn digest(campaign: &Campaign) -> String {
     texts.dedup();
     let file = Digest::new().with(campaign.places.source());
     texts.iter().fold(file, |digest, (name, text)| digest.with(name).with(text)).finish()
+}
+
+/// What is armed of a campaign, as long as its file says what was armed; nothing where nothing is.
+pub(super) async fn armed_as(adapters: &Adapters, inputs: &Arc<Inputs>) -> Result<Option<ArmedSchedule>, Error> {
+    let name = &inputs.campaign.brief.name;
+    let Some(armed) = adapters.ledger.schedules().await?.into_iter().find(|armed| armed.name == *name) else {
+        return Ok(None);
+    };
+    let (compared, inputs) = (armed.clone(), Arc::clone(inputs));
+    match blocking(move || change(&compared, &inputs)).await? {
+        Some(change) => Err(Error::Schedule(ScheduleRefusal::Changed(change))),
+        None => Ok(Some(armed)),
+    }
+}
+
+/// What all occurrences of a schedule are approved by: what fires and where it goes, whatever the list and the day.
+pub(super) fn standing_digest(armed: &ArmedSchedule) -> String {
+    let ArmedSchedule { digest, gateway, addresses, account, .. } = armed;
+    Digest::new().with("campaign schedule 1").with(digest).with(gateway).with(addresses).with(account).finish()
 }
 
 /// The addresses that a destination has.

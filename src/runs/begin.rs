@@ -104,7 +104,7 @@ impl Session {
             return self.nothing_left(survey, &sent, replaced).await;
         }
         self.launch.request.check_number(inputs.destination.profile(), survey.survey.planned())?;
-        let approval = self.approval_to_begin(chosen.len())?;
+        let approval = self.approval_to_begin(&survey, &chosen).await?;
         self.refuse_unapproved(approval.is_some(), chosen.len())?;
         let consent: &dyn Consent = if approval.is_some() { &ApprovedYes } else { self.consent.as_ref() };
         if let Some(profile) = inputs.destination.remote().filter(|_| !chosen.is_empty()) {

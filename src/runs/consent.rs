@@ -4,7 +4,7 @@ use std::path::Path;
 
 use roaring::RoaringBitmap;
 
-use super::{Approving, Arming, Error, Inputs, ListSurvey, TemplateChange};
+use super::{Approving, Arming, Error, Inputs, ListSurvey, Standing, TemplateChange};
 use crate::check::online::Cost;
 use crate::delivery::{SingleKind, Snapshot};
 use crate::domain::Phone;
@@ -42,6 +42,8 @@ pub enum Proposal<'q> {
         approving: &'q Approving,
         /// What it goes through.
         profile: &'q Profile,
+        /// Whether it is for all that is due by its schedule.
+        standing: Option<Standing>,
         /// The state folder, where the ledger is.
         state: &'q Path,
     },

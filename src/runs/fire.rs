@@ -7,7 +7,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use tokio::sync::watch;
 
-use super::armed::change;
+use super::armed::{change, standing_digest};
 use super::inputs::mentions_today;
 use super::{
     Adapters, ArmedChange, Consent, Error, Inputs, Launch, Outcome, OwnFiles, Profiles, Proposal, Refusal, Request,
@@ -95,7 +95,8 @@ pub async fn fire(
     if let Some(change) = change(armed, &inputs) {
         return Err(Error::Schedule(ScheduleRefusal::Changed(change)));
     }
-    let request = Request { occurrence: Some(occurrence.clone()), ..Request::default() };
+    let armed = Some(standing_digest(armed));
+    let request = Request { occurrence: Some(occurrence.clone()), armed, ..Request::default() };
     let files = OwnFiles { state: &adapters.state, profiles: &adapters.profiles };
     let launch = Launch::of(Arc::new(inputs), request, files)?;
     launch.run(adapters, Arc::new(ArmedYes), interrupt).await

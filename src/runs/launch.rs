@@ -150,7 +150,7 @@ impl Launch {
             true => put_aside(ledger, &self.inputs, &adapters.observer).await?,
             false => refuse_lost(ledger, &adapters.state, &self.inputs).await?,
         }
-        let pin = Pin::of(ledger, &self.request).await?;
+        let pin = Pin::of(ledger, &self.request, self.inputs.destination.profile()).await?;
         Ok(Session { launch: self, adapters, consent, interrupt, hold, pin })
     }
 }

@@ -92,8 +92,8 @@ pub use new_gateway::{NewAccount, add_gateway};
 pub use online::{OnlineAnswer, ask_online};
 pub use outcome::{EndedRun, NothingLeft, Outcome};
 pub use plan::{
-    Approving, MadePlan, Pending, PlanFigures, PlanOf, PlanOptions, PlanRefusal, PlannedCampaign, approve,
-    approve_pending, find_pending, keep_pending, look_at_plan, plan, short, use_approval,
+    Approving, MadePlan, Pending, PlanFigures, PlanOf, PlanOptions, PlanRefusal, PlannedCampaign, PrivateKey, Standing,
+    approve, approve_pending, find_pending, keep_pending, look_at_plan, plan, short, use_approval,
 };
 pub use poll::{poll, wants_receipts};
 pub use profiles::{Profiles, check_host};

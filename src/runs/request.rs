@@ -51,6 +51,10 @@ pub struct Request {
     pub plan: Option<String>,
     /// Nothing is sent without an approval of that plan, not even where nobody would be asked: on this machine.
     pub approved_only: bool,
+    /// An approval that was signed elsewhere, for the plan that it names.
+    pub approval: Option<String>,
+    /// What all occurrences of its schedule are approved by: a digest of what is armed.
+    pub armed: Option<String>,
     /// What a rehearsal plays; nothing for the usual sandbox.
     pub scenario: Option<Arc<Scenario>>,
 }

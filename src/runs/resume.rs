@@ -26,7 +26,9 @@ impl Session {
         let approval = self.approval_to_go_on(&run, &snapshot, number).await?;
         let number = approval.as_ref().map_or(number, |usable| number.min(usable.left));
         self.refuse_unapproved(approval.is_some(), number)?;
-        let consent: &dyn Consent = if approval.is_some() { &ApprovedYes } else { self.consent.as_ref() };
+        // Without a plan a yes is asked for as ever.
+        let consent: &dyn Consent =
+            if approval.is_some() && self.pin.is_some() { &ApprovedYes } else { self.consent.as_ref() };
         if let Some(profile) = self.inputs().destination.remote() {
             check_host(self.adapters.ledger.as_ref(), profile).await?;
             let cost = match number > 0 && consent.can_come() {

@@ -52,6 +52,7 @@ impl Session {
             return Err(Error::NothingToRetry { run: run.name(), error, guarded });
         }
         let number = rows.len() as u64;
+        self.refuse_unapproved_retry(&run, number).await?;
         if let Some(profile) = self.inputs().destination.remote() {
             check_host(ledger, profile).await?;
             let cost = match self.consent.can_come() {

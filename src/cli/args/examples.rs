@@ -17,6 +17,8 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("run", "autumn-sale.yaml --gateway production --plan 3f9a1c22d04be781"),
     ("plan", "autumn-sale.yaml --gateway production"),
     ("approve", "3f9a1c22d04be781"),
+    ("approve", "3f9a1c22d04be781 --key olha.key"),
+    ("approve", "--new-key olha"),
     ("stop", "autumn-sale"),
     ("status", ""),
     ("status", "autumn-sale"),

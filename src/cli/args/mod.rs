@@ -244,6 +244,9 @@ pub(super) struct RunArgs {
     /// Send only what `campaign plan` printed this digest for
     #[arg(long, value_name = "DIGEST", conflicts_with_all = ["dry_run", "accept_changes"], help_heading = ASKED)]
     pub(super) plan: Option<String>,
+    /// Send what this token approves, which `campaign approve --key` printed on another machine
+    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["dry_run", "accept_changes"], help_heading = ASKED)]
+    pub(super) approval: Option<String>,
     /// Do everything but send
     #[arg(long, conflicts_with_all = [
         "limit", "rows", "again", "keep_going", "real_time", "scenario",

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use jiff::SignedDuration;
 
 use super::WHO;
 use crate::domain::RowSet;
+use crate::manifest::Seconds;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PlanArgs {
@@ -32,5 +34,30 @@ pub(in crate::cli) struct PlanArgs {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ApproveArgs {
     /// What `campaign plan` printed, or the beginning of it
-    pub(in crate::cli) digest: String,
+    #[arg(required_unless_present = "new_key")]
+    pub(in crate::cli) digest: Option<String>,
+    /// Sign it with the private half in this file, where the profile names who approves
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) key: Option<PathBuf>,
+    /// Approve all that is due by the campaign's schedule for so long, such as 90d
+    #[arg(long, value_name = "TIME", requires = "up_to", value_parser = time)]
+    pub(in crate::cli) standing: Option<SignedDuration>,
+    /// To so many people at most, each time
+    #[arg(long, value_name = "N", requires = "standing")]
+    pub(in crate::cli) up_to: Option<u64>,
+    /// Make a pair of keys: NAME.key, and the line for the profile
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["digest", "key", "standing", "up_to"])]
+    pub(in crate::cli) new_key: Option<String>,
+}
+
+/// The longest time for which an approval stands.
+const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 366);
+
+/// A time such as 90d, of a year at most.
+fn time(text: &str) -> Result<SignedDuration, String> {
+    let seconds = text.parse::<Seconds>().map_err(|_| "write it like `90d` or `12h`".to_owned())?;
+    match SignedDuration::from_secs(seconds.0.into()) {
+        time if time.is_zero() || time > LONGEST => Err("it must be longer than nothing and at most 366d".to_owned()),
+        time => Ok(time),
+    }
 }

@@ -70,6 +70,8 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         occurrence,
         plan: args.plan,
         approved_only: false,
+        approval: args.approval,
+        armed: None,
         scenario,
     };
     let launch = launch(context, Arc::clone(&inputs), request)?;

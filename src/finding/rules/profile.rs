@@ -18,6 +18,9 @@ rules! {
     error GATEWAYS_FORM = "gateways-form":
         "A profile is put behind what stands in the file, which has to be a map of profiles in lines of their own.",
         "Mend the file, or write the profile by hand.";
+    error APPROVER_KEY = "approver-key":
+        "A large run waits for a signature, which only somebody with the other half of one of these keys can give.",
+        "Write `ed25519:` and the 43 letters that `approve --new-key NAME` prints.";
     error OPT_OUT_WORDS = "opt-out-words":
         "Whoever answers with one of these words gets no marketing any more, so it has to be a word that is meant so.",
         "Write one word into each line, or two or three that belong together.";

@@ -42,7 +42,9 @@ pub(crate) static PROFILE: &[Key] = &[
     Key::new("opt_out_words", Shape::Line, "opt-out-words.txt")
         .doc("A file of further words by which recipients opt out, one in a line."),
     Key::new("policy", Shape::Line, "{ window: 09:00-20:00 }").doc("What holds for every campaign through it.").later(),
-    Key::new("approval", Shape::Line, "{ above: 1000 }").doc("Whose approval a large run needs.").later(),
+    Key::new("approval", Shape::Map(APPROVAL), "{ above: 1000, by: { Olha: ed25519:… } }").doc(
+        "Whose approval a run to many recipients needs; it is signed with a key that whoever sends does not have.",
+    ),
 ];
 
 static HOOK: &[Key] = &[
@@ -51,6 +53,15 @@ static HOOK: &[Key] = &[
         .required(),
     Key::new("secret", Shape::Secrets, "{ env: CAMPAIGN_HOOK_SECRET }")
         .doc("Where the secret is kept that signs the addresses of receipts, 32 bytes at least; of a list the first signs and all are known.")
+        .required(),
+];
+
+static APPROVAL: &[Key] = &[
+    Key::new("above", Shape::Integer { least: 0, most: u32::MAX }, "1000")
+        .doc("A run to more recipients than this needs an approval.")
+        .required(),
+    Key::new("by", Shape::Texts, "{ Olha: ed25519:… }")
+        .doc("Who can approve, each with the public half of the key that `approve --new-key NAME` made.")
         .required(),
 ];
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use super::approval::approval;
 use super::opt_out_words::opt_out_words;
 use super::{Address, GatewaySearch, Gateways, HookSettings, KeySource, Profile};
 use crate::domain::{Amount, Channel};
@@ -100,6 +101,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         fatal_errors: texts("fatal_errors"),
         prices: prices(section.section("prices")),
         currency: section.text("currency").map(str::to_owned),
+        approval: if section.has("approval") { Some(approval(section.section("approval"), report)?) } else { None },
         hook: if section.has("hook") { Some(hook(section.section("hook"), file, report)?) } else { None },
         opt_out_words: opt_out_words(section, file, report)?,
         sender_verified: texts("sender_verified"),
@@ -282,6 +284,13 @@ local:
             ("  policy: { window: 09:00-20:00 }", ("not-supported", 5, 3)),
             ("  async_url: http://g.example", ("gateway-address", 5, 14)),
             ("  trust_status: [200]", ("out-of-range", 5, 18)),
+            ("  approval: { above: 10 }", ("missing-key", 5, 3)),
+            ("  approval: { above: 10, by: { Olha: ed25519:AAAA } }", ("approver-key", 5, 38)),
+            ("  approval: { above: 10, by: {} }", ("approver-key", 5, 26)),
+            (
+                "  approval: { above: -1, by: { Olha: 'ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' } }",
+                ("wrong-type", 5, 22),
+            ),
             ("  batch_limit: 0", ("out-of-range", 5, 16)),
             ("  proxy: nonsense", ("proxy-address", 5, 10)),
             ("  prices: { sms: free }", ("wrong-type", 5, 18)),

@@ -5,6 +5,7 @@
 
 mod addition;
 mod address;
+mod approval;
 mod gateways;
 mod key_source;
 mod load;
@@ -15,6 +16,7 @@ use std::num::NonZeroU32;
 
 pub use addition::{NewProfile, with_profile};
 pub use address::Address;
+pub use approval::ApprovalRule;
 pub use gateways::Gateways;
 pub use key_source::KeySource;
 pub use load::load_gateways;
@@ -60,6 +62,8 @@ pub struct Profile {
     pub account: String,
     /// What a message of a channel costs, an SMS per part, in the account's currency.
     pub prices: Vec<(Channel, Amount)>,
+    /// Whose approval a large run needs.
+    pub approval: Option<ApprovalRule>,
     /// The currency of the prices.
     pub currency: Option<String>,
     /// Where webhooks are taken.

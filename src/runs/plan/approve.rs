@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use roaring::RoaringBitmap;
 
 use super::made::surveyed;
-use super::pin::find;
+use super::pin::{approvals, find, good};
 use super::planned::digest;
-use super::{PlanOf, PlanRefusal, PlannedCampaign};
+use super::{PlanOf, PlanRefusal, PlannedCampaign, PrivateKey};
 use crate::delivery::FrozenInputs;
 use crate::domain::RowSet;
 use crate::ledger::{Approval, OccurrenceKey, Plan};
 use crate::manifest::{Day, Profile};
+use crate::runs::armed::{armed_as, standing_digest};
 use crate::runs::consent::confirm;
 use crate::runs::freeze::frozen;
 use crate::runs::{Adapters, Consent, Error, Inputs, ListSurvey, Proposal, Request, Round, person};
@@ -42,37 +43,81 @@ pub async fn look_at_plan(adapters: &Adapters, prefix: &str) -> Result<Approving
     Approving::of(adapters, plan.digest, *planned).await
 }
 
-/// Asks for a yes and keeps it: one run may use it within the days that a plan is kept.
+/// For how long and for how many people each the occurrences of a schedule are approved.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    /// Until when.
+    pub until: Timestamp,
+    /// To how many people each at most.
+    pub up_to: u64,
+}
+
+/// Asks for a yes and keeps it: one run may use it within the days that a plan is kept, or with `standing` each occurrence.
+///
+/// Where the profile names who can approve, the yes is signed with the key of one of them.
 ///
 /// # Errors
 /// Why it was not approved.
-pub async fn approve(adapters: &Adapters, approving: &Approving, consent: &dyn Consent) -> Result<Approval, Error> {
+pub async fn approve(
+    adapters: &Adapters,
+    approving: &Approving,
+    (key, standing): (Option<&PrivateKey>, Option<Standing>),
+    consent: &dyn Consent,
+) -> Result<Approval, Error> {
     let profile = approving.profile()?;
-    let question = Proposal::Approve { approving, profile, state: &adapters.state };
-    confirm(consent, question).await?;
-    let at = (adapters.clock)();
+    let by = signer(approving, profile, key)?;
+    let digest = match standing {
+        Some(_) => approving.standing_digest(adapters).await?,
+        None => approving.digest.clone(),
+    };
+    confirm(consent, Proposal::Approve { approving, profile, standing, state: &adapters.state }).await?;
+    // As the ledger keeps it, so that what is signed is what is kept.
+    let now = (adapters.clock)().as_microsecond();
+    let at = Timestamp::from_microsecond(now).map_err(|error| Error::Internal(error.to_string()))?;
     let kept = SignedDuration::from_hours(24 * i64::from(Plan::KEPT_DAYS));
     let approval = Approval {
         token: format!("typed-{:032x}", rand::random::<u128>()),
-        digest: approving.digest.clone(),
-        by: person(),
-        up_to: approving.planned.messages,
+        digest,
+        by,
+        up_to: standing.map_or(approving.planned.messages, |standing| standing.up_to),
         at,
-        until: at.checked_add(kept).unwrap_or(at),
-        standing: false,
+        until: standing.map_or(at.checked_add(kept).unwrap_or(at), |standing| standing.until),
+        standing: standing.is_some(),
+    };
+    let approval = match key {
+        Some(key) => key.signed(approval),
+        None => approval,
     };
     adapters.ledger.approve(approval.clone()).await?;
     Ok(approval)
 }
 
+/// Who approves: whoever has the key where the profile names keys, else the person at the terminal.
+fn signer(approving: &Approving, profile: &Profile, key: Option<&PrivateKey>) -> Result<String, Error> {
+    let gateway = || profile.name.clone();
+    match (&profile.approval, key) {
+        (None, None) => Ok(person()),
+        (None, Some(_)) => Err(Error::Plan(PlanRefusal::NobodyCanSign)),
+        (Some(_), None) => {
+            Err(Error::Plan(PlanRefusal::NeedsKey { digest: approving.digest.clone(), gateway: gateway() }))
+        }
+        (Some(rule), Some(key)) => {
+            let own = key.public();
+            let known = rule.by.iter().find(|(_, public)| Some(*public) == own);
+            let unknown = || Error::Plan(PlanRefusal::UnknownKey { gateway: gateway() });
+            known.map(|(name, _)| name.clone()).ok_or_else(unknown)
+        }
+    }
+}
+
 impl Approving {
     async fn of(adapters: &Adapters, digest: String, planned: PlannedCampaign) -> Result<Self, Error> {
-        let now = (adapters.clock)();
-        let approvals = adapters.ledger.approvals(&digest).await?;
-        if let Some(given) = approvals.into_iter().find(|kept| kept.is_good(now)) {
-            return Err(Error::Plan(PlanRefusal::Approved { digest, by: given.approval.by }));
-        }
         let inputs = Arc::new(load(adapters, &planned)?);
+        let rule = inputs.destination.profile().and_then(|profile| profile.approval.as_ref());
+        let given = approvals(adapters.ledger.as_ref(), &digest, rule).await?;
+        if let Some(given) = good(&given, (adapters.clock)(), planned.messages) {
+            return Err(Error::Plan(PlanRefusal::Approved { digest, by: given.by.clone() }));
+        }
         let survey = surveyed(adapters.ledger.as_ref(), &inputs, planned.options.again).await?;
         let rows = request(&planned).chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
         let approving = Self { digest, planned, inputs, survey, rows };
@@ -83,6 +128,14 @@ impl Approving {
     /// What it goes through.
     fn profile(&self) -> Result<&Profile, Error> {
         self.inputs.destination.profile().ok_or(Error::Plan(PlanRefusal::Rehearsal))
+    }
+
+    /// What all occurrences of its schedule are approved by.
+    async fn standing_digest(&self, adapters: &Adapters) -> Result<String, Error> {
+        let Some(armed) = armed_as(adapters, &self.inputs).await? else {
+            return Err(Error::Plan(PlanRefusal::NoSchedule { file: self.inputs.campaign.file.clone() }));
+        };
+        Ok(standing_digest(&armed))
     }
 
     fn refuse_changed(&self) -> Result<(), Error> {

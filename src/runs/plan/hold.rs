@@ -1,9 +1,14 @@
-//! Holding a call to its plan, before anything is sent.
+//! Holding a call to its plan, and a large one to its approval, before anything is sent.
 
-use super::planned::digest;
-use super::{PlanOptions, PlanRefusal};
+use roaring::RoaringBitmap;
+
+use super::made::planned;
+use super::pin::{approvals, counts, good};
+use super::planned::{digest, keep};
+use super::{PlanOf, PlanOptions, PlanRefusal};
 use crate::delivery::{FrozenInputs, Snapshot};
 use crate::ledger::{Approval, Run, State};
+use crate::manifest::ApprovalRule;
 use crate::runs::freeze::frozen;
 use crate::runs::launch::Session;
 use crate::runs::{Error, Event, ListSurvey, ProposalKind, Refusal};
@@ -15,7 +20,7 @@ const UNTOUCHED: [State; 4] = [State::Planned, State::NotSent, State::Skipped, S
 pub(in crate::runs) struct UsableApproval {
     /// The approval.
     pub(in crate::runs) approval: Approval,
-    /// Whether the run that goes on was begun with it, so that it is used already.
+    /// Whether the run that goes on has it already.
     pub(in crate::runs) is_used: bool,
     /// How many more messages it is for.
     pub(in crate::runs) left: u64,
@@ -30,16 +35,33 @@ impl Session {
         }
     }
 
-    /// The approval that a new run to so many people uses, if there is one.
+    /// The approval that a new run to these rows uses, if there is one.
     ///
     /// # Errors
-    /// When they are more than were planned.
-    pub(in crate::runs) fn approval_to_begin(&self, number: u64) -> Result<Option<Approval>, Error> {
-        let Some(pin) = &self.pin else { return Ok(None) };
-        self.refuse_more(number)?;
-        let approval = pin.good((self.adapters.clock)(), number).filter(|_| number > 0).cloned();
-        if let Some(approval) = &approval {
-            (self.adapters.observer)(Event::Approved { by: approval.by.clone(), at: approval.at });
+    /// When they are more than were planned, or need an approval that nobody gave.
+    pub(in crate::runs) async fn approval_to_begin(
+        &self,
+        survey: &ListSurvey,
+        rows: &RoaringBitmap,
+    ) -> Result<Option<Approval>, Error> {
+        let (number, now) = (rows.len(), (self.adapters.clock)());
+        let approval = match &self.pin {
+            Some(pin) => {
+                self.refuse_more(number)?;
+                pin.good(now, number).filter(|_| number > 0).cloned()
+            }
+            None => self.approval_of_occurrence(&frozen(self.inputs(), survey), number).await?,
+        };
+        match &approval {
+            Some(approval) => {
+                (self.adapters.observer)(Event::Approved { by: approval.by.clone(), at: approval.at });
+            }
+            None if self.needed(number).is_some() => {
+                let (planned, _) = planned(self.inputs(), survey, (rows, &self.launch.request));
+                let digest = keep(&self.adapters, planned, &self.inputs().destination).await?;
+                return Err(self.unapproved(Some(digest), number));
+            }
+            None => {}
         }
         Ok(approval)
     }
@@ -55,37 +77,68 @@ impl Session {
     /// The approval with which a run goes on to so many more people, if it is held to a plan that has one.
     ///
     /// # Errors
-    /// When the run is not of the plan, or they are more than were planned.
+    /// When the run is not of the plan, they are more than were planned, or they need an approval that nobody gave.
     pub(in crate::runs) async fn approval_to_go_on(
         &self,
         run: &Run,
         snapshot: &Snapshot,
         number: u64,
     ) -> Result<Option<UsableApproval>, Error> {
-        let Some(pin) = &self.pin else { return Ok(None) };
-        let ledger = self.adapters.ledger.as_ref();
-        let frozen = FrozenInputs::of_run(ledger, run).await?;
+        let touched = State::ALL.into_iter().filter(|state| !UNTOUCHED.contains(state));
+        let sent: u64 = touched.map(|state| snapshot.counts.get(state)).sum();
+        let needed = number > 0 && self.needed(sent + number).is_some();
+        if self.pin.is_none() && !needed {
+            return Ok(None);
+        }
+        let frozen = FrozenInputs::of_run(self.adapters.ledger.as_ref(), run).await?;
         // Whether the round was a new one is the run's own, and said only when it began.
         let options = [false, true].map(|again| PlanOptions { again, ..PlanOptions::of(&self.launch.request) });
         self.refuse_other_plan(&frozen, &options)?;
-        let sent: u64 = State::ALL
-            .into_iter()
-            .filter(|state| !UNTOUCHED.contains(state))
-            .map(|state| snapshot.counts.get(state))
-            .sum();
-        let used = ledger.approvals_of(run.key).await?;
-        let own = used.into_iter().map(|kept| kept.approval).find(|approval| approval.digest == pin.digest);
+        let mut digests = Vec::from_iter(self.launch.request.armed.clone());
+        for options in &options {
+            digests.push(digest(&frozen, &self.inputs().destination, options)?);
+        }
+        let own = self.own_approval(run, &digests).await?;
         if let Some(approval) = own.filter(|approval| sent < approval.up_to) {
             let left = approval.up_to - sent;
-            let beyond = number.saturating_sub(left);
             // Those whom a limit leaves for later were never approved; all others were.
-            if beyond == 0 || self.launch.request.limit.is_some() {
+            if number <= left || self.launch.request.limit.is_some() {
                 return Ok(Some(UsableApproval { approval, is_used: true, left }));
             }
         }
-        self.refuse_more(number)?;
-        let good = pin.good((self.adapters.clock)(), number).filter(|_| number > 0).cloned();
-        Ok(good.map(|approval| UsableApproval { left: approval.up_to, approval, is_used: false }))
+        let now = (self.adapters.clock)();
+        let found = match &self.pin {
+            Some(pin) => {
+                self.refuse_more(number)?;
+                pin.good(now, sent + number).filter(|_| number > 0).cloned()
+            }
+            None => self.approval_of_occurrence(&frozen, sent + number).await?,
+        };
+        match found {
+            Some(approval) => Ok(Some(UsableApproval { left: approval.up_to - sent, approval, is_used: false })),
+            None if needed => Err(self.unapproved(None, number)),
+            None => Ok(None),
+        }
+    }
+
+    /// Refuses new messages to so many people of a run, in the place of others, where they need an approval and it has none.
+    pub(in crate::runs) async fn refuse_unapproved_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
+        if self.needed(number).is_none() {
+            return Ok(());
+        }
+        let ledger = self.adapters.ledger.as_ref();
+        let frozen = FrozenInputs::of_run(ledger, run).await?;
+        let mut options = vec![PlanOptions::default(), PlanOptions { again: true, ..PlanOptions::default() }];
+        for used in ledger.approvals_of(run.key).await? {
+            let plans = ledger.plans(&used.approval.digest).await?;
+            options.extend(plans.first().map(PlanOf::campaign).transpose()?.map(|planned| planned.options));
+        }
+        let digests = options.iter().map(|options| digest(&frozen, &self.inputs().destination, options));
+        let own = self.own_approval(run, &digests.collect::<Result<Vec<_>, _>>()?).await?;
+        match own.filter(|approval| number <= approval.up_to) {
+            Some(_) => Ok(()),
+            None => Err(self.unapproved(None, number)),
+        }
     }
 
     /// Uses an approval for a run that goes on.
@@ -102,6 +155,45 @@ impl Session {
         Error::Plan(PlanRefusal::Used { digest: approval.digest.clone() })
     }
 
+    /// Who can approve, where the profile says so.
+    fn rule(&self) -> Option<&ApprovalRule> {
+        self.inputs().destination.profile().and_then(|profile| profile.approval.as_ref())
+    }
+
+    /// Who has to approve messages to so many people; nobody for a rehearsal and for a gateway on this machine.
+    fn needed(&self, number: u64) -> Option<&ApprovalRule> {
+        let rule = self.inputs().destination.remote().and_then(|profile| profile.approval.as_ref());
+        rule.filter(|rule| number > u64::from(rule.above))
+    }
+
+    /// An approval of one of these digests that a run has used.
+    async fn own_approval(&self, run: &Run, digests: &[String]) -> Result<Option<Approval>, Error> {
+        let used = self.adapters.ledger.approvals_of(run.key).await?.into_iter().map(|kept| kept.approval);
+        let mut own = used.filter(|own| digests.contains(&own.digest) && counts(own, self.rule()));
+        Ok(own.next())
+    }
+
+    /// The approval of an occurrence of what is armed, or of all its occurrences; a person names what they mean.
+    async fn approval_of_occurrence(&self, now: &FrozenInputs, number: u64) -> Result<Option<Approval>, Error> {
+        let request = &self.launch.request;
+        let Some(armed) = request.armed.as_ref().filter(|_| self.needed(number).is_some()) else { return Ok(None) };
+        let ledger = self.adapters.ledger.as_ref();
+        let own = digest(now, &self.inputs().destination, &PlanOptions::of(request))?;
+        for digest in [&own, armed] {
+            let found = approvals(ledger, digest, self.rule()).await?;
+            if let Some(approval) = good(&found, (self.adapters.clock)(), number) {
+                return Ok(Some(approval.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn unapproved(&self, digest: Option<String>, number: u64) -> Error {
+        let (campaign, above) = (&self.inputs().campaign, self.needed(number).map_or(0, |rule| rule.above));
+        let (file, gateway) = (campaign.file.clone(), campaign.brief.gateway.clone());
+        Error::Plan(PlanRefusal::Unapproved { digest, file, gateway, number, above })
+    }
+
     fn refuse_other_plan(&self, now: &FrozenInputs, options: &[PlanOptions]) -> Result<(), Error> {
         let Some(pin) = &self.pin else { return Ok(()) };
         let destination = &self.inputs().destination;
@@ -110,18 +202,19 @@ impl Session {
                 return Ok(());
             }
         }
-        let what = options.first().map(|options| pin.planned.differences(now, destination, options));
+        let planned = pin.planned.as_ref().zip(options.first());
+        let what = planned.map(|(planned, options)| planned.differences(now, destination, options));
         let (digest, file) = (pin.digest.clone(), self.inputs().campaign.file.clone());
         Err(Error::Plan(PlanRefusal::Changed { digest, file, what: what.unwrap_or_default() }))
     }
 
     fn refuse_more(&self, number: u64) -> Result<(), Error> {
-        match self.pin.as_ref().filter(|pin| number > pin.planned.messages) {
+        match self.pin.as_ref().filter(|pin| number > pin.messages()) {
             None => Ok(()),
             Some(pin) => Err(Error::Plan(PlanRefusal::More {
                 digest: pin.digest.clone(),
                 file: self.inputs().campaign.file.clone(),
-                planned: pin.planned.messages,
+                planned: pin.messages(),
                 now: number,
             })),
         }

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
-use super::planned::digest;
-use super::{PlanOf, PlanOptions, PlannedCampaign};
+use super::planned::keep;
+use super::{PlanOptions, PlannedCampaign};
 use crate::check::Excluded;
 use crate::check::online::Cost;
 use crate::domain::Amount;
 use crate::finding::Finding;
-use crate::ledger::{Ledger, Plan};
+use crate::ledger::Ledger;
 use crate::runs::check_campaign::findings_of;
 use crate::runs::freeze::frozen;
 use crate::runs::start::TodaysTexts;
@@ -98,15 +98,27 @@ pub async fn plan(adapters: &Adapters, inputs: &Arc<Inputs>, request: &Request) 
     let survey = &list.survey;
     let chosen = request.chosen(&survey.planned_rows(), survey.last_row)?;
     request.check_number(inputs.destination.profile(), survey.planned())?;
-    let cost = list.cost(inputs, &chosen);
+    let (planned, cost) = planned(inputs, &list, (&chosen, request));
+    let digest = keep(adapters, planned.clone(), &inputs.destination).await?;
+    let findings = findings_of(inputs, &list);
+    Ok(MadePlan { digest, planned, list, cost, findings })
+}
+
+/// What a run to these rows would be, and what it costs where the profile has prices.
+pub(super) fn planned(
+    inputs: &Inputs,
+    list: &ListSurvey,
+    (chosen, request): (&RoaringBitmap, &Request),
+) -> (PlannedCampaign, Option<Cost>) {
+    let (survey, cost) = (&list.survey, list.cost(inputs, chosen));
     let parts = survey
         .by_sms_parts
         .iter()
-        .map(|(parts, rows)| u64::from((*parts).max(1)) * rows.intersection_len(&chosen))
+        .map(|(parts, rows)| u64::from((*parts).max(1)) * rows.intersection_len(chosen))
         .sum();
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
     let planned = PlannedCampaign {
-        inputs: frozen(inputs, &list),
+        inputs: frozen(inputs, list),
         addresses: crate::runs::armed::addresses(&inputs.destination),
         account: inputs.destination.account().to_owned(),
         options: PlanOptions::of(request),
@@ -120,9 +132,5 @@ pub async fn plan(adapters: &Adapters, inputs: &Arc<Inputs>, request: &Request) 
         },
         currency,
     };
-    let digest = digest(&planned.inputs, &inputs.destination, &planned.options)?;
-    let record = PlanOf::Campaign(Box::new(planned.clone())).to_record()?;
-    ledger.keep_plan(Plan { digest: digest.clone(), record, at: (adapters.clock)() }).await?;
-    let findings = findings_of(inputs, &list);
-    Ok(MadePlan { digest, planned, list, cost, findings })
+    (planned, cost)
 }

@@ -7,10 +7,12 @@ mod pending;
 mod pin;
 mod planned;
 mod refusal;
+mod signature;
 
-pub use approve::{Approving, approve, look_at_plan};
+pub use approve::{Approving, Standing, approve, look_at_plan};
 pub use made::{MadePlan, PlanFigures, plan};
 pub use pending::{approve_pending, find_pending, keep_pending, use_approval};
 pub(super) use pin::{ApprovedYes, Pin};
 pub use planned::{Pending, PlanOf, PlanOptions, PlannedCampaign, short};
 pub use refusal::PlanRefusal;
+pub use signature::PrivateKey;

@@ -1,18 +1,20 @@
-//! The plan that a call is held to, and the approval that it may use.
+//! The plan that a call is held to, and the approvals that it may use.
 
 use jiff::Timestamp;
 
+use super::signature::proven;
 use super::{PlanOf, PlanRefusal, PlannedCampaign};
 use crate::gateway::BoxFuture;
 use crate::ledger::{Approval, KeptApproval, Ledger, Plan};
+use crate::manifest::{ApprovalRule, Profile};
 use crate::runs::{Consent, Error, Proposal, Refusal, Request};
 
 /// A plan that a call is held to.
 pub(in crate::runs) struct Pin {
     /// Its digest.
     pub(super) digest: String,
-    /// What was planned.
-    pub(super) planned: Box<PlannedCampaign>,
+    /// What was planned, as far as this ledger knows.
+    pub(super) planned: Option<Box<PlannedCampaign>>,
     /// What was approved of it.
     pub(super) approvals: Vec<KeptApproval>,
 }
@@ -42,19 +44,73 @@ pub(super) async fn find(ledger: &dyn Ledger, digest: &str) -> Result<Plan, Erro
     Err(Error::Plan(refused))
 }
 
+/// Whether an approval is what it says: where the profile names who can approve, one of them signed it.
+pub(super) fn counts(approval: &Approval, rule: Option<&ApprovalRule>) -> bool {
+    rule.is_none_or(|rule| proven(&approval.token, &rule.by).as_ref() == Some(approval))
+}
+
+/// The approvals of what has this digest, as far as they count.
+pub(super) async fn approvals(
+    ledger: &dyn Ledger,
+    digest: &str,
+    rule: Option<&ApprovalRule>,
+) -> Result<Vec<KeptApproval>, Error> {
+    let mut approvals = ledger.approvals(digest).await?;
+    approvals.retain(|kept| counts(&kept.approval, rule));
+    Ok(approvals)
+}
+
 impl Pin {
-    /// The plan that a request names; nothing where it names none.
-    pub(in crate::runs) async fn of(ledger: &dyn Ledger, request: &Request) -> Result<Option<Self>, Error> {
-        let Some(digest) = &request.plan else { return Ok(None) };
-        let plan = find(ledger, digest).await?;
-        let planned = PlanOf::campaign(&plan)?;
-        let approvals = ledger.approvals(&plan.digest).await?;
-        Ok(Some(Self { digest: plan.digest, planned, approvals }))
+    /// The plan that a request names, itself or by a token; nothing where it names none.
+    pub(in crate::runs) async fn of(
+        ledger: &dyn Ledger,
+        request: &Request,
+        profile: Option<&Profile>,
+    ) -> Result<Option<Self>, Error> {
+        let rule = profile.and_then(|profile| profile.approval.as_ref());
+        let digest = match (&request.approval, &request.plan) {
+            (None, None) => return Ok(None),
+            (None, Some(digest)) => find(ledger, digest).await?.digest,
+            (Some(token), digest) => bring(ledger, token, digest.as_deref(), rule).await?,
+        };
+        let planned = ledger.plans(&digest).await?.first().map(PlanOf::campaign).transpose()?;
+        let approvals = approvals(ledger, &digest, rule).await?;
+        Ok(Some(Self { digest, planned, approvals }))
+    }
+
+    /// How many messages are planned, or approved where the plan is another ledger's.
+    pub(super) fn messages(&self) -> u64 {
+        let approved = || self.approvals.iter().map(|kept| kept.approval.up_to).max();
+        self.planned.as_ref().map(|planned| planned.messages).or_else(approved).unwrap_or(0)
     }
 
     /// An approval that nobody used, for so many messages.
     pub(super) fn good(&self, now: Timestamp, messages: u64) -> Option<&Approval> {
-        let good = |kept: &&KeptApproval| kept.is_good(now) && messages <= kept.approval.up_to;
-        self.approvals.iter().find(good).map(|kept| &kept.approval)
+        good(&self.approvals, now, messages)
     }
+}
+
+/// Of some approvals one that is good still, for so many messages.
+pub(super) fn good(approvals: &[KeptApproval], now: Timestamp, messages: u64) -> Option<&Approval> {
+    let good = |kept: &&KeptApproval| kept.is_good(now) && messages <= kept.approval.up_to;
+    approvals.iter().find(good).map(|kept| &kept.approval)
+}
+
+/// Keeps an approval that was brought from another machine, and gives its digest.
+async fn bring(
+    ledger: &dyn Ledger,
+    token: &str,
+    digest: Option<&str>,
+    rule: Option<&ApprovalRule>,
+) -> Result<String, Error> {
+    let Some(rule) = rule else { return Err(Error::Plan(PlanRefusal::NobodyCanSign)) };
+    let proven = proven(token, &rule.by).filter(|approval| !approval.standing);
+    let approval = proven.ok_or(Error::Plan(PlanRefusal::NotProven))?;
+    if let Some(other) = digest.filter(|digest| !approval.digest.starts_with(&digest.to_lowercase())) {
+        let (digest, approved) = (other.to_owned(), approval.digest);
+        return Err(Error::Plan(PlanRefusal::OtherPlan { digest, approved }));
+    }
+    let digest = approval.digest.clone();
+    ledger.approve(approval).await?;
+    Ok(digest)
 }

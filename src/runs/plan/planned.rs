@@ -9,7 +9,7 @@ use crate::ledger::{Plan, StateCounts};
 use crate::manifest::Destination;
 use crate::runs::armed::addresses;
 use crate::runs::digest::Digest;
-use crate::runs::{Error, Request, Round};
+use crate::runs::{Adapters, Error, Request, Round};
 
 /// What the digests of campaigns are of, so that no digest of something else is one of them.
 const WHAT: &str = "campaign plan 1";
@@ -132,6 +132,18 @@ pub(in crate::runs) fn digest(
     let texts = json(serde_json::to_vec(&inputs.includes))?;
     let there = said.with(texts).with(&inputs.recipients_sha256).with(addresses(destination));
     Ok(there.with(destination.account()).with(json(serde_json::to_vec(options))?).finish())
+}
+
+/// Keeps a plan, and gives its digest.
+pub(super) async fn keep(
+    adapters: &Adapters,
+    planned: PlannedCampaign,
+    destination: &Destination,
+) -> Result<String, Error> {
+    let digest = digest(&planned.inputs, destination, &planned.options)?;
+    let record = PlanOf::Campaign(Box::new(planned)).to_record()?;
+    adapters.ledger.keep_plan(Plan { digest: digest.clone(), record, at: (adapters.clock)() }).await?;
+    Ok(digest)
 }
 
 impl PlannedCampaign {

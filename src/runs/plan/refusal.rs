@@ -62,6 +62,47 @@ pub enum PlanRefusal {
         /// The digest.
         digest: String,
     },
+    /// More people than the profile allows would get a message without an approval.
+    Unapproved {
+        /// The digest of the plan that was kept for it; nothing where it has to be planned first.
+        digest: Option<String>,
+        /// The campaign file.
+        file: PathBuf,
+        /// The gateway.
+        gateway: String,
+        /// How many people.
+        number: u64,
+        /// How many need none.
+        above: u32,
+    },
+    /// The profile names who can approve, and no key was given.
+    NeedsKey {
+        /// The digest of the plan.
+        digest: String,
+        /// The gateway.
+        gateway: String,
+    },
+    /// The key belongs to nobody whom the profile names.
+    UnknownKey {
+        /// The gateway.
+        gateway: String,
+    },
+    /// The profile names nobody whose signature could be looked at.
+    NobodyCanSign,
+    /// No approver of the profile signed this token for a run.
+    NotProven,
+    /// A token approves another plan than the one that was named.
+    OtherPlan {
+        /// What was named.
+        digest: String,
+        /// What is approved.
+        approved: String,
+    },
+    /// Only what is due by a schedule can be approved beforehand.
+    NoSchedule {
+        /// The campaign file.
+        file: PathBuf,
+    },
     /// A rehearsal needs no approval.
     Rehearsal,
 }

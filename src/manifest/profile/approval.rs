@@ -1,0 +1,39 @@
+//! Whose approval a large run needs.
+
+use crate::domain::{ApproverKey, NoApproverKey};
+use crate::finding::{Finding, rules};
+use crate::manifest::report::Report;
+use crate::manifest::section::Section;
+
+/// Whose approval a run through a gateway needs, and from how many recipients on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalRule {
+    /// More recipients than this need it.
+    pub above: u32,
+    /// Who can give it, each with the public half of a key.
+    pub by: Vec<(String, ApproverKey)>,
+}
+
+/// Whose approval a large run needs; a key that cannot be read is somebody who could never approve.
+pub(super) fn approval(section: Section<'_>, report: &mut Report) -> Option<ApprovalRule> {
+    let above = section.parsed("above")?;
+    let by = section.entry("by")?;
+    let mut keys = Vec::new();
+    let people = by.value.entries()?;
+    for person in people {
+        let text = person.value.scalar()?.text.trim();
+        match text.parse() {
+            Ok(key) => keys.push((person.key.clone(), key)),
+            Err(NoApproverKey) => {
+                let message = format!("what stands behind `{}` is not the public half of a key", person.key);
+                let help = "write `ed25519:` and its 43 letters, as `approve --new-key NAME` prints them";
+                report.at(&person.value.span, Finding::new(&rules::APPROVER_KEY, message).help(help));
+            }
+        }
+    }
+    if people.is_empty() {
+        let finding = Finding::new(&rules::APPROVER_KEY, "nobody could approve: `by` names nobody with a key");
+        report.at(&by.key_span, finding.help("make a key with `approve --new-key NAME`, which prints what to write"));
+    }
+    Some(ApprovalRule { above, by: keys })
+}

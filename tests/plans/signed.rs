@@ -1,0 +1,141 @@
+//! A signed approval: a large run waits for somebody whose key whoever sends does not have.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use super::plan;
+use crate::support::{Folder, Gateway, Terminal, campaign, live};
+
+/// Makes a pair of keys, and gives the public half.
+fn new_key(sale: &Folder, name: &str) -> String {
+    let made = sale.campaign(&["approve", "--new-key", name, "--json"]).exits(0).json();
+    made["public"].as_str().expect("a public half").to_owned()
+}
+
+/// A live campaign to three people, of which more than two need the approval of Olha.
+fn guarded() -> Folder {
+    let sale = live();
+    let public = new_key(&sale, "olha");
+    let rule = format!("local:\n  approval: {{ above: 2, by: {{ Olha: \"{public}\" }} }}\n");
+    sale.replace("gateways.yaml", "local:\n", &rule);
+    sale
+}
+
+/// Approves a plan with a key, and gives the token.
+fn sign(sale: &Folder, digest: &str, key: &str) -> String {
+    let approved = sale.campaign(&["approve", digest, "--key", key, "--json"]).exits(0).json();
+    assert_eq!((&approved["digest"], &approved["by"], &approved["up_to"]), (&json!(digest), &json!("Olha"), &json!(3)));
+    approved["token"].as_str().expect("a token").to_owned()
+}
+
+#[test]
+fn a_large_run_is_refused_with_the_commands_that_lead_on_until_it_is_signed() {
+    let sale = guarded();
+    let refused = sale.run(&["--offline", "--yes"]).exits(2).says("above 2 the gateway `local` needs an approval");
+    let digest = plan(&sale, &[]);
+    refused.says(&format!("`campaign approve {} --key FILE`", &digest[..16])).says("then `campaign run sale.yaml");
+    sale.run(&["--offline", "--yes", "--plan", &digest]).exits(2).says("needs an approval");
+    sale.campaign(&["approve", &digest[..16]]).exits(2).says("names who approves, and that is signed");
+    sign(&sale, &digest, "olha.key");
+    sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(2).says("is approved already, by Olha");
+    sale.run(&["--offline", "--plan", &digest]).exits(5).says("approved by Olha");
+    // The run that began goes on without another one, and asks as ever where no plan is named.
+    sale.run(&["--offline", "--plan", &digest]).exits(5);
+    sale.run(&["--offline", "--yes"]).exits(5);
+    sale.campaign(&["stop", "sale@1", "--for-good"]).exits(0);
+    sale.run(&["--offline", "--yes", "--plan", &digest]).exits(2).says("needs an approval");
+}
+
+#[test]
+fn whoever_has_everything_but_the_private_half_cannot_approve() {
+    let sale = guarded();
+    let digest = plan(&sale, &[]);
+    new_key(&sale, "sender");
+    sale.campaign(&["approve", &digest, "--key", "sender.key"]).exits(2).says("belongs to nobody whom `approval`");
+    // A yes that was typed while the profile did not ask for more is none afterwards.
+    let kept = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
+    let without: String =
+        kept.lines().filter(|line| !line.contains("approval:")).map(|line| format!("{line}\n")).collect();
+    sale.write("gateways.yaml", &without);
+    sale.campaign(&["approve", &digest, "--key", "sender.key"]).exits(2).says("has no `approval`");
+    let typed = Terminal::start(sale.command(&["approve", &digest]));
+    typed.shows("type `yes`").types("yes");
+    typed.finish().exits(0);
+    sale.write("gateways.yaml", &kept);
+    sale.run(&["--offline", "--yes", "--plan", &digest]).exits(2).says("needs an approval");
+    // A run that began without one does not go on either.
+    sale.write("gateways.yaml", &without);
+    sale.run(&["--offline", "--yes"]).exits(5);
+    sale.write("gateways.yaml", &kept);
+    sale.run(&["--offline", "--yes"]).exits(2).says("needs an approval");
+    sale.run(&["--offline", "--yes", "--limit", "2"]).exits(5);
+}
+
+#[test]
+fn a_token_approves_one_run_of_its_plan_on_another_machine() {
+    let sale = guarded();
+    let digest = plan(&sale, &[]);
+    let token = sign(&sale, &digest, "olha.key");
+    let there = |options: &[&str]| sale.run(&[&["--offline", "--yes", "--state-dir", "there"], options].concat());
+    there(&[]).exits(2).says("needs an approval");
+    let (said, signature) = token.split_once('.').unwrap();
+    for forged in [said, &format!("{said}.AAAA"), &format!("{said}A.{signature}"), "nonsense"] {
+        there(&["--approval", forged]).exits(2).says("this token approves nothing");
+    }
+    there(&["--approval", &token, "--plan", "0123"]).exits(2).says("and not 0123");
+    sale.replace("sale.yaml", "Hello", "Goodbye");
+    there(&["--approval", &token]).exits(2).says("the text `channels[0].sms.message` changed");
+    sale.replace("sale.yaml", "Goodbye", "Hello");
+    there(&["--approval", &token]).exits(5).says("approved by Olha");
+    there(&["--approval", &token]).exits(5);
+    sale.campaign(&["stop", "sale@1", "--for-good", "--state-dir", "there"]).exits(0);
+    there(&["--approval", &token]).exits(2).says("needs an approval");
+}
+
+#[test]
+fn a_token_of_another_key_under_the_same_name_approves_nothing() {
+    let sale = guarded();
+    let digest = plan(&sale, &[]);
+    let token = sign(&sale, &digest, "olha.key");
+    let other = new_key(&sale, "other");
+    let kept = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
+    let (before, after) = kept.split_once("Olha: \"").unwrap();
+    sale.write("gateways.yaml", &format!("{before}Olha: \"{other}\"{}", after.split_once('"').unwrap().1));
+    sale.run(&["--offline", "--approval", &token]).exits(2).says("this token approves nothing");
+    sale.run(&["--offline", "--yes", "--plan", &digest]).exits(2).says("needs an approval");
+}
+
+#[test]
+fn rehearsals_gateways_on_this_machine_and_small_runs_need_no_approval() {
+    let sale = guarded();
+    sale.run(&["--gateway", "sandbox"]).exits(0);
+    sale.run(&["--offline", "--yes", "--rows", "2-3"]).exits(5);
+    let gateway = Gateway::accepting();
+    let public = new_key(&sale, "taras");
+    let near =
+        campaign().through(&gateway).profile(&format!("approval: {{ above: 0, by: {{ T: \"{public}\" }} }}")).write();
+    near.run(&[]).exits(0);
+    assert_eq!(gateway.phones().len(), 3);
+}
+
+#[test]
+fn a_private_half_is_its_owners_and_no_key_takes_the_place_of_another() {
+    let sale = live();
+    let public = new_key(&sale, "olha");
+    let mode = std::fs::metadata(sale.path("olha.key")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    let line = std::fs::read_to_string(sale.path("olha.key")).unwrap();
+    sale.campaign(&["approve", "--new-key", "olha"]).exits(2);
+    assert_eq!(std::fs::read_to_string(sale.path("olha.key")).unwrap(), line);
+    for name in ["", "../olha", "-x", "a b"] {
+        sale.campaign(&["approve", &format!("--new-key={name}")]).exits(2);
+    }
+    let told = sale.campaign(&["approve", "--new-key", "petro"]).exits(0);
+    assert!(told.stdout.contains("approval: { above: 1000, by: { petro: ed25519:"), "{}", told.told());
+    let secret = line.trim().rsplit(':').next().unwrap();
+    assert!(!public.contains(secret) && !told.stdout.contains(secret));
+    let digest = plan(&sale, &[]);
+    std::fs::set_permissions(sale.path("olha.key"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(2).says("can be read by others");
+}
