@@ -392,7 +392,7 @@ fn unanswered(gateway: &str, key: &str, answer: &InquiryFailure) -> Explanation 
             Explanation::new(exit::STOPPED, format!("{reason} and to wait {} s; try again after that", wait.as_secs()))
         }
         FailureCause::SlowDown(None) => Explanation::new(exit::STOPPED, format!("{reason}; try again later")),
-        FailureCause::Unclear => {
+        FailureCause::TimedOut | FailureCause::Unclear => {
             Explanation::new(exit::STOPPED, format!("`{name}` gave no usable answer: {reason}; try again later"))
         }
     }

@@ -129,6 +129,7 @@ impl From<InquiryFailure> for ToolError {
             FailureCause::Refused => Self::new("platform_error", said),
             FailureCause::NotConnected => Self::retryable("unreachable", &failure.reason),
             FailureCause::SlowDown(wait) => Self::rate_limited(wait),
+            FailureCause::TimedOut => Self::retryable("timeout", &failure.reason),
             FailureCause::Unclear => Self::retryable("no_answer", &failure.reason),
         }
     }
@@ -147,6 +148,27 @@ impl From<Error> for ToolError {
                 tracing::error!("a tool cannot be carried out: {other:?}");
                 Self::new("internal", "the connector cannot do its work; its operator sees why in its log")
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_without_an_answer_tells_whether_it_may_be_asked_again() {
+        let failed = |cause| InquiryFailure { cause, reason: "why".into(), said: None, undone: true };
+        for (cause, code, retryable) in [
+            (FailureCause::KeyRefused, "access_denied", false),
+            (FailureCause::Refused, "platform_error", false),
+            (FailureCause::NotConnected, "unreachable", true),
+            (FailureCause::TimedOut, "timeout", true),
+            (FailureCause::SlowDown(Some(Duration::from_secs(3))), "rate_limited", true),
+            (FailureCause::Unclear, "no_answer", true),
+        ] {
+            let error = ToolError::from(failed(cause));
+            assert_eq!((error.code, error.retryable), (code, retryable), "{cause:?}");
         }
     }
 }

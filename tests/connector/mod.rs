@@ -10,6 +10,7 @@ mod entries;
 mod hostile;
 mod protocol;
 mod runs;
+mod schemas;
 mod secrets;
 mod sends;
 mod stdio;

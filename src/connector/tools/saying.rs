@@ -34,9 +34,10 @@ fn schema(channel: Channel, field: &Field) -> Value {
         FieldKind::Cards { least, most } => {
             json!({ "type": "array", "items": card(channel), "minItems": least, "maxItems": most })
         }
-        FieldKind::Template | FieldKind::Message | FieldKind::Extra => {
-            json!({ "type": "string", "minLength": 1, "maxLength": LONGEST })
+        FieldKind::Template => {
+            json!({ "type": "string", "minLength": 1, "maxLength": LONGEST, "examples": [field.example] })
         }
+        FieldKind::Message | FieldKind::Extra => json!({ "type": "string", "minLength": 1, "maxLength": LONGEST }),
     };
     schema["description"] = json!(description);
     schema

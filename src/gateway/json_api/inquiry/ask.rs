@@ -87,7 +87,8 @@ fn read_items(
         Exchange::NotConnected(why) => Err(InquiryFailure::undone(FailureCause::NotConnected, why)),
         Exchange::Handshake(why) => Err(InquiryFailure::undone(FailureCause::Unclear, why)),
         Exchange::TimedOut(after) => {
-            Err(InquiryFailure::unclear(format!("no answer within {} s", after.as_secs_f64())))
+            let unclear = InquiryFailure::unclear(format!("no answer within {} s", after.as_secs_f64()));
+            Err(InquiryFailure { cause: FailureCause::TimedOut, ..unclear })
         }
         Exchange::Broken(why) => Err(InquiryFailure::unclear(why)),
         Exchange::TooLong { .. } => Err(InquiryFailure::unclear("an answer over the size limit")),
@@ -183,13 +184,13 @@ pub(super) mod tests {
 
     #[test]
     fn each_end_of_an_exchange_has_its_cause_and_says_whether_something_may_have_been_done() {
-        use FailureCause::{KeyRefused, NotConnected, Refused, SlowDown, Unclear};
+        use FailureCause::{KeyRefused, NotConnected, Refused, SlowDown, TimedOut, Unclear};
         let http = |status, wait| Exchange::Answer { status, retry_after: wait, body: b"<html>".to_vec() };
         let minute = Some(Duration::from_secs(60));
         let table = [
             (Exchange::NotConnected("refused".into()), NotConnected, true),
             (Exchange::Handshake("no certificate".into()), Unclear, true),
-            (Exchange::TimedOut(Duration::from_secs(30)), Unclear, false),
+            (Exchange::TimedOut(Duration::from_secs(30)), TimedOut, false),
             (Exchange::Broken("reset".into()), Unclear, false),
             (Exchange::TooLong { status: 200 }, Unclear, false),
             (http(302, None), Unclear, false),

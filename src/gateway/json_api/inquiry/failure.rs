@@ -26,6 +26,8 @@ pub enum FailureCause {
     NotConnected,
     /// The gateway asks to slow down, and maybe to wait so long.
     SlowDown(Option<Duration>),
+    /// No answer came in time.
+    TimedOut,
     /// No answer, or one that the contract does not know.
     Unclear,
 }

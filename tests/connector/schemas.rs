@@ -1,0 +1,102 @@
+//! What `tools/list` says of a tool holds: of what it takes, and of what it gives.
+
+use serde_json::{Value, json};
+
+use super::{Connector, told};
+use crate::support::SandboxProcess;
+
+fn listed(connector: &Connector) -> Vec<Value> {
+    let list = connector.post(&[], r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).json();
+    list["result"]["tools"].as_array().expect("tools").clone()
+}
+
+/// Looks at every property of a schema, and of the schemas in it.
+fn look_at(schema: &Value, place: &str) {
+    assert!(!schema["type"].is_array(), "{place}: clients want one type");
+    if let Some(properties) = schema["properties"].as_object() {
+        assert_eq!(schema["additionalProperties"], false, "{place}");
+        for (name, property) in properties {
+            let place = format!("{place}.{name}");
+            assert!(property["description"].as_str().is_some_and(|words| words.len() > 5), "{place} is not described");
+            look_at(property, &place);
+            look_at(&property["items"], &place);
+        }
+    }
+}
+
+#[test]
+fn every_argument_of_every_tool_is_described_and_nothing_else_is_taken() {
+    let sandbox = SandboxProcess::start();
+    let tools = listed(&Connector::start(&sandbox, &["--allow-send"]));
+    assert_eq!(tools.len(), 11);
+    for tool in tools {
+        let name = tool["name"].as_str().expect("a name");
+        assert!(
+            tool["title"].is_string() && tool["description"].as_str().is_some_and(|words| words.len() > 40),
+            "{name}"
+        );
+        for schema in ["inputSchema", "outputSchema"] {
+            assert_eq!(tool[schema]["type"], "object", "{name}");
+            jsonschema::validator_for(&tool[schema]).expect("a schema");
+        }
+        look_at(&tool["inputSchema"], name);
+        let hint = |hint: &str| tool["annotations"][hint].as_bool().expect("a hint");
+        let hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"].map(hint);
+        let expected = match name {
+            "create_sms_template" => [false, false, false, true],
+            name if name.starts_with("send_") => [false, true, false, true],
+            _ => [true, false, true, true],
+        };
+        assert_eq!(hints, expected, "{name}");
+    }
+}
+
+#[test]
+fn whatever_a_tool_takes_and_gives_is_what_its_schemas_say() {
+    let sandbox = SandboxProcess::start();
+    let connector = Connector::start(&sandbox, &["--allow-send"]);
+    let tools = listed(&connector);
+    let (phone, image, link) = ("380501234567", "https://cdn.example/a.png", "https://shop.example");
+    let rcs =
+        json!({ "phone": phone, "sender": "OlenaCo", "text": "Hi", "image": image, "button": "Buy", "link": link });
+    let sms = json!({ "phone": phone, "sender": "OlenaCo", "text": "Hi", "id": 7 });
+    let samples = [
+        ("balance", json!({})),
+        ("senders", json!({})),
+        ("sms_templates", json!({ "limit": 1, "offset": 0 })),
+        ("viber_templates", json!({})),
+        ("lookup_number", json!({ "phone": 380_501_234_567_u64 })),
+        ("send_sms", sms.clone()),
+        ("send_viber", json!({ "phone": phone, "sender": "OlenaCo", "text": "Hi" })),
+        ("send_rcs", rcs),
+        (
+            "send_chain",
+            json!({ "phone": phone, "channels": ["sms"], "sms": { "message": "Hi", "signature": "OlenaCo" } }),
+        ),
+        ("create_sms_template", json!({ "name": "Sale", "text": "Hi" })),
+        ("message_status", json!({ "id": 7 })),
+    ];
+    assert_eq!(samples.len(), tools.len(), "a sample of each");
+    for (name, sample) in samples {
+        let tool = tools.iter().find(|tool| tool["name"] == name).expect("a tool");
+        let schema = |which: &str| jsonschema::validator_for(&tool[which]).expect("a schema");
+        let confirmable = tool["annotations"]["readOnlyHint"] == false;
+        for confirmed in if confirmable { [false, true].as_slice() } else { &[true] } {
+            let mut arguments = sample.clone();
+            if confirmable && *confirmed {
+                arguments["confirm"] = json!(true);
+            }
+            assert!(schema("inputSchema").is_valid(&arguments), "{name}: {arguments}");
+            let result = connector.call(name, &arguments);
+            assert_eq!(
+                (&result["isError"], &told(&result)),
+                (&json!(false), &result["structuredContent"]),
+                "{name}: {result}"
+            );
+            assert!(schema("outputSchema").is_valid(&result["structuredContent"]), "{name}: {result}");
+        }
+        let mut more = sample;
+        more["hook"] = json!("http://stranger.example");
+        assert!(!schema("inputSchema").is_valid(&more), "{name}");
+    }
+}
