@@ -56,7 +56,21 @@ impl ConnectorArgs {
     /// What stands behind the program's name to start the same one over standard input and output, whatever folder it is
     /// started in; `gateways` is the file in which its profile is.
     pub(in crate::cli) fn to_start(&self, global: &Global, gateways: PathBuf) -> Vec<String> {
-        let Self { through, campaigns, allow_send, approve, max_sends_per_hour, only_to, .. } = self;
+        // Each by its name: a lock that is added later is not forgotten here.
+        let Self {
+            through,
+            campaigns,
+            allow_send,
+            approve,
+            max_sends_per_hour,
+            only_to,
+            listen: _,
+            require_key: _,
+            origin: _,
+            stdio: _,
+            print_config: _,
+            client: _,
+        } = self;
         let path = |path: PathBuf| std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned();
         let options = [
             ("--gateway", through.gateway.clone()),
