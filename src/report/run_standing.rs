@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{ChannelFigures, RunView, is_owned, run_json};
-use crate::ledger::{Ledger, LedgerError, Run};
+use crate::ledger::{Ledger, LedgerError, Run, RunFilter};
 
 /// How a run stands.
 #[derive(Debug)]
@@ -21,6 +21,9 @@ impl RunStanding {
     /// When the ledger cannot be read.
     pub async fn read(ledger: &dyn Ledger, run: Run) -> Result<Self, LedgerError> {
         let owned = is_owned(ledger, &run).await?;
+        // Whoever sent it may have ended since it was read, and said how.
+        let anew = if owned { None } else { ledger.runs(RunFilter::one(run.key)).await?.pop() };
+        let run = anew.unwrap_or(run);
         let view = RunView::read(ledger, run, owned).await?;
         let channels = ChannelFigures::read(ledger, &view.run, owned).await?;
         Ok(Self { view, channels })

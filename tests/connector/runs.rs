@@ -116,6 +116,27 @@ fn nothing_is_sent_for_what_was_not_approved_as_it_is() {
 }
 
 #[test]
+fn where_the_profile_names_who_approves_a_typed_yes_is_none_and_a_signature_is() {
+    let sandbox = SandboxProcess::start();
+    let folder = house(&sandbox);
+    let made = folder.campaign(&["approve", "--new-key", "olha", "--json"]).exits(0).json();
+    let public = made["public"].as_str().expect("a public half");
+    let rule = format!("local:\n  approval: {{ above: 0, by: {{ Olha: \"{public}\" }} }}\n");
+    let connector = connector(folder);
+    let digest = plan(&connector, "sale");
+    approve(&connector.folder, &digest);
+    connector.folder.replace("gateways.yaml", "local:\n", &rule);
+    let pending = run(&connector, "sale", &digest);
+    let signed = format!("campaign approve {} --key FILE", &digest[..16]);
+    assert_eq!(pending["pending"], true, "{pending}");
+    assert!(pending["how_to"].as_str().is_some_and(|how_to| how_to.contains(&signed)), "{pending}");
+    assert!(sandbox.journal().is_empty());
+    connector.folder.campaign(&["approve", &digest, "--key", "olha.key", "--json"]).exits(0);
+    assert_eq!(run(&connector, "sale", &digest)["started"], true);
+    assert_eq!(ended(&connector)["state"], "finished");
+}
+
+#[test]
 fn a_campaign_with_a_schedule_is_not_run_by_an_assistant() {
     let sandbox = SandboxProcess::start();
     let folder = house(&sandbox);

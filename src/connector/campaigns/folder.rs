@@ -169,8 +169,11 @@ impl OpenFolder<'_> {
     }
 
     /// What a person has to do before what was planned is sent.
-    pub(super) fn how_to_approve(&self, digest: &str) -> String {
-        let approve = self.campaigns.words.command(&format!("approve {}", short(digest)));
+    pub(super) fn how_to_approve(&self, inputs: &Inputs, digest: &str) -> String {
+        // Who can approve, and by which key, may be said in the profile.
+        let signed = inputs.destination.profile().is_some_and(|profile| profile.approval.is_some());
+        let key = if signed { " --key FILE" } else { "" };
+        let approve = self.campaigns.words.command(&format!("approve {}{key}", short(digest)));
         format!(
             "show the person you work for what is planned; they approve it with `{approve}` in a terminal of their own, and \
              then run_campaign sends it"

@@ -41,7 +41,7 @@ pub(super) const TOOL: Tool = Tool {
             let _turn = folder.turn().await;
             let made = runs::plan(folder.adapters, &inputs, &Request::default()).await;
             let made = made.map_err(|error| folder.refused(error))?;
-            told(&made, folder.gateway, &folder.how_to_approve(&made.digest))
+            told(&made, folder.gateway, &folder.how_to_approve(&inputs, &made.digest))
         })
     },
 };

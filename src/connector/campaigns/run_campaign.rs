@@ -16,8 +16,8 @@ use crate::delivery::Interrupt;
 use crate::gateway::BoxFuture;
 use crate::notify;
 use crate::runs::{
-    Adapters, Consent, EndedRun, Error, Event, Inputs, Launch, Observer, Outcome, OwnFiles, Proposal, ProposalKind,
-    Refusal, Request,
+    Adapters, Consent, EndedRun, Error, Event, Inputs, Launch, Observer, Outcome, OwnFiles, PlanRefusal, Proposal,
+    ProposalKind, Refusal, Request,
 };
 
 pub(super) const TOOL: Tool = Tool {
@@ -81,7 +81,7 @@ async fn begin(
     inputs: Arc<Inputs>,
     digest: String,
 ) -> Result<Value, ToolError> {
-    let how_to_approve = folder.how_to_approve(&digest);
+    let how_to_approve = folder.how_to_approve(&inputs, &digest);
     let request = Request { plan: Some(digest), approved_only: true, ..Request::default() };
     let files = OwnFiles { state: &folder.adapters.state, profiles: &folder.adapters.profiles };
     let launch = Launch::of(inputs, request, files).map_err(|error| folder.refused(error))?;
@@ -98,9 +98,10 @@ async fn begin(
     };
     match ended {
         Ok(Ok(())) => Ok(json!({ "started": false, "how_to": "nothing is to be done: everybody has their message" })),
-        Ok(Err(Error::NotConfirmed { what: ProposalKind::Run(messages), .. })) => {
-            Ok(json!({ "started": false, "pending": true, "messages": messages, "how_to": how_to_approve }))
-        }
+        Ok(Err(
+            Error::NotConfirmed { what: ProposalKind::Run(messages), .. }
+            | Error::Plan(PlanRefusal::Unapproved { number: messages, .. }),
+        )) => Ok(json!({ "started": false, "pending": true, "messages": messages, "how_to": how_to_approve })),
         Ok(Err(error)) => Err(folder.refused(error)),
         Err(_) => Err(ToolError::new("internal", "the run ended by an error of the connector; call run_status")),
     }
