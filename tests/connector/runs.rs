@@ -7,14 +7,14 @@ use super::stdio::Conversation;
 use super::{Connector, told};
 use crate::support::{Folder, SandboxProcess, Terminal, phone, until};
 
-const OPTIONS: [&str; 3] = ["--campaigns", "campaigns", "--allow-send"];
+pub(super) const OPTIONS: [&str; 3] = ["--campaigns", "campaigns", "--allow-send"];
 
 fn connector(folder: Folder) -> Connector {
     Connector::within(folder, &OPTIONS)
 }
 
 /// Plans a campaign, and gives its digest.
-fn plan(connector: &Connector, name: &str) -> String {
+pub(super) fn plan(connector: &Connector, name: &str) -> String {
     let result = connector.call("plan_campaign", &json!({ "campaign": name }));
     assert_eq!(result["isError"], false, "{result}");
     told(&result)["digest"].as_str().expect("a digest").to_owned()
@@ -25,7 +25,7 @@ fn run(connector: &Connector, name: &str, digest: &str) -> Value {
 }
 
 /// Types a yes to a plan, in a terminal of the operator.
-fn approve(folder: &Folder, digest: &str) {
+pub(super) fn approve(folder: &Folder, digest: &str) {
     let asked = Terminal::start(folder.command(&["approve", digest]));
     asked.shows("type `yes`").types("yes");
     asked.shows("is approved by");

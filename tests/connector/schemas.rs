@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::campaigns::house;
+use super::runs::{OPTIONS, approve, plan};
 use super::{Connector, told};
 use crate::support::SandboxProcess;
 
@@ -99,4 +101,55 @@ fn whatever_a_tool_takes_and_gives_is_what_its_schemas_say() {
         more["hook"] = json!("http://stranger.example");
         assert!(!schema("inputSchema").is_valid(&more), "{name}");
     }
+}
+
+#[test]
+fn whatever_a_tool_of_campaigns_takes_and_gives_is_what_its_schemas_say() {
+    let sandbox = SandboxProcess::start();
+    let folder = house(&sandbox);
+    folder.write("campaigns/broken.yaml", "name: broken\nchannels:\n");
+    let connector = Connector::within(folder, &OPTIONS);
+    let tools = listed(&connector).split_off(11);
+    let digest = plan(&connector, "sale");
+    let sale = json!({ "campaign": "sale" });
+    let run = json!({ "campaign": "sale", "digest": digest });
+    let samples = [
+        ("list_campaigns", json!({})),
+        ("check_campaign", sale.clone()),
+        ("check_campaign", json!({ "campaign": "broken.yaml" })),
+        ("preview_campaign", json!({ "campaign": "sale", "rows": "2-4,5,6", "limit": 20 })),
+        ("plan_campaign", sale.clone()),
+        ("run_campaign", run.clone()),
+        ("run_campaign", run),
+        ("run_status", sale),
+        ("list_campaigns", json!({})),
+    ];
+    for (index, (name, arguments)) in samples.iter().enumerate() {
+        if index == 6 {
+            approve(&connector.folder, &digest);
+        }
+        let tool = tools.iter().find(|tool| tool["name"] == *name).expect("a tool");
+        let schema = |which: &str| jsonschema::validator_for(&tool[which]).expect("a schema");
+        look_at(&tool["inputSchema"], name);
+        assert!(schema("inputSchema").is_valid(arguments), "{name}: {arguments}");
+        let result = connector.call(name, arguments);
+        assert_eq!(
+            (&result["isError"], &told(&result)),
+            (&json!(false), &result["structuredContent"]),
+            "{name}: {result}"
+        );
+        assert!(schema("outputSchema").is_valid(&result["structuredContent"]), "{name}: {result}");
+        let mut more = arguments.clone();
+        more["url"] = json!("http://stranger.example");
+        assert!(!schema("inputSchema").is_valid(&more), "{name}");
+        let hint = |hint: &str| tool["annotations"][hint].as_bool().expect("a hint");
+        let hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"].map(hint);
+        let expected = match *name {
+            "run_campaign" => [false, true, false, true],
+            "plan_campaign" => [false, false, true, false],
+            _ => [true, false, true, false],
+        };
+        assert_eq!(hints, expected, "{name}");
+    }
+    assert!(tools.iter().all(|tool| samples.iter().any(|(name, _)| tool["name"] == *name)), "a sample of each");
 }
