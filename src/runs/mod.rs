@@ -93,7 +93,8 @@ pub use online::{OnlineAnswer, ask_online};
 pub use outcome::{EndedRun, NothingLeft, Outcome};
 pub use plan::{
     Approving, MadePlan, Pending, PlanFigures, PlanOf, PlanOptions, PlanRefusal, PlannedCampaign, PrivateKey, Standing,
-    approve, approve_pending, find_pending, keep_pending, look_at_plan, plan, short, use_approval,
+    approvals_given, approve, approve_pending, find_pending, keep_pending, look_at_plan, plan, planned_occurrence,
+    short, use_approval,
 };
 pub use poll::{poll, wants_receipts};
 pub use profiles::{Profiles, check_host};

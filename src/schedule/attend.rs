@@ -15,7 +15,7 @@ use crate::calendar::{Occurrence, Schedule};
 use crate::domain::Occasion;
 use crate::ledger::{ArmedSchedule, Fate, Ledger, LedgerError, OccurrenceRecord, Progress, RunFilter, RunId, StopKind};
 use crate::runs::{
-    ArmedChange, EndedRun, Error, Outcome, ScheduleRefusal, list_of, look_at_armed, occurrence_key,
+    ArmedChange, EndedRun, Error, Outcome, PlanRefusal, ScheduleRefusal, list_of, look_at_armed, occurrence_key,
     recorded_occurrence, says_the_same,
 };
 
@@ -25,11 +25,11 @@ const LOOK: Duration = Duration::from_secs(1);
 const BACK: u32 = 50;
 
 impl Work {
-    fn ledger(&self) -> Arc<dyn Ledger> {
+    pub(super) fn ledger(&self) -> Arc<dyn Ledger> {
         Arc::clone(&self.daemon.adapters.ledger)
     }
 
-    fn tell(&self, event: ScheduleEvent) {
+    pub(super) fn tell(&self, event: ScheduleEvent) {
         (self.daemon.observer)(event);
     }
 
@@ -65,7 +65,7 @@ impl Work {
         now: Timestamp,
     ) -> Result<Duration, LedgerError> {
         if armed.paused {
-            post.waiting = None;
+            (post.waiting, post.unapproved) = (None, None);
             return Ok(self.daemon.refresh);
         }
         if self.is_to_be_looked_at(post, now) {
@@ -79,12 +79,14 @@ impl Work {
         let due = due(&schedule, post.handled, now);
         if let Some(missed) = due.missed {
             post.handled = missed.at;
-            self.skip(armed, &missed, due.before, SkipReason::Missed).await?;
+            if due.begins.is_some() || !self.waits_on(post, armed, (&missed, now)).await? {
+                self.skip(armed, &missed, due.before, SkipReason::Missed).await?;
+            }
         }
         if let Some(occurrence) = due.begins {
             self.begin(post, (armed, &schedule), occurrence).await?;
         }
-        let waits = self.wait_for_list(post, armed, now).await?;
+        let waits = self.wait_for_list(post, armed, now).await? | self.wait_for_approval(post, armed, now).await?;
         let next = due.next.map_or(self.daemon.refresh, |next| lateness(now, next));
         Ok(if waits { next.min(LOOK) } else { next })
     }
@@ -160,6 +162,9 @@ impl Work {
         if let Some(waiting) = post.waiting.take() {
             self.skip(armed, &waiting.occurrence, 0, SkipReason::Overtaken).await?;
         }
+        if !post.running {
+            self.leave_unapproved(post, armed).await?;
+        }
         if let Some(change) = post.change {
             self.skip(armed, &occurrence, 0, SkipReason::Changed(change)).await?;
         } else if post.running {
@@ -202,7 +207,7 @@ impl Work {
         Ok(true)
     }
 
-    fn start(&mut self, post: &mut Post, armed: &ArmedSchedule, occurrence: Occurrence, went_on: bool) {
+    pub(super) fn start(&mut self, post: &mut Post, armed: &ArmedSchedule, occurrence: Occurrence, went_on: bool) {
         post.running = true;
         let armed = armed.clone();
         let sent = self.daemon.starter.start(armed.clone(), occurrence.clone(), self.interrupt.clone());
@@ -210,7 +215,7 @@ impl Work {
     }
 
     /// Records that an occurrence is left out, and tells it; whether it had no record before.
-    async fn skip(
+    pub(super) async fn skip(
         &self,
         armed: &ArmedSchedule,
         occurrence: &Occurrence,
@@ -244,6 +249,12 @@ impl Work {
         let Started { armed, occurrence, went_on, outcome } = started;
         if let Some(post) = self.posts.get_mut(&armed.name) {
             post.running = false;
+        }
+        if let Err(Error::Plan(PlanRefusal::Unapproved { digest: Some(digest), .. })) = outcome {
+            return self.has_to_be_approved(&armed, occurrence, digest).await;
+        }
+        if let Some(post) = self.posts.get_mut(&armed.name) {
+            post.unapproved = None;
         }
         let reason = match outcome {
             Ok(Outcome::Ended(ended)) => return self.sent(armed, occurrence, ended).await,

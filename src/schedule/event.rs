@@ -15,6 +15,15 @@ pub enum ScheduleEvent {
         /// The occurrence.
         occurrence: Occurrence,
     },
+    /// An occurrence waits for an approval.
+    Unapproved {
+        /// The schedule.
+        schedule: String,
+        /// The occurrence.
+        occurrence: Occurrence,
+        /// The digest of its plan.
+        digest: String,
+    },
     /// A run was sent to its end, or stopped before it; what became of it, [`EndedRun`] tells, doubt too.
     Ended {
         /// The schedule.
@@ -66,6 +75,8 @@ pub enum SkipReason {
     NoList,
     /// The next one was due while it waited for its list.
     Overtaken,
+    /// Nobody approved it within a day, or before the next one was due.
+    Unapproved,
     /// It is not what was armed any more.
     Changed(ArmedChange),
     /// Nobody was left to send to.
@@ -83,6 +94,7 @@ impl SkipReason {
             Self::Busy => "the campaign was still being sent".to_owned(),
             Self::NoList => "the list did not come".to_owned(),
             Self::Overtaken => "the next was due while it waited for its list".to_owned(),
+            Self::Unapproved => "nobody approved it in time".to_owned(),
             Self::Changed(_) => "changed since it was armed".to_owned(),
             Self::NobodyLeft => "nobody was left to send to".to_owned(),
             Self::Refused(why) => why.clone(),

@@ -13,6 +13,7 @@ mod post;
 mod starter;
 #[cfg(test)]
 mod tests;
+mod unapproved;
 
 pub use daemon::Daemon;
 pub use event::{Explain, ScheduleEvent, ScheduleObserver, SkipReason};

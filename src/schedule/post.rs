@@ -28,6 +28,20 @@ pub(super) struct Post {
     pub(super) running: bool,
     /// The occurrence that waits for its list.
     pub(super) waiting: Option<Waiting>,
+    /// The occurrence that waits for an approval.
+    pub(super) unapproved: Option<Unapproved>,
+}
+
+/// An occurrence that waits for an approval.
+#[derive(Debug)]
+pub(super) struct Unapproved {
+    pub(super) occurrence: Occurrence,
+    /// The digest of its plan.
+    pub(super) digest: String,
+    /// Until when.
+    pub(super) until: Timestamp,
+    /// How many approvals were given when it was tried last.
+    pub(super) seen: usize,
 }
 
 /// An occurrence that waits for its list.
@@ -52,6 +66,7 @@ impl Post {
             went_on: false,
             running: false,
             waiting: None,
+            unapproved: None,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod approved;
 mod pinned;
+mod scheduled;
 mod signed;
 
 use crate::support::Folder;

@@ -8,7 +8,7 @@ use super::plan;
 use crate::support::{Folder, Gateway, Terminal, campaign, live};
 
 /// Makes a pair of keys, and gives the public half.
-fn new_key(sale: &Folder, name: &str) -> String {
+pub(super) fn new_key(sale: &Folder, name: &str) -> String {
     let made = sale.campaign(&["approve", "--new-key", name, "--json"]).exits(0).json();
     made["public"].as_str().expect("a public half").to_owned()
 }

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use super::words;
 use crate::calendar::Occurrence;
 use crate::cli::output::Output;
+use crate::cli::suggested::Options;
 use crate::metrics::{Metrics, OccurrenceResult};
 use crate::report::counts_line;
+use crate::runs::short;
 use crate::schedule::{ScheduleEvent, ScheduleObserver, SkipReason};
 
 /// Tells a person who looks at the output of the server, and counts.
 pub(in crate::cli) fn observer(output: &Output, metrics: Arc<Metrics>) -> ScheduleObserver {
     let output = output.clone();
     Arc::new(move |event| {
-        output.note(&line(&event));
+        output.note(&line(&event, &output.options));
         count(&event, &metrics);
     })
 }
@@ -27,19 +29,25 @@ fn count(event: &ScheduleEvent, metrics: &Metrics) {
                 SkipReason::Missed => OccurrenceResult::Missed,
                 SkipReason::Busy | SkipReason::Overtaken => OccurrenceResult::StillRunning,
                 SkipReason::Changed(_) => OccurrenceResult::Changed,
-                SkipReason::NoList | SkipReason::NobodyLeft | SkipReason::Refused(_) => OccurrenceResult::Refused,
+                SkipReason::NoList | SkipReason::Unapproved | SkipReason::NobodyLeft | SkipReason::Refused(_) => {
+                    OccurrenceResult::Refused
+                }
             });
         }
-        ScheduleEvent::Waiting { .. } | ScheduleEvent::Changed { .. } => {}
+        ScheduleEvent::Waiting { .. } | ScheduleEvent::Unapproved { .. } | ScheduleEvent::Changed { .. } => {}
     }
 }
 
 /// An event as a line.
-fn line(event: &ScheduleEvent) -> String {
+fn line(event: &ScheduleEvent, options: &Options) -> String {
     let of = |schedule: &str, occurrence: &Occurrence| format!("{schedule} · {}", words::date(occurrence));
     match event {
         ScheduleEvent::Waiting { schedule, occurrence } => {
             format!("{} · waits for its list", of(schedule, occurrence))
+        }
+        ScheduleEvent::Unapproved { schedule, occurrence, digest } => {
+            let approve = options.command(format!("approve {} --key FILE", short(digest)));
+            format!("{} · waits for an approval: {approve}", of(schedule, occurrence))
         }
         ScheduleEvent::Ended { schedule, occurrence, ended, same_text } => {
             let (name, counts) = (ended.run.name(), counts_line(&ended.counts));

@@ -3,6 +3,7 @@
 mod approve;
 mod hold;
 mod made;
+mod occurrence;
 mod pending;
 mod pin;
 mod planned;
@@ -11,6 +12,7 @@ mod signature;
 
 pub use approve::{Approving, Standing, approve, look_at_plan};
 pub use made::{MadePlan, PlanFigures, plan};
+pub use occurrence::{approvals_given, planned_occurrence};
 pub use pending::{approve_pending, find_pending, keep_pending, use_approval};
 pub(super) use pin::{ApprovedYes, Pin};
 pub use planned::{Pending, PlanOf, PlanOptions, PlannedCampaign, short};

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::domain::Occasion;
-use crate::ledger::{Fate, RunFilter};
+use crate::ledger::{Approval, Fate, RunFilter};
+use crate::runs::PlanRefusal;
 
 #[tokio::test(start_paused = true)]
 async fn an_occurrence_fires_once_though_two_daemons_serve_one_ledger() {
@@ -234,4 +235,54 @@ async fn a_daemon_that_comes_back_begins_what_died_between_its_record_and_its_ru
         assert_eq!(house.fired().len(), fires, "{absence}: {:?}", house.told());
         assert_eq!(house.told(), told.as_slice(), "{absence}: it is told, once");
     }
+}
+
+/// Sends what has an approval, good or not.
+struct Guarded(Arc<Clerk>);
+
+impl Starter for Guarded {
+    fn start(
+        &self,
+        armed: ArmedSchedule,
+        occurrence: Occurrence,
+        interrupt: watch::Receiver<Interrupt>,
+    ) -> BoxFuture<'static, Result<Outcome, Error>> {
+        let (clerk, digest) = (Arc::clone(&self.0), occurrence.name());
+        Box::pin(async move {
+            if !clerk.ledger.approvals(&digest).await?.is_empty() {
+                return clerk.start(armed, occurrence, interrupt).await;
+            }
+            let (file, gateway) = (armed.file.into(), armed.gateway);
+            let refusal = PlanRefusal::Unapproved { digest: Some(digest), file, gateway, number: 3, above: 2 };
+            Err(Error::Plan(refusal))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_approved_is_told_once_and_waits_for_a_day_or_until_the_next() {
+    set_clock("2026-12-07T09:59:00Z");
+    let house = House::new("timezone: UTC\nschedule: { cron: \"0 10 * * 1,2,3\", ends: 2026-12-12 }");
+    house.arm().await.unwrap();
+    let ledger = Arc::clone(&house.adapters.ledger);
+    let daemon = house.daemon(Arc::new(Guarded(house.clerk(Duration::from_secs(1)))));
+    let approve = async {
+        // Monday's is not approved before Tuesday's is due, Tuesday's is after five hours, and Wednesday's never.
+        tokio::time::sleep(Duration::from_secs(60) + DAY + Duration::from_secs(5 * 3600)).await;
+        let digest = "2026-12-08 10:00".to_owned();
+        let (token, by, at) = ("t".to_owned(), "olha".to_owned(), now());
+        let until = at + SignedDuration::from_hours(1);
+        ledger.approve(Approval { token, digest, by, up_to: 3, at, until, standing: false }).await.unwrap();
+    };
+    let (served, ()) = tokio::join!(daemon.serve(tokio::time::sleep(5 * DAY)), approve);
+    served.unwrap();
+    assert_eq!(house.fired(), ["2026-12-08T10:00Z\t2026-12-08 10:00"]);
+    let told = [
+        "2026-12-07 10:00 waits for an approval of 2026-12-07 10:00",
+        "2026-12-07 10:00 skipped after 0: nobody approved it in time",
+        "2026-12-08 10:00 waits for an approval of 2026-12-08 10:00",
+        "2026-12-09 10:00 waits for an approval of 2026-12-09 10:00",
+        "2026-12-09 10:00 skipped after 0: nobody approved it in time",
+    ];
+    assert_eq!(house.told(), told);
 }

@@ -115,6 +115,9 @@ impl House {
 
 fn words(event: &ScheduleEvent) -> String {
     match event {
+        ScheduleEvent::Unapproved { occurrence, digest, .. } => {
+            format!("{} waits for an approval of {digest}", occurrence.name())
+        }
         ScheduleEvent::Waiting { occurrence, .. } => format!("{} waits", occurrence.name()),
         ScheduleEvent::Ended { occurrence, ended, same_text, .. } => {
             let accepted = ended.counts.get(State::Accepted);

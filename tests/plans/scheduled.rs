@@ -1,0 +1,101 @@
+//! What is due by itself and needs an approval: it waits for one, and goes out without anybody at its side.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::signed::new_key;
+use crate::support::{Clock, Folder, Gateway, Reachable as _, Server, live, until};
+
+/// A campaign of each day whose approver is Olha, and who hears of what waits.
+struct Guarded {
+    sale: Folder,
+    hears: Gateway,
+    clock: Clock,
+    /// The next dates.
+    due: Vec<Timestamp>,
+}
+
+impl Guarded {
+    fn arm() -> Self {
+        let (sale, hears) = (live(), Gateway::accepting());
+        let public = new_key(&sale, "olha");
+        let rule = format!("local:\n  approval: {{ above: 2, by: {{ Olha: \"{public}\" }} }}\n");
+        sale.replace("gateways.yaml", "local:\n", &rule);
+        sale.write_secret("hook.url", &hears.base_url());
+        let top = "name: sale\ntimezone: Europe/Kyiv\nschedule: { every: day 10:00 }\nnotify: { when: [waiting, stopped], \
+                   preset: json, url: { file: hook.url }, local: true }\n";
+        sale.replace("sale.yaml", "name: sale\n", top);
+        let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
+        let moment = |at: &Value| at.as_str().and_then(|at| at.parse().ok()).expect("a moment");
+        let due = armed["next"].as_array().expect("dates").iter().map(moment).collect();
+        Self { sale, hears, clock: Clock::new(), due }
+    }
+
+    /// Starts a server so long after a date was due.
+    fn serve(&self, due: Timestamp, after: SignedDuration) -> Server {
+        Server::start_after(&self.sale, &self.clock.set_to(due + after), &[])
+    }
+
+    /// The reasons of what was told on an occasion.
+    fn told(&self, occasion: &str) -> Vec<String> {
+        let told = self.hears.requests().into_iter().map(|request| request.json());
+        let of: Vec<Value> = told.filter(|told| told["occasion"] == occasion).collect();
+        let notices = of.iter().flat_map(|told| told["notices"].as_array().expect("notices"));
+        notices.map(|notice| notice["why"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// Waits until it is told that something waits, and gives the digest that it names.
+    fn waits(&self) -> String {
+        until("it is told what waits", || !self.told("waiting").is_empty());
+        let told = self.told("waiting").remove(0);
+        assert!(told.contains("for an approval of its plan "), "{told}");
+        told.rsplit(' ').next().expect("a digest").to_owned()
+    }
+
+    /// How many runs there are.
+    fn runs(&self) -> usize {
+        let listed = self.sale.campaign(&["status", "--json"]).json();
+        listed["runs"].as_array().map_or(0, Vec::len)
+    }
+}
+
+#[test]
+fn an_occurrence_is_told_with_its_digest_and_goes_out_when_it_is_signed_even_after_the_server_was_away() {
+    let daily = Guarded::arm();
+    let due = daily.due[0];
+    let server = daily.serve(due, SignedDuration::from_secs(-1));
+    let digest = daily.waits();
+    server.end("TERM").exits(0);
+    assert_eq!(daily.runs(), 0);
+    daily.sale.campaign(&["approve", &digest]).exits(2).says("names who approves");
+    daily.sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(0).says("its server sends it now");
+    // Longer after it was due than it would begin by itself.
+    let server = daily.serve(due, SignedDuration::from_hours(5));
+    // The gateway cannot be reached, so that the run begins and stops.
+    until("it is told that it stopped", || !daily.told("stopped").is_empty());
+    server.end("TERM").exits(0);
+    assert_eq!(daily.runs(), 1);
+}
+
+#[test]
+fn a_standing_approval_is_for_what_is_armed_and_for_so_many_people() {
+    let daily = Guarded::arm();
+    let (first, second) = (daily.due[0], daily.due[1]);
+    let server = daily.serve(first, SignedDuration::from_secs(-1));
+    let digest = daily.waits();
+    let stand = |up_to: &str| {
+        let options = ["approve", &digest, "--key", "olha.key", "--standing", "90d", "--up-to", up_to];
+        daily.sale.campaign(&options).exits(0).says("what is due of sale is approved by Olha until");
+    };
+    stand("2");
+    stand("3");
+    until("it is told that it stopped", || !daily.told("stopped").is_empty());
+    server.end("TERM").exits(0);
+    assert_eq!(daily.runs(), 1);
+    daily.sale.campaign(&["stop", "sale@1", "--for-good"]).exits(0);
+    // The next day nobody has to be asked, for a list of so many.
+    let server = daily.serve(second, SignedDuration::from_secs(-1));
+    until("it is told that it stopped too", || daily.told("stopped").len() >= 2);
+    server.end("TERM").exits(0);
+    assert_eq!((daily.runs(), daily.told("waiting").len()), (2, 1));
+}
