@@ -194,3 +194,26 @@ fn a_published_client_starts_it_and_calls_the_tools_with_a_handshake_and_without
         });
     }
 }
+
+#[test]
+fn the_locks_are_the_same_for_a_program_that_starts_the_connector() {
+    let gateway = Gateway::accepting();
+    let sms = |confirm: Value| {
+        let arguments = json!({ "phone": "380501234567", "text": "Hi", "sender": "OlenaCo", "confirm": confirm });
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "send_sms", "arguments": arguments } })
+    };
+    let begin = |folder, locks: &[&str]| Conversation::begin(folder, locks);
+    let mut client = begin(folder_of(&gateway, &format!("env: {KEY_VARIABLE}")), &[]);
+    assert_eq!(client.ask(&sms(json!(true)))["error"]["code"], -32602);
+    let mut client = begin(client.folder, &["--allow-send", "--approve"]);
+    assert_eq!(told(&client.ask(&sms(json!("true")))["result"])["refused"], true);
+    assert_eq!(told(&client.ask(&sms(json!(true)))["result"])["pending"], true);
+    assert!(gateway.requests().is_empty());
+    let mut client = begin(client.folder, &["--allow-send"]);
+    // Who closes its input at once gets the answer all the same, and the message goes once.
+    client.say(&sms(json!(true)).to_string());
+    drop(client.input.take());
+    assert_eq!(told(&client.hear()["result"])["accepted"], true);
+    client.end().exits(0);
+    assert_eq!(gateway.phones(), [380_501_234_567]);
+}
