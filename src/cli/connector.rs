@@ -19,10 +19,12 @@ use crate::delivery::Interrupt;
 use crate::door::{self, Hosts, Limits, reachable};
 use crate::finding::Finding;
 use crate::manifest::{KeySource, Profile};
-use crate::runs::{Adapters, Error, KeylessAccount, hook_of, key_of, numbers_in, refuse_other_secret};
+use crate::runs::{Adapters, Error, INTAKE, KeylessAccount, hook_of, key_of, numbers_in, refuse_other_secret};
 
 /// How long the gateway has for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long calls under way have when the connector is asked to end: longer than the gateway may take for a message.
+const AT_THE_END: Duration = INTAKE.saturating_add(PATIENCE);
 
 pub(super) async fn connector(context: &Context, args: ConnectorArgs) -> Result<u8, Failure> {
     if args.print_config {
@@ -132,7 +134,7 @@ async fn listen(
         ));
     }
     // Who waits for a platform that is slow is told; an assistant is patient for less.
-    let limits = Limits { silence: None, ..Limits::default() };
+    let limits = Limits { silence: None, end: AT_THE_END, ..Limits::default() };
     door::serve(listener, router(connector, friends), limits, asked_to_end(interrupt)).await;
     Ok(exit::FINE)
 }

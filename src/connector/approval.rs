@@ -4,7 +4,9 @@
 //! What waits is in the memory of this process alone, and can be looked at through a door on loopback. The ledger keeps a
 //! digest with a secret of this process, which tells nothing of the message, and where that door is.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher as _;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,18 +17,22 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header::AUTHORIZATION};
 use axum::routing::get;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
 use super::error::ToolError;
 use crate::door::{self, Limits};
+use crate::ledger::Approval;
 use crate::runs::{Adapters, Pending, keep_pending, short, use_approval};
 
 /// How long something waits for a yes.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 /// The most that waits at a time.
 const MOST: usize = 64;
+/// The most callers that are known apart; then they are strangers anew, and what they wait for is asked again.
+const MOST_CALLERS: usize = 4_096;
 /// How long whoever looks waits for the door.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -41,6 +47,18 @@ struct Desk {
     address: SocketAddr,
     /// What waits, as a person reads it, by its digest.
     waiting: Mutex<BTreeMap<String, (Instant, String)>>,
+    /// A random number for each key that called, by a hash with a secret of this map: what one caller waits for no other
+    /// gets done, and the digest has nothing of a key in it.
+    callers: Mutex<HashMap<u64, u128>>,
+    hasher: RandomState,
+}
+
+/// Whether something may be done now.
+pub(super) enum Admission {
+    /// It may, by this yes, which is used up.
+    Admitted(Approval),
+    /// Not yet: what whoever called is told.
+    Waits(Value),
 }
 
 impl Approvals {
@@ -52,24 +70,25 @@ impl Approvals {
         let listener = door::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         let address = listener.local_addr()?;
         let token = format!("{:032x}{:032x}", rand::random::<u128>(), rand::random::<u128>());
-        let desk = Arc::new(Desk { secret: rand::random(), token, address, waiting: Mutex::default() });
+        let (waiting, callers, hasher) = (Mutex::default(), Mutex::default(), RandomState::new());
+        let desk = Arc::new(Desk { secret: rand::random(), token, address, waiting, callers, hasher });
         let router = Router::new().route("/waiting/{digest}", get(look)).with_state(Arc::clone(&desk));
         tokio::spawn(door::serve(listener, router, Limits::default(), shutdown));
         Ok(Self(desk))
     }
 
-    /// Uses the operator's yes to something, which people read as `shown`; where there is none, it waits for one from now on,
-    /// and whoever called is told how it comes.
+    /// Uses the operator's yes to something that a caller wants, which people read as `shown`; where there is none, it waits
+    /// for one from now on.
     pub(super) async fn admit(
         &self,
         adapters: &Adapters,
-        gateway: &str,
+        (key, gateway): (&SecretString, &str),
         (what, shown): (&str, String),
-    ) -> Result<Option<Value>, ToolError> {
-        let digest = self.0.digest(gateway, what);
-        if use_approval(adapters.ledger.as_ref(), &digest).await? {
+    ) -> Result<Admission, ToolError> {
+        let digest = self.0.digest(self.0.caller(key), gateway, what);
+        if let Some(used) = use_approval(adapters.ledger.as_ref(), &digest).await? {
             self.0.waiting().remove(&digest);
-            return Ok(None);
+            return Ok(Admission::Admitted(used));
         }
         if !self.0.keep(&digest, shown) {
             let error = "too much waits for the operator's approval already";
@@ -78,10 +97,10 @@ impl Approvals {
         let (address, token) = (self.0.address.to_string(), self.0.token.clone());
         keep_pending(adapters, &digest, Pending { gateway: gateway.to_owned(), address, token }).await?;
         let digest = short(&digest);
-        Ok(Some(json!({
+        Ok(Admission::Waits(json!({
             "pending": true,
             "digest": digest,
-            "how_to": format!("nothing was done yet: the operator of this connector has to see exactly this and approve it, with \
+            "how_to": format!("this call did nothing yet: the operator of this connector has to see exactly this and approve it, with \
                                `campaign approve {digest}` in a terminal of their own. Tell the person you work for; once that \
                                is done, call the tool again with the same arguments"),
         })))
@@ -89,10 +108,25 @@ impl Approvals {
 }
 
 impl Desk {
+    /// The number of a caller.
+    fn caller(&self, key: &SecretString) -> u128 {
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        if callers.len() >= MOST_CALLERS {
+            callers.clear();
+        }
+        *callers.entry(self.hasher.hash_one(key.expose_secret())).or_insert_with(rand::random)
+    }
+
     /// What something is known by; without the secret it tells nothing.
-    fn digest(&self, gateway: &str, what: &str) -> String {
+    fn digest(&self, caller: u128, gateway: &str, what: &str) -> String {
         let mac = Hmac::<Sha256>::new_from_slice(&self.secret).expect("a key of HMAC may have any length");
-        let tag = mac.chain_update(gateway).chain_update([0]).chain_update(what).finalize().into_bytes();
+        let tag = mac
+            .chain_update(caller.to_le_bytes())
+            .chain_update(gateway)
+            .chain_update([0])
+            .chain_update(what)
+            .finalize()
+            .into_bytes();
         tag.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 

@@ -6,6 +6,7 @@ use secrecy::SecretString;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::approval::Admission;
 use super::campaigns::{Campaigns, OpenFolder};
 use super::error::ToolError;
 use super::sending::Sending;
@@ -39,7 +40,8 @@ impl Caller<'_> {
         if let Some(approvals) = self.sending.and_then(|sending| sending.approvals.as_ref()) {
             let CreateSmsTemplate { name, text } = &template;
             let (what, shown) = (format!("template\n{name}\n{text}"), format!("the SMS template {name}\n  {text}\n"));
-            if let Some(pending) = approvals.admit(self.adapters, &self.account.profile.name, (&what, shown)).await? {
+            let caller = (&self.key, self.account.profile.name.as_str());
+            if let Admission::Waits(pending) = approvals.admit(self.adapters, caller, (&what, shown)).await? {
                 return Ok(Err(pending));
             }
         }

@@ -130,12 +130,12 @@ pub(super) fn called(key: &'static str) -> &'static str {
     }
 }
 
-/// The sender, the text and the parts of what is said on a channel, as far as they are there.
+/// All that is said on a channel, as far as it is there, and the parts of its text.
 fn shown(channel: Channel, said: &Said) -> Said {
     let mut shown = Said::new();
-    for key in ["signature", "message"] {
-        if let Some(text) = said.get(key).filter(|text| text.is_string()) {
-            shown.insert(called(key).to_owned(), text.clone());
+    for key in channel.facts().fields.iter().map(|field| field.key) {
+        if let Some(value) = said.get(key) {
+            shown.insert(called(key).to_owned(), value.clone());
         }
     }
     if let (true, Some(text)) = (channel.facts().billed_by_part, said.get("message").and_then(Json::as_str)) {

@@ -71,7 +71,7 @@ impl ToolError {
     /// As many messages as the operator allows were sent within the last hour.
     pub(super) fn too_many_sends(next: Timestamp) -> Self {
         let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
-        let error = format!("as many messages as the operator allows in an hour were sent; wait {wait} s");
+        let error = format!("as many messages as the operator allows in an hour were tried; wait {wait} s");
         Self { retryable: true, ..Self::new("rate_limited", error) }
             .how_to(format!("nothing was sent; try after {wait} s"))
     }
@@ -85,6 +85,12 @@ impl ToolError {
                 "do not send it again; call message_status{by} first, or ask the person who runs the connector"
             ))
             .about(id)
+    }
+
+    /// The same, with more to know about it.
+    pub(super) fn also(self, more: &str) -> Self {
+        let how_to = self.how_to.as_ref().map_or_else(|| more.to_owned(), |how_to| format!("{how_to}; {more}"));
+        self.how_to(how_to)
     }
 
     /// The same, about the message with this identifier.
@@ -144,6 +150,13 @@ impl From<Error> for ToolError {
                     .how_to("its operator has to trust the new address first")
             }
             Error::Input(why) => Self::argument(why),
+            Error::Ledger(error) => {
+                tracing::error!("the ledger cannot be used: {error}; once that is mended, restart the connector");
+                Self::new(
+                    "internal",
+                    "the connector cannot use its ledger; its operator has to mend that and restart it",
+                )
+            }
             other => {
                 tracing::error!("a tool cannot be carried out: {other:?}");
                 Self::new("internal", "the connector cannot do its work; its operator sees why in its log")

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use super::approval::Approvals;
+use super::approval::{Admission, Approvals};
 use super::arguments::Arguments;
 use super::caller::Caller;
 use super::draft::Draft;
@@ -21,7 +21,7 @@ use crate::domain::{MessageId, Outcome, Phone};
 use crate::ledger::{State, StopKind};
 use crate::manifest::{Destination, Profile};
 use crate::report::message_preview;
-use crate::runs::{Adapters, EndedSingle, Error, Single, SingleMessage};
+use crate::runs::{Adapters, EndedSingle, Error, Single, SingleMessage, give_approval_back};
 
 /// What the operator allows to be sent.
 #[derive(Debug)]
@@ -100,28 +100,35 @@ impl ConfirmedMessage {
         let (id, said) = (id.map(MessageId::get), serde_json::to_string(content).unwrap_or_default());
         let place = sending.recent.take((phone, &said), again, Instant::now());
         let place = place.map_err(|ago| ToolError::repeated(ago.as_secs()))?;
-        let waits = match &sending.approvals {
+        let admission = match &sending.approvals {
             Some(approvals) => {
                 let what = format!("{phone}\n{said}\n{}", id.unwrap_or_default());
-                approvals.admit(&adapters, &profile.name, (&what, message_preview(*phone, content))).await
+                let shown = message_preview(*phone, content);
+                approvals.admit(&adapters, (&key, &profile.name), (&what, shown)).await.map(Some)
             }
             None => Ok(None),
         };
-        let told = match waits {
-            Ok(None) => {
-                let single =
-                    Single::message(key, message, Destination::Live(Box::new(profile)), sending.per_hour.get());
-                let sent = async { single.ordered(adapters).await?.send(interrupt).await };
-                sent.await.map_or_else(|error| Err(refused(error, id)), |ended| told(&ended))
-            }
-            Ok(Some(pending)) => {
+        let used = match admission {
+            Ok(Some(Admission::Admitted(used))) => Some(used),
+            Ok(None) => None,
+            Ok(Some(Admission::Waits(pending))) => {
                 sending.recent.give_back(place);
                 return Ok(pending);
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                sending.recent.give_back(place);
+                return Err(error);
+            }
         };
+        let single = Single::message(key, message, Destination::Live(Box::new(profile)), sending.per_hour.get());
+        let ledger = Arc::clone(&adapters.ledger);
+        let sent = async { single.ordered(adapters).await?.send(interrupt).await };
+        let told = sent.await.map_or_else(|error| Err(refused(error, id)), |ended| told(&ended));
         if told.as_ref().is_err_and(|error| !error.may_have_left()) {
             sending.recent.give_back(place);
+            if let Some(used) = used {
+                give_approval_back(ledger.as_ref(), used).await?;
+            }
         }
         told
     }
@@ -130,8 +137,8 @@ impl ConfirmedMessage {
 /// Why nothing was begun.
 fn refused(error: Error, id: Option<u64>) -> ToolError {
     let refused = match error {
-        Error::IdTaken => ToolError::new("id_taken", "a message has this `id` already, so nothing was sent")
-            .how_to("ask message_status for that message; for a new message leave `id` out"),
+        Error::IdTaken => ToolError::new("id_taken", "an earlier call brought this `id`, so nothing was sent by this one")
+            .how_to("look what came of that call, or ask message_status; send anew, without `id`, only if it surely did not leave"),
         Error::TooManyThisHour { next } => ToolError::too_many_sends(next),
         error => error.into(),
     };
@@ -161,7 +168,9 @@ fn told(EndedSingle { id, state, outcome, stop, .. }: &EndedSingle) -> Result<Va
                 .how_to("tell the person you work for; there is no way around it here")
         }
         Some(Outcome::Rejected { error }) => ToolError::new("platform_error", error),
-        Some(Outcome::NotSent { reason }) => unsent(reason, stop.as_ref()),
+        Some(Outcome::NotSent { reason }) => {
+            unsent(reason, stop.as_ref()).also("its `id` is used up: leave `id` out, or bring another one")
+        }
         Some(Outcome::InDoubt { .. }) | None => ToolError::unknown_outcome(Some(id)),
     };
     Err(error.about(Some(id)))
@@ -171,6 +180,8 @@ fn told(EndedSingle { id, state, outcome, stop, .. }: &EndedSingle) -> Result<Va
 fn unsent(reason: &str, stop: Option<&Stop>) -> ToolError {
     match stop.map(|stop| stop.kind) {
         Some(StopKind::KeyRefused) => ToolError::key_refused(),
+        // The platform took none of it, and said why.
+        Some(StopKind::Breaker | StopKind::Credit) => ToolError::new("platform_error", reason),
         Some(StopKind::Unreachable) => ToolError::retryable("unreachable", reason),
         Some(StopKind::Interrupted(_)) => {
             ToolError::retryable("stopping", "the connector is being stopped, so nothing was sent")

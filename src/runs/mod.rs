@@ -93,8 +93,8 @@ pub use online::{OnlineAnswer, ask_online};
 pub use outcome::{EndedRun, NothingLeft, Outcome};
 pub use plan::{
     Approving, MadePlan, Pending, PlanFigures, PlanOf, PlanOptions, PlanRefusal, PlannedCampaign, PrivateKey, Standing,
-    approvals_given, approve, approve_pending, find_pending, keep_pending, look_at_plan, plan, planned_occurrence,
-    short, use_approval,
+    approvals_given, approve, approve_pending, find_pending, give_approval_back, keep_pending, look_at_plan, plan,
+    planned_occurrence, short, use_approval,
 };
 pub use poll::{poll, wants_receipts};
 pub use profiles::{Profiles, check_host};
@@ -104,7 +104,7 @@ pub use request::{Request, Round};
 pub use resolve::{Decision, Resolution, ResolvedRun, resolve};
 pub use row_choice::RowChoice;
 pub use schedule_refusal::ScheduleRefusal;
-pub use single::{ConfirmedSingle, EndedSingle, Single, SingleMessage};
+pub use single::{ConfirmedSingle, EndedSingle, INTAKE, Single, SingleMessage};
 use start::refuse_start;
 pub use stop::{CancelledRun, stop, stop_for_good};
 pub use suppress::{Import, OptOutTerms, import, numbers_in, suppress, unsuppress};

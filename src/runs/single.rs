@@ -22,7 +22,7 @@ use crate::manifest::Destination;
 /// How long the answer to a question is waited for.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a gateway may take to take a message.
-const INTAKE: Duration = Duration::from_secs(15);
+pub const INTAKE: Duration = Duration::from_secs(15);
 /// How long a gateway that cannot be reached is tried while somebody waits.
 const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -16,13 +16,14 @@ fn sms(id: u64) -> serde_json::Value {
 fn a_receipt_of_an_assistants_message_is_taken_and_its_reply_puts_the_number_on_the_list() {
     let gateway = Gateway::accepting();
     let Hooked { sale, door } = Hooked::write(campaign().to(1).through(&gateway));
-    let server = Server::start(&sale, &["--hooks", &door]);
+    let mut server = Server::start(&sale, &["--hooks", &door]);
     let connector = Connector::within(sale, &["--allow-send"]);
     assert_eq!(told(&connector.call("send_sms", &sms(7)))["accepted"], true);
     let operation = operations(&gateway).remove(0);
     let address =
         operation["hook"].as_str().expect("an address").trim_start_matches("http://").trim_start_matches(&door);
     let read = json!({ "success": true, "status": "READ", "type": "sms", "reply": "STOP" }).to_string();
+    server.is_up();
     assert_eq!(post(&door, address, &read), 200);
     let shown = connector.folder.campaign(&["show", "assistant.message", "--to", PHONE]);
     shown.exits(0).says("read");

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::secrets::{files, has};
-use super::{Connector, told};
-use crate::support::{Gateway, Terminal};
+use super::{Connector, bare, told};
+use crate::support::{Answer, Gateway, Terminal};
 
 const TEXT: &str = "m4rker-text";
 
@@ -62,6 +62,28 @@ fn a_confirmed_message_waits_for_the_operator_who_sees_all_of_it_and_goes_out_on
     again["repeat"] = json!(true);
     assert_eq!(waits(&connector, "send_sms", &again), digest, "one yes is good for one message");
     assert_eq!(gateway.phones(), [380_501_234_567]);
+}
+
+#[test]
+fn a_yes_is_one_callers_and_stays_good_until_its_message_left() {
+    let gateway = Gateway::answering([Answer::refused("No route")]);
+    let connector = Connector::start(&gateway, &["--allow-send", "--approve", "--max-sends-per-hour", "2"]);
+    let digest = waits(&connector, "send_sms", &sms());
+    approve(&connector, &digest, &[TEXT]);
+    let stranger = connector.post(&[("Authorization", "Bearer another-key")], &bare("send_sms", &sms())).json();
+    let waiting = told(&stranger["result"]);
+    assert!(waiting["pending"] == true && waiting["digest"] != *digest, "{waiting}");
+    // The platform took none of it: it may be sent by the same yes.
+    assert_eq!(told(&connector.call("send_sms", &sms()))["code"], "platform_error");
+    assert_eq!(told(&connector.call("send_sms", &sms()))["accepted"], true);
+    // What the limit refused waits for no second yes either.
+    let mut other = sms();
+    other["text"] = json!("something else");
+    approve(&connector, &waits(&connector, "send_sms", &other), &["something else"]);
+    for _ in 0..2 {
+        assert_eq!(told(&connector.call("send_sms", &other))["code"], "rate_limited");
+    }
+    assert_eq!(gateway.phones().len(), 2);
 }
 
 #[test]

@@ -44,6 +44,11 @@ impl Server {
         self.listening["listen"].as_str().expect("an address").to_owned()
     }
 
+    /// Makes sure that it has not ended.
+    pub(crate) fn is_up(&mut self) {
+        assert!(self.process.is_running(), "it ended: {}", self.process.stderr());
+    }
+
     /// What its own door answers to `GET` of a path.
     pub(crate) fn get(&self, path: &str) -> Heard {
         ask(&self.address(), path, &[])

@@ -13,7 +13,7 @@ mod signature;
 pub use approve::{Approving, Standing, approve, look_at_plan};
 pub use made::{MadePlan, PlanFigures, plan};
 pub use occurrence::{approvals_given, planned_occurrence};
-pub use pending::{approve_pending, find_pending, keep_pending, use_approval};
+pub use pending::{approve_pending, find_pending, give_approval_back, keep_pending, use_approval};
 pub(super) use pin::{ApprovedYes, Pin};
 pub use planned::{Pending, PlanOf, PlanOptions, PlannedCampaign, short};
 pub use refusal::PlanRefusal;

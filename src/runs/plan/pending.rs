@@ -21,17 +21,30 @@ pub async fn keep_pending(adapters: &Adapters, digest: &str, pending: Pending) -
     Ok(adapters.ledger.keep_plan(plan).await?)
 }
 
-/// Uses somebody's yes to what has this digest; whether there was one that nobody had used.
+/// Uses somebody's yes to what has this digest; nothing where there is none that nobody had used.
 ///
 /// # Errors
 /// When the ledger cannot be written.
-pub async fn use_approval(ledger: &dyn Ledger, digest: &str) -> Result<bool, Error> {
+pub async fn use_approval(ledger: &dyn Ledger, digest: &str) -> Result<Option<Approval>, Error> {
     for kept in ledger.approvals(digest).await? {
         if ledger.use_approval(&kept.approval.token, None).await? {
-            return Ok(true);
+            return Ok(Some(kept.approval));
         }
     }
-    Ok(false)
+    Ok(None)
+}
+
+/// Gives a yes back that was used for something which surely was not done.
+///
+/// # Errors
+/// When the ledger cannot be written.
+pub async fn give_approval_back(ledger: &dyn Ledger, used: Approval) -> Result<(), Error> {
+    ledger.approve(Approval { token: new_token(), ..used }).await?;
+    Ok(())
+}
+
+fn new_token() -> String {
+    format!("typed-{:032x}", rand::random::<u128>())
 }
 
 /// What waits for a yes, whose digest begins like this, with its whole digest; nothing where a run of a campaign was planned.
@@ -62,7 +75,7 @@ pub async fn approve_pending(
     confirm(consent, Proposal::Pending { gateway: &pending.gateway, shown, state: &adapters.state }).await?;
     let at = (adapters.clock)();
     let approval = Approval {
-        token: format!("typed-{:032x}", rand::random::<u128>()),
+        token: new_token(),
         digest: digest.to_owned(),
         by: person(),
         up_to: 1,
