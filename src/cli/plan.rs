@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::args::PlanArgs;
 use super::context::Context;
@@ -14,15 +14,7 @@ use crate::finding::one_line;
 use crate::ledger::{Plan, State};
 use crate::manifest::Profile;
 use crate::report::{cost_words, counts_line, plural, thousands};
-use crate::runs::{self, PlanFigures, PlanRefusal, PlannedCampaign, Request, Round, short};
-
-/// What `--json` prints.
-#[derive(Serialize)]
-struct PlanReport {
-    #[serde(flatten)]
-    figures: PlanFigures,
-    exit: u8,
-}
+use crate::runs::{self, PlanRefusal, PlannedCampaign, Request, Round, short};
 
 pub(super) async fn plan(context: &Context, args: &PlanArgs) -> Result<u8, Failure> {
     let inputs = context.load(&args.file, args.gateway.as_deref())?;
@@ -36,7 +28,9 @@ pub(super) async fn plan(context: &Context, args: &PlanArgs) -> Result<u8, Failu
     let adapters = context.adapters(context.ledger().await?)?;
     let made = runs::plan(&adapters, &inputs, &request).await?;
     if context.output.json {
-        context.output.object(&PlanReport { figures: made.figures(), exit: exit::FINE });
+        let mut told = json!(made.figures());
+        told["exit"] = exit::FINE.into();
+        context.output.object(&told);
         return Ok(exit::FINE);
     }
     context.output.findings(&made.findings);

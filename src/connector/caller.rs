@@ -14,7 +14,7 @@ use crate::delivery::{Interrupt, SingleKind};
 use crate::domain::Phone;
 use crate::gateway::{CreateSmsTemplate, Inquiry, SmsTemplate};
 use crate::manifest::Destination;
-use crate::runs::{Account, Adapters, EndedSingle, Error, Single};
+use crate::runs::{Account, Adapters, EndedSingle, Error, Single, give_approval_back};
 
 /// Who calls a tool.
 pub(super) struct Caller<'a> {
@@ -37,21 +37,30 @@ impl Caller<'_> {
     ///
     /// Where the operator's yes is wanted and not there yet, it waits for that, and whoever called is told so.
     pub(super) async fn create(&self, template: CreateSmsTemplate) -> Result<Result<SmsTemplate, Value>, ToolError> {
+        let mut used = None;
         if let Some(approvals) = self.sending.and_then(|sending| sending.approvals.as_ref()) {
             let CreateSmsTemplate { name, text } = &template;
             let (what, shown) = (format!("template\n{name}\n{text}"), format!("the SMS template {name}\n  {text}\n"));
             let caller = (&self.key, self.account.profile.name.as_str());
-            if let Admission::Waits(pending) = approvals.admit(self.adapters, caller, (&what, shown)).await? {
-                return Ok(Err(pending));
+            match approvals.admit(self.adapters, caller, (&what, shown)).await? {
+                Admission::Admitted(approval) => used = Some(approval),
+                Admission::Waits(pending) => return Ok(Err(pending)),
             }
         }
-        self.account.ask(&template).await.map(Ok).map_err(|error| match error {
-            Error::Unanswered { failure, .. } if !failure.undone => {
+        let error = match self.account.ask(&template).await {
+            Ok(template) => return Ok(Ok(template)),
+            Err(Error::Unanswered { failure, .. }) if !failure.undone => {
                 let error = "the platform did not say whether the template was created";
-                ToolError::new("unknown_outcome", error).how_to("look with sms_templates before you try again")
+                return Err(
+                    ToolError::new("unknown_outcome", error).how_to("look with sms_templates before you try again")
+                );
             }
-            error => error.into(),
-        })
+            Err(error) => error,
+        };
+        if let Some(used) = used {
+            give_approval_back(self.adapters.ledger.as_ref(), used).await?;
+        }
+        Err(error.into())
     }
 
     /// The folder of campaigns, if the caller may see it.

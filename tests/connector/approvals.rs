@@ -87,6 +87,18 @@ fn a_yes_is_one_callers_and_stays_good_until_its_message_left() {
 }
 
 #[test]
+fn a_yes_to_a_template_stays_good_until_it_was_created() {
+    let taken = Answer::items(|operation| json!({ "success": true, "data": { "id": 1, "name": operation["name"] } }));
+    let gateway = Gateway::answering([Answer::refused("No route"), taken]);
+    let connector = locked(&gateway);
+    let template = json!({ "name": "Sale", "text": TEXT, "confirm": true });
+    approve(&connector, &waits(&connector, "create_sms_template", &template), &["the SMS template Sale", TEXT]);
+    assert_eq!(told(&connector.call("create_sms_template", &template))["code"], "platform_error");
+    assert_eq!(told(&connector.call("create_sms_template", &template))["name"], "Sale");
+    waits(&connector, "create_sms_template", &template);
+}
+
+#[test]
 fn what_waits_is_in_no_file_and_gone_with_its_connector() {
     let gateway = Gateway::accepting();
     let connector = locked(&gateway);

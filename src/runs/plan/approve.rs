@@ -76,7 +76,7 @@ pub async fn approve(
     let at = Timestamp::from_microsecond(now).map_err(|error| Error::Internal(error.to_string()))?;
     let kept = SignedDuration::from_hours(24 * i64::from(Plan::KEPT_DAYS));
     let approval = Approval {
-        token: format!("typed-{:032x}", rand::random::<u128>()),
+        token: new_token(),
         digest,
         by,
         up_to: standing.map_or(approving.planned.messages, |standing| standing.up_to),
@@ -108,6 +108,11 @@ fn signer(approving: &Approving, profile: &Profile, key: Option<&PrivateKey>) ->
             known.map(|(name, _)| name.clone()).ok_or_else(unknown)
         }
     }
+}
+
+/// What a yes is known by that was typed, and is proven by nothing but the ledger.
+pub(super) fn new_token() -> String {
+    format!("typed-{:032x}", rand::random::<u128>())
 }
 
 impl Approving {

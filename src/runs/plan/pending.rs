@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 
+use super::approve::new_token;
 use super::pin::find;
 use super::{Pending, PlanOf, PlanRefusal};
 use crate::ledger::{Approval, Ledger, Plan};
@@ -41,10 +42,6 @@ pub async fn use_approval(ledger: &dyn Ledger, digest: &str) -> Result<Option<Ap
 pub async fn give_approval_back(ledger: &dyn Ledger, used: Approval) -> Result<(), Error> {
     ledger.approve(Approval { token: new_token(), ..used }).await?;
     Ok(())
-}
-
-fn new_token() -> String {
-    format!("typed-{:032x}", rand::random::<u128>())
 }
 
 /// What waits for a yes, whose digest begins like this, with its whole digest; nothing where a run of a campaign was planned.
