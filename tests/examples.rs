@@ -216,10 +216,11 @@ fn init_takes_only_names_that_a_campaign_can_have() {
 }
 
 /// What users read, in the order in which they read it.
-const DOCUMENTS: [&str; 15] = [
+const DOCUMENTS: [&str; 16] = [
     "README.md",
     "docs/campaign-file.md",
     "docs/texts.md",
+    "docs/check.md",
     "docs/gateways.md",
     "docs/rehearsing.md",
     "docs/sending.md",
@@ -253,9 +254,10 @@ fn blocks(language: &str) -> Vec<String> {
     all_blocks().into_iter().filter(|block| block.language == language).map(|block| block.text).collect()
 }
 
-/// A folder with the examples and a list that somebody brought.
+/// A folder with the examples, a list that somebody brought, and what a shop sold.
 fn with_list() -> Folder {
     let folder = with_examples();
+    folder.write("purchases.csv", "Phone,Date,Total\n+380500000101,2026-12-01,99.50\n");
     for place in ["clients.csv", "campaigns/clients.csv"] {
         fs::copy(repository().join("campaigns/new-arrivals.csv"), folder.path(place)).expect("a list");
     }

@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::chunk::Chunk;
+use super::header_match::{Headers, Meant};
 use super::records::Records;
 use crate::domain::Row;
 use crate::finding::Finding;
@@ -16,7 +17,8 @@ use crate::finding::Finding;
 ///
 /// # Errors
 ///
-/// The file is no CSV in UTF-8 or has no header, or one of its rows is broken.
+/// The file is no text in UTF-8 or has no header, or one of its rows is broken. What [`decode`](super::decode) makes of a
+/// file is such a text.
 pub fn read_columns<R: Read, const N: usize>(
     input: R,
     file: &Path,
@@ -24,7 +26,12 @@ pub fn read_columns<R: Read, const N: usize>(
     mut each: impl FnMut(Row, [&str; N]),
 ) -> Result<[bool; N], Box<Finding>> {
     let mut records = Records::open(input, file)?;
-    let columns = headers.map(|header| records.header().headers.iter().position(|found| found == header));
+    let found = Headers::of(&records.header().headers);
+    let columns = headers.map(|header| match found.meant(header) {
+        Meant::Column(column) => Some(column),
+        Meant::Several(columns) => columns.first().copied(),
+        Meant::Nothing => None,
+    });
     let mut chunk = Chunk::new();
     loop {
         records.fill(&mut chunk)?;

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use super::chunk::Chunk;
 use super::evidence::{self, Tally};
+use super::header_match::{Headers, Meant};
 use super::phones::resembles_number;
 use super::records::HeaderLine;
 use crate::domain::Region;
-use crate::finding::{Finding, did_you_mean, list, rules};
+use crate::finding::{Finding, did_you_mean, list, list_all, rules};
 
 /// The name of the column that holds the numbers.
 const PHONE: &str = "phone";
@@ -67,20 +68,22 @@ pub(super) struct Names {
 pub(super) fn name(line: &HeaderLine, settings: &Settings) -> Names {
     let headers = &line.headers;
     let mut findings = Vec::new();
-    let mut firsts = HashMap::with_capacity(headers.len());
-    for (column, header) in headers.iter().enumerate() {
-        firsts.entry(header.as_str()).or_insert(column);
-    }
+    let found = Headers::of(headers);
     let mut given: Vec<Option<&str>> = vec![None; headers.len()];
     for (name, header) in &settings.columns {
         let header = header.trim();
-        match firsts.get(header) {
-            None => findings.push(unknown_header(line, name, header)),
-            Some(&column) => match given[column].replace(name) {
+        match found.meant(header) {
+            Meant::Nothing => findings.push(unknown_header(line, name, header)),
+            Meant::Several(columns) => findings.push(doubtful_header(line, name, header, &columns)),
+            Meant::Column(column) => match given[column].replace(name) {
                 None => {}
                 Some(other) => findings.push(two_names(line, column, [other, name])),
             },
         }
+    }
+    let phone_was_named = settings.columns.iter().any(|(name, _)| name == PHONE);
+    if !phone_was_named && let Meant::Column(column) = found.meant(PHONE) {
+        given[column].get_or_insert(PHONE);
     }
     let names: Vec<String> = (0..headers.len())
         .map(|column| match given[column] {
@@ -91,7 +94,6 @@ pub(super) fn name(line: &HeaderLine, settings: &Settings) -> Names {
         .collect();
     findings.extend(same_names(line, &names));
     let phone = names.iter().position(|name| name == PHONE);
-    let phone_was_named = settings.columns.iter().any(|(name, _)| name == PHONE);
     Names { names, phone, findings, phone_was_named }
 }
 
@@ -162,9 +164,16 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     let known = line.headers.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("the file has {}", list(known)),
+        None => format!("the file has {}; write the one that is meant", list_all(known)),
     };
     Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.spot().place(line.spot().all())).help(help)
+}
+
+fn doubtful_header(line: &HeaderLine, name: &str, header: &str, columns: &[usize]) -> Finding {
+    let headers = list(columns.iter().map(|&column| line.headers[column].as_str()));
+    let message = format!("`columns` calls `{name}` what is headed `{header}`, which may be {headers}");
+    let finding = Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.place(columns[0]));
+    finding.help("write the header exactly as it stands in the list")
 }
 
 fn two_names(line: &HeaderLine, column: usize, names: [&str; 2]) -> Finding {
@@ -224,7 +233,10 @@ fn wrong_phone(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<R
         return None;
     }
     let header = &line.headers[phone];
-    let message = format!("of the first {} cells in `{header}` {} are phone numbers", tally.filled, tally.valid);
+    let message = match tally.valid {
+        0 => format!("none of the first {} cells in `{header}` is a phone number", tally.filled),
+        valid => format!("of the first {} cells in `{header}` only {valid} are phone numbers", tally.filled),
+    };
     let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, message).at(line.place(phone));
     if region.is_none()
         && tally.valid == 0

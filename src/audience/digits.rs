@@ -28,7 +28,7 @@ impl Digits {
     ///
     /// The cell is empty, holds several numbers, or something that is no number.
     pub(super) fn read(text: &str) -> Result<Self, PhoneProblem> {
-        let text = without_decimals(text.trim());
+        let text = without_decimals(without_scheme(text.trim()));
         let mut number = Self { plus: false, len: 0, value: 0 };
         let mut separated = false;
         for character in text.chars() {
@@ -75,6 +75,15 @@ impl Digits {
     }
 }
 
+/// Web pages and address books write `tel:+380501234567`.
+fn without_scheme(text: &str) -> &str {
+    const SCHEME: &str = "tel:";
+    match text.get(..SCHEME.len()) {
+        Some(scheme) if scheme.eq_ignore_ascii_case(SCHEME) => &text[SCHEME.len()..],
+        _ => text,
+    }
+}
+
 /// A spreadsheet that takes a number for a quantity writes `380501234567.0`.
 fn without_decimals(text: &str) -> &str {
     let whole = text.trim_end_matches('0');
@@ -102,11 +111,19 @@ fn digit(character: char) -> Option<u64> {
 /// Characters that people and programs put into numbers and that mean nothing.
 fn is_decoration(character: char) -> bool {
     match character {
-        '-' | '(' | ')' | '.' | '\'' | '"' | '=' | '[' | ']' | '~' => true,
-        // dashes, minus and quotation marks of typesetting
-        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{2018}'..='\u{201f}' | '\u{2bc}' => true,
+        '-' | '(' | ')' | '.' | '\'' | '"' | '=' | '[' | ']' | '~' | '_' | '`' => true,
+        // dashes, minus, dots and quotation marks of typesetting
+        '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}' | '\u{b7}' | '\u{2022}' => true,
+        '\u{2018}'..='\u{201f}' | '\u{2bc}' | '\u{b4}' | '\u{ab}' | '\u{bb}' => true,
+        // what keyboards of East Asia write
+        '（' | '）' | '－' | '﹣' | '．' | '～' | '\u{301c}' | '\u{30fc}' => true,
         // marks without width, which contact lists and messengers put around numbers
-        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => true,
+        '\u{ad}'
+        | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{feff}' => true,
         other => other.is_whitespace(),
     }
 }
@@ -117,6 +134,8 @@ fn stranger(text: &str, character: char) -> PhoneProblem {
         PhoneProblem::Symbols
     } else if is_scientific(text) {
         PhoneProblem::Rounded
+    } else if text.split(char::is_alphabetic).filter(|words| count_digits(words) > SHORT).count() > 1 {
+        PhoneProblem::Several
     } else {
         PhoneProblem::Letters
     }
@@ -169,6 +188,17 @@ mod tests {
             "０５０１２３４５６７",
             "0501234567,",
             "0501234567;",
+            "050\u{2009}123\u{2003}45\u{3000}67",
+            "050\u{2013}123\u{2014}45\u{2212}67",
+            "（050）123－45－67",
+            "٠٥٠١٢٣٤٥٦٧",
+            "۰۵۰ ۱۲۳ ۴۵ ۶۷",
+            "050·123_45_67",
+            "«0501234567»",
+            "`0501234567",
+            "tel:050-123-45-67",
+            "TEL: 0501234567",
+            "\u{feff}0501234567\u{200b}",
         ] {
             let number = Digits::read(text).ok().unwrap();
             assert_eq!((number.plus, number.digits().as_str()), (false, "0501234567"), "{text:?}");
@@ -177,7 +207,15 @@ mod tests {
 
     #[test]
     fn a_plus_counts_before_the_first_digit() {
-        for text in ["+380501234567", "(+38) 050 1234567", "＋380501234567", "+380501234567.0", "+380501234567,00"] {
+        for text in [
+            "+380501234567",
+            "(+38) 050 1234567",
+            "＋380501234567",
+            "+380501234567.0",
+            "+380501234567,00",
+            "tel:+380501234567",
+            "=\"+380501234567\"",
+        ] {
             let number = Digits::read(text).ok().unwrap();
             assert_eq!((number.plus, number.digits().as_str()), (true, "380501234567"), "{text:?}");
         }

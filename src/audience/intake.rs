@@ -89,10 +89,10 @@ impl<R: Read> Intake<R> {
         Ok(&self.held)
     }
 
-    /// Passes over the first line of the head, which is that long and no part of the list.
-    pub(super) fn skip_line(&mut self, length: usize) {
+    /// Passes over the first bytes of the head, which are so many lines and no part of the list.
+    pub(super) fn skip(&mut self, length: usize, lines: u64) {
         self.held.drain(..length);
-        self.line += 1;
+        self.line += lines;
         self.last.1 = self.line;
     }
 

@@ -1,5 +1,6 @@
-//! Recipients: a CSV file becomes a stream of numbered records with phone numbers.
+//! Recipients: a file becomes a stream of numbered records with phone numbers.
 //!
+//! [`decode`] makes text in UTF-8 of whatever somebody has a list in: other encodings, packed files, workbooks.
 //! A [`Reader`] finds out how the file is written, resolves its columns and hands out [`Chunk`]s
 //! of records under the row numbers that a spreadsheet shows. [`parse`] turns a cell into a
 //! phone number, [`Seen`] knows which numbers were met before, and [`suggest`] looks at a list
@@ -12,9 +13,12 @@ mod cells;
 mod chunk;
 mod column;
 mod columns;
+mod decoding;
 mod dialect;
 mod digits;
 mod evidence;
+mod form_trouble;
+mod header_match;
 mod inspection;
 mod intake;
 mod naming;
@@ -23,14 +27,17 @@ mod problem;
 mod reader;
 mod records;
 mod seen;
+mod short_cut;
 mod suggestion;
 mod trouble;
+mod workbook;
 
 pub use chunk::{Chunk, Fields, RecordRef};
 pub use column::{is_shortened, plain, read_columns};
 pub use columns::{Header, Settings};
+pub use decoding::{Decoded, Sheet, Spool, SpoolReader, Written, decode};
 pub use inspection::holds_a_row;
-pub use phones::parse;
+pub use phones::{Number, parse, parse_number};
 pub use problem::PhoneProblem;
 pub use reader::Reader;
 pub use seen::Seen;

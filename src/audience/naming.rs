@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::domain::latin::{is_apostrophe, transliterate};
 use crate::domain::variable::is_variable;
 
 /// Headers of customer lists in Ukrainian, Russian and English, and what they are called in templates.
@@ -63,7 +64,7 @@ pub(super) fn suggest_name(header: &str, column: usize, taken: &mut TakenNames) 
     let known = KNOWN.iter().find(|(_, words)| words.contains(&lower.as_str()));
     let name = match known {
         Some(&(name, _)) => name.to_owned(),
-        None if is_variable(header) => header.to_owned(),
+        None if is_variable(header) && header.contains(char::is_alphanumeric) => header.to_owned(),
         None => latin(&lower),
     };
     let name = if is_variable(&name) { name } else { format!("column_{}", column + 1) };
@@ -73,61 +74,16 @@ pub(super) fn suggest_name(header: &str, column: usize, taken: &mut TakenNames) 
 /// The letters and digits of a lower-case text in Latin script, words joined by `_`.
 fn latin(lower: &str) -> String {
     let mut name = String::new();
-    for character in lower.chars() {
-        match transliterate(character) {
-            Some(letters) => name.push_str(letters),
-            None if character.is_ascii_alphanumeric() => name.push(character),
-            None if name.is_empty() || name.ends_with('_') => {}
-            None => name.push('_'),
+    for character in transliterate(lower).chars() {
+        match character {
+            letter if letter.is_ascii_alphanumeric() => name.push(letter),
+            apostrophe if is_apostrophe(apostrophe) => {}
+            _ if name.is_empty() || name.ends_with('_') => {}
+            _ => name.push('_'),
         }
     }
     name.truncate(name.trim_end_matches('_').len());
     name
-}
-
-/// A Cyrillic letter in Latin ones, simple enough for a name; apostrophes and soft signs vanish.
-fn transliterate(letter: char) -> Option<&'static str> {
-    const TABLE: [(char, &str); 37] = [
-        ('а', "a"),
-        ('б', "b"),
-        ('в', "v"),
-        ('г', "h"),
-        ('ґ', "g"),
-        ('д', "d"),
-        ('е', "e"),
-        ('є', "ie"),
-        ('ж', "zh"),
-        ('з', "z"),
-        ('и', "y"),
-        ('і', "i"),
-        ('ї', "i"),
-        ('й', "i"),
-        ('к', "k"),
-        ('л', "l"),
-        ('м', "m"),
-        ('н', "n"),
-        ('о', "o"),
-        ('п', "p"),
-        ('р', "r"),
-        ('с', "s"),
-        ('т', "t"),
-        ('у', "u"),
-        ('ф', "f"),
-        ('х', "kh"),
-        ('ц', "ts"),
-        ('ч', "ch"),
-        ('ш', "sh"),
-        ('щ', "shch"),
-        ('ь', ""),
-        ('ю', "iu"),
-        ('я', "ia"),
-        ('ё', "e"),
-        ('ы', "y"),
-        ('э', "e"),
-        ('ъ', ""),
-    ];
-    let apostrophe = matches!(letter, '\'' | '\u{2019}' | '\u{2bc}');
-    apostrophe.then_some("").or_else(|| TABLE.iter().find(|(from, _)| *from == letter).map(|&(_, to)| to))
 }
 
 #[cfg(test)]
@@ -150,6 +106,7 @@ mod tests {
             ("row", "column_3"),
             ("if", "column_3"),
             ("__id", "id"),
+            ("_", "column_3"),
             ("city", "city_2"),
         ] {
             let mut taken = TakenNames::default();

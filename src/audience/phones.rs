@@ -1,6 +1,7 @@
 //! A cell becomes a phone number, or a reason that a marketer understands.
 //!
-//! Whether a number exists is the phone library's answer, and this is the only file that asks it.
+//! Whether a number exists is the phone library's answer, and this is the only file that asks it; `short_cut` knows a part of
+//! its answers by heart.
 //! Reasons never repeat the number.
 
 use rlibphonenumber::{
@@ -9,9 +10,28 @@ use rlibphonenumber::{
 
 use super::digits::Digits;
 use super::problem::PhoneProblem;
+use super::short_cut::ukrainian_mobile;
 use crate::domain::{Phone, Region};
 
+/// A number that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// Its digits.
+    pub phone: Phone,
+    /// Whether it is surely no mobile phone's: a landline, or a service such as a free call.
+    pub landline: bool,
+}
+
 /// The number that a cell holds, in international form.
+///
+/// # Errors
+///
+/// Those of [`parse_number`].
+pub fn parse(text: &str, region: Option<Region>) -> Result<Phone, PhoneProblem> {
+    parse_number(text, region).map(|number| number.phone)
+}
+
+/// The number that a cell holds, in international form, and what kind it is of.
 ///
 /// A plus sign or `00` begins an international number. Digits alone are a national number of
 /// `region` if that is valid, else they are read as if a plus sign stood before them. Where they
@@ -21,9 +41,12 @@ use crate::domain::{Phone, Region};
 /// # Errors
 ///
 /// The cell is empty, is not one number, its number does not exist, or it may be either of two.
-pub fn parse(text: &str, region: Option<Region>) -> Result<Phone, PhoneProblem> {
+pub fn parse_number(text: &str, region: Option<Region>) -> Result<Number, PhoneProblem> {
     let number = Digits::read(text)?;
-    ukrainian_mobile(number, region).map_or_else(|| look_up(number, region), Ok)
+    match ukrainian_mobile(number, region) {
+        Some(phone) => Ok(Number { phone, landline: false }),
+        None => look_up(number, region),
+    }
 }
 
 /// Whether the cell holds digits like those of a whole number, valid or not.
@@ -31,38 +54,8 @@ pub(super) fn resembles_number(text: &str) -> bool {
     Digits::read(text).is_ok_and(Digits::is_long)
 }
 
-/// Ukraine's country code and a national number of nine digits are `380 * NATIONAL + number`.
-const NATIONAL: u64 = 1_000_000_000;
-/// The first two of the nine digits of a mobile number, as bits: `39 50 63 66 67 68 71 72 73 75 77 91..=99`.
-///
-/// In the library's metadata these are the mobile numbers whose other seven digits are free,
-/// `(?:39|50|6[36-8]|7[1-357]|9[1-9])\d{7}`; a test holds both together.
-const MOBILE: u128 = {
-    let prefixes = [39, 50, 63, 66, 67, 68, 71, 72, 73, 75, 77, 91, 92, 93, 94, 95, 96, 97, 98, 99];
-    let (mut bits, mut index) = (0, 0);
-    while index < prefixes.len() {
-        bits |= 1_u128 << prefixes[index];
-        index += 1;
-    }
-    bits
-};
-
-/// The answer of [`look_up`] for a Ukrainian mobile number, some thirty times faster.
-fn ukrainian_mobile(number: Digits, region: Option<Region>) -> Option<Phone> {
-    let home = region == Some(Region::UKRAINE);
-    let possible = match (number.len, number.value / NATIONAL) {
-        (12, 380) => number.plus || home || region.is_none(),
-        (14, 380) => !number.plus && (home || region.is_none()),
-        (9 | 10, 0) | (11, 80) => home && !number.plus,
-        _ => false,
-    };
-    let national = number.value % NATIONAL;
-    let prefix = national / 10_000_000;
-    if possible && MOBILE >> prefix & 1 == 1 { Phone::new(380 * NATIONAL + national) } else { None }
-}
-
 /// The library's answer, and what no library knows about digits without a plus sign.
-fn look_up(number: Digits, region: Option<Region>) -> Result<Phone, PhoneProblem> {
+pub(super) fn look_up(number: Digits, region: Option<Region>) -> Result<Number, PhoneProblem> {
     let digits = number.digits();
     if number.plus {
         return international(&digits);
@@ -73,15 +66,15 @@ fn look_up(number: Digits, region: Option<Region>) -> Result<Phone, PhoneProblem
     }
     if region == Some(Region::UKRAINE)
         && let Some(behind_eight) = digits.strip_prefix("80").filter(|rest| rest.len() == 9)
-        && let Ok(phone) = international(&format!("380{behind_eight}"))
+        && let Ok(number) = international(&format!("380{behind_eight}"))
     {
-        return Ok(phone);
+        return Ok(number);
     }
     match (digits.strip_prefix("00"), national) {
         (Some(behind_zeros), None) => international(behind_zeros),
         // Where another prefix is dialled, the zeros may be a part of the number: nothing else of it is left out then.
         (Some(behind_zeros), Some(problem)) => match international(behind_zeros) {
-            Ok(phone) if phone.to_string() != behind_zeros => problem,
+            Ok(number) if number.phone.to_string() != behind_zeros => problem,
             answer => answer,
         },
         (None, None) if digits.starts_with('0') => Err(PhoneProblem::National),
@@ -93,42 +86,59 @@ fn look_up(number: Digits, region: Option<Region>) -> Result<Phone, PhoneProblem
 /// What digits mean in their region, where they may begin with its own calling code.
 ///
 /// The library reads that code as the beginning of a national number wherever such a one may be so long.
-fn at_home(digits: &str, region: Region) -> Result<Phone, PhoneProblem> {
-    let national = library(digits, Some(region))?;
+fn at_home(digits: &str, region: Region) -> Result<Number, PhoneProblem> {
+    let national = Known::read(digits, Some(region))?;
     let code = PHONE_NUMBER_UTIL.get_country_code_for_region(region.of_library());
     if !code.is_some_and(|code| digits.starts_with(&code.to_string())) {
-        return phone(&national);
+        return national.number();
     }
-    let Ok(coded) = library(&format!("+{digits}"), None) else { return phone(&national) };
-    match (phone(&national)?, phone(&coded)?) {
+    let Ok(coded) = Known::read(&format!("+{digits}"), None) else { return national.number() };
+    match (national.number()?, coded.number()?) {
         (home, abroad) if home == abroad => Ok(home),
-        (home, _) if is_mobile(&national) && !is_mobile(&coded) => Ok(home),
-        (_, abroad) if is_mobile(&coded) && !is_mobile(&national) => Ok(abroad),
+        (home, _) if national.is_mobile() && !coded.is_mobile() => Ok(home),
+        (_, abroad) if coded.is_mobile() && !national.is_mobile() => Ok(abroad),
         _ => Err(PhoneProblem::Ambiguous),
     }
 }
 
-fn is_mobile(number: &PhoneNumber) -> bool {
-    matches!(number.get_type(), PhoneNumberType::Mobile | PhoneNumberType::FixedLineOrMobile)
+fn international(digits: &str) -> Result<Number, PhoneProblem> {
+    Known::read(&format!("+{digits}"), None)?.number()
 }
 
-fn international(digits: &str) -> Result<Phone, PhoneProblem> {
-    library(&format!("+{digits}"), None).and_then(|number| phone(&number))
+/// A valid number of the library.
+struct Known {
+    number: PhoneNumber,
+    kind: PhoneNumberType,
 }
 
-/// The valid number that the library finds in digits.
-fn library(number: &str, region: Option<Region>) -> Result<PhoneNumber, PhoneProblem> {
-    let parsed = PHONE_NUMBER_UTIL.parse(number, region.map(Region::of_library)).map_err(|error| match error {
-        ParseError::InvalidCountryCode => PhoneProblem::Country,
-        ParseError::TooLongNsn => PhoneProblem::TooLong,
-        ParseError::NotANumber(_) | ParseError::TooShortAfterIdd | ParseError::TooShortNsn => PhoneProblem::TooShort,
-    })?;
-    if parsed.is_valid() { Ok(parsed) } else { Err(improbable(&parsed)) }
-}
+impl Known {
+    /// The valid number that the library finds in digits.
+    fn read(digits: &str, region: Option<Region>) -> Result<Self, PhoneProblem> {
+        let number = PHONE_NUMBER_UTIL.parse(digits, region.map(Region::of_library)).map_err(|error| match error {
+            ParseError::InvalidCountryCode => PhoneProblem::Country,
+            ParseError::TooLongNsn => PhoneProblem::TooLong,
+            ParseError::NotANumber(_) | ParseError::TooShortAfterIdd | ParseError::TooShortNsn => {
+                PhoneProblem::TooShort
+            }
+        })?;
+        match number.get_type() {
+            // A number is valid if it is of a type.
+            PhoneNumberType::Unknown => Err(improbable(&number)),
+            kind => Ok(Self { number, kind }),
+        }
+    }
 
-fn phone(number: &PhoneNumber) -> Result<Phone, PhoneProblem> {
-    let written = number.format_as(PhoneNumberFormat::E164);
-    written.trim_start_matches('+').parse().ok().and_then(Phone::new).ok_or(PhoneProblem::TooLong)
+    fn is_mobile(&self) -> bool {
+        matches!(self.kind, PhoneNumberType::Mobile | PhoneNumberType::FixedLineOrMobile)
+    }
+
+    fn number(&self) -> Result<Number, PhoneProblem> {
+        use PhoneNumberType::{FixedLine, PremiumRate, SharedCost, TollFree, UAN, VoiceMail};
+        let written = self.number.format_as(PhoneNumberFormat::E164);
+        let phone = written.trim_start_matches('+').parse().ok().and_then(Phone::new).ok_or(PhoneProblem::TooLong)?;
+        let landline = matches!(self.kind, FixedLine | TollFree | PremiumRate | SharedCost | UAN | VoiceMail);
+        Ok(Number { phone, landline })
+    }
 }
 
 fn improbable(number: &PhoneNumber) -> PhoneProblem {
@@ -215,12 +225,15 @@ mod tests {
             ("0501234567\n0671234567", "UA", Several),
             ("0501234567 0671234567", "UA", Several),
             ("+380501234567+380671234567", "UA", Several),
+            ("0501234567 або 0671234567", "UA", Several),
+            ("+380501234567 и +380671234567", "", Several),
             ("+49 30 123456, 12", "", Symbols),
             ("3.80501E+11", "UA", Rounded),
             ("3,80501E+11", "UA", Rounded),
             ("3.80501234567e11", "", Rounded),
             ("0501234567 доб. 12", "UA", Letters),
             ("нема", "UA", Letters),
+            ("tel:", "UA", Empty),
             ("O501234567", "UA", Letters),
             ("*123#", "UA", Symbols),
             ("12345", "UA", TooShort),
@@ -272,13 +285,14 @@ mod tests {
             let example = PHONE_NUMBER_UTIL.get_example_number_for_type_and_region(region, PhoneNumberType::Mobile);
             let Ok(example) = example else { continue };
             let home: Region = region.to_string().parse().unwrap();
-            let example = phone(&example).unwrap();
+            let example: Phone =
+                example.format_as(PhoneNumberFormat::E164)[1..].parse().ok().and_then(Phone::new).unwrap();
             for end in (0..10_000).step_by(1_111) {
-                let number = library(&format!("+{}", example.get() / 10_000 * 10_000 + end), None);
-                let Some(number) = number.ok().filter(is_mobile) else { continue };
-                let expected = phone(&number).unwrap();
-                let dialled = number.format_as(PhoneNumberFormat::National).into_owned();
-                let bare = number.get_national_significant_number();
+                let known = Known::read(&format!("+{}", example.get() / 10_000 * 10_000 + end), None);
+                let Some(known) = known.ok().filter(Known::is_mobile) else { continue };
+                let expected = known.number().unwrap().phone;
+                let dialled = known.number.format_as(PhoneNumberFormat::National).into_owned();
+                let bare = known.number.get_national_significant_number();
                 for text in [expected.to_string(), format!("+{expected}"), format!("00{expected}"), dialled, bare] {
                     let got = parse(&text, Some(home));
                     assert!(got.is_err() || got == Ok(expected), "{text:?} in {region}: {}", got.unwrap().get());
@@ -290,50 +304,7 @@ mod tests {
         assert!(regions > 200);
     }
 
-    /// What stands before the nine digits of a Ukrainian number when it is dialled.
-    const SPELLINGS: [&str; 6] = ["+380", "380", "00380", "0", "80", ""];
-
-    fn agrees(text: &str, region: Option<Region>) {
-        let number = Digits::read(text).ok().unwrap();
-        if let Some(phone) = ukrainian_mobile(number, region) {
-            assert_eq!(look_up(number, region).map(Phone::get), Ok(phone.get()), "{text} in {region:?}");
-        }
-    }
-
-    #[test]
-    fn the_short_cut_agrees_with_the_library_for_every_prefix() {
-        let regions = [None, "UA".parse().ok(), "PL".parse().ok(), "DE".parse().ok()];
-        for prefix in 0..10_000_u64 {
-            for rest in [0, 99_999, 12_345 + prefix] {
-                for spelling in SPELLINGS {
-                    for region in regions {
-                        agrees(&format!("{spelling}{prefix:04}{rest:05}"), region);
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_short_cut_serves_every_mobile_prefix_that_the_library_knows() {
-        let mobile = |prefix: u64| {
-            [0, 1_111_111, 9_999_999].iter().all(|rest| {
-                PHONE_NUMBER_UTIL
-                    .parse(format!("+380{prefix:02}{rest:07}"), None)
-                    .is_ok_and(|number| number.get_type() == PhoneNumberType::Mobile)
-            })
-        };
-        for prefix in 0..100 {
-            assert_eq!(MOBILE >> prefix & 1 == 1, mobile(prefix), "{prefix:02}");
-        }
-    }
-
     proptest! {
-        #[test]
-        fn the_short_cut_agrees_with_the_library(text in r"(\+|00|)(380|38|8|)[0-9]{7,12}", region in 0_usize..4) {
-            agrees(&text, [None, "UA".parse().ok(), "RU".parse().ok(), "DE".parse().ok()][region]);
-        }
-
         #[test]
         fn any_text_is_a_number_or_has_a_reason(text in any::<String>(), digits in r"[+0-9 ,;/.eE()-]{0,30}") {
             for text in [text, digits] {

@@ -68,8 +68,8 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     ///
-    /// A row is not as it should be. The chunk then holds the records before it, and the next
-    /// call goes on behind a ragged row; any other trouble ends the list.
+    /// A row is not as it should be, which ends the list; the chunk then holds the records before it. Rows that do not fit the
+    /// header are told together, at the end of the list.
     pub fn read_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, Box<Finding>> {
         match self.ahead.take() {
             Some((mut first, filled)) => {
@@ -123,7 +123,7 @@ mod tests {
             ("tel,name\n0501234567,O\n", &[], "recipients-phone-column", "`region: UA`"),
             ("a,b\n1,2\n", &[], "recipients-phone-column", "`columns: { phone: \"…\" }`"),
             (list, &[("phone", "Мобилний")], "recipients-unknown-column", "did you mean `Мобільний`?"),
-            (list, &[("phone", "x")], "recipients-unknown-column", "the file has `Мобільний` or `name`"),
+            (list, &[("phone", "x")], "recipients-unknown-column", "the file has `Мобільний` and `name`"),
             (national, &[], "recipients-phone-column", "`region: UA`"),
             (swapped, &[], "recipients-phone-column", "`columns: { phone: \"mobile\" }`"),
             ("phone,a,a\n1,2,3\n", &[], "recipients-duplicate-column", "another header"),
@@ -223,12 +223,18 @@ mod tests {
     }
 
     #[test]
-    fn trouble_among_the_first_records_comes_behind_those_before_it() {
+    fn trouble_among_the_first_records_comes_behind_those_that_can_be_read() {
         let mut reader = open("phone,n\n+380501234567,1\n+380501234567\n+380501234567,3\n", &[], "").unwrap();
         let mut chunk = Chunk::new();
         assert_eq!(reader.read_chunk(&mut chunk).unwrap_err().rule, "recipients-ragged-row");
-        assert_eq!(chunk.len(), 1);
-        assert!(reader.read_chunk(&mut chunk).unwrap());
-        assert_eq!(chunk.get(0).unwrap().fields.get(1), "3");
+        assert_eq!(chunk.len(), 2);
+        assert!(!reader.read_chunk(&mut chunk).unwrap());
+    }
+
+    #[test]
+    fn the_column_of_the_numbers_is_found_in_whatever_case_it_is_headed() {
+        assert_eq!(open("Name,PHONE \nOlena,+380501234567\n", &[], "").unwrap().header().phone(), 1);
+        let findings = refusals("Phone,PHONE\n+380501234567,+380501234567\n", &[], "");
+        assert_eq!(findings[0].rule, "recipients-phone-column");
     }
 }

@@ -9,11 +9,12 @@ use csv::StringRecord;
 
 use super::cells::{Flaw, cells};
 use super::chunk::Chunk;
-use super::dialect::{Delimiter, Foreign};
+use super::dialect::{most_often, told};
+use super::form_trouble::named;
 use super::inspection::Inspection;
 use super::intake::Intake;
 use super::trouble::{self, RaggedRow, Spot};
-use crate::domain::Row;
+use crate::domain::{Delimiter, Row};
 use crate::finding::{Finding, Place};
 
 /// The most columns of a list: as many as a spreadsheet has.
@@ -29,6 +30,17 @@ pub(super) struct Records<R> {
     ended: bool,
     /// The column that holds the numbers, once it is known.
     phone: Option<usize>,
+    /// The rows that do not fit the header, as far as they were met.
+    ragged: Option<RaggedRows>,
+}
+
+/// Rows that do not fit the header.
+struct RaggedRows {
+    /// What is said of the first.
+    first: Box<Finding>,
+    /// The first of them.
+    rows: Vec<u32>,
+    count: usize,
 }
 
 /// The header as it stands in the file.
@@ -38,6 +50,8 @@ pub(super) struct HeaderLine {
     /// The headers, trimmed.
     pub(super) headers: Vec<String>,
     pub(super) delimiter: Delimiter,
+    /// Columns up to the last one that has a header.
+    named: usize,
     line: u64,
     raw: Vec<u8>,
 }
@@ -52,6 +66,16 @@ impl HeaderLine {
         let first = cells(spot.raw, self.delimiter.byte()).nth(expected).map(|cell| cell.span.start..spot.raw.len());
         let ragged = RaggedRow { cells: cells_found, expected, delimiter: self.delimiter, surplus: first };
         Err(trouble::ragged(spot, ragged).into())
+    }
+
+    /// Makes a record fit that differs from the header by empty cells at its end alone.
+    fn fit(&self, record: &mut StringRecord) {
+        let (found, expected) = (record.len(), self.headers.len());
+        if found > expected && expected > 0 && record.iter().skip(expected).all(|cell| cell.trim().is_empty()) {
+            record.truncate(expected);
+        } else if found < expected && found >= self.named {
+            (found..expected).for_each(|_| record.push_field(""));
+        }
     }
 
     /// The whole header as a piece of the file.
@@ -71,22 +95,21 @@ impl<R: Read> Records<R> {
     pub(super) fn open(input: R, file: &Path) -> Result<Self, Box<Finding>> {
         let mut intake = Intake::new(input);
         let head = intake.head().map_err(|error| trouble::unreadable(file, &error))?;
-        if let Some(foreign) = Foreign::of(head) {
-            return Err(trouble::foreign(file, foreign).into());
-        }
-        let told = Delimiter::told(head);
-        let delimiter = told.map_or_else(|| Delimiter::of(head), |(delimiter, _)| delimiter);
-        if let Some((_, length)) = told {
-            intake.skip_line(length);
-        }
+        let by_campaign = told(head).filter(|told| !told.is_line);
+        let by_file = told(&head[by_campaign.map_or(0, |told| told.length)..]).filter(|told| told.is_line);
+        let delimiter = by_campaign.or(by_file).map_or_else(|| most_often(head), |told| told.delimiter);
+        intake.skip(by_campaign.map_or(0, |told| told.length), 0);
+        intake.skip(by_file.map_or(0, |told| told.length), u64::from(by_file.is_some()));
         let csv = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .delimiter(delimiter.byte())
             .buffer_capacity(1 << 16)
             .from_reader(intake);
-        let header = HeaderLine { file: file.to_owned(), headers: Vec::new(), delimiter, line: 1, raw: Vec::new() };
-        let mut records = Self { csv, header, record: StringRecord::new(), row: 0, ended: false, phone: None };
+        let (file, headers, raw) = (file.to_owned(), Vec::new(), Vec::new());
+        let header = HeaderLine { file, headers, delimiter, named: 0, line: 1, raw };
+        let record = StringRecord::new();
+        let mut records = Self { csv, header, record, row: 0, ended: false, phone: None, ragged: None };
         records.read_header()?;
         Ok(records)
     }
@@ -109,8 +132,8 @@ impl<R: Read> Records<R> {
     ///
     /// # Errors
     ///
-    /// A row is not as it should be. The chunk holds the records before it. Behind a ragged row
-    /// reading can go on; behind anything else the file counts as ended.
+    /// A row is not as it should be: the file counts as ended, and the chunk holds the records before it. Rows that do not
+    /// fit the header are passed over, and told together at the end of the file.
     pub(super) fn fill(&mut self, chunk: &mut Chunk) -> Result<(), Box<Finding>> {
         chunk.clear(self.header.headers.len());
         while !chunk.is_full() {
@@ -128,6 +151,8 @@ impl<R: Read> Records<R> {
         }
         let trimmed = |cell: &str| cell.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').to_owned();
         self.header.headers = self.record.iter().map(trimmed).collect();
+        self.header.named =
+            self.header.headers.iter().rposition(|header| !header.is_empty()).map_or(0, |last| last + 1);
         let (line, raw) = self.csv.get_ref().last();
         (self.header.line, self.header.raw) = (line, raw.to_owned());
         if self.header.headers.len() > MOST_COLUMNS {
@@ -140,7 +165,7 @@ impl<R: Read> Records<R> {
     /// Reads the next record that is not blank.
     fn next(&mut self) -> Result<Option<Row>, Box<Finding>> {
         while !self.ended {
-            // Whatever goes wrong below ends the file, a ragged row excepted.
+            // Whatever goes wrong below ends the file.
             self.ended = true;
             let read = self.csv.read_record(&mut self.record);
             let end = self.csv.position().byte();
@@ -154,7 +179,7 @@ impl<R: Read> Records<R> {
             let row = u32::try_from(u64::from(self.row) + raw.blank + found);
             self.row = row.map_err(|_| trouble::too_many_rows(&self.header.file))?;
             if found == 0 {
-                return Ok(None);
+                return self.ragged.take().map_or(Ok(None), |ragged| Err(ragged.told()));
             }
             let spot = Spot { file: &self.header.file, line: raw.line, raw: raw.bytes };
             if read.is_err() {
@@ -166,10 +191,38 @@ impl<R: Read> Records<R> {
             if self.record.as_slice().trim_start().is_empty() {
                 continue;
             }
-            self.header.measure(spot, self.record.len())?;
+            if self.record.len() != self.header.headers.len() {
+                self.header.fit(&mut self.record);
+                if let Err(finding) = self.header.measure(spot, self.record.len()) {
+                    RaggedRows::add(&mut self.ragged, self.row, finding);
+                    continue;
+                }
+            }
             return Ok(Some(Row::new(self.row)));
         }
         Ok(None)
+    }
+}
+
+impl RaggedRows {
+    /// Rows that are named.
+    const NAMED: usize = 20;
+
+    fn add(rows: &mut Option<Self>, row: u32, finding: Box<Finding>) {
+        let rows = rows.get_or_insert_with(|| Self { first: finding, rows: Vec::new(), count: 0 });
+        rows.count += 1;
+        if rows.rows.len() < Self::NAMED {
+            rows.rows.push(row);
+        }
+    }
+
+    /// All of them as one finding.
+    fn told(self) -> Box<Finding> {
+        let Self { mut first, rows, count } = self;
+        if count > 1 {
+            first.message += &format!("; {count} rows do not fit: {}", named(&rows, count));
+        }
+        first
     }
 }
 

@@ -7,15 +7,17 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use super::dialect::{Delimiter, Foreign};
+use super::decoding::refused;
+use super::dialect::most_often;
 use super::digits::is_scientific;
 use super::intake::line_ends;
+use crate::domain::Delimiter;
 use crate::finding::{Finding, Place, Source, rules};
 
 /// The most bytes of a line that are shown behind the place.
 const EXCERPT: usize = 200;
 
-const SAVE_AS: &str = "in Excel choose `File > Save As` and the type `CSV UTF-8 (Comma delimited)`, in LibreOffice \
+pub(super) const SAVE_AS: &str = "in Excel choose `File > Save As` and the type `CSV UTF-8 (Comma delimited)`, in LibreOffice \
                        the type `Text CSV` and the character set `Unicode (UTF-8)`, in Google Sheets `File > Download > CSV`";
 
 /// A piece of the file that a finding is about.
@@ -95,29 +97,20 @@ fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(shown).collect()
 }
 
+/// Why a file cannot be read: what its decoder says of it, else the system.
 pub(super) fn unreadable(file: &Path, error: &io::Error) -> Finding {
+    if let Some(finding) = refused(error) {
+        return finding.clone();
+    }
     Finding::new(&rules::RECIPIENTS_UNREADABLE, format!("cannot read `{}`: {error}", file.display()))
         .at(Spot::whole(file).place(0..0))
-}
-
-pub(super) fn foreign(file: &Path, foreign: Foreign) -> Finding {
-    let (rule, kind) = match foreign {
-        Foreign::Utf16 => (&rules::RECIPIENTS_ENCODING, "text in UTF-16, not in UTF-8"),
-        Foreign::Workbook => (&rules::RECIPIENTS_NOT_CSV, "a spreadsheet's workbook, not a CSV file"),
-        Foreign::Other(kind) => (&rules::RECIPIENTS_NOT_CSV, kind),
-    };
-    let help = match foreign {
-        Foreign::Utf16 | Foreign::Workbook => format!("save it as CSV in UTF-8: {SAVE_AS}"),
-        Foreign::Other(_) => "give the CSV file itself".to_owned(),
-    };
-    Finding::new(rule, format!("`{}` is {kind}", file.display())).at(Spot::whole(file).place(0..0)).help(help)
 }
 
 pub(super) fn encoding(spot: Spot<'_>, at: usize) -> Finding {
     Finding::new(&rules::RECIPIENTS_ENCODING, format!("line {} is not text in UTF-8", spot.line_of(at)))
         .at(spot.place(at..at + 1))
         .help(format!(
-            "open the file in its own encoding (often `Windows-1251`) and save it as CSV in UTF-8: {SAVE_AS}"
+            "most of the file is UTF-8 and this is not: mend it there, or save the list anew as CSV in UTF-8: {SAVE_AS}"
         ))
 }
 
@@ -182,7 +175,7 @@ pub(super) fn ragged(spot: Spot<'_>, ragged: RaggedRow) -> Finding {
     let plural = if cells == 1 { "" } else { "s" };
     let message = format!("line {line} has {cells} cell{plural}, the header has {expected}");
     let shortened = is_shortened(spot.raw, delimiter);
-    let own = Delimiter::of(spot.raw);
+    let own = most_often(spot.raw);
     // A row of several cells by itself, only not by what stands between the cells of the first one.
     let other = cells == 1 && own != delimiter && spot.raw.contains(&own.byte());
     let delimiter = delimiter.name();
@@ -203,7 +196,7 @@ pub(super) fn ragged(spot: Spot<'_>, ragged: RaggedRow) -> Finding {
 /// Whether a quantity such as `3,80501E+11` stands in the record, cut by its own comma.
 fn is_shortened(raw: &[u8], delimiter: Delimiter) -> bool {
     let text = String::from_utf8_lossy(raw);
-    delimiter == Delimiter::Comma && text.split([',', '"']).any(|cell| is_scientific(cell.trim()))
+    delimiter == Delimiter::COMMA && text.split([',', '"']).any(|cell| is_scientific(cell.trim()))
 }
 
 pub(super) fn large_cell(spot: Spot<'_>, at: usize) -> Finding {

@@ -11,7 +11,7 @@ use crate::gateway::encode;
 use crate::manifest::{Day, load_campaign};
 
 /// Keys that are ours: they are neither sent nor refused.
-const OURS: [(Channel, &str); 1] = [(Channel::Sms, "max_parts")];
+const OURS: [(Channel, &str); 2] = [(Channel::Sms, "max_parts"), (Channel::Sms, "plain")];
 
 /// Two values of a key that differ, as somebody would write them; the same one twice where only one is possible.
 fn values(field: &Field) -> [String; 2] {
@@ -20,7 +20,7 @@ fn values(field: &Field) -> [String; 2] {
         FieldKind::Template | FieldKind::Message => {
             ["https://a.example/1.png", "https://a.example/2.png"].map(String::from)
         }
-        FieldKind::Choice(words) => [words[0], words[1]].map(String::from),
+        FieldKind::Choice(words) | FieldKind::Word(words) => [words[0], words[1]].map(String::from),
         FieldKind::Form(names) => [names[0], names[0]].map(String::from),
         FieldKind::Seconds { .. } => ["2h", "3h"].map(String::from),
         FieldKind::Number { .. } => ["4", "5"].map(String::from),

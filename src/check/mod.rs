@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod carried_tests;
+mod odd;
 pub mod online;
 mod parallel;
 mod prepare;
@@ -13,10 +14,12 @@ pub mod rules;
 mod survey;
 mod tee;
 
+pub use odd::{Comparison, OddRows, OddRowsByColumn, Oddity};
 pub use parallel::{cores, ordered};
 pub use prepare::{CompiledCampaign, Texts, edition, prepare, settings, text_problems};
 pub use rules::{
-    against_profile, costly_characters, empty_cells, invalid_rows, promised_receipts, rows_within, unfilled_notice,
+    against_includes, against_profile, against_texts, costly_characters, empty_cells, invalid_rows, landlines,
+    list_form, notes, odd_rows, promised_receipts, rows_within, unfilled_notice,
 };
-pub use survey::{ALREADY_SENT, DUPLICATE, Excluded, First, Survey, Terms, row_of, survey};
+pub use survey::{ALREADY_SENT, Column, CostlyRows, DUPLICATE, Excluded, First, Survey, Terms, row_of, survey};
 pub use tee::Tee;

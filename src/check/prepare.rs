@@ -89,7 +89,7 @@ fn names<R: Read>(brief: &Brief, reader: &Reader<R>, today: &str) -> Names {
 }
 
 /// A problem of a text, shown where the text stands.
-fn finding(problem: TextProblem, places: Option<&Places>) -> Finding {
+pub(super) fn finding(problem: TextProblem, places: Option<&Places>) -> Finding {
     let place = places.and_then(|places| places.of_text(&problem.text, (problem.line, problem.column), problem.length));
     let message = match &place {
         Some(_) => problem.message,

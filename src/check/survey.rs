@@ -7,20 +7,24 @@ use std::ops::ControlFlow;
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
+use super::odd::{Comparison, Odd, OddRowsByColumn, Watch, take_in};
 use super::parallel::{cores, ordered};
 use super::prepare::CompiledCampaign;
 use super::rules;
-use crate::audience::{Chunk, RecordRef, Seen, holds_a_row, parse};
-use crate::domain::{Content, Phone, Region, Row, Stage};
+use crate::audience::{Chunk, Header, Number, RecordRef, Seen, holds_a_row, parse_number};
+use crate::domain::{Content, CostlyCharacters, Phone, Region, Row, Stage};
 use crate::finding::Finding;
 use crate::ledger::{LeftOut, OPTED_OUT, State, StateCounts};
 use crate::manifest::{Brief, Duplicates};
-use crate::message::Renderer;
+use crate::message::{Messages, Renderer};
 
 /// Why a row is skipped whose number has a message already.
 pub const ALREADY_SENT: &str = "already sent";
 /// Why a row is skipped whose number stands in an earlier row.
 pub const DUPLICATE: &str = "duplicate number";
+
+/// How many messages are kept as examples.
+const SHOWN: usize = 3;
 
 /// What a survey has to know besides the campaign.
 pub struct Terms<'a> {
@@ -56,14 +60,56 @@ pub struct Survey {
     pub by_sms_parts: BTreeMap<u32, RoaringBitmap>,
     /// The rows to be sent to that have nothing in a column which a text relies on, by how the text names it.
     pub empty: BTreeMap<String, RoaringBitmap>,
-    /// The rows to be sent to whose SMS has more parts because of a character.
-    pub costly: BTreeMap<char, RoaringBitmap>,
+    /// The rows to be sent to whose SMS has more parts because of a few characters, by those.
+    pub costly: BTreeMap<Vec<char>, CostlyRows>,
+    /// The rows to be sent to whose number gets none of the message's channels, since it is no mobile phone's.
+    pub landlines: RoaringBitmap,
+    /// The rows to be sent to in whose cells or messages something is odd, by column.
+    pub odd: OddRowsByColumn,
+    /// Comparisons in texts that no row passed, with their index.
+    pub unpassed: Vec<(usize, Comparison)>,
+    /// The columns of the list, but for that of the numbers.
+    pub columns: Vec<Column>,
     /// The rows with a cell that holds what looks like a row.
     pub rows_within: RoaringBitmap,
     /// How many people a new round for everybody would go to.
     pub everybody: u64,
-    /// The first message that would be sent.
-    pub first: Option<First>,
+    /// The first messages that would be sent, three at most.
+    pub firsts: Vec<First>,
+}
+
+/// A column of the list.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its place in the list, from 0.
+    pub index: usize,
+    /// Its header as it stands in the list.
+    pub header: String,
+    /// Its name in texts.
+    pub name: String,
+    /// Whether the campaign uses it.
+    pub used: bool,
+}
+
+/// Rows whose SMS has more parts because of the same characters.
+#[derive(Clone, Debug, Default)]
+pub struct CostlyRows {
+    /// Which they are.
+    pub rows: RoaringBitmap,
+    /// The parts that they have more together.
+    pub more: u64,
+    /// The parts of the first, and those that it would have without them.
+    pub first: (usize, usize),
+}
+
+impl CostlyRows {
+    fn add(&mut self, row: Row, parts: usize, without: usize) {
+        if self.rows.is_empty() {
+            self.first = (parts, without);
+        }
+        self.rows.insert(row.get());
+        self.more += (parts - without) as u64;
+    }
 }
 
 /// One message, to be shown as an example.
@@ -123,11 +169,11 @@ pub fn row_of<'m>(
     phone_column: usize,
     region: Option<Region>,
     record: RecordRef<'_>,
-) -> Result<(Phone, Content<Cow<'m, str>>), String> {
-    let phone = parse(record.fields.get(phone_column), region).map_err(|problem| problem.to_string())?;
+) -> Result<(Number, Content<Cow<'m, str>>), String> {
+    let number = parse_number(record.fields.get(phone_column), region).map_err(|problem| problem.to_string())?;
     let content =
         renderer.render(record.row, |column| record.fields.get(column)).map_err(|invalid| invalid.to_string())?;
-    Ok((phone, content))
+    Ok((number, content))
 }
 
 /// Looks at every recipient.
@@ -137,6 +183,9 @@ pub fn row_of<'m>(
 pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<'_>) -> Result<Survey, Vec<Finding>> {
     let CompiledCampaign { reader, messages, region, .. } = prepared;
     let (phone_column, delimiter) = (reader.header().phone(), reader.delimiter());
+    let texts = terms.brief.content.stages.iter().flat_map(Stage::texts).map(|(_, text)| text);
+    let watch = Watch::of(messages, phone_column, texts);
+    let columns = columns(reader.header(), messages);
     let mut damage = None;
     let produce = || {
         let mut chunk = Chunk::new();
@@ -153,11 +202,13 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
         let examined: Vec<Examination> = chunk
             .iter()
             .map(|record| {
-                let (phone, content) = row_of(renderer, phone_column, *region, record)?;
+                let (Number { phone, landline }, content) = row_of(renderer, phone_column, *region, record)?;
                 let parts = sms_parts(&content);
                 // A message of one part cannot be shorter.
-                let costly = if parts > 1 { costly_characters(&content) } else { Vec::new() };
-                Ok(Sendable { phone, sms_parts: parts, costly })
+                let costly = content.stages.iter().filter(|_| parts > 1).find_map(Stage::costly_characters);
+                let landline = landline && content.stages.iter().all(|stage| stage.channel().facts().mobile);
+                let odd = watch.look(record.fields, &content);
+                Ok(Sendable { phone, sms_parts: parts, costly, landline, odd })
             })
             .collect();
         let within = chunk.iter().filter(|record| holds_a_row(record.fields, phone_column, delimiter));
@@ -180,10 +231,10 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
                         tally.empty.entry(name.clone()).or_default().insert(record.row.get());
                     }
                 }
-                if tally.first.is_none()
+                if tally.firsts.len() < SHOWN
                     && let Ok((_, content)) = row_of(&mut renderer, phone_column, *region, record)
                 {
-                    tally.first = Some(First { row: record.row, phone, content: owned(&content) });
+                    tally.firsts.push(First { row: record.row, phone, content: content.owned() });
                 }
             }
             ControlFlow::Continue(())
@@ -191,8 +242,21 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
     );
     match damage {
         Some(finding) => Err(vec![finding]),
-        None => tally.finish(terms.brief),
+        None => tally.finish(terms.brief, columns, watch.unpassed()),
     }
+}
+
+/// The columns of a list but for that of the numbers, and whether texts use them.
+fn columns(header: &Header, messages: &Messages) -> Vec<Column> {
+    let used = messages.columns();
+    let columns = header.headers().iter().zip(header.names()).enumerate().filter(|(index, _)| *index != header.phone());
+    let column = |(index, (header, name)): (usize, (&String, &String))| Column {
+        index,
+        header: header.clone(),
+        name: name.clone(),
+        used: used.contains(&index),
+    };
+    columns.map(column).collect()
 }
 
 /// What a worker found out about one record: what would be sent, or why nothing can be.
@@ -204,7 +268,11 @@ struct Sendable {
     /// The parts of its SMS; 0 when it has none.
     sms_parts: u32,
     /// The characters that make its SMS longer.
-    costly: Vec<char>,
+    costly: Option<CostlyCharacters>,
+    /// Whether its number gets none of its channels.
+    landline: bool,
+    /// What is odd of it.
+    odd: Vec<Odd>,
 }
 
 #[derive(Default)]
@@ -215,10 +283,12 @@ struct Tally {
     left_out: LeftOut,
     by_sms_parts: BTreeMap<u32, RoaringBitmap>,
     empty: BTreeMap<String, RoaringBitmap>,
-    costly: BTreeMap<char, RoaringBitmap>,
+    costly: BTreeMap<Vec<char>, CostlyRows>,
+    landlines: RoaringBitmap,
     rows_within: RoaringBitmap,
+    odd: OddRowsByColumn,
     everybody: u64,
-    first: Option<First>,
+    firsts: Vec<First>,
     /// The first row whose number stands in an earlier one.
     repeated: Option<Row>,
 }
@@ -228,7 +298,7 @@ impl Tally {
     fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examination) -> Option<Phone> {
         self.recipients += 1;
         self.rows.insert(row.get());
-        let Sendable { phone, sms_parts, costly } = match examined {
+        let Sendable { phone, sms_parts, costly, landline, odd } = match examined {
             Ok(examined) => examined,
             Err(reason) => {
                 self.left_out.insert(row, State::Invalid, &reason);
@@ -251,14 +321,23 @@ impl Tally {
             self.left_out.insert(row, State::Skipped, DUPLICATE);
             return None;
         }
-        for character in costly {
-            self.costly.entry(character).or_default().insert(row.get());
+        if landline {
+            self.landlines.insert(row.get());
         }
+        if let Some(CostlyCharacters { characters, parts, without }) = costly {
+            self.costly.entry(characters).or_default().add(row, parts, without);
+        }
+        take_in(&mut self.odd, row, odd);
         self.by_sms_parts.entry(sms_parts).or_default().insert(row.get());
         Some(phone)
     }
 
-    fn finish(self, brief: &Brief) -> Result<Survey, Vec<Finding>> {
+    fn finish(
+        self,
+        brief: &Brief,
+        columns: Vec<Column>,
+        unpassed: Vec<(usize, Comparison)>,
+    ) -> Result<Survey, Vec<Finding>> {
         // A message without an SMS is billed as one part.
         let parts = self.by_sms_parts.iter().map(|(parts, rows)| u64::from((*parts).max(1)) * rows.len()).sum();
         let survey = Survey {
@@ -270,9 +349,13 @@ impl Tally {
             by_sms_parts: self.by_sms_parts,
             empty: self.empty,
             costly: self.costly,
+            landlines: self.landlines,
             rows_within: self.rows_within,
             everybody: self.everybody,
-            first: self.first,
+            firsts: self.firsts,
+            odd: self.odd,
+            unpassed,
+            columns,
         };
         let mut findings: Vec<Finding> = rules::duplicate_number(brief, self.repeated).into_iter().collect();
         findings.extend(rules::too_many_invalid(brief, &survey));
@@ -283,17 +366,4 @@ impl Tally {
 /// The parts of a message's SMS; 0 when it has none.
 fn sms_parts(content: &Content<Cow<'_, str>>) -> u32 {
     content.stages.iter().find_map(Stage::parts).unwrap_or(0)
-}
-
-/// The characters that make a message longer.
-fn costly_characters(content: &Content<Cow<'_, str>>) -> Vec<char> {
-    content.stages.iter().flat_map(Stage::costly_characters).collect()
-}
-
-fn owned(content: &Content<Cow<'_, str>>) -> Content<Cow<'static, str>> {
-    let owned = content.try_map(|text| Ok::<_, std::convert::Infallible>(Cow::Owned(text.to_string())));
-    match owned {
-        Ok(content) => content,
-        Err(never) => match never {},
-    }
 }

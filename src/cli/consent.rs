@@ -101,7 +101,7 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
                 }
                 None => {
                     let (name, through, host) = (&inputs.campaign.brief.name, &profile.name, profile.base_url.host());
-                    let (list, ledger) = (inputs.campaign.recipients.display(), state.display());
+                    let (list, ledger) = (&inputs.campaign.recipients, state.display());
                     let text = format!("{name} · through {through} at {host}\n  list: {list}, which is to come\n");
                     (text + &format!("  ledger: {ledger}\n"), Yes::Word("yes"))
                 }
@@ -137,14 +137,17 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
             }
             (text, Yes::Number(*number))
         }
-        Proposal::Single { operation, phone, profile, state } => {
+        Proposal::Single { operation, phones, profile, state } => {
             let (what, effect) = match operation {
                 SingleKind::Lookup => ("a lookup of", "it costs money; the subscriber notices nothing"),
                 SingleKind::CodeCall => ("a code call to", "it costs money, and that phone rings"),
                 SingleKind::Message => ("a message to", "it costs money, and that person gets it"),
+                SingleKind::Test => ("a test message to", "it costs money, and counts as no message of the campaign"),
             };
+            let phones: Vec<String> = phones.iter().map(|phone| format!("+{phone}")).collect();
+            let phones = phones.join(", ");
             let (through, host, ledger) = (&profile.name, profile.base_url.host(), state.display());
-            let text = format!("{what} +{phone} · through {through} at {host}\n  {effect}\n  ledger: {ledger}\n");
+            let text = format!("{what} {phones} · through {through} at {host}\n  {effect}\n  ledger: {ledger}\n");
             (text, Yes::Word("yes"))
         }
         Proposal::Pending { gateway, shown, state } => {
@@ -174,12 +177,12 @@ fn template(change: &TemplateChange) -> String {
 fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &Path, rows: &RoaringBitmap) -> String {
     let (campaign, survey) = (&inputs.campaign, &surveyed.survey);
     let mut text = format!("{} · through {} at {}\n", campaign.brief.name, profile.name, profile.base_url.host());
-    text += &format!("  list: {} ({} rows)\n", campaign.recipients.display(), thousands(survey.recipients));
+    text += &format!("  list: {} ({} rows)\n", campaign.recipients, thousands(survey.recipients));
     text += &format!("  {}\n", counts_line(&survey.counts()));
     for line in left_out(surveyed) {
         text += &format!("    {}\n", one_line(&line));
     }
-    for finding in surveyed.warnings() {
+    for finding in surveyed.warnings(inputs) {
         text += &format!("  warning: {}\n", one_line(&finding.message));
     }
     text += &format!("  about {} parts", thousands(survey.parts));
@@ -190,7 +193,7 @@ fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &
         text += &format!(", {}", cost_words(&cost, profile.currency.as_deref()));
     }
     text += &format!("\n  ledger: {}\n", state.display());
-    if let Some(first) = &survey.first {
+    if let Some(first) = &survey.firsts.first() {
         text += "  the first message:\n";
         for line in preview(first.row, first.phone, &first.content).lines() {
             text += &format!("  {line}\n");

@@ -232,7 +232,7 @@ impl Context {
     }
 
     /// The state folder, created where there is none.
-    fn new_state(&self) -> Result<PathBuf, Failure> {
+    pub(super) fn new_state(&self) -> Result<PathBuf, Failure> {
         let state = self.state()?;
         private::folder(&state).map_err(|error| {
             Failure::storage(format!("the state folder `{}` cannot be created: {error}", state.display()))

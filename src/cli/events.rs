@@ -62,6 +62,13 @@ fn tell(output: &Output, event: Event) {
         Event::Contradicted(sign) => {
             output.distrust(&format!("messages went out that the ledger does not know of: {sign}"));
         }
+        Event::Fetching { what } => output.note(&format!("fetching the list: {what}")),
+        Event::NotFinal { run, messages } => {
+            let ask = output.command(format!("reconcile {run} --all"));
+            output.note(&format!(
+                "what became of {messages} of {run} may still change, and people are chosen by what is known now; to ask: {ask}"
+            ));
+        }
         Event::PutAside { sign, aside } => {
             output.note(&format!("{sign}: it is `{aside}` from now on"));
         }

@@ -69,9 +69,9 @@ impl Explanation {
     }
 
     fn findings(findings: Vec<Finding>) -> Self {
-        let errors = findings.iter().filter(|finding| finding.is_error()).count();
-        let problems = if errors == 1 { "1 problem".to_owned() } else { format!("{errors} problems") };
-        Self { findings, ..Self::wrong(format!("{problems} found; nothing was sent")) }
+        let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
+        let what = if errors > 0 { plural(errors, "problem") + " found" } else { "not looked at".to_owned() };
+        Self { findings, ..Self::wrong(format!("{what}; nothing was sent")) }
     }
 
     fn storage(message: impl std::fmt::Display) -> Self {
@@ -106,7 +106,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
             let add = command(format!("gateway add {} --for {}", quoted(name), file(&campaign)));
             for unknown in findings.iter_mut().filter(|finding| *finding.rule == rules::UNKNOWN_GATEWAY) {
                 let known = unknown.help.take().unwrap_or_default();
-                unknown.help = Some(format!("{known}; to add it: {add}"));
+                unknown.help = Some(format!("{known}{} to add it: {add}", if known.ends_with('?') { "" } else { ";" }));
             }
             Explanation::findings(findings)
         }
@@ -180,6 +180,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
                     "{run} holds messages of assistants, whose texts are not kept: have the assistant send it again"
                 )
             }
+            Some(SingleKind::Test) => format!("{run} holds test messages; send another with `campaign test`"),
             _ => format!("{run} holds single questions; ask again with `campaign gateway`"),
         }),
         Error::SinglesOnTheirWay { run } => Explanation::new(

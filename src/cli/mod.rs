@@ -14,11 +14,14 @@ mod consent;
 mod context;
 mod events;
 mod exit;
+mod explain;
 mod failure;
+mod fetching;
 mod gateway;
 mod init;
 mod listing;
 mod number;
+mod outcome;
 mod output;
 mod plan;
 mod preview;
@@ -38,11 +41,13 @@ mod serve;
 mod shell;
 mod show;
 mod signals;
+mod single_report;
 mod status;
 mod stop;
 mod suggested;
 mod suppress;
 mod table;
+mod test;
 mod watch;
 
 use std::ffi::OsString;
@@ -62,10 +67,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let json = arguments.iter().any(|argument| argument == "--json");
     let matches = args::command().try_get_matches_from(arguments);
     let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
-    let (parsed, matches) = match parsed {
+    let (mut parsed, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return shell::refuse(&error, json),
     };
+    parsed.global.json |= parsed.command.prints_json();
     shell::start_log(&parsed.global);
     process::keep_memory_private();
     let progress = parsed.command.progress();
@@ -100,7 +106,9 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
     match command {
         Command::Init(args) => init::init(context, &args),
         Command::Check(args) => check::check(context, args).await,
+        Command::Explain(args) => explain::explain(context, &args),
         Command::Preview(args) => preview::preview(context, args).await,
+        Command::Test(args) => test::test(context, args).await,
         Command::Run(args) => run::run(context, args).await,
         Command::Plan(args) => plan::plan(context, &args).await,
         Command::Approve(args) => approve::approve(context, &args).await,
@@ -108,6 +116,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Status(args) => status::status(context, &args).await,
         Command::Results(args) => results::results(context, args).await,
         Command::Replies(args) => replies::replies(context, args).await,
+        Command::Outcome(args) => outcome::outcome(context, args).await,
         Command::Reconcile(args) => reconcile::reconcile(context, args).await,
         Command::Resolve(args) => resolve::resolve(context, args).await,
         Command::Retry(args) => retry::retry(context, args).await,

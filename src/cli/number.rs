@@ -6,6 +6,12 @@ use super::failure::Failure;
 use crate::audience::{PhoneProblem, parse};
 use crate::domain::{Phone, Region};
 
+/// A number of the country whose numbers the campaign has.
+pub(super) fn number_of(typed: &SecretString, region: Option<Region>) -> Result<Phone, Failure> {
+    parse(typed.expose_secret(), region)
+        .map_err(|problem| Failure::wrong(format!("PHONE is not a number that can be used: {problem}")))
+}
+
 /// The number, national where its country was typed too.
 pub(super) fn number(typed: &SecretString, country: Option<&str>) -> Result<Phone, Failure> {
     parse(typed.expose_secret(), region(country)?).map_err(|problem| {

@@ -26,6 +26,7 @@ pub(super) async fn plan(context: &Context, args: &PlanArgs) -> Result<u8, Failu
         ..Request::default()
     };
     let adapters = context.adapters(context.ledger().await?)?;
+    let inputs = context.listed(inputs, args.fetch, Some(adapters.ledger.as_ref())).await?;
     let made = runs::plan(&adapters, &inputs, &request).await?;
     if context.output.json {
         let mut told = json!(made.figures());

@@ -17,10 +17,11 @@ const SHOWN: usize = 3;
 pub(super) async fn preview(context: &Context, args: PreviewArgs) -> Result<u8, Failure> {
     let inputs = context.load(&args.file, args.gateway.as_deref())?;
     let ledger = context.existing_ledger().await?;
+    let inputs = context.listed(inputs, args.fetch, ledger.as_deref()).await?;
     let surveyed = survey_list(&inputs, ledger.as_deref(), &context.observer).await?;
     if !context.output.json {
         let mut findings = inputs.warnings.clone();
-        findings.extend(surveyed.warnings());
+        findings.extend(surveyed.warnings(&inputs));
         context.output.findings(&findings);
     }
     let output = context.output.clone();

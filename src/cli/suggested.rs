@@ -110,6 +110,7 @@ impl Output {
         let command = match single {
             SingleKind::Lookup => "lookup",
             SingleKind::CodeCall => "otp",
+            SingleKind::Test => return self.command(format!("test FILE --to PHONE --gateway {}", run.gateway)),
             // Its text is nowhere but with whoever had the assistant send it.
             SingleKind::Message => return self.command(format!("status {}", run.name())),
         };

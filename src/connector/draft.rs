@@ -95,6 +95,8 @@ impl Draft {
             FieldKind::Seconds { .. } | FieldKind::Number { .. } => {
                 given.and_then(Json::as_u64).and_then(|number| u32::try_from(number).ok()).map(Value::Number)
             }
+            // An assistant sees the text that it sends, and writes another one.
+            FieldKind::Word(_) => None,
             FieldKind::Flag => given.and_then(Json::as_bool).map(Value::Flag),
             FieldKind::Cards { .. } => given.and_then(Json::as_array).map(|cards| Value::Cards(cards_of(cards))),
             FieldKind::Extra => None,

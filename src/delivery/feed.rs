@@ -9,7 +9,7 @@ use roaring::RoaringBitmap;
 use tokio::sync::mpsc;
 
 use super::stop::{Stop, StopKind};
-use crate::audience::{Chunk, RecordRef};
+use crate::audience::{Chunk, Number, RecordRef};
 use crate::check::{CompiledCampaign, ordered, row_of};
 use crate::domain::{IdRange, Operation, Region, Row, RowSet};
 use crate::gateway::{EncodedOperation, RunHook};
@@ -152,7 +152,7 @@ fn encoded(
 ) -> Result<EncodedOperation, Stop> {
     let row = record.row;
     let inconsistent = |what: &str| Stop::new(StopKind::Inconsistent, format!("row {row} {what}"));
-    let (phone, content) = row_of(renderer, phone_column, region, record)
+    let (Number { phone, .. }, content) = row_of(renderer, phone_column, region, record)
         .map_err(|reason| inconsistent(&format!("was fine when the run began and is not now: {reason}")))?;
     let id = ids.id(row).ok_or_else(|| inconsistent("is outside the run's identifiers"))?;
     Ok(EncodedOperation::new(row, &Operation { id, phone, content }))

@@ -19,8 +19,9 @@ pub struct FrozenInputs {
     pub today: String,
     /// The campaign file, so that it can be named.
     pub campaign_file: PathBuf,
-    /// The list that was copied, so that it can be named.
-    pub list: PathBuf,
+    /// The file of the list that was copied, so that it can be named; nothing where it came from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<PathBuf>,
     /// SHA-256 of the recipients, in hexadecimal.
     pub recipients_sha256: String,
 }

@@ -1,4 +1,4 @@
-//! The operations that are asked for one at a time: a lookup, a code call, a message of an assistant.
+//! The operations that are asked for one at a time: a lookup, a code call, a message of an assistant, a test message.
 //!
 //! Each is a row of a run that they share, so that the ledger knows of it before it is sent and all
 //! commands can name it. Nothing here sends; [`send_single`](super::send_single) does.
@@ -19,11 +19,13 @@ pub enum SingleKind {
     CodeCall,
     /// A message that an assistant was told to send.
     Message,
+    /// A campaign's message to somebody who wants to see it, and who is none of its recipients by that.
+    Test,
 }
 
 impl SingleKind {
     /// All of them.
-    pub const ALL: [SingleKind; 3] = [SingleKind::Lookup, SingleKind::CodeCall, SingleKind::Message];
+    pub const ALL: [SingleKind; 4] = [SingleKind::Lookup, SingleKind::CodeCall, SingleKind::Message, SingleKind::Test];
 
     /// What stands in the place of a campaign's name; no campaign can have a dot in its own.
     #[must_use]
@@ -32,6 +34,7 @@ impl SingleKind {
             SingleKind::Lookup => "gateway.lookup",
             SingleKind::CodeCall => "gateway.otp",
             SingleKind::Message => "assistant.message",
+            SingleKind::Test => "campaign.test",
         }
     }
 
@@ -42,6 +45,7 @@ impl SingleKind {
             SingleKind::Lookup => "lookup",
             SingleKind::CodeCall => "code call",
             SingleKind::Message => "message",
+            SingleKind::Test => "test message",
         }
     }
 
@@ -51,26 +55,28 @@ impl SingleKind {
         match self {
             SingleKind::Lookup => OperationKind::Hlr,
             SingleKind::CodeCall => OperationKind::CallOtp,
-            SingleKind::Message => OperationKind::Pipeline,
+            SingleKind::Message | SingleKind::Test => OperationKind::Pipeline,
         }
     }
 
     /// The endpoint that it goes to. The asynchronous one would answer a question with a `request_id` and never with what
-    /// was asked for; a message goes through it, so that who sends it does not wait (contract 4.4).
+    /// was asked for; a message goes through it, so that who sends it does not wait (contract 4.4). A test goes through its
+    /// campaign's; this is that of a campaign which names none.
     #[must_use]
     pub fn endpoint(self) -> Endpoint {
         match self {
-            SingleKind::Lookup | SingleKind::CodeCall => Endpoint::Sync,
+            SingleKind::Lookup | SingleKind::CodeCall | SingleKind::Test => Endpoint::Sync,
             SingleKind::Message => Endpoint::Async,
         }
     }
 
-    /// What it is for: a service is asked for by the person itself, and held back by no opt-out.
+    /// What it is for: a service is asked for by the person itself, and held back by no opt-out. A test is for what its
+    /// campaign is for; this is what that is unless it says so.
     #[must_use]
     pub fn purpose(self) -> Purpose {
         match self {
             SingleKind::Lookup | SingleKind::CodeCall => Purpose::Service,
-            SingleKind::Message => Purpose::Marketing,
+            SingleKind::Message | SingleKind::Test => Purpose::Marketing,
         }
     }
 
@@ -96,7 +102,7 @@ impl SingleKind {
             today,
             // It came from the command line, not from files.
             campaign_file: Path::new("").to_owned(),
-            list: Path::new("").to_owned(),
+            list: None,
             recipients_sha256,
         }
     }
@@ -127,7 +133,7 @@ impl SingleKind {
         let stages = match self {
             SingleKind::Lookup => vec![Stage::Hlr(Hlr { fields })],
             SingleKind::CodeCall => vec![Stage::CallOtp(CallOtp { fields })],
-            SingleKind::Message => Vec::new(),
+            SingleKind::Message | SingleKind::Test => Vec::new(),
         };
         Content { kind: self.kind(), stages }
     }

@@ -3,6 +3,9 @@
 //! Every type is generic over its texts: `Content<Text>` is what an author wrote, a compiled
 //! form holds templates, and `Content<Cow<str>>` is what one recipient gets.
 
+use std::borrow::Cow;
+use std::convert::Infallible;
+
 use serde::{Deserialize, Serialize};
 
 use super::{OperationKind, Purpose, Stage};
@@ -29,6 +32,17 @@ pub struct Content<T> {
     pub kind: OperationKind,
     /// The channels in the order in which they are tried.
     pub stages: Vec<Stage<T>>,
+}
+
+impl Content<Cow<'_, str>> {
+    /// The same with texts of its own.
+    #[must_use]
+    pub fn owned(&self) -> Content<Cow<'static, str>> {
+        match self.try_map(|text| Ok::<_, Infallible>(Cow::Owned(text.to_string()))) {
+            Ok(content) => content,
+            Err(never) => match never {},
+        }
+    }
 }
 
 impl<T> Content<T> {

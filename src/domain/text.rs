@@ -48,39 +48,6 @@ pub fn sms_text(text: &str) -> SmsText {
     }
 }
 
-/// The most different characters that are told to make a text longer; with more, it is of another alphabet.
-const FEW: usize = 3;
-
-/// The characters without which a text would have fewer parts: a few of no GSM alphabet, or those that count twice in it.
-///
-/// Nothing of a text that is of another alphabet altogether, or that fits its parts all the same.
-#[must_use]
-pub fn costly_characters(text: &str) -> Vec<char> {
-    let size = sms_text(text);
-    let plain = |c: char| match size.encoding {
-        Encoding::Ucs2 => gsm_septets(c) > 0,
-        Encoding::Gsm7 => gsm_septets(c) < 2,
-    };
-    if size.parts < 2 {
-        return Vec::new();
-    }
-    let mut costly = Vec::new();
-    for c in text.chars().filter(|c| !plain(*c)) {
-        if costly.contains(&c) {
-            continue;
-        }
-        // One letter may be a slip, such as a Cyrillic `с`; two are a name in another alphabet.
-        let letters = c.is_alphabetic() && costly.iter().any(|other: &char| other.is_alphabetic());
-        if letters || costly.len() == FEW {
-            return Vec::new();
-        }
-        costly.push(c);
-    }
-    // With one septet in the place of each.
-    let widths = || text.chars().map(|c| if plain(c) { usize::from(gsm_septets(c)) } else { 1 });
-    if parts(widths().sum(), GSM_ALONE, GSM_PART, widths) < size.parts { costly } else { Vec::new() }
-}
-
 /// The septets of the whole text, or nothing when a character is not in the GSM alphabet.
 fn gsm_units(text: &str) -> Option<usize> {
     if text.is_ascii() {
@@ -121,8 +88,13 @@ fn parts<W: Iterator<Item = usize>>(units: usize, alone: usize, part: usize, wid
     full + usize::from(last > 0)
 }
 
+/// Whether the basic alphabet or the extension has the character.
+pub(super) fn is_gsm(c: char) -> bool {
+    gsm_septets(c) > 0
+}
+
 /// The septets of a character: 1 in the basic alphabet, 2 in the extension, 0 in neither.
-fn gsm_septets(c: char) -> u8 {
+pub(super) fn gsm_septets(c: char) -> u8 {
     match c {
         '\0'..='\x7f' => ASCII_SEPTETS[c as usize],
         '€' => 2,
@@ -217,26 +189,6 @@ mod tests {
     fn one_character_outside_the_alphabet_makes_the_whole_text_ucs2() {
         for text in ["naïve", "Привіт", "tab\there", "back`tick", "ç"] {
             assert_eq!(sms_text(text).encoding, Encoding::Ucs2, "{text}");
-        }
-    }
-
-    #[test]
-    fn characters_that_make_a_text_longer_are_told_and_those_of_another_alphabet_are_not() {
-        let (latin, long) = ("a".repeat(100), "a".repeat(159));
-        for (text, costly) in [
-            (format!("{latin}’"), vec!['’']),
-            (format!("{latin}’—’"), vec!['’', '—']),
-            (format!("{latin}’—…"), vec!['’', '—', '…']),
-            (format!("{latin}’—…«"), vec![]),
-            ("Привіт, світе!".repeat(9), vec![]),
-            (format!("{latin}, Ганна"), vec![]),
-            (format!("{latin}, с"), vec!['с']),
-            ("it’s short".to_owned(), vec![]),
-            (format!("{long}€"), vec!['€']),
-            (format!("{latin}€"), vec![]),
-            (latin, vec![]),
-        ] {
-            assert_eq!(costly_characters(&text), costly, "{text}");
         }
     }
 

@@ -1,21 +1,17 @@
 //! A list that a campaign is written for: its numbers, and the columns that texts can use.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::BufReader;
+use std::io::Read;
 use std::path::Path;
 
 use super::DraftError;
-use crate::audience::{Chunk, Reader, Settings, parse, suggest};
-use crate::domain::{Region, Row};
+use crate::audience::{Chunk, Decoded, Reader, Settings, decode, parse, suggest};
+use crate::domain::{ListForm, Region, Row};
 use crate::finding::{Finding, rules};
 use crate::regular_file;
 
 /// Columns by which people are greeted, the best first.
 const GREETED_BY: [&str; 7] = ["first_name", "name", "full_name", "client", "customer", "last_name", "company"];
-
-/// How much of a list is read at once.
-const BUFFER: usize = 1 << 16;
 
 /// A list, understood.
 #[derive(Debug)]
@@ -72,8 +68,7 @@ impl List {
             Self { path: typed.to_owned(), phone, region: suggestion.region, columns, other_phones, invalid: None };
         // What a campaign with these columns would be refused for is told now.
         let settings = Settings { columns: list.renamed(), region: list.region, may_be_empty: false };
-        let reader = Reader::open(BufReader::with_capacity(BUFFER, open(path)?), path, &settings)
-            .map_err(DraftError::ListRefused)?;
+        let reader = Reader::open(open(path)?, path, &settings).map_err(DraftError::ListRefused)?;
         list.invalid = invalid(reader, list.region);
         Ok(list)
     }
@@ -100,7 +95,7 @@ impl List {
 }
 
 /// Counts the rows without a valid number. A row that cannot be read is the check's to tell.
-fn invalid(mut reader: Reader<BufReader<File>>, region: Option<Region>) -> Option<Invalid> {
+fn invalid(mut reader: Reader<impl Read>, region: Option<Region>) -> Option<Invalid> {
     let phone = reader.header().phone();
     let (mut chunk, mut invalid, mut of) = (Chunk::new(), None, 0);
     while reader.read_chunk(&mut chunk).unwrap_or(true) {
@@ -112,8 +107,9 @@ fn invalid(mut reader: Reader<BufReader<File>>, region: Option<Region>) -> Optio
     invalid.map(|invalid| Invalid { of, ..invalid })
 }
 
-fn open(path: &Path) -> Result<File, DraftError> {
-    regular_file::open(path).map_err(|error| DraftError::ListUnreadable { path: path.to_owned(), error })
+fn open(path: &Path) -> Result<Decoded, DraftError> {
+    let file = regular_file::open(path).map_err(|error| DraftError::ListUnreadable { path: path.to_owned(), error })?;
+    decode(file, path, &ListForm::default(), None).map_err(|finding| DraftError::ListRefused(vec![*finding]))
 }
 
 #[cfg(test)]

@@ -1,18 +1,22 @@
 //! A problem told to a person: what is wrong, where it stands, and what to do.
 //!
-//! A finding is data. It is shown only at the edge: underlined on a terminal, or as JSON.
+//! A finding is data. It is shown only at the edge: underlined on a terminal, as JSON, or as other programs read findings.
 
+mod github;
 mod harmless;
 mod place;
 mod rule;
 pub mod rules;
+mod sarif;
 mod show;
 mod suggest;
 
+pub use github::github;
 pub use harmless::{harmless, harmless_json, one_line};
 pub use place::{Place, Source};
 pub use rule::Rule;
-pub use show::{findings_json, show};
+pub use sarif::sarif;
+pub use show::{findings_json, severity_word, show};
 pub use suggest::{did_you_mean, list, list_all, quoted};
 
 /// How bad a finding is.
@@ -51,6 +55,13 @@ impl Finding {
     #[must_use]
     pub fn as_warning(self) -> Self {
         Self { severity: Severity::Warning, ..self }
+    }
+
+    /// The same finding as an error, where warnings are errors.
+    #[must_use]
+    pub fn strictly(self) -> Self {
+        let severity = if self.severity == Severity::Warning { Severity::Error } else { self.severity };
+        Self { severity, ..self }
     }
 
     /// The same finding at a place.

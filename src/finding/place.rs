@@ -67,6 +67,18 @@ impl Place {
         line.trim_start_matches('\u{feff}').chars().count() + 1
     }
 
+    /// The line and column of the place's first character and of the one behind its last, from 1, columns in UTF-16 units.
+    ///
+    /// Its end is never before its beginning, and stays on the first line where the place spans several.
+    #[must_use]
+    pub fn utf16(&self) -> (usize, std::ops::RangeInclusive<usize>) {
+        let units = |text: &str| text.encode_utf16().count();
+        let line = self.before().rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}');
+        let marked = self.source.text()[self.span.clone()].lines().next().unwrap_or("");
+        let start = units(line) + 1;
+        (self.line(), start..=start + units(marked))
+    }
+
     fn before(&self) -> &str {
         &self.source.text()[..self.span.start]
     }

@@ -33,7 +33,7 @@ pub fn findings_json(findings: &[Finding]) -> serde_json::Value {
             let place = finding.place.as_ref();
             serde_json::json!({
                 "rule": finding.rule.id,
-                "severity": severity(finding.severity),
+                "severity": severity_word(finding.severity),
                 "message": finding.message,
                 "file": place.map(|place| place.source.path().display().to_string()),
                 "line": place.map(Place::line),
@@ -82,7 +82,9 @@ fn first_line(place: &Place) -> (&str, Range<usize>) {
     (line, within(place.span.start)..within(place.span.end))
 }
 
-fn severity(severity: Severity) -> &'static str {
+/// The word of a severity in what programs read.
+#[must_use]
+pub fn severity_word(severity: Severity) -> &'static str {
     match severity {
         Severity::Note => "note",
         Severity::Warning => "warning",

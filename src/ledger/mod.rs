@@ -27,7 +27,6 @@ mod rules;
 mod run_filter;
 mod schedules;
 mod sqlite;
-mod state;
 mod stop;
 mod suppression;
 mod upkeep;
@@ -55,7 +54,6 @@ pub use row_states::{RowStates, StateCounts};
 pub use run_filter::RunFilter;
 pub use schedules::{ArmedSchedule, Fate, OccurrenceKey, OccurrenceRecord, Schedules};
 pub use sqlite::SqliteLedger;
-pub use state::{CANCELLED, ENDED_EARLY, State};
 pub use stop::StopKind;
 pub use suppression::{Additions, Heed, OPTED_OUT, OptOut, OptOuts, OptedOut, Reach, Removal, Scope, SuppressionList};
 pub use upkeep::Upkeep;
@@ -70,6 +68,7 @@ use jiff::Timestamp;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::domain::MessageId;
+pub use crate::domain::{CANCELLED, ENDED_EARLY, State};
 
 /// A boxed future of a ledger operation: the disk is an edge where one indirection does not matter.
 pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send + 'a>>;

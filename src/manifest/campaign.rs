@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::notify::Notify;
 use super::profile::Profile;
-use super::{Places, Rate, Share, TextFolders};
+use super::{Places, Rate, Recipients, Share, TextFolders};
 use crate::calendar::Schedule;
-use crate::domain::{Content, Endpoint, Purpose, Region, Text};
+use crate::domain::{Content, Endpoint, ListForm, Purpose, Region, Text};
 
 /// The name of the built-in gateway: the sandbox, in-process.
 pub const SANDBOX: &str = "sandbox";
@@ -22,8 +22,10 @@ pub const SANDBOX: &str = "sandbox";
 pub struct Campaign {
     /// What a run freezes.
     pub brief: Brief,
-    /// The recipients' file.
-    pub recipients: PathBuf,
+    /// Where its recipients come from.
+    pub recipients: Recipients,
+    /// How that file is written, as far as the campaign says it.
+    pub form: ListForm,
     /// How it is sent; may change between two starts of a run.
     pub delivery: Delivery,
     /// When it runs by itself; may change between two starts of a run.

@@ -47,6 +47,19 @@ pub(super) fn dated(name: &str, today: Date) -> Option<String> {
     (!is_dated(&dated)).then_some(dated)
 }
 
+/// A text with the date in place of each `{{ today }}`; whatever else stands in braces is its own.
+pub(super) fn with_date(text: &str, today: Date) -> String {
+    let mut pieces = text.split("{{");
+    let mut dated = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.split_once("}}") {
+            Some((inner, rest)) if inner.trim() == "today" => dated += &format!("{today}{rest}"),
+            _ => dated += &format!("{{{{{piece}"),
+        }
+    }
+    dated
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::civil::date;
@@ -67,6 +80,13 @@ mod tests {
         ] {
             assert_eq!(dated(name, date(2026, 12, 1)).as_deref(), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_word_gets_the_date_and_keeps_all_other_braces() {
+        let on = |text| with_date(text, date(2026, 12, 1));
+        assert_eq!(on("--day={{ today }}/{{today}}"), "--day=2026-12-01/2026-12-01");
+        assert_eq!(on("{{json .}} {{ today }} {{"), "{{json .}} 2026-12-01 {{");
     }
 
     #[test]

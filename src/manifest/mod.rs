@@ -18,9 +18,11 @@ mod keys;
 mod notify;
 mod places;
 mod profile;
+mod recipients;
 mod report;
 mod resolve;
 mod section;
+mod settings;
 mod text_folders;
 mod value;
 mod yaml;
@@ -36,8 +38,10 @@ pub use profile::{
     Address, ApprovalRule, GatewaySearch, Gateways, HookSettings, KeySource, NewProfile, Profile, load_gateways,
     with_profile,
 };
+pub use recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastPeople, Recipients};
 pub use report::LoadedFile;
 pub use resolve::{is_slug, load_campaign, slug};
+pub use settings::{Origin, Setting, settings};
 pub use text_folders::{TextFolders, text_of};
 pub(crate) use value::Seconds;
 pub use value::{NotReadable, Rate, Share};

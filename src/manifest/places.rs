@@ -31,6 +31,11 @@ impl Places {
         Some(Place::new(&self.source, trimmed(&self.source, span)))
     }
 
+    /// The tree of the campaign file.
+    pub(super) fn root(&self) -> &Node {
+        &self.root
+    }
+
     /// The campaign file as it was read.
     #[must_use]
     pub fn source(&self) -> &str {

@@ -17,7 +17,7 @@ pub(super) fn sms(signature: &str, message: &str) -> Content<Text> {
     let text = |key: &str, source: &str| Text { name: format!("sms.{key}"), source: source.into() };
     let (signature, message) = (text("signature", signature), text("message", message));
     let (lifetime, short_link, fields) = (None, None, Extra::new());
-    let stage = Stage::Sms(Sms { signature, message, lifetime, short_link, max_parts: 200, fields });
+    let stage = Stage::Sms(Sms { signature, message, lifetime, short_link, max_parts: 200, plain: None, fields });
     Content { kind: OperationKind::Sms, stages: vec![stage] }
 }
 

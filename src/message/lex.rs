@@ -42,10 +42,14 @@ pub(super) fn is_constant(source: &str) -> bool {
 
 /// The tokens of all tags.
 pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
-    let mut lexer = Lexer { source, at: 0, tokens: Vec::new() };
-    // Reading ends with the source or at the first thing that is no token.
-    let _ = lexer.read();
-    lexer.tokens
+    Lexer::of(source).tokens
+}
+
+/// The bytes of a source that are sent as they stand: what is neither tag nor comment.
+pub(super) fn literals(source: &str) -> Vec<Range<usize>> {
+    let mut literals = Lexer::of(source).literals;
+    literals.retain(|literal| !literal.is_empty());
+    literals
 }
 
 /// Symbols of two and three characters; the longer ones win.
@@ -55,11 +59,20 @@ struct Lexer<'s> {
     source: &'s str,
     at: usize,
     tokens: Vec<Token<'s>>,
+    literals: Vec<Range<usize>>,
 }
 
 impl<'s> Lexer<'s> {
+    fn of(source: &'s str) -> Self {
+        let mut lexer = Lexer { source, at: 0, tokens: Vec::new(), literals: Vec::new() };
+        // Reading ends with the source or at the first thing that is no token.
+        let _ = lexer.read();
+        lexer
+    }
+
     fn read(&mut self) -> Option<()> {
         while let Some(start) = next_marker(self.source, self.at) {
+            self.literals.push(self.at..start);
             self.at = start;
             match self.source.as_bytes()[start + 1] {
                 b'#' => self.skip_comment()?,
@@ -68,6 +81,7 @@ impl<'s> Lexer<'s> {
                 _ => self.tag(Kind::Print, "}}")?,
             }
         }
+        self.literals.push(self.at..self.source.len());
         Some(())
     }
 
@@ -93,11 +107,13 @@ impl<'s> Lexer<'s> {
 
     /// Goes over `{% raw %} … {% endraw %}` if it begins here; nothing when it does not end.
     fn skip_raw(&mut self) -> Option<bool> {
-        let Some(mut body) = lone_tag(self.rest(), "raw") else { return Some(false) };
+        let Some(begin) = lone_tag(self.rest(), "raw") else { return Some(false) };
+        let mut body = begin;
         loop {
             body += self.rest()[body..].find("{%")?;
             match lone_tag(&self.rest()[body..], "endraw") {
                 Some(length) => {
+                    self.literals.push(self.at + begin..self.at + body);
                     self.at += body + length;
                     return Some(true);
                 }
@@ -205,6 +221,16 @@ mod tests {
     fn a_raw_block_is_text() {
         assert_eq!(shown("{% raw %}{{ a }}{% if %}{%- endraw -%}{{ b }}"), ["{{", "b", "}}"]);
         assert_eq!(shown("{% raw %}{{ a }}"), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_sent_as_it_stands_is_neither_tag_nor_comment() {
+        let shown =
+            |source: &'static str| -> Vec<&str> { literals(source).into_iter().map(|at| &source[at]).collect() };
+        assert_eq!(shown("Hi {{- name }}, {# no #}x{% if a %}y{% endif %}"), ["Hi ", ", ", "x", "y"]);
+        assert_eq!(shown("a{% raw %}{{ b }}{% endraw %}c"), ["a", "{{ b }}", "c"]);
+        assert_eq!(shown("plain"), ["plain"]);
+        assert_eq!(shown("a{{ 'b"), ["a"], "what cannot be read is told elsewhere");
     }
 
     #[test]

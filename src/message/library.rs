@@ -205,7 +205,13 @@ fn read_alone(text: &Text, names: &Names) -> Result<Outline, Box<TextProblem>> {
 fn unsupported(text: &Text, event: &Event) -> Option<TextProblem> {
     let problem = |rule, message| TextProblem::new(&text.name, &text.source, event.span.clone(), rule, message);
     let unknown = |rule, kind: &str, name: &str, known: &[&str]| {
-        let help = match did_you_mean(name, known.iter().copied()) {
+        // `uppercase` for `upper`, `length_of` for `length`.
+        let longer = known
+            .iter()
+            .copied()
+            .filter(|known| known.len() > 3 && name.starts_with(known))
+            .max_by_key(|known| known.len());
+        let help = match did_you_mean(name, known.iter().copied()).or(longer) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are {}", known.join(", ")),
         };

@@ -1,5 +1,6 @@
 //! Compiled messages: what all rows share.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use tera::value::Key;
@@ -85,6 +86,19 @@ impl Messages {
     #[must_use]
     pub fn relied_on(&self) -> &[(usize, String)] {
         &self.cells.relied_on
+    }
+
+    /// The columns whose cells the texts use.
+    #[must_use]
+    pub fn columns(&self) -> BTreeSet<usize> {
+        let Cells { by_name, by_header, .. } = &self.cells;
+        by_name.iter().map(|(column, _)| *column).chain(by_header.iter().map(|(column, _)| *column)).collect()
+    }
+
+    /// The column that texts call by that bare name, if one of them uses it.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.cells.by_name.iter().find(|(_, known)| *known == name).map(|(column, _)| *column)
     }
 
     /// The texts that were loaded for `include` and `extends`: name and source, by name.

@@ -2,7 +2,7 @@
 
 use super::lex::is_constant;
 use super::problem::TextProblem;
-use crate::domain::{Content, Text, text_violation};
+use crate::domain::{Content, Text, TextLimit, text_violation};
 use crate::finding::rules;
 
 /// The limits of the channels that constant texts break.
@@ -10,14 +10,34 @@ pub(super) fn refused(content: &Content<Text>) -> Vec<TextProblem> {
     let mut problems = Vec::new();
     for stage in &content.stages {
         for (field, text) in stage.texts().filter(|(_, text)| is_constant(&text.source)) {
-            let violation = text_violation(stage, field, &text.source);
+            let violation = text_violation(stage, field, &stage.sent(field, &text.source));
             problems.extend(violation.map(|violation| {
                 let (whole, message) = (0..text.source.len(), violation.to_string());
-                TextProblem::new(&text.name, &text.source, whole, &rules::TEXT_REFUSED, message)
+                let help = help(field.limit, &text.source);
+                TextProblem::new(&text.name, &text.source, whole, &rules::TEXT_REFUSED, message).help(help)
             }));
         }
     }
     problems
+}
+
+/// How a text comes within its limit.
+fn help(limit: TextLimit, text: &str) -> Option<String> {
+    let bare = !text.contains("://") && !text.contains(char::is_whitespace) && text.contains('.');
+    match limit {
+        TextLimit::NotEmpty => None,
+        TextLimit::AtMost(_) => Some("shorten it".to_owned()),
+        TextLimit::Parts => Some("shorten it, or raise `max_parts`".to_owned()),
+        TextLimit::AlphaName => Some("write the sender name that was registered for you, letter by letter".to_owned()),
+        TextLimit::WebAddress | TextLimit::Image(_) if bare => {
+            Some(format!("write `https://{}`", text.trim_start_matches('/')))
+        }
+        TextLimit::WebAddress | TextLimit::Image(_) => {
+            Some("write the whole address, such as `https://shop.example/sale`".to_owned())
+        }
+        TextLimit::Digits { .. } => Some("write the code alone, such as `{{ code }}`".to_owned()),
+        TextLimit::OneOf(_) => Some("write one of these".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::messages::{Messages, Piece};
 use super::metered_text::{MeteredTexts, place_of};
 use super::problem::TextProblem;
 use super::words;
-use crate::domain::{Content, Row, Violation, violation};
+use crate::domain::{Content, Row, Stage, Violation, violation};
 use crate::finding::rules;
 
 /// Fills the messages for one row after another.
@@ -68,13 +68,14 @@ impl<'m> Renderer<'m> {
     pub fn render<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<Content<Cow<'m, str>>, Invalid> {
         self.bring(row, field)?;
         let Self { messages, context, buffer } = self;
-        let content = messages.content.try_map(|piece| match piece {
+        let mut content = messages.content.try_map(|piece| match piece {
             Piece::Constant(text) => Ok(Cow::Borrowed(text.as_str())),
             Piece::Template { key, name } => match fill(&messages.tera, key, context, buffer) {
                 Ok(text) => Ok(Cow::Owned(text)),
                 Err(error) => Err(invalid(&error, name, &messages.metered)),
             },
         })?;
+        content.stages.iter_mut().for_each(Stage::make_plain);
         match violation(&content) {
             None => Ok(content),
             Some(violation) => Err(Invalid::Refused(violation)),

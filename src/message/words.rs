@@ -56,7 +56,7 @@ pub(super) fn syntax(report: &ReportError, source: &str, names: &Names) -> (Stri
     let header = around(source, span).and_then(|inner| names.help_for_inner(inner));
     match report.message() {
         UNEXPECTED_END => {
-            let help = "close `{{` with `}}`, `{%` with `%}`, and each `if`, `for` or `block` with its `end` tag";
+            let help = "close `{{` with `}}`, `{%` with `%}`, and each `if` with `{% endif %}`, `for` with `{% endfor %}`, `block` with `{% endblock %}`";
             ("the text ends before a tag or a block is closed".into(), Some(help.into()))
         }
         "Unexpected character" => {
@@ -79,7 +79,11 @@ pub(super) fn syntax(report: &ReportError, source: &str, names: &Names) -> (Stri
                 let expected =
                     expected.trim_end_matches('.').replace("ident,", "a name,").replace("identifier", "a name");
                 let argument = source.get(..span.start).unwrap_or("").trim_end().ends_with('(') && expected == "a name";
-                let help = argument.then(|| "arguments have names, as in `default(value=\"friend\")`".to_owned());
+                let help = match expected.trim_matches('`') {
+                    "}}" => Some("close it with `}}`, as in `{{ first_name }}`".to_owned()),
+                    "%}" => Some("close it with `%}`, as in `{% endif %}`".to_owned()),
+                    _ => argument.then(|| "arguments have names, as in `default(value=\"friend\")`".to_owned()),
+                };
                 (format!("`{meant}` cannot stand here; expected {}", quoted(&expected)), header.or(help))
             }
             None => (lowercase_first(message.trim_end_matches('.')), header),

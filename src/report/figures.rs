@@ -59,7 +59,9 @@ pub fn duration(time: Duration) -> String {
         0..10 => format!("{:.1} s", time.as_secs_f64()),
         10..60 => format!("{seconds} s"),
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+        3600..172_800 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+        _ if seconds % 86_400 < 3600 => format!("{} d", seconds / 86_400),
+        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3600),
     }
 }
 

@@ -6,16 +6,20 @@ use std::path::Path;
 use super::ResultsError;
 use crate::check::Tee;
 use crate::ledger::{Copies, ListReader};
-use crate::regular_file;
 
 /// How much of the list is read at once.
 const BUFFER: usize = 1 << 16;
 
 /// Where a list of recipients is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum ListSource<'a> {
-    /// In a file of the user.
-    File(&'a Path),
+    /// Where the user has it.
+    Outside {
+        /// As it is called.
+        place: &'a Path,
+        /// What opens it as text in UTF-8.
+        open: &'a (dyn Fn() -> io::Result<ListReader> + Sync),
+    },
     /// Among the copies of a run.
     Copies(&'a Copies),
 }
@@ -24,14 +28,14 @@ impl<'a> ListSource<'a> {
     /// The place, as people find it.
     pub(super) fn place(self) -> &'a Path {
         match self {
-            Self::File(path) => path,
+            Self::Outside { place, .. } => place,
             Self::Copies(copies) => copies.place().as_ref(),
         }
     }
 
     fn open(self) -> io::Result<ListReader> {
         match self {
-            Self::File(path) => Ok(Box::new(regular_file::open(path)?)),
+            Self::Outside { open, .. } => open(),
             Self::Copies(copies) => copies.list(),
         }
     }

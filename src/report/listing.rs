@@ -48,6 +48,11 @@ impl<'a> Listing<'a> {
         Ok(Reader::open(list, self.recipients.place(), &settings(self.brief))?)
     }
 
+    /// What is being done about its run.
+    pub(super) fn activity(&self) -> Activity {
+        self.records.as_ref().map_or(Activity::Idle, RowRecords::activity)
+    }
+
     /// How its rows are written.
     pub(super) fn writer(&self, layout: Layout, own: &OwnColumns, header: &Header) -> RowWriter {
         RowWriter {
@@ -59,7 +64,7 @@ impl<'a> Listing<'a> {
             only: self.only.cloned(),
             region: self.brief.region,
             phone_column: header.phone(),
-            activity: self.records.as_ref().map_or(Activity::Idle, RowRecords::activity),
+            activity: self.activity(),
         }
     }
 

@@ -5,9 +5,8 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use super::ResultsError;
 use super::frozen_list::FrozenList;
 use super::listing::Listing;
-use super::row_records::RowRecords;
 use crate::domain::{Phone, Row};
-use crate::ledger::{Activity, State};
+use crate::ledger::State;
 
 /// The rows of each listing that stand for a person; the oldest run is the first.
 ///
@@ -66,7 +65,7 @@ struct Words {
 impl Words {
     async fn read(listing: Listing<'_>, people: &mut People) -> Result<Self, ResultsError> {
         let (recipients, sha256, region) = (listing.recipients, listing.recipients_sha256, listing.brief.region);
-        let activity = listing.records.as_ref().map_or(Activity::Idle, RowRecords::activity);
+        let activity = listing.activity();
         let mut list = FrozenList::open(recipients)?;
         let reader = listing.reader(&mut list)?;
         let column = reader.header().phone();

@@ -51,7 +51,7 @@ pub fn preview_json(row: Row, preview: RowPreview<'_>) -> Value {
 fn stage_lines(text: &mut String, stage: &Stage<Cow<'_, str>>) {
     let channel = stage.channel().name();
     match stage {
-        Stage::Sms(Sms { signature, message, .. }) => {
+        Stage::Sms(Sms { signature, message, plain, .. }) => {
             let size = sms_text(message);
             let encoding = match size.encoding {
                 Encoding::Gsm7 => "GSM-7, 160 characters or 153 per part",
@@ -60,9 +60,11 @@ fn stage_lines(text: &mut String, stage: &Stage<Cow<'_, str>>) {
             let parts = if size.parts == 1 { "1 part".to_owned() } else { format!("{} parts", size.parts) };
             heading(text, channel, signature, &format!(" · {parts} ({encoding}; {} used)", size.units));
             body(text, message);
-            let costly = costly_characters(message);
-            if !costly.is_empty() {
-                let costly: Vec<String> = costly.iter().map(|c| format!("`{c}`")).collect();
+            if let Some(plain) = plain {
+                let _ = writeln!(text, "    as it leaves: `plain: {}` has replaced characters of it", plain.name());
+            }
+            if let Some(costly) = costly_characters(message) {
+                let costly: Vec<String> = costly.characters.iter().map(|c| format!("`{c}`")).collect();
                 let _ = writeln!(text, "    longer because of {}", costly.join(" and "));
             }
         }

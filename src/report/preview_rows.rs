@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use crate::audience::Chunk;
+use crate::audience::{Chunk, Number};
 use crate::check::{CompiledCampaign, row_of};
 use crate::domain::{Content, Phone, Row, RowSet};
 use crate::finding::Finding;
@@ -52,7 +52,9 @@ pub fn preview_rows<R: Read>(
             while left_out.next_if(|(before, ..)| *before < row).is_some() {}
             if let Some((_, state, reason)) = left_out.next_if(|(out, ..)| *out == row) {
                 show(row, RowPreview::LeftOut { state, reason });
-            } else if let Ok((phone, content)) = row_of(&mut renderer, phone_column, prepared.region, record) {
+            } else if let Ok((Number { phone, .. }, content)) =
+                row_of(&mut renderer, phone_column, prepared.region, record)
+            {
                 show(row, RowPreview::Message { phone, content });
             }
             shown += 1;

@@ -119,7 +119,8 @@ impl<'a> RunResults<'a> {
         self.parts.last().expect("what is listed has a run")
     }
 
-    async fn listings(&self) -> Result<Vec<Listing<'_>>, ResultsError> {
+    /// Its runs as they are listed, the oldest first.
+    pub(super) async fn listings(&self) -> Result<Vec<Listing<'_>>, ResultsError> {
         let mut listings = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
             listings.push(part.listing(self.ledger, self.states).await?);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use super::{Observer, Profiles};
+use super::{Fetching, Observer, Profiles};
 use crate::domain::Endpoint;
 use crate::gateway::{Address, JsonApi, JsonApiError, Rules};
 use crate::ledger::Ledger;
@@ -47,4 +47,13 @@ pub struct Adapters {
     pub name_view: NameView,
     /// Hears what happens.
     pub observer: Observer,
+}
+
+impl Adapters {
+    /// What fetching a list needs.
+    #[must_use]
+    pub fn fetching(&self) -> Fetching<'_> {
+        let Self { state, ledger, profiles, observer, .. } = self;
+        Fetching { state, ledger: Some(ledger.as_ref()), profiles, observer }
+    }
 }

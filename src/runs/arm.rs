@@ -72,7 +72,8 @@ impl Arming {
             check_host(adapters.ledger.as_ref(), profile).await?;
         }
         let dated = timeless.recipients != inputs.campaign.recipients;
-        let to_come = (dated || schedule.wait_for_file.is_some()) && !inputs.campaign.recipients.exists();
+        // What is no file is fetched when it is due.
+        let to_come = inputs.list.is_unseen() || (dated || schedule.wait_for_file.is_some()) && !inputs.list.is_there();
         let survey = match to_come {
             true => None,
             false => Some(survey_list(&inputs, Some(adapters.ledger.as_ref()), &adapters.observer).await?),

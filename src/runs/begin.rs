@@ -12,8 +12,8 @@ use super::plan::ApprovedYes;
 use super::start::{TodaysTexts, refuse_changes, refuse_other_text};
 use super::whose::{refuse_stranger, whole_path};
 use super::{
-    Error, Event, ListSurvey, Proposal, Round, ScheduleRefusal, SentAlready, already_sent, blocking, check_host,
-    occurrence_key, opted_out, runs_of,
+    Error, Event, Inputs, ListSurvey, Proposal, Round, ScheduleRefusal, SentAlready, already_sent, blocking,
+    check_host, occurrence_key, opted_out, runs_of,
 };
 use crate::check::Excluded;
 use crate::delivery::FrozenInputs;
@@ -25,17 +25,18 @@ impl Session {
     /// Finds the run to go on with, or begins one.
     pub(super) async fn prepare(&self) -> Result<Preparation, Error> {
         let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
-        let opened = TodaysTexts::of(inputs).await?;
         let runs = runs_of(ledger, inputs).await?;
+        let listed = self.listed(&runs).await?;
+        let opened = TodaysTexts::of(&listed).await?;
         if !inputs.destination.is_live() {
             // Nobody got a message of the one before, so there is nothing to protect and nothing to go on with.
             let open = runs.into_iter().rfind(|run| run.progress == Progress::Open);
-            return self.begin(&opened, open).await;
+            return self.begin(&listed, &opened, open).await;
         }
         if !self.launch.request.moved {
             refuse_stranger(ledger, &runs, inputs, &opened.includes).await?;
         }
-        let Some(open) = self.open_run(&runs).await? else { return self.begin(&opened, None).await };
+        let Some(open) = self.open_run(&runs).await? else { return self.begin(&listed, &opened, None).await };
         // A request to stop that nobody was there to hear is not for this call; one that comes from now on is.
         ledger.request_stop(open.key, false).await?;
         if self.launch.request.round != Round::Same {
@@ -49,7 +50,8 @@ impl Session {
                 Ok(resumed)
             }
             Err(Error::InputsChanged { .. }) if self.launch.request.accept_changes => {
-                self.begin(&opened, Some(open)).await
+                let listed = self.fetched().await?;
+                self.begin(&listed, &TodaysTexts::of(&listed).await?, Some(open)).await
             }
             Err(error) => Err(error),
         }
@@ -71,7 +73,12 @@ impl Session {
     }
 
     /// Looks at everything, asks for a yes, and creates the run; `replaced` ends as it is.
-    async fn begin(&self, opened: &TodaysTexts, replaced: Option<Run>) -> Result<Preparation, Error> {
+    async fn begin(
+        &self,
+        listed: &Arc<Inputs>,
+        opened: &TodaysTexts,
+        replaced: Option<Run>,
+    ) -> Result<Preparation, Error> {
         let (inputs, ledger, state) = (self.inputs(), self.adapters.ledger.as_ref(), &self.adapters.state);
         let (live, again) = (inputs.destination.is_live(), self.launch.request.round != Round::Same);
         let edition = self.edition(&opened.edition, replaced.as_ref().filter(|_| live)).await;
@@ -93,7 +100,7 @@ impl Session {
         let mut copies = ledger.prepare_copies(&self.hold).await?;
         let list = copies.list()?;
         let OptedOut { version, numbers: opted_out } = opted_out(ledger, inputs).await?;
-        let (surveyed, excluded) = (Arc::clone(inputs), Excluded { already: sent.numbers.clone(), opted_out });
+        let (surveyed, excluded) = (Arc::clone(listed), Excluded { already: sent.numbers.clone(), opted_out });
         let survey = blocking(move || surveyed.survey(&excluded, Some(list))).await??;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.planned(), "surveyed");
         self.refuse_unplanned(&survey)?;
@@ -155,11 +162,16 @@ impl Session {
     /// The unfinished run that this call goes on with, of any edition: one that was begun yesterday keeps yesterday's edition
     /// until it is through. An occurrence goes on with its own alone: what stopped before it is not in its way.
     async fn open_run(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
+        match self.unfinished(runs).await? {
+            None if self.launch.request.occurrence.is_none() => self.reconcile_finished(runs).await,
+            unfinished => Ok(unfinished),
+        }
+    }
+
+    /// The unfinished run among these, of an occurrence its own.
+    pub(super) async fn unfinished(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
         let Some(occurrence) = &self.launch.request.occurrence else {
-            return match runs.iter().rfind(|run| run.progress == Progress::Open) {
-                Some(open) => Ok(Some(open.clone())),
-                None => self.reconcile_finished(runs).await,
-            };
+            return Ok(runs.iter().rfind(|run| run.progress == Progress::Open).cloned());
         };
         let key = occurrence_key(&self.inputs().campaign.brief.name, occurrence);
         match self.adapters.ledger.occurrence(&key).await? {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, refuse_start, survey_list};
 use crate::check::online::Cost;
-use crate::check::{invalid_rows, promised_receipts};
+use crate::check::{against_includes, invalid_rows, list_form, notes, promised_receipts};
 use crate::finding::{Finding, rules};
 use crate::ledger::Ledger;
 use crate::manifest::KeySource;
@@ -55,7 +55,10 @@ pub(super) fn findings_of(inputs: &Inputs, list: &ListSurvey) -> Vec<Finding> {
     findings.extend(missing.map(|why| Finding::new(&rules::API_KEY, why)));
     findings.extend(profile.and_then(|profile| promised_receipts(&inputs.campaign, profile)));
     findings.extend(invalid_rows(&list.survey.left_out));
-    findings.extend(list.warnings());
+    findings.extend(list.form.as_deref().map(|form| list_form(&inputs.campaign.recipients, form)));
+    findings.extend(list.warnings(inputs));
+    findings.extend(against_includes(&list.includes, &inputs.campaign));
+    findings.extend(notes(&inputs.campaign, profile, &list.survey));
     findings
 }
 

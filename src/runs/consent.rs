@@ -60,12 +60,12 @@ pub enum Proposal<'q> {
         /// What they cost, where the profile has prices.
         cost: Option<Cost>,
     },
-    /// A lookup or a code call, which costs money.
+    /// A lookup, a code call or a test message, which costs money.
     Single {
         /// Which.
         operation: SingleKind,
         /// Of whom.
-        phone: Phone,
+        phones: &'q [Phone],
         /// What it goes through.
         profile: &'q Profile,
         /// The state folder, where the ledger is.

@@ -1,10 +1,11 @@
 //! Everything but sending.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, refuse_start, survey_list};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, ListReader};
 use crate::report::{ListSource, Listing, Style, write_file};
 
 /// What a run would send.
@@ -36,8 +37,12 @@ pub async fn dry_run(
     let campaign = &inputs.campaign;
     let target = files.target(campaign, campaign.dry_results_file());
     target.judge().map_err(Error::ResultsPlace)?;
+    let open = || {
+        let opened = inputs.list().map_err(|_| io::Error::other("it was there a moment ago"));
+        opened.map(|list| Box::new(list) as ListReader)
+    };
     let listing = Listing {
-        recipients: ListSource::File(&campaign.recipients),
+        recipients: ListSource::Outside { place: inputs.list.place(), open: &open },
         recipients_sha256: &survey.sha256,
         brief: &campaign.brief,
         run: None,

@@ -28,6 +28,18 @@ pub enum Event {
     },
     /// Messages went out that the ledger does not know of: what it says may be wrong.
     Contradicted(LossSign),
+    /// A list is fetched from where the campaign says.
+    Fetching {
+        /// From where, in words.
+        what: String,
+    },
+    /// People of an earlier run are meant, and of some of its messages more may be learnt.
+    NotFinal {
+        /// The run.
+        run: String,
+        /// How many, in words.
+        messages: String,
+    },
     /// What contradicted the ledger has this name from now on.
     PutAside {
         /// What contradicted it.

@@ -71,13 +71,14 @@ pub fn load_occurrence(
     Ok(inputs.of_occurrence(occurrence))
 }
 
-/// The list of an occurrence, whether it is there or not.
+/// The file of an occurrence's list, whether it is there or not; nothing where the list comes from elsewhere.
 ///
 /// # Errors
 /// With everything that is wrong with the campaign.
-pub fn list_of(adapters: &Adapters, armed: &ArmedSchedule, occurrence: &Occurrence) -> Result<PathBuf, Error> {
+pub fn list_of(adapters: &Adapters, armed: &ArmedSchedule, occurrence: &Occurrence) -> Result<Option<PathBuf>, Error> {
     let day = Day::Coming(occurrence.nominal.date());
-    Ok(Inputs::load(Path::new(&armed.file), None, &adapters.profiles, day)?.campaign.recipients)
+    let inputs = Inputs::load(Path::new(&armed.file), None, &adapters.profiles, day)?;
+    Ok(inputs.campaign.recipients.file().map(Path::to_owned))
 }
 
 /// Fires an occurrence, or goes on with the run that it began.

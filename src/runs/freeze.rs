@@ -1,15 +1,14 @@
 //! What a run is sent from: frozen when it begins, compared when it goes on.
 
-use std::io::{BufReader, Sink};
+use std::io::{self, BufReader, Sink};
 use std::sync::Arc;
 
 use super::launch::Session;
 use super::list_changes::list_changes;
-use super::{Error, Inputs, ListSurvey, blocking};
+use super::{Error, Inputs, List, ListSurvey, blocking};
 use crate::check::{CompiledCampaign, Tee, Texts, prepare};
 use crate::delivery::FrozenInputs;
 use crate::ledger::{Copies, Ledger, LedgerError, ListReader, Run};
-use crate::regular_file;
 
 /// What changed since a run began.
 pub(super) struct Changes {
@@ -30,7 +29,7 @@ pub(super) fn frozen(inputs: &Inputs, survey: &ListSurvey) -> FrozenInputs {
         today: inputs.today.clone(),
         // From the root, since what follows may be said in any folder.
         campaign_file: std::path::absolute(&campaign.file).unwrap_or_else(|_| campaign.file.clone()),
-        list: campaign.recipients.clone(),
+        list: campaign.recipients.file().map(Into::into),
         recipients_sha256: survey.sha256.clone(),
     }
 }
@@ -55,9 +54,14 @@ pub(super) async fn changes(ledger: &dyn Ledger, run: &Run, inputs: &Arc<Inputs>
         if !is_whole(&copies, &frozen) {
             return Ok(Changes::lost(copies.place(), true));
         }
+        // What was fetched once is not compared with what would be fetched now.
+        let inputs = match inputs.campaign.recipients.file() {
+            Some(_) => inputs,
+            None => Arc::new(inputs.with_list(List::Copies(copies.clone()))),
+        };
         let (campaign, (includes, sha256)) = (&inputs.campaign, inputs.fingerprint()?);
         let list = || {
-            let now = regular_file::open(&campaign.recipients);
+            let now = inputs.list().map_err(|_| io::ErrorKind::Other.into());
             list_changes((copies.list(), &frozen.brief), (now, &campaign.brief))
         };
         let recipients = (frozen.recipients_sha256 != sha256).then(list);

@@ -1,30 +1,34 @@
 //! Loading what a campaign file names: profile, texts, recipients.
 
-use std::fs::File;
 use std::io::{BufReader, Read, Sink, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use secrecy::SecretString;
 
-use super::{Error, ListSurvey, Profiles};
+use super::decoded_list::DecodedList;
+use super::{Error, List, ListSurvey, Profiles};
+use crate::audience::Decoded;
 use crate::calendar::Occurrence;
 use crate::check::{
-    CompiledCampaign, Excluded, Survey, Tee, Terms, Texts, against_profile, edition, prepare, survey, text_problems,
-    unfilled_notice,
+    CompiledCampaign, Excluded, Survey, Tee, Terms, Texts, against_profile, against_texts, edition, prepare, survey,
+    text_problems, unfilled_notice,
 };
 use crate::domain::{Content, Text};
 use crate::finding::{Finding, rules};
-use crate::manifest::{Campaign, Day, Destination, Profile, load_campaign, unopened_list};
-use crate::regular_file;
+use crate::manifest::{Campaign, Day, Destination, Profile, load_campaign};
 
 /// How much of a list is read at once.
 const BUFFER: usize = 1 << 16;
 
 /// A campaign with everything its files say.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Inputs {
     /// The campaign.
     pub campaign: Campaign,
+    /// Its list, as far as it is at hand.
+    pub list: List,
+    decoded: Arc<DecodedList>,
     /// Where it goes.
     pub destination: Destination,
     /// What is worth knowing and refuses nothing.
@@ -66,6 +70,7 @@ impl Inputs {
         };
         let mut findings = loaded.findings;
         findings.extend(unfilled_notice(&campaign));
+        findings.extend(against_texts(&campaign));
         let destination = if campaign.brief.is_rehearsal() {
             Destination::Rehearsal
         } else {
@@ -92,7 +97,8 @@ impl Inputs {
             return Err(Error::Findings(findings));
         }
         let today = campaign.today.to_string();
-        Ok(Self { campaign, destination, warnings: findings, today, own_gateway })
+        let list = List::of(&campaign.recipients);
+        Ok(Self { campaign, list, decoded: Arc::default(), destination, warnings: findings, today, own_gateway })
     }
 
     /// The same as an occurrence of the campaign's schedule sends it: with its own edition and results.
@@ -103,13 +109,18 @@ impl Inputs {
         Self { campaign: campaign.with_results_of(&edition), ..self }
     }
 
+    /// The same with its list at hand.
+    pub(super) fn with_list(&self, list: List) -> Self {
+        Self { list, decoded: Arc::default(), ..self.clone() }
+    }
+
     /// Opens the recipients and compiles the texts.
     ///
     /// # Errors
     /// With everything that is wrong with them.
-    pub fn open(&self) -> Result<CompiledCampaign<BufReader<File>>, Error> {
+    pub fn open(&self) -> Result<CompiledCampaign<Decoded>, Error> {
         let input = self.list()?;
-        self.prepare(BufReader::with_capacity(BUFFER, input))
+        self.prepare(input)
     }
 
     /// Looks at all recipients, of whom these are left out, and copies them where somebody wants a copy.
@@ -117,7 +128,9 @@ impl Inputs {
     /// # Errors
     /// When the list cannot be read or copied, or with everything that makes it impossible to send.
     pub fn survey(&self, excluded: &Excluded, copy: Option<Box<dyn Write + Send>>) -> Result<ListSurvey, Error> {
-        let mut tee = Tee::new(BufReader::with_capacity(BUFFER, self.list()?), copy);
+        let list = self.list()?;
+        let written = Arc::clone(list.written());
+        let mut tee = Tee::new(BufReader::with_capacity(BUFFER, list), copy);
         let surveyed = self
             .survey_through(&mut tee, excluded)
             .and_then(|surveyed| Ok((surveyed, tee.finish().map_err(|error| self.unreadable(&error))?)));
@@ -125,8 +138,16 @@ impl Inputs {
         if let Some(error) = tee.copy_failure() {
             return Err(Error::Storage(error.to_string()));
         }
-        let ((survey, includes), sha256) = surveyed?;
-        Ok(ListSurvey { survey, includes, sha256 })
+        let ((survey, includes, delimiter), sha256) = surveyed?;
+        let form = written.told(delimiter);
+        self.decoded.tell(form.clone());
+        Ok(ListSurvey { survey, includes, sha256, form, of_sheet: written.warnings().to_vec() })
+    }
+
+    /// How the list was found to be written, where it was read and is no CSV in UTF-8.
+    #[must_use]
+    pub fn list_form(&self) -> Option<String> {
+        self.decoded.told()
     }
 
     /// The texts that others include, and the hash of the recipients: what tells a changed input.
@@ -137,30 +158,29 @@ impl Inputs {
         Ok((includes, sha256))
     }
 
-    /// What the list says of everybody, and the texts that others include.
-    fn survey_through(&self, list: impl Read + Send, excluded: &Excluded) -> Result<(Survey, Includes), Error> {
+    /// What the list says of everybody, the texts that others include, and what stands between cells.
+    fn survey_through(&self, list: impl Read + Send, excluded: &Excluded) -> Result<(Survey, Includes, u8), Error> {
         let mut prepared = self.prepare(list)?;
         let terms = Terms { brief: &self.campaign.brief, excluded };
         let survey = survey(&mut prepared, &terms).map_err(Error::Findings)?;
-        Ok((survey, prepared.messages.includes().to_vec()))
+        Ok((survey, prepared.messages.includes().to_vec(), prepared.reader.delimiter()))
     }
 
     fn unreadable(&self, error: &std::io::Error) -> Error {
-        Error::Input(format!("the recipients `{}` cannot be read: {error}", self.campaign.recipients.display()))
+        Error::Input(format!("the recipients `{}` cannot be read: {error}", self.campaign.recipients))
     }
 
     /// The list; where it cannot be opened, the texts are judged all the same, so that mending one shows no other.
-    fn list(&self) -> Result<File, Error> {
-        let Campaign { recipients, places, brief, .. } = &self.campaign;
-        regular_file::open(recipients).map_err(|error| {
-            let missing = unopened_list(recipients, &error).at(places.of_key("recipients.file"));
-            let texts = self.with_texts(|texts| text_problems(brief, texts, &self.today));
-            Error::Findings([vec![missing], texts].concat())
+    pub(super) fn list(&self) -> Result<Decoded, Error> {
+        self.decoded.open(&self.list, &self.campaign).map_err(|finding| {
+            let texts = self.with_texts(|texts| text_problems(&self.campaign.brief, texts, &self.today));
+            let known = if self.list.is_unseen() { self.warnings.clone() } else { Vec::new() };
+            Error::Findings([known, vec![finding], texts].concat())
         })
     }
 
     fn prepare<R: Read>(&self, input: R) -> Result<CompiledCampaign<R>, Error> {
-        let list = (input, self.campaign.recipients.as_path());
+        let list = (input, self.list.place());
         self.with_texts(|texts| prepare(&self.campaign.brief, list, texts, &self.today)).map_err(Error::Findings)
     }
 

@@ -7,7 +7,7 @@ use roaring::RoaringBitmap;
 use super::inputs::Includes;
 use super::{Error, Event, Inputs, Observer, already_sent, blocking, opted_out};
 use crate::check::online::Cost;
-use crate::check::{Excluded, Survey, costly_characters, empty_cells, rows_within};
+use crate::check::{Excluded, Survey, costly_characters, empty_cells, landlines, odd_rows, rows_within};
 use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::report::unknown_results;
@@ -19,8 +19,12 @@ pub struct ListSurvey {
     pub survey: Survey,
     /// The texts that others include or extend, by name.
     pub includes: Includes,
-    /// SHA-256 of the recipients, in hexadecimal.
+    /// SHA-256 of the recipients as text in UTF-8, in hexadecimal.
     pub sha256: String,
+    /// How they are written, where it is no ordinary CSV in UTF-8.
+    pub form: Option<String>,
+    /// What is worth knowing of the sheet that they are.
+    pub of_sheet: Vec<Finding>,
 }
 
 impl ListSurvey {
@@ -31,12 +35,15 @@ impl ListSurvey {
         Some(Cost::of(profile, &inputs.campaign.brief.content, &self.survey.by_sms_parts, rows))
     }
 
-    /// What is worth a look: cells that may hide a row, and in the messages holes, and characters that cost.
+    /// What is worth a look: cells that may hide a row, landlines, and in the messages holes, and characters that cost.
     #[must_use]
-    pub fn warnings(&self) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = rows_within(&self.survey).into_iter().collect();
+    pub fn warnings(&self, inputs: &Inputs) -> Vec<Finding> {
+        let mut findings = self.of_sheet.clone();
+        findings.extend(rows_within(&self.survey));
+        findings.extend(landlines(&self.survey));
         findings.extend(empty_cells(&self.survey));
-        findings.extend(costly_characters(&self.survey));
+        findings.extend(costly_characters(&self.survey, &inputs.campaign.brief.content, inputs.destination.profile()));
+        findings.extend(odd_rows(&self.survey));
         findings
     }
 }

@@ -32,7 +32,7 @@ impl Session {
         if let Some(profile) = self.inputs().destination.remote() {
             check_host(self.adapters.ledger.as_ref(), profile).await?;
             let cost = match number > 0 && consent.can_come() {
-                true => Some(self.cost_of_open(profile, &open).await?),
+                true => Some(self.cost_of_open(profile, (&run, &open)).await?),
                 false => None,
             };
             if let Some(cost) = cost.clone().filter(|_| self.asks_first(consent)) {
@@ -89,9 +89,11 @@ impl Session {
     }
 
     /// What messages to the rows cost that this call chooses of those that are not settled.
-    async fn cost_of_open(&self, profile: &Profile, open: &RoaringBitmap) -> Result<Cost, Error> {
-        self.cost_among(profile, |survey| self.launch.request.chosen(&(open & survey.planned_rows()), survey.last_row))
-            .await
+    async fn cost_of_open(&self, profile: &Profile, (run, open): (&Run, &RoaringBitmap)) -> Result<Cost, Error> {
+        self.cost_among(profile, run, |survey| {
+            self.launch.request.chosen(&(open & survey.planned_rows()), survey.last_row)
+        })
+        .await
     }
 
     /// What messages to rows of a run cost that are chosen from a survey of its list.
@@ -100,6 +102,7 @@ impl Session {
     pub(super) async fn cost_among(
         &self,
         profile: &Profile,
+        run: &Run,
         choose: impl FnOnce(&Survey) -> Result<RoaringBitmap, Error>,
     ) -> Result<Cost, Error> {
         let inputs = self.inputs();
@@ -107,7 +110,7 @@ impl Session {
             Ok(prices) => prices,
             Err(missing) => return Ok(Cost::Unknown(missing)),
         };
-        let surveyed = Arc::clone(inputs);
+        let surveyed = self.listed_as_in(run).await?;
         // Whoever has a message, or opted out, is not among the rows of a run that are left.
         let survey = blocking(move || surveyed.survey(&Excluded::default(), None)).await??.survey;
         Ok(Cost::AtMost(prices.most(&survey.by_sms_parts, &choose(&survey)?)))

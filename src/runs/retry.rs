@@ -58,7 +58,7 @@ impl Session {
             let cost = match self.consent.can_come() {
                 true => {
                     let again: RoaringBitmap = rows.iter().map(|refused| refused.row.get()).collect();
-                    Some(self.cost_among(profile, |_| Ok(again)).await?)
+                    Some(self.cost_among(profile, &run, |_| Ok(again)).await?)
                 }
                 false => None,
             };

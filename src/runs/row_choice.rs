@@ -1,14 +1,13 @@
 //! The rows of a run that somebody names.
 
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
 use super::Error;
-use crate::audience::{is_shortened, read_columns};
-use crate::domain::{MessageId, Phone, Row, RowSet};
+use crate::audience::{decode, is_shortened, read_columns};
+use crate::domain::{ListForm, MessageId, Phone, Row, RowSet};
 use crate::ledger::{Ledger, LedgerError, Run, Walk};
 use crate::regular_file;
 
@@ -66,15 +65,17 @@ impl Lines {
     fn read(path: &Path, run: &Run) -> Result<Self, Error> {
         let file = regular_file::open(path)
             .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))?;
+        let unreadable = |finding| Error::IdsUnreadable { path: path.to_owned(), finding };
+        let file = decode(file, path, &ListForm::default(), None).map_err(unreadable)?;
         let (mut lines, mut wrong, name) = (Self::default(), None, run.name());
-        let found = read_columns(BufReader::new(file), path, ["id", "row", "to", "run"], |row, cells| {
+        let found = read_columns(file, path, ["id", "row", "to", "run"], |row, cells| {
             if let Err(error) = lines.add(row, cells, path, run, &name)
                 && wrong.is_none()
             {
                 wrong = Some(error);
             }
         });
-        let [id, row, to, _] = found.map_err(|finding| Error::IdsUnreadable { path: path.to_owned(), finding })?;
+        let [id, row, to, _] = found.map_err(unreadable)?;
         match wrong {
             _ if !(id || row && to) => Err(Error::NoIds { path: path.to_owned(), run: name }),
             Some(error) => Err(error),

@@ -1,4 +1,4 @@
-//! A lookup, a code call or a message of an assistant: one paid operation that somebody waits for.
+//! A lookup, a code call, a message of an assistant or a test message: one paid operation that somebody waits for.
 //!
 //! It is a row of a run that all such operations through a profile share, messages those of a day: the ledger knows of it
 //! before it is sent, and it is never repeated by itself.
@@ -12,9 +12,9 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::consent::confirm;
-use super::{Adapters, Connection, Consent, Error, Event, Proposal, check_host, hook_of, key};
+use super::{Adapters, Connection, Consent, Error, Event, Inputs, Proposal, check_host, hook_of, key};
 use crate::delivery::{Edges, Interrupt, SingleConditions, SingleEnding, SingleKind, Stop, send_single};
-use crate::domain::{Content, MessageId, Operation, OperationKind, Outcome, Phone, Purpose, Row};
+use crate::domain::{Content, Endpoint, MessageId, Operation, OperationKind, Outcome, Phone, Purpose, Row};
 use crate::gateway::EncodedOperation;
 use crate::ledger::{Activity, Allowance, BlockRequest, Drawn, Heed, Lease, Run, SharedRun, State};
 use crate::manifest::Destination;
@@ -27,8 +27,13 @@ pub const INTAKE: Duration = Duration::from_secs(15);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An operation that somebody wants.
+#[derive(Clone)]
 pub struct Single {
     operation: SingleKind,
+    endpoint: Endpoint,
+    purpose: Purpose,
+    /// The campaign that a test is of.
+    of: Option<String>,
     content: Content<Cow<'static, str>>,
     phone: Phone,
     wanted: BlockRequest,
@@ -84,7 +89,8 @@ impl Single {
     #[must_use]
     pub fn opened_by(key: SecretString, operation: SingleKind, phone: Phone, destination: Destination) -> Self {
         let (content, wanted) = (operation.content(), BlockRequest::message(None, None));
-        Self { operation, content, phone, wanted, destination, key }
+        let (endpoint, purpose) = (operation.endpoint(), operation.purpose());
+        Self { operation, endpoint, purpose, of: None, content, phone, wanted, destination, key }
     }
 
     /// A message for somebody who brings the key; so many go through the profile within an hour at most.
@@ -92,7 +98,18 @@ impl Single {
     pub fn message(key: SecretString, message: SingleMessage, destination: Destination, per_hour: u32) -> Self {
         let SingleMessage { content, phone, id } = message;
         let wanted = BlockRequest::message(id, Some(per_hour));
-        Self { operation: SingleKind::Message, content, phone, wanted, destination, key }
+        Self { content, wanted, ..Self::opened_by(key, SingleKind::Message, phone, destination) }
+    }
+
+    /// A campaign's message to somebody who wants to see it: it goes where the campaign's messages go and heeds the same
+    /// opt-outs, and counts as none of them. Nobody is asked yet.
+    ///
+    /// # Errors
+    /// When there is no key.
+    pub fn test(content: Content<Cow<'static, str>>, phone: Phone, inputs: &Inputs) -> Result<Self, Error> {
+        let brief = &inputs.campaign.brief;
+        let test = Self::of(SingleKind::Test, phone, inputs.destination.clone())?;
+        Ok(Self { content, endpoint: brief.endpoint, purpose: brief.purpose, of: Some(brief.name.clone()), ..test })
     }
 
     /// What somebody agreed to who may: the operator that lets it be asked for.
@@ -111,12 +128,33 @@ impl Single {
     /// # Errors
     /// When there is none, or the host of the gateway changed.
     pub async fn confirm(self, adapters: Adapters, consent: &dyn Consent) -> Result<ConfirmedSingle, Error> {
+        self.confirm_for(&[self.phone], &adapters, consent).await?;
+        Ok(ConfirmedSingle { single: self, adapters })
+    }
+
+    /// Asks for one yes to the same for several numbers.
+    ///
+    /// # Errors
+    /// When there is none, or the host of the gateway changed.
+    pub async fn confirm_each(
+        singles: Vec<Self>,
+        adapters: Adapters,
+        consent: &dyn Consent,
+    ) -> Result<Vec<ConfirmedSingle>, Error> {
+        let phones: Vec<Phone> = singles.iter().map(|single| single.phone).collect();
+        if let Some(first) = singles.first() {
+            first.confirm_for(&phones, &adapters, consent).await?;
+        }
+        Ok(singles.into_iter().map(|single| ConfirmedSingle { single, adapters: adapters.clone() }).collect())
+    }
+
+    async fn confirm_for(&self, phones: &[Phone], adapters: &Adapters, consent: &dyn Consent) -> Result<(), Error> {
         if let Some(profile) = self.destination.remote() {
             check_host(adapters.ledger.as_ref(), profile).await?;
-            let (operation, phone, state) = (self.operation, self.phone, adapters.state.as_path());
-            confirm(consent, Proposal::Single { operation, phone, profile, state }).await?;
+            let (operation, state) = (self.operation, adapters.state.as_path());
+            confirm(consent, Proposal::Single { operation, phones, profile, state }).await?;
         }
-        Ok(ConfirmedSingle { single: self, adapters })
+        Ok(())
     }
 }
 
@@ -126,12 +164,12 @@ impl ConfirmedSingle {
     /// # Errors
     /// When the ledger cannot be written before anything is begun.
     pub async fn send(self, interrupt: watch::Receiver<Interrupt>) -> Result<EndedSingle, Error> {
-        let Single { operation, content, phone, wanted, destination, key } = self.single;
+        let shared = self.single.shared_run(&self.adapters);
+        let Single { operation, content, phone, wanted, destination, key, .. } = self.single;
         let hook = match (operation, destination.profile()) {
-            (SingleKind::Message, Some(profile)) => hook_of(profile)?,
+            (SingleKind::Message | SingleKind::Test, Some(profile)) => hook_of(profile)?,
             _ => None,
         };
-        let shared = shared_run(operation, &destination, &self.adapters);
         // Kept until the end: it is what tells others that somebody is at it.
         let block = match self.adapters.ledger.draw(&shared, wanted).await? {
             Drawn::Block(block) => block,
@@ -164,22 +202,28 @@ impl ConfirmedSingle {
     }
 }
 
-/// The run that takes all such operations through the profile; of messages those of a day.
-fn shared_run(operation: SingleKind, destination: &Destination, adapters: &Adapters) -> SharedRun {
-    let today = || (adapters.clock)().to_zoned(TimeZone::system()).date().to_string();
-    SharedRun {
-        campaign: operation.campaign().to_owned(),
-        edition: if operation == SingleKind::Message { today() } else { String::new() },
-        gateway: destination.gateway().to_owned(),
-        account: destination.account().to_owned(),
-        endpoint: operation.endpoint(),
-        kind: operation.kind(),
-        live: destination.is_live(),
-        heed: match operation.purpose() {
-            Purpose::Service => Heed::NOBODY,
-            // The version of no list: each message is held against the list as it is then.
-            purpose @ Purpose::Marketing => Heed { purpose, loopback: destination.is_loopback(), version: 0 },
-        },
+impl Single {
+    /// The run that takes all such operations through the profile; of messages those of a day, of tests those of a campaign.
+    fn shared_run(&self, adapters: &Adapters) -> SharedRun {
+        let Self { operation, endpoint, purpose, of, destination, .. } = self;
+        let today = || (adapters.clock)().to_zoned(TimeZone::system()).date().to_string();
+        SharedRun {
+            campaign: operation.campaign().to_owned(),
+            edition: match operation {
+                SingleKind::Message => today(),
+                _ => of.clone().unwrap_or_default(),
+            },
+            gateway: destination.gateway().to_owned(),
+            account: destination.account().to_owned(),
+            endpoint: *endpoint,
+            kind: operation.kind(),
+            live: destination.is_live(),
+            heed: match *purpose {
+                Purpose::Service => Heed::NOBODY,
+                // The version of no list: each message is held against the list as it is then.
+                purpose @ Purpose::Marketing => Heed { purpose, loopback: destination.is_loopback(), version: 0 },
+            },
+        }
     }
 }
 

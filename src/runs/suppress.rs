@@ -1,22 +1,19 @@
 //! Putting numbers on the suppression list and taking them off, by hand or from a file.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::{Error, blocking, person};
-use crate::audience::{PhoneProblem, parse, read_columns, suggest};
-use crate::domain::{Phone, Region, Row};
+use crate::audience::{PhoneProblem, decode, parse, read_columns, suggest};
+use crate::domain::{ListForm, Phone, Region, Row};
 use crate::finding::{Finding, rules};
 use crate::ledger::{Additions, Ledger, OptOut, Reach, Removal, Scope};
 use crate::regular_file;
 use crate::report::OPT_OUT_COLUMNS;
 
-/// How much of a file is read at once.
-const BUFFER: usize = 1 << 16;
 /// Rows that are named of those that have the same wrong with them.
 const NAMED: usize = 5;
 
@@ -96,11 +93,12 @@ pub async fn numbers_in(file: &Path, region: Option<Region>) -> Result<BTreeSet<
 }
 
 fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<Vec<OptOut>, Error> {
-    let open = || {
-        let opened = regular_file::open(file).map(|file| BufReader::with_capacity(BUFFER, file));
-        opened.map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", file.display())))
-    };
     let refused = |finding: Box<Finding>| Error::Findings(vec![*finding]);
+    let open = || {
+        let opened = regular_file::open(file);
+        let opened = opened.map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", file.display())))?;
+        decode(opened, file, &ListForm::default(), terms.region).map_err(refused)
+    };
     let [phone, columns @ ..] = OPT_OUT_COLUMNS;
     let suggested = suggest(open()?, file).map_err(refused)?.phone;
     let [scope, reason, source, at, gateways] = columns;

@@ -35,7 +35,8 @@ impl OwnFiles<'_> {
         let mut kept = self.kept(named.then_some(file));
         if named {
             kept.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
-            kept.push(ProtectedPath { path: frozen.list.clone(), what: "the list of recipients" });
+            let list = frozen.list.clone();
+            kept.extend(list.map(|path| ProtectedPath { path, what: "the list of recipients" }));
             kept.extend(load_campaign(file, frozen.day()).value.iter().flat_map(of_user));
         }
         Target::new(path, kept)
@@ -60,10 +61,9 @@ impl OwnFiles<'_> {
 }
 
 fn of_user(campaign: &Campaign) -> Vec<ProtectedPath> {
-    let mut kept = vec![
-        ProtectedPath { path: campaign.recipients.clone(), what: "the list of recipients" },
-        ProtectedPath { path: campaign.file.clone(), what: "the campaign file" },
-    ];
+    let mut kept = vec![ProtectedPath { path: campaign.file.clone(), what: "the campaign file" }];
+    let list = campaign.recipients.file();
+    kept.extend(list.map(|path| ProtectedPath { path: path.to_owned(), what: "the list of recipients" }));
     let texts = campaign.places.text_files();
     kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "a text of the campaign" }));
     kept

@@ -173,6 +173,10 @@ impl Work {
             let Ok(list) = list_of(&self.daemon.adapters, armed, &occurrence) else {
                 return self.skip(armed, &occurrence, 0, SkipReason::NoList).await.map(|_| ());
             };
+            let Some(list) = list else {
+                self.start(post, armed, occurrence, false);
+                return Ok(());
+            };
             if !list.exists() {
                 let what = format!("the occurrence of {} waits for its list", occurrence.name());
                 tell_of(&self.daemon.adapters, armed, Occasion::Waiting, &what).await?;

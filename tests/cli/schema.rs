@@ -36,6 +36,10 @@ fn problems(schema: &Value, value: &Value, at: &str) -> Vec<String> {
                 &json!(ways.map(|way| problems(way, value, at)).collect::<Vec<_>>()),
             )
         }
+        ("oneOf", _) => {
+            let ways = rule.as_array().expect("schemas").iter();
+            said(ways.filter(|way| problems(way, value, at).is_empty()).count() == 1, at, rule)
+        }
         ("pattern", Value::String(text)) => {
             said(Regex::new(rule.as_str().expect("a pattern")).expect("a pattern").is_match(text), at, rule)
         }

@@ -3,12 +3,15 @@
 mod campaigns;
 mod changes;
 mod corpus;
+mod files;
+mod forms;
 mod lists;
 mod messages;
 mod pipes;
 mod profiles;
 mod replaced;
 mod secrecy;
+mod spoilt;
 
 use crate::support::{Folder, Gateway};
 

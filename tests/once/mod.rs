@@ -1,7 +1,8 @@
-//! One paid operation at a time: `campaign gateway lookup` and `campaign gateway otp`.
+//! One paid operation at a time: `campaign gateway lookup`, `campaign gateway otp` and `campaign test`.
 
 mod ending;
 mod refused;
+mod tests_of_campaigns;
 
 use serde_json::Value;
 

@@ -135,15 +135,38 @@ fn what_is_too_large_is_refused() {
 }
 
 #[test]
-fn reading_goes_on_behind_a_ragged_row() {
-    let text = "phone,name\n1,a\n2\n3,c\n";
+fn rows_that_do_not_fit_are_told_together_behind_all_others() {
+    let mut text = "phone,name\n".to_owned();
+    for row in 2..1_000 {
+        text += if row % 40 == 0 { "1\n" } else { "1,a\n" };
+    }
     let mut records = Records::open(text.as_bytes(), Path::new("list.csv")).unwrap();
-    let mut chunk = Chunk::new();
-    let rows = |chunk: &Chunk| chunk.iter().map(|record| record.row.get()).collect::<Vec<_>>();
-    assert!(records.fill(&mut chunk).is_err());
-    assert_eq!(rows(&chunk), [2]);
+    let (mut chunk, mut read) = (Chunk::new(), 0);
+    let finding = loop {
+        let filled = records.fill(&mut chunk);
+        read += chunk.len();
+        if let Err(finding) = filled {
+            break finding;
+        }
+    };
+    assert_eq!((read, finding.place.as_ref().unwrap().line()), (998 - 24, 40));
+    let rows = (1..=20).map(|row| (40 * row).to_string()).collect::<Vec<_>>().join(", ");
+    let whole = format!("line 40 has 1 cell, the header has 2; 24 rows do not fit: {rows} and 4 more");
+    assert_eq!(finding.message, whole);
     records.fill(&mut chunk).unwrap();
-    assert_eq!(rows(&chunk), [4]);
+    assert!(chunk.is_empty());
+}
+
+#[test]
+fn empty_cells_at_the_end_are_no_matter() {
+    let (records, _) = read("phone,name,,\n1,a\n2,b,,\n3,c,,, ,\n").unwrap();
+    let cells = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+    assert_eq!(
+        records,
+        [(2, cells(["1", "a", "", ""])), (3, cells(["2", "b", "", ""])), (4, cells(["3", "c", "", ""]))]
+    );
+    assert_eq!(refusal("phone,name\n1\n").rule, "recipients-ragged-row");
+    assert_eq!(refusal("phone,name\n1,a,,x\n").rule, "recipients-ragged-row");
 }
 
 #[test]

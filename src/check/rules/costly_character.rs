@@ -1,48 +1,77 @@
 //! SMS that have more parts because of a few characters.
 
-use super::rows::first_of;
-use crate::check::Survey;
+use std::cmp::Reverse;
+
+use crate::check::{CostlyRows, Survey};
+use crate::domain::{Content, Stage, Text, instead};
 use crate::finding::{Finding, Rule};
+use crate::manifest::Profile;
 
 pub(super) static RULE: Rule = Rule::warning(
     "costly-character",
     "A character that the GSM alphabet lacks makes a part of an SMS hold 67 characters instead of 153, and some that it has \
      count twice; each part is billed.",
-    "Write another character in its place, or accept the price.",
+    "Write another character in its place, have it replaced with `plain: quotes` or `plain: latin`, or accept the price.",
 );
 
-/// The most characters that are told.
+/// The most groups of characters that are told.
 const TOLD: usize = 5;
-/// What is written on a keyboard for what typesetting has, and blanks that only look like one.
-const INSTEAD: [(&str, &str); 8] = [
-    ("\u{2018}\u{2019}\u{02bc}\u{2032}`\u{00b4}", "'"),
-    ("\u{201c}\u{201d}\u{201e}\u{00ab}\u{00bb}", "\""),
-    ("\u{2010}\u{2011}\u{2012}\u{2013}\u{2014}\u{2212}", "-"),
-    ("\u{2026}", "..."),
-    ("\u{00a0}\u{202f}\u{2009}", "an ordinary space"),
-    ("\u{2022}\u{00b7}", "-"),
-    ("\u{20ac}", "EUR"),
-    ("[{]}", "( or )"),
-];
 
-/// The characters that make SMS longer, those of most messages first.
+/// The characters that make SMS longer, those that cost most first, with the price where the profile has one.
 #[must_use]
-pub fn costly_characters(survey: &Survey) -> Vec<Finding> {
+pub fn costly_characters(survey: &Survey, content: &Content<Text>, profile: Option<&Profile>) -> Vec<Finding> {
     let mut costly: Vec<_> = survey.costly.iter().collect();
-    costly.sort_by_key(|(_, rows)| std::cmp::Reverse(rows.len()));
-    let finding = |(character, rows): (&char, _)| {
-        let code = u32::from(*character);
-        let finding =
-            Finding::new(&RULE, format!("`{character}` (U+{code:04X}) makes the SMS longer in {}", first_of(rows)));
-        let instead = INSTEAD.iter().find(|(characters, _)| characters.contains(*character));
-        match instead {
-            Some((_, instead)) => finding.help(format!("write {} instead", quoted(instead))),
-            None => finding.help("leave it out, or accept the price of another part"),
+    costly.sort_by_key(|(_, costly)| Reverse(costly.more));
+    // Behind another channel not everybody gets the SMS.
+    let about = if content.stages.len() > 1 { "at most" } else { "about" };
+    let billed = content.stages.iter().map(Stage::channel).find(|channel| channel.facts().billed_by_part);
+    let price = |more: u64| {
+        let profile = profile?;
+        let price = profile.price(billed?)?.times(more);
+        Some(format!(", {about} {price} {}", profile.currency.as_deref().unwrap_or_default()).trim_end().to_owned())
+    };
+    let finding = |(characters, costly): (&Vec<char>, &CostlyRows)| {
+        let CostlyRows { rows, more, first: (parts, without) } = costly;
+        let (names, make) = (names(characters), if characters.len() == 1 { "makes" } else { "make" });
+        let row = rows.min().unwrap_or_default();
+        let mut message = format!("{names} in row {row} {make} this {parts} parts instead of {without}");
+        if rows.len() > 1 {
+            message += &format!(": {} rows, {more} parts more", rows.len());
         }
+        message += &price(*more).unwrap_or_default();
+        Finding::new(&RULE, message).help(help(characters))
     };
     costly.into_iter().take(TOLD).map(finding).collect()
 }
 
+/// The characters with their codes, since some only look like others.
+fn names(characters: &[char]) -> String {
+    let name = |c: &char| format!("`{c}` (U+{:04X})", u32::from(*c));
+    characters.iter().map(name).collect::<Vec<_>>().join(" and ")
+}
+
+/// What to write instead.
+fn help(characters: &[char]) -> String {
+    let typed: Option<Vec<&str>> = characters.iter().map(|c| instead(*c)).collect();
+    match typed {
+        Some(mut typed) => {
+            typed.dedup();
+            let typed: Vec<String> = typed.into_iter().map(quoted).collect();
+            format!("write {} instead, or have it replaced with `plain: quotes` for the SMS", typed.join(" and "))
+        }
+        None if characters.iter().all(|c| "[]{}".contains(*c)) => "write `(` and `)` instead".to_owned(),
+        None if characters.iter().all(|c| "^\\~|€\u{c}".contains(*c)) => {
+            "it counts twice: leave it out, or accept the price of another part".to_owned()
+        }
+        None => "write another character instead, or have it replaced with `plain: latin` for the SMS".to_owned(),
+    }
+}
+
 fn quoted(instead: &str) -> String {
-    if instead.contains(' ') { instead.to_owned() } else { format!("`{instead}`") }
+    match instead {
+        "" => "nothing".to_owned(),
+        " " => "an ordinary space".to_owned(),
+        "\n" => "an ordinary line break".to_owned(),
+        typed => format!("`{typed}`"),
+    }
 }

@@ -6,22 +6,42 @@
 
 mod balance_too_low;
 mod batch_limit;
+mod broken_link;
+mod cell_is_text;
+mod code_for_all;
+mod codes_only;
 mod costly_character;
 mod duplicate_number;
 mod empty_cell;
+mod empty_greeting;
+mod insecure_link;
 mod invalid_row;
 mod key_refused;
+mod landline;
+mod late_fallback;
+mod list_form;
+mod long_button;
 mod missing_endpoint;
 mod missing_hook;
 mod notify_text;
+mod odd_rows;
 mod online_unknown;
+mod placeholder_value;
 mod promised_receipts;
 mod rate_limit;
 mod row_within;
 mod rows;
+mod same_for_all;
+mod same_link;
 mod sender_unknown;
+mod texts;
 mod too_many_invalid;
+mod two_scripts;
+mod unfinished_text;
+mod unused_column;
+mod whatsapp_route;
 
+use crate::check::Survey;
 use crate::finding::{Finding, Rule, rules};
 use crate::manifest::{Campaign, Profile};
 
@@ -29,41 +49,93 @@ pub(super) use balance_too_low::judge as balance_too_low;
 pub use costly_character::costly_characters;
 pub(super) use duplicate_number::judge as duplicate_number;
 pub use empty_cell::empty_cells;
+pub(super) use empty_greeting::is_shown as has_hole;
+pub(super) use insecure_link::is_one as is_insecure_link;
 pub use invalid_row::invalid_rows;
 pub use key_refused::RULE as KEY_REFUSED;
 pub(super) use key_refused::judge as key_refused;
+pub use landline::landlines;
+pub use list_form::list_form;
 pub use notify_text::unfilled_notice;
+pub use odd_rows::odd_rows;
 pub use online_unknown::RULE as ONLINE_UNKNOWN;
 pub(super) use online_unknown::judge as online_unknown;
 pub use promised_receipts::promised_receipts;
 pub use row_within::rows_within;
 pub use sender_unknown::RULE as SENDER_UNKNOWN;
 pub(super) use sender_unknown::judge as sender_unknown;
+pub use texts::{against_includes, against_texts};
 pub(super) use too_many_invalid::judge as too_many_invalid;
+pub(super) use two_scripts::slipped as slipped_word;
 
-/// The rules of this folder.
-static HERE: &[&Rule] = &[
-    &balance_too_low::RULE,
+/// The rules of this folder that judge a campaign and its gateway's profile.
+static CAMPAIGN: &[&Rule] = &[
     &batch_limit::RULE,
-    &costly_character::RULE,
-    &duplicate_number::RULE,
-    &empty_cell::RULE,
-    &invalid_row::RULE,
-    &key_refused::RULE,
+    &late_fallback::RULE,
     &missing_endpoint::RULE,
     &missing_hook::RULE,
     &notify_text::RULE,
-    &online_unknown::RULE,
     &promised_receipts::RULE,
     &rate_limit::RULE,
-    &row_within::RULE,
-    &sender_unknown::RULE,
-    &too_many_invalid::RULE,
+    &whatsapp_route::RULE,
 ];
+
+/// Those that judge what texts say.
+static TEXTS: &[&Rule] = &[
+    &broken_link::RULE,
+    &cell_is_text::RULE,
+    &code_for_all::RULE,
+    &codes_only::RULE,
+    &insecure_link::RULE,
+    &long_button::RULE,
+    &two_scripts::RULE,
+    &unfinished_text::RULE,
+];
+
+/// Those that judge people and what they get.
+static PEOPLE: &[&Rule] = &[
+    &costly_character::RULE,
+    &duplicate_number::RULE,
+    &empty_cell::RULE,
+    &empty_greeting::RULE,
+    &invalid_row::RULE,
+    &landline::RULE,
+    &list_form::RULE,
+    &placeholder_value::RULE,
+    &row_within::RULE,
+    &same_for_all::RULE,
+    &same_link::RULE,
+    &too_many_invalid::RULE,
+    &unused_column::RULE,
+];
+
+/// Those that judge by what the gateway says.
+static ACCOUNT: &[&Rule] = &[&balance_too_low::RULE, &key_refused::RULE, &online_unknown::RULE, &sender_unknown::RULE];
+
+/// Every rule of the house, by what it judges.
+#[must_use]
+pub fn groups() -> Vec<RuleGroup> {
+    let here = [
+        ("a campaign and its gateway together", CAMPAIGN),
+        ("what texts say", TEXTS),
+        ("people, and what they get", PEOPLE),
+        ("the account, as the gateway tells of it", ACCOUNT),
+    ];
+    rules::GROUPS.iter().copied().chain(here).map(|(title, rules)| RuleGroup { title, rules }).collect()
+}
+
+/// Rules that judge the same.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleGroup {
+    /// What they judge.
+    pub title: &'static str,
+    /// The rules.
+    pub rules: &'static [&'static Rule],
+}
 
 /// Every rule of the house.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    rules::all().chain(HERE.iter().copied())
+    groups().into_iter().flat_map(|group| group.rules.iter().copied())
 }
 
 /// Where a campaign's file asks for more than its gateway's profile allows.
@@ -74,6 +146,20 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 pub fn against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
     let rules = [batch_limit::judge, rate_limit::judge, missing_endpoint::judge, missing_hook::judge];
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
+}
+
+/// What is worth knowing of a campaign and its list before somebody sends it, and is no mistake.
+#[must_use]
+pub fn notes(campaign: &Campaign, profile: Option<&Profile>, survey: &Survey) -> Vec<Finding> {
+    let content = &campaign.brief.content;
+    let notes = [
+        late_fallback::judge(campaign),
+        profile.and_then(|profile| whatsapp_route::judge(campaign, profile)),
+        same_for_all::judge(survey, content.kind),
+        same_link::judge(survey, content),
+        unused_column::judge(survey, content.kind),
+    ];
+    notes.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -37,6 +37,18 @@ pub(super) fn first_of(rows: &RoaringBitmap) -> String {
     }
 }
 
+/// How many rows these are, and the first of them: `3 rows: 5, 17 and 20`.
+pub(super) fn first_few(rows: &RoaringBitmap) -> String {
+    /// As many as a person goes through by hand.
+    const FEW: usize = 5;
+    let shown: Vec<String> = rows.iter().take(FEW).map(|row| row.to_string()).collect();
+    match (shown.as_slice(), rows.len() - shown.len() as u64) {
+        ([one], 0) => format!("row {one}"),
+        ([first @ .., last], 0) => format!("{} rows: {} and {last}", rows.len(), first.join(", ")),
+        (shown, more) => format!("{} rows: {} and {more} more", rows.len(), shown.join(", ")),
+    }
+}
+
 /// A finding for each reason that there is room for, and one for the rest; `what` is what all these rows are.
 pub(super) fn findings(rule: &'static Rule, what: &str, reasons: &[Alike<'_>]) -> Vec<Finding> {
     let (mut findings, mut named, mut rest) = (Vec::new(), 0, 0);

@@ -88,6 +88,29 @@ pub(in crate::cli) struct SingleArgs {
     pub(in crate::cli) yes: bool,
 }
 
+#[derive(Debug, Args)]
+pub(in crate::cli) struct TestArgs {
+    /// The campaign file
+    #[arg(id = "campaign", value_name = "FILE")]
+    pub(in crate::cli) file: PathBuf,
+    /// The number that gets it, international or of the campaign's `region`; several if it is said several times
+    #[arg(long, value_name = "PHONE", required = true)]
+    pub(in crate::cli) to: Vec<SecretString>,
+    /// The row of the list whose message it is [default: the first that would be sent]
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) row: Option<u32>,
+    /// Fetch a list that is no file, by the program, address, query or run that the campaign names; only of a campaign file
+    /// that you trust
+    #[arg(long)]
+    pub(in crate::cli) fetch: bool,
+    /// Send through this gateway instead of the campaign's own
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) gateway: Option<String>,
+    /// Do it without asking
+    #[arg(short, long)]
+    pub(in crate::cli) yes: bool,
+}
+
 /// The account that a command is about.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct GatewayOption {

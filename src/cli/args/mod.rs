@@ -1,27 +1,32 @@
 //! The arguments of every command.
 
 mod about_run;
+mod check;
 mod connector;
 mod examples;
 mod gateway;
+mod outcome;
 mod plan;
+mod sandbox;
 mod schedule;
 mod serve;
 mod suppress;
 
 pub(super) use about_run::{Decision, ResolveArgs, RetryArgs, ShowArgs};
+pub(super) use check::{CheckArgs, ExplainArgs, Format, PreviewArgs};
 pub(super) use connector::ConnectorArgs;
 pub(super) use examples::command;
 pub(super) use gateway::{
-    AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TextArgs,
+    AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TestArgs, TextArgs,
     ViberTemplatesCommand,
 };
+pub(super) use outcome::OutcomeArgs;
 pub(super) use plan::{ApproveArgs, PlanArgs};
+pub(super) use sandbox::SandboxArgs;
 pub(super) use schedule::{ArmArgs, NextArgs, ScheduleCommand};
 pub(super) use serve::ServeArgs;
 pub(super) use suppress::{ImportArgs, ListedArgs, NumberArgs, SuppressCommand, TermsArgs};
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -85,6 +90,11 @@ pub(super) enum ProgressForm {
 }
 
 impl Command {
+    /// Whether it prints one JSON object although `--json` was not written.
+    pub(super) fn prints_json(&self) -> bool {
+        matches!(self, Command::Check(CheckArgs { format: Some(Format::Json), .. }))
+    }
+
     /// How its progress is shown.
     pub(super) fn progress(&self) -> ProgressForm {
         match self {
@@ -112,8 +122,12 @@ pub(super) enum Command {
     Init(InitArgs),
     /// Find everything that can be known before sending
     Check(CheckArgs),
+    /// Tell why a rule of `check` is one, and how to mend what breaks it
+    Explain(ExplainArgs),
     /// Show messages as people will see them
     Preview(PreviewArgs),
+    /// Send a message of a campaign to yourself first; it counts as none of the campaign's
+    Test(TestArgs),
     /// Send a campaign, or go on where it stopped
     Run(RunArgs),
     /// Look at what a run would send, and keep it under a digest for thirty days
@@ -128,6 +142,8 @@ pub(super) enum Command {
     Results(ResultsArgs),
     /// Print what recipients answered, as CSV
     Replies(RepliesArgs),
+    /// Count what people bought after their message, against those who got none
+    Outcome(OutcomeArgs),
     /// Ask the gateway about rows in doubt
     Reconcile(ReconcileArgs),
     /// Decide about rows in doubt
@@ -194,32 +210,6 @@ pub(super) struct InitArgs {
     /// A list of recipients (CSV) to write the campaign for
     #[arg(long, value_name = "LIST.csv")]
     pub(super) from: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct CheckArgs {
-    /// Campaign files
-    #[arg(required = true, id = "campaigns", value_name = "FILE")]
-    pub(super) files: Vec<PathBuf>,
-    /// Ask the gateway too: whether it takes the key, knows the sender names, and has enough money
-    #[arg(long)]
-    pub(super) online: bool,
-    /// Check for this gateway instead of the campaign's
-    #[arg(long, value_name = "NAME")]
-    pub(super) gateway: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct PreviewArgs {
-    /// The campaign file
-    #[arg(id = "campaign", value_name = "FILE")]
-    pub(super) file: PathBuf,
-    /// Rows as a spreadsheet numbers them, such as 2-6,60 [default: the first three; with --json all]
-    #[arg(long)]
-    pub(super) rows: Option<RowSet>,
-    /// Show it as it goes through this gateway instead of the campaign's
-    #[arg(long, value_name = "NAME")]
-    pub(super) gateway: Option<String>,
 }
 
 /// The headings of the options of `run`.
@@ -364,29 +354,4 @@ pub(super) struct ReconcileArgs {
 fn state() -> impl TypedValueParser<Value = State> {
     PossibleValuesParser::new(State::ALL.map(State::name))
         .try_map(|name| State::from_name(&name).ok_or("there is no such state"))
-}
-
-#[derive(Debug, Args)]
-pub(super) struct SandboxArgs {
-    /// The address to listen on; port 0 picks a free one
-    #[arg(long, default_value = "127.0.0.1:8025", value_name = "ADDRESS")]
-    pub(super) listen: SocketAddr,
-    /// The API key that it accepts [default on this machine's own addresses: sandbox]
-    #[arg(long)]
-    pub(super) key: Option<String>,
-    /// Play this scenario: accounts, prices, lags and faults
-    #[arg(long, value_name = "FILE")]
-    pub(super) scenario: Option<PathBuf>,
-    /// Write all that happens to this file, as JSON lines
-    #[arg(long, value_name = "FILE")]
-    pub(super) journal: Option<PathBuf>,
-    /// Tell this address of statuses that no hook keeps, as the API settings of the first account would
-    #[arg(long, value_name = "URL")]
-    pub(super) notify: Option<String>,
-    /// Send webhooks to any host, and not only to this machine
-    #[arg(long)]
-    pub(super) any_hook: bool,
-    /// Print what it assumes where the gateway's contract is silent
-    #[arg(long)]
-    pub(super) assumptions: bool,
 }

@@ -14,6 +14,10 @@ pub(in crate::cli) struct PlanArgs {
     /// The campaign file
     #[arg(id = "campaign", value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
+    /// Fetch a list that is no file, by the program, address, query or run that the campaign names; only of a campaign file
+    /// that you trust
+    #[arg(long)]
+    pub(in crate::cli) fetch: bool,
     /// The first N of the rows that are left, as `run` would send to them
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = WHO)]
     pub(in crate::cli) limit: Option<u64>,
@@ -54,7 +58,7 @@ pub(in crate::cli) struct ApproveArgs {
 const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 366);
 
 /// A time such as 90d, of a year at most.
-fn time(text: &str) -> Result<SignedDuration, String> {
+pub(super) fn time(text: &str) -> Result<SignedDuration, String> {
     let seconds = text.parse::<Seconds>().map_err(|_| "write it like `90d` or `12h`".to_owned())?;
     match SignedDuration::from_secs(seconds.0.into()) {
         time if time.is_zero() || time > LONGEST => Err("it must be longer than nothing and at most 366d".to_owned()),

@@ -20,6 +20,7 @@ pub(super) async fn dry_run(
 ) -> Result<u8, Failure> {
     let began = Instant::now();
     let (state, profiles, ledger) = (context.state()?, context.profiles(), context.existing_ledger().await?);
+    let inputs = context.listed(inputs, true, ledger.as_deref()).await?;
     let files = OwnFiles { state: &state, profiles: &profiles };
     let dry = runs::dry_run(&inputs, ledger.as_deref(), files, accept_changes, &context.observer).await?;
     let (campaign, survey) = (&inputs.campaign, &dry.survey.survey);

@@ -218,6 +218,7 @@ impl Words<'_> {
             let results = output.command(format!("results {} --out FILE", before.run));
             notes.push(format!("{}; their results: {results}", since(before)));
         }
+        notes.extend(self.inputs.list_form().map(|form| format!("the list: {form}")));
         let rate = self.inputs.campaign.delivery.rate;
         if let (false, false, Some(rate)) = (run.live, real_time, rate)
             && let Some(per_second) = rate.per_second()

@@ -37,7 +37,7 @@ pub(super) async fn add(context: &Context, args: &ArmArgs) -> Result<u8, Failure
     let dates: Vec<String> = next.iter().map(|next: &Occurrence| words::date(next)).collect();
     let mut text = format!("{} is {anew}\n  it runs {}\n", armed.name, dates.join("\n          "));
     if to_come {
-        text += &format!("  its list is to come: {}\n", list.display());
+        text += &format!("  its list is to come: {}\n", list);
     }
     if warnings.last().is_some_and(|last| last == SAYS_THE_SAME) {
         text += &format!("  warning: {SAYS_THE_SAME}\n");

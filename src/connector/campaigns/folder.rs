@@ -139,8 +139,8 @@ impl OpenFolder<'_> {
                 )));
             }
             // A list that is not there is told as that.
-            match recipients.canonicalize() {
-                Ok(list) if !list.starts_with(&folder) => Err(Error::Input(format!(
+            match recipients.file().map(Path::canonicalize) {
+                Some(Ok(list)) if !list.starts_with(&folder) => Err(Error::Input(format!(
                     "the list of `{}` lies outside of the folder of campaigns, where nothing is opened: move it there",
                     brief.name,
                 ))),
@@ -151,8 +151,18 @@ impl OpenFolder<'_> {
     }
 
     /// The campaign that a call names, which is not one that runs by itself.
+    ///
+    /// Whoever can write a campaign file could have any program started by its list, so only a person has one fetched.
     pub(super) async fn inputs_to_send(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
         let inputs = self.inputs(file).await?;
+        if inputs.list.is_unseen() {
+            return Err(Error::Input(format!(
+                "the list of `{}` is {}, which is fetched only when a person runs it with `{}`",
+                inputs.campaign.brief.name,
+                inputs.campaign.recipients,
+                self.campaigns.words.command("run FILE"),
+            )));
+        }
         match inputs.campaign.schedule {
             None => Ok(inputs),
             Some(_) => Err(Error::Input(format!(

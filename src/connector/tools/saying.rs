@@ -23,7 +23,9 @@ fn schema(channel: Channel, field: &Field) -> Value {
         _ => field.doc.to_owned(),
     };
     let mut schema = match field.kind {
-        FieldKind::Choice(words) | FieldKind::Form(words) => json!({ "type": "string", "enum": words }),
+        FieldKind::Choice(words) | FieldKind::Form(words) | FieldKind::Word(words) => {
+            json!({ "type": "string", "enum": words })
+        }
         FieldKind::Seconds { least, most } => {
             return json!({
                 "type": "integer", "minimum": least, "maximum": most, "description": format!("{description} In seconds."),

@@ -28,6 +28,8 @@ pub struct Field {
     pub need: Need,
     /// What is accepted of its text.
     pub limit: TextLimit,
+    /// The most characters that every account allows, where some allow fewer than the limit.
+    pub everywhere: Option<usize>,
     /// How a person calls its text: `button`, `card's caption`.
     pub noun: &'static str,
     flat: WirePlace,
@@ -46,6 +48,8 @@ pub enum FieldKind {
     Choice(&'static [&'static str]),
     /// The form of the message, by its name.
     Form(&'static [&'static str]),
+    /// One of these words.
+    Word(&'static [&'static str]),
     /// Seconds.
     Seconds {
         /// The fewest.
@@ -123,6 +127,7 @@ impl Field {
             default: None,
             need: Need::Never,
             limit: TextLimit::NotEmpty,
+            everywhere: None,
             noun: key,
             flat: WirePlace::Ours,
             stage: WirePlace::Ours,
@@ -212,6 +217,12 @@ impl Field {
 
     pub(super) const fn limit(mut self, limit: TextLimit) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// With so many characters that every account allows.
+    pub(super) const fn everywhere(mut self, characters: usize) -> Self {
+        self.everywhere = Some(characters);
         self
     }
 

@@ -51,6 +51,10 @@ pub struct Facts {
     pub single: bool,
     /// Whether a second message harms beyond being a second one: a repeated code or call confuses or costs a person.
     pub personal: bool,
+    /// Whether it reaches mobile phones alone.
+    pub mobile: bool,
+    /// Whether the provider has to enable it for an account before it carries anything.
+    pub enabled_by_hand: bool,
     /// Whether its sender names are in the list that the gateway tells.
     pub senders_listed: bool,
     /// Whether its price is that of a part, and not that of the message.
@@ -98,6 +102,8 @@ impl Facts {
         forms: &[],
         single: false,
         personal: false,
+        mobile: false,
+        enabled_by_hand: false,
         senders_listed: false,
         billed_by_part: false,
         empty: "is empty",
@@ -254,7 +260,7 @@ mod tests {
                 FieldKind::Template | FieldKind::Message | FieldKind::Choice(_) => {
                     values.set(field, Value::Text(field.key));
                 }
-                FieldKind::Form(names) => values.set(field, Value::Word(names[0])),
+                FieldKind::Form(words) | FieldKind::Word(words) => values.set(field, Value::Word(words[0])),
                 FieldKind::Seconds { least, .. } | FieldKind::Number { least, .. } => {
                     values.set(field, Value::Number(least));
                 }
@@ -278,7 +284,10 @@ mod tests {
                 let value = values.iter().find(|(given, _)| *given == field).map(|(_, value)| value);
                 match value {
                     Some(Value::Text(text)) => assert_eq!(**text, field.key, "{channel}"),
-                    Some(Value::Word(word)) => assert_eq!(*word, channel.facts().forms[0].name, "{channel}"),
+                    Some(Value::Word(word)) => match field.kind {
+                        FieldKind::Word(words) => assert_eq!(*word, words[0], "{channel}"),
+                        _ => assert_eq!(*word, channel.facts().forms[0].name, "{channel}"),
+                    },
                     Some(Value::Number(_) | Value::Flag(true) | Value::Cards(_)) => {}
                     other => panic!("`{}` of {channel} is {other:?}", field.key),
                 }

@@ -28,6 +28,7 @@ pub(super) const FACTS: Facts = Facts {
     senders_listed: true,
     price_example: "0.50",
     price_doc: "The price of an RCS message.",
+    mobile: true,
     ..Facts::PLAIN
 };
 

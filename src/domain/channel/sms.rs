@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::value::{self, FieldValues, filled, text};
 use super::{Facts, Field, FieldKind, Stage, TextLimit, Values};
-use crate::domain::{Extra, OperationKind, costly_characters, sms_text};
+use crate::domain::{CostlyCharacters, Extra, OperationKind, Plain, costly_characters, sms_text};
 
 const SIGNATURE: Field = Field::signature("sms_signature").limit(TextLimit::AlphaName);
 const MESSAGE: Field = Field::message("sms_message").required().limit(TextLimit::Parts);
@@ -20,16 +20,22 @@ const SHORT_LINK: Field = Field::short_link();
 const MAX_PARTS: Field = Field::new("max_parts", FieldKind::Number { least: 1, most: 255 })
     .about("3", "The most billed parts; a longer message makes its row invalid.")
     .default("3");
+const PLAIN: Field = Field::new("plain", FieldKind::Word(&Plain::NAMES)).about(
+    "quotes",
+    "Replaces characters that make an SMS cost more parts: `quotes` those that typesetting writes (quotation marks, dashes, blanks, \
+     dots) and no letter, `latin` all of them, Cyrillic by the official Ukrainian table of 2010.",
+);
 
 pub(super) const FACTS: Facts = Facts {
     title: "SMS",
     example: "{ signature: OlenaCo, message: \"Hello\" }",
     doc: "A text message.",
-    fields: &[SIGNATURE, MESSAGE, LIFETIME, SHORT_LINK, MAX_PARTS, Field::extra()],
+    fields: &[SIGNATURE, MESSAGE, LIFETIME, SHORT_LINK, MAX_PARTS, PLAIN, Field::extra()],
     senders_listed: true,
     billed_by_part: true,
     price_example: "0.80",
     price_doc: "The price of one part of an SMS.",
+    mobile: true,
     ..Facts::PLAIN
 };
 
@@ -46,6 +52,9 @@ pub struct Sms<T> {
     pub short_link: Option<bool>,
     /// The most billed parts that the author allows; not sent.
     pub max_parts: u32,
+    /// What is replaced in the text; of a rendered message, what was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain: Option<Plain>,
     /// Extra properties.
     pub fields: Extra,
 }
@@ -58,6 +67,7 @@ impl<T> Sms<T> {
             lifetime: values.number(&LIFETIME),
             short_link: values.flag(&SHORT_LINK),
             max_parts: values.number(&MAX_PARTS)?,
+            plain: values.word(&PLAIN).and_then(Plain::from_name),
             fields: values.fields,
         })
     }
@@ -69,6 +79,7 @@ impl<T> Sms<T> {
             value::number(&LIFETIME, self.lifetime),
             value::flag(&SHORT_LINK, self.short_link),
             value::number(&MAX_PARTS, Some(self.max_parts)),
+            value::word(&PLAIN, self.plain.map(Plain::name)),
         ])
     }
 
@@ -79,6 +90,7 @@ impl<T> Sms<T> {
             lifetime: self.lifetime,
             short_link: self.short_link,
             max_parts: self.max_parts,
+            plain: self.plain,
             fields: self.fields.clone(),
         })
     }
@@ -91,6 +103,16 @@ impl<T> Stage<T> {
             Stage::Sms(sms) => Some(sms.max_parts),
             _ => None,
         }
+    }
+
+    /// A text under that key as it leaves.
+    #[must_use]
+    pub fn sent<'t>(&self, field: &Field, text: &'t str) -> Cow<'t, str> {
+        let plain = match self {
+            Stage::Sms(sms) if *field == MESSAGE => sms.plain,
+            _ => None,
+        };
+        plain.and_then(|plain| plain.replaced(text)).map_or(Cow::Borrowed(text), Cow::Owned)
     }
 }
 
@@ -106,10 +128,20 @@ impl Stage<Cow<'_, str>> {
 
     /// The characters without which it would have fewer parts, where parts are billed.
     #[must_use]
-    pub fn costly_characters(&self) -> Vec<char> {
+    pub fn costly_characters(&self) -> Option<CostlyCharacters> {
         match self {
             Stage::Sms(sms) => costly_characters(&sms.message),
-            _ => Vec::new(),
+            _ => None,
+        }
+    }
+
+    /// Replaces what its author wants replaced, and keeps whether anything was.
+    pub fn make_plain(&mut self) {
+        if let Stage::Sms(sms) = self
+            && let Some(plain) = sms.plain.take()
+            && let Some(text) = plain.replaced(&sms.message)
+        {
+            (sms.message, sms.plain) = (Cow::Owned(text), Some(plain));
         }
     }
 }

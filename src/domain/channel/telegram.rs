@@ -17,6 +17,7 @@ pub(super) const FACTS: Facts = Facts {
     personal: true,
     price_example: "0.40",
     price_doc: "The price of a code by Telegram.",
+    mobile: true,
     ..Facts::PLAIN
 };
 

@@ -222,9 +222,13 @@ mod tests {
 
     static CARD: [Field; 4] = Card::<()>::FIELDS;
 
+    fn sms_of<T>(signature: T, message: T, max_parts: u32) -> Stage<T> {
+        let (lifetime, short_link, plain, fields) = (None, None, None, Extra::new());
+        Stage::Sms(Sms { signature, message, lifetime, short_link, max_parts, plain, fields })
+    }
+
     fn sms() -> Stage<()> {
-        let (lifetime, short_link, fields) = (None, None, Extra::new());
-        Stage::Sms(Sms { signature: (), message: (), lifetime, short_link, max_parts: 3, fields })
+        sms_of((), (), 3)
     }
 
     fn viber() -> Stage<()> {
@@ -361,13 +365,12 @@ mod tests {
     #[test]
     fn a_message_is_judged_by_each_of_its_stages() {
         let content = |message: &'static str, code: &'static str| {
-            let (lifetime, short_link, fields) = (None, None, Extra::new());
             let (signature, message, code) = (Cow::Borrowed("Olena"), Cow::Borrowed(message), Cow::Borrowed(code));
             Content {
                 kind: OperationKind::Pipeline,
                 stages: vec![
-                    Stage::Sms(Sms { signature, message, lifetime, short_link, max_parts: 1, fields: Extra::new() }),
-                    Stage::Telegram(Telegram { message: code, lifetime, fields }),
+                    sms_of(signature, message, 1),
+                    Stage::Telegram(Telegram { message: code, lifetime: None, fields: Extra::new() }),
                 ],
             }
         };
@@ -391,8 +394,7 @@ mod tests {
             text in "(a{50,80}|a{110,160}|\\^{60,90}|(😀){25,40}|я{30,80})(я|€|a|😀){0,9}",
             max in 1_u32..4,
         ) {
-            let counted = sms_text(&text).parts > max as usize;
-            proptest::prop_assert_eq!(too_many_parts(&text, max).is_some(), counted);
+            proptest::prop_assert_eq!(too_many_parts(&text, max).is_some(), sms_text(&text).parts > max as usize);
         }
     }
 }

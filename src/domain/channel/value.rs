@@ -8,7 +8,7 @@ use crate::domain::Extra;
 pub enum Value<T> {
     /// A text.
     Text(T),
-    /// One of the words of the channel itself.
+    /// One of the words of the key itself.
     Word(&'static str),
     /// Seconds, or another number.
     Number(u32),
@@ -45,6 +45,11 @@ pub(super) fn optional<'s, T>(field: &'static Field, text: &'s Option<T>) -> Opt
 /// A number that may be missing.
 pub(super) fn number<T>(field: &'static Field, number: Option<u32>) -> Option<(&'static Field, Value<T>)> {
     number.map(|number| (field, Value::Number(number)))
+}
+
+/// One of the words of a key, which may be missing.
+pub(super) fn word<T>(field: &'static Field, word: Option<&'static str>) -> Option<(&'static Field, Value<T>)> {
+    word.map(|word| (field, Value::Word(word)))
 }
 
 /// A flag that may be missing.

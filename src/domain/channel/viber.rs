@@ -7,8 +7,10 @@ use super::value::{self, FieldValues, filled, map, optional, text};
 use super::{Facts, Field, FieldKind, Form, Need, TextLimit, Value, Values, WirePlace};
 use crate::domain::{Extra, OperationKind};
 
-/// The widest limit that is known: some accounts allow 19.
+/// The widest limit that is known.
 const BUTTON_CHARACTERS: usize = 30;
+/// What every account allows.
+const SAFE_BUTTON: usize = 19;
 const CHARACTERS: TextLimit = TextLimit::AtMost(1000);
 /// Image formats that Viber shows.
 const IMAGES: TextLimit = TextLimit::Image(&["jpg", "jpeg", "png", "gif"]);
@@ -25,8 +27,9 @@ const TYPE: Field = Field::new("type", FieldKind::Form(&KINDS))
     .stage(WirePlace::Under("type"));
 const IMAGE: Field = Field::image(WirePlace::Under("viber_image")).limit(IMAGES).stage(WirePlace::Nowhere(TEXT_ALONE));
 const LINK: Field = Field::link("viber_link").stage(WirePlace::Nowhere(TEXT_ALONE));
-const BUTTON: Field =
-    Field::button(WirePlace::Under("viber_button"), BUTTON_CHARACTERS).stage(WirePlace::Nowhere(TEXT_ALONE));
+const BUTTON: Field = Field::button(WirePlace::Under("viber_button"), BUTTON_CHARACTERS)
+    .everywhere(SAFE_BUTTON)
+    .stage(WirePlace::Nowhere(TEXT_ALONE));
 const CAROUSEL: Field = Field::new("carousel", FieldKind::Cards { least: 2, most: 5 })
     .about("[ { image: …, url: …, button: … }, … ]", "The cards of a carousel, 2 to 5.")
     .flat(WirePlace::Under("viber_carousel"))
@@ -52,8 +55,10 @@ const CARD_URL: Field = Field::new("url", FieldKind::Template)
     .limit(TextLimit::WebAddress)
     .required()
     .flat(WirePlace::Under("url"));
-const CARD_BUTTON: Field =
-    Field::button(WirePlace::Under("button"), BUTTON_CHARACTERS).called("card's button").required();
+const CARD_BUTTON: Field = Field::button(WirePlace::Under("button"), BUTTON_CHARACTERS)
+    .everywhere(SAFE_BUTTON)
+    .called("card's button")
+    .required();
 
 pub(super) const FACTS: Facts = Facts {
     title: "Viber",
@@ -70,6 +75,7 @@ pub(super) const FACTS: Facts = Facts {
     senders_listed: true,
     price_example: "0.50",
     price_doc: "The price of a Viber message.",
+    mobile: true,
     ..Facts::PLAIN
 };
 

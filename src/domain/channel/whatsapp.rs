@@ -15,8 +15,10 @@ pub(super) const FACTS: Facts = Facts {
     doc: "A WhatsApp message; always a stage of a pipeline.",
     fields: &[SIGNATURE, MESSAGE, Field::extra()],
     empty: "is empty: it would be accepted and charged, and arrive empty",
+    enabled_by_hand: true,
     price_example: "1.00",
     price_doc: "The price of a WhatsApp message.",
+    mobile: true,
     ..Facts::PLAIN
 };
 

@@ -15,6 +15,11 @@ rules! {
         "The name of a file can have a date in it, and is no text.", "Write `{{ today }}` in it, or nothing in braces.";
     error UNKNOWN_REGION = "unknown-region":
         "National numbers are read as those of the region.", "Write the ISO 3166 code of a country, such as `UA`.";
+    error UNKNOWN_ENCODING = "unknown-encoding":
+        "A list in another encoding than it is read in has garbage for names.",
+        "Write the name of an encoding, such as `windows-1251`, or leave the key out.";
+    error UNKNOWN_DELIMITER = "unknown-delimiter":
+        "One sign stands between the cells of a list.", "Write that sign, or `tab`, or leave the key out.";
     error UNKNOWN_CHANNEL = "unknown-channel":
         "Only the gateway's channels can be tried.", "Write one of the channels that are named.";
     error CROWDED_ITEM = "crowded-item":

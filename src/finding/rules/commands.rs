@@ -7,6 +7,8 @@ rules! {
         "The list has to be where the campaign says.", "Check `recipients.file`; it is relative to the campaign file.";
     error NO_PHONES = "no-phones":
         "A campaign is written for a list that has numbers.", "Name the list that has a column of phone numbers.";
+    error PURCHASES_UNUSABLE = "purchases-unusable":
+        "What a campaign brought is counted by numbers and times.", "Name a file with a column of each.";
     error RESULTS_OVERWRITE = "results-overwrite":
         "Only results are ever replaced by results.", "Name another file under `results`, or move what is there.";
     error RUN_REFUSED = "run-refused":

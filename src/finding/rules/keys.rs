@@ -8,6 +8,8 @@ rules! {
         "Correct its name, or remove it.";
     error MISSING_KEY = "missing-key":
         "Some keys cannot be guessed.", "Add the key.";
+    error ONE_OF_TWO = "one-of-two":
+        "Two keys that say the same thing in different ways leave open which of them holds.", "Keep one of them.";
     error NOT_SUPPORTED = "not-supported":
         "The work behind this key is not built yet.", "Remove it.";
     error WRONG_TYPE = "wrong-type":

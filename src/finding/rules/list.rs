@@ -5,11 +5,30 @@ use super::Rule;
 rules! {
     error RECIPIENTS_UNREADABLE = "recipients-unreadable":
         "A list that breaks off would be sent to in part.", "Check the file and its permissions.";
+    error RECIPIENTS_SOURCE = "recipients-source":
+        "A list that does not come whole from where it is fetched is not sent to.",
+        "Mend what the source says, or name a file.";
+    error LIST_ADDRESS = "list-address":
+        "People's numbers are fetched over a connection that nobody else reads, and secrets stand elsewhere.",
+        "Write an address with `https://`, and secrets as `{ env: NAME }`.";
+    warning RECIPIENTS_UNSEEN = "recipients-unseen":
+        "A list that a program, an address, a database or an earlier run gives is fetched when a run begins, and by a look only if that is wanted.",
+        "Add `--fetch` if the campaign file is yours.";
     error RECIPIENTS_ENCODING = "recipients-encoding":
-        "A list is read as UTF-8; in another encoding names would arrive as garbage.",
-        "Save it as CSV in UTF-8.";
+        "In another encoding than its own a list has garbage for names.",
+        "Save it as CSV in UTF-8, or name the encoding: `encoding: windows-1251`.";
     error RECIPIENTS_NOT_CSV = "recipients-not-csv":
-        "Another format read as CSV would give wrong numbers.", "Save it as CSV in UTF-8.";
+        "Another format read as a list would give wrong numbers.", "Save it as a workbook or as CSV in UTF-8.";
+    error RECIPIENTS_FORM_OF_ANOTHER = "recipients-form-of-another":
+        "What the campaign says of how its list is written is true of another file.",
+        "Delete the key; how a list is written is found without it.";
+    error RECIPIENTS_SHEET = "recipients-sheet":
+        "Only what stands in the sheet that is meant is sent to.", "Write the name of the sheet as its tab shows it.";
+    warning RECIPIENTS_HIDDEN_ROWS = "recipients-hidden-rows":
+        "Rows that were hidden in a sheet, by hand or by a filter, are sent to like all others.",
+        "Copy what is visible into a sheet of its own, or delete the hidden rows.";
+    warning RECIPIENTS_CELL_ERRORS = "recipients-cell-errors":
+        "Where a formula failed, its cell holds the error and no value.", "Mend the formulas that show an error.";
     error RECIPIENTS_EMPTY = "recipients-empty":
         "Nobody would get anything.", "Add a row for each recipient below the header.";
     error RECIPIENTS_UNCLOSED_QUOTE = "recipients-unclosed-quote":

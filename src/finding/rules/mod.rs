@@ -34,18 +34,15 @@ pub use scenario::*;
 pub use text::*;
 pub use yaml::*;
 
-/// Every rule of what is read.
-pub fn all() -> impl Iterator<Item = &'static Rule> {
-    let lists = [
-        files::ALL,
-        yaml::ALL,
-        keys::ALL,
-        campaign::ALL,
-        text::ALL,
-        list::ALL,
-        profile::ALL,
-        scenario::ALL,
-        commands::ALL,
-    ];
-    lists.into_iter().flatten().copied()
-}
+/// Every rule of what is read, by what it judges.
+pub static GROUPS: &[(&str, &[&Rule])] = &[
+    ("files", files::ALL),
+    ("YAML", yaml::ALL),
+    ("keys and their values", keys::ALL),
+    ("a campaign file", campaign::ALL),
+    ("texts", text::ALL),
+    ("a list of recipients", list::ALL),
+    ("profiles of gateways", profile::ALL),
+    ("scenarios of the sandbox", scenario::ALL),
+    ("commands", commands::ALL),
+];

@@ -19,6 +19,9 @@ fn fits(schema: &Value, value: &Value) -> bool {
         ("enum", _) => wanted.as_array().is_some_and(|words| words.contains(value)),
         ("not", _) => !fits(wanted, value),
         ("anyOf", _) => wanted.as_array().is_some_and(|schemas| schemas.iter().any(|schema| fits(schema, value))),
+        ("oneOf", _) => {
+            wanted.as_array().is_some_and(|schemas| schemas.iter().filter(|schema| fits(schema, value)).count() == 1)
+        }
         ("minimum", Value::Number(number)) => number.as_f64() >= wanted.as_f64(),
         ("maximum", Value::Number(number)) => number.as_f64() <= wanted.as_f64(),
         ("items", Value::Array(items)) => items.iter().all(|item| fits(wanted, item)),
@@ -101,7 +104,8 @@ fn each(
             Shape::Message => TEXT_FILE,
             _ => continue,
         };
-        let required = inner.iter().filter(|key| key.mark == Mark::Required);
+        let first = inner.iter().find(|key| key.mark == Mark::Choice);
+        let required = inner.iter().filter(|key| key.mark == Mark::Required).chain(first);
         let sound: Map<String, Value> = required.map(|key| (key.name.to_owned(), read(key.example))).collect();
         let put_inner = |map: Map<String, Value>| {
             let mut outer = whole.clone();

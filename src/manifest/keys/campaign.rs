@@ -1,6 +1,7 @@
 //! The keys of a campaign file.
 
 use super::{Key, Shape};
+use crate::domain::State;
 
 const MOST: u32 = u32::MAX;
 
@@ -49,8 +50,8 @@ pub(crate) static CAMPAIGN: &[Key] = &[
 
 static RECIPIENTS: &[Key] = &[
     Key::new("file", Shape::Line, "autumn-sale.csv")
-        .doc("The recipients: a CSV file in UTF-8 with a header, relative to this file; `{{ today }}` in its name is the date.")
-        .required(),
+        .doc("The recipients: a CSV file or a workbook (.xlsx, .xls, .ods) with a header, relative to this file; `{{ today }}` in its name is the date.")
+        .choice(),
     Key::new("columns", Shape::Texts, "{ phone: \"Mobile\", first_name: \"First name\" }")
         .doc("Names for templates, each with its column's header; other headers keep their name."),
     Key::new("region", Shape::Line, "UA")
@@ -69,17 +70,33 @@ static RECIPIENTS: &[Key] = &[
     Key::new("exclude", Shape::Line, "{ run: autumn-teaser }")
         .doc("People by what became of an earlier message.")
         .later(),
-    Key::new("encoding", Shape::Line, "windows-1251").doc("The encoding of the list.").later(),
-    Key::new("delimiter", Shape::Line, "';'").doc("What stands between the cells of the list.").later(),
-    Key::new("sheet", Shape::Line, "Sheet1").doc("The sheet of a workbook.").later(),
-    Key::new("run", Shape::Line, "autumn-sale@3").doc("An earlier run, instead of a file.").later(),
-    Key::new("state", Shape::Line, "[failed, rejected]").doc("Who of an earlier run is meant.").later(),
-    Key::new("url", Shape::Line, "https://crm.example/list.csv").doc("Where a list is fetched from.").later(),
-    Key::new("headers", Shape::Line, "{ Accept: text/csv }").doc("What a list is asked for with.").later(),
-    Key::new("timeout", Shape::Line, "60s").doc("How long a list is waited for.").later(),
-    Key::new("command", Shape::Line, "[make-list, --csv]").doc("What prints a list.").later(),
-    Key::new("sql", Shape::Line, "select phone from people").doc("What a database is asked for.").later(),
-    Key::new("from", Shape::Line, "{ env: CRM_URL }").doc("The database that is asked.").later(),
+    Key::new("encoding", Shape::Line, "windows-1251")
+        .doc("The encoding of the list, such as `windows-1251` or `utf-16le`; without it, it is found and told."),
+    Key::new("delimiter", Shape::Line, "';'")
+        .doc("What stands between the cells of the list: the sign, or `tab`; without it, it is found and told."),
+    Key::new("sheet", Shape::Line, "Sheet1")
+        .doc("The sheet of a workbook; without it the first one that is visible."),
+    Key::new("run", Shape::Line, "autumn-sale@3")
+        .doc("An earlier run whose people are meant, instead of a file; `state` says which of them.")
+        .choice(),
+    Key::new("url", Shape::Line, "https://crm.example/people.csv")
+        .doc("The address that the list is fetched from when a run begins, instead of a file; `https`, or this machine.")
+        .choice(),
+    Key::new("headers", Shape::Headers, "{ Authorization: { env: CRM_TOKEN } }")
+        .doc("What `url` is asked with; a secret is `{ env: NAME }` or `{ file: PATH }`."),
+    Key::new("command", Shape::List { of: &WORD, least: 1, most: 100 }, "[bq, query, --format=csv, \"select …\"]")
+        .doc("A program and its arguments that print the list when a run begins, instead of a file; no shell reads them.")
+        .choice(),
+    Key::new("sql", Shape::Template, "select phone, name from people where since < :today")
+        .doc("One query whose answer is the list when a run begins, instead of a file; `from` says of which database, and `:today` is the date.")
+        .choice(),
+    Key::new("from", Shape::Secret, "{ env: CRM_URL }")
+        .doc("Where the address of the database for `sql` is kept: `postgres://`, `mysql://` or `sqlite://`."),
+    Key::new("timeout", Shape::Seconds { least: 1, most: 86_400 }, "60s")
+        .doc("How long `url`, `command` or `sql` may take until the whole list is there.")
+        .default("10m"),
+    Key::new("state", Shape::Words(&State::WORDS), "[failed, rejected]")
+        .doc("What became of the people of `run` who are meant; `undelivered` is all that did not arrive."),
 ];
 
 static DELIVERY: &[Key] = &[

@@ -71,7 +71,7 @@ const fn shape(kind: FieldKind) -> Shape {
     match kind {
         FieldKind::Template | FieldKind::Choice(_) => Shape::Template,
         FieldKind::Message => Shape::Message,
-        FieldKind::Form(names) => Shape::OneOf(names),
+        FieldKind::Form(words) | FieldKind::Word(words) => Shape::OneOf(words),
         FieldKind::Seconds { least, most } => Shape::Seconds { least, most },
         FieldKind::Number { least, most } => Shape::Integer { least, most },
         FieldKind::Flag => Shape::Bool,

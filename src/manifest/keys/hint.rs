@@ -35,7 +35,7 @@ pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> St
             _ => format!("write it as `{rest}` under `{channel}`"),
         };
     }
-    if let Some((_, meant)) = SYNONYMS.iter().find(|(word, meant)| word.eq_ignore_ascii_case(name) && known(meant)) {
+    if let Some(meant) = synonym(name, keys) {
         return format!("did you mean `{meant}`?");
     }
     let elsewhere = places(name, root);
@@ -46,6 +46,16 @@ pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> St
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("what may stand here: {}", list(names(keys))),
     }
+}
+
+/// The key that was probably meant by an unknown one beside it.
+pub(super) fn meant(name: &str, keys: &'static [Key]) -> Option<&'static str> {
+    synonym(name, keys).or_else(|| did_you_mean(name, names(keys)))
+}
+
+fn synonym(name: &str, keys: &'static [Key]) -> Option<&'static str> {
+    let known = |name: &str| find(keys, name).is_some_and(|key| key.mark != Mark::Later);
+    SYNONYMS.iter().find(|(word, meant)| word.eq_ignore_ascii_case(name) && known(meant)).map(|(_, meant)| *meant)
 }
 
 /// Whether a file with the keys `root` has a key of that name anywhere.

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod agreement;
 mod campaign;
+mod channel_form;
 mod channels;
 mod gateway;
 mod hint;
@@ -47,6 +48,8 @@ pub(crate) enum Mark {
     Optional,
     /// Must be there.
     Required,
+    /// Of those of its map that are marked so, one must be there, and no other.
+    Choice,
     /// Its work is not built; it is refused by name.
     Later,
 }
@@ -88,6 +91,10 @@ pub(crate) enum Shape {
     Map(&'static [Key]),
     /// A map of the author's own names to constant texts.
     Texts,
+    /// A map of the author's own names to constant texts, or to where secrets are kept.
+    Headers,
+    /// One of some words, or a list of them.
+    Words(&'static [&'static str]),
     /// A map of anything, sent as it is.
     Properties,
     /// A list.
@@ -124,6 +131,11 @@ impl Key {
 
     pub(crate) const fn required(mut self) -> Self {
         self.mark = Mark::Required;
+        self
+    }
+
+    const fn choice(mut self) -> Self {
+        self.mark = Mark::Choice;
         self
     }
 

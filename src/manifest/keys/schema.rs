@@ -38,12 +38,18 @@ fn titled(title: &str, mut schema: Map<String, Value>) -> Value {
 fn map(keys: &[Key]) -> Map<String, Value> {
     let properties: Map<String, Value> = keys.iter().map(|key| (key.name.to_owned(), property(key))).collect();
     let required: Vec<&str> = keys.iter().filter(|key| key.mark == Mark::Required).map(|key| key.name).collect();
-    object(json!({
+    let mut map = object(json!({
         "type": "object",
         "properties": properties,
         "required": required,
         "additionalProperties": false,
-    }))
+    }));
+    let choices = keys.iter().filter(|key| key.mark == Mark::Choice);
+    let choices: Vec<Value> = choices.map(|key| json!({ "required": [key.name] })).collect();
+    if !choices.is_empty() {
+        map.insert("oneOf".into(), json!(choices));
+    }
+    map
 }
 
 fn property(key: &Key) -> Value {
@@ -93,6 +99,14 @@ fn shape(shape: Shape) -> Map<String, Value> {
             "type": ["object", "null"],
             "additionalProperties": self::shape(Shape::Template),
         })),
+        Shape::Headers => object(json!({
+            "type": ["object", "null"],
+            "additionalProperties": { "anyOf": [self::shape(Shape::Template), self::shape(Shape::Secret)] },
+        })),
+        Shape::Words(words) => {
+            let one = self::shape(Shape::OneOf(words));
+            object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
+        }
         Shape::Properties => object(json!({ "type": ["object", "null"] })),
         Shape::List { of, least, most } => {
             object(json!({ "type": "array", "items": property(of), "minItems": least, "maxItems": most }))
@@ -113,7 +127,7 @@ fn shape(shape: Shape) -> Map<String, Value> {
 }
 
 fn needs_nothing(keys: &[Key]) -> bool {
-    keys.iter().all(|key| key.mark != Mark::Required)
+    keys.iter().all(|key| !matches!(key.mark, Mark::Required | Mark::Choice))
 }
 
 /// A list whose items are maps of one channel; a channel that needs no key may stand as its name.

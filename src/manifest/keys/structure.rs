@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::hint::{hint, is_planned};
-use super::{CHANNELS, Key, Mark, Shape, campaign::TEXT_FILE, channel_item, find, names};
-use crate::domain::{Amount, Channel};
+use super::hint::{hint, is_planned, meant};
+use super::{Key, Mark, Shape, campaign::TEXT_FILE, channel_form, find, names};
+use crate::domain::Amount;
 use crate::finding::{Finding, did_you_mean, list, rules};
 use crate::manifest::report::Report;
 use crate::manifest::value::{Rate, Seconds, Share};
@@ -58,11 +58,30 @@ fn required(node: &Node, owner: &Owner<'_>, keys: &'static [Key], report: &mut R
     let Some(entries) = node.entries() else { return };
     let is_there = |key: &Key| {
         let slipped = |word: &str| stuck(word, keys).is_some_and(|(name, _)| name == key.name);
-        entries.iter().any(|entry| entry.key == key.name || slipped(&entry.key))
+        // What was meant by an unknown key is told there, once.
+        let meant = |word: &str| find(keys, word).is_none() && meant(word, keys) == Some(key.name);
+        entries.iter().any(|entry| entry.key == key.name || slipped(&entry.key) || meant(&entry.key))
     };
     for key in keys.iter().filter(|key| key.mark == Mark::Required && !is_there(key)) {
         let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, key.name));
         report.at(owner.span, finding.help(format!("add `{}`", key.written())));
+    }
+    let choices: Vec<&Key> = keys.iter().filter(|key| key.mark == Mark::Choice).collect();
+    let mut chosen = choices.iter().filter(|key| is_there(key));
+    match (choices.first(), chosen.next(), chosen.next()) {
+        (Some(first), None, _) => {
+            let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, first.name));
+            let others = list(choices[1..].iter().map(|key| key.name));
+            let help = format!("add `{}`, or instead of it one of {others}", first.written());
+            report.at(owner.span, finding.help(help));
+        }
+        (_, Some(one), Some(other)) => {
+            let place =
+                entries.iter().find(|entry| entry.key == other.name).map_or(owner.span, |entry| &entry.key_span);
+            let message = format!("{} has both `{}` and `{}`", owner.name, one.name, other.name);
+            report.at(place, Finding::new(&rules::ONE_OF_TWO, message).help("keep one of them"));
+        }
+        _ => {}
     }
 }
 
@@ -79,7 +98,7 @@ pub(crate) fn check_root(node: &Node, owner: &str, report: &mut Report) {
     required(node, &Owner { name: owner, span: &(node.span.start..node.span.start) }, report.root, report);
 }
 
-fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
+pub(super) fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
     let node = &entry.value;
     match (key.shape, &node.content) {
         (Shape::Map(keys), _) if node.entries().is_some() => check_whole(entry, keys, report),
@@ -88,9 +107,19 @@ fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
             check_whole(entry, TEXT_FILE, report)
         }
         (Shape::Texts, _) if node.entries().is_some() => texts(node, report),
+        (Shape::Headers, _) if node.entries().is_some() => headers(node, report),
+        (Shape::Words(words), Content::List(items)) if !items.is_empty() => {
+            for item in items {
+                let one = Key { shape: Shape::OneOf(words), ..*key };
+                match item.scalar() {
+                    Some(word) => scalar(&one, &Entry { value: item.clone(), ..entry.clone() }, word, report),
+                    None => wrong_type(&one, &Entry { value: item.clone(), ..entry.clone() }, report),
+                }
+            }
+        }
         (Shape::Properties, _) if node.entries().is_some() => {}
         (Shape::Channels, Content::List(items)) if !items.is_empty() => {
-            items.iter().for_each(|item| channel(item, report));
+            items.iter().for_each(|item| channel_form::channel(item, report));
         }
         (Shape::Channels, Content::List(_)) => {
             let finding = Finding::new(&rules::EMPTY_VALUE, "`channels` is empty, and a campaign needs at least one");
@@ -99,11 +128,13 @@ fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
                 finding.help("write one in each line below, such as `- sms: { signature: …, message: … }`"),
             );
         }
-        (Shape::Channels, Content::Map(entries)) => channels_without_dashes(entry, entries, report),
+        (Shape::Channels, Content::Map(entries)) => channel_form::without_dashes(entry, entries, report),
         (Shape::List { of, least, most }, Content::List(items)) => {
             if !(least..=most).contains(&items.len()) {
-                let message = format!("`{}` has {} items, but must have {least} to {most}", key.name, items.len());
-                report.at(&entry.key_span, Finding::new(&rules::OUT_OF_RANGE, message));
+                let (count, s) = (items.len(), if items.len() == 1 { "" } else { "s" });
+                let message = format!("`{}` has {count} item{s}, but must have {least} to {most}", key.name);
+                let help = if count < least { "add items, each with its own dash" } else { "remove items" };
+                report.at(&entry.key_span, Finding::new(&rules::OUT_OF_RANGE, message).help(help));
             }
             for item in items {
                 let item = Entry { key: key.name.into(), key_span: head(item), value: item.clone() };
@@ -130,6 +161,7 @@ fn is_collection(shape: Shape) -> bool {
     match shape {
         Shape::Map(_)
         | Shape::Texts
+        | Shape::Headers
         | Shape::Properties
         | Shape::List { .. }
         | Shape::Channels
@@ -144,6 +176,7 @@ fn is_collection(shape: Shape) -> bool {
         | Shape::Rate
         | Shape::Share
         | Shape::Amount
+        | Shape::Words(_)
         | Shape::OneOf(_) => false,
     }
 }
@@ -186,8 +219,8 @@ fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
         Shape::Amount => text
             .parse::<Amount>()
             .map_or(Some(&rules::WRONG_TYPE), |price| price.is_negative().then_some(&rules::OUT_OF_RANGE)),
-        Shape::OneOf(words) if words.contains(&text) => None,
-        Shape::OneOf(_) => Some(&rules::UNKNOWN_VALUE),
+        Shape::OneOf(words) | Shape::Words(words) if words.contains(&text) => None,
+        Shape::OneOf(_) | Shape::Words(_) => Some(&rules::UNKNOWN_VALUE),
         _ => None,
     };
     if let Some(rule) = problem {
@@ -211,7 +244,7 @@ fn digits(text: &str) -> bool {
 fn advice(key: &Key, scalar: &Scalar) -> String {
     let text = scalar.text.as_str();
     match key.shape {
-        Shape::OneOf(words) => match did_you_mean(text, words.iter().copied()) {
+        Shape::OneOf(words) | Shape::Words(words) => match did_you_mean(text, words.iter().copied()) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => format!("write it like `{}`", key.written()),
         },
@@ -235,9 +268,9 @@ fn expected(shape: Shape) -> String {
         Shape::Rate => "a rate such as `10/s`, `600/min` or `unlimited`".into(),
         Shape::Share => "a percentage from `0%` to `100%`".into(),
         Shape::Amount => "an amount of money such as `0.80`".into(),
-        Shape::OneOf(words) => list(words.iter().copied()),
+        Shape::OneOf(words) | Shape::Words(words) => list(words.iter().copied()),
         Shape::Map(_) | Shape::Properties => "a map of keys".into(),
-        Shape::Texts => "a map of names and texts".into(),
+        Shape::Texts | Shape::Headers => "a map of names and texts".into(),
         Shape::List { .. } => "a list".into(),
         Shape::Channels => "a list of channels".into(),
         Shape::Secret | Shape::Secrets => "a reference".into(),
@@ -252,7 +285,8 @@ fn wrong_type(key: &Key, entry: &Entry, report: &mut Report) {
             format!("put the whole text in quotes: `{}: \"{}\"`", key.name, report.slice(&node.span).replace('"', "'")),
         ),
         (Shape::Map(keys), Content::Scalar(scalar)) => {
-            let needed = keys.iter().find(|key| key.mark == Mark::Required).map_or("", |key| key.name);
+            let needed =
+                keys.iter().find(|key| matches!(key.mark, Mark::Required | Mark::Choice)).map_or("", |key| key.name);
             let help = format!("write `{}: {{ {needed}: {} }}`", key.name, scalar.text);
             let help = if needed.is_empty() { format!("write it like `{}`", key.written()) } else { help };
             (format!("`{}` must be a map of keys, but is a single value", key.name), help)
@@ -277,6 +311,20 @@ fn secret(key: &Key, entry: &Entry, report: &mut Report) {
     }
 }
 
+/// Texts by names, some of which are secrets and stand elsewhere.
+fn headers(node: &Node, report: &mut Report) {
+    for entry in node.entries().unwrap_or_default() {
+        match &entry.value.content {
+            Content::Map(_) => secret(&Key::new("headers", Shape::Secret, "{ env: NAME }"), entry, report),
+            Content::Scalar(scalar) if !scalar.is_null() => {}
+            _ => {
+                let finding = Finding::new(&rules::WRONG_TYPE, format!("`{}` must be one text", entry.key));
+                report.at(&entry.key_span, finding.help("write a text, or `{ env: NAME }` where it is a secret"));
+            }
+        }
+    }
+}
+
 fn texts(node: &Node, report: &mut Report) {
     for entry in node.entries().unwrap_or_default() {
         let (problem, help) = match &entry.value.content {
@@ -286,71 +334,6 @@ fn texts(node: &Node, report: &mut Report) {
         };
         let finding = Finding::new(&rules::WRONG_TYPE, format!("`{}` {problem}", entry.key)).help(help);
         report.at(&entry.key_span, finding);
-    }
-}
-
-fn channel(item: &Node, report: &mut Report) {
-    if let Some(found) = channel_item(item) {
-        let nothing = Node { content: Content::Map(Vec::new()), span: item.span.clone() };
-        let key = found.channel.name().to_owned();
-        let value = found.keys.cloned().unwrap_or(nothing);
-        let entry = Entry { key, key_span: found.name_span.clone(), value };
-        if let Some(key) = find(CHANNELS, &entry.key) {
-            self::value(key, &entry, report);
-        }
-        return;
-    }
-    let finding = match &item.content {
-        Content::Scalar(scalar) => unknown_channel(&scalar.text),
-        Content::Map(entries) => match entries.as_slice() {
-            [one] => {
-                let finding = unknown_channel(&one.key);
-                return report.at(&one.key_span, finding);
-            }
-            _ => crowded(entries),
-        },
-        Content::List(_) => Finding::new(&rules::WRONG_TYPE, "an item of `channels` is a channel, not another list")
-            .help("write each as `- sms: …`"),
-    };
-    report.at(&head(item), finding);
-}
-
-/// An item that is a map of several keys: two channels, or a channel whose keys are not indented.
-fn crowded(entries: &[Entry]) -> Finding {
-    let channels: Vec<&Entry> = entries.iter().filter(|entry| Channel::from_name(&entry.key).is_some()).collect();
-    match channels.as_slice() {
-        [] => Finding::new(&rules::UNKNOWN_CHANNEL, "this item names no channel")
-            .help(format!("begin it with a channel: {}", list(names(CHANNELS)))),
-        [one] if one.value.is_null() => {
-            Finding::new(&rules::YAML_INDENTATION, format!("the keys of `{}` do not stand under it", one.key))
-                .help(format!("indent them deeper than `{}` by two spaces", one.key))
-        }
-        [one] => Finding::new(&rules::YAML_INDENTATION, format!("other keys stand beside the channel `{}`", one.key))
-            .help("indent what belongs to the channel under it, and begin other channels with `- `"),
-        [first, second, ..] => {
-            Finding::new(&rules::CROWDED_ITEM, format!("`{}` and `{}` stand in one item", first.key, second.key))
-                .help(format!("begin each channel with its own dash: `- {}: …`", second.key))
-        }
-    }
-}
-
-fn unknown_channel(name: &str) -> Finding {
-    let finding = Finding::new(&rules::UNKNOWN_CHANNEL, format!("`{name}` is not a channel"));
-    match did_you_mean(name, names(CHANNELS)) {
-        Some(meant) => finding.help(format!("did you mean `{meant}`?")),
-        None => finding.help(format!("channels are {}", list(names(CHANNELS)))),
-    }
-}
-
-fn channels_without_dashes(entry: &Entry, channels: &[Entry], report: &mut Report) {
-    let first = channels.first().map_or("sms", |channel| channel.key.as_str());
-    let finding = Finding::new(&rules::WRONG_TYPE, "`channels` must be a list; the dashes are missing");
-    report.at(&entry.key_span, finding.help(format!("begin each channel with a dash: `- {first}: …`")));
-    for channel in channels {
-        match find(CHANNELS, &channel.key) {
-            Some(key) => value(key, channel, report),
-            None => report.at(&channel.key_span, unknown_channel(&channel.key)),
-        }
     }
 }
 
@@ -365,7 +348,7 @@ fn kind(node: &Node) -> &'static str {
 }
 
 /// The place of a node that is shown: its first key, item or character rather than all its lines.
-fn head(node: &Node) -> Range<usize> {
+pub(super) fn head(node: &Node) -> Range<usize> {
     match &node.content {
         Content::Scalar(_) => node.span.clone(),
         Content::List(items) => items.first().map_or_else(|| node.span.clone(), head),

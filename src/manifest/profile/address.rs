@@ -58,10 +58,14 @@ impl Address {
     /// Whether it is this machine.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
-        let host = self.0.host_str().unwrap_or_default();
-        let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-        host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+        is_loopback(self.0.host_str().unwrap_or_default())
     }
+}
+
+/// Whether a host is this machine.
+pub(in crate::manifest) fn is_loopback(host: &str) -> bool {
+    let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
 }
 
 impl fmt::Display for Address {

@@ -16,6 +16,7 @@ use std::num::NonZeroU32;
 
 pub use addition::{NewProfile, with_profile};
 pub use address::Address;
+pub(super) use address::is_loopback;
 pub use approval::ApprovalRule;
 pub use gateways::Gateways;
 pub use key_source::KeySource;

@@ -5,9 +5,11 @@ mod channels;
 mod delivery;
 mod extra;
 mod form;
+mod list_form;
 mod names;
 mod notify;
 mod placeholders;
+mod recipients;
 mod schedule;
 mod stage;
 mod texts;
@@ -26,6 +28,7 @@ use super::day::{Day, dated};
 use super::document::{self, FileKind};
 use super::file::{is_list, unopened_list};
 use super::keys::CAMPAIGN;
+use super::recipients::Recipients;
 use super::report::{LoadedFile, Report};
 use super::text_folders::TextFolders;
 use super::yaml::Node;
@@ -85,11 +88,13 @@ impl Resolver<'_> {
         let vars = self.vars(root, &columns);
         let content = self.content(root);
         let folder = path.parent().unwrap_or(Path::new(""));
-        let list = self.file_name(recipients, "file").map(|file| folder.join(file));
+        let source = self.recipients(recipients, path);
+        self.refuse_waiting(root, source.as_ref());
+        let form = self.list_form(recipients);
         let results = self.file_name(root, "results").map(|file| folder.join(file));
         self.refuse_resending(root, content.as_ref());
         let notify = notify::notify(root, path, self.report);
-        self.miss_list(recipients, list.as_deref());
+        self.miss_list(recipients, source.as_ref().and_then(Recipients::file));
         let (name, gateway) = (name?, root.text("gateway")?.to_owned());
         Some(Campaign {
             results: results.unwrap_or_else(|| default_results(path, &name)),
@@ -109,7 +114,8 @@ impl Resolver<'_> {
                 vars,
                 content: content?,
             },
-            recipients: list?,
+            recipients: source?,
+            form: form?,
             schedule,
             today: self.today,
             notify,

@@ -55,7 +55,11 @@ impl Resolver<'_> {
             return Some(zone.iana_name().unwrap_or(name).to_owned());
         }
         let zones: Vec<String> = jiff::tz::db().available().map(|zone| zone.to_string()).collect();
-        let help = match did_you_mean(name, zones.iter().map(String::as_str)) {
+        let city = |zone: &&String| {
+            zone.rsplit_once('/').is_some_and(|(_, city)| city.eq_ignore_ascii_case(&name.trim().replace(' ', "_")))
+        };
+        let named = zones.iter().find(city).map(String::as_str);
+        let help = match named.or_else(|| did_you_mean(name, zones.iter().map(String::as_str))) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "write it as the time zone database does, like `Europe/Kyiv`".into(),
         };

@@ -22,6 +22,10 @@ impl Resolver<'_> {
                     self.slot_text(slot, field)
                 }
                 FieldKind::Form(_) => form.map(|form| Value::Word(form.name)),
+                FieldKind::Word(words) => {
+                    let typed = slot.section.typed(field.key);
+                    typed.and_then(|(typed, _)| words.iter().find(|word| **word == typed)).map(|word| Value::Word(word))
+                }
                 FieldKind::Seconds { .. } => {
                     slot.section.parsed(field.key).map(|Seconds(seconds)| Value::Number(seconds))
                 }

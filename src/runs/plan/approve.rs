@@ -16,7 +16,7 @@ use crate::manifest::{Day, Profile};
 use crate::runs::armed::{armed_as, standing_digest};
 use crate::runs::consent::confirm;
 use crate::runs::freeze::frozen;
-use crate::runs::{Adapters, Consent, Error, Inputs, ListSurvey, Proposal, Request, Round, person};
+use crate::runs::{Adapters, Consent, Error, Inputs, ListSurvey, Proposal, Request, Round, fetch, person};
 
 /// A plan as it stands before whoever approves it.
 #[derive(Debug)]
@@ -123,6 +123,7 @@ impl Approving {
         if let Some(given) = good(&given, (adapters.clock)(), planned.messages) {
             return Err(Error::Plan(PlanRefusal::Approved { digest, by: given.by.clone() }));
         }
+        let inputs = fetch(&inputs, adapters.fetching()).await?;
         let survey = surveyed(adapters.ledger.as_ref(), &inputs, planned.options.again).await?;
         let rows = request(&planned).chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
         let approving = Self { digest, planned, inputs, survey, rows };

@@ -27,7 +27,7 @@ fn a_full_campaign_is_understood() {
     );
     assert_eq!((sms.message.name.as_str(), sms.max_parts), ("channels[1].sms.message", 3));
     assert_eq!(serde_json::json!(sms.fields), serde_json::json!({ "unsubscribe_link": true, "note": "007" }));
-    assert_eq!(campaign.recipients, house.folder().join("lists/autumn-sale.csv"));
+    assert_eq!(campaign.recipients.file(), Some(house.folder().join("lists/autumn-sale.csv").as_path()));
     assert_eq!(campaign.results, house.folder().join("out/sale.csv"));
     assert_eq!(campaign.delivery.rate, Some(Rate::PerSecond(10.0)));
     assert_eq!(campaign.delivery.stop_after.unreachable(true), Duration::from_secs(7_200));
@@ -174,7 +174,7 @@ fn a_schedule_is_understood_and_names_of_files_have_the_day_in_them() {
         .replace("file: a.csv", "file: \"daily-{{ today }}.csv\"")
         .replace("channels:", "timezone: Europe/Kyiv\nschedule: { every: day 9:30, ends: 2026-12-31, wait_for_file: 2h }\nresults: out/{{ today }}.csv\nchannels:");
     let campaign = house.campaign(&yaml);
-    assert_eq!(campaign.recipients, house.folder().join("daily-2026-12-01.csv"));
+    assert_eq!(campaign.recipients.file(), Some(house.folder().join("daily-2026-12-01.csv").as_path()));
     assert_eq!(campaign.results, house.folder().join("out/2026-12-01.csv"));
     let [Stage::Sms(sms)] = campaign.brief.content.stages.as_slice() else { panic!() };
     assert_eq!((sms.message.name.as_str(), sms.message.source.as_str()), ("news-2026-12-01.txt", "Hello"));

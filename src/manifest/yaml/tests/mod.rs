@@ -31,7 +31,8 @@ fn files() -> Vec<(PathBuf, String)> {
 fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if path.is_dir() && name != "target" && !name.starts_with('.') {
+        // What is spoilt on purpose need not be YAML.
+        if path.is_dir() && name != "target" && name != "spoilt" && !name.starts_with('.') {
             collect(&path, files);
         } else if name.ends_with(".yaml") {
             let text = fs::read_to_string(&path).unwrap();

@@ -1,0 +1,170 @@
+//! A file in which somebody has a list becomes text in UTF-8, whatever it is written in.
+//!
+//! [`decode`] unpacks, finds the encoding, and reads the sheet of a workbook. What comes out is CSV under the line
+//! and row numbers of the file, and is all that is looked at, copied and hashed; ordinary CSV in UTF-8 passes as it is.
+//! Nothing here knows cells or columns.
+
+mod foreign;
+mod packed;
+mod refusal;
+mod spool;
+mod text;
+mod written;
+
+use std::fmt;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::domain::{Delimiter, ListForm, Region};
+use crate::finding::Finding;
+
+use super::form_trouble as trouble;
+use super::trouble::unreadable;
+use super::workbook;
+use foreign::Foreign;
+use packed::Packing;
+pub(super) use refusal::{refusal, refused};
+pub use spool::{Spool, SpoolReader};
+use text::Text;
+pub use written::{Sheet, Written};
+
+/// The most bytes that come out of a packed file or a workbook.
+pub(super) const MOST_UNPACKED: u64 = 4 << 30;
+/// How much of a file is looked at to know what it is.
+const HEAD: usize = 1 << 12;
+/// What stands behind `sep=` and the delimiter in the one line that is not the file's, and therefore no line.
+///
+/// With it what comes out says its delimiter by itself, also where it was frozen.
+pub(super) const TOLD_DELIMITER_END: &str = "\u{feff}";
+
+/// A list as text in UTF-8.
+pub struct Decoded {
+    input: Box<dyn Read + Send>,
+    written: Arc<Written>,
+    /// What a workbook became.
+    spool: Option<Spool>,
+}
+
+impl Decoded {
+    /// Text that is UTF-8 already.
+    #[must_use]
+    pub fn as_it_is(input: Box<dyn Read + Send>) -> Self {
+        Self { input, written: Arc::default(), spool: None }
+    }
+
+    /// How the file is written, as far as it was read.
+    #[must_use]
+    pub fn written(&self) -> &Arc<Written> {
+        &self.written
+    }
+
+    /// The same from its beginning, of a file that is too dear to be read twice.
+    #[must_use]
+    pub fn again(&self) -> Option<Self> {
+        let spool = self.spool.clone()?;
+        Some(Self { input: Box::new(spool.reader()), written: Arc::clone(&self.written), spool: Some(spool) })
+    }
+}
+
+impl Read for Decoded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.input.read(buffer)
+    }
+}
+
+/// Shows how the file is written alone: what it holds is personal.
+impl fmt::Debug for Decoded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoded").field("written", &self.written).finish_non_exhaustive()
+    }
+}
+
+/// Begins to read a file as a list of that form.
+///
+/// `file` is the name by which findings call it; `region` is where its people are, which tells encodings apart that share
+/// most of their letters.
+///
+/// # Errors
+///
+/// The file is no list: something else, damaged, or not of the form that was told. What stands further behind is told
+/// while it is read.
+pub fn decode<S: Read + Seek + Send + 'static>(
+    mut input: S,
+    file: &Path,
+    form: &ListForm,
+    region: Option<Region>,
+) -> Result<Decoded, Box<Finding>> {
+    let unreadable = |error: io::Error| Box::new(unreadable(file, &error));
+    let head = head_of(&mut input).map_err(unreadable)?;
+    input.rewind().map_err(unreadable)?;
+    let Some(packing) = Packing::of(&head) else {
+        return unpacked(input, head, file, form, region, None);
+    };
+    let mut packed = packing.unpack(Box::new(input), file).map_err(unreadable)?;
+    let head = head_of(&mut packed).map_err(unreadable)?;
+    let rest = io::Cursor::new(head.clone()).chain(packed);
+    if !workbook::is_workbook(&head) {
+        return text(Box::new(rest), &head, file, form, region, Some(packing.name()));
+    }
+    let unpacked = Spool::copy_of(rest).map_err(unreadable)?;
+    self::unpacked(unpacked.reader(), head, file, form, region, Some(packing.name()))
+}
+
+fn unpacked<S: Read + Seek + Send + 'static>(
+    input: S,
+    head: Vec<u8>,
+    file: &Path,
+    form: &ListForm,
+    region: Option<Region>,
+    packed: Option<&'static str>,
+) -> Result<Decoded, Box<Finding>> {
+    if !workbook::is_workbook(&head) {
+        return text(Box::new(input), &head, file, form, region, packed);
+    }
+    let (spool, sheet) = workbook::read(input, file, form.sheet.as_deref())?;
+    let told = [("encoding", form.encoding.is_some()), ("delimiter", form.delimiter.is_some())];
+    if let Some((key, _)) = told.into_iter().find(|(_, is_told)| *is_told) {
+        return Err(trouble::form_of_text(file, key).into());
+    }
+    let written = Written { packed, sheet: Some(sheet), ..Written::default() };
+    Ok(Decoded { input: Box::new(spool.reader()), written: Arc::new(written), spool: Some(spool) })
+}
+
+fn text(
+    input: Box<dyn Read + Send>,
+    head: &[u8],
+    file: &Path,
+    form: &ListForm,
+    region: Option<Region>,
+    packed: Option<&'static str>,
+) -> Result<Decoded, Box<Finding>> {
+    if let Some(foreign) = Foreign::of(head) {
+        return Err(trouble::foreign(file, foreign.name(), foreign.help()).into());
+    }
+    if let Some(sheet) = &form.sheet {
+        return Err(trouble::sheet_of_text(file, sheet).into());
+    }
+    let written = Arc::new(Written { packed, ..Written::default() });
+    let text = Text::new(input, head, file, form.encoding, region, Arc::clone(&written))?;
+    let input: Box<dyn Read + Send> = match form.delimiter {
+        None => Box::new(text),
+        Some(delimiter) => Box::new(io::Cursor::new(told(delimiter)).chain(text)),
+    };
+    Ok(Decoded { input, written, spool: None })
+}
+
+/// What is put before a list whose delimiter was told.
+fn told(delimiter: Delimiter) -> Vec<u8> {
+    [b"sep=", &[delimiter.byte()][..], TOLD_DELIMITER_END.as_bytes()].concat()
+}
+
+/// The first bytes of a file.
+fn head_of(input: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD);
+    input.take(HEAD as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! The promises about text in other encodings, packed files and workbooks.
+
+use std::io::{Cursor, Write as _};
+
+use encoding_rs::{KOI8_U, UTF_8, WINDOWS_1251, WINDOWS_1252};
+use proptest::prelude::*;
+
+use super::*;
+use crate::audience::{Chunk, Reader, Settings};
+
+const UKRAINIAN: &str = "Телефон;Ім'я;Місто\r\n0501234567;Олена;Київ\r\n0671234567;Їжак Ґєнін;Львів\r\n";
+
+fn form() -> ListForm {
+    ListForm::default()
+}
+
+fn decoded(bytes: &[u8], form: &ListForm) -> Result<(String, Option<String>), Finding> {
+    let mut decoded =
+        decode(Cursor::new(bytes.to_vec()), Path::new("list.csv"), form, None).map_err(|finding| *finding)?;
+    let mut text = String::new();
+    match decoded.read_to_string(&mut text) {
+        Ok(_) => Ok((text, decoded.written().told(b','))),
+        Err(error) => Err(refused(&error).cloned().unwrap_or_else(|| panic!("{error}"))),
+    }
+}
+
+fn utf16(text: &str, little: bool) -> Vec<u8> {
+    text.encode_utf16().flat_map(|unit| if little { unit.to_le_bytes() } else { unit.to_be_bytes() }).collect()
+}
+
+#[test]
+fn text_is_the_same_in_whatever_encoding_it_comes() {
+    let windows = WINDOWS_1251.encode(UKRAINIAN).0.into_owned();
+    let koi = KOI8_U.encode(UKRAINIAN).0.into_owned();
+    let marked = |text: &str| format!("\u{feff}{text}");
+    for (bytes, told) in [
+        (UKRAINIAN.as_bytes().to_vec(), None),
+        (windows, Some("in the encoding Windows-1251")),
+        (koi, Some("in the encoding KOI8-U")),
+        (utf16(&marked(UKRAINIAN), true), Some("in the encoding UTF-16LE")),
+        (utf16(&marked(UKRAINIAN), false), Some("in the encoding UTF-16BE")),
+        (utf16(UKRAINIAN, true), Some("in the encoding UTF-16LE")),
+        (utf16(UKRAINIAN, false), Some("in the encoding UTF-16BE")),
+    ] {
+        assert_eq!(decoded(&bytes, &form()), Ok((UKRAINIAN.to_owned(), told.map(str::to_owned))), "{told:?}");
+    }
+}
+
+#[test]
+fn a_few_words_are_enough_to_know_an_encoding() {
+    for (text, encoding) in [
+        ("phone,name\n380501234567,Олена\n", WINDOWS_1251),
+        ("phone,name\n380501234567,Іван\n380671234567,Марія\n", WINDOWS_1251),
+        ("phone,name\n380501234567,Müller\n380671234567,José Nuñez\n", WINDOWS_1252),
+        ("phone,name\n380501234567,Renée\n", WINDOWS_1252),
+    ] {
+        let bytes = encoding.encode(text).0.into_owned();
+        let (read, told) = decoded(&bytes, &form()).unwrap();
+        assert_eq!(read, text, "{told:?}");
+    }
+}
+
+#[test]
+fn the_first_letter_of_another_encoding_may_stand_behind_a_million_plain_rows() {
+    let mut text = "phone,name\n".to_owned() + &"380501234567,Olena\n".repeat(40_000);
+    text += "380501234567,Олена Петренко\n380671234567,Тарас Їжак\n";
+    let (read, told) = decoded(&WINDOWS_1251.encode(&text).0, &form()).unwrap();
+    assert!(read == text);
+    assert_eq!(told.as_deref(), Some("in the encoding Windows-1251"));
+}
+
+#[test]
+fn one_broken_character_makes_no_other_encoding_of_utf_8() {
+    let mut bytes = UKRAINIAN.repeat(3).into_bytes();
+    bytes.extend_from_slice(b"0501234567;\xd0;x\r\n");
+    let decoded = decode(Cursor::new(bytes), Path::new("list.csv"), &form(), None).unwrap();
+    let settings = Settings { region: "UA".parse().ok(), ..Settings::default() };
+    let settings = Settings { columns: vec![("phone".to_owned(), "Телефон".to_owned())], ..settings };
+    let mut reader = Reader::open(decoded, Path::new("list.csv"), &settings).unwrap();
+    let finding = reader.read_chunk(&mut Chunk::new()).unwrap_err();
+    assert_eq!((finding.rule.id, finding.place.unwrap().line()), ("recipients-encoding", 10));
+}
+
+#[test]
+fn what_the_campaign_says_counts_unless_it_is_surely_wrong() {
+    let told = |encoding| ListForm { encoding: Some(encoding), ..form() };
+    let latin = b"phone,name\n380501234567,\xc0\xc1\n";
+    assert_eq!(decoded(latin, &told(WINDOWS_1251)).unwrap().0, "phone,name\n380501234567,АБ\n");
+    assert_eq!(decoded(latin, &told(WINDOWS_1252)).unwrap().0, "phone,name\n380501234567,ÀÁ\n");
+    for (bytes, encoding) in [
+        (UKRAINIAN.as_bytes().to_vec(), WINDOWS_1251),
+        (utf16(&format!("\u{feff}{UKRAINIAN}"), true), WINDOWS_1251),
+        (utf16(&format!("\u{feff}{UKRAINIAN}"), true), UTF_8),
+    ] {
+        let finding = decoded(&bytes, &told(encoding)).unwrap_err();
+        assert_eq!(finding.rule, "recipients-form-of-another");
+        assert!(finding.help.unwrap().contains("delete `encoding`"));
+    }
+    let surrogate = [utf16("phone\n1\n", true), vec![0x00, 0xd8], utf16("\n", true)].concat();
+    let finding = decoded(&surrogate, &told(encoding_rs::UTF_16LE)).unwrap_err();
+    assert_eq!((finding.rule.id, finding.place.unwrap().line()), ("recipients-encoding", 3));
+}
+
+#[test]
+fn a_delimiter_that_was_told_goes_with_the_text() {
+    let form = ListForm { delimiter: Delimiter::new(b'^'), ..form() };
+    for text in [
+        "phone^name\n380501234567^a,b\n",
+        "\u{feff}phone^name\n380501234567^a,b\n",
+        "sep=,\nphone^name\n380501234567^a,b\n",
+    ] {
+        let once = decoded(text.as_bytes(), &form).unwrap().0;
+        // A copy says it by itself.
+        for list in [once.as_bytes(), decoded(once.as_bytes(), &self::form()).unwrap().0.as_bytes()] {
+            let mut reader = Reader::open(list, Path::new("list.csv"), &Settings::default()).unwrap();
+            let mut chunk = Chunk::new();
+            assert!(reader.read_chunk(&mut chunk).unwrap());
+            assert_eq!(chunk.get(0).unwrap().fields.get(1), "a,b");
+        }
+    }
+    let ragged = decoded(b"phone^name\n1\n", &form).unwrap().0;
+    let mut reader = Reader::open(ragged.as_bytes(), Path::new("list.csv"), &Settings::default()).unwrap();
+    let finding = reader.read_chunk(&mut Chunk::new()).unwrap_err();
+    assert_eq!(finding.place.unwrap().line(), 2, "the line that tells it is none of the file");
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
+#[test]
+fn a_packed_list_is_known_by_its_content() {
+    let windows = WINDOWS_1251.encode(UKRAINIAN).0.into_owned();
+    let zstd = zstd::encode_all(UKRAINIAN.as_bytes(), 3).unwrap();
+    let two = [gzip(&UKRAINIAN.as_bytes()[..40]), gzip(&UKRAINIAN.as_bytes()[40..])].concat();
+    for (bytes, told) in [
+        (gzip(UKRAINIAN.as_bytes()), "packed by gzip"),
+        (two, "packed by gzip"),
+        (zstd, "packed by zstd"),
+        (gzip(&windows), "packed by gzip, in the encoding Windows-1251"),
+    ] {
+        assert_eq!(decoded(&bytes, &form()), Ok((UKRAINIAN.to_owned(), Some(told.to_owned()))));
+    }
+    let large = gzip(UKRAINIAN.repeat(5_000).as_bytes());
+    for (bytes, rule) in [
+        (large[..large.len() / 2].to_vec(), "recipients-unreadable"),
+        ([&large[..300], &[0xff; 40], &large[340..]].concat(), "recipients-unreadable"),
+        (b"\x1f\x8b\x08\0".to_vec(), "recipients-unreadable"),
+        (b"\x28\xb5\x2f\xfd\0\0".to_vec(), "recipients-unreadable"),
+        (gzip(&gzip(b"phone\n1\n")), "recipients-not-csv"),
+    ] {
+        assert_eq!(decoded(&bytes, &form()).unwrap_err().rule, rule);
+    }
+}
+
+proptest! {
+    #[test]
+    fn utf_8_passes_as_it_is_however_it_is_cut(text in "[a-z,\"\n їЇ😀\u{feff}]{0,80}", size in 1_usize..9) {
+        struct Crumbs(Cursor<Vec<u8>>, usize);
+        impl Read for Crumbs {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let size = buffer.len().min(self.1);
+                self.0.read(&mut buffer[..size])
+            }
+        }
+        let input = Crumbs(Cursor::new(text.clone().into_bytes()), size);
+        let written = Arc::new(Written::default());
+        let mut passed = Vec::new();
+        let mut decoder = Text::new(input, text.as_bytes(), Path::new("list.csv"), None, None, written).unwrap();
+        let mut buffer = [0; 5];
+        loop {
+            let count = decoder.read(&mut buffer).unwrap();
+            if count == 0 {
+                break;
+            }
+            passed.extend_from_slice(&buffer[..count]);
+        }
+        prop_assert_eq!(passed, text.into_bytes());
+    }
+
+    #[test]
+    fn no_bytes_make_a_decoder_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..300), magic in 0_usize..7) {
+        let magic: &[u8] = [&b""[..], b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\xff\xfe", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"sep=;\n"][magic];
+        bytes.splice(0..0, magic.iter().copied());
+        let _ = decoded(&bytes, &form());
+    }
+}

@@ -1,0 +1,64 @@
+//! How a file was found to be written.
+
+use std::sync::OnceLock;
+
+use encoding_rs::Encoding;
+
+use crate::domain::Delimiter;
+use crate::finding::Finding;
+
+/// How a file is written; where it says nothing, as ordinary text in UTF-8.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// How it is packed.
+    pub(super) packed: Option<&'static str>,
+    /// The encoding of its text; known once a character was met that is not the same in all.
+    pub(super) encoding: OnceLock<&'static Encoding>,
+    /// The sheet that it is.
+    pub(super) sheet: Option<Sheet>,
+}
+
+/// The sheet of a workbook.
+#[derive(Debug, Default)]
+pub struct Sheet {
+    /// Its name.
+    pub name: String,
+    /// How many others the workbook has, hidden ones too.
+    pub others: usize,
+    /// What is worth knowing of it.
+    pub warnings: Vec<Finding>,
+}
+
+impl Written {
+    /// How it is written in words, and what stands between its cells; nothing of a CSV file in UTF-8 with
+    /// commas or semicolons.
+    #[must_use]
+    pub fn told(&self, delimiter: u8) -> Option<String> {
+        let mut told = Vec::new();
+        told.extend(self.packed.map(|packed| format!("packed by {packed}")));
+        told.extend(self.encoding.get().map(|encoding| format!("in the encoding {}", name(encoding))));
+        match &self.sheet {
+            Some(Sheet { name, others: 0, .. }) => told.push(format!("the sheet `{name}`")),
+            Some(Sheet { name, others, .. }) => told.push(format!("the sheet `{name}`, one of {}", others + 1)),
+            // Half of the world's spreadsheets write semicolons.
+            None if delimiter == Delimiter::COMMA.byte() || told.is_empty() && delimiter == b';' => {}
+            None => {
+                let name = Delimiter::new(delimiter).unwrap_or(Delimiter::COMMA).name();
+                told.push(format!("a {name} between cells"));
+            }
+        }
+        (!told.is_empty()).then(|| told.join(", "))
+    }
+
+    /// What is worth knowing of the sheet.
+    #[must_use]
+    pub fn warnings(&self) -> &[Finding] {
+        self.sheet.as_ref().map_or(&[], |sheet| &sheet.warnings)
+    }
+}
+
+/// The name of an encoding as people write it.
+pub(in crate::audience) fn name(encoding: &'static Encoding) -> String {
+    let name = encoding.name();
+    if name.starts_with("windows") { format!("W{}", &name[1..]) } else { name.to_owned() }
+}

@@ -1,0 +1,134 @@
+//! What can be wrong with how a file is written, told to the person who has to mend it. Nothing is detected here.
+
+use std::path::Path;
+
+use super::trouble::{SAVE_AS, Spot};
+use crate::finding::{Finding, Rule, did_you_mean, list, rules};
+
+fn of_file(rule: &'static Rule, file: &Path, is: &str) -> Finding {
+    Finding::new(rule, format!("`{}` {is}", file.display())).at(Spot::whole(file).place(0..0))
+}
+
+pub(super) fn foreign(file: &Path, name: &str, help: Option<&str>) -> Finding {
+    let save = || format!("open it in the program that it belongs to, and save it as a workbook or as CSV: {SAVE_AS}");
+    of_file(&rules::RECIPIENTS_NOT_CSV, file, &format!("is {name}, not a list"))
+        .help(help.map_or_else(save, str::to_owned))
+}
+
+/// The keys `encoding` and `delimiter` of a workbook.
+pub(super) fn form_of_text(file: &Path, key: &str) -> Finding {
+    of_file(&rules::RECIPIENTS_FORM_OF_ANOTHER, file, &format!("is a workbook, which has no `{key}`"))
+        .help(format!("delete `{key}` under `recipients`; which sheet is meant is said by `sheet`"))
+}
+
+pub(super) fn sheet_of_text(file: &Path, sheet: &str) -> Finding {
+    of_file(&rules::RECIPIENTS_FORM_OF_ANOTHER, file, &format!("is no workbook, so it has no sheet `{sheet}`"))
+        .help("delete `sheet` under `recipients`, or name the workbook")
+}
+
+pub(super) fn utf32(file: &Path) -> Finding {
+    of_file(&rules::RECIPIENTS_ENCODING, file, "is text in UTF-32, which is not read")
+        .help(format!("save it as CSV in UTF-8: {SAVE_AS}"))
+}
+
+/// An encoding was told, and the file has another one for sure.
+pub(super) fn other_encoding(file: &Path, told: &str, found: &str) -> Finding {
+    of_file(&rules::RECIPIENTS_FORM_OF_ANOTHER, file, &format!("is in the encoding {found}, not in {told}"))
+        .help("delete `encoding` under `recipients`; the encoding is found without it")
+}
+
+pub(super) fn no_encoding(file: &Path) -> Finding {
+    of_file(&rules::RECIPIENTS_ENCODING, file, "is in no encoding that could be told for sure").help(format!(
+        "write which one it is, as `encoding: windows-1251` under `recipients`; or save it as CSV in UTF-8: {SAVE_AS}"
+    ))
+}
+
+pub(super) fn not_of_encoding(file: &Path, line: u64, encoding: &str) -> Finding {
+    let message = format!("line {line} of `{}` is not text in the encoding {encoding}", file.display());
+    let place = Spot { file, line, raw: b"" }.place(0..0);
+    Finding::new(&rules::RECIPIENTS_ENCODING, message)
+        .at(place)
+        .help(format!("the file is damaged, or another `encoding` is its own; or save it as CSV in UTF-8: {SAVE_AS}"))
+}
+
+pub(super) fn damaged_pack(file: &Path, packing: &str) -> Finding {
+    of_file(&rules::RECIPIENTS_UNREADABLE, file, &format!("is packed by {packing}, and damaged or broken off"))
+        .help("fetch or pack it again")
+}
+
+pub(super) fn unpacks_too_much(file: &Path) -> Finding {
+    of_file(&rules::RECIPIENTS_TOO_LARGE, file, "holds more than 4 GiB once it is unpacked")
+        .help("no list is that large; look at what is in it")
+}
+
+pub(super) fn damaged_workbook(file: &Path, why: &str) -> Finding {
+    let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+    of_file(&rules::RECIPIENTS_UNREADABLE, file, &format!("is a workbook that cannot be read{why}"))
+        .help("open it in the program that made it, and save it anew")
+}
+
+pub(super) fn locked_workbook(file: &Path) -> Finding {
+    of_file(&rules::RECIPIENTS_UNREADABLE, file, "is a workbook that a password protects")
+        .help("open it, take the password off (in Excel `File > Info > Protect Workbook`), and save it")
+}
+
+pub(super) fn large_workbook(file: &Path, what: &str) -> Finding {
+    of_file(&rules::RECIPIENTS_TOO_LARGE, file, &format!("is a workbook that is too large to be read: {what}"))
+        .help("delete sheets and columns that are not needed, or save the sheet as CSV in UTF-8")
+}
+
+/// A workbook without the sheet that was named.
+pub(super) fn no_sheet(file: &Path, sheet: &str, sheets: &[String]) -> Finding {
+    let finding = of_file(&rules::RECIPIENTS_SHEET, file, &format!("has no sheet `{sheet}`"));
+    let known = sheets.iter().map(String::as_str);
+    finding.help(match did_you_mean(sheet, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("it has {}", list(known)),
+    })
+}
+
+pub(super) fn no_visible_sheet(file: &Path, sheets: &[String]) -> Finding {
+    let finding = of_file(&rules::RECIPIENTS_SHEET, file, "has no visible sheet with cells");
+    match sheets.first() {
+        Some(first) => finding.help(format!("name a hidden one: `sheet: {first:?}` under `recipients`")),
+        None => finding.help("is it the right file?"),
+    }
+}
+
+/// Rows that somebody hid are recipients like others.
+pub(super) fn hidden_rows(file: &Path, sheet: &str, rows: &[u32]) -> Finding {
+    let (number, rows_are) = (rows.len(), if rows.len() == 1 { "row is" } else { "rows are" });
+    let message = format!(
+        "{number} {rows_are} hidden in the sheet `{sheet}`, and recipients like all others: {}",
+        named(rows, rows.len())
+    );
+    Finding::new(&rules::RECIPIENTS_HIDDEN_ROWS, message)
+        .at(Spot::whole(file).place(0..0))
+        .help("show all rows and look at them; to leave them out, copy what is visible into a sheet of its own, or delete them")
+}
+
+/// Cells in which a formula failed.
+pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], shown: &str) -> Finding {
+    let (cells, has) = (
+        if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") },
+        if cells == 1 { "has" } else { "have" },
+    );
+    let rows_word = if rows.len() == 1 { "row" } else { "rows" };
+    let message = format!(
+        "{cells} of the sheet `{sheet}` {has} an error such as `{shown}` instead of a value: {rows_word} {}",
+        named(rows, rows.len())
+    );
+    Finding::new(&rules::RECIPIENTS_CELL_ERRORS, message)
+        .at(Spot::whole(file).place(0..0))
+        .help("mend the formulas there; a text that uses such a cell would say the error")
+}
+
+/// The first of so many rows, and how many more there are.
+pub(super) fn named(rows: &[u32], all: usize) -> String {
+    const NAMED: usize = 20;
+    let first: Vec<String> = rows.iter().take(NAMED).map(u32::to_string).collect();
+    match all.saturating_sub(NAMED) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}

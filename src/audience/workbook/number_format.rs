@@ -1,0 +1,377 @@
+//! Numbers as a cell's number format shows them (ECMA-376 part 1, 18.8.31).
+//!
+//! Separators are shown as the format writes them, since a workbook does not say the language of whoever looks at it.
+//! A format that would hide digits of a whole number (`3.8E+11`) shows all of them.
+
+use calamine::ExcelDateTime;
+
+use super::date_format::{DateFormat, usual};
+
+/// The built-in formats whose days and months stand as the reader's language has them.
+const LOCAL_DATE: u32 = 14;
+const LOCAL_DATE_AND_TIME: u32 = 22;
+/// Characters that a number without a format may take.
+const GENERAL_WIDTH: usize = 11;
+
+/// A number format.
+#[derive(Debug)]
+pub(super) struct NumberFormat {
+    sections: Vec<Section>,
+}
+
+#[derive(Debug)]
+struct Section {
+    /// The numbers that it is for, where it says it: a comparison and a number.
+    condition: Option<(String, f64)>,
+    tokens: Vec<Token>,
+    dates: Option<DateFormat>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Token {
+    Text(String),
+    /// `0`, `#` or `?`.
+    Digit(char),
+    Point,
+    Comma,
+    Percent,
+    /// The number as it would be without a format.
+    General,
+    /// What is not shown as it says: powers of ten, fractions.
+    Unshown,
+    /// A run of one letter of a date.
+    Run(char, usize),
+    /// A run of one letter of a duration.
+    Elapsed(char),
+    /// `AM/PM`.
+    HalfDay,
+}
+
+impl NumberFormat {
+    /// The format of a cell that has none.
+    pub(super) fn general() -> Self {
+        Self::parse("General", None)
+    }
+
+    /// The format that a code describes; `id` tells the built-in ones.
+    pub(super) fn parse(code: &str, id: Option<u32>) -> Self {
+        let code = match id {
+            Some(LOCAL_DATE) => "dd.mm.yyyy",
+            Some(LOCAL_DATE_AND_TIME) => "dd.mm.yyyy h:mm",
+            _ => code,
+        };
+        Self { sections: sections(code).into_iter().map(Section::parse).collect() }
+    }
+
+    /// What is shown of a number.
+    pub(super) fn number(&self, value: f64) -> String {
+        let (index, section) = self.section(value);
+        let shown = section.map_or_else(|| general(value.abs()), |section| section.number(value.abs()));
+        let sign =
+            if value < 0.0 && index == 0 && shown.bytes().any(|byte| matches!(byte, b'1'..=b'9')) { "-" } else { "" };
+        format!("{sign}{shown}").trim().to_owned()
+    }
+
+    /// What is shown of a time.
+    pub(super) fn time(&self, time: &ExcelDateTime) -> String {
+        let (_, section) = self.section(time.as_f64());
+        match section.and_then(|section| section.dates.as_ref()) {
+            Some(dates) => dates.shown(time).trim().to_owned(),
+            None => usual(time),
+        }
+    }
+
+    /// The section for a number, and which one it is.
+    fn section(&self, value: f64) -> (usize, Option<&Section>) {
+        let numbers = &self.sections[..self.sections.len().min(3)];
+        if numbers.iter().any(|section| section.condition.is_some()) {
+            let fits =
+                |section: &Section| section.condition.as_ref().is_none_or(|(sign, than)| compares(value, sign, *than));
+            let index = numbers.iter().position(fits).unwrap_or(numbers.len().saturating_sub(1));
+            return (index, numbers.get(index));
+        }
+        let index = match numbers.len() {
+            3 if value == 0.0 => 2,
+            2 | 3 if value < 0.0 => 1,
+            _ => 0,
+        };
+        (index, numbers.get(index))
+    }
+}
+
+impl Section {
+    fn parse(code: &str) -> Self {
+        let (mut tokens, mut condition, mut language) = (Vec::new(), None, String::new());
+        let mut rest = code.chars().peekable();
+        let text = |tokens: &mut Vec<Token>, more: &str| match tokens.last_mut() {
+            Some(Token::Text(text)) => text.push_str(more),
+            _ => tokens.push(Token::Text(more.to_owned())),
+        };
+        while let Some(character) = rest.next() {
+            match character {
+                '"' => {
+                    let quoted: String = rest.by_ref().take_while(|&next| next != '"').collect();
+                    text(&mut tokens, &quoted);
+                }
+                '\\' => text(&mut tokens, &rest.next().map(String::from).unwrap_or_default()),
+                '_' => {
+                    rest.next();
+                    text(&mut tokens, " ");
+                }
+                '*' => drop(rest.next()),
+                '[' => {
+                    let bracketed: String = rest.by_ref().take_while(|&next| next != ']').collect();
+                    let lower = bracketed.to_lowercase();
+                    if let Some(money) = bracketed.strip_prefix('$') {
+                        let (money, of) = money.split_once('-').unwrap_or((money, ""));
+                        of.clone_into(&mut language);
+                        text(&mut tokens, money);
+                    } else if bracketed.starts_with(['<', '>', '=']) {
+                        let sign = bracketed.trim_end_matches(|c: char| !matches!(c, '<' | '>' | '='));
+                        condition = bracketed[sign.len()..].trim().parse().ok().map(|than| (sign.to_owned(), than));
+                    } else if let Some(letter @ ('h' | 'm' | 's')) = lower.chars().next()
+                        && lower.chars().all(|other| other == letter)
+                    {
+                        tokens.push(Token::Elapsed(letter));
+                    }
+                }
+                '0' | '#' | '?' => tokens.push(Token::Digit(character)),
+                '.' => tokens.push(Token::Point),
+                ',' => tokens.push(Token::Comma),
+                '%' => tokens.push(Token::Percent),
+                'E' | 'e' if matches!(rest.peek(), Some('+' | '-')) => tokens.push(Token::Unshown),
+                '@' => tokens.push(Token::General),
+                'G' | 'g' if begins(&rest, "eneral") => {
+                    rest.nth(5);
+                    tokens.push(Token::General);
+                }
+                'A' | 'a' if begins(&rest, "m/pm") || begins(&rest, "/p") => {
+                    rest.nth(if begins(&rest, "/p") { 1 } else { 3 });
+                    tokens.push(Token::HalfDay);
+                }
+                letter if matches!(letter.to_ascii_lowercase(), 'y' | 'm' | 'd' | 'h' | 's') => {
+                    let letter = letter.to_ascii_lowercase();
+                    let mut length = 1;
+                    while rest.next_if(|next| next.to_ascii_lowercase() == letter).is_some() {
+                        length += 1;
+                    }
+                    tokens.push(Token::Run(letter, length));
+                }
+                '/' if matches!(tokens.last(), Some(Token::Digit(_))) => tokens.push(Token::Unshown),
+                other => text(&mut tokens, other.encode_utf8(&mut [0; 4])),
+            }
+        }
+        let is_date = tokens.iter().any(|token| matches!(token, Token::Run(..) | Token::Elapsed(_)));
+        let dates = is_date.then(|| DateFormat::new(&tokens, &language));
+        Self { condition, tokens, dates }
+    }
+
+    /// What is shown of a number that is not below 0.
+    fn number(&self, value: f64) -> String {
+        if self.dates.is_some() || self.tokens.contains(&Token::Unshown) {
+            return general(value);
+        }
+        let is_digit = |token: &Token| matches!(token, Token::Digit(_));
+        let point = self.tokens.iter().position(|token| *token == Token::Point).unwrap_or(self.tokens.len());
+        let last = self.tokens.iter().rposition(is_digit);
+        let comma = |(at, token): (usize, &Token)| (*token == Token::Comma).then_some(at);
+        let commas: Vec<usize> = self.tokens.iter().enumerate().filter_map(comma).collect();
+        let thousands = commas.iter().filter(|&&at| last.is_some_and(|last| at > last)).count();
+        let grouped = commas.iter().any(|&at| last.is_some_and(|last| at < last));
+        let percents = self.tokens.iter().filter(|token| **token == Token::Percent).count();
+        let decimals = self.tokens[point..].iter().filter(|token| is_digit(token)).count();
+        let power = 2 * i32::try_from(percents).unwrap_or(0) - 3 * i32::try_from(thousands).unwrap_or(0);
+        let (whole, fraction) = rounded(value, power, decimals);
+        let placeholders = self.tokens[..point].iter().filter(|token| is_digit(token)).count();
+        let mut left = Whole { digits: whole.bytes().map(char::from).collect(), placeholders, grouped };
+        let kept = self.tokens[point..].iter().filter_map(|token| match token {
+            Token::Digit(kind) => Some(*kind),
+            _ => None,
+        });
+        let mut fraction: Vec<char> = fraction.chars().collect();
+        for kind in kept.collect::<Vec<_>>().into_iter().rev() {
+            if kind != '0' && fraction.last() == Some(&'0') {
+                fraction.pop()
+            } else {
+                break;
+            };
+        }
+        let (mut shown, mut fraction) = (String::new(), fraction.into_iter());
+        for (at, token) in self.tokens.iter().enumerate() {
+            match token {
+                Token::Text(text) => shown.push_str(text),
+                Token::General => shown.push_str(&general(value)),
+                Token::Percent => shown.push('%'),
+                Token::Point => shown.push('.'),
+                Token::Digit(kind) if at < point => left.put(&mut shown, *kind),
+                Token::Digit(_) => shown.extend(fraction.next()),
+                Token::Comma | Token::Unshown | Token::Run(..) | Token::Elapsed(_) | Token::HalfDay => {}
+            }
+        }
+        shown
+    }
+}
+
+/// The digits before the point, on their way to their places.
+struct Whole {
+    digits: Vec<char>,
+    /// Places that are left.
+    placeholders: usize,
+    grouped: bool,
+}
+
+impl Whole {
+    /// Shows what belongs to a place: the digits for which there is none to the first, else one or none.
+    fn put(&mut self, shown: &mut String, kind: char) {
+        let here = self.digits.len().saturating_sub(self.placeholders - 1);
+        let digits: Vec<char> = self.digits.drain(..here).collect();
+        if digits.is_empty() && kind == '0' {
+            self.digit(shown, '0', self.placeholders - 1);
+        }
+        let behind = self.placeholders - 1;
+        for (at, digit) in digits.iter().enumerate() {
+            self.digit(shown, *digit, behind + digits.len() - 1 - at);
+        }
+        self.placeholders = behind;
+    }
+
+    fn digit(&self, shown: &mut String, digit: char, behind: usize) {
+        shown.push(digit);
+        if self.grouped && behind > 0 && behind.is_multiple_of(3) {
+            shown.push(',');
+        }
+    }
+}
+
+fn compares(value: f64, sign: &str, than: f64) -> bool {
+    match sign {
+        "<" => value < than,
+        "<=" => value <= than,
+        ">" => value > than,
+        ">=" => value >= than,
+        "<>" => (value - than).abs() > f64::EPSILON,
+        _ => (value - than).abs() <= f64::EPSILON,
+    }
+}
+
+fn begins(rest: &std::iter::Peekable<std::str::Chars<'_>>, with: &str) -> bool {
+    let mut rest = rest.clone();
+    with.chars().all(|wanted| rest.next().is_some_and(|next| next.eq_ignore_ascii_case(&wanted)))
+}
+
+/// The sections of a code, without what is quoted.
+fn sections(code: &str) -> Vec<&str> {
+    let (mut sections, mut start, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
+    for (at, character) in code.char_indices() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' | '_' | '*' if !quoted => escaped = true,
+            '"' => quoted = !quoted,
+            ';' if !quoted => {
+                sections.push(&code[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    sections.push(&code[start..]);
+    sections
+}
+
+/// A number that is not below 0 as a cell without a format shows it, but with all digits before the point.
+fn general(value: f64) -> String {
+    let (whole, _) = rounded(value, 0, 0);
+    let decimals = if value.fract() == 0.0 { 0 } else { (GENERAL_WIDTH - 1).saturating_sub(whole.len().max(1)) };
+    let (whole, fraction) = rounded(value, 0, decimals);
+    let fraction = fraction.trim_end_matches('0');
+    let whole = if whole.is_empty() { "0" } else { &whole };
+    if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
+}
+
+/// The digits before and behind the point of a number times ten to a power, rounded as people round; 0 has none before.
+///
+/// A spreadsheet knows fifteen digits; a whole number that has more keeps them.
+fn rounded(value: f64, power: i32, decimals: usize) -> (String, String) {
+    if !value.is_finite() {
+        return (String::new(), "0".repeat(decimals));
+    }
+    let (mut digits, exponent) = if value.fract() == 0.0 && value >= 1e15 {
+        let digits = format!("{value:.0}");
+        let length = i32::try_from(digits.len()).unwrap_or(i32::MAX);
+        (digits, length)
+    } else {
+        let text = format!("{value:.14e}");
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        (mantissa.replace('.', ""), exponent.parse::<i32>().unwrap_or(0) + 1)
+    };
+    // The point stands behind so many digits.
+    let mut point = exponent + power;
+    if point < 0 {
+        digits = "0".repeat(usize::try_from(-point).unwrap_or(0).min(400)) + &digits;
+        point = 0;
+    }
+    let point = usize::try_from(point).unwrap_or(0);
+    let wanted = point + decimals;
+    let up = digits.as_bytes().get(wanted).is_some_and(|digit| *digit >= b'5');
+    let mut digits: Vec<u8> = digits.bytes().chain(std::iter::repeat(b'0')).take(wanted).collect();
+    let mut carry = up;
+    for digit in digits.iter_mut().rev() {
+        if !carry {
+            break;
+        }
+        carry = *digit == b'9';
+        *digit = if carry { b'0' } else { *digit + 1 };
+    }
+    let mut whole: String = digits[..point].iter().map(|&digit| char::from(digit)).collect();
+    if carry {
+        whole.insert(0, '1');
+    }
+    let fraction = digits[point..].iter().map(|&digit| char::from(digit)).collect();
+    (whole.trim_start_matches('0').to_owned(), fraction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_shown_as_its_format_says() {
+        for (code, value, shown) in [
+            ("General", 380_501_234_567.0, "380501234567"),
+            ("General", 0.1 + 0.2, "0.3"),
+            ("General", 1.0 / 3.0, "0.333333333"),
+            ("General", 1_234.567_890_12, "1234.56789"),
+            ("General", -12.5, "-12.5"),
+            ("General", 0.0, "0"),
+            ("General", 9_007_199_254_740_991.0, "9007199254740991"),
+            ("@", 7.0, "7"),
+            ("0", 501_234_567.0, "501234567"),
+            ("0000000000", 501_234_567.0, "0501234567"),
+            ("+00 000 000 00 00", 380_501_234_567.0, "+38 050 123 45 67"),
+            ("[<=9999999]###\\-####;\\(###\\)\\ ###\\-####", 2_025_550_123.0, "(202) 555-0123"),
+            ("0.00E+00", 380_501_234_567.0, "380501234567"),
+            ("# ?/?", 0.5, "0.5"),
+            ("0%", 0.15, "15%"),
+            ("0.0%", 0.155, "15.5%"),
+            ("0.00", 1.005, "1.01"),
+            ("0.00", 1234.5, "1234.50"),
+            ("#,##0.00", 1234.5, "1,234.50"),
+            ("#,##0", 1_234_567.0, "1,234,567"),
+            ("#,##0", 12.0, "12"),
+            ("#,##0.00\\ \"₴\"", 1234.5, "1,234.50 ₴"),
+            ("#,##0.00\\ [$₴-422]", -1234.5, "-1,234.50 ₴"),
+            ("#,##0.00;[Red]\\(#,##0.00\\)", -3.5, "(3.50)"),
+            ("0;-0;\"немає\"", 0.0, "немає"),
+            ("_(* #,##0_);_(* \\(#,##0\\);_(* \"-\"_);_(@_)", 5.0, "5"),
+            ("0.##", 2.0, "2."),
+            ("0.0#", 2.5, "2.5"),
+            ("#", 0.0, ""),
+            ("0,", 12_345.0, "12"),
+            ("0.999", 0.0, "0.999"),
+            ("General\" грн\"", 5.5, "5.5 грн"),
+            ("000", 1_234_567.0, "1234567"),
+        ] {
+            assert_eq!(NumberFormat::parse(code, None).number(value), shown, "{code} of {value}");
+        }
+    }
+}

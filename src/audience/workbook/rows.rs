@@ -1,0 +1,146 @@
+//! The cells of a sheet on their way to CSV: a line for each row, with as many cells as the widest has.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use csv::StringRecord;
+
+use super::Refusal;
+use crate::audience::decoding::{MOST_UNPACKED, Spool};
+use crate::audience::form_trouble as trouble;
+
+/// The last row and column of a sheet, from 0.
+const LAST: (u32, u32) = ((1 << 20) - 1, (1 << 14) - 1);
+
+/// Takes the cells of a sheet from its first row to its last, and what is worth knowing of them.
+pub(super) struct Rows<'f> {
+    file: &'f Path,
+    /// The cells of the row that is being read.
+    cells: Vec<String>,
+    /// That row, from 0.
+    row: u32,
+    /// Rows that were written.
+    done: u32,
+    /// Cells of the header, and of the widest row.
+    width: (usize, usize),
+    out: csv::Writer<File>,
+    /// About how many bytes were written.
+    size: u64,
+    /// Cells with an error instead of a value, their rows from 1, and what the first shows.
+    pub(super) errors: (u64, Vec<u32>, String),
+}
+
+impl<'f> Rows<'f> {
+    pub(super) fn new(file: &'f Path) -> io::Result<Self> {
+        Ok(Self {
+            file,
+            cells: Vec::new(),
+            row: 0,
+            done: 0,
+            width: (0, 0),
+            out: writer()?,
+            size: 0,
+            errors: (0, Vec::new(), String::new()),
+        })
+    }
+
+    /// Takes a cell; an empty one is none.
+    pub(super) fn put(&mut self, row: u32, column: u32, text: &str) -> Result<(), Refusal> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        if row > LAST.0 || column > LAST.1 {
+            return Err(Refusal::Damaged("a cell outside of every sheet".to_owned()));
+        }
+        if row != self.row {
+            if row < self.row {
+                return Err(Refusal::Damaged("its rows are in no order".to_owned()));
+            }
+            self.end_row()?;
+            self.row = row;
+        }
+        let column = column as usize;
+        if self.cells.len() <= column {
+            self.cells.resize(column + 1, String::new());
+        }
+        text.clone_into(&mut self.cells[column]);
+        Ok(())
+    }
+
+    /// Takes a cell that shows an error.
+    pub(super) fn put_error(&mut self, row: u32, column: u32, shown: &str) -> Result<(), Refusal> {
+        if self.errors.0 == 0 {
+            shown.clone_into(&mut self.errors.2);
+        }
+        self.errors.0 += 1;
+        if self.errors.1.last() != Some(&(row + 1)) {
+            self.errors.1.push(row + 1);
+        }
+        self.put(row, column, shown)
+    }
+
+    /// Writes the row that was read, behind the blank ones before it.
+    fn end_row(&mut self) -> Result<(), Refusal> {
+        if self.cells.is_empty() {
+            return Ok(());
+        }
+        while self.done < self.row {
+            self.done += 1;
+            self.write(&[])?;
+        }
+        self.done += 1;
+        let own = self.cells.len();
+        if self.width.0 == 0 {
+            self.width.0 = own;
+        }
+        self.width.1 = self.width.1.max(own);
+        self.cells.resize(own.max(self.width.0), String::new());
+        let cells = std::mem::take(&mut self.cells);
+        self.write(&cells)
+    }
+
+    /// Writes a row; without cells a blank one.
+    fn write(&mut self, cells: &[String]) -> Result<(), Refusal> {
+        self.size += cells.iter().map(|cell| cell.len() as u64 + 1).sum::<u64>() + 1;
+        if self.size > MOST_UNPACKED {
+            return Err(trouble::unpacks_too_much(self.file).into());
+        }
+        match cells {
+            [] => self.out.write_record([""]),
+            cells => self.out.write_record(cells),
+        }
+        .map_err(|error| io::Error::other(error).into())
+    }
+
+    /// All rows, with as many cells each.
+    pub(super) fn end(mut self) -> Result<Spool, Refusal> {
+        self.end_row()?;
+        let spool = spooled(self.out)?;
+        let (header, widest) = self.width;
+        if header == widest {
+            return Ok(spool);
+        }
+        let mut narrow = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .buffer_capacity(1 << 16)
+            .from_reader(spool.reader());
+        let mut record = StringRecord::new();
+        let mut copy = writer()?;
+        while narrow.read_record(&mut record).map_err(io::Error::other)? {
+            let blank = record.as_slice().is_empty();
+            let padding = if blank { 0 } else { widest - record.len() };
+            copy.write_record(record.iter().chain(std::iter::repeat_n("", padding))).map_err(io::Error::other)?;
+        }
+        Ok(spooled(copy)?)
+    }
+}
+
+fn writer() -> io::Result<csv::Writer<File>> {
+    Ok(csv::WriterBuilder::new().flexible(true).buffer_capacity(1 << 16).from_writer(tempfile::tempfile()?))
+}
+
+fn spooled(written: csv::Writer<File>) -> io::Result<Spool> {
+    Ok(Spool::of(written.into_inner().map_err(|error| io::Error::other(error.to_string()))?))
+}

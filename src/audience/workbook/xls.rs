@@ -1,0 +1,78 @@
+//! A sheet of an `.xls` workbook, which is read whole.
+
+use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use calamine::{Data, DataRef, Reader, SheetType, SheetVisible, Xls, XlsError, Xlsx, XlsxError};
+
+use super::compound::look;
+use super::number_format::NumberFormat;
+use super::rows::Rows;
+use super::shown::shown;
+use super::{Refusal, choose};
+use crate::audience::decoding::{Sheet, Spool};
+use crate::audience::form_trouble as trouble;
+
+/// The most bytes of a file that is read whole.
+const MOST_BYTES: u64 = 64 << 20;
+
+pub(super) fn read<S: Read + Seek>(
+    input: &mut S,
+    file: &Path,
+    wanted: Option<&str>,
+) -> Result<(Spool, Sheet), Refusal> {
+    if input.seek(SeekFrom::End(0))? > MOST_BYTES {
+        return Err(trouble::large_workbook(file, "an .xls of more than 64 MiB").into());
+    }
+    input.rewind()?;
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes)?;
+    look(&bytes).map_err(|flaw| {
+        flaw.refusal(|| trouble::large_workbook(file, "its cells lie so far apart that they fill the memory").into())
+    })?;
+    let mut book = Xls::new(Cursor::new(bytes.as_slice())).map_err(|error| match error {
+        XlsError::Password => trouble::locked_workbook(file).into(),
+        // What Excel locks looks like an .xls from outside.
+        error => match Xlsx::new(Cursor::new(bytes.as_slice())) {
+            Err(XlsxError::Password) => trouble::locked_workbook(file).into(),
+            _ => Refusal::Damaged(error.to_string()),
+        },
+    })?;
+    let sheets = book.sheets_metadata().iter().filter(|sheet| sheet.typ == SheetType::WorkSheet);
+    let sheets: Vec<(String, bool)> =
+        sheets.map(|sheet| (sheet.name.clone(), sheet.visible == SheetVisible::Visible)).collect();
+    let chosen = choose(file, &sheets, wanted)?;
+    let name = sheets[chosen].0.clone();
+    let range = book.worksheet_range(&name).map_err(|error| Refusal::Damaged(error.to_string()))?;
+    let (top, left) = range.start().unwrap_or_default();
+    let format = NumberFormat::general();
+    let mut rows = Rows::new(file)?;
+    for (row, column, value) in range.used_cells() {
+        let row = u32::try_from(row).unwrap_or(u32::MAX).saturating_add(top);
+        let column = u32::try_from(column).unwrap_or(u32::MAX).saturating_add(left);
+        match value {
+            Data::Error(error) => rows.put_error(row, column, &error.to_string())?,
+            value => rows.put(row, column, &shown(&borrowed(value), &format))?,
+        }
+    }
+    let mut warnings = Vec::new();
+    let (errors, of_rows, first) = std::mem::take(&mut rows.errors);
+    if errors > 0 {
+        warnings.push(trouble::cell_errors(file, &name, errors, &of_rows, &first));
+    }
+    Ok((rows.end()?, Sheet { name, others: sheets.len() - 1, warnings }))
+}
+
+fn borrowed(value: &Data) -> DataRef<'_> {
+    match value {
+        Data::Int(number) => DataRef::Int(*number),
+        Data::Float(number) => DataRef::Float(*number),
+        Data::String(text) => DataRef::SharedString(text),
+        Data::Bool(yes) => DataRef::Bool(*yes),
+        Data::DateTime(time) => DataRef::DateTime(*time),
+        Data::DateTimeIso(text) => DataRef::DateTimeIso(text.clone()),
+        Data::DurationIso(text) => DataRef::DurationIso(text.clone()),
+        Data::Error(error) => DataRef::Error(error.clone()),
+        Data::Empty => DataRef::Empty,
+    }
+}

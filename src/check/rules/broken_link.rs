@@ -1,0 +1,100 @@
+//! Links with a slip of the finger in their beginning.
+
+use std::ops::Range;
+
+use crate::domain::Text;
+use crate::finding::Rule;
+use crate::message::{TextProblem, problem_at, said};
+
+pub(super) static RULE: Rule = Rule::warning(
+    "broken-link",
+    "A link whose beginning is misspelt opens nothing.",
+    "Write `https://`, and the address behind it without a blank.",
+);
+
+/// The links of a text that everybody gets.
+pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
+    let spans = said(text).flat_map(|(part, at)| {
+        let found = broken(part).into_iter();
+        let more = part.len() + at.start < text.source.len();
+        // Behind the last `//` a template may go on.
+        let found = found.filter(move |span| !(more && span.end == part.len() && part.ends_with("://")));
+        found.map(move |span| at.start + span.start..at.start + span.end)
+    });
+    let problem = |span: Range<usize>| {
+        let message = format!("`{}` does not begin as a link does", text.source[span.clone()].trim_end());
+        problem_at(text, span, &RULE, message, "write `https://` and the address behind it, without a blank")
+    };
+    spans.map(problem).collect()
+}
+
+fn broken(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for (start, _) in text.match_indices("//") {
+        let before = &text[..start];
+        let word = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        // `https: //a` has a blank too many.
+        let word = if before.ends_with(": ") {
+            before.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1)
+        } else {
+            word
+        };
+        let scheme = &before[word..];
+        let letters: String = scheme.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
+        let meant = scheme.len() <= 9 && strsim::damerau_levenshtein(&letters, "https") <= 2 && letters.contains('t');
+        let right = ["http:", "https:"]
+            .iter()
+            .any(|right| scheme.trim_start_matches(|c: char| !c.is_alphanumeric()).eq_ignore_ascii_case(right));
+        let blank = text[start + 2..].starts_with(char::is_whitespace);
+        if meant && (!right || blank) {
+            found.push(word..end(text, start + 2));
+        }
+    }
+    for (start, _) in text.to_ascii_lowercase().match_indices("http") {
+        let rest = text[start + 4..].strip_prefix(['s', 'S']).unwrap_or(&text[start + 4..]);
+        let one_slash = rest.starts_with(":/") && !rest.starts_with("://");
+        if one_slash || rest.starts_with(":\\") || rest.starts_with(";/") && !rest.starts_with(";//") {
+            found.push(start..end(text, start));
+        }
+    }
+    found
+}
+
+fn end(text: &str, from: usize) -> usize {
+    text[from..].find(char::is_whitespace).map_or(text.len(), |length| from + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_in_the_beginning_of_a_link_is_found_and_links_are_not() {
+        for slip in [
+            "https:/shop.example",
+            "https//shop.example",
+            "htps://shop.example",
+            "hhtps://shop.example",
+            "https;//shop.example",
+            "https: //shop.example",
+            "https:// shop.example",
+            "https:\\\\shop.example",
+            "ttps://shop.example",
+            "http//:shop.example",
+        ] {
+            assert_eq!(broken(&format!("See {slip} now")).len(), 1, "{slip}");
+        }
+        for right in [
+            "https://shop.example",
+            "(http://a.example//x)",
+            "use https",
+            "and // or",
+            "tg://resolve",
+            "https://a.example/?u=https://b",
+        ] {
+            assert!(broken(&format!("See {right} now")).is_empty(), "{right}");
+        }
+        let text = Text { name: "t".into(), source: "https://{{ host }}/x".into() };
+        assert_eq!(judge(&text), []);
+    }
+}

@@ -1,0 +1,27 @@
+//! Words where a channel carries a code alone.
+
+use crate::domain::{Stage, Text, TextLimit};
+use crate::finding::Rule;
+use crate::message::{TextProblem, problem_at, said};
+
+pub(super) static RULE: Rule = Rule::error(
+    "codes-only",
+    "Telegram carries one-time codes of 4 to 8 digits and nothing else, not even a blank (contract 1).",
+    "Write the code alone, such as `{{ code }}`, or take another channel for words.",
+);
+
+/// The first words in the text of a code, where everybody gets them.
+pub(super) fn judge(stage: &Stage<Text>) -> Vec<TextProblem> {
+    let codes = stage.texts().filter(|(field, _)| matches!(field.limit, TextLimit::Digits { .. }));
+    // Without a tag it is judged whole, and what stands in a condition may not be sent.
+    let filled = codes.filter(|(_, text)| text.source.contains("{{") && !text.source.contains("{%"));
+    let problem = |(_, text): (_, &Text)| {
+        let (words, at) = said(text).find(|(part, _)| part.bytes().any(|byte| !byte.is_ascii_digit()))?;
+        let title = stage.channel().facts().title;
+        let words = if words.trim().is_empty() { "a blank".to_owned() } else { format!("`{}`", words.trim()) };
+        let message = format!("{words} cannot be sent by {title}, which carries a code of 4 to 8 digits alone");
+        let help = "write the code alone, such as `message: \"{{ code }}\"`, or take `sms` or `viber` for words";
+        Some(problem_at(text, at, &RULE, message, help))
+    };
+    filled.filter_map(problem).collect()
+}

@@ -1,0 +1,49 @@
+//! A message that shows that something is missing: a comma after nothing.
+
+use roaring::RoaringBitmap;
+
+use super::rows::first_of;
+use crate::finding::{Finding, Rule};
+
+pub(super) static RULE: Rule = Rule::warning(
+    "empty-greeting",
+    "Where a text minds that a name is missing and not what stands around it, it reads \u{201c}Hello , \u{2026}\u{201d} or begins with a comma.",
+    "Put the comma and the blank into the condition: `Hello{% if name %}, {{ name }}{% endif %}!`.",
+);
+
+/// The rows whose message shows a hole.
+#[must_use]
+pub(super) fn in_rows(rows: &RoaringBitmap) -> Option<Finding> {
+    let rows = Some(rows).filter(|rows| !rows.is_empty())?;
+    let message = format!("the message shows that a value is missing, as in `Hello , …`, in {}", first_of(rows));
+    let help = "put the comma and the blank into the condition: `Hello{% if name %}, {{ name }}{% endif %}!`";
+    Some(Finding::new(&RULE, message).help(help))
+}
+
+/// Whether a message begins with the sign that ends something, or has one behind a blank.
+pub(in crate::check) fn is_shown(message: &str) -> bool {
+    let bytes = message.as_bytes();
+    if matches!(bytes.first(), Some(b',' | b'!' | b'.' | b';' | b':')) {
+        return true;
+    }
+    bytes
+        .windows(3)
+        .any(|three| three[0] == b' ' && matches!(three[1], b',' | b'!' | b';') && !three[2].is_ascii_punctuation())
+        || matches!(bytes, [.., b' ', b',' | b'!' | b'.' | b';'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comma_after_nothing_is_seen() {
+        for hole in ["Hello , your code", ", -20% today", "Hi !", "! Sale", "Dear ; x", "Вітаємо , знижки"]
+        {
+            assert!(is_shown(hole), "{hole}");
+        }
+        for whole in ["Hello, you", "Hi! -20%", "…", "3 : 4", "wow !!", "a .b", ""] {
+            assert!(!is_shown(whole), "{whole}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Links without `https://`.
+
+use crate::domain::Text;
+use crate::finding::{Finding, Rule};
+use crate::message::{TextProblem, problem_at, said};
+
+pub(super) static RULE: Rule = Rule::warning(
+    "insecure-link",
+    "Phones warn before they open a link that is not `https://`, some apps show no image of such an address, and of one without its \
+     beginning not every phone makes a link.",
+    "Write the whole address with `https://`.",
+);
+
+/// How links begin that are meant.
+const BEGINNINGS: [&str; 2] = ["http://", "www."];
+
+/// The links of a text that everybody gets.
+pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
+    let parts = said(text).flat_map(|(part, at)| {
+        let lower = part.to_ascii_lowercase();
+        let found = BEGINNINGS.iter().flat_map(|beginning| {
+            let starts =
+                lower.match_indices(beginning).map(|(start, _)| start).filter(|start| begins_a_word(part, *start));
+            starts.collect::<Vec<_>>()
+        });
+        found.map(|start| at.start + start..at.start + start + length(&part[start..])).collect::<Vec<_>>()
+    });
+    let mut spans: Vec<_> = parts.collect();
+    spans.sort_by_key(|span| span.start);
+    let problem = |span: std::ops::Range<usize>| {
+        let message = format!("the link `{}` does not begin with `https://`", &text.source[span.clone()]);
+        problem_at(text, span, &RULE, message, "write it with `https://`, and open it once to see that it works")
+    };
+    spans.into_iter().map(problem).collect()
+}
+
+/// The links of cells that stand in messages.
+pub(super) fn in_rows(column: &str, rows: &str) -> Finding {
+    let message = format!("the links of the column `{column}` do not begin with `https://` in {rows}");
+    Finding::new(&RULE, message).help("write them with `https://` in the list, and open one to see that it works")
+}
+
+/// Whether a cell is such a link.
+pub(in crate::check) fn is_one(cell: &str) -> bool {
+    let begins =
+        |beginning: &&str| cell.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning));
+    BEGINNINGS.iter().any(begins)
+}
+
+fn begins_a_word(text: &str, at: usize) -> bool {
+    !text[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '=' | '@'))
+}
+
+fn length(link: &str) -> usize {
+    link.find(char::is_whitespace).unwrap_or(link.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_without_https_are_found_and_others_are_not() {
+        let found = |source: &str| -> Vec<String> {
+            let text = Text { name: "t".into(), source: source.into() };
+            judge(&text).into_iter().map(|problem| problem.message).collect()
+        };
+        assert_eq!(
+            found("see http://a.example/x and www.b.example"),
+            [
+                "the link `http://a.example/x` does not begin with `https://`",
+                "the link `www.b.example` does not begin with `https://`",
+            ]
+        );
+        assert_eq!(found("https://www.a.example https://a.example/?to=http://b.example {{ 'http://x' }}"), [""; 0]);
+        assert!(is_one("HTTP://a") && !is_one("https://a") && !is_one("що"));
+    }
+}

@@ -1,0 +1,30 @@
+//! A fallback that comes days later, because nobody said how long the channel before it is tried.
+
+use crate::domain::{OperationKind, WirePlace};
+use crate::finding::{Finding, Rule};
+use crate::manifest::Campaign;
+
+pub(super) static RULE: Rule = Rule::note(
+    "late-fallback",
+    "The next channel is tried when the lifetime of the one before is over, which is two days unless the campaign says it.",
+    "Write `lifetime` for the channel before, such as `lifetime: 1h`.",
+);
+
+/// The first channel with another one behind it that could have a lifetime and has none.
+pub(super) fn judge(campaign: &Campaign) -> Option<Finding> {
+    let content = &campaign.brief.content;
+    if content.kind == OperationKind::Pipeline {
+        return None;
+    }
+    let (_, before) = content.stages.split_last()?;
+    let (index, channel) = before.iter().enumerate().find_map(|(index, stage)| {
+        let field = stage.channel().facts().fields.iter().find(|field| field.key == "lifetime")?;
+        let possible = !matches!(field.place(content.kind), WirePlace::Nowhere(_));
+        let said = stage.values().any(|(field, _)| field.key == "lifetime");
+        (possible && !said).then(|| (index, stage.channel()))
+    })?;
+    let next = content.stages.get(index + 1)?.channel();
+    let message = format!("`{channel}` has no `lifetime`, so {next} follows up to two days later");
+    let place = campaign.places.of_key(&format!("channels[{index}].{channel}"));
+    Some(Finding::new(&RULE, message).help("write how long it is tried, such as `lifetime: 1h`").at(place))
+}

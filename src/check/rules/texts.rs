@@ -1,0 +1,51 @@
+//! What the texts of a campaign show by themselves, whoever gets them.
+
+use super::{
+    broken_link, cell_is_text, code_for_all, codes_only, insecure_link, long_button, two_scripts, unfinished_text,
+};
+use crate::check::prepare::finding;
+use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved};
+use crate::domain::{Stage, Text};
+use crate::finding::Finding;
+use crate::manifest::Campaign;
+use crate::message::TextProblem;
+
+/// What the texts, constants and links of a campaign show, each at its place.
+#[must_use]
+pub fn against_texts(campaign: &Campaign) -> Vec<Finding> {
+    let brief = &campaign.brief;
+    let mut texts: Vec<Text> = Vec::new();
+    let said = brief.content.stages.iter().flat_map(Stage::texts).map(|(_, text)| text.clone());
+    let vars = brief.vars.iter().map(|(name, value)| Text { name: format!("vars.{name}"), source: value.clone() });
+    for text in said.chain(vars) {
+        // A file that several channels use is judged once.
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    let mut problems: Vec<TextProblem> = texts.iter().flat_map(|text| judged(text, &brief.vars)).collect();
+    let of_stages = [codes_only::judge, code_for_all::judge, long_button::judge];
+    problems.extend(
+        brief.content.stages.iter().flat_map(|stage| of_stages.into_iter().flat_map(move |judge| judge(stage))),
+    );
+    problems.into_iter().map(|problem| finding(problem, Some(&campaign.places))).collect()
+}
+
+/// What texts show that others include, by name and source.
+#[must_use]
+pub fn against_includes(includes: &[(String, String)], campaign: &Campaign) -> Vec<Finding> {
+    let texts = includes.iter().map(|(name, source)| Text { name: name.clone(), source: source.clone() });
+    let problems = texts.flat_map(|text| judged(&text, &campaign.brief.vars));
+    problems.map(|problem| finding(problem, Some(&campaign.places))).collect()
+}
+
+fn judged(text: &Text, vars: &[(String, String)]) -> Vec<TextProblem> {
+    let set =
+        |name: &str| ["set", "set_global", "for"].iter().any(|word| text.source.contains(&format!("{word} {name}")));
+    let ours = |name: &str| is_reserved(name) || OF_ROW.contains(&name) || OF_CAMPAIGN.contains(&name);
+    let is_column = |name: &str| !set(name) && !ours(name) && !vars.iter().any(|(var, _)| var == name);
+    let rules = [two_scripts::judge, insecure_link::judge, broken_link::judge, unfinished_text::judge];
+    let mut problems: Vec<TextProblem> = rules.into_iter().flat_map(|judge| judge(text)).collect();
+    problems.extend(cell_is_text::judge(text, is_column));
+    problems
+}

@@ -1,0 +1,110 @@
+//! A word with letters of two alphabets, of which one looks like letters of the other.
+
+use std::ops::Range;
+
+use crate::domain::Text;
+use crate::finding::{Finding, Rule};
+use crate::message::{TextProblem, problem_at, said};
+
+pub(super) static RULE: Rule = Rule::warning(
+    "two-scripts",
+    "A Latin letter in a Cyrillic word, or the other way round, looks right and is another letter: searches miss the word, filters \
+     take it for fraud, and a single Cyrillic letter makes a Latin SMS dear.",
+    "Type the word anew with one keyboard layout.",
+);
+
+/// Latin letters with a Cyrillic one that looks the same.
+const LATIN: &str = "aceijkopsxyABCEHIJKMOPSTXY";
+/// Those Cyrillic letters.
+const CYRILLIC: &str = "асеіјкорѕхуАВСЕНІЈКМОРЅТХУ";
+const HELP: &str = "type the word anew with one keyboard layout";
+
+/// The words of a text that everybody gets.
+pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
+    let words = said(text).filter_map(|(part, at)| {
+        let word = slipped(part)?;
+        Some((part[word.clone()].to_owned(), at.start + word.start..at.start + word.end))
+    });
+    words.map(|(word, span)| problem_at(text, span, &RULE, words_for(&word), HELP)).collect()
+}
+
+/// The words of cells that stand in messages.
+pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
+    let message = format!("in {rows}: {} (from the column `{column}`)", words_for(example));
+    Finding::new(&RULE, message).help("type the words anew in the list with one keyboard layout")
+}
+
+fn words_for(word: &str) -> String {
+    let strangers = |latin: bool| -> Vec<String> {
+        let of = word.chars().filter(|c| if latin { c.is_ascii_alphabetic() } else { is_cyrillic(*c) });
+        of.map(|c| format!("`{c}`")).collect()
+    };
+    let (latin, cyrillic) = (strangers(true), strangers(false));
+    match latin.len() <= cyrillic.len() {
+        true => format!("the word `{word}` is Cyrillic but for {}, which is Latin", latin.join(" and ")),
+        false => format!("the word `{word}` is Latin but for {}, which is Cyrillic", cyrillic.join(" and ")),
+    }
+}
+
+/// The first word of a text that slipped into another alphabet.
+pub(in crate::check) fn slipped(text: &str) -> Option<Range<usize>> {
+    if text.is_ascii() || !text.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+        return None;
+    }
+    let mut rest = text;
+    loop {
+        let start = text.len() - rest.len() + rest.find(char::is_alphabetic)?;
+        let word = &text[start..];
+        let word = &word[..word.find(|c: char| !c.is_alphabetic()).unwrap_or(word.len())];
+        if is_slip(word) {
+            return Some(start..start + word.len());
+        }
+        rest = &text[start + word.len()..];
+    }
+}
+
+/// Whether the letters of one alphabet were meant as those of the other.
+///
+/// A foreign word with an ending of one's own, such as `VIPам` or `SMSу`, was written so.
+fn is_slip(word: &str) -> bool {
+    let letters = |of: fn(char) -> bool| word.chars().filter(move |c| of(*c));
+    let (latin, cyrillic) = (letters(|c| c.is_ascii_alphabetic()), letters(is_cyrillic));
+    if latin.clone().next().is_none() || cyrillic.clone().next().is_none() {
+        return false;
+    }
+    let stem = word.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.len());
+    let is_ended = stem >= 2 && word[stem..].chars().all(is_cyrillic);
+    let meant_as_cyrillic = latin.clone().all(|c| LATIN.contains(c));
+    let meant_as_latin = cyrillic.clone().all(|c| CYRILLIC.contains(c));
+    let foreign = is_ended && (word[..stem].bytes().all(|byte| byte.is_ascii_uppercase()) || !meant_as_cyrillic);
+    (meant_as_cyrillic || meant_as_latin) && !foreign
+}
+
+fn is_cyrillic(c: char) -> bool {
+    ('\u{400}'..='\u{52f}').contains(&c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_that_only_looks_right_is_found_and_a_foreign_word_is_none() {
+        for (text, word) in [
+            ("Пpивіт, Олено", Some("Пpивіт")),
+            ("Знижка на вcе", Some("вcе")),
+            ("Big sаle", Some("sаle")),
+            ("Оlena", Some("Оlena")),
+            ("Привіт, Олено! Shop now", None),
+            ("iPhone'ом і SMSкою, VIPам, COVIDу, Viberа, TOPовий, QR-код", None),
+            ("plain ascii", None),
+            ("самі літери", None),
+            ("Straße, naïve", None),
+            ("", None),
+        ] {
+            assert_eq!(slipped(text).map(|at| &text[at]), word, "{text}");
+        }
+        assert!(words_for("Пpивіт").contains("Cyrillic but for `p`"));
+        assert!(words_for("sаle").contains("Latin but for `а`"));
+    }
+}

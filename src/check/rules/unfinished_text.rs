@@ -1,0 +1,41 @@
+//! Words that stand for a text which is still to come.
+
+use crate::domain::Text;
+use crate::finding::Rule;
+use crate::message::{TextProblem, problem_at, said};
+
+pub(super) static RULE: Rule = Rule::warning(
+    "unfinished-text",
+    "`TODO`, `XXX` or `Lorem ipsum` stands for a text that somebody wanted to write, and would be sent.",
+    "Write what is meant.",
+);
+
+const WORDS: [&str; 6] = ["TODO", "FIXME", "TBD", "XXX", "XXXX", "ХХХ"];
+
+/// The words of a text that everybody gets.
+pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
+    let mut problems = Vec::new();
+    for (part, at) in said(text) {
+        let lorem = part.to_ascii_lowercase().find("lorem ipsum").map(|start| (start, "lorem ipsum".len()));
+        let words = part.split(|c: char| !c.is_alphanumeric()).filter(|word| WORDS.contains(word));
+        let words = words.map(|word| (word.as_ptr() as usize - part.as_ptr() as usize, word.len()));
+        for (start, length) in lorem.into_iter().chain(words) {
+            let span = at.start + start..at.start + start + length;
+            let message = format!("`{}` would be sent as it stands", &text.source[span.clone()]);
+            problems.push(problem_at(text, span, &RULE, message, "write what is meant"));
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_still_to_be_written_is_found() {
+        let found = |source: &str| judge(&Text { name: "t".into(), source: source.into() }).len();
+        assert_eq!(found("Hello {{ name }}, TODO: price. Lorem ipsum"), 2);
+        assert_eq!(found("Todo incluido, size XXXL, TODOS {# TODO #}"), 0);
+    }
+}

@@ -1,0 +1,35 @@
+//! Fetching a list that is no file, for a command that only looks.
+
+use std::sync::Arc;
+
+use super::context::Context;
+use super::failure::Failure;
+use crate::delivery::Interrupt;
+use crate::ledger::Ledger;
+use crate::runs::{Error, Fetching, Inputs, RunPhase, fetch};
+
+impl Context {
+    /// A campaign with its list, fetched if that is wanted; a signal ends whatever fetches it.
+    pub(super) async fn listed(
+        &self,
+        inputs: Arc<Inputs>,
+        wanted: bool,
+        ledger: Option<&dyn Ledger>,
+    ) -> Result<Arc<Inputs>, Failure> {
+        if !wanted || !inputs.list.is_unseen() {
+            return Ok(inputs);
+        }
+        let (state, profiles, mut interrupt) = (self.new_state()?, self.profiles(), self.interrupt()?);
+        let with = Fetching { state: &state, ledger, profiles: &profiles, observer: &self.observer };
+        tokio::select! {
+            fetched = fetch(&inputs, with) => Ok(fetched?),
+            signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
+                let signal = match signal.map(|signal| *signal) {
+                    Ok(Interrupt::Gently(signal) | Interrupt::AtOnce(signal)) => signal,
+                    Ok(Interrupt::None) | Err(_) => 2,
+                };
+                Err(Error::Interrupted { signal, phase: RunPhase::Preparing }.into())
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `campaign test`: a row's message to somebody who wants to see it, outside of the campaign.
+
+use serde_json::{Value, json};
+
+use super::args::TestArgs;
+use super::consent;
+use super::context::Context;
+use super::exit::{self, graver};
+use super::failure::Failure;
+use super::number::number_of;
+use super::single_report::SingleReport;
+use super::suggested::{file, through};
+use crate::delivery::SingleKind;
+use crate::domain::Phone;
+use crate::report::{RowPreview, message_preview, preview_json};
+use crate::runs::{Single, test_message};
+
+pub(super) async fn test(context: &Context, args: TestArgs) -> Result<u8, Failure> {
+    let inputs = context.load(&args.file, args.gateway.as_deref())?;
+    let region = inputs.campaign.brief.region;
+    let mut phones: Vec<Phone> = Vec::new();
+    for typed in &args.to {
+        let phone = number_of(typed, region)?;
+        if !phones.contains(&phone) {
+            phones.push(phone);
+        }
+    }
+    let Some(&first) = phones.first() else { return Err(Failure::wrong("say who gets it: `--to PHONE`")) };
+    let existing = context.existing_ledger().await?;
+    let inputs = context.listed(inputs, args.fetch, existing.as_deref()).await?;
+    let message = test_message(&inputs, args.row, existing.as_deref(), &context.observer).await?;
+    let (output, name) = (&context.output, &inputs.campaign.brief.name);
+    let singles = phones.iter().map(|phone| Single::test(message.content.clone(), *phone, &inputs));
+    let singles = singles.collect::<Result<Vec<_>, _>>()?;
+    if !output.json {
+        output.result(&format!("a test of {name}, row {} · {}", message.row, message_preview(first, &message.content)));
+    }
+    let adapters = context.adapters(context.ledger().await?)?;
+    let confirmed = Single::confirm_each(singles, adapters, consent::of(output, args.yes).as_ref()).await?;
+    let (mut code, mut told, mut stopped) = (exit::FINE, Vec::new(), false);
+    for (phone, single) in phones.iter().zip(confirmed) {
+        if stopped {
+            told.push(
+                json!({ "to": phone.to_string(), "state": "not_sent", "error": "what stopped the test before it" }),
+            );
+            continue;
+        }
+        let ended = single.send(context.interrupt()?).await?;
+        let test = format!("test {} --to PHONE --row {}", file(&args.file), message.row);
+        let test = if args.fetch { test + " --fetch" } else { test };
+        let again = output.command(through(test, args.gateway.as_deref()));
+        let report = SingleReport::of(context, SingleKind::Test, &ended, again);
+        (code, stopped) = (graver(code, report.exit), ended.stop.is_some());
+        if output.json {
+            let mut object = report.object();
+            object["to"] = phone.to_string().into();
+            told.push(object);
+        } else {
+            output.result(&report.text());
+        }
+    }
+    if output.json {
+        let shown = preview_json(message.row, RowPreview::Message { phone: first, content: message.content });
+        output.object(&json!({
+            "campaign": name,
+            "row": message.row.get(),
+            "operation": shown.get("operation").cloned().unwrap_or(Value::Null),
+            "tests": told,
+            "exit": code,
+        }));
+    } else if stopped && phones.len() > 1 {
+        output.note("the numbers behind this one got nothing");
+    }
+    Ok(code)
+}

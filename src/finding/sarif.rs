@@ -1,0 +1,122 @@
+//! Findings as SARIF 2.1.0, which editors and code hosts read.
+
+use std::path::{Component, Path};
+
+use serde_json::{Value, json};
+
+use super::{Finding, Place, Rule, severity_word};
+
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
+/// The findings of campaigns as a log of one run; what has no place of its own stands at the campaign file.
+///
+/// Columns are in UTF-16 units, as the standard has them unless a run says otherwise (SARIF 3.14.17); it is said all the same.
+#[must_use]
+pub fn sarif(findings: &[(&Path, Finding)]) -> Value {
+    let mut rules: Vec<&'static Rule> = Vec::new();
+    for (_, finding) in findings {
+        if !rules.contains(&finding.rule) {
+            rules.push(finding.rule);
+        }
+    }
+    let results: Vec<Value> = findings.iter().map(|(file, finding)| result(file, finding, &rules)).collect();
+    json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "campaign",
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "rules": rules.iter().map(|each| rule(each)).collect::<Vec<_>>(),
+            } },
+            "columnKind": "utf16CodeUnits",
+            "results": results,
+        }],
+    })
+}
+
+fn rule(rule: &Rule) -> Value {
+    json!({
+        "id": rule.id,
+        "shortDescription": { "text": rule.why },
+        "help": { "text": rule.mend },
+        "defaultConfiguration": { "level": severity_word(rule.severity) },
+    })
+}
+
+fn result(file: &Path, finding: &Finding, rules: &[&'static Rule]) -> Value {
+    let help = finding.help.as_ref().map(|help| format!("\nhelp: {help}")).unwrap_or_default();
+    let location = match &finding.place {
+        Some(place) => physical(place.source.path(), Some(region(place))),
+        None => physical(file, None),
+    };
+    json!({
+        "ruleId": finding.rule.id,
+        "ruleIndex": rules.iter().position(|rule| *rule == finding.rule),
+        "level": severity_word(finding.severity),
+        "message": { "text": format!("{}{help}", finding.message) },
+        "locations": [{ "physicalLocation": location }],
+    })
+}
+
+fn physical(file: &Path, region: Option<Value>) -> Value {
+    let mut location = json!({ "artifactLocation": { "uri": uri(file) } });
+    if let Some(region) = region {
+        location["region"] = region;
+    }
+    location
+}
+
+fn region(place: &Place) -> Value {
+    let (line, columns) = place.utf16();
+    json!({ "startLine": line, "startColumn": columns.start(), "endLine": line, "endColumn": columns.end() })
+}
+
+/// A path as a reference to a URI: relative as it was typed, or `file:`.
+fn uri(path: &Path) -> String {
+    let parts: Vec<String> = path
+        .components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(encoded(&name.to_string_lossy())),
+            Component::ParentDir => Some("..".to_owned()),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+        })
+        .collect();
+    let parts = parts.join("/");
+    if path.is_absolute() { format!("file:///{parts}") } else { parts }
+}
+
+/// A name with everything escaped that means something in a URI.
+fn encoded(name: &str) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    name.as_bytes()
+        .iter()
+        .map(|byte| if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Source;
+
+    static RULE: Rule = Rule::error("odd", "It is so.", "Mend it.");
+
+    #[test]
+    fn columns_are_counted_as_editors_do_and_end_behind_what_is_meant() {
+        let source = Source::new("my campaigns/осінь.yaml", "a: 1\nx: \"😀 ой\"\nb: 2\n");
+        let start = source.text().find("ой").unwrap();
+        let finding = Finding::new(&RULE, "no").at(Place::new(&source, start..start + "ой".len())).help("yes");
+        let log = sarif(&[(Path::new("a.yaml"), finding), (Path::new("/b.yaml"), Finding::new(&RULE, "alone"))]);
+        let results = &log["runs"][0]["results"];
+        let place = &results[0]["locations"][0]["physicalLocation"];
+        assert_eq!(place["region"], json!({ "startLine": 2, "startColumn": 8, "endLine": 2, "endColumn": 10 }));
+        assert_eq!(place["artifactLocation"]["uri"], "my%20campaigns/%D0%BE%D1%81%D1%96%D0%BD%D1%8C.yaml");
+        assert_eq!(
+            results[1]["locations"][0]["physicalLocation"],
+            json!({ "artifactLocation": { "uri": "file:///b.yaml" } })
+        );
+        assert_eq!((&results[0]["ruleIndex"], &results[1]["ruleIndex"]), (&json!(0), &json!(0)));
+        assert_eq!(log["runs"][0]["tool"]["driver"]["rules"].as_array().map(Vec::len), Some(1));
+    }
+}

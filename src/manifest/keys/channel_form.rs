@@ -1,0 +1,75 @@
+//! Whether the channels of a campaign have the form that they must have.
+
+use super::structure::{head, value};
+use super::{CHANNELS, channel_item, find, names};
+use crate::domain::Channel;
+use crate::finding::{Finding, did_you_mean, list, rules};
+use crate::manifest::report::Report;
+use crate::manifest::yaml::{Content, Entry, Node};
+
+/// Checks an item of the list of channels.
+pub(super) fn channel(item: &Node, report: &mut Report) {
+    if let Some(found) = channel_item(item) {
+        let nothing = Node { content: Content::Map(Vec::new()), span: item.span.clone() };
+        let key = found.channel.name().to_owned();
+        let value = found.keys.cloned().unwrap_or(nothing);
+        let entry = Entry { key, key_span: found.name_span.clone(), value };
+        if let Some(key) = find(CHANNELS, &entry.key) {
+            super::structure::value(key, &entry, report);
+        }
+        return;
+    }
+    let finding = match &item.content {
+        Content::Scalar(scalar) => unknown_channel(&scalar.text),
+        Content::Map(entries) => match entries.as_slice() {
+            [one] => {
+                let finding = unknown_channel(&one.key);
+                return report.at(&one.key_span, finding);
+            }
+            _ => crowded(entries),
+        },
+        Content::List(_) => Finding::new(&rules::WRONG_TYPE, "an item of `channels` is a channel, not another list")
+            .help("write each as `- sms: …`"),
+    };
+    report.at(&head(item), finding);
+}
+
+/// An item that is a map of several keys: two channels, or a channel whose keys are not indented.
+fn crowded(entries: &[Entry]) -> Finding {
+    let channels: Vec<&Entry> = entries.iter().filter(|entry| Channel::from_name(&entry.key).is_some()).collect();
+    match channels.as_slice() {
+        [] => Finding::new(&rules::UNKNOWN_CHANNEL, "this item names no channel")
+            .help(format!("begin it with a channel: {}", list(names(CHANNELS)))),
+        [one] if one.value.is_null() => {
+            Finding::new(&rules::YAML_INDENTATION, format!("the keys of `{}` do not stand under it", one.key))
+                .help(format!("indent them deeper than `{}` by two spaces", one.key))
+        }
+        [one] => Finding::new(&rules::YAML_INDENTATION, format!("other keys stand beside the channel `{}`", one.key))
+            .help("indent what belongs to the channel under it, and begin other channels with `- `"),
+        [first, second, ..] => {
+            Finding::new(&rules::CROWDED_ITEM, format!("`{}` and `{}` stand in one item", first.key, second.key))
+                .help(format!("begin each channel with its own dash: `- {}: …`", second.key))
+        }
+    }
+}
+
+fn unknown_channel(name: &str) -> Finding {
+    let finding = Finding::new(&rules::UNKNOWN_CHANNEL, format!("`{name}` is not a channel"));
+    match did_you_mean(name, names(CHANNELS)) {
+        Some(meant) => finding.help(format!("did you mean `{meant}`?")),
+        None => finding.help(format!("channels are {}", list(names(CHANNELS)))),
+    }
+}
+
+/// Checks channels that stand in a map, where a list has to be.
+pub(super) fn without_dashes(entry: &Entry, channels: &[Entry], report: &mut Report) {
+    let first = channels.first().map_or("sms", |channel| channel.key.as_str());
+    let finding = Finding::new(&rules::WRONG_TYPE, "`channels` must be a list; the dashes are missing");
+    report.at(&entry.key_span, finding.help(format!("begin each channel with a dash: `- {first}: …`")));
+    for channel in channels {
+        match find(CHANNELS, &channel.key) {
+            Some(key) => value(key, channel, report),
+            None => report.at(&channel.key_span, unknown_channel(&channel.key)),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The keys under `recipients` that say where the list comes from.
+
+use std::path::Path;
+use std::time::Duration;
+
+use reqwest::Url;
+
+use super::Resolver;
+use crate::domain::State;
+use crate::finding::{Finding, rules};
+use crate::manifest::day::with_date;
+use crate::manifest::profile::{KeySource, is_loopback, key_source};
+use crate::manifest::recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastPeople, Recipients};
+use crate::manifest::section::Section;
+use crate::manifest::value::Seconds;
+use crate::manifest::yaml::Node;
+
+/// The keys that say where a list comes from, each with those that belong to it.
+const SOURCES: [(&str, &[&str]); 5] = [
+    ("file", &[]),
+    ("run", &["state"]),
+    ("url", &["headers", "timeout"]),
+    ("command", &["timeout"]),
+    ("sql", &["from", "timeout"]),
+];
+
+/// Headers whose texts are secrets.
+const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
+
+impl Resolver<'_> {
+    /// Where the list comes from; nothing where that is missing or wrong, which was told.
+    pub(super) fn recipients(&mut self, section: Section<'_>, file: &Path) -> Option<Recipients> {
+        let mut named = SOURCES.into_iter().filter(|(key, _)| section.has(key));
+        let ((source, own), None) = (named.next()?, named.next()) else { return None };
+        self.refuse_strangers(section, source, own);
+        match source {
+            "run" => self.past_people(section).map(Recipients::Run),
+            "url" => self.list_url(section, file).map(Recipients::Url),
+            "command" => self.list_command(section, file).map(Recipients::Command),
+            "sql" => self.list_query(section, file).map(Recipients::Sql),
+            _ => {
+                let folder = file.parent().unwrap_or(Path::new(""));
+                self.file_name(section, "file").map(|name| Recipients::File(folder.join(name)))
+            }
+        }
+    }
+
+    /// Tells of keys that belong to another source.
+    fn refuse_strangers(&mut self, section: Section<'_>, source: &str, own: &[&str]) {
+        for key in ["state", "headers", "from", "timeout"].into_iter().filter(|key| !own.contains(key)) {
+            let Some(entry) = section.entry(key) else { continue };
+            let of = SOURCES.iter().filter(|(_, keys)| keys.contains(&key)).map(|(source, _)| *source);
+            let message = format!("`{key}` is for {}, and the list comes from `{source}`", crate::finding::list(of));
+            self.report.at(&entry.key_span, Finding::new(&rules::ONE_OF_TWO, message).help(format!("remove `{key}`")));
+        }
+    }
+
+    fn past_people(&mut self, section: Section<'_>) -> Option<PastPeople> {
+        let (run, span) = section.typed("run")?;
+        past_people(run, section.value("state")).or_else(|| {
+            let finding = Finding::new(&rules::MISSING_KEY, "`run` needs `state`: which of its people are meant");
+            self.report.at(span, finding.help("add `state: undelivered`, or states such as `[failed, rejected]`"));
+            None
+        })
+    }
+
+    fn list_url(&mut self, section: Section<'_>, file: &Path) -> Option<ListUrl> {
+        let (text, span) = section.typed("url")?;
+        let mut refuse = |message: &str, help: &str| {
+            self.report.at(span, Finding::new(&rules::LIST_ADDRESS, message.to_owned()).help(help.to_owned()));
+            None
+        };
+        let Ok(url) = Url::parse(&with_date(text, self.today)) else {
+            return refuse("`url` is not an address", "write it like `https://crm.example/people.csv`");
+        };
+        if !url.username().is_empty() || url.password().is_some() {
+            return refuse(
+                "`url` holds a user or a password",
+                "write `headers: { Authorization: { env: NAME } }` instead",
+            );
+        }
+        let host = url.host_str().unwrap_or_default();
+        match url.scheme() {
+            "https" => {}
+            "http" if is_loopback(host) => {}
+            "http" => return refuse("plain `http` would bring people's numbers unprotected", "write `https://`"),
+            _ => return refuse("`url` must begin with `https://`", "name a program under `command` for anything else"),
+        }
+        let headers = section.value("headers").and_then(Node::entries).unwrap_or_default();
+        let mut resolved = Vec::new();
+        for entry in headers {
+            let name = entry.key.trim().to_owned();
+            if reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_err() {
+                let finding = Finding::new(&rules::LIST_ADDRESS, format!("`{name}` cannot be the name of a header"));
+                self.report.at(&entry.key_span, finding.help("write it like `Authorization` or `Accept`"));
+                continue;
+            }
+            let text = match entry.value.scalar() {
+                Some(_) if SECRET_HEADERS.contains(&name.to_ascii_lowercase().as_str()) => {
+                    let finding = Finding::new(&rules::SECRET, format!("`{name}` must say where the secret is kept"));
+                    self.report.at(&entry.key_span, finding.help(format!("write `{name}: {{ env: NAME }}`")));
+                    continue;
+                }
+                Some(scalar) if reqwest::header::HeaderValue::from_str(&scalar.text).is_err() => {
+                    let finding =
+                        Finding::new(&rules::LIST_ADDRESS, format!("what stands behind `{name}` cannot be a header"));
+                    self.report.at(&entry.value.span, finding.help("write one line of Latin letters and signs"));
+                    continue;
+                }
+                Some(scalar) => HeaderText::Plain(scalar.text.clone()),
+                None => HeaderText::Secret(kept(&entry.value, &name, file, self)?),
+            };
+            resolved.push((name, text));
+        }
+        Some(ListUrl { url, headers: resolved, timeout: timeout(section)? })
+    }
+
+    fn list_command(&mut self, section: Section<'_>, file: &Path) -> Option<ListCommand> {
+        let words = section.items("command");
+        let mut words: Vec<String> = words.into_iter().map(|word| with_date(word, self.today)).collect();
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let program = words.first_mut()?;
+        if program.contains('/') {
+            *program = folder.join(&*program).to_string_lossy().into_owned();
+        }
+        Some(ListCommand { words, folder, timeout: timeout(section)? })
+    }
+
+    fn list_query(&mut self, section: Section<'_>, file: &Path) -> Option<ListQuery> {
+        let sql = section.value("sql")?.scalar()?.text.trim().to_owned();
+        let Some(from) = section.value("from") else {
+            let (_, span) = section.typed("sql")?;
+            let finding = Finding::new(&rules::MISSING_KEY, "`sql` needs `from`: which database is asked");
+            self.report.at(span, finding.help("add `from: { env: CRM_URL }`, whose value is like `postgres://…`"));
+            return None;
+        };
+        Some(ListQuery { sql, from: kept(from, "from", file, self)?, timeout: timeout(section)? })
+    }
+
+    /// Tells that only a file is waited for.
+    pub(super) fn refuse_waiting(&mut self, root: Section<'_>, source: Option<&Recipients>) {
+        let schedule = root.section("schedule");
+        if let Some(entry) = schedule.entry("wait_for_file")
+            && source.is_some_and(|source| source.file().is_none())
+        {
+            let finding = Finding::new(&rules::SCHEDULE, "`wait_for_file` waits for a file, and the list is no file");
+            self.report.at(&entry.key_span, finding.help("remove `wait_for_file`; the list is fetched when it is due"));
+        }
+    }
+}
+
+/// The people of a run by the states under a key; nothing where there are none.
+fn past_people(run: &str, states: Option<&Node>) -> Option<PastPeople> {
+    let states = states?;
+    let one = std::slice::from_ref(states);
+    let words = states.items().unwrap_or(one).iter().filter_map(|word| word.scalar());
+    let states: Vec<State> = words.flat_map(|word| State::meant_by(word.text.trim())).collect();
+    (!states.is_empty()).then(|| PastPeople { run: run.to_owned(), states })
+}
+
+fn timeout(section: Section<'_>) -> Option<Duration> {
+    section.parsed("timeout").map(|Seconds(seconds)| Duration::from_secs(seconds.into()))
+}
+
+/// Where a secret is kept, from wherever it is read.
+fn kept(value: &Node, key: &str, file: &Path, resolver: &mut Resolver<'_>) -> Option<KeySource> {
+    Some(match key_source(value, key, file, resolver.report)? {
+        KeySource::File(path) => KeySource::File(std::path::absolute(&path).unwrap_or(path)),
+        variable @ KeySource::Env(_) => variable,
+    })
+}

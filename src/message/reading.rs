@@ -1,0 +1,123 @@
+//! What a text says and asks by itself, for rules that judge texts before any row is known.
+
+use std::ops::Range;
+
+use super::lex::{Kind, Token, literals, tokens};
+use super::problem::TextProblem;
+use crate::domain::Text;
+use crate::finding::Rule;
+
+/// What a condition asks of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Whether it is something: `{% if vip %}`.
+    Whether,
+    /// Whether it is this text: `{% if plan == "gold" %}`.
+    IsText(String),
+    /// Whether it is `true` or `false` without quotes, which no cell is.
+    IsBool(bool),
+    /// Whether it is a number without quotes, which no cell is.
+    IsNumber,
+}
+
+/// A question that a text asks of a bare name in a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The name.
+    pub name: String,
+    /// What is asked.
+    pub asked: Asked,
+    /// Where it stands: bytes of the text's source.
+    pub span: Range<usize>,
+}
+
+/// The parts of a text that everybody gets as they stand, with their places: bytes of its source.
+pub fn said(text: &Text) -> impl Iterator<Item = (&str, Range<usize>)> {
+    literals(&text.source).into_iter().map(|at| (&text.source[at.clone()], at))
+}
+
+/// The questions that a text asks of bare names in its conditions, as far as they are simple ones.
+#[must_use]
+pub fn questions(text: &Text) -> Vec<Question> {
+    let tokens = tokens(&text.source);
+    let mut questions = Vec::new();
+    for tag in tokens.split_inclusive(|token| matches!(token.kind, Kind::End { .. })) {
+        let [Token { kind: Kind::Tag, .. }, Token { kind: Kind::Name("if" | "elif"), .. }, condition @ .., _] = tag
+        else {
+            continue;
+        };
+        let joins =
+            |token: &Token<'_>| matches!(token.kind, Kind::Name("and" | "or" | "not") | Kind::Symbol("(" | ")"));
+        let named = |name: &str| condition.iter().filter(|token| token.kind == Kind::Name(name)).count();
+        let asked = condition.split(joins).filter_map(question);
+        // Who asks more of a name in the same breath, such as `points and points | int > 0`, knows what a cell is.
+        questions.extend(asked.filter(|question| question.asked != Asked::Whether || named(&question.name) == 1));
+    }
+    questions
+}
+
+/// The question that a condition without `and`, `or` and `not` asks, if it is a simple one.
+fn question(condition: &[Token<'_>]) -> Option<Question> {
+    let (first, last) = (condition.first()?, condition.last()?);
+    let (name, asked) = match condition {
+        [Token { kind: Kind::Name(name), .. }] => (name, Asked::Whether),
+        [Token { kind: Kind::Name(name), .. }, Token { kind: Kind::Symbol("==" | "!="), .. }, value] => {
+            (name, asked(value)?)
+        }
+        [value, Token { kind: Kind::Symbol("==" | "!="), .. }, Token { kind: Kind::Name(name), .. }] => {
+            (name, asked(value)?)
+        }
+        _ => return None,
+    };
+    Some(Question { name: (*name).to_owned(), asked, span: first.span.start..last.span.end })
+}
+
+fn asked(value: &Token<'_>) -> Option<Asked> {
+    match &value.kind {
+        Kind::Text(text) => Some(Asked::IsText(text.clone())),
+        Kind::Name("true" | "True") => Some(Asked::IsBool(true)),
+        Kind::Name("false" | "False") => Some(Asked::IsBool(false)),
+        Kind::Number => Some(Asked::IsNumber),
+        _ => None,
+    }
+}
+
+/// A problem of some bytes of a text.
+#[must_use]
+pub fn problem_at(text: &Text, span: Range<usize>, rule: &'static Rule, message: String, help: &str) -> TextProblem {
+    TextProblem::new(&text.name, &text.source, span, rule, message).help(help.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked_by(source: &str) -> Vec<(String, Asked)> {
+        let text = Text { name: "t".into(), source: source.into() };
+        questions(&text).into_iter().map(|question| (question.name, question.asked)).collect()
+    }
+
+    #[test]
+    fn the_simple_questions_of_conditions_are_read() {
+        let whether = |name: &str| (name.to_owned(), Asked::Whether);
+        let is = |name: &str, text: &str| (name.to_owned(), Asked::IsText(text.to_owned()));
+        assert_eq!(
+            asked_by("{% if vip %}a{% elif not old and plan == \"gold\" %}b{% endif %}"),
+            [whether("vip"), whether("old"), is("plan", "gold"),]
+        );
+        assert_eq!(
+            asked_by("{% if 'x' != a or b == true %}{% endif %}"),
+            [is("a", "x"), ("b".to_owned(), Asked::IsBool(true)),]
+        );
+        for other in [
+            "{{ a == 'x' }}",
+            "{% if a | length > 3 %}",
+            "{% if a.b %}",
+            "{% if a is defined %}",
+            "{% for a in b %}",
+            "{% if a and a | int > 0 %}",
+        ] {
+            assert_eq!(asked_by(other), [], "{other}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What people bought, or did otherwise, as a file of a shop tells it.
+
+use std::collections::BTreeMap;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+
+use super::moment::Moment;
+use super::money::amount;
+use crate::audience::{parse, read_columns, suggest};
+use crate::domain::{Amount, Phone, Region, Row};
+use crate::finding::{Finding, rules};
+use crate::regular_file;
+
+/// How much of the file is read at once.
+const BUFFER: usize = 1 << 16;
+
+/// A file with a row for each purchase, and how it is read.
+#[derive(Clone, Debug)]
+pub struct PurchaseFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The header of the numbers; found by what stands in the columns where it is not told.
+    pub phone: Option<String>,
+    /// The header of the times.
+    pub at: String,
+    /// The header of the amounts, where they are wanted.
+    pub amount: Option<String>,
+    /// The region of national numbers.
+    pub region: Option<Region>,
+    /// The zone of its local times.
+    pub zone: TimeZone,
+}
+
+/// The purchases of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Purchases {
+    /// Sorted by number.
+    list: Vec<Purchase>,
+    /// Rows that could not be used: why, how many, and the first of them.
+    pub unusable: BTreeMap<&'static str, (u64, Row)>,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Purchase {
+    phone: Phone,
+    pub(super) moment: Moment,
+    pub(super) amount: Amount,
+}
+
+impl Purchases {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, lacks a column, or none of its rows can be used.
+    pub fn read(file: &PurchaseFile) -> Result<Self, Vec<Finding>> {
+        let path = file.path.as_path();
+        let suggestion = suggest(opened(path)?, path).map_err(|finding| vec![*finding])?;
+        let phone = file.phone.clone().or(suggestion.phone);
+        let phone = phone.ok_or_else(|| missing(path, "no column holds phone numbers", "name it: `--phone COLUMN`"))?;
+        let region = file.region.or(suggestion.region);
+        let amounts = file.amount.as_deref();
+        let mut purchases = Self::default();
+        let headers = [phone.as_str(), file.at.as_str(), amounts.unwrap_or(&file.at)];
+        let found = read_columns(opened(path)?, path, headers, |row, cells| {
+            match purchase(cells, region, amounts.is_some(), &file.zone) {
+                Ok(purchase) => purchases.list.push(purchase),
+                Err(why) => purchases.unusable.entry(why).or_insert((0, row)).0 += 1,
+            }
+        });
+        let found = found.map_err(|finding| vec![*finding])?;
+        if let Some((header, _)) = headers.iter().zip(found).find(|(_, found)| !found) {
+            return Err(missing(
+                path,
+                &format!("no column is headed `{header}`"),
+                "name the header as it stands in the file",
+            ));
+        }
+        if purchases.list.is_empty() {
+            let why =
+                purchases.unusable.iter().map(|(why, (rows, first))| format!("{rows} × {why} (first in row {first})"));
+            let why: Vec<String> = why.collect();
+            return Err(missing(
+                path,
+                &format!("no row can be used: {}", why.join("; ")),
+                "name another file, or another column",
+            ));
+        }
+        purchases.list.sort_by_key(|purchase| purchase.phone);
+        Ok(purchases)
+    }
+
+    /// How many can be used.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Those of a person.
+    pub(super) fn of(&self, phone: Phone) -> &[Purchase] {
+        let first = self.list.partition_point(|purchase| purchase.phone < phone);
+        let count = self.list[first..].partition_point(|purchase| purchase.phone == phone);
+        &self.list[first..first + count]
+    }
+}
+
+fn purchase(
+    [phone, at, paid]: [&str; 3],
+    region: Option<Region>,
+    has_amounts: bool,
+    zone: &TimeZone,
+) -> Result<Purchase, &'static str> {
+    let phone = parse(phone, region).map_err(|_| "no number that can be read")?;
+    let moment = Moment::read(at, zone).ok_or("no time such as 2026-12-01 10:00 or 01.12.2026")?;
+    let amount = match has_amounts {
+        true => amount(paid).ok_or("no amount that can be read")?,
+        false => Amount::default(),
+    };
+    Ok(Purchase { phone, moment, amount })
+}
+
+fn opened(path: &Path) -> Result<BufReader<std::fs::File>, Vec<Finding>> {
+    let file = regular_file::open(path);
+    let file =
+        file.map_err(|error| missing(path, &format!("cannot be read: {error}"), "name the file of the purchases"))?;
+    Ok(BufReader::with_capacity(BUFFER, file))
+}
+
+fn missing(path: &Path, what: &str, help: &str) -> Vec<Finding> {
+    vec![Finding::new(&rules::PURCHASES_UNUSABLE, format!("`{}`: {what}", path.display())).help(help)]
+}

@@ -1,0 +1,102 @@
+//! The people of an earlier run by what became of them: as a list of their own, or as numbers.
+
+use std::io::Write;
+
+use roaring::RoaringTreemap;
+
+use super::ResultsError;
+use super::frozen_list::{FrozenList, ListSource};
+use super::{copies_of, is_owned};
+use crate::audience::{Chunk, Reader, RecordRef, parse};
+use crate::check::{DUPLICATE, settings};
+use crate::delivery::{FrozenInputs, Snapshot};
+use crate::domain::Phone;
+use crate::ledger::{Ledger, Run, State};
+
+/// How many people of a run were written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PastPeopleWritten {
+    /// They.
+    pub people: u64,
+    /// Messages of the run, theirs or not, of which more may be learnt: what became of them has no end yet.
+    pub undecided: u64,
+}
+
+/// Writes the rows of a run's list whose people are in one of these states, under its own header, as CSV.
+///
+/// # Errors
+/// When the ledger or the list cannot be read, or `out` cannot be written.
+pub async fn write_past_people(
+    ledger: &dyn Ledger,
+    run: &Run,
+    states: &[State],
+    out: impl Write,
+) -> Result<PastPeopleWritten, ResultsError> {
+    let mut out = csv::Writer::from_writer(out);
+    let mut people = 0;
+    let undecided = past_people(ledger, run, states, |header, person| {
+        match person {
+            None => out.write_record(header)?,
+            Some((record, _)) => {
+                people += 1;
+                for column in 0..header.len() {
+                    out.write_field(record.fields.get(column))?;
+                }
+                out.write_record(None::<&[u8]>)?;
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    out.flush().map_err(|error| ResultsError::Recipients(error.to_string()))?;
+    Ok(PastPeopleWritten { people, undecided })
+}
+
+/// The numbers of the people of a run that are in one of these states.
+///
+/// # Errors
+/// When the ledger or the list cannot be read.
+pub async fn past_numbers(ledger: &dyn Ledger, run: &Run, states: &[State]) -> Result<RoaringTreemap, ResultsError> {
+    let mut numbers = RoaringTreemap::new();
+    past_people(ledger, run, states, |_, person| {
+        numbers.extend(person.map(|(_, phone)| phone.get()));
+        Ok(())
+    })
+    .await?;
+    Ok(numbers)
+}
+
+/// Goes over the people of a run in the order of its list: the header alone first, then each person. Tells how many messages
+/// of the run have no end yet.
+///
+/// A row that was left out because its number stands in another one is no person of its own.
+async fn past_people(
+    ledger: &dyn Ledger,
+    run: &Run,
+    states: &[State],
+    mut take: impl FnMut(&[String], Option<(RecordRef<'_>, Phone)>) -> csv::Result<()>,
+) -> Result<u64, ResultsError> {
+    let snapshot = Snapshot::read(ledger, run, is_owned(ledger, run).await?).await?;
+    let copies = copies_of(ledger, run).await?;
+    let frozen = FrozenInputs::of(&copies)?;
+    let source = ListSource::Copies(&copies);
+    let mut list = FrozenList::open(source)?;
+    let mut reader = Reader::open(&mut list, source.place(), &settings(&frozen.brief))?;
+    let (column, region, header) = (reader.header().phone(), frozen.brief.region, reader.header().headers().to_vec());
+    let failed = |error: csv::Error| ResultsError::Recipients(error.to_string());
+    take(&header, None).map_err(failed)?;
+    let mut chunk = Chunk::new();
+    while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
+        for record in chunk.iter().filter(|record| states.contains(&snapshot.state(record.row))) {
+            let repeated = snapshot.left_out.of(record.row).is_some_and(|(_, reason)| reason == DUPLICATE);
+            let Ok(phone) = parse(record.fields.get(column), region) else { continue };
+            if !repeated {
+                take(&header, Some((record, phone))).map_err(failed)?;
+            }
+        }
+    }
+    drop(reader);
+    list.finish(&frozen.recipients_sha256)?;
+    let open = [State::Sending, State::InDoubt, State::Unresolved, State::Accepted, State::Queued];
+    Ok(open.into_iter().map(|state| snapshot.counts.get(state)).sum())
+}

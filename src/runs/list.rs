@@ -1,0 +1,74 @@
+//! The list of a campaign, as it is at hand.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::FetchedList;
+use crate::audience::{Decoded, decode};
+use crate::domain::{ListForm, Region};
+use crate::finding::Finding;
+use crate::ledger::Copies;
+use crate::manifest::{Recipients, unopened_list};
+use crate::regular_file;
+
+/// The list of a campaign, as it is at hand.
+#[derive(Clone, Debug)]
+pub enum List {
+    /// A file of the user.
+    File(PathBuf),
+    /// What a source gave.
+    Fetched(Arc<FetchedList>),
+    /// The copy of a run that goes on with it.
+    Copies(Copies),
+    /// It was not fetched; people know it so.
+    Unseen(PathBuf),
+}
+
+impl List {
+    /// The list of these recipients, as far as it is at hand without fetching it.
+    pub(super) fn of(recipients: &Recipients) -> Self {
+        match recipients {
+            Recipients::File(path) => Self::File(path.clone()),
+            other => Self::Unseen(other.to_string().into()),
+        }
+    }
+
+    /// Whether it was not fetched.
+    #[must_use]
+    pub fn is_unseen(&self) -> bool {
+        matches!(self, Self::Unseen(_))
+    }
+
+    /// The list from its beginning, as text in UTF-8; nothing where it was not fetched.
+    pub(super) fn open(&self, form: &ListForm, region: Option<Region>) -> Option<Result<Decoded, Box<Finding>>> {
+        let (path, place) = match self {
+            Self::File(path) => (path.as_path(), path.as_path()),
+            Self::Fetched(list) => (list.path(), list.place()),
+            Self::Copies(copies) => {
+                let unread = |error| Box::new(unopened_list(copies.place().as_ref(), &error));
+                return Some(copies.list().map(Decoded::as_it_is).map_err(unread));
+            }
+            Self::Unseen(_) => return None,
+        };
+        let opened = regular_file::open(path).map_err(|error| Box::new(unopened_list(place, &error)));
+        Some(opened.and_then(|file| decode(file, place, form, region)))
+    }
+
+    /// Whether it can be looked at.
+    pub(super) fn is_there(&self) -> bool {
+        match self {
+            Self::File(path) => path.exists(),
+            Self::Fetched(_) | Self::Copies(_) => true,
+            Self::Unseen(_) => false,
+        }
+    }
+
+    /// Where it is, as findings name it.
+    pub(super) fn place(&self) -> &Path {
+        match self {
+            Self::File(path) | Self::Unseen(path) => path,
+            Self::Fetched(list) => list.place(),
+            Self::Copies(copies) => copies.place().as_ref(),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The campaign of a start with its list at hand: a file, a run's own copy, or fetched anew.
+
+use std::sync::Arc;
+
+use super::fetch::reconcile_past;
+use super::launch::Session;
+use super::{Error, Inputs, List, fetch};
+use crate::ledger::Run;
+
+impl Session {
+    /// The campaign with its list: of a run that goes on its own copy, which is all that it ever goes by.
+    pub(super) async fn listed(&self, runs: &[Run]) -> Result<Arc<Inputs>, Error> {
+        let inputs = self.inputs();
+        if inputs.destination.is_live()
+            && let Some(open) = self.unfinished(runs).await?
+        {
+            return self.listed_as_in(&open).await;
+        }
+        self.fetched().await
+    }
+
+    /// The campaign with the list of a run, where it is no file that can be read anew; with a new one where its copy is gone.
+    pub(super) async fn listed_as_in(&self, run: &Run) -> Result<Arc<Inputs>, Error> {
+        let inputs = self.inputs();
+        if !inputs.list.is_unseen() {
+            return Ok(Arc::clone(inputs));
+        }
+        match self.adapters.ledger.copies(run).await {
+            Ok(copies) => Ok(Arc::new(inputs.with_list(List::Copies(copies)))),
+            Err(_) => self.fetched().await,
+        }
+    }
+
+    /// The campaign with its list, fetched anew where it is no file.
+    pub(super) async fn fetched(&self) -> Result<Arc<Inputs>, Error> {
+        let (inputs, adapters) = (self.inputs(), &self.adapters);
+        reconcile_past(adapters, inputs).await?;
+        fetch(inputs, adapters.fetching()).await
+    }
+}

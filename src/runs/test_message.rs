@@ -1,0 +1,63 @@
+//! A campaign's message as a test sends it: what a row says, to whomever it is sent.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::{Error, Inputs, ListSurvey, Observer, blocking, survey_list};
+use crate::domain::{Content, ParseRowsError, Row, RowSet};
+use crate::ledger::{Ledger, LeftOut, State};
+use crate::report::{RowPreview, preview_rows};
+
+/// What a row says.
+#[derive(Clone, Debug)]
+pub struct TestMessage {
+    /// The row.
+    pub row: Row,
+    /// What it says.
+    pub content: Content<Cow<'static, str>>,
+}
+
+/// The message of a row, whether or not its recipient has it already; without a row that of the first that would be sent.
+///
+/// # Errors
+/// When the inputs are wrong, the row has no message, or none would be sent.
+pub async fn test_message(
+    inputs: &Arc<Inputs>,
+    row: Option<u32>,
+    ledger: Option<&dyn Ledger>,
+    observer: &Observer,
+) -> Result<TestMessage, Error> {
+    let rows = row.map(|row| row.to_string().parse::<RowSet>()).transpose();
+    let rows = rows.map_err(|error: ParseRowsError| Error::Input(error.to_string()))?;
+    let ListSurvey { survey, .. } = survey_list(inputs, ledger, observer).await?;
+    let Some(rows) = rows else {
+        let first = survey.firsts.into_iter().next().ok_or_else(|| {
+            Error::Input("no row would be sent now, so there is none to test; name one with `--row`".to_owned())
+        })?;
+        return Ok(TestMessage { row: first.row, content: first.content });
+    };
+    let row = rows.last();
+    if row > survey.last_row {
+        return Err(Error::NoSuchRow { row, last: survey.last_row });
+    }
+    if let Some((State::Invalid, reason)) = survey.left_out.of(row) {
+        return Err(Error::Input(format!("row {row} has no message: {reason}")));
+    }
+    let opened = Arc::clone(inputs);
+    let content = blocking(move || content_of(&opened, &rows)).await??;
+    let content = content.ok_or_else(|| Error::Input(format!("row {row} is blank, so it has no message")))?;
+    Ok(TestMessage { row, content })
+}
+
+fn content_of(inputs: &Inputs, rows: &RowSet) -> Result<Option<Content<Cow<'static, str>>>, Error> {
+    let mut found = None;
+    let keep = |_, preview: RowPreview<'_>| {
+        if let RowPreview::Message { content, .. } = preview {
+            found = Some(content.owned());
+        }
+    };
+    // Who is skipped has a message all the same.
+    preview_rows(&mut inputs.open()?, &LeftOut::default(), Some(rows), 1, keep)
+        .map_err(|finding| Error::Findings(vec![*finding]))?;
+    Ok(found)
+}

@@ -1,0 +1,183 @@
+//! What was found, for people, programs, workflows and editors; what it means, and which values are in force.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Gateway, campaign, phone};
+
+/// A campaign with a warning in its list, a Cyrillic text before the place of its error, and another campaign that is fine.
+fn slipped() -> Folder {
+    let sale = campaign().channels("  - sms: { signature: OlenaCo, message: \"Привіт 😀, {{ nme }}\" }").write();
+    sale.write("fine.yaml", "recipients: { file: sale.csv }\nchannels: [hlr]\n");
+    sale.write(
+        "holes.yaml",
+        "recipients: { file: holes.csv }\nchannels:\n  - sms: { signature: OlenaCo, message: \"Hi, {{ name }}\" }\n",
+    );
+    sale.write("holes.csv", &format!("phone,name\n{},\n", phone(2)));
+    sale
+}
+
+/// What SARIF 2.1.0 requires of a log, of the members that we write.
+fn sarif_schema() -> Value {
+    let text = json!({ "type": "object", "required": ["text"], "properties": { "text": { "type": "string", "minLength": 1 } } });
+    let level = json!({ "enum": ["none", "note", "warning", "error"] });
+    let number = json!({ "type": "integer", "minimum": 1 });
+    let region = json!({
+        "type": "object",
+        "properties": { "startLine": number, "startColumn": number, "endLine": number, "endColumn": number },
+        "additionalProperties": false,
+    });
+    let physical = json!({
+        "type": "object",
+        "required": ["artifactLocation"],
+        "properties": {
+            "artifactLocation": { "type": "object", "required": ["uri"], "properties": { "uri": { "type": "string", "pattern": "^[^ \\\\]+$" } } },
+            "region": region,
+        },
+    });
+    let result = json!({
+        "type": "object",
+        "required": ["message", "ruleId", "ruleIndex", "level", "locations"],
+        "properties": {
+            "message": text,
+            "level": level,
+            "ruleIndex": { "type": "integer", "minimum": 0 },
+            "locations": { "type": "array", "minItems": 1, "items": { "type": "object", "properties": { "physicalLocation": physical } } },
+        },
+    });
+    let rule = json!({
+        "type": "object",
+        "required": ["id", "shortDescription", "help", "defaultConfiguration"],
+        "properties": { "id": { "type": "string" }, "shortDescription": text, "help": text },
+    });
+    json!({
+        "type": "object",
+        "required": ["version", "runs", "$schema"],
+        "properties": {
+            "$schema": { "type": "string", "format": "uri" },
+            "version": { "const": "2.1.0" },
+            "runs": { "type": "array", "items": {
+                "type": "object",
+                "required": ["tool", "results"],
+                "properties": {
+                    "tool": { "type": "object", "required": ["driver"], "properties": { "driver": {
+                        "type": "object", "required": ["name"], "properties": { "rules": { "type": "array", "items": rule } },
+                    } } },
+                    "results": { "type": "array", "items": result },
+                    "columnKind": { "enum": ["utf16CodeUnits", "unicodeCodePoints"] },
+                },
+            } },
+        },
+        "additionalProperties": false,
+    })
+}
+
+#[test]
+fn a_log_for_editors_has_the_shape_of_the_standard_and_every_finding_of_all_files() {
+    let sale = slipped();
+    let check =
+        |form: &str| sale.campaign(&["check", "fine.yaml", "sale.yaml", "holes.yaml", "--format", form]).exits(2);
+    let log = check("sarif").json();
+    let schema = jsonschema::validator_for(&sarif_schema()).expect("a schema");
+    assert!(
+        schema.is_valid(&log),
+        "{:?}\n{log:#}",
+        schema.iter_errors(&log).map(|error| error.to_string()).collect::<Vec<_>>()
+    );
+    let (run, listed) = (&log["runs"][0], check("json").json());
+    let results = run["results"].as_array().expect("results");
+    assert_eq!(results.len(), listed["findings"].as_array().expect("findings").len());
+    let told: Vec<&str> = results.iter().filter_map(|result| result["ruleId"].as_str()).collect();
+    assert_eq!(told, ["unknown-variable", "empty-cell"]);
+    for result in results {
+        let index = result["ruleIndex"].as_u64().expect("an index");
+        assert_eq!(run["tool"]["driver"]["rules"][index as usize]["id"], result["ruleId"]);
+    }
+    let place = &results[0]["locations"][0]["physicalLocation"];
+    let (line, column) = (&listed["findings"][0]["line"], &listed["findings"][0]["column"]);
+    assert_eq!((&place["artifactLocation"]["uri"], &place["region"]["startLine"]), (&json!("sale.yaml"), line));
+    let utf16 = column.as_u64().map(|column| column + 1);
+    assert_eq!(place["region"]["startColumn"].as_u64(), utf16, "the emoji before it has two units");
+    assert_eq!(results[1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "holes.yaml");
+}
+
+#[test]
+fn a_workflow_gets_a_command_for_each_finding_and_nothing_else() {
+    let sale = slipped();
+    let told = sale.campaign(&["check", "sale.yaml", "holes.yaml", "--format", "github"]).exits(2);
+    let lines: Vec<&str> = told.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", told.told());
+    assert!(lines[0].starts_with("::error file=sale.yaml,line=5,col=55,title=unknown-variable::"), "{}", lines[0]);
+    assert!(lines[1].starts_with("::warning file=holes.yaml,title=empty-cell::"), "{}", lines[1]);
+    assert!(told.stderr.is_empty(), "{}", told.told());
+}
+
+#[test]
+fn warnings_refuse_where_they_are_taken_for_errors() {
+    let sale = slipped();
+    sale.campaign(&["check", "holes.yaml"]).exits(0).says("warning[empty-cell]");
+    sale.campaign(&["check", "holes.yaml", "--strict"]).exits(2).says("error[empty-cell]").says("`--strict` refuses");
+    sale.campaign(&["check", "fine.yaml", "--strict"]).exits(0);
+    let told = sale.campaign(&["check", "fine.yaml", "holes.yaml", "--strict", "--json"]).exits(2).json();
+    assert_eq!((&told["findings"][0]["severity"], &told["exit"]), (&json!("error"), &json!(2)));
+}
+
+#[test]
+fn a_rule_is_explained_by_its_name_and_a_slip_of_it_is_recognised() {
+    let folder = Folder::new(false);
+    let told = folder.campaign(&["explain", "empty-cell"]).exits(0);
+    assert!(
+        told.stdout.contains("the message has a hole") && told.stdout.contains("Fill the cells"),
+        "{}",
+        told.told()
+    );
+    folder.campaign(&["explain", "warning[empty-cell]:"]).exits(0).says("Fill the cells");
+    folder.campaign(&["explain", "empty-sell"]).exits(2).says("did you mean `empty-cell`?");
+    let one = folder.campaign(&["explain", "empty-cell", "--json"]).exits(0).json();
+    let all = folder.campaign(&["explain", "--json"]).exits(0).json();
+    let rules = all["rules"].as_array().expect("rules");
+    let found = rules.iter().find(|rule| rule["rule"] == "empty-cell").expect("the rule");
+    assert!(["severity", "about", "why", "mend"].iter().all(|key| found[key] == one[key] && found[key].is_string()));
+    let listed = folder.campaign(&["explain"]).exits(0);
+    for rule in rules {
+        let id = rule["rule"].as_str().expect("a name");
+        assert!(listed.stdout.contains(&format!("\n  {id} ")), "{id} is not listed:\n{}", listed.stdout);
+    }
+}
+
+#[test]
+fn every_value_in_force_is_shown_with_where_it_comes_from() {
+    let gateway = Gateway::accepting();
+    let draft =
+        campaign().delivery("batch: 7").through(&gateway).profile("rate: 20/s").profile("prices: { sms: 0.80 }");
+    let sale = draft.write();
+    sale.replace("sale.yaml", "  rate: 100000/s\n", "");
+    let told = sale.campaign(&["check", "sale.yaml", "--show-settings"]).exits(0);
+    for (key, value, from) in [
+        ("name", "sale", "sale.yaml:1:7"),
+        ("gateway", "local", "sale.yaml:2:10"),
+        ("endpoint", "sync", "default"),
+        ("purpose", "marketing", "'default: follows from the channels'"),
+        ("recipients.duplicates", "skip", "default"),
+        ("channels[0].sms.max_parts", "3", "default"),
+        ("operation", "sms", "'default: follows from the channels'"),
+        ("delivery.rate", "20/s", "profile local"),
+        ("delivery.batch", "7", "sale.yaml:"),
+        ("delivery.stop_after.rejected", "20%", "default"),
+        ("profile.prices.sms", "'0.80'", "profile local"),
+    ] {
+        let shown =
+            told.stdout.split(&format!("{key}:\n")).nth(1).unwrap_or_else(|| panic!("no {key}: {}", told.told()));
+        let mut lines = shown.lines();
+        assert_eq!(lines.next(), Some(format!("  value: {value}").as_str()), "{key}");
+        let said = lines.next().expect("a line");
+        assert!(said.starts_with(&format!("  from: {from}")), "{key}: {said}");
+    }
+    assert!(!told.stdout.contains("schedule"), "what is not there has no defaults in force: {}", told.stdout);
+    let named =
+        sale.campaign(&["check", "sale.yaml", "--show-settings", "--gateway", "local", "--json"]).exits(0).json();
+    let settings = named["files"][0]["settings"].as_array().expect("settings");
+    let gateway = settings.iter().find(|setting| setting["key"] == "gateway").expect("a gateway");
+    assert_eq!((&gateway["value"], &gateway["from"]), (&json!("local"), &json!("command line")));
+    sale.replace("sale.yaml", "batch: 7", "batch: seven");
+    sale.campaign(&["check", "sale.yaml", "--show-settings"]).exits(2).says("whole number");
+}

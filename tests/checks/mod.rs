@@ -1,0 +1,5 @@
+//! `campaign check`: what it finds, in which forms, and what it shows of a campaign before a message leaves.
+
+mod forms;
+mod people;
+mod texts;

@@ -1,0 +1,98 @@
+//! What rows show: what a person would wonder at in a message, told once with a count.
+
+use std::fmt::Write as _;
+
+use crate::support::{campaign, phone};
+
+/// What `check` says of an SMS with this text to people with these cells under `name`, `vip` and `code`.
+fn told(message: &str, cells: &[[&str; 3]]) -> String {
+    let mut list = "phone,name,vip,code\n".to_owned();
+    for (row, [name, vip, code]) in cells.iter().enumerate() {
+        writeln!(list, "{},\"{name}\",{vip},{code}", phone(row + 2)).expect("a string");
+    }
+    let channel = format!("  - sms: {{ signature: OlenaCo, message: '{message}' }}");
+    let sale = campaign().with_list(&list).channels(&channel).write();
+    sale.campaign(&["check", "sale.yaml"]).exits(0).stderr
+}
+
+#[test]
+fn a_word_for_nothing_in_a_message_is_counted_with_its_column_and_only_where_it_is_said() {
+    let hello = "Hello, {{ name }}! {{ vip }} {{ code }}";
+    for nothing in ["None", "nan", "null", "undefined", "#N/A", "#REF!", "{{ first }}", "-"] {
+        let said = told(hello, &[["Olena", "a", "1"], [nothing, "a", "2"], [nothing, "a", "3"]]);
+        let expected = format!(
+            "`{nothing}` stands in the message of 2 rows, the first of them row 3; it comes from the column `name`"
+        );
+        assert!(said.contains(&expected), "{said}");
+        assert_eq!(said.matches("[placeholder-value]").count(), 1, "{said}");
+    }
+    for fine in ["Nan", "Noneta", "Null-Emma", "O-Ren"] {
+        assert!(!told(hello, &[[fine, "a", "1"]]).contains("placeholder-value"), "{fine}");
+    }
+    let unsaid = "{% if vip == \"None\" %}Hi{% else %}Hello {{ name }}{% endif %}{{ code }}";
+    assert!(!told(unsaid, &[["Olena", "None", "1"]]).contains("placeholder-value"), "what is not said is no matter");
+}
+
+#[test]
+fn a_message_that_shows_a_hole_is_told_unless_the_empty_cell_is() {
+    let minded = "Hello {% if name %}{{ name }}{% endif %}, your {{ vip }} code is {{ code }}";
+    let rows = [["Olena", "a", "1"], ["", "a", "2"]];
+    assert!(told(minded, &rows).contains("as in `Hello , …`, in row 3"), "{}", told(minded, &rows));
+    let relied = told("Hello {{ name }}, {{ vip }} {{ code }}", &rows);
+    assert!(relied.contains("empty-cell") && !relied.contains("empty-greeting"), "{relied}");
+    let right = "Hello{% if name %} {{ name }}{% endif %}, {{ vip }} {{ code }}";
+    assert!(!told(right, &rows).contains("warning"), "{}", told(right, &rows));
+}
+
+#[test]
+fn a_condition_that_takes_the_word_for_no_for_yes_is_told() {
+    let bare = "{% if vip %}Thank you{% else %}Hello{% endif %} {{ name }} {{ code }}";
+    let said = told(bare, &[["Olena", "true", "1"], ["Petro", "FALSE", "2"], ["Ivan", "false", "3"]]);
+    assert!(
+        said.contains("`{% if vip %}` is true in 2 rows, the first of them row 3, where the cell says `FALSE`"),
+        "{said}"
+    );
+    for fine in [["Olena", "gold", "1"], ["Olena", "", "1"], ["Olena", "yes", "1"]] {
+        assert!(!told(bare, &[fine]).contains("cell-is-text"), "{fine:?}");
+    }
+    let compared = "{% if vip == \"true\" %}Thank you{% else %}Hello{% endif %} {{ name }} {{ code }}";
+    let said = told(compared, &[["Olena", "TRUE", "1"], ["Petro", "FALSE", "2"]]);
+    assert!(said.contains("no row has `true` in `vip`, but `TRUE` stands in row 2"), "{said}");
+    assert!(
+        !told(compared, &[["Olena", "TRUE", "1"], ["Petro", "true", "2"]]).contains("cell-is-text"),
+        "some row passes it"
+    );
+}
+
+#[test]
+fn slips_and_links_of_cells_are_told_once_a_column() {
+    let hello = "Hello, {{ name }}! {{ vip }} {{ code }}";
+    let rows =
+        [["Олeна", "http://a.example", "1"], ["Пeтpo", "HTTP://b.example", "2"], ["Olena", "https://c.example", "3"]];
+    let said = told(hello, &rows);
+    assert!(said.contains("in 2 rows, the first of them row 2: the word `Олeна` is Cyrillic but for `e`"), "{said}");
+    assert!(said.contains("the links of the column `vip` do not begin with `https://` in 2 rows"), "{said}");
+}
+
+#[test]
+fn a_list_that_could_say_more_than_the_message_is_noted() {
+    let rows = [["Olena", "a", "1"], ["Petro", "b", "2"]];
+    let same = told("Sale! https://shop.example", &rows);
+    assert!(same.contains("note[same-for-all]") && same.contains("the column `name`"), "{same}");
+    assert!(same.contains("note[same-link]") && same.contains("no text uses the column `code`"), "{same}");
+    assert!(same.contains("note[unused-column]: no text uses the columns `name`, `vip`, `code`"), "{same}");
+    let used = told("{{ name }}, {{ vip }}: https://shop.example/?c={{ code }}", &rows);
+    assert!(!used.contains("note"), "{used}");
+    let one = told("{{ name }}: https://shop.example/?c={{ code }}", &rows);
+    assert!(one.contains("no text uses the column `vip`") && !one.contains("same-"), "{one}");
+}
+
+#[test]
+fn what_is_odd_of_rows_that_get_nothing_is_not_told() {
+    let sale = campaign()
+        .with_list(&format!("phone,name\n{},Olena\n{},None\n12,nan\n", phone(2), phone(2)))
+        .recipients("max_invalid: 100%")
+        .write();
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    assert!(!told.stderr.contains("placeholder-value"), "{}", told.told());
+}

@@ -1,0 +1,116 @@
+//! What texts, links and channels show before any row is known.
+
+use crate::support::{Folder, Gateway, Reachable as _, campaign, phone};
+
+/// The rules that a campaign with these channels breaks, with line and column, as `check --json` tells them.
+fn found(channels: &str, list: &str) -> Vec<(String, String, u64, u64)> {
+    let sale = campaign().with_list(list).channels(channels).write();
+    let told = sale.campaign(&["check", "sale.yaml", "--json"]).json();
+    let findings = told["findings"].as_array().expect("findings");
+    let text = |finding: &serde_json::Value, key: &str| finding[key].as_str().expect("a text").to_owned();
+    let number = |finding: &serde_json::Value, key: &str| finding[key].as_u64().unwrap_or_default();
+    findings
+        .iter()
+        .map(|finding| {
+            (text(finding, "rule"), text(finding, "severity"), number(finding, "line"), number(finding, "column"))
+        })
+        .collect()
+}
+
+/// A list whose columns every text here uses.
+fn list() -> String {
+    (2..5).fold("phone,name,code\n".to_owned(), |list, row| {
+        format!("{list}{},Person {row},{row}{row}{row}{row}\n", phone(row))
+    })
+}
+
+#[test]
+fn each_slip_of_a_text_is_told_at_its_place() {
+    let sms =
+        |message: &str| format!("  - sms: {{ signature: OlenaCo, message: '{message} {{{{ name }}}}{{{{ code }}}}' }}");
+    let column = "  - sms: { signature: OlenaCo, message: '".len() as u64;
+    for (message, rule, offset) in [
+        ("Пpивіт", "two-scripts", 1),
+        ("See http://shop.example now", "insecure-link", 5),
+        ("See www.shop.example now", "insecure-link", 5),
+        ("See https:/shop.example now", "broken-link", 5),
+        ("Hello TODO", "unfinished-text", 7),
+        ("{% if name == true %}x{% endif %}", "cell-is-text", 7),
+        ("{% if 5 == code %}x{% endif %}", "cell-is-text", 7),
+    ] {
+        let place = (rule.to_owned(), "warning".to_owned(), 5, column + offset);
+        assert_eq!(found(&sms(message), &list()), [place], "{message}");
+    }
+    for fine in [
+        "Привіт, shop online",
+        "https://shop.example",
+        "{% if name %}x{% endif %}",
+        "{% set ok = true %}{% if ok == true %}x{% endif %}",
+        "{% if code == \"2222\" %}x{% endif %}",
+        "{% if row == 2 %}x{% endif %}",
+    ] {
+        assert_eq!(found(&sms(fine), &list()), [], "{fine}");
+    }
+}
+
+#[test]
+fn a_slip_in_a_text_file_and_in_what_it_includes_and_in_a_constant_is_told() {
+    let sale = campaign()
+        .channels("  - sms: { signature: OlenaCo, message: { file: a.txt } }")
+        .top("vars: { shop: \"Олeна\" }")
+        .write();
+    sale.write("a.txt", "{{ name }} {{ shop }}\nзнижка на вcе {% include 'b.txt' %}");
+    sale.write("b.txt", "http://shop.example");
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    for place in ["sale.yaml:2:16", "a.txt:2:11", "`b.txt`, line 1, column 1"] {
+        assert!(told.stderr.contains(place), "no {place}: {}", told.told());
+    }
+}
+
+#[test]
+fn what_a_channel_is_for_is_told_before_its_messages_are_refused() {
+    let voice = "gender: female, language: en-GB, name: en-GB-Standard-A";
+    let error = |rule: &str| vec![(rule.to_owned(), "error".to_owned())];
+    let warning = |rule: &str| vec![(rule.to_owned(), "warning".to_owned())];
+    let note = |rule: &str| vec![(rule.to_owned(), "note".to_owned())];
+    for (channels, expected) in [
+        ("  - telegram: { message: 'Your code is {{ code }}' }".to_owned(), error("codes-only")),
+        ("  - telegram: { message: '{{ code }}' }".to_owned(), vec![]),
+        ("  - telegram: { message: '1234' }".to_owned(), warning("code-for-all")),
+        (format!("  - voice: {{ message: 'Big sale today', {voice} }}"), warning("code-for-all")),
+        (format!("  - voice: {{ message: 'Your code is {{{{ code }}}}', {voice} }}"), vec![]),
+        (
+            "  - viber: { signature: O, message: '{{ name }}', link: https://a.example, button: 'A button of 24 letters!!' }"
+                .to_owned(),
+            note("long-button"),
+        ),
+        (
+            "  - viber: { signature: O, message: '{{ name }}' }\n  - sms: { signature: Olena, message: '{{ code }}' }".to_owned(),
+            note("late-fallback"),
+        ),
+        (
+            "  - viber: { signature: O, message: '{{ name }}', lifetime: 1h }\n  - sms: { signature: Olena, message: '{{ code }}' }"
+                .to_owned(),
+            vec![],
+        ),
+    ] {
+        let told: Vec<_> = found(&channels, &list()).into_iter().map(|(rule, severity, ..)| (rule, severity)).collect();
+        let told: Vec<_> = told.into_iter().filter(|(rule, _)| rule != "unused-column" && !rule.starts_with("same-")).collect();
+        assert_eq!(told, expected, "{channels}");
+    }
+}
+
+#[test]
+fn whatsapp_is_told_to_need_a_route_where_it_is_sent_for_real() {
+    let gateway = Gateway::accepting();
+    let sale: Folder = campaign()
+        .channels("  - whatsapp: { signature: O, message: '{{ name }}' }")
+        .through(&gateway)
+        .profile("rate: 1/s")
+        .write();
+    let told = |sale: &Folder| sale.campaign(&["check", "sale.yaml"]).stderr;
+    assert!(!told(&sale).contains("whatsapp-route"));
+    sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
+    sale.replace("sale.yaml", "rate: 100000/s", "rate: 1/s");
+    assert!(told(&sale).contains("note[whatsapp-route]"), "{}", told(&sale));
+}

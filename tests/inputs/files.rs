@@ -1,0 +1,178 @@
+//! Lists as programs save them, and files that are none: those of `corpus/files` and `corpus/malformed`.
+//!
+//! Beside each stands NAME.yaml: of a list how it is told to be written, its header, and rows by their numbers; of a file that is
+//! refused the rule and words that are said. `corpus/make.py` makes them; what they mean is written there by hand.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use campaign::audience::{Chunk, Reader, Settings, decode};
+use campaign::domain::{Delimiter, ListForm};
+use campaign::finding::Finding;
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use serde::Deserialize;
+
+use crate::support::telling;
+
+/// What is read of a file.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Read {
+    told: Option<String>,
+    warnings: Vec<String>,
+    header: Vec<String>,
+    rows: BTreeMap<u32, Vec<String>>,
+}
+
+/// What is to be read of a file, or why it is refused.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    about: String,
+    encoding: Option<String>,
+    delimiter: Option<String>,
+    sheet: Option<String>,
+    #[serde(default)]
+    columns: BTreeMap<String, String>,
+    told: Option<String>,
+    #[serde(default)]
+    warnings: Vec<String>,
+    #[serde(default)]
+    header: Vec<String>,
+    #[serde(default)]
+    rows: BTreeMap<u32, Vec<String>>,
+    rule: Option<String>,
+    #[serde(default)]
+    says: Vec<String>,
+}
+
+impl Expected {
+    fn of(file: &Path) -> Self {
+        let mut name = file.as_os_str().to_owned();
+        name.push(".yaml");
+        let text = fs::read_to_string(PathBuf::from(name)).expect("an expectation");
+        let expected: Self = serde_yaml::from_str(&text).expect("an expectation");
+        assert!(!expected.about.is_empty());
+        expected
+    }
+
+    fn form(&self) -> ListForm {
+        let encoding = self.encoding.as_ref().map(|label| encoding_rs::Encoding::for_label(label.as_bytes()));
+        ListForm {
+            encoding: encoding.map(|encoding| encoding.expect("an encoding")),
+            delimiter: self.delimiter.as_ref().map(|name| Delimiter::from_name(name).expect("a delimiter")),
+            sheet: self.sheet.clone(),
+        }
+    }
+}
+
+fn corpus(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/corpus").join(folder);
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_none_or(|end| end != "yaml")).collect();
+    files.sort();
+    files
+}
+
+/// Reads a file to its end, as a campaign does.
+fn read(bytes: Vec<u8>, expected: &Expected) -> Result<Read, Vec<Finding>> {
+    let (file, region) = (Path::new("list"), "UA".parse().ok());
+    let one = |finding: Box<Finding>| vec![*finding];
+    let decoded = decode(Cursor::new(bytes), file, &expected.form(), region).map_err(one)?;
+    let written = decoded.written().clone();
+    let columns = expected.columns.clone().into_iter().collect();
+    let mut reader = Reader::open(decoded, file, &Settings { columns, region, ..Settings::default() })?;
+    let (mut chunk, mut rows) = (Chunk::new(), BTreeMap::new());
+    while reader.read_chunk(&mut chunk).map_err(one)? {
+        rows.extend(chunk.iter().map(|row| (row.row.get(), row.fields.iter().map(str::to_owned).collect())));
+    }
+    let warnings = written.warnings().iter().map(|finding| finding.message.clone()).collect();
+    let header = reader.header().headers().to_vec();
+    Ok(Read { told: written.told(reader.delimiter()), warnings, header, rows })
+}
+
+#[test]
+fn each_list_is_read_as_whoever_saved_it_sees_it() {
+    let files = corpus("files");
+    assert!(files.len() >= 80, "{} files", files.len());
+    for file in files {
+        let _case = telling(format!("case: {}", file.display()));
+        let expected = Expected::of(&file);
+        let found = read(fs::read(&file).expect("a file"), &expected);
+        let found = found.unwrap_or_else(|findings| panic!("{findings:#?}"));
+        assert_eq!((&found.told, &found.warnings), (&expected.told, &expected.warnings));
+        assert_eq!(found.header, expected.header);
+        // Of a long list the first and the last row are written down.
+        assert!(found.rows.len() == expected.rows.len() || expected.rows.len() == 2 && found.rows.len() > 100);
+        assert_eq!(found.rows.keys().last(), expected.rows.keys().last());
+        for (row, cells) in &expected.rows {
+            assert_eq!(found.rows.get(row), Some(cells), "row {row}");
+        }
+    }
+}
+
+#[test]
+fn each_file_that_is_no_list_is_refused_for_what_it_is() {
+    let files = corpus("malformed");
+    assert!(files.len() >= 60, "{} files", files.len());
+    for file in files {
+        let _case = telling(format!("case: {}", file.display()));
+        let expected = Expected::of(&file);
+        let findings = read(fs::read(&file).expect("a file"), &expected).expect_err("no list");
+        let finding = &findings[0];
+        assert_eq!(Some(finding.rule.id), expected.rule.as_deref(), "{finding:#?}");
+        let said = format!("{}; {}", finding.message, finding.help.as_deref().unwrap_or_default());
+        assert!(finding.help.is_some(), "{said}: what is to be done?");
+        for words in &expected.says {
+            assert!(said.contains(words), "no `{words}` in `{said}`");
+        }
+    }
+}
+
+/// A file with some of its bytes changed, cut out, doubled, or with another file's end.
+fn mutated(random: &mut StdRng, bytes: &[u8], other: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..random.random_range(1..6) {
+        if bytes.is_empty() {
+            return other.to_vec();
+        }
+        let at = random.random_range(0..bytes.len());
+        let end = (at + random.random_range(1..64_usize)).min(bytes.len());
+        match random.random_range(0..6) {
+            0 => bytes[at] = random.random(),
+            1 => bytes[at] ^= 1 << random.random_range(0..8_u32),
+            2 => drop(bytes.drain(at..end)),
+            3 => {
+                let copied = bytes[at..end].to_vec();
+                bytes.splice(at..at, copied);
+            }
+            4 => bytes[at..end].fill(*[0, 0xff, b'"', b',', b'\n'].get(random.random_range(0..5_usize)).unwrap_or(&0)),
+            _ => {
+                bytes.truncate(at);
+                let from = random.random_range(0..other.len().max(1));
+                bytes.extend_from_slice(other.get(from..).unwrap_or_default());
+            }
+        }
+    }
+    bytes
+}
+
+/// Reads so many changed files; `MUTATED=100000` says how many, and `SEED` which.
+#[test]
+fn no_changed_file_makes_the_reader_panic() {
+    let number =
+        |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let (count, seed) = (number("MUTATED", 3_000), number("SEED", 14));
+    let files: Vec<PathBuf> = corpus("files").into_iter().chain(corpus("malformed")).collect();
+    let read_file = |file: &PathBuf| (Expected::of(file), fs::read(file).expect("a file"));
+    let files: Vec<(Expected, Vec<u8>)> =
+        files.iter().map(read_file).filter(|(_, bytes)| bytes.len() < 40_000).collect();
+    let mut random = StdRng::seed_from_u64(seed);
+    for _ in 0..count {
+        let (expected, bytes) = &files[random.random_range(0..files.len())];
+        let (_, other) = &files[random.random_range(0..files.len())];
+        let _ = read(mutated(&mut random, bytes, other), expected);
+    }
+}

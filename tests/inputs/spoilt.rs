@@ -1,0 +1,87 @@
+//! Campaigns with one typical mistake each, of all kinds: `spoilt/NN.yaml`, its list and its texts.
+//!
+//! Nothing in them says what is wrong. What `check` says of each has to be enough to mend it; this holds which rule says it.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Folder, telling};
+
+/// The number of the campaign, what `check` exits with, and the first of its rules.
+const FOUND: [(u32, i32, &str); 43] = [
+    (1, 2, "yaml-tab"),
+    (2, 2, "yaml-quote"),
+    (3, 2, "unquoted-template"),
+    (4, 2, "cut-text"),
+    (5, 2, "yaml-indentation"),
+    (6, 2, "unknown-key"),
+    (7, 2, "unknown-key"),
+    (8, 2, "unknown-key"),
+    (9, 2, "missing-key"),
+    (10, 2, "unknown-gateway"),
+    (11, 2, "rate-limit"),
+    (12, 2, "missing-endpoint"),
+    (13, 2, "wrong-type"),
+    (14, 2, "yaml-duplicate-key"),
+    (15, 2, "recipients-unknown-column"),
+    (16, 2, "recipients-phone-column"),
+    (17, 2, "recipients-phone-column"),
+    (18, 2, "too-many-invalid"),
+    (19, 2, "recipients-ragged-row"),
+    (20, 2, "recipients-missing"),
+    (21, 2, "text-file"),
+    (22, 2, "recipients-unclosed-quote"),
+    (23, 2, "recipients-empty"),
+    (24, 2, "duplicate-number"),
+    (25, 2, "unknown-variable"),
+    (26, 2, "text-syntax"),
+    (27, 0, "foreign-placeholder"),
+    (28, 2, "unknown-filter"),
+    (29, 2, "text-syntax"),
+    (30, 2, "looks-like-a-file"),
+    (31, 2, "text-refused"),
+    (32, 2, "too-many-invalid"),
+    (33, 2, "viber-type"),
+    (34, 2, "out-of-range"),
+    (35, 2, "text-refused"),
+    (36, 2, "codes-only"),
+    (37, 2, "not-carried"),
+    (38, 2, "schedule"),
+    (39, 0, "placeholder-value"),
+    (40, 0, "cell-is-text"),
+    (41, 0, "broken-link"),
+    (42, 0, "two-scripts"),
+    (43, 2, "unknown-timezone"),
+];
+
+/// Rules that tell the same once more, of single rows or in the words of YAML.
+const BESIDE: [&str; 4] = ["invalid-row", "yaml-quote", "unused-column", "same-for-all"];
+
+#[test]
+fn each_spoilt_campaign_is_told_by_its_rule_with_what_to_do_and_nothing_else_is_wrong() {
+    let spoilt = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/spoilt");
+    let folder = Folder::new(false);
+    let mut campaigns = 0;
+    for entry in fs::read_dir(spoilt).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        campaigns += usize::from(name.ends_with(".yaml") && name != "gateways.yaml");
+        fs::copy(&path, folder.path(&name)).expect("a copy");
+    }
+    assert_eq!(campaigns, FOUND.len(), "each campaign has its line");
+    for (number, code, rule) in FOUND {
+        let _case = telling(format!("case: {number:02}.yaml"));
+        let mut command = folder.command(&["check", &format!("{number:02}.yaml"), "--json"]);
+        command.env("CAMPAIGN_API_KEY", "x");
+        let told = crate::support::Process::start(command).finish().exits(code).json();
+        let findings = told["findings"].as_array().expect("findings");
+        let id = |finding: &serde_json::Value| finding["rule"].as_str().expect("a rule").to_owned();
+        let others: Vec<String> =
+            findings.iter().map(id).filter(|found| found != rule && !BESIDE.contains(&found.as_str())).collect();
+        assert!(findings.iter().any(|finding| id(finding) == rule), "no {rule}: {told:#}");
+        assert!(others.is_empty(), "besides {rule}: {others:?}");
+        for finding in findings.iter().filter(|finding| id(finding) == rule) {
+            assert!(finding["help"].is_string(), "{rule} does not say what to do: {finding:#}");
+        }
+    }
+}

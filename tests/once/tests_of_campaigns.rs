@@ -1,0 +1,157 @@
+//! `campaign test` sends a row's message to a test number, and nothing of the campaign changes by it.
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Folder, Gateway, KEY, Request, Terminal, campaign, phone, rejected};
+
+/// A number that is in no list.
+const TESTER: u64 = 380_671_234_567;
+
+/// Tests the campaign with these arguments.
+fn test(sale: &Folder, arguments: &[&str]) -> crate::support::Finished {
+    sale.campaign(&[&["test", "sale.yaml"], arguments].concat())
+}
+
+/// The numbers and texts of the SMS that a gateway got.
+fn sent(gateway: &Gateway) -> Vec<(u64, String)> {
+    let operations = gateway.sends().iter().flat_map(Request::operations).collect::<Vec<_>>();
+    let text = |operation: &Value| operation["sms_message"].as_str().expect("a text").to_owned();
+    gateway.phones().into_iter().zip(operations.iter().map(text)).collect()
+}
+
+#[test]
+fn a_row_is_sent_to_whoever_wants_to_see_it_and_the_campaign_does_not_know() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().recipients("region: UA").through(&gateway).write();
+    let told = test(&sale, &["--to", "067 123 45 67"]).exits(0);
+    told.says("a test of sale, row 2")
+        .says("Hello, Person 2")
+        .says("campaign.test@1 row 2 · test message · local · accepted")
+        .says("msg_id");
+    assert_eq!(sent(&gateway), [(TESTER, "Hello, Person 2".to_owned())]);
+    // Who is in the list and saw a test gets the campaign's message all the same, and that is all that it counts.
+    let recipient = format!("+{}", phone(3));
+    test(&sale, &["--to", &recipient, "--row", "4"]).exits(0).says("Hello, Person 4").says("campaign.test@1 row 3");
+    let run = sale.run(&["--json"]).exits(0).json();
+    assert_eq!(
+        (run["rows"].clone(), run["counts"].clone(), run["sent"].clone()),
+        (json!(3), json!({ "accepted": 3 }), json!(3))
+    );
+    assert_eq!(gateway.phones()[2..], [phone(2), phone(3), phone(4)]);
+    sale.campaign(&["status", "sale", "--json"]).exits(0);
+    sale.campaign(&["show", "sale@1", "--to", &TESTER.to_string()]).exits(2);
+    sale.campaign(&["show", "campaign.test@1", "--to", &TESTER.to_string()]).exits(0).says("the gateway took it");
+    sale.campaign(&["status", "campaign.test"]).exits(0).says("2 accepted");
+    // Nobody is left to send to, and a test needs nobody.
+    test(&sale, &["--to", &recipient]).exits(2).says("no row would be sent now").says("--row");
+    test(&sale, &["--to", &recipient, "--row", "2"]).exits(0);
+}
+
+#[test]
+fn the_row_is_the_first_that_would_be_sent_or_the_one_that_is_named() {
+    let gateway = Gateway::accepting();
+    let list = format!("phone,name\n12,Odd\n{},Ann\n\n{},Bob\n", phone(3), phone(5));
+    let sale = campaign().with_list(&list).recipients("max_invalid: 90%").through(&gateway).write();
+    let to = TESTER.to_string();
+    test(&sale, &["--to", &to]).exits(0).says("row 3").says("Hello, Ann");
+    sale.run(&["--rows", "3"]).exits(3);
+    test(&sale, &["--to", &to]).exits(0).says("row 5").says("Hello, Bob");
+    for (row, words) in [("2", "too short"), ("4", "blank"), ("1", "header"), ("9", "row 5")] {
+        test(&sale, &["--to", &to, "--row", row]).exits(2).says(words);
+    }
+    test(&sale, &["--to", "067 123 45 67"]).exits(2).says("country's code");
+    test(&sale, &[]).exits(2).says("--to");
+    assert_eq!(gateway.phones(), [TESTER, phone(3), TESTER]);
+}
+
+#[test]
+fn several_numbers_get_it_each_once_and_programs_read_what_became_of_it() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    let (one, other) = (TESTER.to_string(), (TESTER + 1).to_string());
+    let spelt = format!("+{one}");
+    let told = test(&sale, &["--to", &one, "--to", &other, "--to", &spelt, "--row", "3", "--json"]).exits(0).json();
+    assert_eq!(gateway.phones(), [TESTER, TESTER + 1]);
+    assert_eq!((&told["campaign"], &told["row"], &told["exit"]), (&json!("sale"), &json!(3), &json!(0)));
+    assert_eq!(told["operation"]["sms_message"], "Hello, Person 3");
+    let tests = told["tests"].as_array().expect("tests");
+    let states: Vec<_> =
+        tests.iter().map(|test| (test["to"].clone(), test["row"].clone(), test["state"].clone())).collect();
+    assert_eq!(states, [(json!(one), json!(2), json!("accepted")), (json!(other), json!(3), json!("accepted"))]);
+    assert!(tests.iter().all(|test| test["run"] == "campaign.test@1" && test["msg_id"].is_string()), "{told}");
+}
+
+#[test]
+fn a_list_that_is_no_file_is_fetched_for_a_test_only_if_that_is_wanted() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    let source = "command: [/usr/bin/printf, 'phone,name\\n380501000002,Ann\\n']";
+    sale.replace("sale.yaml", "file: sale.csv", source);
+    let to = TESTER.to_string();
+    test(&sale, &["--to", &to]).exits(2).says("--fetch");
+    test(&sale, &["--to", &to, "--fetch"]).exits(0).says("Hello, Ann");
+    assert_eq!(sent(&gateway), [(TESTER, "Hello, Ann".to_owned())]);
+}
+
+#[test]
+fn an_asynchronous_campaign_is_tested_where_it_will_go() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().asynchronous().through(&gateway).write();
+    let told = test(&sale, &["--to", &TESTER.to_string(), "--json"]).exits(0).json();
+    assert_eq!(told["tests"][0]["state"], "queued");
+    assert!(told["tests"][0]["request_id"].is_string(), "{told}");
+    assert!(gateway.sends()[0].path().contains("v1"), "{}", gateway.sends()[0].path());
+}
+
+#[test]
+fn who_opted_out_gets_no_test_of_marketing_and_one_of_a_service() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    let to = TESTER.to_string();
+    sale.campaign(&["suppress", "add", &format!("+{to}")]).exits(0);
+    test(&sale, &["--to", &to]).exits(2).says("opted out");
+    assert!(gateway.sends().is_empty());
+    campaign().top("purpose: service").through(&gateway).rewrite(&sale);
+    test(&sale, &["--to", &to]).exits(0);
+    assert_eq!(gateway.phones(), [TESTER]);
+}
+
+#[test]
+fn a_live_gateway_needs_a_yes_for_what_was_shown() {
+    let sale = crate::support::live();
+    let to = TESTER.to_string();
+    test(&sale, &["--to", &to]).exits(2).says("Hello, Person 2").says("--yes");
+    let asked = Terminal::start_on(200, sale.command(&["test", "sale.yaml", "--to", &to]));
+    asked
+        .shows("Hello, Person 2")
+        .shows(&format!("a test message to +{to}"))
+        .shows("counts as no message of the campaign");
+    asked.types("no");
+    asked.finish().exits(2);
+    // Agreed to, it is tried; nobody is there.
+    test(&sale, &["--to", &to, "--to", &(TESTER + 1).to_string(), "--yes"]).exits(5).says("nothing was sent");
+    let key_in_sight = test(&sale, &["--to", &to, "--json", "--yes"]).exits(5).told();
+    assert!(!key_in_sight.replace(&format!("\"{KEY}\""), "").contains("api_key"), "{key_in_sight}");
+}
+
+#[test]
+fn doubt_is_told_and_never_repeated_by_itself() {
+    let gateway = Gateway::answering([Answer::status(502), Answer::items(|item| rejected(item, "No route"))]);
+    let sale = campaign().through(&gateway).write();
+    let to = TESTER.to_string();
+    let doubt = test(&sale, &["--to", &to]).exits(4);
+    doubt.says("may have been executed and charged").says("campaign show campaign.test@1 --row 2");
+    test(&sale, &["--to", &to]).exits(3).says("No route");
+    sale.campaign(&["status", "campaign.test"]).exits(4).says("1 in doubt");
+    sale.campaign(&["retry", "campaign.test"]).exits(2).says("campaign test");
+    let resolve = ["resolve", "campaign.test@1", "--rows", "2", "--as", "send-again", "--i-accept-duplicates", "1"];
+    sale.campaign(&resolve).exits(2).says("campaign test");
+    sale.campaign(&["resolve", "campaign.test@1", "--rows", "2", "--as", "sent"]).exits(3);
+    assert_eq!(gateway.sends().len(), 2);
+}
+
+#[test]
+fn a_test_is_a_rehearsal_where_the_campaign_is_one() {
+    let sale = campaign().write();
+    test(&sale, &["--to", &TESTER.to_string()]).exits(0).says("rehearsal on the built-in sandbox").says("accepted");
+}

@@ -1,0 +1,31 @@
+//! Landlines get no SMS, and whoever has one is told about before it costs.
+
+use serde_json::Value;
+
+use crate::support::campaign;
+
+/// A mobile number in row 2, landlines and a free call behind it, a Polish landline, one that is either in the last row.
+const LIST: &str =
+    "phone,name\n380501234567,A\n+380 44 123-45-67,B\n0800500500,C\n+48 22 123 45 67,D\n+1 202 555 0123,E\n";
+
+fn warned(channels: &str) -> Vec<String> {
+    let sale = campaign().with_list(LIST).recipients("region: UA").channels(channels).write();
+    let told: Value = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
+    let findings = told["findings"].as_array().expect("findings").iter();
+    let landlines = findings.filter(|finding| finding["rule"] == "landline");
+    landlines.map(|finding| finding["message"].as_str().expect("a message").to_owned()).collect()
+}
+
+#[test]
+fn landlines_are_told_with_their_rows_where_every_channel_needs_a_mobile_phone() {
+    let sms = "  - sms: { signature: OlenaCo, message: \"Hello\" }";
+    let viber = "  - viber: { signature: OlenaCo, message: \"Hello\" }";
+    let voice = "  - voice: { message: \"Hello\", gender: female, language: uk-UA, name: Olena }";
+    for channels in [sms.to_owned(), format!("{viber}\n{sms}")] {
+        let warned = warned(&channels);
+        assert_eq!(warned.len(), 1, "{warned:?}");
+        assert!(warned[0].starts_with("3 rows: 3, 4 and 5 are numbers of landlines or services"), "{warned:?}");
+    }
+    assert_eq!(warned(voice), [""; 0]);
+    assert_eq!(warned(&format!("{sms}\n{voice}")), [""; 0]);
+}

@@ -1,0 +1,44 @@
+//! Characters that make an SMS cost more parts are named, with a row, and with what they cost.
+
+use serde_json::Value;
+
+use crate::support::{Draft, Gateway, campaign, phone};
+
+/// A hundred letters and a name: one part, or two with a sign that no keyboard writes.
+fn draft(names: &[&str]) -> Draft {
+    let list: String = (2..).zip(names).map(|(row, name)| format!("{},{name}\n", phone(row))).collect();
+    let sms = format!("  - sms: {{ signature: OlenaCo, message: \"{} {{{{ name }}}}\" }}", "a".repeat(100));
+    campaign().with_list(&format!("phone,name\n{list}")).channels(&sms)
+}
+
+fn told(draft: Draft) -> Vec<(String, String)> {
+    let told: Value = draft.write().campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
+    let findings = told["findings"].as_array().expect("findings").iter();
+    let costly = findings.filter(|finding| finding["rule"] == "costly-character");
+    let text = |finding: &Value, key: &str| finding[key].as_str().expect("a text").to_owned();
+    costly.map(|finding| (text(finding, "message"), text(finding, "help"))).collect()
+}
+
+#[test]
+fn a_character_is_named_with_a_row_and_with_what_it_costs() {
+    let gateway = Gateway::accepting();
+    let priced = |draft: Draft| draft.through(&gateway).profile("prices: { sms: 0.80 }").profile("currency: UAH");
+    let told = told(priced(draft(&["Ann", "O’Neil", "D’Arcy", "Ганна", "A—B’s"])));
+    let [(apostrophe, help), (both, _)] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!(
+        apostrophe,
+        "`’` (U+2019) in row 3 makes this 2 parts instead of 1: 2 rows, 2 parts more, about 1.60 UAH"
+    );
+    assert!(help.contains("write `'` instead") && help.contains("`plain: quotes`"), "{help}");
+    assert_eq!(both, "`—` (U+2014) and `’` (U+2019) in row 6 make this 2 parts instead of 1, about 0.80 UAH");
+}
+
+#[test]
+fn without_a_price_the_parts_are_told_and_with_plain_nothing_is() {
+    let names = ["O’Neil", "D’Arcy"];
+    let told_as_written = told(draft(&names));
+    assert_eq!(told_as_written[0].0, "`’` (U+2019) in row 2 makes this 2 parts instead of 1: 2 rows, 2 parts more");
+    let sms =
+        format!("  - sms: {{ signature: OlenaCo, message: \"{} {{{{ name }}}}\", plain: quotes }}", "a".repeat(100));
+    assert_eq!(told(draft(&names).channels(&sms)), []);
+}

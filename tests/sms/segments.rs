@@ -1,0 +1,93 @@
+//! Parts are those of the standard: texts are encoded to the bytes that a phone would get, and those are cut.
+
+use std::collections::HashMap;
+
+use campaign::domain::{Encoding, sms_text};
+
+use crate::support::Chance;
+
+/// The default alphabet of 3GPP TS 23.038, row by row of its table; `␛` announces the extension.
+const BASIC: &str = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ␛ÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?\
+                     ¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà";
+/// The extension: codes and characters.
+const EXTENSION: [(u8, char); 10] = [
+    (0x0a, '\u{c}'),
+    (0x14, '^'),
+    (0x28, '{'),
+    (0x29, '}'),
+    (0x2f, '\\'),
+    (0x3c, '['),
+    (0x3d, '~'),
+    (0x3e, ']'),
+    (0x40, '|'),
+    (0x65, '€'),
+];
+const ESCAPE: u8 = 0x1b;
+
+/// The septets of each character.
+fn alphabet() -> HashMap<char, Vec<u8>> {
+    let basic = BASIC.chars().zip(0..).filter(|(_, code)| *code != ESCAPE).map(|(c, code)| (c, vec![code]));
+    basic.chain(EXTENSION.map(|(code, c)| (c, vec![ESCAPE, code]))).collect()
+}
+
+/// Cuts what is encoded into parts; nothing is cut behind a unit that needs the next one.
+fn cut<U: Copy>(units: &[U], (alone, part): (usize, usize), open: impl Fn(U) -> bool) -> usize {
+    if units.len() <= alone {
+        return usize::from(!units.is_empty());
+    }
+    let (mut parts, mut rest) = (0, units);
+    while !rest.is_empty() {
+        let mut end = rest.len().min(part);
+        while open(rest[end - 1]) {
+            end -= 1;
+        }
+        (parts, rest) = (parts + 1, &rest[end..]);
+    }
+    parts
+}
+
+/// The encoding, the units and the parts of a text.
+fn judged(alphabet: &HashMap<char, Vec<u8>>, text: &str) -> (Encoding, usize, usize) {
+    let septets: Option<Vec<&[u8]>> = text.chars().map(|c| alphabet.get(&c).map(Vec::as_slice)).collect();
+    match septets {
+        Some(septets) => {
+            let septets = septets.concat();
+            (Encoding::Gsm7, septets.len(), cut(&septets, (160, 153), |septet| septet == ESCAPE))
+        }
+        None => {
+            let units: Vec<u16> = text.encode_utf16().collect();
+            (Encoding::Ucs2, units.len(), cut(&units, (70, 67), |unit| (0xd800..0xdc00).contains(&unit)))
+        }
+    }
+}
+
+#[test]
+fn segments_agree_with_those_of_encoded_bytes_over_a_hundred_thousand_texts() {
+    let (alphabet, mut chance) = (alphabet(), Chance::seeded());
+    assert_eq!(alphabet.len(), 127 + 10);
+    let kinds: [Vec<char>; 5] = [
+        "abc XYZ012.,!".chars().collect(),
+        "ab€[]^{}|~\\é\n\u{c}".chars().collect(),
+        BASIC.chars().filter(|c| *c != '␛').collect(),
+        "Привіт, яїєґ ’—“”…«»\u{a0}".chars().collect(),
+        "ab я😀🇺🇦👨\u{200d}👩 é€\t`ç".chars().collect(),
+    ];
+    let mut seen = [0; 8];
+    for _ in 0..100_000 {
+        let mut below = |end: usize| usize::try_from(chance.below(end as u64)).expect("a small number");
+        let (first, second) = (below(5), below(5));
+        // Most are of one kind, some have a little of another one.
+        let rare = if below(2) == 0 { 0 } else { 1 + below(40) };
+        let length = below(360);
+        let text: String = (0..length)
+            .map(|_| {
+                let kind = &kinds[if below(100) < rare { second } else { first }];
+                kind[below(kind.len())]
+            })
+            .collect();
+        let got = sms_text(&text);
+        assert_eq!((got.encoding, got.units, got.parts), judged(&alphabet, &text), "{text:?}");
+        seen[got.parts.min(7)] += 1;
+    }
+    assert!(seen.iter().all(|texts| *texts > 100), "{seen:?}");
+}

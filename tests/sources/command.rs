@@ -1,0 +1,148 @@
+//! A list that a program prints.
+
+use super::{fetched, kept};
+use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, Process, campaign, nobody, phone, until};
+
+/// A campaign whose list this script prints.
+fn printed(draft: crate::support::Draft, script: &str) -> Folder {
+    let folder = fetched(draft, "command: [./list.sh, \"{{ today }}\", \"a b; touch shell\"]");
+    write_script(&folder, script);
+    folder
+}
+
+fn write_script(folder: &Folder, script: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    folder.write("list.sh", &format!("#!/bin/sh\n{script}\n"));
+    std::fs::set_permissions(folder.path("list.sh"), std::fs::Permissions::from_mode(0o700)).expect("a mode");
+}
+
+/// Prints three people and notes that it was started.
+const PRINTS: &str = "echo started >> started\nprintf 'phone,name\\n%s,Ann\\n%s,Bob\\n' 380501000002 380501000003";
+
+fn starts(folder: &Folder) -> usize {
+    std::fs::read_to_string(folder.path("started")).map_or(0, |text| text.lines().count())
+}
+
+#[test]
+fn a_program_is_started_by_a_run_and_by_nothing_that_only_looks_unless_it_is_wanted() {
+    let gateway = Gateway::accepting();
+    let sale = printed(campaign().through(&gateway), PRINTS);
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("--fetch").says("the output of list.sh");
+    sale.campaign(&["preview", "sale.yaml"]).exits(2).says("--fetch");
+    sale.campaign(&["plan", "sale.yaml"]).exits(2).says("--fetch");
+    assert_eq!(starts(&sale), 0, "nobody wanted it");
+    let seen = sale.campaign(&["check", "sale.yaml", "--fetch", "--json"]).exits(0).json();
+    assert_eq!(seen["rows"], 2);
+    sale.campaign(&["preview", "sale.yaml", "--fetch"]).exits(0).says("Hello, Ann");
+    sale.campaign(&["plan", "sale.yaml", "--fetch"]).exits(0).says("2 messages");
+    sale.run(&["--dry-run"]).exits(0);
+    assert_eq!(starts(&sale), 4);
+    sale.run(&[]).exits(0);
+    assert_eq!((gateway.phones(), starts(&sale)), (vec![phone(2), phone(3)], 5));
+    assert_eq!(sale.results().column("name"), ["Ann", "Bob"]);
+    assert!(!sale.path("shell").exists(), "no shell reads its arguments");
+    assert_eq!(kept(&sale), 0);
+}
+
+#[test]
+fn a_text_that_is_wrong_is_told_although_nobody_looked_at_the_list() {
+    let sms = "  - sms: { signature: OlenaCo, message: \"{% if name %}Hello\" }";
+    let sale = printed(campaign().channels(sms), PRINTS);
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("--fetch").says("the text ends before");
+    assert_eq!(starts(&sale), 0);
+}
+
+#[test]
+fn a_run_that_goes_on_goes_by_its_own_copy_and_starts_nothing() {
+    let gateway = Gateway::accepting();
+    let sale = printed(campaign().through(&gateway), PRINTS);
+    sale.run(&["--limit", "1"]).exits(0);
+    write_script(&sale, "echo started >> started; echo phone,name; echo 380501000009,Eve");
+    sale.run(&[]).exits(0);
+    assert_eq!((gateway.phones(), starts(&sale)), (vec![phone(2), phone(3)], 1));
+    // The next run begins with what is printed now.
+    sale.run(&[]).exits(0);
+    assert_eq!((gateway.phones().last(), starts(&sale)), (Some(&phone(9)), 2));
+}
+
+#[test]
+fn a_program_that_fails_is_told_with_its_own_words_and_nothing_is_sent() {
+    let gateway = Gateway::accepting();
+    let sale = printed(campaign().through(&gateway), "echo phone; echo 380501000002; echo 'no such table' >&2; exit 3");
+    sale.run(&[]).exits(2).says("no such table").says("exit status: 3").says("sale.yaml:4:");
+    write_script(&sale, "true");
+    sale.run(&[]).exits(2).says("not even a header");
+    write_script(&sale, "echo phone,name");
+    sale.run(&[]).exits(2).says("no recipients").says("the output of list.sh");
+    sale.replace("sale.yaml", "command: [./list.sh", "empty: ok\n  command: [./list.sh");
+    sale.run(&[]).exits(0);
+    sale.replace("sale.yaml", "./list.sh", "./no-such-program");
+    sale.run(&[]).exits(2).says("cannot be started");
+    assert_eq!((gateway.phones(), kept(&sale)), (Vec::new(), 0));
+}
+
+#[test]
+fn a_program_gets_no_key_of_ours_and_nothing_on_its_standard_input() {
+    let sale = printed(campaign().through(&Gateway::accepting()), "env > env; cat > input; exit 1");
+    let mut run = sale.command(&["run", "sale.yaml"]);
+    run.env("CRM_TOKEN", "of-the-crm");
+    Process::start(run).finish().exits(2);
+    let environment = std::fs::read_to_string(sale.path("env")).expect("what it got");
+    assert!(environment.contains("of-the-crm") && !environment.contains(KEY) && !environment.contains(KEY_VARIABLE));
+    assert_eq!(std::fs::read_to_string(sale.path("input")).expect("its input"), "");
+}
+
+#[test]
+fn a_program_that_does_not_end_is_ended_with_all_that_it_started() {
+    // Whoever holds the pipe to the end is alive; what it writes to has a reader as long as this does.
+    let script = "(sleep 300; echo late > late) & echo $! > child; echo $$ > parent; wait";
+    let sale = printed(campaign().recipients("timeout: 1s"), script);
+    sale.run(&[]).exits(2).says("within 1 s");
+    assert_gone(&sale);
+    sale.replace("sale.yaml", "timeout: 1s", "timeout: 10m");
+    for name in ["child", "parent"] {
+        std::fs::remove_file(sale.path(name)).expect("a number");
+    }
+    for arguments in [&["run", "sale.yaml"][..], &["check", "sale.yaml", "--fetch"]] {
+        let mut looking = Process::start(sale.command(arguments));
+        until("the program runs", || sale.path("parent").exists());
+        looking.signal("INT");
+        looking.finish().exits(130);
+        assert_gone(&sale);
+        std::fs::remove_file(sale.path("parent")).expect("a number");
+    }
+    assert_eq!(kept(&sale), 0);
+}
+
+/// Fails unless the program and its child are gone.
+fn assert_gone(sale: &Folder) {
+    for name in ["child", "parent"] {
+        let number = std::fs::read_to_string(sale.path(name)).expect("a number");
+        let is_there = || {
+            let state = std::fs::read_to_string(format!("/proc/{}/stat", number.trim())).unwrap_or_default();
+            !state.is_empty() && !state.contains(") Z ")
+        };
+        until("it is gone", || !is_there());
+    }
+}
+
+#[test]
+fn a_secret_of_a_source_is_kept_and_not_written() {
+    let address = nobody();
+    for (source, words) in [
+        (format!("url: {address}/a.csv\nheaders: {{ Authorization: s3cret }}"), "where the secret is kept"),
+        ("url: https://me:s3cret@crm.example/a.csv".to_owned(), "a user or a password"),
+        ("url: http://crm.example/a.csv".to_owned(), "`https://`"),
+        ("url: ftp://crm.example/a.csv".to_owned(), "`https://`"),
+        ("sql: select 1\nfrom: s3cret".to_owned(), "where the key is kept"),
+        ("sql: select 1".to_owned(), "needs `from`"),
+        ("run: sale@1".to_owned(), "needs `state`"),
+        ("run: sale@1\nstate: [gone]".to_owned(), "`gone`"),
+        ("run: sale@1\nstate: failed\nurl: https://crm.example/a.csv".to_owned(), "has both"),
+        ("columns: { phone: a }".to_owned(), "needs `file`"),
+        ("command: [a]\nheaders: { Accept: text/csv }".to_owned(), "`headers` is for `url`"),
+    ] {
+        let told = fetched(campaign(), &source).run(&[]).exits(2).says(words);
+        assert!(!told.stdout.contains("s3cret"), "{}", told.told());
+    }
+}

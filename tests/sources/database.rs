@@ -1,0 +1,165 @@
+//! A list that a database answers with. SQLite is in the product; a PostgreSQL server is started where there is one.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use super::{fetched, kept};
+use crate::support::{Folder, Gateway, Process, campaign, phone, telling};
+
+/// Runs the campaign with the address of its database in the environment.
+fn run(sale: &Folder, address: &str) -> crate::support::Finished {
+    let mut command = sale.command(&["run", "sale.yaml"]);
+    command.env("CRM_URL", address);
+    Process::start(command).finish()
+}
+
+/// A file with a table of people; the numbers are numbers there, and one thing is nothing.
+fn sqlite(folder: &Folder) -> String {
+    let path = folder.path("crm.db");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+        let mut database = options.connect().await.expect("a database");
+        let people = "create table people (phone integer, name text, since text, debt real, photo blob);
+             insert into people values (380501000002, 'Ann; \"A\", of us', '2020-01-01', 1.5, x'00'),
+                                       (380501000003, null, '2020-01-01', 100000000000, null),
+                                       (380501000004, 'Eve', '9999-01-01', 0, null);";
+        database.execute(people).await.expect("people");
+        database.close().await.expect("closed");
+    });
+    format!("sqlite://{}", path.display())
+}
+
+const QUERY: &str = "sql: |\n  select phone, coalesce(name, 'you') as name, debt, name as raw -- ; :today\n  from people where since <= :today;\nfrom: { env: CRM_URL }";
+
+#[test]
+fn the_answer_of_a_query_is_the_list_and_its_values_are_text() {
+    let gateway = Gateway::accepting();
+    let sale = fetched(campaign().through(&gateway), QUERY);
+    run(&sale, &sqlite(&sale)).exits(0);
+    assert_eq!(gateway.phones(), [phone(2), phone(3)]);
+    assert_eq!(sale.results().column("name"), ["Ann; \"A\", of us", "you"]);
+    assert_eq!(sale.results().column("debt"), ["1.5", "100000000000"]);
+    assert_eq!(sale.results().column("raw"), ["Ann; \"A\", of us", ""]);
+    assert_eq!(kept(&sale), 0);
+}
+
+#[test]
+fn a_query_can_only_read_and_is_one() {
+    let gateway = Gateway::accepting();
+    for (sql, words) in [
+        ("select phone from people; delete from people", "more than one query"),
+        ("delete from people returning phone", "readonly"),
+        ("select phone, photo from people", "`photo` holds bytes"),
+        ("select phone from nobody", "no such table"),
+        ("select phone from people where false", "no recipients"),
+    ] {
+        let _case = telling(format!("case: {sql}"));
+        let sale = fetched(campaign().through(&gateway), &format!("sql: \"{sql}\"\nfrom: {{ env: CRM_URL }}"));
+        let address = sqlite(&sale);
+        run(&sale, &address).exits(2).says(words);
+        sale.replace("sale.yaml", sql, "select phone, name from people");
+        run(&sale, &address).exits(0);
+    }
+    assert_eq!(gateway.phones().len(), 15, "nobody was deleted");
+}
+
+#[test]
+fn an_address_is_a_secret_and_one_that_is_none_is_told_without_it() {
+    for (address, words) in [
+        ("s3cret", "no address of a database"),
+        ("postgres://me:s3cret@127.0.0.1:1/crm", "no connection"),
+        ("mysql://me:s3cret@127.0.0.1:1/crm", "no connection"),
+        ("postgres://me:s3cret@127.0.0.1:port/crm", "no address"),
+        ("sqlite:///no/such/s3cret.db", "database"),
+    ] {
+        let sale = fetched(campaign(), QUERY);
+        let told = run(&sale, address).exits(2).says(words);
+        assert!(!format!("{}{}", told.stdout, told.stderr).contains("s3cret"), "{}", told.told());
+    }
+    fetched(campaign(), QUERY).run(&[]).exits(2).says("`CRM_URL` is not set");
+}
+
+/// A PostgreSQL server of its own on a socket, where one is installed.
+struct Postgres {
+    folder: tempfile::TempDir,
+    bin: std::path::PathBuf,
+}
+
+impl Postgres {
+    /// Starts one; nothing where none is installed.
+    fn start() -> Option<Self> {
+        let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
+        let bin = versions.map(|version| version.path().join("bin")).max()?;
+        let server = Self { folder: tempfile::tempdir().expect("a folder"), bin };
+        if rustix::process::getuid().is_root() {
+            // The server refuses the superuser, and Debian made it a user of its own.
+            let given = Command::new("chown").arg("postgres").arg(server.folder.path()).status();
+            given.ok()?.success().then_some(())?;
+        }
+        let data = server.folder.path().join("data");
+        server.call("initdb", &["-A", "trust", "-U", "story", "-D", &data.display().to_string()])?;
+        let options = format!("-c listen_addresses='' -k {}", server.folder.path().display());
+        let log = server.folder.path().join("log").display().to_string();
+        server.call("pg_ctl", &["-w", "-l", &log, "-o", &options, "-D", &data.display().to_string(), "start"])?;
+        Some(server)
+    }
+
+    fn call(&self, program: &str, arguments: &[&str]) -> Option<()> {
+        let program = self.bin.join(program);
+        let mut command = Command::new(&program);
+        if rustix::process::getuid().is_root() {
+            command = Command::new("runuser");
+            command.args(["-u", "postgres", "--"]).arg(&program);
+        }
+        command
+            .current_dir(self.folder.path())
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command.status().ok()?.success().then_some(())
+    }
+
+    fn address(&self) -> String {
+        format!("postgres://story@%2F/postgres?host={}", self.folder.path().display())
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let data = self.folder.path().join("data").display().to_string();
+        let _ = self.call("pg_ctl", &["-m", "immediate", "-D", &data, "stop"]);
+    }
+}
+
+#[test]
+fn a_postgresql_server_answers_in_its_own_words() {
+    let Some(server) = Postgres::start() else {
+        let _ = writeln!(std::io::stderr(), "skipped: this needs a PostgreSQL server that can be started here");
+        return;
+    };
+    let people = "create table people (phone numeric, name text, since date, ok boolean, at timestamptz, photo bytea);
+         insert into people values (380501000002, 'Ann', '2020-01-01', true, '2026-01-02 03:04:05Z', null),
+                                   (380501000003, null, '9999-01-01', false, null, null)";
+    server
+        .call("psql", &["-U", "story", "-h", &server.folder.path().display().to_string(), "-c", people, "postgres"])
+        .expect("people");
+    let gateway = Gateway::accepting();
+    let query = "sql: \"select phone, name, since, ok, 12345678901234567890.10::numeric as debt from people where since <= :today and 'a;b' <> ':today'\"\nfrom: { env: CRM_URL }";
+    let sale = fetched(campaign().through(&gateway), query);
+    run(&sale, &server.address()).exits(0);
+    assert_eq!(gateway.phones(), [phone(2)]);
+    for (column, value) in [("since", "2020-01-01"), ("ok", "true"), ("debt", "12345678901234567890.10")] {
+        assert_eq!(sale.results().column(column), [value]);
+    }
+    for (sql, words) in [
+        ("select phone, photo from people", "holds bytes"),
+        ("delete from people returning phone, name", "read-only"),
+        ("select nextval('x')", "does not exist"),
+    ] {
+        let sale = fetched(campaign().through(&gateway), &format!("sql: \"{sql}\"\nfrom: {{ env: CRM_URL }}"));
+        run(&sale, &server.address()).exits(2).says(words);
+    }
+}

@@ -1,0 +1,52 @@
+//! The people of an earlier run, by what became of them.
+
+use super::fetched;
+use crate::support::{Answer, Folder, Gateway, accepted, campaign, phone, rejected};
+
+/// A campaign of which row 3 was refused, with one for those people beside it.
+fn after_one_was_refused(gateway: &Gateway, source: &str) -> Folder {
+    let sale = campaign().through(gateway).batches_of(1).one_at_a_time().write();
+    sale.run(&[]).exits(3);
+    let again = fetched(campaign().through(gateway), source);
+    let text = std::fs::read_to_string(again.path("sale.yaml")).expect("a campaign");
+    sale.write("again.yaml", &text.replace("name: sale", "name: again"));
+    sale
+}
+
+fn gateway() -> Gateway {
+    let refused = |item: &_| rejected(item, "Unknown error");
+    Gateway::answering([Answer::items(accepted), Answer::items(refused), Answer::items(accepted)])
+}
+
+#[test]
+fn the_people_who_were_refused_are_a_list_with_its_columns() {
+    let gateway = gateway();
+    let sale = after_one_was_refused(&gateway, "run: sale@1\nstate: [rejected, failed]");
+    sale.campaign(&["check", "again.yaml"]).exits(0).says("people of sale@1 (rejected, failed)");
+    sale.campaign(&["preview", "again.yaml", "--fetch"]).exits(0).says("Person 3").says("1 of 1 rows");
+    sale.campaign(&["run", "again.yaml", "--no-wait"]).exits(0);
+    assert_eq!(gateway.phones(), [phone(2), phone(3), phone(4), phone(3)]);
+}
+
+#[test]
+fn undelivered_is_all_that_did_not_arrive_and_who_was_left_out_is_nobody() {
+    let gateway = gateway();
+    let sale = after_one_was_refused(&gateway, "run: sale\nstate: undelivered");
+    // What was accepted may have arrived by now, and nobody was told: that is said.
+    sale.campaign(&["run", "again.yaml", "--no-wait"]).exits(0).says("may still change").says("reconcile sale@1 --all");
+    assert_eq!(gateway.phones()[3..], [phone(2), phone(3), phone(4)]);
+}
+
+#[test]
+fn a_run_that_is_not_through_or_not_there_gives_nobody() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    sale.run(&["--limit", "1"]).exits(0);
+    let again = fetched(campaign().through(&gateway), "run: sale@1\nstate: planned");
+    let text = std::fs::read_to_string(again.path("sale.yaml")).expect("a campaign");
+    sale.write("again.yaml", &text.replace("name: sale", "name: again"));
+    sale.campaign(&["run", "again.yaml"]).exits(2).says("sale@1 is not through");
+    sale.replace("again.yaml", "sale@1", "sail@1");
+    sale.campaign(&["run", "again.yaml"]).exits(2).says("did you mean `sale@1`?");
+    assert_eq!(gateway.phones(), [phone(2)]);
+}
