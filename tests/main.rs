@@ -26,6 +26,7 @@ mod recovery;
 mod rehearsal;
 mod sandbox;
 mod schedules;
+mod selection;
 mod serve;
 mod sms;
 mod sources;

@@ -10,6 +10,7 @@ mod odd;
 pub mod online;
 mod parallel;
 mod prepare;
+mod recipe;
 pub mod rules;
 mod survey;
 mod tee;
@@ -17,9 +18,10 @@ mod tee;
 pub use odd::{Comparison, OddRows, OddRowsByColumn, Oddity};
 pub use parallel::{cores, ordered};
 pub use prepare::{CompiledCampaign, Texts, edition, prepare, settings, text_problems};
+pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
 pub use rules::{
     against_includes, against_profile, against_texts, costly_characters, empty_cells, invalid_rows, landlines,
     list_form, notes, odd_rows, promised_receipts, rows_within, unfilled_notice,
 };
-pub use survey::{ALREADY_SENT, Column, CostlyRows, DUPLICATE, Excluded, First, Survey, Terms, row_of, survey};
+pub use survey::{ALREADY_SENT, Column, CostlyRows, DUPLICATE, Excluded, First, Survey, Terms, survey};
 pub use tee::Tee;

@@ -3,11 +3,11 @@
 use std::io::Read;
 use std::path::Path;
 
+use super::recipe::Recipe;
 use crate::audience::{Reader, Settings};
-use crate::domain::Region;
 use crate::finding::{Finding, rules as finding_rules};
 use crate::manifest::{Brief, Places};
-use crate::message::{Messages, Names, TextProblem, compile, render_constant};
+use crate::message::{Names, TextProblem, compile, compile_condition, render_constant};
 
 /// Where texts come from and where findings about them are shown.
 pub struct Texts<'a> {
@@ -21,10 +21,8 @@ pub struct Texts<'a> {
 pub struct CompiledCampaign<R> {
     /// The recipients, read up to the header.
     pub reader: Reader<R>,
-    /// The compiled texts.
-    pub messages: Messages,
-    /// The region of national numbers.
-    pub region: Option<Region>,
+    /// What becomes of each of them.
+    pub recipe: Recipe,
     /// The campaign's edition, rendered; empty when it has none.
     pub edition: String,
 }
@@ -48,9 +46,16 @@ pub fn prepare<R: Read>(
         Some(edition) => render_constant(edition, &names).map_err(|problem| vec![tell(problem)])?,
         None => String::new(),
     };
-    let messages = compile(&brief.content, &names, texts.load)
-        .map_err(|problems| problems.into_iter().map(tell).collect::<Vec<_>>())?;
-    Ok(CompiledCampaign { reader, messages, region: brief.region, edition })
+    let condition = brief.condition.as_ref().map(|condition| compile_condition(condition, &names)).transpose();
+    let (condition, messages) = match (condition, compile(&brief.content, &names, texts.load)) {
+        (Ok(condition), Ok(messages)) => (condition, messages),
+        (condition, messages) => {
+            let problems = condition.err().into_iter().chain(messages.err()).flatten();
+            return Err(problems.map(tell).collect());
+        }
+    };
+    let recipe = Recipe { messages, condition, phone_column: reader.header().phone(), region: brief.region };
+    Ok(CompiledCampaign { reader, recipe, edition })
 }
 
 /// The edition of a campaign on a day, where it follows from the campaign file alone; what is wrong with it is told elsewhere.
@@ -66,9 +71,10 @@ pub fn edition(brief: &Brief, today: &str) -> Option<String> {
 pub fn text_problems(brief: &Brief, texts: Texts<'_>, today: &str) -> Vec<Finding> {
     let (vars, campaign) = (brief.vars.clone(), brief.name.clone());
     let names = Names { vars, campaign, today: today.to_owned(), ..Names::default() };
-    let problems = compile(&brief.content, &names, texts.load).err().unwrap_or_default();
+    let condition = brief.condition.as_ref().and_then(|condition| compile_condition(condition, &names).err());
+    let problems = condition.into_iter().chain(compile(&brief.content, &names, texts.load).err()).flatten();
     let may_be_a_column = [&finding_rules::UNKNOWN_VARIABLE, &finding_rules::UNKNOWN_COLUMN];
-    let proven = problems.into_iter().filter(|problem| !may_be_a_column.contains(&problem.rule));
+    let proven = problems.filter(|problem| !may_be_a_column.contains(&problem.rule));
     proven.map(|problem| finding(problem, texts.places)).collect()
 }
 

@@ -1,7 +1,7 @@
 //! The pass over all recipients before the first send: numbers, duplicates, messages, counts.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::ops::ControlFlow;
 
@@ -10,13 +10,13 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use super::odd::{Comparison, Odd, OddRowsByColumn, Watch, take_in};
 use super::parallel::{cores, ordered};
 use super::prepare::CompiledCampaign;
+use super::recipe::{Composed, Composer, Uncomposed};
 use super::rules;
-use crate::audience::{Chunk, Header, Number, RecordRef, Seen, holds_a_row, parse_number};
-use crate::domain::{Content, CostlyCharacters, Phone, Region, Row, Stage};
+use crate::audience::{Chunk, Header, Number, Seen, holds_a_row};
+use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage};
 use crate::finding::Finding;
 use crate::ledger::{LeftOut, OPTED_OUT, State, StateCounts};
 use crate::manifest::{Brief, Duplicates};
-use crate::message::{Messages, Renderer};
 
 /// Why a row is skipped whose number has a message already.
 pub const ALREADY_SENT: &str = "already sent";
@@ -160,32 +160,17 @@ impl Survey {
     }
 }
 
-/// The number and the message of one record, or the reason why it cannot be sent to.
-///
-/// # Errors
-/// The reason in plain words, without the number.
-pub fn row_of<'m>(
-    renderer: &mut Renderer<'m>,
-    phone_column: usize,
-    region: Option<Region>,
-    record: RecordRef<'_>,
-) -> Result<(Number, Content<Cow<'m, str>>), String> {
-    let number = parse_number(record.fields.get(phone_column), region).map_err(|problem| problem.to_string())?;
-    let content =
-        renderer.render(record.row, |column| record.fields.get(column)).map_err(|invalid| invalid.to_string())?;
-    Ok((number, content))
-}
-
 /// Looks at every recipient.
 ///
 /// # Errors
 /// When the file is damaged, or when its rows break a bound of the campaign.
 pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<'_>) -> Result<Survey, Vec<Finding>> {
-    let CompiledCampaign { reader, messages, region, .. } = prepared;
+    let CompiledCampaign { reader, recipe, .. } = prepared;
+    let messages = &recipe.messages;
     let (phone_column, delimiter) = (reader.header().phone(), reader.delimiter());
     let texts = terms.brief.content.stages.iter().flat_map(Stage::texts).map(|(_, text)| text);
     let watch = Watch::of(messages, phone_column, texts);
-    let columns = columns(reader.header(), messages);
+    let columns = columns(reader.header(), &recipe.columns());
     let mut damage = None;
     let produce = || {
         let mut chunk = Chunk::new();
@@ -198,11 +183,11 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
             }
         }
     };
-    let examine = |renderer: &mut Renderer<'_>, chunk: Chunk| {
+    let examine = |composer: &mut Composer<'_>, chunk: Chunk| {
         let examined: Vec<Examination> = chunk
             .iter()
             .map(|record| {
-                let (Number { phone, landline }, content) = row_of(renderer, phone_column, *region, record)?;
+                let Composed { number: Number { phone, landline }, content } = composer.compose(record)?;
                 let parts = sms_parts(&content);
                 // A message of one part cannot be shorter.
                 let costly = content.stages.iter().filter(|_| parts > 1).find_map(Stage::costly_characters);
@@ -216,11 +201,11 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
         (chunk, examined, within)
     };
     let mut tally = Tally::default();
-    let mut renderer = messages.renderer();
+    let mut composer = recipe.composer();
     ordered(
         cores(),
         produce,
-        || messages.renderer(),
+        || recipe.composer(),
         examine,
         |(chunk, examined, within)| {
             tally.rows_within.extend(within.iter().map(|row| row.get()));
@@ -232,7 +217,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
                     }
                 }
                 if tally.firsts.len() < SHOWN
-                    && let Ok((_, content)) = row_of(&mut renderer, phone_column, *region, record)
+                    && let Ok(Composed { content, .. }) = composer.compose(record)
                 {
                     tally.firsts.push(First { row: record.row, phone, content: content.owned() });
                 }
@@ -246,9 +231,8 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
     }
 }
 
-/// The columns of a list but for that of the numbers, and whether texts use them.
-fn columns(header: &Header, messages: &Messages) -> Vec<Column> {
-    let used = messages.columns();
+/// The columns of a list but for that of the numbers, and whether they are used.
+fn columns(header: &Header, used: &BTreeSet<usize>) -> Vec<Column> {
     let columns = header.headers().iter().zip(header.names()).enumerate().filter(|(index, _)| *index != header.phone());
     let column = |(index, (header, name)): (usize, (&String, &String))| Column {
         index,
@@ -260,7 +244,7 @@ fn columns(header: &Header, messages: &Messages) -> Vec<Column> {
 }
 
 /// What a worker found out about one record: what would be sent, or why nothing can be.
-type Examination = Result<Sendable, String>;
+type Examination = Result<Sendable, Uncomposed>;
 
 /// A record that can be sent to.
 struct Sendable {
@@ -300,8 +284,8 @@ impl Tally {
         self.rows.insert(row.get());
         let Sendable { phone, sms_parts, costly, landline, odd } = match examined {
             Ok(examined) => examined,
-            Err(reason) => {
-                self.left_out.insert(row, State::Invalid, &reason);
+            Err(Uncomposed { state, reason }) => {
+                self.left_out.insert(row, state, &reason);
                 return None;
             }
         };
@@ -359,6 +343,7 @@ impl Tally {
         };
         let mut findings: Vec<Finding> = rules::duplicate_number(brief, self.repeated).into_iter().collect();
         findings.extend(rules::too_many_invalid(brief, &survey));
+        findings.extend(rules::nobody_meant(brief, &survey));
         if findings.is_empty() { Ok(survey) } else { Err(findings) }
     }
 }

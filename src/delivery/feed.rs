@@ -10,10 +10,9 @@ use tokio::sync::mpsc;
 
 use super::stop::{Stop, StopKind};
 use crate::audience::{Chunk, Number, RecordRef};
-use crate::check::{CompiledCampaign, ordered, row_of};
-use crate::domain::{IdRange, Operation, Region, Row, RowSet};
+use crate::check::{CompiledCampaign, Composed, Composer, Uncomposed, ordered};
+use crate::domain::{IdRange, Operation, Row, RowSet};
 use crate::gateway::{EncodedOperation, RunHook};
-use crate::message::Renderer;
 
 /// Groups of rendered operations that wait for the engine; one group is at most a chunk.
 const AHEAD: usize = 4;
@@ -97,8 +96,7 @@ fn produce<R: Read + Send>(
     selection: &Selection,
     sender: &mpsc::Sender<Result<Vec<EncodedOperation>, Stop>>,
 ) {
-    let CompiledCampaign { mut reader, messages, region, .. } = prepared;
-    let phone_column = reader.header().phone();
+    let CompiledCampaign { mut reader, recipe, .. } = prepared;
     let mut damage = None;
     let read = || {
         let mut chunk = Chunk::new();
@@ -111,11 +109,11 @@ fn produce<R: Read + Send>(
             }
         }
     };
-    let encode = |renderer: &mut Renderer<'_>, chunk: Chunk| -> Result<Vec<EncodedOperation>, Stop> {
+    let encode = |composer: &mut Composer<'_>, chunk: Chunk| -> Result<Vec<EncodedOperation>, Stop> {
         let chosen = chunk.iter().filter(|record| selection.chooses(record.row));
         let encode = |record: RecordRef<'_>| {
             let ids = selection.ids(record.row, ids);
-            encoded(renderer, phone_column, region, ids, record).map(|operation| selection.hooked(operation))
+            encoded(composer, ids, record).map(|operation| selection.hooked(operation))
         };
         chosen.map(encode).collect()
     };
@@ -136,24 +134,20 @@ fn produce<R: Read + Send>(
             ControlFlow::Continue(())
         }
     };
-    ordered(crate::check::cores(), read, || messages.renderer(), encode, hand_over);
+    ordered(crate::check::cores(), read, || recipe.composer(), encode, hand_over);
     if let Some(stop) = damage {
         // The engine may be gone already; then nobody has to know.
         let _ = sender.blocking_send(Err(stop));
     }
 }
 
-fn encoded(
-    renderer: &mut Renderer<'_>,
-    phone_column: usize,
-    region: Option<Region>,
-    ids: IdRange,
-    record: RecordRef<'_>,
-) -> Result<EncodedOperation, Stop> {
+fn encoded(composer: &mut Composer<'_>, ids: IdRange, record: RecordRef<'_>) -> Result<EncodedOperation, Stop> {
     let row = record.row;
     let inconsistent = |what: &str| Stop::new(StopKind::Inconsistent, format!("row {row} {what}"));
-    let (Number { phone, .. }, content) = row_of(renderer, phone_column, region, record)
-        .map_err(|reason| inconsistent(&format!("was fine when the run began and is not now: {reason}")))?;
+    let composed = composer.compose(record);
+    let Composed { number: Number { phone, .. }, content } = composed.map_err(|Uncomposed { reason, .. }| {
+        inconsistent(&format!("was fine when the run began and is not now: {reason}"))
+    })?;
     let id = ids.id(row).ok_or_else(|| inconsistent("is outside the run's identifiers"))?;
     Ok(EncodedOperation::new(row, &Operation { id, phone, content }))
 }

@@ -89,6 +89,7 @@ impl FrozenInputs {
             region,
             duplicates,
             max_invalid,
+            condition,
             may_be_empty: _,
             vars,
             content,
@@ -107,6 +108,7 @@ impl FrozenInputs {
         note(*region != now.region, "`recipients.region`");
         note(*duplicates != now.duplicates, "`recipients.duplicates`");
         note(*max_invalid != now.max_invalid, "`recipients.max_invalid`");
+        note(*condition != now.condition, "`recipients.where`");
         note(*vars != now.vars, "`vars`");
         note(*content != now.content || self.includes != includes, "the channels or their texts");
         changes.extend(recipients);

@@ -120,6 +120,7 @@ impl SingleKind {
             duplicates: Duplicates::Allow,
             max_invalid: Share::WHOLE,
             // Whoever drew the first row may not have begun yet.
+            condition: None,
             may_be_empty: true,
             vars: Vec::new(),
             content: self.content(),

@@ -70,6 +70,9 @@ pub struct Brief {
     pub duplicates: Duplicates,
     /// The part of the rows that may be invalid.
     pub max_invalid: Share,
+    /// Who of the list is meant: an expression over its columns; nothing for everybody.
+    #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Text>,
     /// Whether a list without anybody is fine: there is nobody to send to then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_empty: bool,

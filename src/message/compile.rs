@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use tera::{Context, Tera, Value};
 
+use super::cells::Cells;
 use super::engine::engine;
 use super::judge::{Judge, Needs, wrong_vars};
 use super::lex::is_constant;
 use super::library::{Analysis, Library, Load};
-use super::messages::{Cells, Messages, Piece};
+use super::messages::{Messages, Piece};
 use super::meter::MeteredSource;
 use super::metered_text::{MeteredText, MeteredTexts, key, place_of};
 use super::names::{Names, Reach};
@@ -84,15 +85,20 @@ fn templates(content: &Content<Text>) -> Vec<&Text> {
 }
 
 /// The templates of one compilation.
-struct Compilation {
-    tera: Tera,
-    metered: MeteredTexts,
-    needs: Needs,
+pub(super) struct Compilation {
+    pub(super) tera: Tera,
+    pub(super) metered: MeteredTexts,
+    pub(super) needs: Needs,
     includes: Vec<(String, String)>,
 }
 
 impl Compilation {
-    fn of(texts: &[&Text], names: &Names, reach: Reach, load: &mut Load<'_>) -> Result<Self, Vec<TextProblem>> {
+    pub(super) fn of(
+        texts: &[&Text],
+        names: &Names,
+        reach: Reach,
+        load: &mut Load<'_>,
+    ) -> Result<Self, Vec<TextProblem>> {
         let mut library = Library::new(load, names);
         let analyses: Vec<Option<Analysis>> = texts.iter().map(|text| library.read(text)).collect();
         let mut problems = wrong_vars(names, reach);
@@ -132,7 +138,7 @@ fn with_templates(metered: &MeteredTexts) -> Result<Tera, Vec<TextProblem>> {
 }
 
 /// The context that all rows share.
-fn context(names: &Names, needs: &Needs) -> Context {
+pub(super) fn context(names: &Names, needs: &Needs) -> Context {
     let mut context = Context::new();
     context.insert_value("campaign", Value::from(names.campaign.as_str()));
     context.insert_value("today", Value::from(names.today.as_str()));

@@ -9,7 +9,9 @@
 //! into its source, and `render` has tera fill it. Nothing here opens a file, reads a clock or the
 //! environment, or escapes anything.
 
+mod cells;
 mod compile;
+mod condition;
 mod engine;
 mod expression;
 #[cfg(test)]
@@ -32,6 +34,7 @@ mod render;
 mod words;
 
 pub use compile::{compile, render_constant};
+pub use condition::{Condition, Sieve, compile_condition};
 pub use messages::Messages;
 pub use names::Names;
 pub use notice::{Notice, fill_notice};

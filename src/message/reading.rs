@@ -46,14 +46,18 @@ pub fn questions(text: &Text) -> Vec<Question> {
         else {
             continue;
         };
-        let joins =
-            |token: &Token<'_>| matches!(token.kind, Kind::Name("and" | "or" | "not") | Kind::Symbol("(" | ")"));
-        let named = |name: &str| condition.iter().filter(|token| token.kind == Kind::Name(name)).count();
-        let asked = condition.split(joins).filter_map(question);
-        // Who asks more of a name in the same breath, such as `points and points | int > 0`, knows what a cell is.
-        questions.extend(asked.filter(|question| question.asked != Asked::Whether || named(&question.name) == 1));
+        questions.extend(simple_questions(condition));
     }
     questions
+}
+
+/// The questions that a condition asks of bare names, as far as they are simple ones.
+pub(super) fn simple_questions(condition: &[Token<'_>]) -> Vec<Question> {
+    let joins = |token: &Token<'_>| matches!(token.kind, Kind::Name("and" | "or" | "not") | Kind::Symbol("(" | ")"));
+    let named = |name: &str| condition.iter().filter(|token| token.kind == Kind::Name(name)).count();
+    let asked = condition.split(joins).filter_map(question);
+    // Who asks more of a name in the same breath, such as `points and points | int > 0`, knows what a cell is.
+    asked.filter(|question| question.asked != Asked::Whether || named(&question.name) == 1).collect()
 }
 
 /// The question that a condition without `and`, `or` and `not` asks, if it is a simple one.
@@ -67,6 +71,17 @@ fn question(condition: &[Token<'_>]) -> Option<Question> {
         [value, Token { kind: Kind::Symbol("==" | "!="), .. }, Token { kind: Kind::Name(name), .. }] => {
             (name, asked(value)?)
         }
+        // Only numbers are asked for their order: that of texts is seldom meant, and never refused.
+        [
+            Token { kind: Kind::Name(name), .. },
+            Token { kind: Kind::Symbol(sign), .. },
+            Token { kind: Kind::Number, .. },
+        ]
+        | [
+            Token { kind: Kind::Number, .. },
+            Token { kind: Kind::Symbol(sign), .. },
+            Token { kind: Kind::Name(name), .. },
+        ] if matches!(*sign, "<" | ">" | "<=" | ">=") => (name, Asked::IsNumber),
         _ => return None,
     };
     Some(Question { name: (*name).to_owned(), asked, span: first.span.start..last.span.end })

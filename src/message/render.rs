@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use tera::value::Key;
-use tera::{Context, Error, Tera, Value};
+use tera::{Context, Error, Tera};
 
 use super::engine::{CappedWriter, MAX_BYTES, refill};
 use super::messages::{Messages, Piece};
@@ -49,6 +48,12 @@ pub enum Invalid {
         /// The column's template name or header.
         column: String,
     },
+    /// A condition gives something else than true or false.
+    #[error("`{text}` gives neither true nor false")]
+    NoAnswer {
+        /// The condition's name.
+        text: String,
+    },
     /// A channel would not take the text.
     #[error("{0}")]
     Refused(Violation),
@@ -66,8 +71,8 @@ impl<'m> Renderer<'m> {
     /// # Errors
     /// Why this row has no message.
     pub fn render<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<Content<Cow<'m, str>>, Invalid> {
-        self.bring(row, field)?;
         let Self { messages, context, buffer } = self;
+        messages.cells.bring(context, row, field)?;
         let mut content = messages.content.try_map(|piece| match piece {
             Piece::Constant(text) => Ok(Cow::Borrowed(text.as_str())),
             Piece::Template { key, name } => match fill(&messages.tera, key, context, buffer) {
@@ -81,31 +86,6 @@ impl<'m> Renderer<'m> {
             Some(violation) => Err(Invalid::Refused(violation)),
         }
     }
-
-    /// Puts the cells that the texts use into the context.
-    fn bring<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<(), Invalid> {
-        let cells = &self.messages.cells;
-        for &(column, name) in &cells.by_name {
-            let value = cell(field(column)).ok_or_else(|| Invalid::CellTooLong { column: name.to_owned() })?;
-            self.context.insert_value(name, value);
-        }
-        if cells.row {
-            self.context.insert_value("row", Value::from(row.get()));
-        }
-        if !cells.by_header.is_empty() {
-            let entry = |(column, header): &(usize, Key<'static>)| match cell(field(*column)) {
-                Some(value) => Ok((header.clone(), value)),
-                None => Err(Invalid::CellTooLong { column: header.as_str().unwrap_or("").to_owned() }),
-            };
-            let recipient = cells.by_header.iter().map(entry).collect::<Result<tera::Map, _>>()?;
-            self.context.insert_value("recipient", Value::from(recipient));
-        }
-        Ok(())
-    }
-}
-
-fn cell(text: &str) -> Option<Value> {
-    (text.len() <= MAX_BYTES).then(|| Value::normal_string(text))
 }
 
 /// Has tera fill a template; `buffer` is reused.
@@ -116,7 +96,7 @@ pub(super) fn fill(tera: &Tera, key: &str, context: &Context, buffer: &mut Vec<u
     Ok(std::str::from_utf8(buffer).map_err(Error::message)?.to_owned())
 }
 
-fn invalid(error: &Error, name: &str, metered: &MeteredTexts) -> Invalid {
+pub(super) fn invalid(error: &Error, name: &str, metered: &MeteredTexts) -> Invalid {
     if matches!(error.kind(), tera::ErrorKind::Io(_)) {
         return Invalid::TooLong { text: name.to_owned() };
     }

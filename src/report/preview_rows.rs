@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Read;
 
 use crate::audience::{Chunk, Number};
-use crate::check::{CompiledCampaign, row_of};
+use crate::check::{CompiledCampaign, Composed};
 use crate::domain::{Content, Phone, Row, RowSet};
 use crate::finding::Finding;
 use crate::ledger::{LeftOut, State};
@@ -41,8 +41,7 @@ pub fn preview_rows<R: Read>(
     most: usize,
     mut show: impl FnMut(Row, RowPreview<'_>),
 ) -> Result<usize, Box<Finding>> {
-    let phone_column = prepared.reader.header().phone();
-    let mut renderer = prepared.messages.renderer();
+    let mut composer = prepared.recipe.composer();
     let mut left_out = left_out.in_order().peekable();
     let (mut chunk, mut shown) = (Chunk::new(), 0);
     while shown < most && prepared.reader.read_chunk(&mut chunk)? {
@@ -52,9 +51,7 @@ pub fn preview_rows<R: Read>(
             while left_out.next_if(|(before, ..)| *before < row).is_some() {}
             if let Some((_, state, reason)) = left_out.next_if(|(out, ..)| *out == row) {
                 show(row, RowPreview::LeftOut { state, reason });
-            } else if let Ok((Number { phone, .. }, content)) =
-                row_of(&mut renderer, phone_column, prepared.region, record)
-            {
+            } else if let Ok(Composed { number: Number { phone, .. }, content }) = composer.compose(record) {
                 show(row, RowPreview::Message { phone, content });
             }
             shown += 1;

@@ -152,7 +152,7 @@ impl Inputs {
 
     /// The texts that others include, and the hash of the recipients: what tells a changed input.
     pub(super) fn fingerprint(&self) -> Result<(Includes, String), Error> {
-        let includes = self.open()?.messages.includes().to_vec();
+        let includes = self.open()?.recipe.includes().to_vec();
         let hashed = Tee::new(self.list()?, None::<Sink>).finish();
         let sha256 = hashed.map_err(|error| self.unreadable(&error))?;
         Ok((includes, sha256))
@@ -163,7 +163,7 @@ impl Inputs {
         let mut prepared = self.prepare(list)?;
         let terms = Terms { brief: &self.campaign.brief, excluded };
         let survey = survey(&mut prepared, &terms).map_err(Error::Findings)?;
-        Ok((survey, prepared.messages.includes().to_vec(), prepared.reader.delimiter()))
+        Ok((survey, prepared.recipe.includes().to_vec(), prepared.reader.delimiter()))
     }
 
     fn unreadable(&self, error: &std::io::Error) -> Error {

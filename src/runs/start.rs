@@ -24,7 +24,7 @@ impl TodaysTexts {
         let inputs = Arc::clone(inputs);
         blocking(move || {
             let prepared = inputs.open()?;
-            Ok(Self { includes: prepared.messages.includes().to_vec(), edition: prepared.edition })
+            Ok(Self { includes: prepared.recipe.includes().to_vec(), edition: prepared.edition })
         })
         .await?
     }

@@ -78,7 +78,7 @@ fn keys_of_work_to_come_are_refused_by_name() {
         "holdout: 10%",
         "data: { stores: { file: stores.csv, key: city } }",
     ];
-    let recipients = ["where: plan == \"gold\"", "suppress: [stop-list.csv]", "exclude: { run: autumn-teaser }"];
+    let recipients = ["suppress: [stop-list.csv]", "exclude: { run: autumn-teaser }"];
     let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00", "per_day: 2000", "cap: 2/7d"];
     let gateway = Gateway::accepting();
     let drafts = at_the_top

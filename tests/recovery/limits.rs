@@ -36,7 +36,7 @@ fn comes_to_its_end(witness: &Witness, sale: &Folder) {
 #[test]
 fn a_disk_that_is_full_at_any_size_stops_the_run_before_anything_is_sent_that_is_not_recorded() {
     let (mut before, mut midway, mut through) = (0, 0, 0);
-    for kilobytes in (0..900).step_by(36) {
+    for kilobytes in (0..480).step_by(16) {
         let _case = telling(format!("case: no file may be larger than {kilobytes} KB"));
         let witness = Witness::start();
         let sale = sale(&witness);

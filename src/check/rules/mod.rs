@@ -23,6 +23,7 @@ mod list_form;
 mod long_button;
 mod missing_endpoint;
 mod missing_hook;
+mod nobody_meant;
 mod notify_text;
 mod odd_rows;
 mod online_unknown;
@@ -56,6 +57,7 @@ pub use key_refused::RULE as KEY_REFUSED;
 pub(super) use key_refused::judge as key_refused;
 pub use landline::landlines;
 pub use list_form::list_form;
+pub(super) use nobody_meant::judge as nobody_meant;
 pub use notify_text::unfilled_notice;
 pub use odd_rows::odd_rows;
 pub use online_unknown::RULE as ONLINE_UNKNOWN;
@@ -101,6 +103,7 @@ static PEOPLE: &[&Rule] = &[
     &invalid_row::RULE,
     &landline::RULE,
     &list_form::RULE,
+    &nobody_meant::RULE,
     &placeholder_value::RULE,
     &row_within::RULE,
     &same_for_all::RULE,

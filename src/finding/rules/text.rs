@@ -18,6 +18,9 @@ rules! {
     error UNKNOWN_COLUMN = "unknown-column":
         "A header that the list does not have would leave a hole in every message.",
         "Write the header as it stands in the list.";
+    error CONDITION = "condition":
+        "A condition that takes a cell for something else than a text means everybody, or nobody.",
+        "Compare with the text that stands in the list, or write `NAME | int` for a number.";
     error UNKNOWN_FILTER = "unknown-filter":
         "Only some filters make sense in a message.", "Use one of those that are named.";
     error UNKNOWN_FUNCTION = "unknown-function":

@@ -56,7 +56,8 @@ static RECIPIENTS: &[Key] = &[
         .doc("Names for templates, each with its column's header; other headers keep their name."),
     Key::new("region", Shape::Line, "UA")
         .doc("The ISO 3166 code of the country of national numbers; without it only international ones count."),
-    Key::new("where", Shape::Line, "plan == \"gold\"").doc("Who of the list is meant.").later(),
+    Key::new("where", Shape::Line, "plan == \"gold\"")
+        .doc("Who of the list is meant: one expression over columns and vars; the others are skipped as `filtered`."),
     Key::new("duplicates", Shape::OneOf(&["skip", "refuse", "allow"]), "skip")
         .doc("What becomes of a number that stands in the list twice.")
         .default("skip"),

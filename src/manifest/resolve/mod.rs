@@ -110,6 +110,7 @@ impl Resolver<'_> {
                 region,
                 duplicates: duplicates(recipients)?,
                 max_invalid: recipients.parsed("max_invalid")?,
+                condition: condition(recipients),
                 may_be_empty: recipients.text("empty")? == "ok",
                 vars,
                 content: content?,
@@ -176,6 +177,12 @@ impl Resolver<'_> {
 fn endpoint(root: Section<'_>) -> Option<Endpoint> {
     let name = root.text("endpoint")?;
     [Endpoint::Sync, Endpoint::Async].into_iter().find(|endpoint| endpoint.name() == name)
+}
+
+/// The expression that says who of the list is meant.
+fn condition(recipients: Section<'_>) -> Option<Text> {
+    let (source, _) = recipients.typed("where")?;
+    Some(Text { name: "recipients.where".to_owned(), source: source.trim().to_owned() })
 }
 
 /// What the messages are for, which follows from what they are unless the campaign says it.

@@ -1,0 +1,80 @@
+//! The cells of a row that texts use, and how they get to the texts.
+
+use tera::value::Key;
+use tera::{Context, Value};
+
+use super::engine::MAX_BYTES;
+use super::judge::Needs;
+use super::names::{Names, indexed, lasting};
+use super::render::Invalid;
+use crate::domain::Row;
+
+/// Columns whose cells the texts use.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cells {
+    /// Columns that have a bare name: the column and the name.
+    pub(super) by_name: Vec<(usize, &'static str)>,
+    /// Columns in `recipient`: the column and the header.
+    pub(super) by_header: Vec<(usize, Key<'static>)>,
+    /// Whether the row's number is used.
+    pub(super) row: bool,
+    /// Columns that the texts use as if something always stood there, each as a text names it.
+    pub(super) relied_on: Vec<(usize, String)>,
+}
+
+impl Cells {
+    /// The cells that a row has to bring.
+    pub(super) fn of(names: &Names, needs: &Needs) -> Self {
+        let by_name = needs.columns.iter().filter_map(|&column| Some((column, lasting(names.names.get(column)?))));
+        let headers = names.headers.iter().enumerate();
+        let by_header = headers.filter(|(column, _)| needs.all_headers || needs.headers.contains(column));
+        Self {
+            by_name: by_name.collect(),
+            by_header: by_header.map(|(column, header)| (column, header.clone().into())).collect(),
+            row: needs.row,
+            relied_on: relied_on(names, needs),
+        }
+    }
+
+    /// The columns.
+    pub(super) fn columns(&self) -> impl Iterator<Item = usize> {
+        self.by_name.iter().map(|(column, _)| *column).chain(self.by_header.iter().map(|(column, _)| *column))
+    }
+
+    /// Puts the cells of a row into a context.
+    pub(super) fn bring<'f>(
+        &self,
+        context: &mut Context,
+        row: Row,
+        field: impl Fn(usize) -> &'f str,
+    ) -> Result<(), Invalid> {
+        for &(column, name) in &self.by_name {
+            let value = cell(field(column)).ok_or_else(|| Invalid::CellTooLong { column: name.to_owned() })?;
+            context.insert_value(name, value);
+        }
+        if self.row {
+            context.insert_value("row", Value::from(row.get()));
+        }
+        if !self.by_header.is_empty() {
+            let entry = |(column, header): &(usize, Key<'static>)| match cell(field(*column)) {
+                Some(value) => Ok((header.clone(), value)),
+                None => Err(Invalid::CellTooLong { column: header.as_str().unwrap_or("").to_owned() }),
+            };
+            let recipient = self.by_header.iter().map(entry).collect::<Result<tera::Map, _>>()?;
+            context.insert_value("recipient", Value::from(recipient));
+        }
+        Ok(())
+    }
+}
+
+fn cell(text: &str) -> Option<Value> {
+    (text.len() <= MAX_BYTES).then(|| Value::normal_string(text))
+}
+
+/// The columns that texts use as if something always stood there, each as a text names it.
+fn relied_on(names: &Names, needs: &Needs) -> Vec<(usize, String)> {
+    let relied = |name: &String| needs.relied_on.contains(name) && !needs.minded.contains(name);
+    let named = |&column: &usize| Some((column, names.names.get(column).filter(|name| relied(name))?.clone()));
+    let keyed = |&column: &usize| Some((column, indexed(names.headers.get(column).filter(|header| relied(header))?)));
+    needs.columns.iter().filter_map(named).chain(needs.headers.iter().filter_map(keyed)).collect()
+}

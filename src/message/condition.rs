@@ -1,0 +1,216 @@
+//! The condition that says who of a list is meant.
+
+use tera::Context;
+
+use super::cells::Cells;
+use super::compile::{Compilation, context};
+use super::lex::{Kind, tokens};
+use super::metered_text::key;
+use super::names::{Meaning, Names, Reach};
+use super::problem::TextProblem;
+use super::reading::{Asked, Question, simple_questions};
+use super::render::{Invalid, fill, invalid};
+use crate::domain::{Row, Text};
+use crate::finding::rules;
+
+/// What tera reads an expression between.
+const OPEN: &str = "{{ ";
+const CLOSE: &str = " }}";
+
+/// One expression that is true or false of each row.
+pub struct Condition {
+    compiled: Compilation,
+    name: String,
+    context: Context,
+    cells: Cells,
+}
+
+/// Asks a condition of one row after another; it holds the last row's cells.
+pub struct Sieve<'c> {
+    condition: &'c Condition,
+    context: Context,
+    buffer: Vec<u8>,
+}
+
+/// Compiles an expression against the names that the recipients and vars have.
+///
+/// # Errors
+/// All its problems, at their places in the expression.
+pub fn compile_condition(expression: &Text, names: &Names) -> Result<Condition, Vec<TextProblem>> {
+    let Text { name, source } = expression;
+    let whole = Text { name: name.clone(), source: format!("{OPEN}{source}{CLOSE}") };
+    if !is_one_expression(&whole.source) {
+        let message = "a condition is one expression without tags".to_owned();
+        let problem = TextProblem::new(name, source, 0..source.len(), &rules::TEXT_SYNTAX, message);
+        return Err(vec![problem.help("write it without braces, such as `plan == \"gold\"`".to_owned())]);
+    }
+    let mut load = |_: &str| Err("a condition stands alone".to_owned());
+    let compiled = Compilation::of(&[&whole], names, Reach::Recipient, &mut load);
+    let misread: Vec<TextProblem> = misreadings(&whole, names);
+    match compiled {
+        Ok(compiled) if misread.is_empty() => {
+            let (context, cells) = (context(names, &compiled.needs), Cells::of(names, &compiled.needs));
+            Ok(Condition { compiled, name: name.clone(), context, cells })
+        }
+        // What is wrong with the vars is told with the texts.
+        compiled => {
+            let problems = compiled.err().unwrap_or_default().into_iter().filter(|problem| problem.text == *name);
+            Err(problems.chain(misread).map(|problem| in_expression(problem, source)).collect())
+        }
+    }
+}
+
+impl Condition {
+    /// Asks it of rows; make one for a run, not one for a row.
+    #[must_use]
+    pub fn sieve(&self) -> Sieve<'_> {
+        Sieve { condition: self, context: self.context.clone(), buffer: Vec::new() }
+    }
+
+    /// The columns that it asks.
+    pub fn columns(&self) -> impl Iterator<Item = usize> {
+        self.cells.columns()
+    }
+}
+
+impl Sieve<'_> {
+    /// Whether the row is meant; `field` gives the cell of a column, "" where there is none.
+    ///
+    /// # Errors
+    /// Why that cannot be said of this row.
+    pub fn is_meant<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<bool, Invalid> {
+        let Self { condition, context, buffer } = self;
+        let Condition { compiled, name, cells, .. } = condition;
+        cells.bring(context, row, field)?;
+        match fill(&compiled.tera, &key(0), context, buffer) {
+            Ok(answer) if answer == "true" => Ok(true),
+            Ok(answer) if answer == "false" => Ok(false),
+            Ok(_) => Err(Invalid::NoAnswer { text: name.clone() }),
+            Err(error) => Err(match invalid(&error, name, &compiled.metered) {
+                Invalid::Fails { text, line, column, reason } => {
+                    Invalid::Fails { text, line, column: column_in_expression(line, column), reason }
+                }
+                other => other,
+            }),
+        }
+    }
+}
+
+/// Whether nothing in it ends the expression and begins something else.
+fn is_one_expression(whole: &str) -> bool {
+    let tokens = tokens(whole);
+    let ends = tokens.iter().filter(|token| matches!(token.kind, Kind::End { .. })).count();
+    // Where tokens end early, tera says what it cannot read.
+    ends <= 1 && tokens.last().is_none_or(|last| last.span.end == whole.len() || ends == 0)
+}
+
+/// Where the condition takes a cell for something else than a text, so that it would mean everybody or nobody.
+fn misreadings(whole: &Text, names: &Names) -> Vec<TextProblem> {
+    let tokens = tokens(&whole.source);
+    let [_, expression @ .., _] = tokens.as_slice() else { return Vec::new() };
+    let is_column = |question: &Question| {
+        matches!(names.meanings(&question.name, Reach::Recipient).as_slice(), [Meaning::Column(_)])
+    };
+    let problem = |Question { name, asked, span }: Question| {
+        let (message, help) = match asked {
+            Asked::IsText(_) => return None,
+            Asked::Whether => (
+                format!("`{name}` is a text, which is neither true nor false"),
+                format!(
+                    "compare it with what stands in the list, such as `{name} == \"yes\"`; `{name} != \"\"` is whether anything does"
+                ),
+            ),
+            Asked::IsBool(word) => (
+                format!("`{name}` is never `{word}`: a cell is text"),
+                format!("write `{name} == \"{word}\"`, with the text as it stands in the list"),
+            ),
+            Asked::IsNumber => (
+                format!("`{name}` is a text and no number"),
+                format!("write `{name} | int` for whole numbers, or `{name} | float`"),
+            ),
+        };
+        Some(TextProblem::new(&whole.name, &whole.source, span, &rules::CONDITION, message).help(help))
+    };
+    simple_questions(expression).into_iter().filter(is_column).filter_map(problem).collect()
+}
+
+/// The problem of what stands between the braces, at its place in the expression alone.
+fn in_expression(problem: TextProblem, source: &str) -> TextProblem {
+    let column = column_in_expression(problem.line, problem.column);
+    let room = source.lines().nth(problem.line - 1).map_or(1, |line| line.chars().count() + 1);
+    TextProblem { column: column.min(room), ..problem }
+}
+
+fn column_in_expression(line: usize, column: usize) -> usize {
+    if line == 1 { column.saturating_sub(OPEN.len()).max(1) } else { column }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::fixtures::{CELLS, names};
+
+    fn compiled(expression: &str) -> Result<Condition, Vec<TextProblem>> {
+        compile_condition(&Text { name: "recipients.where".into(), source: expression.into() }, &names())
+    }
+
+    fn asked(expression: &str, cells: [&str; 4]) -> Result<bool, String> {
+        let condition = compiled(expression).map_err(|problems| format!("{problems:?}"))?;
+        condition.sieve().is_meant(Row::new(7), |column| cells[column]).map_err(|invalid| invalid.to_string())
+    }
+
+    #[test]
+    fn an_expression_over_columns_and_vars_says_who_is_meant() {
+        let table = [
+            ("code == '<A&B>'", true),
+            ("code != '<A&B>'", false),
+            ("first_name == 'Оля' and code is containing(pat='B')", true),
+            ("not (first_name == 'Оля')", false),
+            ("recipient[\"Ім'я\"] == 'Оля' or row > 100", true),
+            ("shop == 'Olena & Co' and row == 7", true),
+            ("Note | trim == ''", true),
+            ("(phone | int) > 380501000000", true),
+            ("code in ['a', '<A&B>']", true),
+            ("code == '}}'", false),
+            ("first_name | length\n  == 3", true),
+        ];
+        for (expression, meant) in table {
+            assert_eq!(asked(expression, CELLS), Ok(meant), "{expression}");
+        }
+    }
+
+    #[test]
+    fn a_row_of_which_it_cannot_be_said_tells_why_and_shows_no_cell() {
+        let table = [
+            ("(code | int) > 5", "a value is not a number (`recipients.where`, line 1, column"),
+            ("code ~ 'x'", "`recipients.where` gives neither true nor false"),
+        ];
+        for (expression, reason) in table {
+            let told = asked(expression, CELLS).unwrap_err();
+            assert!(told.contains(reason) && !told.contains("A&B"), "{expression}: {told}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_expression_is_told_at_its_place() {
+        let table = [
+            ("cod == 'x'", "unknown-variable", 1, "did you mean `code`?"),
+            ("code == 'x' and zzzzz", "unknown-variable", 17, "known here"),
+            ("code == ", "text-syntax", 9, ""),
+            ("{{ code == 'x' }}", "text-syntax", 1, ""),
+            ("code == 'x' }}{{ 'y'", "text-syntax", 1, "without braces"),
+            ("code", "condition", 1, "code == \"yes\""),
+            ("shop == 'x' or not Note", "condition", 20, "Note != \"\""),
+            ("code == true", "condition", 1, "code == \"true\""),
+            ("code > 5", "condition", 1, "code | int"),
+            ("5 <= code", "condition", 1, "code | int"),
+        ];
+        for (expression, rule, column, help) in table {
+            let problems = compiled(expression).err().unwrap_or_default();
+            let [problem] = problems.as_slice() else { panic!("{expression}: {problems:?}") };
+            let told = problem.help.as_deref().unwrap_or("");
+            assert_eq!((problem.rule.id, problem.line, problem.column), (rule, 1, column), "{expression}: {problem:?}");
+            assert!(told.contains(help), "{expression}: {told}");
+        }
+    }
+}
