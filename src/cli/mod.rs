@@ -17,6 +17,7 @@ mod exit;
 mod explain;
 mod failure;
 mod fetching;
+mod find;
 mod gateway;
 mod init;
 mod listing;
@@ -123,6 +124,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Show(args) => show::show(context, args).await,
         Command::Gateway(command) => gateway::gateway(context, command).await,
         Command::Suppress(command) => suppress::suppress(context, command).await,
+        Command::Find(args) => find::find(context, &args).await,
         Command::Schedule(command) => schedule::schedule(context, command).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
         Command::Serve(args) => serve::serve(context, args).await,

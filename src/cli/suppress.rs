@@ -130,7 +130,7 @@ async fn list(context: &Context, args: &ListedArgs) -> Result<(), Failure> {
 }
 
 /// Somebody on the list, for a person.
-fn line(OptOut { phone, scope, reach, reason, source, at }: &OptOut) -> String {
+pub(super) fn line(OptOut { phone, scope, reach, reason, source, at }: &OptOut) -> String {
     let (reason, source) = (one_line(reason), one_line(source));
     let where_it_holds = if *reach == Reach::LoopbackGateways { " · gateways on this machine alone" } else { "" };
     format!("+{phone} · {} · {reason} · told by {source} · since {at:.0}{where_it_holds}\n", meaning(scope))
@@ -142,7 +142,7 @@ fn meaning(scope: &Scope) -> String {
 }
 
 /// Whoever reads no further has what they wanted.
-fn written<T>(result: Result<T, ListingError>) -> Result<Option<T>, Failure> {
+pub(super) fn written<T>(result: Result<T, ListingError>) -> Result<Option<T>, Failure> {
     match result {
         Ok(told) => Ok(Some(told)),
         Err(ListingError::Ledger(error)) => Err(error.into()),

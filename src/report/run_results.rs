@@ -70,6 +70,15 @@ impl<'a> RunResults<'a> {
         Self { states, ..self }
     }
 
+    /// Only these rows of the newest run.
+    #[must_use]
+    pub fn only(mut self, rows: RoaringBitmap) -> Self {
+        if let Some(newest) = self.parts.last_mut() {
+            newest.only = Some(rows);
+        }
+        self
+    }
+
     /// As spreadsheets want them, or as programs do.
     #[must_use]
     pub fn for_excel(self, excel: bool) -> Self {

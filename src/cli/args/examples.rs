@@ -63,6 +63,8 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("suppress import", "stop-list.csv --region UA"),
     ("suppress export", "> stop-list.csv"),
     ("suppress list", ""),
+    ("find", "+380501234567"),
+    ("find", "0501234567 --region UA --json > person.json"),
     ("schedule", "add autumn-sale.yaml"),
     ("schedule add", "autumn-sale.yaml"),
     ("schedule list", ""),

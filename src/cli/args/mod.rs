@@ -6,6 +6,7 @@ mod connector;
 mod examples;
 mod gateway;
 mod outcome;
+mod people;
 mod plan;
 mod sandbox;
 mod schedule;
@@ -21,6 +22,7 @@ pub(super) use gateway::{
     ViberTemplatesCommand,
 };
 pub(super) use outcome::OutcomeArgs;
+pub(super) use people::FindArgs;
 pub(super) use plan::{ApproveArgs, PlanArgs};
 pub(super) use sandbox::SandboxArgs;
 pub(super) use schedule::{ArmArgs, NextArgs, ScheduleCommand};
@@ -158,6 +160,8 @@ pub(super) enum Command {
     /// Keep the list of who gets no marketing
     #[command(subcommand)]
     Suppress(SuppressCommand),
+    /// Show every message to a person: all rows of all runs with that number
+    Find(FindArgs),
     /// Have campaigns run by themselves
     #[command(subcommand)]
     Schedule(ScheduleCommand),

@@ -1,0 +1,84 @@
+//! Every message to a person: the rows of all runs that have a number, with what became of each.
+
+use roaring::RoaringBitmap;
+use serde_json::Value;
+
+use super::{RecipientKey, ResultsError, RunResults, copies_of, is_owned, recipients};
+use crate::delivery::FrozenInputs;
+use crate::domain::Phone;
+use crate::ledger::{Ledger, LedgerError, Run, RunFilter};
+
+/// What all runs of a ledger know of a number.
+#[derive(Debug, Default)]
+pub struct Person {
+    /// The runs in which it has a row, the oldest first.
+    pub runs: Vec<PersonInRun>,
+    /// The runs that could not be looked through.
+    pub unread: Vec<UnreadRun>,
+}
+
+/// The rows of a run that have a number.
+#[derive(Debug)]
+pub struct PersonInRun {
+    /// The run.
+    pub run: Run,
+    /// The rows.
+    pub rows: RoaringBitmap,
+    /// What is known of each, by the columns of the results.
+    pub known: Vec<Value>,
+}
+
+/// A run that could not be looked through.
+#[derive(Debug)]
+pub struct UnreadRun {
+    /// Its name.
+    pub run: String,
+    /// Why.
+    pub why: String,
+}
+
+impl Person {
+    /// Looks through all runs, with rehearsals and single messages, for a number.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read. A run whose own records or copies cannot be is among those that are unread.
+    pub async fn find(ledger: &dyn Ledger, phone: Phone) -> Result<Self, LedgerError> {
+        let mut person = Self::default();
+        for run in ledger.runs(RunFilter::default()).await? {
+            match in_run(ledger, run.clone(), phone).await {
+                Ok(Some(found)) => person.runs.push(found),
+                Ok(None) => {}
+                Err(error) => person.unread.push(UnreadRun { run: run.name(), why: error.to_string() }),
+            }
+        }
+        Ok(person)
+    }
+
+    /// How many rows have the number.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.runs.iter().map(|run| run.rows.len()).sum()
+    }
+}
+
+/// The rows of a run that have a number; nothing where none has.
+async fn in_run(ledger: &dyn Ledger, run: Run, phone: Phone) -> Result<Option<PersonInRun>, ResultsError> {
+    let rows = rows_of(ledger, &run, phone).await?;
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let mut objects = Vec::new();
+    let owned = is_owned(ledger, &run).await?;
+    RunResults::open(ledger, &run, owned).await?.only(rows.clone()).to_objects(&mut objects).await?;
+    let known = serde_json::from_slice(&[b"[", objects.as_slice(), b"]"].concat());
+    let known = known.map_err(|error| ResultsError::Recipients(error.to_string()))?;
+    Ok(Some(PersonInRun { run, rows, known }))
+}
+
+/// The rows of a run's list that have a number.
+async fn rows_of(ledger: &dyn Ledger, run: &Run, phone: Phone) -> Result<RoaringBitmap, ResultsError> {
+    let copies = copies_of(ledger, run).await?;
+    let frozen = FrozenInputs::of(&copies)?;
+    let found = recipients(&copies, &frozen, RecipientKey::Number(phone))?;
+    Ok(found.into_iter().map(|recipient| recipient.row.get()).collect())
+}
