@@ -19,6 +19,7 @@ mod mistakes;
 mod once;
 mod opt_outs;
 mod outcome;
+mod people;
 mod phones;
 mod plans;
 mod receipts;
