@@ -7,6 +7,7 @@ mod support;
 
 mod account;
 mod answers;
+mod bounds;
 mod checks;
 mod cli;
 mod connector;

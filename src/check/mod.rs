@@ -21,7 +21,8 @@ pub use prepare::{CompiledCampaign, Texts, edition, prepare, settings, text_prob
 pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
 pub use rules::{
     against_includes, against_profile, against_texts, costly_characters, empty_cells, invalid_rows, landlines,
-    list_form, notes, odd_rows, promised_receipts, rows_within, unfilled_notice,
+    list_form, notes, odd_rows, over_limits, promised_receipts, rows_within, unfilled_notice,
 };
+pub(crate) use survey::sms_parts;
 pub use survey::{ALREADY_SENT, Column, CostlyRows, DUPLICATE, Excluded, First, Survey, Terms, survey};
 pub use tee::Tee;

@@ -62,13 +62,18 @@ impl Prices {
         if missing.is_empty() { Ok(prices) } else { Err(missing) }
     }
 
+    /// The cost of a message whose SMS has so many parts, by its dearest channel.
+    #[must_use]
+    pub fn message(self, sms_parts: u32) -> Amount {
+        self.sms_part.times(u64::from(sms_parts)).max(self.other)
+    }
+
     /// The cost of messages to these rows if each is delivered by its dearest channel, which is what
     /// the gateway reserves (contract 4.3 `pipeline`).
     #[must_use]
     pub fn most(self, by_sms_parts: &BTreeMap<u32, RoaringBitmap>, rows: &RoaringBitmap) -> Amount {
         by_sms_parts.iter().fold(Amount::default(), |sum, (parts, sized)| {
-            let message = self.sms_part.times(u64::from(*parts)).max(self.other);
-            sum.plus(message.times(sized.intersection_len(rows)))
+            sum.plus(self.message(*parts).times(sized.intersection_len(rows)))
         })
     }
 }

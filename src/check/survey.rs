@@ -349,6 +349,6 @@ impl Tally {
 }
 
 /// The parts of a message's SMS; 0 when it has none.
-fn sms_parts(content: &Content<Cow<'_, str>>) -> u32 {
+pub(crate) fn sms_parts(content: &Content<Cow<'_, str>>) -> u32 {
     content.stages.iter().find_map(Stage::parts).unwrap_or(0)
 }

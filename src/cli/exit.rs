@@ -40,6 +40,7 @@ pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
             | StopKind::Unreachable
             | StopKind::OffContract
             | StopKind::Credit
+            | StopKind::Budget
             | StopKind::Halted
             | StopKind::Inconsistent,
         ) => STOPPED,

@@ -12,9 +12,10 @@ use super::errors::without_numbers;
 use super::ramp::Ramp;
 use super::retry::{Moment, Parcel, Pause, Retries, keep_doubt, parcels};
 use super::start::Conditions;
-use super::stop::Stop;
+use super::stop::{Stop, StopKind};
 use crate::domain::{MessageId, Outcome, Row};
 use crate::gateway::{Envelope, Reply, Signal};
+use crate::ledger::Bound;
 
 /// A thing to do about an answer besides recording it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +71,8 @@ pub(super) struct Course {
     /// Rows whose message was in doubt and is sent again.
     repeated: RoaringBitmap,
     paused_until: Option<Duration>,
+    /// Whether a bound is near: envelopes go alone, since what is refused of one makes room for the next.
+    bounded: bool,
     /// How long first messages are asked about.
     asks_for: Duration,
     asks_until: Option<Duration>,
@@ -88,6 +91,7 @@ impl Course {
             in_flight: conditions.in_flight,
             repeated: conditions.repeated.clone(),
             paused_until: None,
+            bounded: false,
             asks_for: conditions.first_messages,
             asks_until: None,
             attended: conditions.attended,
@@ -98,7 +102,7 @@ impl Course {
     /// Whether another envelope may begin beside so many on their way and so many whose outcome is being recorded.
     pub(super) fn may_begin(&self, flying: usize, settling: usize) -> bool {
         // After an outage one envelope tries the way for all, as the canary does at the start.
-        let alone = self.ramp.is_canary() || self.retries.is_out();
+        let alone = self.ramp.is_canary() || self.retries.is_out() || self.bounded;
         let room = if alone { flying + settling == 0 } else { flying < self.in_flight && settling <= self.in_flight };
         self.stop.is_none() && !self.is_paused() && room
     }
@@ -130,6 +134,13 @@ impl Course {
             self.stop = Some(stop);
         }
         Halt { reason, first }
+    }
+
+    /// Takes in that only so many operations of an envelope keep within a bound, `alone` being whether no other envelope
+    /// is on its way that may make room.
+    pub(super) fn bounded(&mut self, fits: usize, alone: bool, bound: &Bound) -> Option<Halt> {
+        self.bounded = true;
+        (fits == 0 && alone).then(|| self.stop(exhausted(bound)))
     }
 
     /// Takes in an answer before it is recorded, so that after one that stops the start nothing more begins.
@@ -195,6 +206,21 @@ impl Course {
         let until = *self.asks_until.get_or_insert(now + self.asks_for);
         Some(Step::Ask { queued, until })
     }
+}
+
+/// Why nothing more goes out within a bound.
+fn exhausted(bound: &Bound) -> Stop {
+    let reason = match bound {
+        Bound::Recipients { limit } => {
+            format!("`limits.recipients` is {limit}, and so many messages of this edition are out")
+        }
+        Bound::Cost { limit, used } => {
+            format!(
+                "`limits.cost` is {limit}, of which this edition has used {used}, and the next message costs more than is left"
+            )
+        }
+    };
+    Stop::new(StopKind::Budget, reason)
 }
 
 /// What a person should know of an answer.

@@ -21,7 +21,7 @@ use super::tally::Tally;
 use super::watchdog::Watchdog;
 use crate::domain::Row;
 use crate::gateway::Envelope;
-use crate::ledger::{LedgerError, Ownership, Permit, State, StateCounts};
+use crate::ledger::{Bound, LedgerError, Ownership, Permit, State, StateCounts};
 
 /// How often the run looks whether a pause is over, or whether somebody asked it to stop.
 const LOOK: Duration = Duration::from_millis(250);
@@ -38,6 +38,7 @@ pub async fn send(conditions: Conditions, edges: Edges, feed: Feed, counts: Stat
         gateway: edges.gateway,
         lease: conditions.lease,
         account: conditions.account,
+        bounds: conditions.bounds,
         gate: Gate::new(conditions.rate),
         timeout: conditions.timeout,
         watchdog: Watchdog::new(conditions.timeout),
@@ -160,6 +161,7 @@ impl Engine {
             }
             Ok(Submission::Recalled) => return self.put_back(envelope, piece),
             Ok(Submission::OptedOut(rows)) => return self.leave_out(envelope, piece, &rows),
+            Ok(Submission::Over(fits, bound)) => return self.cut(envelope, piece, fits, &bound),
             Ok(Submission::Refused(Permit::Lost)) => lost(),
             Ok(Submission::Refused(_)) => asked_to_stop(),
             Err(error) => unwritten(&error),
@@ -179,6 +181,19 @@ impl Engine {
             self.flight.put_back(Parcel { operations, piece });
         }
         (self.route.observer)(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
+    }
+
+    /// Puts back what keeps within the bounds apart from the rest of an envelope; where nothing does, it may be the end.
+    fn cut(&mut self, envelope: Envelope, piece: bool, fits: usize, bound: &Bound) {
+        let mut operations = envelope.into_operations();
+        self.tally.shift(State::Sending, State::Planned, operations.len());
+        let rest = operations.split_off(fits.min(operations.len()));
+        for operations in [operations, rest].into_iter().filter(|operations| !operations.is_empty()) {
+            self.flight.put_back(Parcel { operations, piece });
+        }
+        if let Some(halt) = self.course.bounded(fits, self.flight.is_empty(), bound) {
+            self.call_back(halt);
+        }
     }
 
     /// Puts back an envelope without an intent.

@@ -10,7 +10,8 @@ use tokio::sync::mpsc;
 
 use super::stop::{Stop, StopKind};
 use crate::audience::{Chunk, Number, RecordRef};
-use crate::check::{CompiledCampaign, Composed, Composer, Uncomposed, ordered};
+use crate::check::online::Prices;
+use crate::check::{CompiledCampaign, Composed, Composer, Uncomposed, ordered, sms_parts};
 use crate::domain::{IdRange, Operation, Row, RowSet};
 use crate::gateway::{EncodedOperation, RunHook};
 
@@ -52,6 +53,8 @@ pub struct Selection {
     pub renumbered: Vec<(RoaringBitmap, IdRange)>,
     /// Where the webhooks of its messages go.
     pub hook: Option<RunHook>,
+    /// What its messages cost, where that is known.
+    pub prices: Option<Prices>,
 }
 
 impl Selection {
@@ -113,7 +116,7 @@ fn produce<R: Read + Send>(
         let chosen = chunk.iter().filter(|record| selection.chooses(record.row));
         let encode = |record: RecordRef<'_>| {
             let ids = selection.ids(record.row, ids);
-            encoded(composer, ids, record).map(|operation| selection.hooked(operation))
+            encoded(composer, (ids, selection.prices), record).map(|operation| selection.hooked(operation))
         };
         chosen.map(encode).collect()
     };
@@ -141,7 +144,11 @@ fn produce<R: Read + Send>(
     }
 }
 
-fn encoded(composer: &mut Composer<'_>, ids: IdRange, record: RecordRef<'_>) -> Result<EncodedOperation, Stop> {
+fn encoded(
+    composer: &mut Composer<'_>,
+    (ids, prices): (IdRange, Option<Prices>),
+    record: RecordRef<'_>,
+) -> Result<EncodedOperation, Stop> {
     let row = record.row;
     let inconsistent = |what: &str| Stop::new(StopKind::Inconsistent, format!("row {row} {what}"));
     let composed = composer.compose(record);
@@ -149,7 +156,8 @@ fn encoded(composer: &mut Composer<'_>, ids: IdRange, record: RecordRef<'_>) -> 
         inconsistent(&format!("was fine when the run began and is not now: {reason}"))
     })?;
     let id = ids.id(row).ok_or_else(|| inconsistent("is outside the run's identifiers"))?;
-    Ok(EncodedOperation::new(row, &Operation { id, phone, content }))
+    let cost = prices.map(|prices| prices.message(sms_parts(&content)));
+    Ok(EncodedOperation::new(row, &Operation { id, phone, content }).costing(cost))
 }
 
 /// A message that goes out again must be the one that its first intent recorded.

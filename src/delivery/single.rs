@@ -61,6 +61,7 @@ fn ending(Ending { outcome, stopped, counts, opted_out, .. }: Ending) -> SingleE
         | StopKind::Unreachable
         | StopKind::OffContract
         | StopKind::Credit
+        | StopKind::Budget
         | StopKind::Halted
         | StopKind::Limit
         | StopKind::Inconsistent
@@ -80,6 +81,7 @@ impl From<SingleConditions> for Conditions {
             repeated: RoaringBitmap::new(),
             rate: None,
             account,
+            bounds: None,
             batch: 1,
             in_flight: 1,
             timeout,

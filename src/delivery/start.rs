@@ -13,7 +13,7 @@ use super::oddities::Oddities;
 use super::stop::{Interrupt, Stop};
 use crate::domain::{Endpoint, OperationKind, Outcome};
 use crate::gateway::Gateway;
-use crate::ledger::{Allowance, Lease, Ledger, Parts, StateCounts};
+use crate::ledger::{Allowance, Bounds, Lease, Ledger, Parts, StateCounts};
 
 /// Whom a start deals with: where it records, whom it sends to, who listens, and who may ask it to end.
 #[derive(Clone)]
@@ -43,6 +43,8 @@ pub struct Conditions {
     pub rate: Option<f64>,
     /// The account whose pace it takes from.
     pub account: Allowance,
+    /// What each envelope has to keep within; nothing where there are no bounds.
+    pub bounds: Option<Arc<Bounds>>,
     /// The most operations of an envelope.
     pub batch: usize,
     /// The most envelopes at a time.

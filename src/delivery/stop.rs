@@ -18,6 +18,7 @@ impl StopKind {
             | StopKind::Unreachable
             | StopKind::OffContract
             | StopKind::Credit
+            | StopKind::Budget
             | StopKind::Halted
             | StopKind::Inconsistent
             | StopKind::Internal => 1,

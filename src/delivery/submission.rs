@@ -15,7 +15,8 @@ use crate::domain::{Outcome, Row, Status};
 use crate::failpoint;
 use crate::gateway::{Envelope, Gateway, Reply, Signal};
 use crate::ledger::{
-    Allowance, Change, Intent, Lease, Ledger, LedgerError, NewRowEvent, Ownership, Permit, SentRow, Settlement,
+    Allowance, Bound, Bounds, Change, Intent, Lease, Ledger, LedgerError, NewRowEvent, Ownership, Permit, SentRow,
+    Settlement,
 };
 
 /// How much longer than the request's own time-out anybody waits for it.
@@ -31,6 +32,8 @@ pub(super) struct Route {
     pub(super) lease: Lease,
     /// The account whose pace it takes from.
     pub(super) account: Allowance,
+    /// What each intent has to keep within.
+    pub(super) bounds: Option<Arc<Bounds>>,
     pub(super) gate: Gate,
     pub(super) timeout: Duration,
     pub(super) watchdog: Watchdog,
@@ -49,6 +52,8 @@ pub(super) enum Submission {
     Recalled,
     /// Nothing was sent: the people of these rows opted out and are left out; the others go out in another envelope.
     OptedOut(Vec<Row>),
+    /// Nothing was sent: only so many of its first operations keep within the bounds.
+    Over(usize, Bound),
     /// No intent was recorded, so nothing was sent.
     Refused(Permit),
 }
@@ -77,8 +82,9 @@ impl Route {
             .map(|operation| SentRow { row: operation.row, phone: operation.phone, digest: operation.digest })
             .collect();
         tracing::debug!(waited_ms = millis(began), "has its turn");
-        let account = self.account.clone();
-        let intent = Intent { lease: self.lease, kind: envelope.kind(), account, rows };
+        let (account, bounds) = (self.account.clone(), self.bounds.clone());
+        let costs = envelope.operations().iter().map_while(|operation| operation.cost).collect();
+        let intent = Intent { lease: self.lease, kind: envelope.kind(), account, rows, costs, bounds };
         let asked = self.watchdog.asks();
         let begun = self.ledger.begin(intent).await;
         self.watchdog.leaves(asked);
@@ -88,6 +94,7 @@ impl Route {
                 failpoint::pass("opt_outs.kept");
                 return Ok(Submission::OptedOut(rows));
             }
+            Permit::Over { fits, bound } => return Ok(Submission::Over(fits, bound)),
             refused @ (Permit::StopRequested | Permit::Lost) => return Ok(Submission::Refused(refused)),
         };
         tracing::Span::current().record("number", number);

@@ -4,6 +4,7 @@
 
 mod amount;
 mod approver;
+mod budget;
 mod channel;
 mod content;
 mod costly;
@@ -28,6 +29,7 @@ pub mod variable;
 
 pub use amount::{Amount, NoAmount};
 pub use approver::{ApproverKey, NoApproverKey};
+pub use budget::{Budget, Spending};
 pub use channel::*;
 pub use content::{Content, Extra, Text};
 pub use costly::{CostlyCharacters, costly_characters};

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::domain::{MessageId, Operation, OperationKind, Phone, Row};
+use crate::domain::{Amount, MessageId, Operation, OperationKind, Phone, Row};
 
 /// One operation, encoded as it will stand in `data[]`.
 #[derive(Clone, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct EncodedOperation {
     pub digest: [u8; 8],
     /// The operation as JSON.
     pub json: Vec<u8>,
+    /// What it costs by its dearest channel; nothing where nobody knows the prices.
+    pub cost: Option<Amount>,
 }
 
 impl EncodedOperation {
@@ -27,7 +29,13 @@ impl EncodedOperation {
         let hash = Sha256::digest(&json);
         let mut digest = [0; 8];
         digest.copy_from_slice(&hash[..8]);
-        Self { row, id: operation.id, phone: operation.phone, digest, json }
+        Self { row, id: operation.id, phone: operation.phone, digest, json, cost: None }
+    }
+
+    /// The same with what it costs.
+    #[must_use]
+    pub fn costing(self, cost: Option<Amount>) -> Self {
+        Self { cost, ..self }
     }
 
     /// The same with the address of its webhook (contract 4.3 `hook`), which its digest does not know.

@@ -5,6 +5,7 @@
 
 mod allowance;
 mod block;
+mod bounds;
 #[cfg(test)]
 mod conformance;
 mod copies;
@@ -34,6 +35,7 @@ mod walk;
 
 pub use allowance::Allowance;
 pub use block::{Block, BlockIds, BlockRequest, Drawn, Rows, SharedRun};
+pub use bounds::{Bound, Bounds};
 pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
 pub use error::LedgerError;
 pub use event::{AskedRow, Author, Change, NewRowEvent, RetriedRow, RetryOrder, RowEvent};
@@ -138,7 +140,8 @@ pub trait Ledger: Receipts + Schedules + Plans + SuppressionList + NotificationQ
     /// Records an intent, unless the run was lost or somebody asked it to stop, and gives its envelope the next number of
     /// the run; takes from the account's pace.
     ///
-    /// Where somebody of it opted out since the run was planned, it records instead that those rows are left out.
+    /// Where somebody of it opted out since the run was planned, it records instead that those rows are left out. Where it
+    /// would go over a bound of the intent, it records nothing and tells how much of it would not.
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
 
     /// Records what became of an envelope, whoever has the run by now: an answer is evidence.

@@ -1,12 +1,13 @@
 //! The records that the ledger keeps.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Allowance, BlockIds, Heed, LeftOut, NewNotification, Rows, StateCounts, StopKind, Wait};
-use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Outcome, Phone, Row};
+use super::{Allowance, BlockIds, Bound, Bounds, Heed, LeftOut, NewNotification, Rows, StateCounts, StopKind, Wait};
+use crate::domain::{Amount, Endpoint, IdRange, MessageId, OperationKind, Outcome, Phone, Row};
 
 /// The ledger's own number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -286,6 +287,10 @@ pub struct Intent {
     pub account: Allowance,
     /// Its rows.
     pub rows: Vec<SentRow>,
+    /// What each of them costs by its dearest channel; nothing where nobody knows the prices.
+    pub costs: Vec<Amount>,
+    /// The bounds that it has to keep within; nothing where there are none.
+    pub bounds: Option<Arc<Bounds>>,
 }
 
 impl std::fmt::Debug for SentRow {
@@ -310,6 +315,13 @@ pub enum Permit {
     Lost,
     /// It may not as it is: the people of these rows, which are left out from now on, opted out meanwhile.
     OptedOut(Vec<Row>),
+    /// It may not as it is: only so many of its first rows keep within the bounds, and this one holds back the next.
+    Over {
+        /// How many.
+        fits: usize,
+        /// The bound.
+        bound: Bound,
+    },
 }
 
 /// Whether whoever writes still has the run.
@@ -356,6 +368,8 @@ pub struct EnvelopeRecord {
     pub begun_at: Timestamp,
     /// Its rows.
     pub rows: Vec<SentRow>,
+    /// What each of them costs by its dearest channel; nothing where nobody knew the prices.
+    pub costs: Vec<Amount>,
     /// When it was settled, and the outcome of each row; nothing for an intent alone.
     pub settled: Option<(Timestamp, Vec<Outcome>)>,
 }

@@ -317,6 +317,7 @@ mod tests {
                         kind: OperationKind::Sms,
                         begun_at: Timestamp::UNIX_EPOCH,
                         rows,
+                        costs: Vec::new(),
                         settled,
                     });
                 }

@@ -23,6 +23,8 @@ pub enum StopKind {
     OffContract,
     /// An error came that the profile calls fatal, such as that no money is left.
     Credit,
+    /// The next message would be more than the campaign's limits allow.
+    Budget,
     /// One of the reasons above; an earlier version kept no more of it.
     Halted,
     /// Only some rows were asked for, and they are through.
@@ -35,7 +37,7 @@ pub enum StopKind {
 
 impl StopKind {
     /// Every kind; the signal of an interrupt is 0.
-    pub const ALL: [StopKind; 14] = [
+    pub const ALL: [StopKind; 15] = [
         StopKind::Interrupted(0),
         StopKind::Ledger,
         StopKind::ResultsUnwritten,
@@ -46,6 +48,7 @@ impl StopKind {
         StopKind::Unreachable,
         StopKind::OffContract,
         StopKind::Credit,
+        StopKind::Budget,
         StopKind::Halted,
         StopKind::Limit,
         StopKind::Inconsistent,
@@ -66,6 +69,7 @@ impl StopKind {
             StopKind::Unreachable => "unreachable",
             StopKind::OffContract => "off_contract",
             StopKind::Credit => "credit",
+            StopKind::Budget => "budget",
             StopKind::Halted => "halted",
             StopKind::Limit => "limit",
             StopKind::Inconsistent => "inconsistent",
@@ -83,9 +87,12 @@ impl StopKind {
             StopKind::KeyRefused => "key",
             StopKind::Asked => "stop",
             StopKind::Breaker | StopKind::Halted => "breaker",
-            StopKind::Unreachable | StopKind::OffContract | StopKind::Credit | StopKind::Limit | StopKind::Internal => {
-                self.name()
-            }
+            StopKind::Unreachable
+            | StopKind::OffContract
+            | StopKind::Credit
+            | StopKind::Budget
+            | StopKind::Limit
+            | StopKind::Internal => self.name(),
         }
     }
 

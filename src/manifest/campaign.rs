@@ -12,7 +12,7 @@ use super::notify::Notify;
 use super::profile::Profile;
 use super::{Places, Rate, Recipients, Share, TextFolders};
 use crate::calendar::Schedule;
-use crate::domain::{Content, Endpoint, ListForm, Purpose, Region, Text};
+use crate::domain::{Budget, Content, Endpoint, ListForm, Purpose, Region, Text};
 
 /// The name of the built-in gateway: the sandbox, in-process.
 pub const SANDBOX: &str = "sandbox";
@@ -28,6 +28,8 @@ pub struct Campaign {
     pub form: ListForm,
     /// How it is sent; may change between two starts of a run.
     pub delivery: Delivery,
+    /// The most that its edition may use; may change between two starts of a run.
+    pub limits: Budget,
     /// When it runs by itself; may change between two starts of a run.
     pub schedule: Option<Schedule>,
     /// How it is learned what became of messages; may change between two starts of a run.

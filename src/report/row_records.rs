@@ -274,7 +274,10 @@ mod tests {
         let kinds = [(2, OperationKind::ViberSms), (3, OperationKind::Viber), (2, OperationKind::Sms)];
         for (row, kind) in kinds {
             let account = Allowance::new("main", None);
-            ledger.begin(Intent { lease, kind, account, rows: vec![sent(row)] }).await.unwrap();
+            ledger
+                .begin(Intent { lease, kind, account, rows: vec![sent(row)], costs: Vec::new(), bounds: None })
+                .await
+                .unwrap();
         }
         let mut records = RowRecords::new(&ledger, &run, true).await.unwrap();
         for (row, kind) in [(2, OperationKind::Sms), (3, OperationKind::Viber)] {

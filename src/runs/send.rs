@@ -8,10 +8,12 @@ use super::freeze::thaw;
 use super::launch::{RunToSend, Session};
 use super::{Connection, EndedRun, Error, Event, Outcome};
 use crate::check::CompiledCampaign;
+use crate::check::online::Prices;
 use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Snapshot, Stop, feed, send};
+use crate::domain::Budget;
 use crate::failpoint;
 use crate::gateway::{Gateway, RunHook};
-use crate::ledger::{Allowance, Claim, Lease, ListReader, Run, State, StateCounts, StopKind};
+use crate::ledger::{Allowance, Bounds, Claim, Lease, ListReader, Run, State, StateCounts, StopKind};
 use crate::manifest::{Delivery, Destination, Profile, Rate};
 
 /// How long an asynchronous start asks about its first messages.
@@ -79,6 +81,7 @@ impl Session {
             digests: snapshot.digests.clone(),
             renumbered: snapshot.renumbered.clone(),
             hook,
+            prices: self.prices(),
         };
         let feed = feed(prepared, run.ids, selection);
         let conditions =
@@ -100,6 +103,20 @@ impl Session {
         ending
     }
 
+    /// What its messages cost, where the profile has prices for all of them.
+    fn prices(&self) -> Option<Prices> {
+        let inputs = self.inputs();
+        Prices::of(inputs.destination.profile()?, &inputs.campaign.brief.content).ok()
+    }
+
+    /// What it has to keep within; a rehearsal costs nothing.
+    fn bounds(&self) -> Option<Bounds> {
+        let inputs = self.inputs();
+        let Budget { cost, recipients } = inputs.campaign.limits;
+        let budget = Budget { cost: cost.filter(|_| inputs.destination.is_live()), recipients };
+        (!budget.is_unlimited()).then_some(Bounds { budget })
+    }
+
     fn conditions(&self, run: &Run, lease: Lease, snapshot: &Snapshot) -> Conditions {
         let (destination, request) = (&self.inputs().destination, &self.launch.request);
         let delivery = destination.within(self.inputs().campaign.delivery);
@@ -111,6 +128,7 @@ impl Session {
             repeated: snapshot.repeated.clone(),
             rate: delivery.rate.filter(|_| waits).and_then(Rate::per_second),
             account: Allowance::new(destination.account(), destination.rate().per_second()),
+            bounds: self.bounds().map(Arc::new),
             batch: delivery.batch.get() as usize,
             in_flight: delivery.in_flight.get() as usize,
             timeout: delivery.timeout,

@@ -23,10 +23,12 @@ mod list_form;
 mod long_button;
 mod missing_endpoint;
 mod missing_hook;
+mod missing_price;
 mod nobody_meant;
 mod notify_text;
 mod odd_rows;
 mod online_unknown;
+mod over_limits;
 mod placeholder_value;
 mod promised_receipts;
 mod rate_limit;
@@ -62,6 +64,7 @@ pub use notify_text::unfilled_notice;
 pub use odd_rows::odd_rows;
 pub use online_unknown::RULE as ONLINE_UNKNOWN;
 pub(super) use online_unknown::judge as online_unknown;
+pub use over_limits::over_limits;
 pub use promised_receipts::promised_receipts;
 pub use row_within::rows_within;
 pub use sender_unknown::RULE as SENDER_UNKNOWN;
@@ -76,6 +79,7 @@ static CAMPAIGN: &[&Rule] = &[
     &late_fallback::RULE,
     &missing_endpoint::RULE,
     &missing_hook::RULE,
+    &missing_price::RULE,
     &notify_text::RULE,
     &promised_receipts::RULE,
     &rate_limit::RULE,
@@ -104,6 +108,7 @@ static PEOPLE: &[&Rule] = &[
     &landline::RULE,
     &list_form::RULE,
     &nobody_meant::RULE,
+    &over_limits::RULE,
     &placeholder_value::RULE,
     &row_within::RULE,
     &same_for_all::RULE,
@@ -147,7 +152,8 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 /// ([`Delivery::within`](crate::manifest::Delivery::within)).
 #[must_use]
 pub fn against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
-    let rules = [batch_limit::judge, rate_limit::judge, missing_endpoint::judge, missing_hook::judge];
+    let rules =
+        [batch_limit::judge, rate_limit::judge, missing_endpoint::judge, missing_hook::judge, missing_price::judge];
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }
 

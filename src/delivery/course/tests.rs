@@ -17,6 +17,7 @@ fn conditions() -> Conditions {
         kind: OperationKind::Sms,
         repeated: RoaringBitmap::new(),
         rate: None,
+        bounds: None,
         account: Allowance::new("account", None),
         batch: 100,
         in_flight: 2,

@@ -75,7 +75,14 @@ fn intent(chance: &mut Chance, lease: Lease) -> Intent {
     let sent = |row| SentRow { row, phone: Phone::new(phone(row)).unwrap(), digest: [7; 8] };
     let rows = (0..count).map(|_| sent(row(chance))).collect();
     let rate = chance.of(&[None, Some(10.0)]);
-    Intent { lease, kind: OperationKind::Sms, account: Allowance::new("account", rate), rows }
+    Intent {
+        lease,
+        kind: OperationKind::Sms,
+        account: Allowance::new("account", rate),
+        rows,
+        costs: Vec::new(),
+        bounds: None,
+    }
 }
 
 /// Both ledgers and what they were told so far.

@@ -302,6 +302,7 @@ impl World {
             kind: plan.kind,
             repeated: snapshot.repeated.clone(),
             rate: plan.rate,
+            bounds: None,
             account: Allowance::new("account", plan.account_rate),
             batch: plan.batch,
             in_flight: plan.in_flight,
@@ -377,7 +378,14 @@ pub(super) async fn look(ledger: &ProcessLedger, owned: bool) -> Option<(Run, Sn
 /// An operation; its hash is as good as one that is slower to compute.
 fn encoded(row: Row, id: MessageId) -> EncodedOperation {
     let json = format!(r#"{{"type":"sms","id":{id},"phone":{}}}"#, phone(row)).into_bytes();
-    EncodedOperation { row, id, phone: Phone::new(phone(row)).unwrap(), digest: id.get().to_le_bytes(), json }
+    EncodedOperation {
+        row,
+        id,
+        phone: Phone::new(phone(row)).unwrap(),
+        digest: id.get().to_le_bytes(),
+        json,
+        cost: None,
+    }
 }
 
 fn end(ending: Ending, progress: Progress) -> RunEnd {

@@ -15,6 +15,7 @@ pub(super) fn envelope(kind: OperationKind, count: u32) -> Envelope {
         phone: Phone::new(380_501_234_500 + u64::from(index)).unwrap(),
         digest: [0; 8],
         json: Vec::new(),
+        cost: None,
     };
     Envelope::new(kind, (0..count).map(operation).collect()).unwrap()
 }

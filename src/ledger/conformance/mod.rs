@@ -3,6 +3,7 @@
 //! A new adapter gets a line in `promises`, a factory here, and nothing else.
 
 mod blocks;
+mod bounds;
 mod copies;
 mod envelopes;
 mod events;
@@ -119,6 +120,11 @@ promises! {
         one_approval_is_good_for_one_use_whoever_comes_together,
         an_approval_is_good_until_its_time_and_a_standing_one_as_often_as_wanted,
         a_run_is_opened_with_its_approval_or_not_at_all;
+    bounds:
+        an_intent_that_would_go_over_a_budget_is_not_recorded_and_tells_how_much_fits,
+        what_was_refused_or_not_sent_is_given_back_and_doubt_is_not,
+        all_runs_of_an_edition_use_one_budget_whoever_sends_them,
+        a_budget_is_kept_by_whoever_takes_a_run_next;
     guard:
         the_guard_knows_every_number_that_may_have_a_message,
         the_guard_knows_what_was_learnt_and_decided,

@@ -51,7 +51,8 @@ impl<L: Ledger> Scene<L> {
     pub(in crate::ledger) fn intent(&self, envelope: u32, lease: Lease) -> Intent {
         let row = |row| SentRow { row: Row::new(row), phone: phone(row), digest: [row as u8; 8] };
         let rows = vec![row(envelope * 2), row(envelope * 2 + 1)];
-        Intent { lease, kind: OperationKind::ViberSms, account: Allowance::new("account", None), rows }
+        let account = Allowance::new("account", None);
+        Intent { lease, kind: OperationKind::ViberSms, account, rows, costs: Vec::new(), bounds: None }
     }
 
     pub(in crate::ledger) async fn settle(&self, envelope: u32, outcomes: [Outcome; 2]) {
@@ -169,7 +170,8 @@ pub(in crate::ledger) fn shared_run() -> SharedRun {
 /// An intent for one row of a block.
 pub(in crate::ledger) fn single_intent(lease: Lease, row: u32) -> Intent {
     let rows = vec![SentRow { row: Row::new(row), phone: phone(row), digest: [0; 8] }];
-    Intent { lease, kind: OperationKind::Hlr, account: Allowance::new("account", None), rows }
+    let account = Allowance::new("account", None);
+    Intent { lease, kind: OperationKind::Hlr, account, rows, costs: Vec::new(), bounds: None }
 }
 
 pub(in crate::ledger) fn run_end() -> RunEnd {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::domain::Row;
-use crate::ledger::rules::{Guard, doubt, merge, owns};
+use crate::domain::{Row, Spending};
+use crate::ledger::rules::{Guard, doubt, merge, owns, spent};
 use crate::ledger::{
     Activity, AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, KeptReceipt, Lease, LedgerError, LeftOut,
     NewRowEvent, RowEvent, RowEvents, RowStates, Rows, Run, SentRow, Settlement,
@@ -85,11 +85,11 @@ impl Book {
 
     /// Keeps an intent under this number, whoever it is of.
     pub(crate) fn insert(&mut self, at: Timestamp, envelope: u32, intent: Intent) -> Result<(), LedgerError> {
-        let Intent { kind, rows, .. } = intent;
+        let Intent { kind, rows, costs, .. } = intent;
         if self.envelopes.contains_key(&envelope) {
             return Err(LedgerError::Unreadable(format!("the envelope {envelope} is there already")));
         }
-        self.envelopes.insert(envelope, EnvelopeRecord { envelope, kind, begun_at: at, rows, settled: None });
+        self.envelopes.insert(envelope, EnvelopeRecord { envelope, kind, begun_at: at, rows, costs, settled: None });
         Ok(())
     }
 
@@ -132,6 +132,12 @@ impl Book {
         self.envelopes.values().for_each(|envelope| guard.add(envelope));
         self.receipts.iter().for_each(|(row, receipts)| guard.tell(*row, receipts));
         guard.numbers()
+    }
+
+    /// What it has used of its edition's budget.
+    pub(super) fn spending(&self) -> Spending {
+        let events = RowEvents::from(self.events.clone());
+        self.envelopes.values().map(|envelope| spent(envelope, &events)).fold(Spending::default(), Spending::plus)
     }
 
     pub(crate) fn summaries(&self) -> Vec<EnvelopeSummary> {

@@ -14,8 +14,8 @@ use super::notifications::Waiting;
 use super::plans::Desk;
 use super::schedules::Timetable;
 use super::suppression::OptOutList;
-use crate::domain::{IdRange, MessageId, Row};
-use crate::ledger::rules::{candidates, held, next_draw, next_rows, refusal, takes_slot};
+use crate::domain::{IdRange, MessageId, Row, Spending};
+use crate::ledger::rules::{Sharing, candidates, held, next_draw, next_rows, over, refusal, takes_slot};
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, BlockIds, BlockRequest, Claim, Drawn, EnvelopeRecord, Epoch, Hold, Intent, Lease,
     LedgerError, NewRowEvent, NewRun, OPTED_OUT, Origin, Ownership, Permit, Progress, RetryOrder, Rows, Run, RunEnd,
@@ -218,6 +218,10 @@ impl Contents {
             opted_out.iter().for_each(|row| book.left_out.insert(*row, State::Skipped, OPTED_OUT));
             return Ok(Permit::OptedOut(opted_out));
         }
+        if let Some(over) = self.over(&intent)? {
+            return Ok(over);
+        }
+        let book = self.book_mut(intent.lease.run)?;
         let (account, count) = (intent.account.clone(), intent.rows.len());
         let envelope = book.next_envelope();
         book.insert(instant(now)?, envelope, intent)?;
@@ -236,6 +240,18 @@ impl Contents {
             true => Ok(Vec::new()),
             false => Ok(self.opt_outs.among(run, &intent.rows)),
         }
+    }
+
+    /// Why an intent would go over its bounds, if it would.
+    fn over(&self, intent: &Intent) -> Result<Option<Permit>, LedgerError> {
+        let Some(bounds) = &intent.bounds else { return Ok(None) };
+        let run = &self.book(intent.lease.run)?.run;
+        let own = Sharing::of(run);
+        let shares = |other: &Run| other.key == run.key || own.is_some() && own == Sharing::of(other);
+        let used =
+            self.books().filter(|book| shares(&book.run)).map(Book::spending).fold(Spending::default(), Spending::plus);
+        let over = over(&bounds.budget, used, intent.rows.len(), &intent.costs);
+        Ok(over.map(|(fits, bound)| Permit::Over { fits, bound }))
     }
 
     pub(crate) fn settle(&mut self, now: i64, settlement: Settlement) -> Result<(), LedgerError> {

@@ -4,6 +4,7 @@
 //! (`row_state.rs`), and the pace beside the account (`pace.rs`).
 
 mod block;
+mod budget;
 mod course;
 mod guard;
 mod ids;
@@ -13,6 +14,7 @@ mod plan;
 mod settlement;
 
 pub(super) use block::{HOUR, next_draw, next_rows, owns};
+pub(super) use budget::{Sharing, given_back, over, spent, taken};
 pub(super) use course::held;
 pub(super) use guard::Guard;
 pub(super) use ids::candidates;

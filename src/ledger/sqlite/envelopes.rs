@@ -11,10 +11,10 @@ use sqlx::{Row as _, SqliteConnection, SqlitePool};
 use super::change::{Failure, Now};
 use super::checksum::Checksum;
 use super::numbers::Numbers;
-use super::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
+use super::pack::{pack, pack_costs, pack_outcomes, unpack, unpack_costs, unpack_outcomes};
 use super::runs::{self, instant};
 use super::words::{parse, word};
-use super::{blocks, events, left_out, pace, receipts, suppression};
+use super::{blocks, events, left_out, pace, receipts, spending, suppression};
 use crate::domain::{Outcome, Phone, Purpose, Row};
 use crate::ledger::rules::{Guard, doubt, merge, owns, refusal, takes_slot};
 use crate::ledger::{
@@ -43,6 +43,7 @@ pub(super) async fn claim(
     let others = blocks::shut_out(connection, run, &shut).await?;
     let fallen = |intent| !others.iter().any(|block| owns(*block, intent));
     let doubtful = doubt_intents(connection, now, run, fallen).await?;
+    spending::forget(connection, run).await?;
     numbers.begin(connection, lease).await?;
     Ok(Claim { lease, doubtful })
 }
@@ -80,7 +81,11 @@ pub(super) async fn begin(
     intent: Intent,
 ) -> Result<Permit, Failure> {
     let envelope = numbers.next(connection, intent.lease).await?;
-    let mut inserted = insert(connection, now, (envelope, &intent), false).await?;
+    let mut inserted = match intent.bounds {
+        None => insert(connection, now, (envelope, &intent), false).await?,
+        // What it has to keep within is looked at first.
+        Some(_) => None,
+    };
     if inserted.is_none() {
         let run = runs::read(&mut *connection, intent.lease.run).await?;
         let leased = run.is_leased(intent.lease) || blocks::is_leased(&mut *connection, intent.lease).await?;
@@ -91,6 +96,9 @@ pub(super) async fn begin(
         if !opted_out.is_empty() {
             left_out::add(connection, run.key, &LeftOut::opted_out(&opted_out)).await?;
             return Ok(Permit::OptedOut(opted_out));
+        }
+        if let Some(over) = spending::take(connection, &run, &intent).await? {
+            return Ok(over);
         }
         inserted = insert(connection, now, (envelope, &intent), true).await?;
     }
@@ -117,11 +125,12 @@ async fn insert(
     let first = rows.clone().min().unwrap_or(Row::HEADER);
     let last = rows.max().unwrap_or(Row::HEADER);
     let packed = pack(&intent.rows)?;
-    let kind = word(&intent.kind)?;
-    let head = Head { run: run.0, envelope, epoch: epoch.0, begun_at: now.0, kind: Some(&kind) };
+    let (kind, costs) = (word(&intent.kind)?, pack_costs(&intent.costs)?);
+    let head =
+        Head { run: run.0, envelope, epoch: epoch.0, begun_at: now.0, kind: Some(&kind), costs: costs.as_deref() };
     let inserted = sqlx::query(
-        "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind)
-         SELECT key, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM runs WHERE key = ?9 AND stop_requested = 0 AND (owner = ?2 OR
+        "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind, costs)
+         SELECT key, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?13 FROM runs WHERE key = ?9 AND stop_requested = 0 AND (owner = ?2 OR
              EXISTS (SELECT 1 FROM blocks WHERE run = key AND epoch = ?2 AND first_row <= ?4 AND last_row >= ?5))
              AND (opt_outs = (SELECT version FROM opt_out_list) OR purpose = ?11
                   OR (shared AND purpose IS NULL) OR ?12)
@@ -139,6 +148,7 @@ async fn insert(
     .bind(&*intent.account.name)
     .bind(Purpose::Service.name())
     .bind(looked_at)
+    .bind(&costs)
     .fetch_optional(&mut *connection)
     .await?;
     Ok(inserted.map(|row| row.try_get(0)).transpose()?)
@@ -152,11 +162,13 @@ struct Head<'a> {
     begun_at: i64,
     /// Nothing in what was recorded before envelopes had a kind of their own.
     kind: Option<&'a str>,
+    /// What its rows cost, packed; nothing where nobody knew.
+    costs: Option<&'a [u8]>,
 }
 
 impl Head<'_> {
     fn sum(&self, (first, last): (u32, u32), rows: &[u8]) -> Checksum {
-        let Self { run, envelope, epoch, begun_at, kind } = *self;
+        let Self { run, envelope, epoch, begun_at, kind, costs } = *self;
         let sum = Checksum::of("envelopes.rows")
             .number(run)
             .number(envelope)
@@ -165,7 +177,7 @@ impl Head<'_> {
             .number(first)
             .number(last)
             .bytes(rows);
-        kind.into_iter().fold(sum, Checksum::text)
+        costs.into_iter().fold(kind.into_iter().fold(sum, Checksum::text), Checksum::bytes)
     }
 }
 
@@ -222,8 +234,9 @@ pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settleme
     .await?
     .rows_affected();
     if changed > 0 {
-        return Ok(());
+        return spending::give_back(connection, (run, envelope), &outcomes).await;
     }
+    spending::forget(connection, run).await?;
     let packed: Vec<u8> = sqlx::query_scalar("SELECT outcomes FROM envelopes WHERE run = ? AND envelope = ?")
         .bind(run.0)
         .bind(envelope)
@@ -319,6 +332,7 @@ fn record(row: &SqliteRow) -> Result<EnvelopeRecord, Failure> {
         epoch: row.try_get("owner")?,
         begun_at: row.try_get("begun_at")?,
         kind: row.try_get("kind")?,
+        costs: row.try_get("costs")?,
     };
     let packed: &[u8] = row.try_get("rows")?;
     let within = (row.try_get("first_row")?, row.try_get("last_row")?);
@@ -332,6 +346,7 @@ fn record(row: &SqliteRow) -> Result<EnvelopeRecord, Failure> {
         kind: parse(head.kind.map_or_else(|| row.try_get("kind_of_run"), Ok)?)?,
         begun_at: instant(head.begun_at)?,
         settled: settled(row, &head, rows.len())?,
+        costs: head.costs.map_or_else(|| Ok(Vec::new()), unpack_costs)?,
         rows,
     })
 }

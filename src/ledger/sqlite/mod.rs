@@ -28,6 +28,7 @@ mod runs;
 mod schedules;
 mod schema;
 mod soundness;
+mod spending;
 mod stops;
 mod suppression;
 #[cfg(test)]

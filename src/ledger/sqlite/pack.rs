@@ -4,7 +4,7 @@ use roaring::RoaringBitmap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::domain::Outcome;
+use crate::domain::{Amount, NoAmount, Outcome};
 use crate::ledger::LedgerError;
 
 /// More rows than any envelope has; a damaged record must not fill the memory.
@@ -34,6 +34,35 @@ pub(super) fn unpack_outcomes(bytes: &[u8]) -> Result<Vec<Outcome>, LedgerError>
         return Err(LedgerError::Unreadable("an envelope with more rows than envelopes have".to_owned()));
     }
     Ok(stretches.into_iter().flat_map(|(count, outcome)| std::iter::repeat_n(outcome, count)).collect())
+}
+
+/// The bytes of what an envelope's rows cost: equal neighbours are written once with their number; nothing of nothing.
+pub(super) fn pack_costs(costs: &[Amount]) -> Result<Option<Vec<u8>>, LedgerError> {
+    if costs.is_empty() {
+        return Ok(None);
+    }
+    let stretches: Vec<(usize, String)> =
+        costs.chunk_by(|one, next| one == next).map(|equal| (equal.len(), equal[0].digits())).collect();
+    pack(&stretches).map(Some)
+}
+
+/// What the rows of these bytes cost.
+pub(super) fn unpack_costs(bytes: &[u8]) -> Result<Vec<Amount>, LedgerError> {
+    let stretches: Vec<(usize, String)> = unpack(bytes)?;
+    let mut costs = Vec::new();
+    for (count, digits) in stretches {
+        let cost = amount(&digits)?;
+        if count > LARGEST_ENVELOPE {
+            return Err(LedgerError::Unreadable("an envelope with more rows than envelopes have".to_owned()));
+        }
+        costs.extend(std::iter::repeat_n(cost, count));
+    }
+    Ok(costs)
+}
+
+/// The amount of these digits.
+pub(super) fn amount(digits: &str) -> Result<Amount, LedgerError> {
+    digits.parse().map_err(|NoAmount| LedgerError::Unreadable(format!("`{digits}` is no amount")))
 }
 
 /// The bytes of a set of rows, in the format that all Roaring libraries read.

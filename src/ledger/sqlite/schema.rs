@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{SqlSafeStr, SqliteConnection};
 
+use super::spending;
+
 /// The first schema.
 ///
 /// Rows have no records of their own: an envelope holds its rows and what became of them, packed
@@ -338,6 +340,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("schedules", SCHEDULES),
         ("when blocks were drawn", DRAWN_AT),
         ("plans and approvals", PLANS),
+        ("what was spent", spending::TABLES),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

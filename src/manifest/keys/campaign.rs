@@ -38,7 +38,8 @@ pub(crate) static CAMPAIGN: &[Key] = &[
     Key::new("receipts", Shape::OneOf(&["auto", "webhook", "poll", "off"]), "auto")
         .doc("How it is learned what became of messages: `webhook` needs `hook` in the profile, `poll` asks for it, `auto` takes what there is.")
         .default("auto"),
-    Key::new("limits", Shape::Line, "{ cost: 5000 }").doc("The most that the campaign may cost.").later(),
+    Key::new("limits", Shape::Map(LIMITS), "{ cost: 5000 }")
+        .doc("The most that all runs of an edition may use together; the run stops before it would be more."),
     Key::new("notify", Shape::Map(NOTIFY), "{ url: { env: SLACK_URL }, preset: slack }")
         .doc("Who is told how live runs went, and what became of a schedule."),
     Key::new("variants", Shape::Line, "{ a: { share: 50% } }").doc("Texts that are tried against each other.").later(),
@@ -120,6 +121,12 @@ static DELIVERY: &[Key] = &[
     Key::new("until", Shape::Line, "2026-12-07 20:00").doc("When nothing leaves any more.").later(),
     Key::new("per_day", Shape::Line, "2000").doc("The most messages of a day.").later(),
     Key::new("cap", Shape::Line, "2/7d").doc("The most messages that a person gets from all campaigns.").later(),
+];
+
+static LIMITS: &[Key] = &[
+    Key::new("cost", Shape::Amount, "5000")
+        .doc("What the messages may cost by their dearest channels, in the currency of the profile's prices."),
+    Key::new("recipients", Shape::Integer { least: 1, most: MOST }, "20000").doc("How many messages may go out."),
 ];
 
 static SCHEDULE: &[Key] = &[

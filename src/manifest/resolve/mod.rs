@@ -32,7 +32,7 @@ use super::recipients::Recipients;
 use super::report::{LoadedFile, Report};
 use super::text_folders::TextFolders;
 use super::yaml::Node;
-use crate::domain::{Content, Endpoint, Purpose, Text};
+use crate::domain::{Budget, Content, Endpoint, Purpose, Text};
 use crate::finding::{Finding, Source, quoted, rules};
 use crate::regular_file;
 
@@ -121,6 +121,7 @@ impl Resolver<'_> {
             today: self.today,
             notify,
             delivery: delivery::delivery(root.section("delivery"))?,
+            limits: limits(root.section("limits")),
             file: path.to_owned(),
             folders: self.folders,
             places: Places::new(self.report.source.clone(), tree, self.files),
@@ -172,6 +173,11 @@ impl Resolver<'_> {
         let finding = Finding::new(&rules::NEVER_RESENT, format!("`resend_if_not_found` is not possible {why}"));
         self.report.at(span, finding.help("write `hold`, and decide about rows in doubt by `campaign resolve`"));
     }
+}
+
+/// The most that an edition may use.
+fn limits(section: Section<'_>) -> Budget {
+    Budget { cost: section.parsed("cost"), recipients: section.parsed("recipients") }
 }
 
 fn endpoint(root: Section<'_>) -> Option<Endpoint> {

@@ -105,7 +105,8 @@ async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
     for envelope in 1..=3 {
         let row = SentRow { row: Row::new(envelope + 1), phone: phone(envelope), digest: [0; 8] };
         let account = Allowance::new("account", None);
-        let intent = Intent { lease: mine, kind: OperationKind::Sms, account, rows: vec![row] };
+        let intent =
+            Intent { lease: mine, kind: OperationKind::Sms, account, rows: vec![row], costs: Vec::new(), bounds: None };
         ledger.begin(intent).await.unwrap();
     }
     ledger.close().await;

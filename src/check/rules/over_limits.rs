@@ -1,0 +1,46 @@
+//! More would be sent to the list than the campaign's limits allow.
+
+use roaring::RoaringBitmap;
+
+use crate::check::Survey;
+use crate::check::online::Cost;
+use crate::finding::{Finding, Rule};
+use crate::manifest::{Campaign, Profile};
+
+pub(super) static RULE: Rule = Rule::warning(
+    "over-limits",
+    "A run stops before it is more than `limits` allows, and some people get nothing.",
+    "Raise the limit, or shorten the list.",
+);
+
+/// What is said where messages to these rows go over a limit by themselves, whatever its edition has used before.
+#[must_use]
+pub fn over_limits(
+    campaign: &Campaign,
+    profile: Option<&Profile>,
+    survey: &Survey,
+    rows: &RoaringBitmap,
+) -> Vec<Finding> {
+    let limits = &campaign.limits;
+    let at = |finding: Finding, key| match campaign.places.of_key(key) {
+        Some(place) => finding.at(place),
+        None => finding,
+    };
+    let recipients = limits.recipients.filter(|limit| rows.len() > *limit).map(|limit| {
+        let people = rows.len();
+        let message =
+            format!("{people} people are to be sent to, and `limits.recipients` is {limit}: the run stops there");
+        at(Finding::new(&RULE, message), "limits.recipients")
+    });
+    let cost = profile.and_then(|profile| {
+        let Cost::AtMost(most) = Cost::of(profile, &campaign.brief.content, &survey.by_sms_parts, rows) else { return None };
+        let limit = limits.cost.filter(|limit| most > *limit)?;
+        let currency = profile.currency.as_deref().map(|currency| format!(" {currency}")).unwrap_or_default();
+        let message = format!(
+            "the messages can cost up to {}{currency}, and `limits.cost` is {limit}: the run stops before it costs more",
+            most.shortest()
+        );
+        Some(at(Finding::new(&RULE, message), "limits.cost"))
+    });
+    recipients.into_iter().chain(cost).collect()
+}

@@ -1,0 +1,113 @@
+//! What an edition may use, whoever sends it.
+
+use std::sync::Arc;
+
+use super::scene::{Scene, accepted, doubt, event, found, granted, new_run, not_sent, not_sent_after_all, rejected};
+use crate::domain::{Amount, Budget};
+use crate::ledger::{Bound, Bounds, Heed, Intent, Ledger, NewRun, Permit};
+
+fn amount(text: &str) -> Amount {
+    text.parse().unwrap()
+}
+
+fn budget(cost: Option<&str>, recipients: Option<u64>) -> Option<Arc<Bounds>> {
+    Some(Arc::new(Bounds { budget: Budget { cost: cost.map(amount), recipients } }))
+}
+
+/// An envelope of two rows that cost so much, within a budget.
+fn within<L: Ledger>(scene: &Scene<L>, envelope: u32, costs: [&str; 2], bounds: Option<Arc<Bounds>>) -> Intent {
+    Intent { costs: costs.map(amount).to_vec(), bounds, ..scene.intent(envelope, scene.mine) }
+}
+
+fn too_many(fits: usize, limit: u64) -> Permit {
+    Permit::Over { fits, bound: Bound::Recipients { limit } }
+}
+
+fn too_dear(fits: usize, limit: &str, used: &str) -> Permit {
+    Permit::Over { fits, bound: Bound::Cost { limit: amount(limit), used: amount(used) } }
+}
+
+pub(super) async fn an_intent_that_would_go_over_a_budget_is_not_recorded_and_tells_how_much_fits<L: Ledger>(
+    scene: Scene<L>,
+) {
+    let (few, dear) = (budget(None, Some(3)), budget(Some("5.00"), None));
+    let begin = |envelope, costs, bounds| scene.ledger.begin(within(&scene, envelope, costs, bounds));
+    assert_eq!(begin(1, ["0.80", "1.60"], few.clone()).await.unwrap(), granted(1));
+    assert_eq!(begin(2, ["0.80", "0.80"], few.clone()).await.unwrap(), too_many(1, 3));
+    assert_eq!(begin(2, ["1.00", "1.61"], dear.clone()).await.unwrap(), too_dear(1, "5.00", "3.40"));
+    assert_eq!(begin(2, ["2.61", "0.10"], dear.clone()).await.unwrap(), too_dear(0, "5.00", "2.40"));
+    assert_eq!(scene.ledger.envelope_summaries(scene.run.key).await.unwrap().len(), 1, "no intent");
+    assert_eq!(begin(2, ["1.00", "1.60"], dear.clone()).await.unwrap(), granted(2), "exactly as much as it may be");
+    assert_eq!(begin(3, ["0.01", "0"], dear).await.unwrap(), too_dear(0, "5.00", "5.00"));
+    assert_eq!(begin(3, ["9", "9"], budget(Some("23"), Some(6))).await.unwrap(), granted(3), "a higher one");
+    assert_eq!(begin(4, ["9", "9"], None).await.unwrap(), granted(4), "without one");
+}
+
+pub(super) async fn what_was_refused_or_not_sent_is_given_back_and_doubt_is_not<L: Ledger>(scene: Scene<L>) {
+    let bounds = budget(Some("8"), Some(4));
+    let begin = |envelope, bounds| scene.ledger.begin(within(&scene, envelope, ["1", "3"], bounds));
+    assert_eq!(begin(1, bounds.clone()).await.unwrap(), granted(1));
+    assert_eq!(begin(2, bounds.clone()).await.unwrap(), granted(2));
+    assert_eq!(begin(3, bounds.clone()).await.unwrap(), too_many(0, 4));
+    scene.settle(1, [accepted(), rejected()]).await;
+    assert_eq!(begin(3, bounds.clone()).await.unwrap(), too_many(1, 4));
+    scene.settle(2, [doubt(), not_sent()]).await;
+    assert_eq!(begin(3, budget(Some("5.99"), None)).await.unwrap(), too_dear(1, "5.99", "3"));
+    assert_eq!(begin(3, bounds.clone()).await.unwrap(), granted(3));
+    assert_eq!(begin(4, bounds.clone()).await.unwrap(), too_many(0, 4));
+    scene.record(scene.mine, vec![event(4, 2, not_sent_after_all()), event(6, 3, found("REJECTED"))]).await;
+    assert_eq!(begin(4, bounds.clone()).await.unwrap(), granted(4), "as it was decided and learnt");
+    assert_eq!(begin(5, bounds).await.unwrap(), too_many(0, 4));
+}
+
+pub(super) async fn all_runs_of_an_edition_use_one_budget_whoever_sends_them<L: Ledger>(scene: Scene<L>) {
+    // Without bounds nobody counts, and whoever has them counts it all.
+    assert_eq!(scene.ledger.begin(within(&scene, 1, ["1", "1"], None)).await.unwrap(), granted(1));
+    let bounds = budget(Some("4.5"), Some(5));
+    let scene = beside(scene, NewRun { gateway: "other".into(), account: "other".into(), ..new_run(7) }).await;
+    assert_eq!(scene.ledger.begin(within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(), granted(1));
+    assert_eq!(
+        scene.ledger.begin(within(&scene, 2, ["1", "1"], bounds.clone())).await.unwrap(),
+        too_dear(0, "4.5", "4")
+    );
+    assert_eq!(
+        scene.ledger.begin(within(&scene, 2, ["0", "0"], bounds.clone())).await.unwrap(),
+        too_many(1, 5),
+        "both runs together"
+    );
+    let others = [
+        NewRun { edition: "tomorrow".into(), ..new_run(8) },
+        NewRun { heed: Heed { loopback: true, ..Heed::default() }, ..new_run(9) },
+        NewRun { live: false, ..new_run(10) },
+        NewRun { live: false, ..new_run(11) },
+    ];
+    let mut scene = scene;
+    for other in others {
+        scene = beside(scene, other).await;
+        assert_eq!(scene.ledger.begin(within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(), granted(1));
+        assert_eq!(scene.ledger.begin(within(&scene, 2, ["1", "1"], bounds.clone())).await.unwrap(), granted(2));
+        assert_eq!(scene.ledger.begin(within(&scene, 3, ["0", "0"], bounds.clone())).await.unwrap(), too_many(1, 5));
+    }
+}
+
+pub(super) async fn a_budget_is_kept_by_whoever_takes_a_run_next<L: Ledger>(scene: Scene<L>) {
+    let bounds = budget(Some("4"), None);
+    assert_eq!(scene.ledger.begin(within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(), granted(1));
+    let mine = scene.take().await;
+    let scene = Scene { mine, ..scene };
+    // What was begun may have gone out.
+    assert_eq!(
+        scene.ledger.begin(within(&scene, 2, ["1", "1.5"], bounds.clone())).await.unwrap(),
+        too_dear(1, "4", "3")
+    );
+    assert_eq!(scene.ledger.begin(within(&scene, 2, ["1", "1"], bounds.clone())).await.unwrap(), granted(2));
+    // What fell into doubt is not refused by a late answer.
+    scene.settle(1, [rejected(), accepted()]).await;
+    assert_eq!(scene.ledger.begin(within(&scene, 3, ["1", "1"], bounds)).await.unwrap(), too_dear(0, "4", "4"));
+}
+
+/// Another run beside the scene's.
+async fn beside<L: Ledger>(scene: Scene<L>, new: NewRun) -> Scene<L> {
+    drop(scene.hold);
+    Scene::of(scene.ledger, &new).await
+}

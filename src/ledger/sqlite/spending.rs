@@ -1,0 +1,130 @@
+//! What the runs of an edition have used of their budget: a sum by run, kept while intents with bounds come, and made
+//! anew of the run's envelopes where it is not kept.
+
+use sqlx::{Row as _, SqliteConnection};
+
+use super::change::Failure;
+use super::pack::{amount, unpack_costs};
+use super::runs::{signed, unsigned};
+use super::{envelopes, events};
+use crate::domain::{Outcome, Spending};
+use crate::ledger::rules::{Sharing, given_back, over, spent, taken};
+use crate::ledger::{Intent, Permit, RowEvents, Run, RunId};
+
+/// Envelopes know what their rows cost, where anybody does; and what runs have used is kept beside them.
+pub(super) const TABLES: &str = "
+    ALTER TABLE envelopes ADD COLUMN costs BLOB;
+    CREATE TABLE spending (
+        run INTEGER PRIMARY KEY REFERENCES runs (key),
+        recipients INTEGER NOT NULL,
+        cost TEXT NOT NULL
+    ) STRICT;
+";
+
+/// Envelopes that are read at once.
+const BLOCK: u32 = 256;
+
+/// Takes what an intent uses from the budget; nothing where it would go over its bounds, and why.
+pub(super) async fn take(
+    connection: &mut SqliteConnection,
+    run: &Run,
+    intent: &Intent,
+) -> Result<Option<Permit>, Failure> {
+    let Some(bounds) = &intent.bounds else { return Ok(None) };
+    if bounds.budget.is_unlimited() {
+        return Ok(None);
+    }
+    let (own, others) = used(connection, run).await?;
+    let count = intent.rows.len();
+    if let Some((fits, bound)) = over(&bounds.budget, own.plus(others), count, &intent.costs) {
+        return Ok(Some(Permit::Over { fits, bound }));
+    }
+    keep(connection, run.key, own.plus(taken(count, &intent.costs))).await?;
+    Ok(None)
+}
+
+/// Gives back what was refused and what was not sent of an envelope that is settled, where its run's sum is kept.
+pub(super) async fn give_back(
+    connection: &mut SqliteConnection,
+    (run, envelope): (RunId, u32),
+    outcomes: &[Outcome],
+) -> Result<(), Failure> {
+    if given_back(outcomes, &[]) == Spending::default() {
+        return Ok(());
+    }
+    let kept = sqlx::query(
+        "SELECT spending.recipients, spending.cost, envelopes.costs FROM spending JOIN envelopes USING (run)
+         WHERE run = ? AND envelope = ?",
+    )
+    .bind(run.0)
+    .bind(envelope)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(kept) = kept else { return Ok(()) };
+    let costs = kept.try_get::<Option<&[u8]>, _>(2)?.map_or_else(|| Ok(Vec::new()), unpack_costs)?;
+    let spending = Spending { recipients: unsigned(kept.try_get(0)?), cost: amount(kept.try_get(1)?)? };
+    keep(connection, run, spending.minus(given_back(outcomes, &costs))).await
+}
+
+/// Keeps the sum of a run no more: it is made anew when somebody asks.
+pub(super) async fn forget(connection: &mut SqliteConnection, run: RunId) -> Result<(), Failure> {
+    sqlx::query("DELETE FROM spending WHERE run = ?").bind(run.0).execute(connection).await?;
+    Ok(())
+}
+
+/// What a run has used, and what the others have that use its budget.
+async fn used(connection: &mut SqliteConnection, run: &Run) -> Result<(Spending, Spending), Failure> {
+    let sharing = Sharing::of(run);
+    let runs = sqlx::query(
+        "SELECT runs.key, runs.owner IS NOT NULL, spending.recipients, spending.cost
+         FROM runs LEFT JOIN spending ON spending.run = runs.key
+         WHERE runs.key = ?1 OR (campaign = ?2 AND edition = ?3 AND loopback = ?4 AND live AND NOT shared)",
+    )
+    .bind(run.key.0)
+    .bind(sharing.map(|sharing| sharing.campaign))
+    .bind(sharing.map(|sharing| sharing.edition))
+    .bind(sharing.map(|sharing| sharing.loopback))
+    .fetch_all(&mut *connection)
+    .await?;
+    let (mut own, mut others) = (Spending::default(), Spending::default());
+    for row in runs {
+        let (key, has_owner): (i64, bool) = (row.try_get(0)?, row.try_get(1)?);
+        let recipients: Option<i64> = row.try_get(2)?;
+        let spending = match recipients.zip(row.try_get::<Option<&str>, _>(3)?) {
+            Some((recipients, cost)) => Spending { recipients: unsigned(recipients), cost: amount(cost)? },
+            None => {
+                let counted = count(connection, RunId(key)).await?;
+                // Another process that has a run keeps its sum itself, or has no bounds and keeps none.
+                if !has_owner {
+                    keep(connection, RunId(key), counted).await?;
+                }
+                counted
+            }
+        };
+        if key == run.key.0 { own = spending } else { others = others.plus(spending) }
+    }
+    Ok((own, others))
+}
+
+/// What a run has used, by its envelopes.
+async fn count(connection: &mut SqliteConnection, run: RunId) -> Result<Spending, Failure> {
+    let events = RowEvents::from(events::read(&mut *connection, run).await?);
+    let (mut sum, mut next) = (Spending::default(), 1);
+    loop {
+        let block = envelopes::read(&mut *connection, run, next..=next.saturating_add(BLOCK)).await?;
+        let Some(last) = block.last() else { return Ok(sum) };
+        next = last.envelope.saturating_add(1);
+        sum = block.iter().map(|envelope| spent(envelope, &events)).fold(sum, Spending::plus);
+    }
+}
+
+async fn keep(connection: &mut SqliteConnection, run: RunId, spending: Spending) -> Result<(), Failure> {
+    let Spending { recipients, cost } = spending;
+    sqlx::query("INSERT OR REPLACE INTO spending (run, recipients, cost) VALUES (?, ?, ?)")
+        .bind(run.0)
+        .bind(signed(recipients))
+        .bind(cost.digits())
+        .execute(connection)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! `limits`: what all runs of an edition may cost, and how many messages they may send.
+
+use serde_json::json;
+
+use super::{stopped, why};
+use crate::support::{Answer, Draft, Folder, Gateway, Process, accepted, campaign, phone, rejected, telling};
+
+const PRICES: &str = "prices: { sms: 0.80 }";
+
+/// To ten people, each message a part of 0.80.
+fn ten(gateway: &Gateway, limits: &str) -> Draft {
+    campaign().to(10).through(gateway).profile(PRICES).top(&format!("limits: {{ {limits} }}"))
+}
+
+/// A second profile of another account, by which the same campaign can be sent.
+fn with_a_second_account(sale: &Folder) {
+    let profiles = std::fs::read_to_string(sale.path("gateways.yaml")).expect("profiles");
+    let second = profiles.replace("local:", "second:") + "  account: second\n";
+    sale.write("gateways.yaml", &format!("{profiles}{second}"));
+}
+
+#[test]
+fn a_run_stops_before_it_is_more_and_goes_on_when_more_is_allowed() {
+    for (limits, more, word) in [
+        ("recipients: 4", "recipients: 7", "`limits.recipients` is 4"),
+        ("cost: 3.99", "cost: 5.60", "`limits.cost` is 3.99, of which this edition has used 3.20"),
+    ] {
+        let _case = telling(format!("case: {limits}"));
+        let gateway = Gateway::accepting();
+        let sale = ten(&gateway, limits).write();
+        let first = sale.run(&["--json"]).exits(5);
+        assert_eq!(stopped(&first), ("budget".to_owned(), 4, 6));
+        assert!(why(&first).contains(word), "{}", why(&first));
+        let again = sale.run(&["--json"]).exits(5);
+        assert_eq!(stopped(&again), ("budget".to_owned(), 0, 6), "it stays used up");
+        let status = sale.campaign(&["status", "sale", "--json"]).exits(5).json();
+        assert_eq!(status["counts"], json!({ "accepted": 4, "planned": 6 }));
+        sale.replace("sale.yaml", limits, more);
+        assert_eq!(stopped(&sale.run(&["--json"]).exits(5)), ("budget".to_owned(), 3, 3));
+        sale.replace("sale.yaml", &format!("limits: {{ {more} }}\n"), "");
+        sale.run(&[]).exits(0);
+        assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>(), "each once, in the order of the file");
+    }
+}
+
+#[test]
+fn each_message_costs_its_dearest_channel_and_an_sms_by_our_parts() {
+    let gateway = Gateway::accepting();
+    let long = "a".repeat(161);
+    let list = format!("phone,text\n{},short\n{},{long}\n{},short\n{},short\n", phone(2), phone(3), phone(4), phone(5));
+    let both = "  - viber: { signature: OlenaCo, message: \"{{ text }}\" }\n  - sms: { signature: OlenaCo, message: \"{{ text }}\" }";
+    let draft = campaign().channels(both).with_list(&list).through(&gateway);
+    let sale = draft.profile("prices: { sms: 0.80, viber: 1 }").top("limits: { cost: 3.6 }").write();
+    // 1.00 by Viber, 1.60 by two parts, 1.00 by Viber.
+    assert_eq!(stopped(&sale.run(&["--json"]).exits(5)), ("budget".to_owned(), 3, 1));
+    assert_eq!(gateway.phones(), [2, 3, 4].map(phone));
+}
+
+#[test]
+fn what_is_refused_is_given_back_and_others_get_it() {
+    let mixed = || {
+        Answer::items(|operation| match operation["phone"].as_u64().expect("a number") % 2 {
+            0 => rejected(operation, "No route"),
+            _ => accepted(operation),
+        })
+    };
+    let gateway = Gateway::answering([Answer::Accept, mixed(), mixed()]);
+    let sale = ten(&gateway, "recipients: 5, cost: 4").write();
+    assert_eq!(stopped(&sale.run(&["--json"]).exits(5)).0, "budget");
+    let counts = sale.results().counts();
+    assert_eq!(counts["accepted"], 5, "{counts:?}");
+    let refused = counts["rejected"];
+    assert_eq!(gateway.phones().len() as u64, 5 + refused);
+    sale.replace("sale.yaml", "recipients: 5, cost: 4", "recipients: 6, cost: 400");
+    sale.run(&[]).exits(5);
+    assert_eq!(sale.results().counts()["accepted"], 6);
+}
+
+#[test]
+fn a_crash_gives_nothing_back_of_what_may_have_gone_out() {
+    for point in ["intent.kept:2", "answer.came:2", "outcome.kept:2"] {
+        let _case = telling(format!("case: {point}"));
+        let gateway = Gateway::accepting();
+        let sale = ten(&gateway, "recipients: 4").one_at_a_time().batches_of(2).write();
+        let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
+        command.env("CAMPAIGN_FAILPOINT", point);
+        let died = Process::start(command).finish();
+        assert!(died.stderr.contains("went off"), "{}", died.told());
+        sale.run(&[]).exits(5);
+        let counts = sale.results().counts();
+        let out: u64 = ["accepted", "in_doubt"].iter().filter_map(|state| counts.get(*state)).sum();
+        assert_eq!((out, counts["planned"]), (4, 6), "{counts:?}");
+        assert!(gateway.phones().len() <= 4);
+    }
+}
+
+#[test]
+fn two_processes_through_two_accounts_keep_one_budget() {
+    let gateway = Gateway::accepting();
+    let sale = ten(&gateway, "recipients: 7").write();
+    with_a_second_account(&sale);
+    let both = [sale.start(&["--json"]), sale.start(&["--json", "--gateway", "second"])];
+    let sent: u64 = both.into_iter().map(|run| stopped(&run.finish().exits(5)).1).sum();
+    assert_eq!((sent, gateway.phones().len()), (7, 7));
+}
+
+#[test]
+fn a_price_that_is_missing_is_a_finding_where_the_cost_is_limited() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).profile("prices: { viber: 1 }").top("limits: { cost: 10 }").write();
+    for command in ["run", "check"] {
+        let told = sale.campaign(&[command, "sale.yaml"]).exits(2);
+        told.says("missing-price")
+            .says("`limits.cost` needs a price for `sms`, and `local` has none")
+            .says("sale.yaml:3:");
+    }
+    assert!(gateway.sends().is_empty());
+    // Without a limit, and in a rehearsal, which costs nothing, nobody needs prices.
+    sale.run(&["--gateway", "sandbox"]).exits(0);
+    sale.replace("sale.yaml", "cost: 10", "recipients: 10");
+    sale.run(&[]).exits(0);
+}
+
+#[test]
+fn a_list_that_goes_over_a_limit_is_a_warning_beforehand_and_a_rehearsal_stops_there_too() {
+    let gateway = Gateway::accepting();
+    let sale = ten(&gateway, "recipients: 4, cost: 4.50").write();
+    let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    checked.says("10 people are to be sent to, and `limits.recipients` is 4").says("can cost up to 8.00");
+    sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
+    let rehearsal = sale.run(&["--gateway", "sandbox", "--json"]).exits(5);
+    assert_eq!(stopped(&rehearsal), ("budget".to_owned(), 4, 6));
+    // Each rehearsal uses only its own.
+    assert_eq!(stopped(&sale.run(&["--gateway", "sandbox", "--json"]).exits(5)).1, 4);
+    assert_eq!(stopped(&sale.run(&["--json"]).exits(5)).1, 4);
+}
+
+#[test]
+fn sending_again_what_was_refused_keeps_the_budget() {
+    let no_route = || Answer::items(|operation| rejected(operation, "No route"));
+    let gateway = Gateway::answering([no_route(), no_route()]);
+    let sale = ten(&gateway, "recipients: 9").one_at_a_time().batches_of(1).write();
+    assert_eq!(stopped(&sale.run(&["--json"]).exits(3)).1, 10);
+    sale.campaign(&["retry", "sale", "--json"]).exits(5);
+    assert_eq!(sale.results().counts()["accepted"], 9);
+    assert_eq!(gateway.phones().len(), 11);
+}
