@@ -101,9 +101,9 @@ pub(super) async fn a_budget_is_kept_by_whoever_takes_a_run_next<L: Ledger>(scen
         too_dear(1, "4", "3")
     );
     assert_eq!(scene.ledger.begin(within(&scene, 2, ["1", "1"], bounds.clone())).await.unwrap(), granted(2));
-    // What fell into doubt is not refused by a late answer.
+    // A late answer proves that one of those in doubt was refused, and the other went out.
     scene.settle(1, [rejected(), accepted()]).await;
-    assert_eq!(scene.ledger.begin(within(&scene, 3, ["1", "1"], bounds)).await.unwrap(), too_dear(0, "4", "4"));
+    assert_eq!(scene.ledger.begin(within(&scene, 3, ["1", "1"], bounds)).await.unwrap(), too_dear(1, "4", "4"));
 }
 
 /// Another run beside the scene's.
