@@ -33,3 +33,4 @@ mod serve;
 mod sms;
 mod sources;
 mod starts;
+mod variants;

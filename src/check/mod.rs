@@ -24,5 +24,7 @@ pub use rules::{
     list_form, notes, odd_rows, over_limits, promised_receipts, rows_within, unfilled_notice,
 };
 pub(crate) use survey::sms_parts;
-pub use survey::{ALREADY_SENT, Column, CostlyRows, DUPLICATE, Excluded, First, Survey, Terms, survey};
+pub use survey::{
+    ALREADY_SENT, Column, CostlyRows, DUPLICATE, Excluded, First, HOLDOUT, RowsBySize, Size, Survey, Terms, survey,
+};
 pub use tee::Tee;

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use roaring::RoaringBitmap;
 
+use super::recipe::Recipe;
 use super::rules::{has_hole, is_insecure_link, slipped_word};
 use crate::audience::Fields;
 use crate::domain::{Content, Row, Text};
-use crate::message::{Asked, Messages, questions};
+use crate::message::{Asked, questions};
 
 /// What programs write where they have nothing, as it stands in cells.
 const NOTHING: [&str; 39] = [
@@ -102,10 +103,9 @@ pub struct Comparison {
 
 /// What to look at in each row.
 pub(super) struct Watch<'m> {
+    recipe: &'m Recipe,
     /// The columns that texts use, but for that of the numbers.
     columns: Vec<usize>,
-    /// Those of them that texts rely on: where one is empty, that is told already.
-    relied_on: &'m [(usize, String)],
     /// Columns that a condition takes for true or false.
     whether: Vec<usize>,
     comparisons: Vec<Comparison>,
@@ -118,23 +118,23 @@ pub(super) type Odd = (usize, Oddity, Box<str>);
 
 impl<'m> Watch<'m> {
     /// What to look at in the rows of a campaign with these texts.
-    pub(super) fn of<'t>(messages: &'m Messages, phone: usize, texts: impl Iterator<Item = &'t Text>) -> Self {
+    pub(super) fn of<'t>(recipe: &'m Recipe, texts: impl Iterator<Item = &'t Text>) -> Self {
         let (mut whether, mut comparisons) = (Vec::new(), Vec::new());
         for question in texts.flat_map(questions) {
-            let Some(column) = messages.column(&question.name) else { continue };
+            let Some(column) = recipe.column(&question.name) else { continue };
             match question.asked {
                 Asked::Whether if !whether.contains(&column) => whether.push(column),
                 Asked::IsText(text) => comparisons.push(Comparison { column, name: question.name, text }),
                 Asked::Whether | Asked::IsBool(_) | Asked::IsNumber => {}
             }
         }
-        let columns = messages.columns().into_iter().filter(|column| *column != phone).collect();
+        let columns = recipe.columns_of_texts().into_iter().filter(|column| *column != recipe.phone_column).collect();
         let passed = comparisons.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { columns, relied_on: messages.relied_on(), whether, comparisons, passed }
+        Self { recipe, columns, whether, comparisons, passed }
     }
 
-    /// What is odd of a row that can be sent to.
-    pub(super) fn look(&self, fields: Fields<'_>, content: &Content<Cow<'_, str>>) -> Vec<Odd> {
+    /// What is odd of a row that can be sent to, by a message of that variant.
+    pub(super) fn look(&self, fields: Fields<'_>, (arm, content): (usize, &Content<Cow<'_, str>>)) -> Vec<Odd> {
         let (mut odd, mut empty) = (Vec::new(), false);
         for &column in &self.columns {
             let cell = fields.get(column).trim();
@@ -158,7 +158,8 @@ impl<'m> Watch<'m> {
                 odd.push((comparison.column, Oddity::Nearly(index), cell.into()));
             }
         }
-        let relies = || self.relied_on.iter().any(|(column, _)| fields.get(*column).trim().is_empty());
+        // Where a text relies on a cell and it is empty, that is told already.
+        let relies = || self.recipe.relied_on(arm).iter().any(|(column, _)| fields.get(*column).trim().is_empty());
         if empty && !relies() && messages(content).any(has_hole) {
             odd.push((0, Oddity::Hole, Box::default()));
         }

@@ -2,12 +2,11 @@
 //!
 //! It judges what was told; asking is done elsewhere. A gateway that tells nothing refuses nothing.
 
-use std::collections::BTreeMap;
-
 use roaring::RoaringBitmap;
 
 use super::rules;
-use crate::domain::{Amount, Channel, Content, Stage, Text};
+use super::{RowsBySize, Size};
+use crate::domain::{Amount, Channel, Stage, Text};
 use crate::finding::{Finding, Place};
 use crate::gateway::{Balance, FailureCause, InquiryFailure, Sender};
 use crate::manifest::{Brief, Places, Profile};
@@ -27,9 +26,13 @@ pub struct Signature {
     pub place: Option<Place>,
 }
 
-/// What the messages of a campaign cost by channel.
-#[derive(Clone, Copy, Debug)]
-pub struct Prices {
+/// What the messages of a campaign cost, by variant.
+#[derive(Clone, Debug)]
+pub struct Prices(Vec<ChannelPrices>);
+
+/// What one message costs by channel.
+#[derive(Clone, Copy, Debug, Default)]
+struct ChannelPrices {
     /// A part of the SMS; 0 where the campaign has no SMS.
     sms_part: Amount,
     /// The dearest of the other channels; 0 where there is none.
@@ -50,45 +53,46 @@ impl Prices {
     ///
     /// # Errors
     /// The channels that the profile has no price for.
-    pub fn of(profile: &Profile, content: &Content<Text>) -> Result<Self, Vec<Channel>> {
-        let (mut prices, mut missing) = (Self { sms_part: Amount::default(), other: Amount::default() }, Vec::new());
-        for channel in content.stages.iter().map(Stage::channel) {
-            match (channel, profile.price(channel)) {
-                (_, None) => missing.push(channel),
-                (channel, Some(price)) if channel.facts().billed_by_part => prices.sms_part = price,
-                (_, Some(price)) => prices.other = prices.other.max(price),
+    pub fn of(profile: &Profile, brief: &Brief) -> Result<Self, Vec<Channel>> {
+        let (mut prices, mut missing) = (Vec::new(), Vec::new());
+        for arm in brief.arms() {
+            let mut of_arm = ChannelPrices::default();
+            for channel in arm.content.stages.iter().map(Stage::channel) {
+                match (channel, profile.price(channel)) {
+                    (_, None) if missing.contains(&channel) => {}
+                    (_, None) => missing.push(channel),
+                    (channel, Some(price)) if channel.facts().billed_by_part => of_arm.sms_part = price,
+                    (_, Some(price)) => of_arm.other = of_arm.other.max(price),
+                }
             }
+            prices.push(of_arm);
         }
-        if missing.is_empty() { Ok(prices) } else { Err(missing) }
+        if missing.is_empty() { Ok(Self(prices)) } else { Err(missing) }
     }
 
-    /// The cost of a message whose SMS has so many parts, by its dearest channel.
+    /// The cost of a message by its dearest channel.
     #[must_use]
-    pub fn message(self, sms_parts: u32) -> Amount {
-        self.sms_part.times(u64::from(sms_parts)).max(self.other)
+    pub fn message(&self, size: Size) -> Amount {
+        let ChannelPrices { sms_part, other } = self.0.get(size.arm).copied().unwrap_or_default();
+        sms_part.times(size.sms_parts.into()).max(other)
     }
 
     /// The cost of messages to these rows if each is delivered by its dearest channel, which is what
     /// the gateway reserves (contract 4.3 `pipeline`).
     #[must_use]
-    pub fn most(self, by_sms_parts: &BTreeMap<u32, RoaringBitmap>, rows: &RoaringBitmap) -> Amount {
-        by_sms_parts.iter().fold(Amount::default(), |sum, (parts, sized)| {
-            sum.plus(self.message(*parts).times(sized.intersection_len(rows)))
+    pub fn most(&self, by_size: &RowsBySize, rows: &RoaringBitmap) -> Amount {
+        by_size.iter().fold(Amount::default(), |sum, (size, sized)| {
+            sum.plus(self.message(*size).times(sized.intersection_len(rows)))
         })
     }
 }
 
 impl Cost {
-    /// The most that messages to these rows cost, `by_sms_parts` being a survey's.
+    /// The most that messages to these rows cost, `by_size` being a survey's.
     #[must_use]
-    pub fn of(
-        profile: &Profile,
-        content: &Content<Text>,
-        by_sms_parts: &BTreeMap<u32, RoaringBitmap>,
-        rows: &RoaringBitmap,
-    ) -> Self {
-        match Prices::of(profile, content) {
-            Ok(prices) => Cost::AtMost(prices.most(by_sms_parts, rows)),
+    pub fn of(profile: &Profile, brief: &Brief, by_size: &RowsBySize, rows: &RoaringBitmap) -> Self {
+        match Prices::of(profile, brief) {
+            Ok(prices) => Cost::AtMost(prices.most(by_size, rows)),
             Err(missing) => Cost::Unknown(missing),
         }
     }
@@ -108,7 +112,7 @@ pub fn signatures(brief: &Brief, places: &Places, today: &str) -> Vec<Signature>
         let place = places.of_text(&text.name, (1, 1), text.source.chars().count());
         Some(Signature { channel: stage.channel(), name, place })
     };
-    brief.content.stages.iter().filter_map(constant).collect()
+    brief.contents().flat_map(|content| &content.stages).filter_map(constant).collect()
 }
 
 /// What is known of the account besides its answers.
@@ -293,18 +297,22 @@ mod tests {
     #[test]
     fn each_message_costs_its_own_dearest_channel() {
         let rows = |rows: &[u32]| rows.iter().copied().collect::<RoaringBitmap>();
-        let sized = BTreeMap::from([(1, rows(&[2, 3, 4])), (3, rows(&[5, 6]))]);
+        let size = |arm, sms_parts| Size { arm, sms_parts };
+        let of = |sms: &str, other: &str| ChannelPrices { sms_part: amount(sms), other: amount(other) };
+        let sized = RowsBySize::from([(size(0, 1), rows(&[2, 3, 4])), (size(0, 3), rows(&[5, 6]))]);
         let cost = |sms: &str, other: &str, chosen: &[u32]| {
-            Prices { sms_part: amount(sms), other: amount(other) }.most(&sized, &rows(chosen)).to_string()
+            Prices(vec![of(sms, other)]).most(&sized, &rows(chosen)).to_string()
         };
         let all = [2, 3, 4, 5, 6];
         assert_eq!(cost("0.80", "0", &all), "7.20");
         assert_eq!(cost("0.80", "1.00", &all), "7.80", "the other channel is dearer only for short messages");
         assert_eq!(cost("0.80", "9", &all), "45.00");
         assert_eq!(cost("0.80", "0", &[4, 5, 99]), "3.20", "only the rows that are sent to");
-        let lookups = BTreeMap::from([(0, rows(&[2, 3]))]);
-        let lookup = Prices { sms_part: amount("0"), other: amount("0.05") };
-        assert_eq!(lookup.most(&lookups, &rows(&[2, 3])).to_string(), "0.10");
+        let lookups = RowsBySize::from([(size(0, 0), rows(&[2, 3]))]);
+        assert_eq!(Prices(vec![of("0", "0.05")]).most(&lookups, &rows(&[2, 3])).to_string(), "0.10");
+        let variants = RowsBySize::from([(size(0, 1), rows(&[2, 3])), (size(1, 2), rows(&[4]))]);
+        let prices = Prices(vec![of("0.80", "0"), of("0.80", "2.00")]);
+        assert_eq!(prices.most(&variants, &rows(&[2, 3, 4])).to_string(), "3.60", "each variant by its own channels");
     }
 
     #[test]

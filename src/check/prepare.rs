@@ -7,7 +7,7 @@ use super::recipe::Recipe;
 use crate::audience::{Reader, Settings};
 use crate::finding::{Finding, rules as finding_rules};
 use crate::manifest::{Brief, Places};
-use crate::message::{Names, TextProblem, compile, compile_condition, render_constant};
+use crate::message::{Messages, Names, TextProblem, compile, compile_condition, render_constant};
 
 /// Where texts come from and where findings about them are shown.
 pub struct Texts<'a> {
@@ -47,15 +47,39 @@ pub fn prepare<R: Read>(
         None => String::new(),
     };
     let condition = brief.condition.as_ref().map(|condition| compile_condition(condition, &names)).transpose();
-    let (condition, messages) = match (condition, compile(&brief.content, &names, texts.load)) {
-        (Ok(condition), Ok(messages)) => (condition, messages),
-        (condition, messages) => {
-            let problems = condition.err().into_iter().chain(messages.err()).flatten();
+    let (condition, arms) = match (condition, arms(brief, &names, texts.load)) {
+        (Ok(condition), Ok(arms)) => (condition, arms),
+        (condition, arms) => {
+            let problems = condition.err().into_iter().chain(arms.err()).flatten();
             return Err(problems.map(tell).collect());
         }
     };
-    let recipe = Recipe { messages, condition, phone_column: reader.header().phone(), region: brief.region };
+    let (allotment, phone_column) = (brief.allotment(), reader.header().phone());
+    let recipe = Recipe { arms, allotment, condition, phone_column, region: brief.region };
     Ok(CompiledCampaign { reader, recipe, edition })
+}
+
+/// The texts of each variant, compiled.
+fn arms(
+    brief: &Brief,
+    names: &Names,
+    load: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<Vec<Messages>, Vec<TextProblem>> {
+    let (mut arms, mut problems) = (Vec::new(), Vec::new());
+    for arm in brief.arms() {
+        match compile(arm.content, &Names { vars: arm.vars.into_owned(), ..names.clone() }, load) {
+            Ok(messages) => arms.push(messages),
+            Err(found) => problems.extend(found),
+        }
+    }
+    let mut told: Vec<TextProblem> = Vec::new();
+    // Variants share most of their texts.
+    problems.into_iter().for_each(|problem| {
+        if !told.contains(&problem) {
+            told.push(problem);
+        }
+    });
+    if told.is_empty() { Ok(arms) } else { Err(told) }
 }
 
 /// The edition of a campaign on a day, where it follows from the campaign file alone; what is wrong with it is told elsewhere.
@@ -72,7 +96,7 @@ pub fn text_problems(brief: &Brief, texts: Texts<'_>, today: &str) -> Vec<Findin
     let (vars, campaign) = (brief.vars.clone(), brief.name.clone());
     let names = Names { vars, campaign, today: today.to_owned(), ..Names::default() };
     let condition = brief.condition.as_ref().and_then(|condition| compile_condition(condition, &names).err());
-    let problems = condition.into_iter().chain(compile(&brief.content, &names, texts.load).err()).flatten();
+    let problems = condition.into_iter().chain(arms(brief, &names, texts.load).err()).flatten();
     let may_be_a_column = [&finding_rules::UNKNOWN_VARIABLE, &finding_rules::UNKNOWN_COLUMN];
     let proven = problems.filter(|problem| !may_be_a_column.contains(&problem.rule));
     proven.map(|problem| finding(problem, texts.places)).collect()

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::audience::{Number, RecordRef, parse_number};
-use crate::domain::{Content, Region};
+use crate::domain::{Allotment, Content, Region};
 use crate::ledger::State;
 use crate::message::{Condition, Messages, Renderer, Sieve};
 
@@ -13,8 +13,10 @@ pub const FILTERED: &str = "filtered";
 
 /// What a campaign makes of each record, compiled against the header of its list.
 pub struct Recipe {
-    /// The compiled texts.
-    pub(super) messages: Messages,
+    /// The compiled texts of each variant; never none.
+    pub(super) arms: Vec<Messages>,
+    /// How people are divided.
+    pub(super) allotment: Allotment,
     /// Who of the list is meant; everybody where nothing says it.
     pub(super) condition: Option<Condition>,
     /// The column of the numbers.
@@ -27,7 +29,7 @@ pub struct Recipe {
 pub struct Composer<'r> {
     recipe: &'r Recipe,
     sieve: Option<Sieve<'r>>,
-    renderer: Renderer<'r>,
+    renderers: Vec<Renderer<'r>>,
 }
 
 /// What a record becomes.
@@ -35,6 +37,8 @@ pub struct Composer<'r> {
 pub struct Composed<'r> {
     /// To whom.
     pub number: Number,
+    /// Which of the variants it is, counted from 0; 0 where there are none.
+    pub arm: usize,
     /// What.
     pub content: Content<Cow<'r, str>>,
 }
@@ -59,20 +63,36 @@ impl Recipe {
     #[must_use]
     pub fn composer(&self) -> Composer<'_> {
         let sieve = self.condition.as_ref().map(Condition::sieve);
-        Composer { recipe: self, sieve, renderer: self.messages.renderer() }
+        Composer { recipe: self, sieve, renderers: self.arms.iter().map(Messages::renderer).collect() }
     }
 
     /// The texts that were loaded for `include` and `extends`: name and source, by name.
     #[must_use]
-    pub fn includes(&self) -> &[(String, String)] {
-        self.messages.includes()
+    pub fn includes(&self) -> Vec<(String, String)> {
+        let all: BTreeSet<&(String, String)> = self.arms.iter().flat_map(Messages::includes).collect();
+        all.into_iter().cloned().collect()
+    }
+
+    /// The column that texts call by that bare name, if one of them uses it.
+    pub(super) fn column(&self, name: &str) -> Option<usize> {
+        self.arms.iter().find_map(|messages| messages.column(name))
+    }
+
+    /// The columns whose cells texts use.
+    pub(super) fn columns_of_texts(&self) -> BTreeSet<usize> {
+        self.arms.iter().flat_map(Messages::columns).collect()
+    }
+
+    /// The columns that the texts of a variant use as if something always stood there, each as a text names it.
+    pub(super) fn relied_on(&self, arm: usize) -> &[(usize, String)] {
+        self.arms.get(arm).map_or(&[], |messages| messages.relied_on())
     }
 
     /// The columns whose cells count: for texts or for who is meant.
     #[must_use]
     pub fn columns(&self) -> BTreeSet<usize> {
         let asked = self.condition.iter().flat_map(Condition::columns);
-        self.messages.columns().into_iter().chain(asked).collect()
+        self.columns_of_texts().into_iter().chain(asked).collect()
     }
 }
 
@@ -88,9 +108,10 @@ impl<'r> Composer<'r> {
         {
             return Err(Uncomposed { state: State::Skipped, reason: FILTERED.into() });
         }
-        let Recipe { phone_column, region, .. } = self.recipe;
+        let Recipe { phone_column, region, allotment, .. } = self.recipe;
         let number = parse_number(cell(*phone_column), *region).map_err(Uncomposed::invalid)?;
-        let content = self.renderer.render(record.row, cell).map_err(Uncomposed::invalid)?;
-        Ok(Composed { number, content })
+        let arm = allotment.variant(number.phone);
+        let content = self.renderers[arm].render(record.row, cell).map_err(Uncomposed::invalid)?;
+        Ok(Composed { number, arm, content })
     }
 }

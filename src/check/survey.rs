@@ -23,6 +23,9 @@ pub const ALREADY_SENT: &str = "already sent";
 /// Why a row is skipped whose number stands in an earlier row.
 pub const DUPLICATE: &str = "duplicate number";
 
+/// Why a row is skipped whose person gets nothing, to compare with.
+pub const HOLDOUT: &str = "holdout";
+
 /// How many messages are kept as examples.
 const SHOWN: usize = 3;
 
@@ -56,8 +59,8 @@ pub struct Survey {
     pub left_out: LeftOut,
     /// Parts of the messages to be sent, as computed here: those of the SMS, one for a message without an SMS.
     pub parts: u64,
-    /// The rows that are to be sent to, by the parts of their SMS; 0 for messages without an SMS.
-    pub by_sms_parts: BTreeMap<u32, RoaringBitmap>,
+    /// The rows that are to be sent to, by their variant and the parts of their SMS.
+    pub by_size: RowsBySize,
     /// The rows to be sent to that have nothing in a column which a text relies on, by how the text names it.
     pub empty: BTreeMap<String, RoaringBitmap>,
     /// The rows to be sent to whose SMS has more parts because of a few characters, by those.
@@ -77,6 +80,26 @@ pub struct Survey {
     /// The first messages that would be sent, three at most.
     pub firsts: Vec<First>,
 }
+
+/// What a message is billed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size {
+    /// Which of the variants it is, counted from 0; 0 where there are none.
+    pub arm: usize,
+    /// The parts of its SMS; 0 where it has none.
+    pub sms_parts: u32,
+}
+
+impl Size {
+    /// Its parts: those of its SMS, one where it has none.
+    #[must_use]
+    pub fn parts(self) -> u64 {
+        self.sms_parts.max(1).into()
+    }
+}
+
+/// Rows by the size of their messages.
+pub type RowsBySize = BTreeMap<Size, RoaringBitmap>;
 
 /// A column of the list.
 #[derive(Clone, Debug)]
@@ -166,10 +189,9 @@ impl Survey {
 /// When the file is damaged, or when its rows break a bound of the campaign.
 pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<'_>) -> Result<Survey, Vec<Finding>> {
     let CompiledCampaign { reader, recipe, .. } = prepared;
-    let messages = &recipe.messages;
     let (phone_column, delimiter) = (reader.header().phone(), reader.delimiter());
-    let texts = terms.brief.content.stages.iter().flat_map(Stage::texts).map(|(_, text)| text);
-    let watch = Watch::of(messages, phone_column, texts);
+    let stages = terms.brief.contents().flat_map(|content| &content.stages);
+    let watch = Watch::of(recipe, stages.flat_map(Stage::texts).map(|(_, text)| text));
     let columns = columns(reader.header(), &recipe.columns());
     let mut damage = None;
     let produce = || {
@@ -187,13 +209,14 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
         let examined: Vec<Examination> = chunk
             .iter()
             .map(|record| {
-                let Composed { number: Number { phone, landline }, content } = composer.compose(record)?;
+                let Composed { number: Number { phone, landline }, arm, content } = composer.compose(record)?;
                 let parts = sms_parts(&content);
                 // A message of one part cannot be shorter.
                 let costly = content.stages.iter().filter(|_| parts > 1).find_map(Stage::costly_characters);
                 let landline = landline && content.stages.iter().all(|stage| stage.channel().facts().mobile);
-                let odd = watch.look(record.fields, &content);
-                Ok(Sendable { phone, sms_parts: parts, costly, landline, odd })
+                let odd = watch.look(record.fields, (arm, &content));
+                let held_out = recipe.allotment.holds_out(phone);
+                Ok(Sendable { phone, arm, sms_parts: parts, costly, landline, odd, held_out })
             })
             .collect();
         let within = chunk.iter().filter(|record| holds_a_row(record.fields, phone_column, delimiter));
@@ -210,8 +233,8 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
         |(chunk, examined, within)| {
             tally.rows_within.extend(within.iter().map(|row| row.get()));
             for (record, examined) in chunk.iter().zip(examined) {
-                let Some(phone) = tally.add(terms, record.row, examined) else { continue };
-                for (column, name) in messages.relied_on() {
+                let Some((phone, arm)) = tally.add(terms, record.row, examined) else { continue };
+                for (column, name) in recipe.relied_on(arm) {
                     if record.fields.get(*column).trim().is_empty() {
                         tally.empty.entry(name.clone()).or_default().insert(record.row.get());
                     }
@@ -249,6 +272,8 @@ type Examination = Result<Sendable, Uncomposed>;
 /// A record that can be sent to.
 struct Sendable {
     phone: Phone,
+    /// Which of the variants it is.
+    arm: usize,
     /// The parts of its SMS; 0 when it has none.
     sms_parts: u32,
     /// The characters that make its SMS longer.
@@ -257,6 +282,8 @@ struct Sendable {
     landline: bool,
     /// What is odd of it.
     odd: Vec<Odd>,
+    /// Whether its recipient gets nothing, to compare with.
+    held_out: bool,
 }
 
 #[derive(Default)]
@@ -265,7 +292,7 @@ struct Tally {
     rows: RoaringBitmap,
     seen: Seen,
     left_out: LeftOut,
-    by_sms_parts: BTreeMap<u32, RoaringBitmap>,
+    by_size: RowsBySize,
     empty: BTreeMap<String, RoaringBitmap>,
     costly: BTreeMap<Vec<char>, CostlyRows>,
     landlines: RoaringBitmap,
@@ -278,11 +305,11 @@ struct Tally {
 }
 
 impl Tally {
-    /// Takes a record in; gives back its number when it is to be sent to.
-    fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examination) -> Option<Phone> {
+    /// Takes a record in; gives back its number and its variant when it is to be sent to.
+    fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examination) -> Option<(Phone, usize)> {
         self.recipients += 1;
         self.rows.insert(row.get());
-        let Sendable { phone, sms_parts, costly, landline, odd } = match examined {
+        let Sendable { phone, arm, sms_parts, costly, landline, odd, held_out } = match examined {
             Ok(examined) => examined,
             Err(Uncomposed { state, reason }) => {
                 self.left_out.insert(row, state, &reason);
@@ -291,7 +318,7 @@ impl Tally {
         };
         let opted_out = terms.excluded.opted_out.contains(phone.get());
         let repeated = terms.brief.duplicates != Duplicates::Allow && !self.seen.insert(phone);
-        self.everybody += u64::from(!repeated && !opted_out);
+        self.everybody += u64::from(!repeated && !opted_out && !held_out);
         if terms.excluded.already.contains(phone.get()) {
             self.left_out.insert(row, State::Skipped, ALREADY_SENT);
             return None;
@@ -305,6 +332,11 @@ impl Tally {
             self.left_out.insert(row, State::Skipped, DUPLICATE);
             return None;
         }
+        // Last of all reasons: who is compared with are those who would have got a message.
+        if held_out {
+            self.left_out.insert(row, State::Skipped, HOLDOUT);
+            return None;
+        }
         if landline {
             self.landlines.insert(row.get());
         }
@@ -312,8 +344,8 @@ impl Tally {
             self.costly.entry(characters).or_default().add(row, parts, without);
         }
         take_in(&mut self.odd, row, odd);
-        self.by_sms_parts.entry(sms_parts).or_default().insert(row.get());
-        Some(phone)
+        self.by_size.entry(Size { arm, sms_parts }).or_default().insert(row.get());
+        Some((phone, arm))
     }
 
     fn finish(
@@ -322,15 +354,14 @@ impl Tally {
         columns: Vec<Column>,
         unpassed: Vec<(usize, Comparison)>,
     ) -> Result<Survey, Vec<Finding>> {
-        // A message without an SMS is billed as one part.
-        let parts = self.by_sms_parts.iter().map(|(parts, rows)| u64::from((*parts).max(1)) * rows.len()).sum();
+        let parts = self.by_size.iter().map(|(size, rows)| size.parts() * rows.len()).sum();
         let survey = Survey {
             recipients: self.recipients,
             last_row: self.rows.max().map_or(Row::HEADER, Row::new),
             rows: self.rows,
             left_out: self.left_out,
             parts,
-            by_sms_parts: self.by_sms_parts,
+            by_size: self.by_size,
             empty: self.empty,
             costly: self.costly,
             landlines: self.landlines,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use roaring::RoaringBitmap;
 
 use super::output::Output;
-use super::run::left_out;
+use super::run::{left_out, variants};
 use super::schedule::words::date;
 use crate::delivery::SingleKind;
 use crate::finding::{harmless, one_line};
@@ -182,6 +182,7 @@ fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &
     for line in left_out(surveyed) {
         text += &format!("    {}\n", one_line(&line));
     }
+    text += &variants(&campaign.brief, survey).map(|line| format!("    {line}\n")).unwrap_or_default();
     for finding in surveyed.warnings(inputs) {
         text += &format!("  warning: {}\n", one_line(&finding.message));
     }

@@ -8,7 +8,7 @@ use super::args::PlanArgs;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
-use super::run::left_out;
+use super::run::{left_out, variants};
 use super::suggested::{Options, file, through};
 use crate::finding::one_line;
 use crate::ledger::{Plan, State};
@@ -43,6 +43,7 @@ pub(super) async fn plan(context: &Context, args: &PlanArgs) -> Result<u8, Failu
     let mut text = format!("{} · {place}\n", brief.name);
     text += &format!("  {}: {}\n", plural(planned.rows, "row"), counts_line(&planned.counts));
     text += &left_out(&made.list).iter().map(|line| format!("    {}\n", one_line(line))).collect::<String>();
+    text += &variants(brief, &made.list.survey).map(|line| format!("    {line}\n")).unwrap_or_default();
     text += &format!("  {} in {}", plural(planned.messages, "message"), plural(planned.parts, "part"));
     if let Some(cost) = &made.cost {
         text += &format!(", {}", cost_words(cost, planned.currency.as_deref()));

@@ -46,7 +46,7 @@ pub async fn send(conditions: Conditions, edges: Edges, feed: Feed, counts: Stat
         observer: edges.observer,
     });
     let engine = Engine {
-        flight: Flight::new(Arc::clone(&route), conditions.kind, conditions.batch, feed),
+        flight: Flight::new(Arc::clone(&route), conditions.batch, feed),
         route,
         course,
         tally: Tally::new(counts),

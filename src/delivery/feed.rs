@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::stop::{Stop, StopKind};
 use crate::audience::{Chunk, Number, RecordRef};
 use crate::check::online::Prices;
-use crate::check::{CompiledCampaign, Composed, Composer, Uncomposed, ordered, sms_parts};
+use crate::check::{CompiledCampaign, Composed, Composer, Size, Uncomposed, ordered, sms_parts};
 use crate::domain::{IdRange, Operation, Row, RowSet};
 use crate::gateway::{EncodedOperation, RunHook};
 
@@ -116,7 +116,7 @@ fn produce<R: Read + Send>(
         let chosen = chunk.iter().filter(|record| selection.chooses(record.row));
         let encode = |record: RecordRef<'_>| {
             let ids = selection.ids(record.row, ids);
-            encoded(composer, (ids, selection.prices), record).map(|operation| selection.hooked(operation))
+            encoded(composer, (ids, selection.prices.as_ref()), record).map(|operation| selection.hooked(operation))
         };
         chosen.map(encode).collect()
     };
@@ -124,6 +124,8 @@ fn produce<R: Read + Send>(
     let hand_over = |operations: Result<Vec<EncodedOperation>, Stop>| {
         let operations = operations.and_then(|mut operations| {
             operations.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            // Variants may be of several kinds, and an envelope is of one.
+            operations.sort_by_key(|operation| operation.kind);
             left -= operations.len() as u64;
             unchanged(&selection.digests, &operations).map(|()| operations)
         });
@@ -146,17 +148,18 @@ fn produce<R: Read + Send>(
 
 fn encoded(
     composer: &mut Composer<'_>,
-    (ids, prices): (IdRange, Option<Prices>),
+    (ids, prices): (IdRange, Option<&Prices>),
     record: RecordRef<'_>,
 ) -> Result<EncodedOperation, Stop> {
     let row = record.row;
     let inconsistent = |what: &str| Stop::new(StopKind::Inconsistent, format!("row {row} {what}"));
     let composed = composer.compose(record);
-    let Composed { number: Number { phone, .. }, content } = composed.map_err(|Uncomposed { reason, .. }| {
-        inconsistent(&format!("was fine when the run began and is not now: {reason}"))
-    })?;
+    let Composed { number: Number { phone, .. }, arm, content } =
+        composed.map_err(|Uncomposed { reason, .. }| {
+            inconsistent(&format!("was fine when the run began and is not now: {reason}"))
+        })?;
     let id = ids.id(row).ok_or_else(|| inconsistent("is outside the run's identifiers"))?;
-    let cost = prices.map(|prices| prices.message(sms_parts(&content)));
+    let cost = prices.map(|prices| prices.message(Size { arm, sms_parts: sms_parts(&content) }));
     Ok(EncodedOperation::new(row, &Operation { id, phone, content }).costing(cost))
 }
 

@@ -13,7 +13,6 @@ use super::retry::Parcel;
 use super::stop::{Stop, StopKind};
 use super::submission::{Route, Submission};
 use super::watchdog::Waiting;
-use crate::domain::OperationKind;
 use crate::gateway::{EncodedOperation, Envelope, Reply};
 use crate::ledger::LedgerError;
 
@@ -49,7 +48,6 @@ pub(super) enum Arrival {
 /// What is in the air.
 pub(super) struct Flight {
     route: Arc<Route>,
-    kind: OperationKind,
     /// The most operations that are kept ready.
     batch: usize,
     /// Rendered operations in the order of the file; nothing more comes when there is no feed.
@@ -64,10 +62,9 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    pub(super) fn new(route: Arc<Route>, kind: OperationKind, batch: usize, feed: Feed) -> Self {
+    pub(super) fn new(route: Arc<Route>, batch: usize, feed: Feed) -> Self {
         Self {
             route,
-            kind,
             batch,
             feed: Some(feed),
             ready: VecDeque::new(),
@@ -101,7 +98,7 @@ impl Flight {
     /// Begins an envelope of at most `size` operations, and tells how many it has; nothing when there are none for it now.
     pub(super) fn take_off(&mut self, size: usize) -> Option<usize> {
         let Parcel { operations, piece } = self.cut(size)?;
-        let envelope = Envelope::new(self.kind, operations)?;
+        let envelope = Envelope::new(operations)?;
         let count = envelope.operations().len();
         let (route, recalls) = (Arc::clone(&self.route), self.recalls.subscribe());
         let flight = async move {
@@ -121,7 +118,8 @@ impl Flight {
         if self.ready.is_empty() || (self.ready.len() < size && self.feed.is_some()) {
             return None;
         }
-        let size = size.min(self.ready.len());
+        let kind = self.ready.front()?.kind;
+        let size = self.ready.iter().take(size).take_while(|operation| operation.kind == kind).count();
         Some(Parcel { operations: self.ready.drain(..size).collect(), piece: false })
     }
 

@@ -65,11 +65,11 @@ impl FrozenInputs {
         self.today.parse().map_or(Day::Coming(Date::ZERO), Day::Is)
     }
 
-    /// Whether its messages are those of the campaign as it is now: channels, texts and constants.
+    /// Whether its messages are those of the campaign as it is now: channels, texts, constants and variants.
     #[must_use]
     pub fn says(&self, now: &Brief, includes: &[(String, String)]) -> bool {
-        let Brief { content, vars, .. } = &self.brief;
-        *content == now.content && *vars == now.vars && self.includes == includes
+        let Brief { content, vars, variants, .. } = &self.brief;
+        *content == now.content && *vars == now.vars && *variants == now.variants && self.includes == includes
     }
 
     /// What differs between this run and the campaign as it is now, in words; empty when nothing does.
@@ -93,6 +93,8 @@ impl FrozenInputs {
             may_be_empty: _,
             vars,
             content,
+            variants,
+            holdout,
         } = &self.brief;
         let mut changes = Vec::new();
         let mut note = |changed: bool, what: &str| {
@@ -111,6 +113,8 @@ impl FrozenInputs {
         note(*condition != now.condition, "`recipients.where`");
         note(*vars != now.vars, "`vars`");
         note(*content != now.content || self.includes != includes, "the channels or their texts");
+        note(*variants != now.variants, "`variants`");
+        note(*holdout != now.holdout, "`holdout`");
         changes.extend(recipients);
         changes
     }

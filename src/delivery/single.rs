@@ -9,7 +9,7 @@ use super::engine::send;
 use super::feed::Feed;
 use super::start::{Conditions, Edges, Ending};
 use super::stop::{Stop, StopKind};
-use crate::domain::{Endpoint, OperationKind, Outcome};
+use crate::domain::{Endpoint, Outcome};
 use crate::gateway::EncodedOperation;
 use crate::ledger::{Allowance, Lease, State, StateCounts};
 
@@ -20,8 +20,6 @@ pub struct SingleConditions {
     pub lease: Lease,
     /// The endpoint.
     pub endpoint: Endpoint,
-    /// The kind of the operation.
-    pub kind: OperationKind,
     /// The account whose pace it takes from.
     pub account: Allowance,
     /// The longest time of one request.
@@ -73,11 +71,10 @@ fn ending(Ending { outcome, stopped, counts, opted_out, .. }: Ending) -> SingleE
 
 impl From<SingleConditions> for Conditions {
     fn from(single: SingleConditions) -> Self {
-        let SingleConditions { lease, endpoint, kind, account, timeout, patience } = single;
+        let SingleConditions { lease, endpoint, account, timeout, patience } = single;
         Self {
             lease,
             endpoint,
-            kind,
             repeated: RoaringBitmap::new(),
             rate: None,
             account,

@@ -124,6 +124,8 @@ impl SingleKind {
             may_be_empty: true,
             vars: Vec::new(),
             content: self.content(),
+            variants: Vec::new(),
+            holdout: None,
         }
     }
 

@@ -11,7 +11,7 @@ use super::errors::Errors;
 use super::event::Observer;
 use super::oddities::Oddities;
 use super::stop::{Interrupt, Stop};
-use crate::domain::{Endpoint, OperationKind, Outcome};
+use crate::domain::{Endpoint, Outcome};
 use crate::gateway::Gateway;
 use crate::ledger::{Allowance, Bounds, Lease, Ledger, Parts, StateCounts};
 
@@ -35,8 +35,6 @@ pub struct Conditions {
     pub lease: Lease,
     /// The endpoint.
     pub endpoint: Endpoint,
-    /// The kind of all operations.
-    pub kind: OperationKind,
     /// Rows whose message was in doubt and is sent again: it may have gone out before.
     pub repeated: RoaringBitmap,
     /// The campaign's operations per second; `None` does not wait.

@@ -2,6 +2,7 @@
 //!
 //! Nothing here does I/O, knows a file format or a wire format.
 
+mod allotment;
 mod amount;
 mod approver;
 mod budget;
@@ -27,6 +28,7 @@ mod status;
 mod text;
 pub mod variable;
 
+pub use allotment::Allotment;
 pub use amount::{Amount, NoAmount};
 pub use approver::{ApproverKey, NoApproverKey};
 pub use budget::{Budget, Spending};

@@ -11,7 +11,7 @@ use super::{Channel, Content, MessageId, Phone};
 macro_rules! operations {
     ($($kind:ident = $word:literal tries [$($channel:ident),*];)*) => {
         /// The `type` of an operation that is sent per recipient (contract 2.1 and 4.3).
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum OperationKind {
             $(#[doc = concat!("`", $word, "`")] #[serde(rename = $word)] $kind,)*
         }

@@ -13,6 +13,8 @@ pub struct EncodedOperation {
     pub id: MessageId,
     /// The recipient.
     pub phone: Phone,
+    /// What kind it is.
+    pub kind: OperationKind,
     /// The first eight bytes of the SHA-256 of `json`.
     pub digest: [u8; 8],
     /// The operation as JSON.
@@ -29,7 +31,7 @@ impl EncodedOperation {
         let hash = Sha256::digest(&json);
         let mut digest = [0; 8];
         digest.copy_from_slice(&hash[..8]);
-        Self { row, id: operation.id, phone: operation.phone, digest, json, cost: None }
+        Self { row, id: operation.id, phone: operation.phone, kind: operation.content.kind, digest, json, cost: None }
     }
 
     /// The same with what it costs.
@@ -67,15 +69,14 @@ pub struct Envelope {
 
 impl Envelope {
     /// An envelope of these operations, unless there are none (contract 2.1: at least one).
+    ///
+    /// # Panics
+    /// When they are of several kinds: what an answer proves depends on it.
     #[must_use]
-    pub fn new(kind: OperationKind, operations: Vec<EncodedOperation>) -> Option<Self> {
-        (!operations.is_empty()).then_some(Self { kind, operations })
-    }
-
-    /// An envelope of one operation.
-    #[must_use]
-    pub fn single(kind: OperationKind, operation: EncodedOperation) -> Self {
-        Self { kind, operations: vec![operation] }
+    pub fn new(operations: Vec<EncodedOperation>) -> Option<Self> {
+        let kind = operations.first()?.kind;
+        assert!(operations.iter().all(|operation| operation.kind == kind), "an envelope is of one kind");
+        Some(Self { kind, operations })
     }
 
     /// The kind of all its operations.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::notify::Notify;
 use super::profile::Profile;
-use super::{Places, Rate, Recipients, Share, TextFolders};
+use super::{Holdout, Places, Rate, Recipients, Share, TextFolders, Variant};
 use crate::calendar::Schedule;
 use crate::domain::{Budget, Content, Endpoint, ListForm, Purpose, Region, Text};
 
@@ -82,6 +82,12 @@ pub struct Brief {
     pub vars: Vec<(String, String)>,
     /// What is said.
     pub content: Content<Text>,
+    /// What is tried against each other; nothing where everybody gets `content`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<Variant>,
+    /// Who gets nothing, to compare with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holdout: Option<Holdout>,
 }
 
 /// What becomes of a number that stands in the list more than once.

@@ -25,6 +25,7 @@ mod section;
 mod settings;
 mod text_folders;
 mod value;
+mod variant;
 mod yaml;
 
 pub use campaign::{Brief, Campaign, Delivery, Duplicates, OnInDoubt, ReceiptsBy, SANDBOX, StopAfter};
@@ -45,3 +46,4 @@ pub use settings::{Origin, Setting, settings};
 pub use text_folders::{TextFolders, text_of};
 pub(crate) use value::Seconds;
 pub use value::{NotReadable, Rate, Share};
+pub use variant::{Arm, Holdout, VARIANT, Variant};

@@ -8,6 +8,7 @@ use super::cell::{exact, harmless};
 /// The columns that stand before the recipient's own.
 pub(super) use super::columns::NAMES as COLUMNS;
 use super::own_columns::OwnColumns;
+use crate::manifest::VARIANT;
 
 /// For whom results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,7 @@ impl Layout {
             Style::Json => {
                 // Several headers may be empty, and an object has each of its keys once.
                 let key = |column: String| format!("{}:", serde_json::Value::from(column));
-                Self::Json(columns(own.keys()).into_iter().map(key).collect())
+                Self::Json(columns(own.keys(), own.variants).into_iter().map(key).collect())
             }
         }
     }
@@ -54,7 +55,7 @@ impl Layout {
     pub(super) fn head(&self, own: &OwnColumns) -> Vec<u8> {
         let Self::Csv { spreadsheet, .. } = *self else { return Vec::new() };
         let mut line = Line::new(self, 0);
-        columns(own.headers()).iter().for_each(|column| line.cell(column));
+        columns(own.headers(), own.variants).iter().for_each(|column| line.cell(column));
         line.end();
         let mut head = if spreadsheet { "\u{feff}".into() } else { Vec::new() };
         head.extend(line.finish());
@@ -70,9 +71,10 @@ impl Layout {
     }
 }
 
-/// Our columns, then the recipient's own; one with a name that is taken gets a suffix.
-fn columns<'h>(own: impl IntoIterator<Item = &'h String>) -> Vec<String> {
+/// Our columns, with that of the variants or without, then the recipient's own; one with a name that is taken gets a suffix.
+fn columns<'h>(own: impl IntoIterator<Item = &'h String>, variants: bool) -> Vec<String> {
     let mut columns = COLUMNS.map(str::to_owned).to_vec();
+    columns.extend(variants.then(|| VARIANT.to_owned()));
     let mut taken: HashSet<String> = columns.iter().cloned().collect();
     for header in own {
         let mut column = header.clone();
@@ -200,13 +202,16 @@ mod tests {
 
     fn own(columns: &[&str]) -> Vec<String> {
         let own: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
-        super::columns(&own).split_off(COLUMNS.len())
+        super::columns(&own, false).split_off(COLUMNS.len())
     }
 
     #[test]
     fn no_column_has_the_name_of_another() {
         assert_eq!(own(&["phone", "state"]), ["phone", "state_in"]);
         assert_eq!(own(&["row", "row_in"]), ["row_in", "row_in_in"]);
+        let own_of_variants = super::columns(&["variant".to_owned()], true).split_off(COLUMNS.len());
+        assert_eq!(own_of_variants, ["variant", "variant_in"]);
+        assert_eq!(own(&["variant"]), ["variant"], "without variants the name is free");
         assert_eq!(own(&["", "x", ""]), ["", "x", ""], "a header without a name stays so");
     }
 

@@ -10,7 +10,7 @@ use super::frozen_list::{FrozenList, ListSource};
 use super::layout::Layout;
 use super::own_columns::OwnColumns;
 use super::row_records::RowRecords;
-use super::row_writer::{Exclusion, RowFacts, RowWriter};
+use super::row_writer::{Exclusion, PartsOfPeople, RowFacts, RowWriter};
 use crate::audience::{Chunk, Header, Reader};
 use crate::check::settings;
 use crate::domain::{OperationKind, Row};
@@ -58,6 +58,7 @@ impl<'a> Listing<'a> {
         RowWriter {
             layout,
             own: own.places(header),
+            parts: PartsOfPeople::of(self.brief, own.variants),
             kind: self.kind,
             run: self.run.map(|run| (run.clone(), run.name())),
             states: self.states.to_vec(),

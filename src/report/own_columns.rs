@@ -4,7 +4,11 @@ use crate::audience::Header;
 
 /// The columns that the recipients of the listed runs have, each once.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OwnColumns(Vec<OwnColumn>);
+pub(super) struct OwnColumns {
+    columns: Vec<OwnColumn>,
+    /// Whether one of the runs has variants, which stand in a column before those.
+    pub(super) variants: bool,
+}
 
 /// A column of a list.
 #[derive(Clone, Debug)]
@@ -18,29 +22,29 @@ struct OwnColumn {
 impl OwnColumns {
     /// Adds the columns of a list that are not there yet.
     pub(super) fn add(&mut self, header: &Header) {
-        let known: Vec<String> = self.0.iter().map(|own| own.key.clone()).collect();
+        let known: Vec<String> = self.columns.iter().map(|own| own.key.clone()).collect();
         let new = own(header).filter(|own| !known.contains(&own.key));
-        self.0.extend(new);
+        self.columns.extend(new);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.columns.is_empty()
     }
 
     /// The headers as they stand in the lists; several may be empty.
     pub(super) fn headers(&self) -> impl Iterator<Item = &String> {
-        self.0.iter().map(|own| &own.header)
+        self.columns.iter().map(|own| &own.header)
     }
 
     /// What tells the columns from each other.
     pub(super) fn keys(&self) -> impl Iterator<Item = &String> {
-        self.0.iter().map(|own| &own.key)
+        self.columns.iter().map(|own| &own.key)
     }
 
     /// Where a list has each of these columns, if it has.
     pub(super) fn places(&self, header: &Header) -> Vec<Option<usize>> {
         let theirs: Vec<OwnColumn> = own(header).collect();
-        self.0.iter().map(|own| theirs.iter().position(|other| other.key == own.key)).collect()
+        self.columns.iter().map(|own| theirs.iter().position(|other| other.key == own.key)).collect()
     }
 }
 

@@ -51,7 +51,7 @@ pub fn preview_rows<R: Read>(
             while left_out.next_if(|(before, ..)| *before < row).is_some() {}
             if let Some((_, state, reason)) = left_out.next_if(|(out, ..)| *out == row) {
                 show(row, RowPreview::LeftOut { state, reason });
-            } else if let Ok(Composed { number: Number { phone, .. }, content }) = composer.compose(record) {
+            } else if let Ok(Composed { number: Number { phone, .. }, content, .. }) = composer.compose(record) {
                 show(row, RowPreview::Message { phone, content });
             }
             shown += 1;

@@ -120,6 +120,7 @@ pub async fn write_results(out: impl Write, style: Style, listings: Vec<Listing<
             delimiter = reader.delimiter();
         }
         own.add(reader.header());
+        own.variants |= !listing.brief.variants.is_empty();
     }
     let layout = Layout::of(style, &own, delimiter);
     let mut sheet = Sheet { out, between: layout.between(), begun: false };

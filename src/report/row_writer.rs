@@ -9,15 +9,18 @@ use super::columns::{Cells, TABLE, Value};
 use super::layout::{Layout, Line};
 use super::row_records::{Amendment, RowRecord};
 use crate::audience::{Chunk, Fields, parse};
-use crate::domain::{Channel, OperationKind, Outcome, Phone, Region, Row};
+use crate::domain::{Allotment, Channel, OperationKind, Outcome, Phone, Region, Row};
 use crate::ledger::{Activity, CANCELLED, Change, ENDED_EARLY, Run, State};
+use crate::manifest::Brief;
 
 /// What all rows of a listing share.
 pub(super) struct RowWriter {
     pub(super) layout: Layout,
     /// Where this list has each of the recipients' own columns.
     pub(super) own: Vec<Option<usize>>,
-    /// What a row that was not sent yet would be sent as.
+    /// Who gets which of the variants.
+    pub(super) parts: PartsOfPeople,
+    /// What a row that was not sent yet would be sent as, in a campaign without variants.
     pub(super) kind: OperationKind,
     /// The run and its name; nothing for a dry run.
     pub(super) run: Option<(Run, String)>,
@@ -29,6 +32,29 @@ pub(super) struct RowWriter {
     pub(super) phone_column: usize,
     /// What the run is doing.
     pub(super) activity: Activity,
+}
+
+/// Who gets which of the variants.
+pub(super) struct PartsOfPeople {
+    allotment: Allotment,
+    /// The name and the kind of each variant; none for a campaign without.
+    arms: Vec<(String, OperationKind)>,
+    /// Whether the variants have a column, which other runs that are listed beside may need.
+    shown: bool,
+}
+
+impl PartsOfPeople {
+    /// Those of a campaign.
+    pub(super) fn of(brief: &Brief, shown: bool) -> Self {
+        let arms = brief.arms();
+        let arms = arms.iter().filter_map(|arm| Some((arm.name?.to_owned(), arm.content.kind))).collect();
+        Self { allotment: brief.allotment(), arms, shown }
+    }
+
+    /// The variant of somebody who gets a message.
+    fn variant(&self, phone: Option<Phone>) -> Option<&(String, OperationKind)> {
+        self.arms.get(phone.filter(|_| !self.arms.is_empty()).map(|phone| self.allotment.variant(phone))?)
+    }
 }
 
 /// All that is known of one row.
@@ -90,6 +116,11 @@ impl RowWriter {
                 Value::Text(text) => line.cell(text),
             }
         }
+        if self.parts.shown {
+            let gets_one = !matches!(state, State::Skipped | State::Invalid);
+            let variant = self.parts.variant(cells.phone.filter(|_| gets_one));
+            line.cell(variant.map_or("", |(name, _)| name));
+        }
         self.own.iter().for_each(|place| line.cell(place.map_or("", |column| own.get(column))));
     }
 
@@ -123,12 +154,14 @@ impl RowWriter {
             Some(told) => Cow::Owned(instant(told.last.at)),
             None => Cow::Borrowed(before),
         };
+        let phone = facts.phone(own.get(self.phone_column), self.region);
+        let planned = || self.parts.variant(phone).map_or(self.kind, |(_, kind)| *kind);
         Cells {
             row,
             id: sent.and_then(|_| self.id(row, amendment.and_then(|amendment| amendment.order))),
-            phone: facts.phone(own.get(self.phone_column), self.region),
+            phone,
             state,
-            kind: sent.map_or(self.kind, |record| record.kind),
+            kind: sent.map_or_else(planned, |record| record.kind),
             msg_id: msg_id.or(told.and_then(|told| told.msg_id.as_ref())),
             request_id,
             parts,

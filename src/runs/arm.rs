@@ -78,8 +78,10 @@ impl Arming {
             true => None,
             false => Some(survey_list(&inputs, Some(adapters.ledger.as_ref()), &adapters.observer).await?),
         };
-        let (before, now_says) = (&timeless.brief.content, &inputs.campaign.brief.content);
-        let repeats_itself = schedule.repeats(now) && before == now_says && !mentions_today(now_says);
+        let (before, now_says) = (&timeless.brief, &inputs.campaign.brief);
+        let repeats_itself = schedule.repeats(now)
+            && before.contents().eq(now_says.contents())
+            && !now_says.contents().any(mentions_today);
         let armed = ArmedSchedule {
             name,
             file: here,

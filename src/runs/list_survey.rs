@@ -32,7 +32,7 @@ impl ListSurvey {
     #[must_use]
     pub fn cost(&self, inputs: &Inputs, rows: &RoaringBitmap) -> Option<Cost> {
         let profile = inputs.destination.profile().filter(|profile| !profile.prices.is_empty())?;
-        Some(Cost::of(profile, &inputs.campaign.brief.content, &self.survey.by_sms_parts, rows))
+        Some(Cost::of(profile, &inputs.campaign.brief, &self.survey.by_size, rows))
     }
 
     /// What is worth a look: cells that may hide a row, landlines, and in the messages holes, and characters that cost.

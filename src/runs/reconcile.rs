@@ -8,7 +8,7 @@ use super::find::found;
 use super::launch::Session;
 use super::{Connection, Error, Event, HeldRun, check_host};
 use crate::delivery::{Doubt, Doubts, Ending, LONGEST_STAY, Reconciler, Reconciliation, Snapshot, Stop, WAITS};
-use crate::domain::Endpoint;
+use crate::domain::{Content, Endpoint};
 use crate::gateway::Gateway;
 use crate::ledger::{Allowance, Author, Change, Lease, NewRowEvent, Progress, Run, State, StopKind};
 use crate::manifest::{Destination, OnInDoubt};
@@ -184,6 +184,6 @@ impl Session {
     fn may_resend(&self, run: &Run) -> bool {
         // What a newer run took the place of, or a person ended, is not opened again.
         let open = matches!(run.progress, Progress::Open | Progress::Finished);
-        open && run.endpoint == Endpoint::Sync && self.inputs().campaign.brief.content.may_repeat()
+        open && run.endpoint == Endpoint::Sync && self.inputs().campaign.brief.contents().all(Content::may_repeat)
     }
 }

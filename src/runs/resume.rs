@@ -84,7 +84,7 @@ impl Session {
         rows: &RoaringBitmap,
     ) -> Result<(), Error> {
         let inputs = self.inputs();
-        let cost = Cost::of(profile, &inputs.campaign.brief.content, &survey.by_sms_parts, rows);
+        let cost = Cost::of(profile, &inputs.campaign.brief, &survey.by_size, rows);
         refuse_online(&self.adapters, (inputs, profile), cost).await
     }
 
@@ -106,14 +106,14 @@ impl Session {
         choose: impl FnOnce(&Survey) -> Result<RoaringBitmap, Error>,
     ) -> Result<Cost, Error> {
         let inputs = self.inputs();
-        let prices = match Prices::of(profile, &inputs.campaign.brief.content) {
+        let prices = match Prices::of(profile, &inputs.campaign.brief) {
             Ok(prices) => prices,
             Err(missing) => return Ok(Cost::Unknown(missing)),
         };
         let surveyed = self.listed_as_in(run).await?;
         // Whoever has a message, or opted out, is not among the rows of a run that are left.
         let survey = blocking(move || surveyed.survey(&Excluded::default(), None)).await??.survey;
-        Ok(Cost::AtMost(prices.most(&survey.by_sms_parts, &choose(&survey)?)))
+        Ok(Cost::AtMost(prices.most(&survey.by_size, &choose(&survey)?)))
     }
 }
 

@@ -106,7 +106,7 @@ impl Session {
     /// What its messages cost, where the profile has prices for all of them.
     fn prices(&self) -> Option<Prices> {
         let inputs = self.inputs();
-        Prices::of(inputs.destination.profile()?, &inputs.campaign.brief.content).ok()
+        Prices::of(inputs.destination.profile()?, &inputs.campaign.brief).ok()
     }
 
     /// What it has to keep within; a rehearsal costs nothing.
@@ -124,7 +124,6 @@ impl Session {
         Conditions {
             lease,
             endpoint: run.endpoint,
-            kind: run.kind,
             repeated: snapshot.repeated.clone(),
             rate: delivery.rate.filter(|_| waits).and_then(Rate::per_second),
             account: Allowance::new(destination.account(), destination.rate().per_second()),

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::consent::confirm;
 use super::{Adapters, Connection, Consent, Error, Event, Inputs, Proposal, check_host, hook_of, key};
 use crate::delivery::{Edges, Interrupt, SingleConditions, SingleEnding, SingleKind, Stop, send_single};
-use crate::domain::{Content, Endpoint, MessageId, Operation, OperationKind, Outcome, Phone, Purpose, Row};
+use crate::domain::{Content, Endpoint, MessageId, Operation, Outcome, Phone, Purpose, Row};
 use crate::gateway::EncodedOperation;
 use crate::ledger::{Activity, Allowance, BlockRequest, Drawn, Heed, Lease, Run, SharedRun, State};
 use crate::manifest::Destination;
@@ -181,7 +181,6 @@ impl ConfirmedSingle {
         let timeout = if operation == SingleKind::Message { INTAKE } else { TIMEOUT };
         let connection = Connection::open(&destination, key, Arc::default(), None).await?;
         let gateway = connection.client(self.adapters.connect, run.endpoint, timeout)?;
-        let kind = content.kind;
         let encoded = EncodedOperation::new(row, &Operation { id, phone, content });
         let encoded = match hook {
             Some(hook) => encoded.with_hook(&hook.of(&run.name(), id)),
@@ -190,7 +189,7 @@ impl ConfirmedSingle {
         let (ledger, observer) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.adapters.observer));
         let observer = Arc::new(move |event| observer(Event::Sending(event)));
         let edges = Edges { ledger, gateway, observer, interrupt };
-        let conditions = conditions(&run, block.lease, (kind, timeout), &destination);
+        let conditions = conditions(&run, block.lease, timeout, &destination);
         let SingleEnding { outcome, stopped: stop, opted_out } = send_single(conditions, edges, encoded).await;
         tracing::info!(run = run.name(), row = row.get(), "asked");
         if let Some(sandbox) = connection.into_sandbox() {
@@ -227,12 +226,7 @@ impl Single {
     }
 }
 
-fn conditions(
-    run: &Run,
-    lease: Lease,
-    (kind, timeout): (OperationKind, Duration),
-    destination: &Destination,
-) -> SingleConditions {
+fn conditions(run: &Run, lease: Lease, timeout: Duration, destination: &Destination) -> SingleConditions {
     let account = Allowance::new(run.account.as_str(), destination.rate().per_second());
-    SingleConditions { lease, endpoint: run.endpoint, kind, account, timeout, patience: PATIENCE }
+    SingleConditions { lease, endpoint: run.endpoint, account, timeout, patience: PATIENCE }
 }

@@ -72,8 +72,7 @@ fn every_mistake_is_told_at_once() {
 
 #[test]
 fn keys_of_work_to_come_are_refused_by_name() {
-    let at_the_top =
-        ["variants: { a: { share: 50% } }", "holdout: 10%", "data: { stores: { file: stores.csv, key: city } }"];
+    let at_the_top = ["data: { stores: { file: stores.csv, key: city } }"];
     let recipients = ["suppress: [stop-list.csv]", "exclude: { run: autumn-teaser }"];
     let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00", "per_day: 2000", "cap: 2/7d"];
     let gateway = Gateway::accepting();

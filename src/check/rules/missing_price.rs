@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule::error(
 
 pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     campaign.limits.cost?;
-    let missing = Prices::of(profile, &campaign.brief.content).err()?;
+    let missing = Prices::of(profile, &campaign.brief).err()?;
     let channels = list(missing.iter().map(|channel| channel.name()));
     let message = format!("`limits.cost` needs a price for {channels}, and `{}` has none", profile.name);
     let help = format!("add `prices: {{ {}: … }}` to the profile", missing.first()?.name());

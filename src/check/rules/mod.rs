@@ -165,7 +165,7 @@ pub fn notes(campaign: &Campaign, profile: Option<&Profile>, survey: &Survey) ->
         late_fallback::judge(campaign),
         profile.and_then(|profile| whatsapp_route::judge(campaign, profile)),
         same_for_all::judge(survey, content.kind),
-        same_link::judge(survey, content),
+        same_link::judge(survey, &campaign.brief),
         unused_column::judge(survey, content.kind),
     ];
     notes.into_iter().flatten().collect()

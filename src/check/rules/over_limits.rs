@@ -33,7 +33,7 @@ pub fn over_limits(
         at(Finding::new(&RULE, message), "limits.recipients")
     });
     let cost = profile.and_then(|profile| {
-        let Cost::AtMost(most) = Cost::of(profile, &campaign.brief.content, &survey.by_sms_parts, rows) else { return None };
+        let Cost::AtMost(most) = Cost::of(profile, &campaign.brief, &survey.by_size, rows) else { return None };
         let limit = limits.cost.filter(|limit| most > *limit)?;
         let currency = profile.currency.as_deref().map(|currency| format!(" {currency}")).unwrap_or_default();
         let message = format!(

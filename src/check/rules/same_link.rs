@@ -1,8 +1,8 @@
 //! Codes in the list, and the same link for everybody.
 
 use crate::check::Survey;
-use crate::domain::{Content, Text};
 use crate::finding::{Finding, Rule};
+use crate::manifest::Brief;
 
 pub(super) static RULE: Rule = Rule::note(
     "same-link",
@@ -16,8 +16,14 @@ const CODES: [&str; 12] =
 
 /// That the link is the same for everybody although the list has codes that no text uses.
 #[must_use]
-pub(super) fn judge(survey: &Survey, content: &Content<Text>) -> Option<Finding> {
-    let texts = || content.stages.iter().flat_map(|stage| stage.texts()).map(|(_, text)| &text.source);
+pub(super) fn judge(survey: &Survey, brief: &Brief) -> Option<Finding> {
+    let texts = || {
+        brief
+            .contents()
+            .flat_map(|content| &content.stages)
+            .flat_map(|stage| stage.texts())
+            .map(|(_, text)| &text.source)
+    };
     let links = texts().filter(|source| source.contains("https://")).count();
     let column = survey.columns.iter().find(|column| !column.used && is_code(&column.header))?;
     if links == 0 || survey.planned() < 2 {

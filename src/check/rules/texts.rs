@@ -7,7 +7,7 @@ use crate::check::prepare::finding;
 use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved};
 use crate::domain::{Stage, Text};
 use crate::finding::Finding;
-use crate::manifest::Campaign;
+use crate::manifest::{Campaign, Variant};
 use crate::message::TextProblem;
 
 /// What the texts, constants and links of a campaign show, each at its place.
@@ -15,19 +15,26 @@ use crate::message::TextProblem;
 pub fn against_texts(campaign: &Campaign) -> Vec<Finding> {
     let brief = &campaign.brief;
     let mut texts: Vec<Text> = Vec::new();
-    let said = brief.content.stages.iter().flat_map(Stage::texts).map(|(_, text)| text.clone());
+    let stages = || brief.contents().flat_map(|content| &content.stages);
+    let said = stages().flat_map(Stage::texts).map(|(_, text)| text.clone());
+    let own = |variant: &'_ Variant| {
+        let text = |(name, value): &(String, String)| Text {
+            name: format!("variants.{}.vars.{name}", variant.name),
+            source: value.clone(),
+        };
+        variant.vars.iter().map(text).collect::<Vec<_>>()
+    };
     let vars = brief.vars.iter().map(|(name, value)| Text { name: format!("vars.{name}"), source: value.clone() });
-    for text in said.chain(vars) {
+    for text in said.chain(vars).chain(brief.variants.iter().flat_map(own)) {
         // A file that several channels use is judged once.
         if !texts.contains(&text) {
             texts.push(text);
         }
     }
-    let mut problems: Vec<TextProblem> = texts.iter().flat_map(|text| judged(text, &brief.vars)).collect();
+    let constants = brief.constants();
+    let mut problems: Vec<TextProblem> = texts.iter().flat_map(|text| judged(text, &constants)).collect();
     let of_stages = [codes_only::judge, code_for_all::judge, long_button::judge];
-    problems.extend(
-        brief.content.stages.iter().flat_map(|stage| of_stages.into_iter().flat_map(move |judge| judge(stage))),
-    );
+    problems.extend(stages().flat_map(|stage| of_stages.into_iter().flat_map(move |judge| judge(stage))));
     problems.into_iter().map(|problem| finding(problem, Some(&campaign.places))).collect()
 }
 
@@ -35,15 +42,16 @@ pub fn against_texts(campaign: &Campaign) -> Vec<Finding> {
 #[must_use]
 pub fn against_includes(includes: &[(String, String)], campaign: &Campaign) -> Vec<Finding> {
     let texts = includes.iter().map(|(name, source)| Text { name: name.clone(), source: source.clone() });
-    let problems = texts.flat_map(|text| judged(&text, &campaign.brief.vars));
+    let constants = campaign.brief.constants();
+    let problems = texts.flat_map(|text| judged(&text, &constants));
     problems.map(|problem| finding(problem, Some(&campaign.places))).collect()
 }
 
-fn judged(text: &Text, vars: &[(String, String)]) -> Vec<TextProblem> {
+fn judged(text: &Text, constants: &[&str]) -> Vec<TextProblem> {
     let set =
         |name: &str| ["set", "set_global", "for"].iter().any(|word| text.source.contains(&format!("{word} {name}")));
     let ours = |name: &str| is_reserved(name) || OF_ROW.contains(&name) || OF_CAMPAIGN.contains(&name);
-    let is_column = |name: &str| !set(name) && !ours(name) && !vars.iter().any(|(var, _)| var == name);
+    let is_column = |name: &str| !set(name) && !ours(name) && !constants.contains(&name);
     let rules = [two_scripts::judge, insecure_link::judge, broken_link::judge, unfinished_text::judge];
     let mut problems: Vec<TextProblem> = rules.into_iter().flat_map(|judge| judge(text)).collect();
     problems.extend(cell_is_text::judge(text, is_column));

@@ -11,7 +11,8 @@ pub(super) static RULE: Rule = Rule::note(
 
 /// What has to be known of an account that sends by such a channel.
 pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
-    let mut channels = campaign.brief.content.stages.iter().map(|stage| stage.channel()).enumerate();
+    let stages = campaign.brief.contents().flat_map(|content| content.stages.iter().enumerate());
+    let mut channels = stages.map(|(index, stage)| (index, stage.channel()));
     let (index, channel) = channels.find(|(_, channel)| channel.facts().enabled_by_hand && !profile.is_loopback())?;
     let (title, name) = (channel.facts().title, &profile.name);
     let message = format!("{title} has to be enabled for the account of `{name}`; else all these messages are refused");

@@ -12,7 +12,7 @@ use super::context::Context;
 use super::events::money;
 use super::exit;
 use super::failure::Failure;
-use super::run::left_out;
+use super::run::{left_out, variants};
 use super::suggested;
 use crate::check::Survey;
 use crate::check::online::Cost;
@@ -38,7 +38,7 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     for file in &args.files {
         let name = file.display();
         match one(context, &args, file).await {
-            Ok(FileCheck { findings: found, list, cost, currency, online }) => {
+            Ok(FileCheck { findings: found, list, cost, currency, divided, online }) => {
                 let survey = &list.survey;
                 let fine = !found.iter().any(Finding::is_error);
                 let found = strictly(found);
@@ -67,6 +67,7 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                     .filter(skipped)
                     .map(|line| format!("  {}\n", one_line(line)))
                     .collect::<String>();
+                text += &divided.map(|line| format!("  {}\n", one_line(&line))).unwrap_or_default();
                 if let Some(online) = online {
                     text += &online.money.map(|money| format!("  {}\n", one_line(&money))).unwrap_or_default();
                     figures.push(online.figures);
@@ -185,6 +186,8 @@ struct FileCheck {
     cost: Option<Cost>,
     /// The currency of those.
     currency: Option<String>,
+    /// How many people get each variant, where there are some.
+    divided: Option<String>,
     /// What the gateway says of the money, where it was asked.
     online: Option<Online>,
 }
@@ -199,7 +202,8 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileChe
     let checked = check_campaign(&inputs, ledger.as_deref(), files, &context.observer, explain).await?;
     let CheckedCampaign { mut findings, list, cost, currency } = checked;
     let online = if args.online { Some(online(context, &inputs, &list.survey, &mut findings).await?) } else { None };
-    Ok(FileCheck { findings, list, cost, currency, online })
+    let divided = variants(&inputs.campaign.brief, &list.survey);
+    Ok(FileCheck { findings, list, cost, currency, divided, online })
 }
 
 /// What several campaigns cost together; nothing where the cost of one is not known, or is in another currency.
@@ -225,8 +229,7 @@ async fn online(
         findings.push(finding.help("name the gateway that the campaign is for: `--online --gateway NAME`"));
         return Ok(Online { money: None, figures: Figures::default() });
     };
-    let content = &inputs.campaign.brief.content;
-    let cost = Cost::of(profile, content, &survey.by_sms_parts, &survey.planned_rows());
+    let cost = Cost::of(profile, &inputs.campaign.brief, &survey.by_size, &survey.planned_rows());
     let adapters = context.adapters(context.ledger().await?)?;
     let answer = ask_online(&adapters, (inputs, profile), cost).await?;
     let online = Online::of(&answer);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::ending::{left_out, print, run_again};
+use super::divided::{left_out, variants};
+use super::ending::{print, run_again};
 use super::summary::Summary;
 use crate::cli::context::Context;
 use crate::cli::exit::{FINE, REJECTIONS};
@@ -27,6 +28,7 @@ pub(super) async fn dry_run(
     let counts = survey.counts();
     let exit = if counts.get(State::Invalid) > 0 { REJECTIONS } else { FINE };
     let mut notes = left_out(&dry.survey);
+    notes.extend(variants(&campaign.brief, survey));
     if let (Some(profile), Some(cost)) =
         (inputs.destination.profile(), dry.survey.cost(&inputs, &survey.planned_rows()))
     {

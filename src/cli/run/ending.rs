@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::divided::left_out;
 use super::played;
 use super::summary::Summary;
 use crate::cli::output::Output;
@@ -14,7 +15,7 @@ use crate::finding::list;
 use crate::gateway::Oddity;
 use crate::ledger::{Run, State, StateCounts, StopKind};
 use crate::report::{NextStep, OpenDoubt, duration, played_json, plural, thousands};
-use crate::runs::{EndedRun, Inputs, ListSurvey, NothingLeft, Outcome, SentBefore};
+use crate::runs::{EndedRun, Inputs, NothingLeft, Outcome, SentBefore};
 
 /// Words about a call that sent a campaign.
 pub(super) struct Words<'a> {
@@ -321,16 +322,6 @@ fn odd(oddity: Oddity, count: u64) -> String {
         Oddity::RepeatedMsgId => "a `msg_id` that another message has already",
     };
     format!("warning: {} × the gateway gave {what}; it counts, but the provider should know", thousands(count))
-}
-
-/// Who is left out and why, a line per reason.
-pub(in crate::cli) fn left_out(surveyed: &ListSurvey) -> Vec<String> {
-    let mut sets: Vec<_> = surveyed.survey.left_out.sets().collect();
-    sets.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));
-    let shown = sets.iter().take(8).map(|(state, reason, rows)| {
-        format!("{} {state}: {reason} (first in row {})", thousands(rows.len()), rows.min().unwrap_or_default())
-    });
-    shown.collect()
 }
 
 /// The arguments that send a campaign, through the gateway that was named instead of its own.

@@ -1,12 +1,13 @@
 //! `campaign run`: sends a campaign, or goes on where it stopped.
 
+mod divided;
 mod dry;
 mod due;
 mod ending;
 mod played;
 mod summary;
 
-pub(super) use ending::left_out;
+pub(super) use divided::{left_out, variants};
 
 use std::path::Path;
 use std::sync::Arc;

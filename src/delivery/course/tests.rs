@@ -6,7 +6,7 @@ use super::*;
 use crate::delivery::Limits;
 use crate::delivery::fixtures::{envelope, outcome};
 use crate::delivery::stop::StopKind;
-use crate::domain::{Endpoint, OperationKind, Row};
+use crate::domain::{Endpoint, Row};
 use crate::gateway::StopCause;
 use crate::ledger::{Allowance, Epoch, Lease, Rows, RunId};
 
@@ -14,7 +14,6 @@ fn conditions() -> Conditions {
     Conditions {
         lease: Lease { run: RunId(1), rows: Rows { first: Row::FIRST, last: Row::FIRST }, epoch: Epoch(1) },
         endpoint: Endpoint::Async,
-        kind: OperationKind::Sms,
         repeated: RoaringBitmap::new(),
         rate: None,
         bounds: None,

@@ -20,7 +20,7 @@ use super::platform::{Executed, Platform};
 use super::telling::Acknowledged;
 use crate::delivery::engine::send;
 use crate::delivery::{Conditions, DeliveryEvent, Edges, Ending, Feed, Interrupt, Limits, Observer, Snapshot};
-use crate::domain::{Endpoint, MessageId, Phone, Row};
+use crate::domain::{Endpoint, MessageId, OperationKind, Phone, Row};
 use crate::gateway::EncodedOperation;
 use crate::ledger::{Allowance, Lease, Ledger, LeftOut, Progress, Run, RunEnd, RunFilter, RunId, State};
 
@@ -281,7 +281,7 @@ impl World {
                 } else {
                     ids.id(row)
                 };
-                Some(encoded(row, id?))
+                Some(encoded(row, id?, self.plan.kind))
             })
             .collect();
         operations.chunks(7).map(<[EncodedOperation]>::to_vec).collect()
@@ -299,7 +299,6 @@ impl World {
         Conditions {
             lease,
             endpoint: plan.endpoint,
-            kind: plan.kind,
             repeated: snapshot.repeated.clone(),
             rate: plan.rate,
             bounds: None,
@@ -375,13 +374,14 @@ pub(super) async fn look(ledger: &ProcessLedger, owned: bool) -> Option<(Run, Sn
     Some((run, snapshot))
 }
 
-/// An operation; its hash is as good as one that is slower to compute.
-fn encoded(row: Row, id: MessageId) -> EncodedOperation {
+/// An operation of a kind; its hash is as good as one that is slower to compute.
+fn encoded(row: Row, id: MessageId, kind: OperationKind) -> EncodedOperation {
     let json = format!(r#"{{"type":"sms","id":{id},"phone":{}}}"#, phone(row)).into_bytes();
     EncodedOperation {
         row,
         id,
         phone: Phone::new(phone(row)).unwrap(),
+        kind,
         digest: id.get().to_le_bytes(),
         json,
         cost: None,

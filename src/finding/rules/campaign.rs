@@ -30,6 +30,9 @@ rules! {
     error STANDS_ALONE = "stands-alone":
         "Beside a lookup or a code call no other channel can be tried.",
         "Give it a campaign of its own.";
+    error SHARES = "shares":
+        "Everybody gets one variant or is held out, so the shares are all of the people.",
+        "Write shares that make 100% together, with `holdout`.";
     error NOT_CARRIED = "not-carried":
         "A message of these channels has no place for this key, so it would be dropped in silence.",
         "Remove it, or use channels whose message carries it.";

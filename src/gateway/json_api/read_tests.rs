@@ -13,11 +13,12 @@ pub(super) fn envelope(kind: OperationKind, count: u32) -> Envelope {
         row: Row::new(index + 2),
         id: MessageId::new(u64::from(index) + 101).unwrap(),
         phone: Phone::new(380_501_234_500 + u64::from(index)).unwrap(),
+        kind,
         digest: [0; 8],
         json: Vec::new(),
         cost: None,
     };
-    Envelope::new(kind, (0..count).map(operation).collect()).unwrap()
+    Envelope::new((0..count).map(operation).collect()).unwrap()
 }
 
 pub(super) fn rules() -> Rules {

@@ -42,11 +42,30 @@ pub(crate) static CAMPAIGN: &[Key] = &[
         .doc("The most that all runs of an edition may use together; the run stops before it would be more."),
     Key::new("notify", Shape::Map(NOTIFY), "{ url: { env: SLACK_URL }, preset: slack }")
         .doc("Who is told how live runs went, and what became of a schedule."),
-    Key::new("variants", Shape::Line, "{ a: { share: 50% } }").doc("Texts that are tried against each other.").later(),
-    Key::new("holdout", Shape::Line, "10%").doc("The share of people who get nothing, to compare with.").later(),
+    Key::new("variants", Shape::Named(VARIANT_KEYS), "{ a: { share: 50% }, b: { share: 50% } }")
+        .doc("Messages that are tried against each other; who gets which follows from the number. The shares make 100%, with `holdout`."),
+    Key::new("holdout", Shape::Or { alone: &SHARE, keys: HOLDOUT }, "10%")
+        .doc("The share of people who get nothing, to compare with; with `group` the same people in every campaign of the group."),
     Key::new("data", Shape::Line, "{ stores: { file: stores.csv, key: city } }").doc("Small tables for texts.").later(),
     Key::new("results", Shape::Line, "results/autumn-sale.csv")
         .doc("Where the results go; without it results/<name>.csv, of what a schedule began results/<name>-<edition>.csv. Those of a rehearsal stand beside it, as <name>.sandbox.csv."),
+];
+
+static SHARE: Key = Key::new("share", Shape::Share, "10%").doc("A part of the people.");
+
+/// The keys of a variant.
+pub(crate) static VARIANT_KEYS: &[Key] = &[
+    Key::new("share", Shape::Share, "50%").doc("The part of the people who get it.").required(),
+    Key::new("channels", Shape::Channels, "[ sms: { signature: OlenaCo, message: \"Hello\" } ]")
+        .doc("What it says, in the place of `channels` of the campaign."),
+    Key::new("vars", Shape::Texts, "{ discount: \"20%\" }")
+        .doc("Constants of its own, in the place of those of the campaign or beside them."),
+];
+
+/// The keys of `holdout` where it is a map.
+pub(crate) static HOLDOUT: &[Key] = &[
+    Key::new("share", Shape::Share, "10%").doc("The part of the people who get nothing.").required(),
+    Key::new("group", Shape::Line, "autumn").doc("The campaigns that leave out the same people."),
 ];
 
 static RECIPIENTS: &[Key] = &[

@@ -14,7 +14,7 @@ mod item;
 mod schema;
 mod structure;
 
-pub(crate) use campaign::CAMPAIGN;
+pub(crate) use campaign::{CAMPAIGN, HOLDOUT, VARIANT_KEYS};
 pub(crate) use channels::CHANNELS;
 use channels::PRICES;
 pub(crate) use gateway::PROFILE;
@@ -95,6 +95,15 @@ pub(crate) enum Shape {
     Headers,
     /// One of some words, or a list of them.
     Words(&'static [&'static str]),
+    /// A map of the author's own names to maps with these keys.
+    Named(&'static [Key]),
+    /// A value by itself, or a map with these keys that says more.
+    Or {
+        /// The value by itself.
+        alone: &'static Key,
+        /// The keys of the map.
+        keys: &'static [Key],
+    },
     /// A map of anything, sent as it is.
     Properties,
     /// A list.

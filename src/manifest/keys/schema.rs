@@ -107,6 +107,8 @@ fn shape(shape: Shape) -> Map<String, Value> {
             let one = self::shape(Shape::OneOf(words));
             object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
         }
+        Shape::Named(keys) => object(json!({ "type": ["object", "null"], "additionalProperties": map(keys) })),
+        Shape::Or { alone, keys } => object(json!({ "anyOf": [self::shape(alone.shape), map(keys)] })),
         Shape::Properties => object(json!({ "type": ["object", "null"] })),
         Shape::List { of, least, most } => {
             object(json!({ "type": "array", "items": property(of), "minItems": least, "maxItems": most }))
@@ -170,6 +172,6 @@ mod tests {
 
     #[test]
     fn a_key_that_is_not_built_yet_is_refused_by_the_schema_too() {
-        assert_eq!(schema()["properties"]["variants"]["not"], json!({}));
+        assert_eq!(schema()["properties"]["data"]["not"], json!({}));
     }
 }

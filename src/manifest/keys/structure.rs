@@ -98,7 +98,7 @@ pub(crate) fn check_root(node: &Node, owner: &str, report: &mut Report) {
     required(node, &Owner { name: owner, span: &(node.span.start..node.span.start) }, report.root, report);
 }
 
-pub(super) fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
+pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
     let node = &entry.value;
     match (key.shape, &node.content) {
         (Shape::Map(keys), _) if node.entries().is_some() => check_whole(entry, keys, report),
@@ -106,6 +106,11 @@ pub(super) fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
         (Shape::Message, Content::Map(entries)) if !entries.iter().all(|inner| inner.value.is_null()) => {
             check_whole(entry, TEXT_FILE, report)
         }
+        (Shape::Named(keys), _) if node.entries().is_some() => {
+            node.entries().unwrap_or_default().iter().for_each(|entry| check_whole(entry, keys, report));
+        }
+        (Shape::Or { keys, .. }, Content::Map(_)) => check_whole(entry, keys, report),
+        (Shape::Or { alone, .. }, Content::Scalar(_)) => value(&Key { shape: alone.shape, ..*key }, entry, report),
         (Shape::Texts, _) if node.entries().is_some() => texts(node, report),
         (Shape::Headers, _) if node.entries().is_some() => headers(node, report),
         (Shape::Words(words), Content::List(items)) if !items.is_empty() => {
@@ -160,6 +165,8 @@ pub(super) fn value(key: &'static Key, entry: &Entry, report: &mut Report) {
 fn is_collection(shape: Shape) -> bool {
     match shape {
         Shape::Map(_)
+        | Shape::Named(_)
+        | Shape::Or { .. }
         | Shape::Texts
         | Shape::Headers
         | Shape::Properties
@@ -271,6 +278,8 @@ fn expected(shape: Shape) -> String {
         Shape::OneOf(words) | Shape::Words(words) => list(words.iter().copied()),
         Shape::Map(_) | Shape::Properties => "a map of keys".into(),
         Shape::Texts | Shape::Headers => "a map of names and texts".into(),
+        Shape::Named(_) => "a map of names, each with a map of keys".into(),
+        Shape::Or { alone, .. } => format!("{}, or a map of keys", expected(alone.shape)),
         Shape::List { .. } => "a list".into(),
         Shape::Channels => "a list of channels".into(),
         Shape::Secret | Shape::Secrets => "a reference".into(),

@@ -22,9 +22,10 @@ pub(super) struct Slot<'n> {
 }
 
 impl Resolver<'_> {
-    /// What is said; nothing where a channel cannot be used, which was told.
-    pub(super) fn content(&mut self, root: Section<'_>) -> Option<Content<Text>> {
-        let items = root.value("channels")?.items()?;
+    /// What is said by the `channels` of a map, which stands at this path, empty or with its dot; nothing where a channel
+    /// cannot be used, which was told.
+    pub(super) fn content(&mut self, root: Section<'_>, map: Section<'_>, above: &str) -> Option<Content<Text>> {
+        let items = map.value("channels")?.items()?;
         let slots: Vec<Slot<'_>> = items
             .iter()
             .enumerate()
@@ -32,7 +33,7 @@ impl Resolver<'_> {
                 let found = channel_item(item)?;
                 let name = found.channel.name();
                 let keys = Section::new(None, CHANNELS).section(name).with(found.keys);
-                let path = format!("channels[{index}].{name}");
+                let path = format!("{above}channels[{index}].{name}");
                 Some(Slot { path, channel: found.channel, name_span: found.name_span, section: keys })
             })
             .collect();

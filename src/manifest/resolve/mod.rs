@@ -13,6 +13,7 @@ mod recipients;
 mod schedule;
 mod stage;
 mod texts;
+mod variants;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -86,13 +87,18 @@ impl Resolver<'_> {
         let schedule = self.schedule(root, timezone.as_deref());
         let region = self.region(recipients);
         let vars = self.vars(root, &columns);
-        let content = self.content(root);
+        let content = self.content(root, root, "");
+        let variants = self.variants(root, content.as_ref(), &vars);
+        let holdout = self.holdout(root);
         let folder = path.parent().unwrap_or(Path::new(""));
         let source = self.recipients(recipients, path);
         self.refuse_waiting(root, source.as_ref());
         let form = self.list_form(recipients);
         let results = self.file_name(root, "results").map(|file| folder.join(file));
-        self.refuse_resending(root, content.as_ref());
+        self.refuse_resending(
+            root,
+            content.iter().chain(variants.iter().filter_map(|variant| variant.content.as_ref())),
+        );
         let notify = notify::notify(root, path, self.report);
         self.miss_list(recipients, source.as_ref().and_then(Recipients::file));
         let (name, gateway) = (name?, root.text("gateway")?.to_owned());
@@ -114,6 +120,8 @@ impl Resolver<'_> {
                 may_be_empty: recipients.text("empty")? == "ok",
                 vars,
                 content: content?,
+                variants,
+                holdout,
             },
             recipients: source?,
             form: form?,
@@ -158,14 +166,14 @@ impl Resolver<'_> {
     }
 
     /// Tells that rows in doubt are never sent again by a rule where that could harm.
-    fn refuse_resending(&mut self, root: Section<'_>, content: Option<&Content<Text>>) {
+    fn refuse_resending<'c>(&mut self, root: Section<'_>, mut contents: impl Iterator<Item = &'c Content<Text>>) {
         let delivery = root.section("delivery");
         let Some((_, span)) = delivery.typed("on_in_doubt").filter(|(rule, _)| *rule == "resend_if_not_found") else {
             return;
         };
         let why = if endpoint(root) == Some(Endpoint::Async) {
             "on the asynchronous endpoint, whose queue may only be slow"
-        } else if content.is_some_and(|content| !content.may_repeat()) {
+        } else if contents.any(|content| !content.may_repeat()) {
             "for codes and calls"
         } else {
             return;

@@ -22,6 +22,12 @@ impl Share {
         (u128::from(draw) * u128::from(Self::WHOLE.0)) >> 64 < u128::from(self.0)
     }
 
+    /// How many hundredths of a percent it is, 0 to 10,000.
+    #[must_use]
+    pub fn hundredths(self) -> u16 {
+        self.0
+    }
+
     /// The share as a fraction, 0 to 1.
     #[must_use]
     pub fn fraction(self) -> f64 {

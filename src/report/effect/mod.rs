@@ -16,6 +16,7 @@ pub use purchases::{PurchaseFile, Purchases};
 use super::frozen_list::FrozenList;
 use super::listing::Listing;
 use super::{ResultsError, RunResults, is_owned};
+use crate::check::HOLDOUT;
 use crate::domain::{Amount, Phone};
 use crate::ledger::{Ledger, Run, State};
 
@@ -139,9 +140,6 @@ impl Effect {
     }
 }
 
-/// Why a row is skipped whose person is held out.
-const HOLDOUT: &str = "holdout";
-
 /// Somebody of whom a run decided.
 struct Person<'a> {
     phone: Phone,
@@ -162,6 +160,7 @@ enum Fate {
 async fn each_person(listing: Listing<'_>, mut each: impl FnMut(Person<'_>)) -> Result<(), ResultsError> {
     let (recipients, sha256, region) = (listing.recipients, listing.recipients_sha256, listing.brief.region);
     let activity = listing.activity();
+    let (allotment, arms) = (listing.brief.allotment(), listing.brief.arms());
     let mut list = FrozenList::open(recipients)?;
     let reader = listing.reader(&mut list)?;
     let column = reader.header().phone();
@@ -176,7 +175,7 @@ async fn each_person(listing: Listing<'_>, mut each: impl FnMut(Person<'_>)) -> 
                 (None, _) => continue,
             };
             if let Some(phone) = facts.phone(recipient.fields.get(column), region) {
-                each(Person { phone, variant: None::<&str>, fate });
+                each(Person { phone, variant: arms.get(allotment.variant(phone)).and_then(|arm| arm.name), fate });
             }
         }
     }

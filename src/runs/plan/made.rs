@@ -111,11 +111,7 @@ pub(super) fn planned(
     (chosen, request): (&RoaringBitmap, &Request),
 ) -> (PlannedCampaign, Option<Cost>) {
     let (survey, cost) = (&list.survey, list.cost(inputs, chosen));
-    let parts = survey
-        .by_sms_parts
-        .iter()
-        .map(|(parts, rows)| u64::from((*parts).max(1)) * rows.intersection_len(chosen))
-        .sum();
+    let parts = survey.by_size.iter().map(|(size, rows)| size.parts() * rows.intersection_len(chosen)).sum();
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
     let planned = PlannedCampaign {
         inputs: frozen(inputs, list),

@@ -1,0 +1,107 @@
+//! The keys that divide people: `variants` and `holdout`.
+
+use super::Resolver;
+use crate::domain::{Content, Text};
+use crate::finding::{Finding, rules};
+use crate::manifest::keys::{HOLDOUT, VARIANT_KEYS};
+use crate::manifest::section::Section;
+use crate::manifest::variant::{Holdout, VARIANT, Variant};
+use crate::manifest::yaml::Entry;
+
+/// The longest name of a variant or a group, in characters.
+const LONGEST: usize = 64;
+
+impl Resolver<'_> {
+    /// The variants; none where there are none, or where one is wrong, which was told.
+    pub(super) fn variants(
+        &mut self,
+        root: Section<'_>,
+        content: Option<&Content<Text>>,
+        vars: &[(String, String)],
+    ) -> Vec<Variant> {
+        let Some(entry) = root.entry("variants").filter(|_| root.has("variants")) else { return Vec::new() };
+        let columns = self.columns.clone();
+        let entries = entry.value.entries().unwrap_or_default();
+        let variants: Vec<_> = entries.iter().map(|entry| self.variant(root, entry, &columns)).collect();
+        for (name, _) in columns.iter().chain(vars).filter(|(name, _)| name == VARIANT) {
+            let message = format!("`{name}` is the name of the variant in texts, and a column or constant too");
+            let finding =
+                Finding::new(&rules::NAME_CLASH, message).help("give the column or the constant another name");
+            self.report.at(&entry.key_span, finding);
+        }
+        let single = content.filter(|content| content.kind.is_single()).map(|content| content.kind.name());
+        if let Some(kind) = single {
+            let finding =
+                Finding::new(&rules::STANDS_ALONE, format!("`{kind}` says nothing that variants could differ in"));
+            self.report.at(&entry.key_span, finding.help("remove `variants`"));
+        }
+        let Some(variants) = variants.into_iter().collect::<Option<Vec<_>>>() else { return Vec::new() };
+        self.whole(root, entry, &variants);
+        variants
+    }
+
+    fn variant(&mut self, root: Section<'_>, entry: &Entry, columns: &[(String, String)]) -> Option<Variant> {
+        let name = self.group_name(entry.key.as_str(), &entry.key_span, "a variant")?;
+        let section = Section::new(Some(&entry.value), VARIANT_KEYS);
+        let share = section.parsed("share")?;
+        let vars = self.vars(section, columns);
+        let path = format!("variants.{name}.");
+        let content = match section.entry("channels") {
+            Some(_) => {
+                let content = self.content(root, section, &path)?;
+                if content.kind.is_single() {
+                    let message = format!("`{}` cannot be a variant of a message", content.kind);
+                    let finding = Finding::new(&rules::STANDS_ALONE, message).help("give it a campaign of its own");
+                    self.report.at(&entry.key_span, finding);
+                }
+                Some(content)
+            }
+            None => None,
+        };
+        Some(Variant { name, share, content, vars })
+    }
+
+    /// Tells shares that are not the whole of the people.
+    fn whole(&mut self, root: Section<'_>, entry: &Entry, variants: &[Variant]) {
+        let held = holdout(root).map_or(0, |holdout| u32::from(holdout.share.hundredths()));
+        let shares = variants.iter().map(|variant| u32::from(variant.share.hundredths())).sum::<u32>() + held;
+        if shares != 10_000 {
+            let with = if held == 0 { "" } else { " with `holdout`" };
+            let message = format!("the shares of the variants{with} make {}%, not 100%", f64::from(shares) / 100.0);
+            let help = "write shares that make 100% together; who is to get nothing is `holdout`";
+            self.report.at(&entry.key_span, Finding::new(&rules::SHARES, message).help(help));
+        }
+    }
+
+    /// Who is held out.
+    pub(super) fn holdout(&mut self, root: Section<'_>) -> Option<Holdout> {
+        let (entry, holdout) = (root.entry("holdout")?, holdout(root)?);
+        if let Some(group) = &holdout.group {
+            self.group_name(group, &entry.value.span, "a group")?;
+        }
+        if holdout.share.hundredths() == 10_000 {
+            let finding = Finding::new(&rules::SHARES, "`holdout` is everybody, so nobody would get a message");
+            self.report.at(&entry.key_span, finding.help("write a smaller share, such as `10%`"));
+        }
+        Some(holdout).filter(|holdout| holdout.share.hundredths() > 0)
+    }
+
+    fn group_name(&mut self, name: &str, span: &std::ops::Range<usize>, what: &str) -> Option<String> {
+        let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+        if !name.is_empty() && name.chars().all(fits) && name.chars().count() <= LONGEST {
+            return Some(name.to_owned());
+        }
+        let finding = Finding::new(&rules::VARIABLE_NAME, format!("`{name}` cannot be the name of {what}"));
+        self.report.at(span, finding.help("use letters, digits, `-` and `_`, as in `a` or `short-text`"));
+        None
+    }
+}
+
+fn holdout(root: Section<'_>) -> Option<Holdout> {
+    let node = root.value("holdout")?;
+    if node.scalar().is_some() {
+        return Some(Holdout { share: root.parsed("holdout")?, group: None });
+    }
+    let section = Section::new(Some(node), HOLDOUT);
+    Some(Holdout { share: section.parsed("share")?, group: section.typed("group").map(|(group, _)| group.to_owned()) })
+}

@@ -1,0 +1,179 @@
+//! Variants and who is held out: by the number alone, whatever else is in the list, and told in every place.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use crate::support::{Draft, Folder, Gateway, campaign, phone};
+
+const PEOPLE: usize = 400;
+
+/// A message of which one half of the people gets another text, and a tenth nothing.
+fn divided() -> Draft {
+    campaign()
+        .to(PEOPLE)
+        .channels("  - sms: { signature: OlenaCo, message: \"{{ variant }} {{ offer }}\" }")
+        .top("vars: { offer: now }")
+        .top("variants: { plain: { share: 50% }, urgent: { share: 40%, vars: { offer: today } } }")
+        .top("holdout: 10%")
+}
+
+/// What each person is in the results: the variant, or why there is none.
+fn parts(folder: &Folder) -> BTreeMap<String, String> {
+    let results = folder.results();
+    let part = |row: &BTreeMap<String, String>| match row["variant"].as_str() {
+        "" => row["reason"].clone(),
+        variant => variant.to_owned(),
+    };
+    results.rows.iter().map(|row| (row["to"].clone(), part(row))).collect()
+}
+
+fn count(parts: &BTreeMap<String, String>, part: &str) -> usize {
+    parts.values().filter(|other| *other == part).count()
+}
+
+#[test]
+fn each_person_gets_the_variant_of_the_number_or_nothing_and_everything_tells_which() {
+    let gateway = Gateway::accepting();
+    let sale = divided().through(&gateway).write();
+    let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
+    sale.run(&[]).exits(0);
+    let parts = parts(&sale);
+    let (plain, urgent, held) = (count(&parts, "plain"), count(&parts, "urgent"), count(&parts, "holdout"));
+    assert_eq!(plain + urgent + held, PEOPLE);
+    assert!((160..240).contains(&plain) && (115..205).contains(&urgent) && (15..70).contains(&held), "{parts:?}");
+    assert_eq!(told["counts"], json!({ "planned": plain + urgent, "skipped": held }));
+    let operations: Vec<_> = gateway.sends().iter().flat_map(|request| request.operations()).collect();
+    assert_eq!(operations.len(), plain + urgent);
+    for operation in operations {
+        let (phone, text) = (&operation["phone"], &operation["sms_message"]);
+        let said = match parts[&phone.to_string()].as_str() {
+            "plain" => "plain now",
+            "urgent" => "urgent today",
+            other => panic!("{phone} is {other} and got {text}"),
+        };
+        assert_eq!(text, said);
+    }
+    let preview =
+        sale.campaign(&["preview", "sale.yaml", "--gateway", "sandbox", "--rows", "2-401", "--json"]).exits(0);
+    assert_eq!(preview.stdout.matches("holdout").count(), held);
+}
+
+#[test]
+fn adding_people_moves_nobody_to_another_variant() {
+    let gateway = Gateway::accepting();
+    let few = divided().through(&gateway).write();
+    let rest: String = (2..PEOPLE + 2).map(|row| format!("{},Person\n", phone(row))).rev().collect();
+    let newcomers: String = (500..600).map(|row| format!("{},Person\n", phone(row))).collect();
+    let more = divided().with_list(&format!("phone,name\n{newcomers}{rest}")).through(&gateway).write();
+    few.run(&["--dry-run"]).exits(0);
+    more.run(&["--dry-run"]).exits(0);
+    let read = |folder: &Folder| {
+        let file = folder.path("results/sale.dry-run.csv");
+        let results = crate::support::Results::read(&file);
+        let part =
+            |row: &BTreeMap<String, String>| (row["to"].clone(), (row["variant"].clone(), row["reason"].clone()));
+        results.rows.iter().map(part).collect::<BTreeMap<_, _>>()
+    };
+    let (few, more) = (read(&few), read(&more));
+    assert_eq!((few.len(), more.len()), (PEOPLE, PEOPLE + 100));
+    assert!(few.iter().all(|(phone, part)| more[phone] == *part));
+}
+
+#[test]
+fn variants_may_go_by_other_channels_and_each_envelope_is_of_one_kind() {
+    let gateway = Gateway::accepting();
+    let viber = "[ viber: { signature: OlenaCo, message: Hello }, sms: { signature: OlenaCo, message: Hello } ]";
+    let viber = viber.replace("[ viber", "[ { viber").replace("}, sms", "} }, { sms").replace("} ]", "} } ]");
+    let sale = campaign()
+        .to(120)
+        .top(&format!("variants: {{ sms: {{ share: 50% }}, both: {{ share: 50%, channels: {viber} }} }}"))
+        .through(&gateway)
+        .write();
+    sale.run(&[]).exits(0);
+    let results = sale.results();
+    let kinds: Vec<_> = results.column("operation").into_iter().zip(results.column("variant")).collect();
+    assert!(kinds.iter().all(|pair| [("sms", "sms"), ("viber+sms", "both")].contains(pair)), "{kinds:?}");
+    for envelope in gateway.sends() {
+        let operations = envelope.operations();
+        let mixed = operations.iter().any(|operation| operation["type"] != operations[0]["type"]);
+        assert!(!mixed, "{operations:?}");
+    }
+}
+
+#[test]
+fn a_group_leaves_out_the_same_people_in_each_of_its_campaigns() {
+    let held = |name: &str| {
+        let sale = divided().top("results: results/sale.csv").write();
+        sale.replace("sale.yaml", "holdout: 10%", "holdout: { share: 10%, group: year }");
+        sale.replace("sale.yaml", "name: sale", &format!("name: {name}"));
+        sale.run(&["--dry-run"]).exits(0);
+        let results = crate::support::Results::read(&sale.path("results/sale.sandbox.dry-run.csv"));
+        results.rows.iter().filter(|row| row["reason"] == "holdout").map(|row| row["to"].clone()).collect::<Vec<_>>()
+    };
+    let (spring, autumn) = (held("spring"), held("autumn"));
+    assert!(!spring.is_empty());
+    assert_eq!(spring, autumn);
+}
+
+#[test]
+fn outcome_tells_each_variant_against_who_was_held_out() {
+    let gateway = Gateway::accepting();
+    let sale = divided().top("timezone: Europe/Kyiv").through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let parts = parts(&sale);
+    let buyers = parts.iter().filter(|(_, part)| *part == "urgent").map(|(phone, _)| phone);
+    let at = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(5);
+    let rows: String = buyers.map(|phone| format!("{at:.0},+{phone}\n")).collect();
+    sale.write("bought.csv", &format!("Date,Phone\n{rows}"));
+    let told = sale.campaign(&["outcome", "sale", "--file", "bought.csv", "--at", "Date", "--json"]).exits(0).json();
+    let arms: BTreeMap<&str, (u64, u64)> = told["sent"]
+        .as_array()
+        .expect("arms")
+        .iter()
+        .map(|arm| {
+            let number = |key: &str| arm[key].as_u64().expect("a number");
+            (arm["variant"].as_str().expect("a variant"), (number("people"), number("bought")))
+        })
+        .collect();
+    let size = |part: &str| count(&parts, part) as u64;
+    assert_eq!(arms["plain"], (size("plain"), 0));
+    assert_eq!(arms["urgent"], (size("urgent"), size("urgent")));
+    assert_eq!(told["holdout"]["people"], json!(size("holdout")));
+}
+
+#[test]
+fn shares_and_names_that_cannot_be_are_refused_where_they_stand() {
+    let gateway = Gateway::accepting();
+    let cases = [
+        ("variants: { a: { share: 50% }, b: { share: 40% } }", "make 90%, not 100%"),
+        ("variants: { a: { share: 100% } }\nholdout: 10%", "with `holdout` make 110%"),
+        ("variants: { a: { share: half } }", "must be a percentage"),
+        ("variants: { \"a b\": { share: 100% } }", "cannot be the name of a variant"),
+        ("variants: { a: { share: 100%, text: x } }", "unknown key `text`"),
+        ("variants: { a: { share: 100% } }\nvars: { variant: x }", "`variant` is the name of the variant"),
+        ("variants: { a: { share: 100%, channels: [hlr] } }", "`hlr` cannot be a variant of a message"),
+        ("holdout: 100%", "nobody would get a message"),
+        ("holdout: { group: x }", "`holdout` needs `share`"),
+    ];
+    for (lines, said) in cases {
+        let sale = campaign().top(lines).through(&gateway).write();
+        sale.run(&[]).exits(2).says(said).says("sale.yaml:2");
+    }
+    let unknown = campaign().top("variants: { a: { share: 100%, vars: { x: y } } }").through(&gateway);
+    let text = "  - sms: { signature: OlenaCo, message: \"{{ z }} {{ variant }}\" }";
+    unknown.channels(text).write().run(&[]).exits(2).says("unknown variable `z`");
+    assert!(gateway.sends().is_empty());
+}
+
+#[test]
+fn a_run_that_goes_on_keeps_its_variants_and_tells_that_they_changed() {
+    let gateway = Gateway::accepting();
+    let sale = divided().through(&gateway).write();
+    sale.run(&["--limit", "50"]).exits(0);
+    sale.replace("sale.yaml", "share: 50%", "share: 30%");
+    sale.replace("sale.yaml", "share: 40%", "share: 60%");
+    sale.run(&[]).exits(2).says("`variants`");
+    sale.replace("sale.yaml", "holdout: 10%", "holdout: { share: 10%, group: g }");
+    sale.run(&[]).exits(2).says("`holdout`");
+}
