@@ -15,7 +15,7 @@ use super::rules;
 use crate::audience::{Chunk, Header, Number, Seen, holds_a_row};
 use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage};
 use crate::finding::Finding;
-use crate::ledger::{LeftOut, OPTED_OUT, State, StateCounts};
+use crate::ledger::{CAPPED, LeftOut, OPTED_OUT, State, StateCounts};
 use crate::manifest::{Brief, Duplicates};
 
 /// Why a row is skipped whose number has a message already.
@@ -44,6 +44,8 @@ pub struct Excluded {
     pub already: RoaringTreemap,
     /// They opted out of what it sends.
     pub opted_out: RoaringTreemap,
+    /// They got as many messages lately as they may.
+    pub capped: RoaringTreemap,
 }
 
 /// What is known of all recipients before anything is sent.
@@ -325,6 +327,10 @@ impl Tally {
         }
         if opted_out {
             self.left_out.insert(row, State::Skipped, OPTED_OUT);
+            return None;
+        }
+        if terms.excluded.capped.contains(phone.get()) {
+            self.left_out.insert(row, State::Skipped, CAPPED);
             return None;
         }
         if repeated {

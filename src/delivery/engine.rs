@@ -160,7 +160,11 @@ impl Engine {
                 return self.flight.settle(Record { number, envelope, piece, reply, held_back: true });
             }
             Ok(Submission::Recalled) => return self.put_back(envelope, piece),
-            Ok(Submission::OptedOut(rows)) => return self.leave_out(envelope, piece, &rows),
+            Ok(Submission::OptedOut(rows)) => {
+                self.tally.opted_out(rows.len());
+                return self.leave_out(envelope, piece, &rows);
+            }
+            Ok(Submission::Capped(rows)) => return self.leave_out(envelope, piece, &rows),
             Ok(Submission::Over(fits, bound)) => return self.cut(envelope, piece, fits, &bound),
             Ok(Submission::Refused(Permit::Lost)) => lost(),
             Ok(Submission::Refused(_)) => asked_to_stop(),
@@ -170,12 +174,12 @@ impl Engine {
         self.halt(stop);
     }
 
-    /// Puts back what is left of an envelope without those who opted out.
-    fn leave_out(&mut self, envelope: Envelope, piece: bool, opted_out: &[Row]) {
+    /// Puts back what is left of an envelope without these rows, which are skipped.
+    fn leave_out(&mut self, envelope: Envelope, piece: bool, rows: &[Row]) {
         let mut operations = envelope.into_operations();
         let count = operations.len();
-        operations.retain(|operation| !opted_out.contains(&operation.row));
-        self.tally.opted_out(count - operations.len());
+        operations.retain(|operation| !rows.contains(&operation.row));
+        self.tally.shift(State::Sending, State::Skipped, count - operations.len());
         self.tally.shift(State::Sending, State::Planned, operations.len());
         if !operations.is_empty() {
             self.flight.put_back(Parcel { operations, piece });

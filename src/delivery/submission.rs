@@ -52,6 +52,8 @@ pub(super) enum Submission {
     Recalled,
     /// Nothing was sent: the people of these rows opted out and are left out; the others go out in another envelope.
     OptedOut(Vec<Row>),
+    /// Nothing was sent: the numbers of these rows got as many messages as they may; the others go out in another envelope.
+    Capped(Vec<Row>),
     /// Nothing was sent: only so many of its first operations keep within the bounds.
     Over(usize, Bound),
     /// No intent was recorded, so nothing was sent.
@@ -94,6 +96,7 @@ impl Route {
                 failpoint::pass("opt_outs.kept");
                 return Ok(Submission::OptedOut(rows));
             }
+            Permit::Capped(rows) => return Ok(Submission::Capped(rows)),
             Permit::Over { fits, bound } => return Ok(Submission::Over(fits, bound)),
             refused @ (Permit::StopRequested | Permit::Lost) => return Ok(Submission::Refused(refused)),
         };

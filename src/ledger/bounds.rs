@@ -1,12 +1,20 @@
 //! What a campaign has to keep within while it is sent.
 
-use crate::domain::{Amount, Budget};
+use roaring::RoaringTreemap;
+
+use super::LedgerFuture;
+use crate::domain::{Amount, Budget, Cap};
+
+/// Why a row is skipped whose number got as many messages as it may.
+pub const CAPPED: &str = "cap";
 
 /// The bounds that each intent of a start has to keep within.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// The most that all runs of its edition may use together.
     pub budget: Budget,
+    /// How often any number may be written to.
+    pub caps: Vec<Cap>,
 }
 
 /// A bound that holds back the next message.
@@ -24,4 +32,10 @@ pub enum Bound {
         /// How much of it is used.
         used: Amount,
     },
+}
+
+/// When numbers got messages of campaigns, as a part of the ledger.
+pub trait Contacts: Send + Sync {
+    /// The numbers that caps hold back now from what goes through gateways on loopback, or through others.
+    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, RoaringTreemap>;
 }

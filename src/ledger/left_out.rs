@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use roaring::RoaringBitmap;
 
-use super::{OPTED_OUT, State};
+use super::State;
 use crate::domain::Row;
 
 /// Rows that are `skipped` or `invalid`, as one set per reason: small, however many rows there are.
@@ -38,10 +38,10 @@ impl LeftOut {
         }
     }
 
-    /// Rows whose people opted out.
-    pub(super) fn opted_out(rows: &[Row]) -> Self {
+    /// Rows that are skipped for this reason.
+    pub(super) fn skipped(rows: &[Row], reason: &str) -> Self {
         let mut left_out = Self::default();
-        rows.iter().for_each(|row| left_out.insert(*row, State::Skipped, OPTED_OUT));
+        rows.iter().for_each(|row| left_out.insert(*row, State::Skipped, reason));
         left_out
     }
 

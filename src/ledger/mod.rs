@@ -35,7 +35,7 @@ mod walk;
 
 pub use allowance::Allowance;
 pub use block::{Block, BlockIds, BlockRequest, Drawn, Rows, SharedRun};
-pub use bounds::{Bound, Bounds};
+pub use bounds::{Bound, Bounds, CAPPED, Contacts};
 pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
 pub use error::LedgerError;
 pub use event::{AskedRow, Author, Change, NewRowEvent, RetriedRow, RetryOrder, RowEvent};
@@ -78,7 +78,7 @@ pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError
 /// Everything durable that a run needs.
 ///
 /// A returned `Ok` means that the change survives a power loss.
-pub trait Ledger: Receipts + Schedules + Plans + SuppressionList + NotificationQueue + Upkeep {
+pub trait Ledger: Receipts + Schedules + Plans + SuppressionList + Contacts + NotificationQueue + Upkeep {
     /// Creates a run, gives it the next number of its campaign, and reserves identifiers for its rows.
     ///
     /// The run is not open until [`Ledger::open_run`] was called: its frozen copies are not in place yet.
@@ -140,7 +140,8 @@ pub trait Ledger: Receipts + Schedules + Plans + SuppressionList + NotificationQ
     /// Records an intent, unless the run was lost or somebody asked it to stop, and gives its envelope the next number of
     /// the run; takes from the account's pace.
     ///
-    /// Where somebody of it opted out since the run was planned, it records instead that those rows are left out. Where it
+    /// Where somebody of it opted out since the run was planned, it records instead that those rows are left out; so also
+    /// where somebody got as many messages as a cap of the intent allows. Where it
     /// would go over a bound of the intent, it records nothing and tells how much of it would not.
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
 

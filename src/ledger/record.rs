@@ -315,6 +315,8 @@ pub enum Permit {
     Lost,
     /// It may not as it is: the people of these rows, which are left out from now on, opted out meanwhile.
     OptedOut(Vec<Row>),
+    /// It may not as it is: the numbers of these rows, which are left out from now on, got as many messages as they may.
+    Capped(Vec<Row>),
     /// It may not as it is: only so many of its first rows keep within the bounds, and this one holds back the next.
     Over {
         /// How many.

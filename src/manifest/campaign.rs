@@ -12,7 +12,7 @@ use super::notify::Notify;
 use super::profile::Profile;
 use super::{Holdout, Places, Rate, Recipients, Share, TextFolders, Variant};
 use crate::calendar::Schedule;
-use crate::domain::{Budget, Content, Endpoint, ListForm, Purpose, Region, Text};
+use crate::domain::{Budget, Cap, Content, Endpoint, ListForm, Purpose, Region, Text};
 
 /// The name of the built-in gateway: the sandbox, in-process.
 pub const SANDBOX: &str = "sandbox";
@@ -116,6 +116,8 @@ pub struct Delivery {
     pub timeout: Duration,
     /// What becomes of a row in doubt.
     pub on_in_doubt: OnInDoubt,
+    /// How often a number is written to by all campaigns.
+    pub cap: Option<Cap>,
     /// What stops a run before its end.
     pub stop_after: StopAfter,
 }

@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::str::FromStr;
 
+use crate::domain::Cap;
 use crate::manifest::keys::{Key, Shape, find};
+use crate::manifest::value::cap;
 use crate::manifest::yaml::{Entry, Node, Scalar, core_scalar};
 
 /// A map with the table of its keys; a map that is not there has every default.
@@ -52,6 +54,11 @@ impl<'n> Section<'n> {
             Some((text, _)) => Some(text),
             None => find(self.keys, key)?.default,
         }
+    }
+
+    /// The cap under a key.
+    pub(crate) fn cap(&self, key: &str) -> Option<Cap> {
+        cap(self.typed(key)?.0).ok()
     }
 
     /// What a key means, or its default.

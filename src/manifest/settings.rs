@@ -129,6 +129,7 @@ impl Settings<'_> {
         add("profile.rate", Some(rate(profile.rate)));
         add("profile.batch_limit", Some(profile.batch_limit.get().into()));
         add("profile.limits.recipients", profile.recipients_limit.map(Into::into));
+        add("profile.policy.cap", profile.cap.map(|cap| cap.to_string().into()));
         add("profile.approval.above", profile.approval.as_ref().map(|rule| rule.above.into()));
         for (channel, price) in &profile.prices {
             add(&format!("profile.prices.{channel}"), Some(price.to_string().into()));

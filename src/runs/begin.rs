@@ -12,7 +12,7 @@ use super::plan::ApprovedYes;
 use super::start::{TodaysTexts, refuse_changes, refuse_other_text};
 use super::whose::{refuse_stranger, whole_path};
 use super::{
-    Error, Event, Inputs, ListSurvey, Proposal, Round, ScheduleRefusal, SentAlready, already_sent, blocking,
+    Error, Event, Inputs, ListSurvey, Proposal, Round, ScheduleRefusal, SentAlready, already_sent, blocking, capped,
     check_host, occurrence_key, opted_out, runs_of,
 };
 use crate::check::Excluded;
@@ -100,7 +100,8 @@ impl Session {
         let mut copies = ledger.prepare_copies(&self.hold).await?;
         let list = copies.list()?;
         let OptedOut { version, numbers: opted_out } = opted_out(ledger, inputs).await?;
-        let (surveyed, excluded) = (Arc::clone(listed), Excluded { already: sent.numbers.clone(), opted_out });
+        let excluded = Excluded { already: sent.numbers.clone(), opted_out, capped: capped(ledger, inputs).await? };
+        let surveyed = Arc::clone(listed);
         let survey = blocking(move || surveyed.survey(&excluded, Some(list))).await??;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.planned(), "surveyed");
         self.refuse_unplanned(&survey)?;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use roaring::RoaringTreemap;
 
 use super::{Error, Inputs};
-use crate::domain::Purpose;
+use crate::domain::{Cap, Purpose};
 use crate::ledger::{Ledger, OptedOut, Run, RunFilter, RunId};
 use crate::manifest::Brief;
 use crate::report::DOUBTFUL;
@@ -91,6 +91,30 @@ pub async fn opted_out(ledger: &dyn Ledger, inputs: &Inputs) -> Result<OptedOut,
     match purpose {
         Purpose::Marketing => Ok(ledger.opted_out(name, inputs.destination.is_loopback()).await?),
         Purpose::Service => Ok(OptedOut::default()),
+    }
+}
+
+/// How often the people of a campaign may be written to: what it says itself and what its profile says hold both. What is for
+/// service is held back by neither.
+#[must_use]
+pub fn caps(inputs: &Inputs) -> Vec<Cap> {
+    if inputs.campaign.brief.purpose == Purpose::Service {
+        return Vec::new();
+    }
+    let policy = inputs.destination.profile().and_then(|profile| profile.cap);
+    inputs.campaign.delivery.cap.into_iter().chain(policy).collect()
+}
+
+/// Who got as many messages lately as they may. A rehearsal plays the real run, as far as the campaign itself says a cap.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub async fn capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<RoaringTreemap, Error> {
+    let caps = caps(inputs);
+    if caps.is_empty() {
+        Ok(RoaringTreemap::new())
+    } else {
+        Ok(ledger.capped(&caps, inputs.destination.is_loopback()).await?)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::inputs::Includes;
-use super::{Error, Event, Inputs, Observer, already_sent, blocking, opted_out};
+use super::{Error, Event, Inputs, Observer, already_sent, blocking, capped, opted_out};
 use crate::check::online::Cost;
 use crate::check::{Excluded, Survey, costly_characters, empty_cells, landlines, odd_rows, over_limits, rows_within};
 use crate::finding::Finding;
@@ -70,6 +70,7 @@ pub async fn survey_list(
         Some(ledger) => Excluded {
             already: already_sent(ledger, inputs, &edition).await?.numbers,
             opted_out: opted_out(ledger, inputs).await?.numbers,
+            capped: capped(ledger, inputs).await?,
         },
         None => Excluded::default(),
     };

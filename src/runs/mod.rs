@@ -88,7 +88,7 @@ pub use fire::{
     unfinished_of,
 };
 pub use freshen::{freshen, stale_runs};
-pub use guard::{SentAlready, SentBefore, already_sent, edition_of, opted_out, runs_of};
+pub use guard::{SentAlready, SentBefore, already_sent, capped, caps, edition_of, opted_out, runs_of};
 pub use held_run::{HeldRun, ReleasedRun, StaleResults};
 pub use hooks::{FoundHooks, all_hooks, has_other_secret, hook_of, keep_secrets, refuse_other_secret};
 pub use inputs::{Inputs, key_of};

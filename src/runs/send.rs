@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::freeze::thaw;
 use super::launch::{RunToSend, Session};
-use super::{Connection, EndedRun, Error, Event, Outcome};
+use super::{Connection, EndedRun, Error, Event, Outcome, caps};
 use crate::check::CompiledCampaign;
 use crate::check::online::Prices;
 use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Snapshot, Stop, feed, send};
@@ -114,7 +114,10 @@ impl Session {
         let inputs = self.inputs();
         let Budget { cost, recipients } = inputs.campaign.limits;
         let budget = Budget { cost: cost.filter(|_| inputs.destination.is_live()), recipients };
-        (!budget.is_unlimited()).then_some(Bounds { budget })
+        // Nobody gets a message by a rehearsal.
+        let caps = if inputs.destination.is_live() { caps(inputs) } else { Vec::new() };
+        let bounds = Bounds { budget, caps };
+        (bounds != Bounds::default()).then_some(bounds)
     }
 
     fn conditions(&self, run: &Run, lease: Lease, snapshot: &Snapshot) -> Conditions {

@@ -1,6 +1,7 @@
 //! What a campaign keeps within while it is sent, across starts, processes and profiles.
 
 mod budget;
+mod caps;
 
 use crate::support::Finished;
 

@@ -74,7 +74,7 @@ fn every_mistake_is_told_at_once() {
 fn keys_of_work_to_come_are_refused_by_name() {
     let at_the_top = ["data: { stores: { file: stores.csv, key: city } }"];
     let recipients = ["suppress: [stop-list.csv]", "exclude: { run: autumn-teaser }"];
-    let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00", "per_day: 2000", "cap: 2/7d"];
+    let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00", "per_day: 2000"];
     let gateway = Gateway::accepting();
     let drafts = at_the_top
         .map(|line| (line, campaign().top(line)))
@@ -85,8 +85,8 @@ fn keys_of_work_to_come_are_refused_by_name() {
         let key = line.split(':').next().expect("a key");
         refused(&draft.through(&gateway).write(), &gateway, &[key, "not supported yet"]);
     }
-    let sale = campaign().through(&gateway).profile("policy: { cap: 3/7d }").write();
-    refused(&sale, &gateway, &["`policy`", "not supported yet", "gateways.yaml:5:3"]);
+    let sale = campaign().through(&gateway).profile("policy: { window: 09:00-20:00 }").write();
+    refused(&sale, &gateway, &["`window`", "not supported yet", "gateways.yaml:5:13"]);
     let sms = "  - sms: { signature: OlenaCo, message: { by: lang, texts: { uk: x }, else: uk } }";
     refused(&campaign().channels(sms).through(&gateway).write(), &gateway, &["`by` is not supported yet"]);
 }

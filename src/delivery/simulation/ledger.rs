@@ -10,13 +10,13 @@ use tokio::time::sleep;
 use super::disk::Disk;
 use super::life::{Life, wall};
 use super::mistake::Mistake;
-use crate::domain::{MessageId, Outcome, Phone, Row};
+use crate::domain::{Cap, MessageId, Outcome, Phone, Row};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
-    AccountPace, Additions, Allowance, AskedRow, BlockRequest, Claim, Copies, Drawn, EnvelopeRecord, EnvelopeSummary,
-    Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification, NewReceipt,
-    NewRowEvent, NewRun, Notification, NotificationQueue, OptOut, OptOuts, OptedOut, Origin, Ownership, Permit,
-    Receipts, Reception, Removal, RetryOrder, RowEvent, RowReceipts, Run, RunEnd, RunFilter, RunId, Settlement,
+    AccountPace, Additions, Allowance, AskedRow, BlockRequest, Claim, Contacts, Copies, Drawn, EnvelopeRecord,
+    EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification,
+    NewReceipt, NewRowEvent, NewRun, Notification, NotificationQueue, OptOut, OptOuts, OptedOut, Origin, Ownership,
+    Permit, Receipts, Reception, Removal, RetryOrder, RowEvent, RowReceipts, Run, RunEnd, RunFilter, RunId, Settlement,
     SharedRun, StateCounts, StrayCopies, SuppressionList, Told, Upkeep, Wait,
 };
 
@@ -341,6 +341,12 @@ impl Ledger for ProcessLedger {
 
     fn trust_host<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, ()> {
         Box::pin(async { Ok(()) })
+    }
+}
+
+impl Contacts for ProcessLedger {
+    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, RoaringTreemap> {
+        Box::pin(self.read(move |contents| contents.capped(wall().as_microsecond(), caps, loopback)))
     }
 }
 

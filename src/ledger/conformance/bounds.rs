@@ -11,7 +11,7 @@ fn amount(text: &str) -> Amount {
 }
 
 fn budget(cost: Option<&str>, recipients: Option<u64>) -> Option<Arc<Bounds>> {
-    Some(Arc::new(Bounds { budget: Budget { cost: cost.map(amount), recipients } }))
+    Some(Arc::new(Bounds { budget: Budget { cost: cost.map(amount), recipients }, ..Bounds::default() }))
 }
 
 /// An envelope of two rows that cost so much, within a budget.
@@ -107,7 +107,7 @@ pub(super) async fn a_budget_is_kept_by_whoever_takes_a_run_next<L: Ledger>(scen
 }
 
 /// Another run beside the scene's.
-async fn beside<L: Ledger>(scene: Scene<L>, new: NewRun) -> Scene<L> {
+pub(super) async fn beside<L: Ledger>(scene: Scene<L>, new: NewRun) -> Scene<L> {
     drop(scene.hold);
     Scene::of(scene.ledger, &new).await
 }

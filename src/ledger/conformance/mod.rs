@@ -4,6 +4,7 @@
 
 mod blocks;
 mod bounds;
+mod caps;
 mod copies;
 mod envelopes;
 mod events;
@@ -125,6 +126,10 @@ promises! {
         what_was_refused_or_not_sent_is_given_back_and_doubt_is_not,
         all_runs_of_an_edition_use_one_budget_whoever_sends_them,
         a_budget_is_kept_by_whoever_takes_a_run_next;
+    caps:
+        who_got_as_many_messages_as_a_cap_allows_is_left_out_of_every_campaign,
+        what_did_not_go_out_counts_for_no_cap_and_doubt_does,
+        only_campaigns_to_people_count_and_those_on_loopback_for_such_gateways_alone;
     guard:
         the_guard_knows_every_number_that_may_have_a_message,
         the_guard_knows_what_was_learnt_and_decided,

@@ -11,12 +11,12 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::contents::Contents;
 use super::copies::Shelf;
-use crate::domain::MessageId;
+use crate::domain::{Cap, MessageId};
 use crate::ledger::{
-    AccountPace, Allowance, AskedRow, Block, BlockRequest, Claim, Copies, Drawn, EnvelopeRecord, EnvelopeSummary, Hold,
-    Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification, NewRowEvent, NewRun,
-    Notification, NotificationQueue, Origin, Ownership, Permit, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter,
-    RunId, Settlement, SharedRun, StrayCopies, Told, Upkeep, Wait, hold,
+    AccountPace, Allowance, AskedRow, Block, BlockRequest, Claim, Contacts, Copies, Drawn, EnvelopeRecord,
+    EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification,
+    NewRowEvent, NewRun, Notification, NotificationQueue, Origin, Ownership, Permit, RetryOrder, RowEvent, Rows, Run,
+    RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Told, Upkeep, Wait, hold,
 };
 
 /// The ledger in memory.
@@ -107,6 +107,13 @@ impl Upkeep for MemoryLedger {
 
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {
         self.look(|contents| contents.paces.iter().map(|(name, pace)| (name.clone(), *pace)).collect())
+    }
+}
+
+impl Contacts for MemoryLedger {
+    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, RoaringTreemap> {
+        let now = (self.clock)().as_microsecond();
+        self.look(move |contents| contents.capped(now, caps, loopback))
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::domain::{Row, Spending};
-use crate::ledger::rules::{Guard, doubt, merge, owns, spent};
+use crate::domain::{Phone, Row, Spending};
+use crate::ledger::rules::{Guard, contacts, counts_for_caps, doubt, merge, owns, spent};
 use crate::ledger::{
     Activity, AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, KeptReceipt, Lease, LedgerError, LeftOut,
     NewRowEvent, RowEvent, RowEvents, RowStates, Rows, Run, SentRow, Settlement,
@@ -138,6 +138,19 @@ impl Book {
     pub(super) fn spending(&self) -> Spending {
         let events = RowEvents::from(self.events.clone());
         self.envelopes.values().map(|envelope| spent(envelope, &events)).fold(Spending::default(), Spending::plus)
+    }
+
+    /// When its messages went to their numbers, where they count for caps; in microseconds.
+    pub(super) fn contacts(&self) -> Vec<(Phone, i64)> {
+        if !counts_for_caps(&self.run) {
+            return Vec::new();
+        }
+        let events = RowEvents::from(self.events.clone());
+        let of = |envelope: &EnvelopeRecord| {
+            let at = envelope.begun_at.as_microsecond();
+            contacts(envelope, &events).map(|sent| (sent.phone, at)).collect::<Vec<_>>()
+        };
+        self.envelopes.values().flat_map(of).collect()
     }
 
     pub(crate) fn summaries(&self) -> Vec<EnvelopeSummary> {

@@ -7,19 +7,21 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use roaring::RoaringTreemap;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::book::Book;
 use super::notifications::Waiting;
 use super::plans::Desk;
 use super::schedules::Timetable;
 use super::suppression::OptOutList;
-use crate::domain::{IdRange, MessageId, Row, Spending};
-use crate::ledger::rules::{Sharing, candidates, held, next_draw, next_rows, over, refusal, takes_slot};
+use crate::domain::{Cap, IdRange, MessageId, Phone, Row, Spending};
+use crate::ledger::rules::{
+    Sharing, allowed, candidates, capped, counts_for_caps, held, next_draw, next_rows, over, refusal, takes_slot,
+};
 use crate::ledger::{
-    AccountPace, Allowance, AskedRow, BlockIds, BlockRequest, Claim, Drawn, EnvelopeRecord, Epoch, Hold, Intent, Lease,
-    LedgerError, NewRowEvent, NewRun, OPTED_OUT, Origin, Ownership, Permit, Progress, RetryOrder, Rows, Run, RunEnd,
-    RunFilter, RunId, Settlement, SharedRun, State, Wait,
+    AccountPace, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, Drawn, EnvelopeRecord, Epoch, Hold,
+    Intent, Lease, LedgerError, NewRowEvent, NewRun, OPTED_OUT, Origin, Ownership, Permit, Progress, RetryOrder, Rows,
+    Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, State, Wait,
 };
 
 /// Everything that is kept.
@@ -218,6 +220,12 @@ impl Contents {
             opted_out.iter().for_each(|row| book.left_out.insert(*row, State::Skipped, OPTED_OUT));
             return Ok(Permit::OptedOut(opted_out));
         }
+        let capped = self.held_by_caps(now, &intent)?;
+        if !capped.is_empty() {
+            let book = self.book_mut(intent.lease.run)?;
+            capped.iter().for_each(|row| book.left_out.insert(*row, State::Skipped, CAPPED));
+            return Ok(Permit::Capped(capped));
+        }
         if let Some(over) = self.over(&intent)? {
             return Ok(over);
         }
@@ -240,6 +248,29 @@ impl Contents {
             true => Ok(Vec::new()),
             false => Ok(self.opt_outs.among(run, &intent.rows)),
         }
+    }
+
+    /// The rows of an intent that its caps hold back.
+    fn held_by_caps(&self, now: i64, intent: &Intent) -> Result<Vec<Row>, LedgerError> {
+        let run = &self.book(intent.lease.run)?.run;
+        let caps = intent.bounds.as_ref().map_or(&[][..], |bounds| &bounds.caps);
+        match caps.is_empty() || !counts_for_caps(run) {
+            true => Ok(Vec::new()),
+            false => Ok(capped(caps, now, &intent.rows, self.contacts(run.heed.loopback))),
+        }
+    }
+
+    /// When each number got messages that count, through gateways on loopback or through others.
+    fn contacts(&self, loopback: bool) -> FxHashMap<Phone, Vec<i64>> {
+        let mut times = FxHashMap::<Phone, Vec<i64>>::default();
+        let books = self.books().filter(|book| book.run.heed.loopback == loopback);
+        books.flat_map(Book::contacts).for_each(|(phone, at)| times.entry(phone).or_default().push(at));
+        times
+    }
+
+    pub(crate) fn capped(&self, now: i64, caps: &[Cap], loopback: bool) -> RoaringTreemap {
+        let times = self.contacts(loopback).into_iter();
+        times.filter(|(_, times)| !allowed(caps, now, times)).map(|(phone, _)| phone.get()).collect()
     }
 
     /// Why an intent would go over its bounds, if it would.

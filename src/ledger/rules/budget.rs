@@ -49,23 +49,28 @@ pub(in crate::ledger) fn taken(rows: usize, costs: &[Amount]) -> Spending {
 
 /// What an answer gives back of what its intent used: what was refused and what was not sent costs nothing.
 pub(in crate::ledger) fn given_back(outcomes: &[Outcome], costs: &[Amount]) -> Spending {
-    let back = outcomes.iter().enumerate().filter(|(_, outcome)| !uses(Some(outcome)));
+    let back = outcomes.iter().enumerate().filter(|(_, outcome)| !is_out(outcome));
     back.map(|(row, _)| one(costs, row)).fold(Spending::default(), Spending::plus)
 }
 
 /// What an envelope has used, as far as it is known what became of it.
 pub(in crate::ledger) fn spent(envelope: &EnvelopeRecord, events: &RowEvents) -> Spending {
-    let rows = envelope.rows.iter().enumerate().filter(|(index, sent)| {
-        let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(*index));
-        let about = events.of(sent.row).iter().filter(|event| event.envelope == envelope.envelope);
-        about.fold(uses(outcome), |used, event| uses_after(used, &event.change))
-    });
-    rows.map(|(row, _)| one(&envelope.costs, row)).fold(Spending::default(), Spending::plus)
+    let rows = (0..envelope.rows.len()).filter(|index| is_used(envelope, *index, events));
+    rows.map(|row| one(&envelope.costs, row)).fold(Spending::default(), Spending::plus)
 }
 
-/// Whether a message with this outcome uses something; one that is on its way may.
-pub(in crate::ledger) fn uses(outcome: Option<&Outcome>) -> bool {
-    !matches!(outcome, Some(Outcome::Rejected { .. } | Outcome::NotSent { .. }))
+/// Whether a message of an envelope uses something, as far as it is known what became of it: it went out, or may have.
+pub(super) fn is_used(envelope: &EnvelopeRecord, index: usize, events: &RowEvents) -> bool {
+    let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
+    let about = envelope.rows.get(index).map_or(&[][..], |sent| events.of(sent.row));
+    let about = about.iter().filter(|event| event.envelope == envelope.envelope);
+    // One that is on its way may have gone out.
+    about.fold(outcome.is_none_or(is_out), |used, event| uses_after(used, &event.change))
+}
+
+/// Whether a message with this outcome went out, or may have.
+pub(in crate::ledger) fn is_out(outcome: &Outcome) -> bool {
+    !matches!(outcome, Outcome::Rejected { .. } | Outcome::NotSent { .. })
 }
 
 /// Whether a message uses something after something was learnt or decided about it.

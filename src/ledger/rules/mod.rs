@@ -5,6 +5,7 @@
 
 mod block;
 mod budget;
+mod cap;
 mod course;
 mod guard;
 mod ids;
@@ -14,7 +15,8 @@ mod plan;
 mod settlement;
 
 pub(super) use block::{HOUR, next_draw, next_rows, owns};
-pub(super) use budget::{Sharing, given_back, over, spent, taken};
+pub(super) use budget::{Sharing, given_back, is_out, over, spent, taken};
+pub(super) use cap::{allowed, capped, contacts, counts_for_caps};
 pub(super) use course::held;
 pub(super) use guard::Guard;
 pub(super) use ids::candidates;

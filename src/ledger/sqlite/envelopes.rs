@@ -14,12 +14,12 @@ use super::numbers::Numbers;
 use super::pack::{pack, pack_costs, pack_outcomes, unpack, unpack_costs, unpack_outcomes};
 use super::runs::{self, instant};
 use super::words::{parse, word};
-use super::{blocks, events, left_out, pace, receipts, spending, suppression};
+use super::{blocks, bounds, contacts, events, left_out, pace, receipts, suppression};
 use crate::domain::{Outcome, Phone, Purpose, Row};
 use crate::ledger::rules::{Guard, doubt, merge, owns, refusal, takes_slot};
 use crate::ledger::{
-    Activity, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, LeftOut, Permit, RowEvents,
-    RowStates, Rows, RunId, SentRow, Settlement, Wait,
+    Activity, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, LeftOut, OPTED_OUT, Permit,
+    RowEvents, RowStates, Rows, RunId, SentRow, Settlement, Wait,
 };
 
 /// The envelopes of a run with numbers from one to another, whole.
@@ -43,7 +43,7 @@ pub(super) async fn claim(
     let others = blocks::shut_out(connection, run, &shut).await?;
     let fallen = |intent| !others.iter().any(|block| owns(*block, intent));
     let doubtful = doubt_intents(connection, now, run, fallen).await?;
-    spending::forget(connection, run).await?;
+    bounds::claimed(connection, now, run).await?;
     numbers.begin(connection, lease).await?;
     Ok(Claim { lease, doubtful })
 }
@@ -94,16 +94,19 @@ pub(super) async fn begin(
         }
         let opted_out = suppression::among(connection, &run, &intent.rows).await?;
         if !opted_out.is_empty() {
-            left_out::add(connection, run.key, &LeftOut::opted_out(&opted_out)).await?;
+            left_out::add(connection, run.key, &LeftOut::skipped(&opted_out, OPTED_OUT)).await?;
             return Ok(Permit::OptedOut(opted_out));
         }
-        if let Some(over) = spending::take(connection, &run, &intent).await? {
+        if let Some(over) = bounds::take(connection, now, &run, &intent).await? {
             return Ok(over);
         }
         inserted = insert(connection, now, (envelope, &intent), true).await?;
     }
-    let Some(not_before) = inserted else { return Ok(Permit::Lost) };
+    let Some((not_before, counts)) = inserted else { return Ok(Permit::Lost) };
     numbers.count(intent.lease, envelope);
+    if counts {
+        contacts::add(connection, now, envelope, &intent).await?;
+    }
     let account = &intent.account;
     let wait = match takes_slot(account, not_before.unwrap_or(0), now.0) {
         true => pace::reserve(connection, now, account, u32::try_from(intent.rows.len()).unwrap_or(u32::MAX)).await?,
@@ -113,13 +116,14 @@ pub(super) async fn begin(
 }
 
 /// Inserts an intent; the insertion itself checks the lease, the stop request and the version of the suppression list,
-/// unless the list was `looked_at`, and tells until when the gateway wants nothing of the account.
+/// unless the list was `looked_at`, and tells until when the gateway wants nothing of the account, and whether it is kept when
+/// numbers get messages of the run.
 async fn insert(
     connection: &mut SqliteConnection,
     now: Now,
     (envelope, intent): (u32, &Intent),
     looked_at: bool,
-) -> Result<Option<Option<i64>>, Failure> {
+) -> Result<Option<(Option<i64>, bool)>, Failure> {
     let Lease { run, epoch, .. } = intent.lease;
     let rows = intent.rows.iter().map(|sent| sent.row);
     let first = rows.clone().min().unwrap_or(Row::HEADER);
@@ -134,7 +138,8 @@ async fn insert(
              EXISTS (SELECT 1 FROM blocks WHERE run = key AND epoch = ?2 AND first_row <= ?4 AND last_row >= ?5))
              AND (opt_outs = (SELECT version FROM opt_out_list) OR purpose = ?11
                   OR (shared AND purpose IS NULL) OR ?12)
-         RETURNING (SELECT not_before FROM accounts WHERE name = ?10)",
+         RETURNING (SELECT not_before FROM accounts WHERE name = ?10),
+             EXISTS (SELECT 1 FROM contacts_kept JOIN runs USING (loopback) WHERE runs.key = ?9)",
     )
     .bind(envelope)
     .bind(epoch.0)
@@ -151,7 +156,7 @@ async fn insert(
     .bind(&costs)
     .fetch_optional(&mut *connection)
     .await?;
-    Ok(inserted.map(|row| row.try_get(0)).transpose()?)
+    Ok(inserted.map(|row| Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get(1)?))).transpose()?)
 }
 
 /// What identifies the record of an intent.
@@ -234,9 +239,8 @@ pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settleme
     .await?
     .rows_affected();
     if changed > 0 {
-        return spending::give_back(connection, (run, envelope), &outcomes).await;
+        return bounds::settled(connection, (run, envelope), &outcomes).await;
     }
-    spending::forget(connection, run).await?;
     let packed: Vec<u8> = sqlx::query_scalar("SELECT outcomes FROM envelopes WHERE run = ? AND envelope = ?")
         .bind(run.0)
         .bind(envelope)
@@ -244,6 +248,7 @@ pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settleme
         .await?;
     let merged = merge(unpack_outcomes(&packed)?, outcomes);
     Outcomes::new((run, envelope), now, &merged)?.write(&mut *connection, evidence).await?;
+    bounds::merged(connection, run, envelope).await?;
     if runs::read(&mut *connection, run).await?.counts.is_some() {
         recount(connection, run).await?;
     }

@@ -3,10 +3,10 @@
 use sqlx::sqlite::SqliteExecutor;
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
+use super::bounds;
 use super::change::{Failure, Now};
 use super::checksum::Checksum;
 use super::runs::{self, instant};
-use super::spending;
 use crate::domain::{IdRange, Row};
 use crate::ledger::{AskedRow, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowEvent, RunId};
 
@@ -68,7 +68,7 @@ async fn add(connection: &mut SqliteConnection, now: Now, run: RunId, events: &[
             .execute(&mut *connection)
             .await?;
     }
-    spending::forget(connection, run).await?;
+    bounds::learnt(connection, run, events).await?;
     runs::change(connection, run, |run| run.learn(events.iter().map(|event| &event.change))).await
 }
 

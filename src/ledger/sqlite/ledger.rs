@@ -40,7 +40,7 @@ pub struct SqliteLedger {
     writer: OnceCell<Writer>,
     pub(super) readers: SqlitePool,
     path: Arc<Path>,
-    clock: Clock,
+    pub(super) clock: Clock,
     pub(super) patience: Patience,
     on_commit: OnCommit,
     /// The last envelope of each run that this process has.

@@ -5,8 +5,10 @@
 
 mod adoption;
 mod blocks;
+mod bounds;
 mod change;
 mod checksum;
+mod contacts;
 mod copies;
 mod envelopes;
 mod events;

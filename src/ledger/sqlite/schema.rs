@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{SqlSafeStr, SqliteConnection};
 
-use super::spending;
+use super::{contacts, spending};
 
 /// The first schema.
 ///
@@ -341,6 +341,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("when blocks were drawn", DRAWN_AT),
         ("plans and approvals", PLANS),
         ("what was spent", spending::TABLES),
+        ("when numbers got messages", contacts::TABLES),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

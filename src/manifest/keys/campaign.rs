@@ -139,7 +139,9 @@ static DELIVERY: &[Key] = &[
     Key::new("window", Shape::Line, "09:00-20:00").doc("When messages may leave.").later(),
     Key::new("until", Shape::Line, "2026-12-07 20:00").doc("When nothing leaves any more.").later(),
     Key::new("per_day", Shape::Line, "2000").doc("The most messages of a day.").later(),
-    Key::new("cap", Shape::Line, "2/7d").doc("The most messages that a person gets from all campaigns.").later(),
+    Key::new("cap", Shape::Cap, "2/7d").doc(
+        "The most messages that a number gets in any time of this length from all campaigns; whoever has them is skipped.",
+    ),
 ];
 
 static LIMITS: &[Key] = &[

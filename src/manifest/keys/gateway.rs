@@ -41,7 +41,8 @@ pub(crate) static PROFILE: &[Key] = &[
     .doc("Where the gateway brings delivery receipts: the address of `serve --hooks` from outside."),
     Key::new("opt_out_words", Shape::Line, "opt-out-words.txt")
         .doc("A file of further words by which recipients opt out, one in a line."),
-    Key::new("policy", Shape::Line, "{ window: 09:00-20:00 }").doc("What holds for every campaign through it.").later(),
+    Key::new("policy", Shape::Map(POLICY), "{ cap: 3/7d }")
+        .doc("What holds for every campaign through it; a campaign can only be stricter."),
     Key::new("approval", Shape::Map(APPROVAL), "{ above: 1000, by: { Olha: ed25519:… } }").doc(
         "Whose approval a run to many recipients needs; it is signed with a key that whoever sends does not have.",
     ),
@@ -54,6 +55,14 @@ static HOOK: &[Key] = &[
     Key::new("secret", Shape::Secrets, "{ env: CAMPAIGN_HOOK_SECRET }")
         .doc("Where the secret is kept that signs the addresses of receipts, 32 bytes at least; of a list the first signs and all are known.")
         .required(),
+];
+
+static POLICY: &[Key] = &[
+    Key::new("cap", Shape::Cap, "3/7d")
+        .doc("The most messages that a number gets in any time of this length from all campaigns."),
+    Key::new("window", Shape::Line, "09:00-20:00").doc("When messages may leave.").later(),
+    Key::new("suppress", Shape::Line, "[stop.csv]").doc("Lists of numbers that are never written to.").later(),
+    Key::new("notify", Shape::Line, "{ url: { env: SLACK_URL } }").doc("Who is told how live runs went.").later(),
 ];
 
 static APPROVAL: &[Key] = &[

@@ -81,6 +81,8 @@ pub(crate) enum Shape {
     },
     /// A number of operations per time.
     Rate,
+    /// A number of messages in a time, for one person.
+    Cap,
     /// A percentage.
     Share,
     /// An amount of money, not below nothing.

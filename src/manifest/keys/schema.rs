@@ -90,6 +90,7 @@ fn shape(shape: Shape) -> Map<String, Value> {
             "type": "string",
             "pattern": "^(unlimited|[0-9]+ ?/ ?(s|sec|second|m|min|minute|h|hour))$",
         })),
+        Shape::Cap => object(json!({ "type": "string", "pattern": "^[0-9]+ ?/ ?([0-9]+[smhd]|d|day)$" })),
         Shape::Share => object(json!({ "type": "string", "pattern": "^[0-9]+(\\.[0-9]{1,2})? ?%$" })),
         Shape::Amount => {
             object(json!({ "type": ["string", "number"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?$" }))

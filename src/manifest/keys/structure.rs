@@ -7,7 +7,7 @@ use super::{Key, Mark, Shape, campaign::TEXT_FILE, channel_form, find, names};
 use crate::domain::Amount;
 use crate::finding::{Finding, did_you_mean, list, rules};
 use crate::manifest::report::Report;
-use crate::manifest::value::{Rate, Seconds, Share};
+use crate::manifest::value::{Rate, Seconds, Share, cap};
 use crate::manifest::yaml::{Content, Entry, Node, Scalar, core_scalar};
 
 /// Checks the map `node`, called `owner` in findings, against its keys.
@@ -181,6 +181,7 @@ fn is_collection(shape: Shape) -> bool {
         | Shape::Bool
         | Shape::Seconds { .. }
         | Shape::Rate
+        | Shape::Cap
         | Shape::Share
         | Shape::Amount
         | Shape::Words(_)
@@ -222,6 +223,7 @@ fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
             text.parse().map_or(Some(&rules::WRONG_TYPE), |Seconds(number)| within(number, least, most))
         }
         Shape::Rate => text.parse::<Rate>().err().map(|_| &rules::WRONG_TYPE),
+        Shape::Cap => cap(text).err().map(|_| &rules::WRONG_TYPE),
         Shape::Share => text.parse::<Share>().err().map(|_| &rules::WRONG_TYPE),
         Shape::Amount => text
             .parse::<Amount>()
@@ -273,6 +275,7 @@ fn expected(shape: Shape) -> String {
         Shape::Seconds { least, most: u32::MAX } => format!("a time of at least {}", Seconds(least)),
         Shape::Seconds { least, most } => format!("a time from {} to {}", Seconds(least), Seconds(most)),
         Shape::Rate => "a rate such as `10/s`, `600/min` or `unlimited`".into(),
+        Shape::Cap => "messages in a time such as `2/7d`, at most 400 days".into(),
         Shape::Share => "a percentage from `0%` to `100%`".into(),
         Shape::Amount => "an amount of money such as `0.80`".into(),
         Shape::OneOf(words) | Shape::Words(words) => list(words.iter().copied()),

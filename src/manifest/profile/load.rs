@@ -97,6 +97,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         async_url,
         batch_limit: section.parsed("batch_limit")?,
         recipients_limit: section.section("limits").parsed("recipients"),
+        cap: section.section("policy").cap("cap"),
         trust_status: section.parsed_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
         prices: prices(section.section("prices")),
@@ -281,7 +282,7 @@ local:
     #[test]
     fn what_a_profile_may_not_say_is_told_where_it_stands() {
         let cases = [
-            ("  policy: { window: 09:00-20:00 }", ("not-supported", 5, 3)),
+            ("  policy: { window: 09:00-20:00 }", ("not-supported", 5, 13)),
             ("  async_url: http://g.example", ("gateway-address", 5, 14)),
             ("  trust_status: [200]", ("out-of-range", 5, 18)),
             ("  approval: { above: 10 }", ("missing-key", 5, 3)),

@@ -25,7 +25,7 @@ pub(super) use load::{is_environment_name, key_source};
 pub use search::GatewaySearch;
 
 use super::Rate;
-use crate::domain::{Amount, Channel};
+use crate::domain::{Amount, Cap, Channel};
 
 /// Where a gateway's webhooks are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct Profile {
     pub batch_limit: NonZeroU32,
     /// The most recipients of a run that was not told to exceed it.
     pub recipients_limit: Option<u32>,
+    /// How often a number is written to by all campaigns, whatever a campaign says.
+    pub cap: Option<Cap>,
     /// HTTP statuses that prove that nothing was executed.
     pub trust_status: Vec<u16>,
     /// Texts of item errors that stop a run.

@@ -20,6 +20,7 @@ pub(super) fn delivery(section: Section<'_>) -> Option<Delivery> {
             "resend_if_not_found" => OnInDoubt::ResendIfNotFound,
             _ => return None,
         },
+        cap: section.cap("cap"),
         stop_after: StopAfter {
             doubtful_envelopes: stop.parsed("doubtful_envelopes")?,
             same_error_in_a_row: stop.parsed("same_error_in_a_row")?,

@@ -1,9 +1,11 @@
 //! The small values of campaign and gateway files: how they are written, and what they mean.
 
+mod cap;
 mod rate;
 mod seconds;
 mod share;
 
+pub(crate) use cap::cap;
 pub use rate::Rate;
 pub(crate) use seconds::Seconds;
 pub use share::Share;

@@ -15,7 +15,8 @@ use crate::runs::check_campaign::findings_of;
 use crate::runs::freeze::frozen;
 use crate::runs::start::TodaysTexts;
 use crate::runs::{
-    Adapters, Error, Inputs, ListSurvey, OwnFiles, Request, Round, already_sent, blocking, opted_out, refuse_start,
+    Adapters, Error, Inputs, ListSurvey, OwnFiles, Request, Round, already_sent, blocking, capped, opted_out,
+    refuse_start,
 };
 
 /// A plan that was made and kept.
@@ -78,7 +79,8 @@ pub(super) async fn surveyed(ledger: &dyn Ledger, inputs: &Arc<Inputs>, again: b
             already_sent(ledger, inputs, &edition).await?.numbers
         }
     };
-    let excluded = Excluded { already, opted_out: opted_out(ledger, inputs).await?.numbers };
+    let opted_out = opted_out(ledger, inputs).await?.numbers;
+    let excluded = Excluded { already, opted_out, capped: capped(ledger, inputs).await? };
     let inputs = Arc::clone(inputs);
     blocking(move || inputs.survey(&excluded, None)).await?
 }

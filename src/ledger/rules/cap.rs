@@ -1,0 +1,44 @@
+//! Whom a cap holds back, and what counts for it.
+
+use rustc_hash::FxHashMap;
+
+use super::budget::is_used;
+use crate::domain::{Cap, Phone, Row};
+use crate::ledger::{EnvelopeRecord, RowEvents, Run, SentRow};
+
+/// Whether a run's messages count for caps: those of campaigns to people do, unless they are for service.
+pub(in crate::ledger) fn counts_for_caps(run: &Run) -> bool {
+    run.live && !run.shared && run.heed.purpose.is_marketing() && !run.kind.is_single()
+}
+
+/// The messages of an envelope that count, by row and number: those that went out or may have.
+pub(in crate::ledger) fn contacts<'e>(
+    envelope: &'e EnvelopeRecord,
+    events: &'e RowEvents,
+) -> impl Iterator<Item = &'e SentRow> {
+    envelope.rows.iter().enumerate().filter(|(index, _)| is_used(envelope, *index, events)).map(|(_, sent)| sent)
+}
+
+/// Whether caps allow one more message now to a number that got some at these times.
+pub(in crate::ledger) fn allowed(caps: &[Cap], now: i64, times: &[i64]) -> bool {
+    caps.iter().all(|cap| cap.allows(now, times.iter().copied()))
+}
+
+/// The rows of an envelope that caps hold back, by when their numbers got messages.
+pub(in crate::ledger) fn capped(
+    caps: &[Cap],
+    now: i64,
+    rows: &[SentRow],
+    mut times: FxHashMap<Phone, Vec<i64>>,
+) -> Vec<Row> {
+    let mut capped = Vec::new();
+    for sent in rows {
+        let times = times.entry(sent.phone).or_default();
+        match allowed(caps, now, times) {
+            // What goes out in this envelope counts for what comes behind it.
+            true => times.push(now),
+            false => capped.push(sent.row),
+        }
+    }
+    capped
+}

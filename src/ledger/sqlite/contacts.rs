@@ -1,0 +1,270 @@
+//! When numbers got messages of campaigns, for caps: an index over envelopes that is made when the first cap asks for it, and
+//! kept from then on with each intent and settlement. Nobody pays for it before.
+//!
+//! What goes through gateways on loopback has an index of its own, and counts for such gateways alone.
+
+use futures_util::TryStreamExt as _;
+use roaring::RoaringTreemap;
+use rustc_hash::FxHashMap;
+use serde_json::json;
+use sqlx::sqlite::SqliteExecutor;
+use sqlx::{Row as _, SqliteConnection, SqlitePool};
+
+use super::change::{Failure, Now};
+use super::ledger::SqliteLedger;
+use super::runs::{self, signed, unsigned};
+use super::{envelopes, events};
+use crate::domain::{Cap, Phone, Row};
+use crate::ledger::rules::{allowed, capped, contacts, counts_for_caps};
+use crate::ledger::{Contacts, EnvelopeRecord, Intent, LedgerError, LedgerFuture, RowEvents, Run, RunId};
+
+/// When numbers got messages, by the number; and of which gateways that is kept, and since when it was last cleared.
+pub(super) const TABLES: &str = "
+    CREATE TABLE contacts (
+        phone INTEGER NOT NULL,
+        loopback INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        run INTEGER NOT NULL,
+        envelope INTEGER NOT NULL,
+        row INTEGER NOT NULL,
+        PRIMARY KEY (phone, loopback, at, run, envelope, row)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE contacts_kept (
+        loopback INTEGER PRIMARY KEY,
+        cleared_at INTEGER NOT NULL
+    ) STRICT;
+";
+
+/// Envelopes that are read at once.
+const BLOCK: u32 = 256;
+/// A day in microseconds.
+const DAY: i64 = 86_400_000_000;
+
+impl Contacts for SqliteLedger {
+    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, RoaringTreemap> {
+        Box::pin(async move {
+            let read = numbers(self.readers(), Now((self.clock)().as_microsecond()), caps, loopback).await;
+            read.map_err(|failure| self.read_error(failure))
+        })
+    }
+}
+
+/// The rows of an intent that its caps hold back.
+pub(super) async fn held_by_caps(
+    connection: &mut SqliteConnection,
+    now: Now,
+    run: &Run,
+    intent: &Intent,
+) -> Result<Vec<Row>, Failure> {
+    let caps = intent.bounds.as_ref().map_or(&[][..], |bounds| &bounds.caps);
+    if caps.is_empty() || !counts_for_caps(run) {
+        return Ok(Vec::new());
+    }
+    keep_from_now(connection, now, run.heed.loopback).await?;
+    let phones: Vec<u64> = intent.rows.iter().map(|sent| sent.phone.get()).collect();
+    let found = sqlx::query(
+        "SELECT DISTINCT contacts.* FROM json_each(?) CROSS JOIN contacts ON phone = value AND loopback = ? AND at > ?",
+    )
+    .bind(json!(phones).to_string())
+    .bind(run.heed.loopback)
+    .bind(since(now, caps))
+    .fetch_all(connection)
+    .await?;
+    let mut times = FxHashMap::<Phone, Vec<i64>>::default();
+    for row in &found {
+        let phone = Phone::new(unsigned(row.try_get("phone")?)).ok_or_else(damaged)?;
+        times.entry(phone).or_default().push(row.try_get("at")?);
+    }
+    Ok(capped(caps, now.0, &intent.rows, times))
+}
+
+/// The numbers that caps hold back.
+async fn numbers(readers: &SqlitePool, now: Now, caps: &[Cap], loopback: bool) -> Result<RoaringTreemap, Failure> {
+    // In one transaction, so that nobody begins to keep them meanwhile.
+    let mut reader = readers.begin().await?;
+    let mut numbers = RoaringTreemap::new();
+    if !is_kept(&mut *reader, loopback).await? {
+        let mut times = FxHashMap::<u64, Vec<i64>>::default();
+        for run in counting(&mut reader, loopback).await? {
+            let found = of_run(&mut reader, run, since(now, caps)).await?;
+            found.into_iter().for_each(|contact| times.entry(contact.phone).or_default().push(contact.at));
+        }
+        numbers.extend(times.into_iter().filter(|(_, times)| !allowed(caps, now.0, times)).map(|(phone, _)| phone));
+        return Ok(numbers);
+    }
+    let mut found = sqlx::query("SELECT phone, at FROM contacts WHERE loopback = ? AND at > ? ORDER BY phone")
+        .bind(loopback)
+        .bind(since(now, caps))
+        .fetch(&mut *reader);
+    let (mut last, mut times) = (0, Vec::new());
+    loop {
+        let next = match found.try_next().await? {
+            Some(row) => Some((unsigned(row.try_get(0)?), row.try_get::<i64, _>(1)?)),
+            None => None,
+        };
+        if next.is_none_or(|(phone, _)| phone != last) {
+            if !allowed(caps, now.0, &times) {
+                numbers.insert(last);
+            }
+            times.clear();
+        }
+        let Some((phone, at)) = next else { return Ok(numbers) };
+        last = phone;
+        times.push(at);
+    }
+}
+
+/// Keeps that the messages of an intent go out, where that is kept.
+pub(super) async fn add(
+    connection: &mut SqliteConnection,
+    now: Now,
+    envelope: u32,
+    intent: &Intent,
+) -> Result<(), Failure> {
+    let run = runs::read(&mut *connection, intent.lease.run).await?;
+    if !counts_for_caps(&run) {
+        return Ok(());
+    }
+    let sent = intent.rows.iter().map(|sent| (sent.phone.get(), sent.row.get()));
+    let sent: Vec<Contact> = sent.map(|(phone, row)| Contact { phone, at: now.0, envelope, row }).collect();
+    insert(connection, &run, &sent).await
+}
+
+/// Keeps of an envelope what counts by now, where anything of it is kept: what was refused does not.
+pub(super) async fn renew(connection: &mut SqliteConnection, run: RunId, envelope: u32) -> Result<(), Failure> {
+    if !is_any_kept(&mut *connection).await? {
+        return Ok(());
+    }
+    let of = runs::read(&mut *connection, run).await?;
+    if !counts_for_caps(&of) || !is_kept(&mut *connection, of.heed.loopback).await? {
+        return Ok(());
+    }
+    let events = RowEvents::from(events::read(&mut *connection, run).await?);
+    for record in envelopes::read(&mut *connection, run, envelope..=envelope).await? {
+        for sent in &record.rows {
+            sqlx::query(
+                "DELETE FROM contacts WHERE phone = ? AND loopback = ? AND run = ? AND envelope = ? AND row = ?",
+            )
+            .bind(signed(sent.phone.get()))
+            .bind(of.heed.loopback)
+            .bind(run.0)
+            .bind(envelope)
+            .bind(sent.row.get())
+            .execute(&mut *connection)
+            .await?;
+        }
+        insert(connection, &of, &Contact::of(&record, &events)).await?;
+    }
+    Ok(())
+}
+
+/// Forgets what is older than any cap looks at, once a day.
+pub(super) async fn clear(connection: &mut SqliteConnection, now: Now) -> Result<(), Failure> {
+    let cleared = sqlx::query("UPDATE contacts_kept SET cleared_at = ?1 WHERE cleared_at < ?1 - ?2 OR cleared_at > ?1")
+        .bind(now.0)
+        .bind(DAY)
+        .execute(&mut *connection)
+        .await?;
+    if cleared.rows_affected() > 0 {
+        sqlx::query("DELETE FROM contacts WHERE at < ?").bind(oldest(now)).execute(connection).await?;
+    }
+    Ok(())
+}
+
+/// A message to a number.
+struct Contact {
+    phone: u64,
+    at: i64,
+    envelope: u32,
+    row: u32,
+}
+
+impl Contact {
+    /// Those of an envelope that count.
+    fn of(record: &EnvelopeRecord, events: &RowEvents) -> Vec<Self> {
+        let (at, envelope) = (record.begun_at.as_microsecond(), record.envelope);
+        let sent = contacts(record, events).map(|sent| (sent.phone.get(), sent.row.get()));
+        sent.map(|(phone, row)| Self { phone, at, envelope, row }).collect()
+    }
+}
+
+async fn insert(connection: &mut SqliteConnection, run: &Run, found: &[Contact]) -> Result<(), Failure> {
+    let records: Vec<_> = found.iter().map(|one| json!([one.phone, one.at, one.envelope, one.row])).collect();
+    sqlx::query(
+        "INSERT OR IGNORE INTO contacts (phone, loopback, at, run, envelope, row)
+         SELECT value ->> 0, ?2, value ->> 1, ?3, value ->> 2, value ->> 3 FROM json_each(?1)",
+    )
+    .bind(json!(records).to_string())
+    .bind(run.heed.loopback)
+    .bind(run.key.0)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Begins to keep when numbers got messages, if nobody did: what was sent before is taken from the envelopes.
+async fn keep_from_now(connection: &mut SqliteConnection, now: Now, loopback: bool) -> Result<(), Failure> {
+    if is_kept(&mut *connection, loopback).await? {
+        return Ok(());
+    }
+    for run in counting(connection, loopback).await? {
+        let found = of_run(connection, run, oldest(now)).await?;
+        let run = runs::read(&mut *connection, run).await?;
+        for some in found.chunks(4_096) {
+            insert(connection, &run, some).await?;
+        }
+    }
+    let kept = sqlx::query("INSERT INTO contacts_kept (loopback, cleared_at) VALUES (?, ?)").bind(loopback).bind(now.0);
+    kept.execute(connection).await?;
+    Ok(())
+}
+
+/// The runs whose messages count.
+async fn counting(connection: &mut SqliteConnection, loopback: bool) -> Result<Vec<RunId>, Failure> {
+    let keys: Vec<i64> = sqlx::query_scalar("SELECT key FROM runs WHERE live AND NOT shared AND loopback = ?")
+        .bind(loopback)
+        .fetch_all(&mut *connection)
+        .await?;
+    let mut counting = Vec::new();
+    for key in keys {
+        let run = runs::read(&mut *connection, RunId(key)).await?;
+        counting.extend(counts_for_caps(&run).then_some(run.key));
+    }
+    Ok(counting)
+}
+
+/// The messages of a run since a time.
+async fn of_run(connection: &mut SqliteConnection, run: RunId, since: i64) -> Result<Vec<Contact>, Failure> {
+    let events = RowEvents::from(events::read(&mut *connection, run).await?);
+    let (mut found, mut next) = (Vec::new(), 1);
+    loop {
+        let block = envelopes::read(&mut *connection, run, next..=next.saturating_add(BLOCK)).await?;
+        let Some(last) = block.last() else { return Ok(found) };
+        next = last.envelope.saturating_add(1);
+        let late = block.iter().filter(|envelope| envelope.begun_at.as_microsecond() > since);
+        found.extend(late.flat_map(|envelope| Contact::of(envelope, &events)));
+    }
+}
+
+async fn is_kept(connection: impl SqliteExecutor<'_>, loopback: bool) -> Result<bool, Failure> {
+    let kept = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM contacts_kept WHERE loopback = ?)").bind(loopback);
+    Ok(kept.fetch_one(connection).await?)
+}
+
+async fn is_any_kept(connection: impl SqliteExecutor<'_>) -> Result<bool, Failure> {
+    Ok(sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM contacts_kept)").fetch_one(connection).await?)
+}
+
+/// From when on caps look at messages.
+fn since(now: Now, caps: &[Cap]) -> i64 {
+    let longest = caps.iter().map(|cap| cap.period).max().unwrap_or_default();
+    now.0.saturating_sub(i64::try_from(longest.as_micros()).unwrap_or(i64::MAX))
+}
+
+fn oldest(now: Now) -> i64 {
+    now.0.saturating_sub(i64::try_from(Cap::LONGEST.as_micros()).unwrap_or(i64::MAX))
+}
+
+fn damaged() -> LedgerError {
+    LedgerError::Damaged { what: "a record of who got a message".to_owned() }
+}
