@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::audience::{Number, RecordRef, parse_number};
-use crate::domain::{Allotment, Content, Region};
+use crate::domain::{Allotment, Content, Phone, Region};
 use crate::ledger::State;
 use crate::message::{Condition, Messages, Renderer, Sieve};
 
@@ -64,6 +64,12 @@ impl Recipe {
     pub fn composer(&self) -> Composer<'_> {
         let sieve = self.condition.as_ref().map(Condition::sieve);
         Composer { recipe: self, sieve, renderers: self.arms.iter().map(Messages::renderer).collect() }
+    }
+
+    /// The number of a record, if it has one.
+    #[must_use]
+    pub fn phone(&self, record: RecordRef<'_>) -> Option<Phone> {
+        parse_number(record.fields.get(self.phone_column), self.region).ok().map(|number| number.phone)
     }
 
     /// The texts that were loaded for `include` and `extends`: name and source, by name.

@@ -318,7 +318,7 @@ fn nothing_to_retry(run: &str, error: Option<&str>, guarded: u64) -> Explanation
     let which = error.map(|error| format!(" with `{error}` in its error")).unwrap_or_default();
     let meanwhile = match guarded {
         0 => String::new(),
-        rows => format!("; {} got a message by another run meanwhile", plural(rows, "rejected row")),
+        rows => format!("; {} got a message by another run or opted out meanwhile", plural(rows, "rejected row")),
     };
     Explanation::wrong(format!("{run} has no rejected row{which} to send again{meanwhile}"))
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use roaring::RoaringTreemap;
 
-use super::LedgerFuture;
-use crate::domain::{Phone, Purpose};
+use super::{Lease, LedgerFuture, Ownership};
+use crate::domain::{Phone, Purpose, Row};
 
 /// Why a row is skipped whose number is on the suppression list.
 pub const OPTED_OUT: &str = "opted out";
@@ -187,6 +187,10 @@ pub trait SuppressionList: Send + Sync {
 
     /// The numbers that are held back from a campaign, through a gateway on loopback or another one.
     fn opted_out<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, OptedOut>;
+
+    /// Leaves out rows of a run whose people are on a list of the campaign's own, unless the run was lost. Such rows have no
+    /// attempt, or one that proved to be none.
+    fn leave_out(&self, lease: Lease, rows: Vec<Row>) -> LedgerFuture<'_, Ownership>;
 
     /// Who is on the list: so many at most, from behind what the part before ended with.
     fn opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOuts>;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::notify::Notify;
 use super::profile::Profile;
-use super::{Holdout, Places, Rate, Recipients, Share, TextFolders, Variant};
+use super::{Holdout, Places, Rate, Recipients, Share, SuppressFile, TextFolders, Variant};
 use crate::calendar::Schedule;
 use crate::domain::{Budget, Cap, Content, Endpoint, ListForm, Purpose, Region, Text};
 
@@ -26,6 +26,8 @@ pub struct Campaign {
     pub recipients: Recipients,
     /// How that file is written, as far as the campaign says it.
     pub form: ListForm,
+    /// Whom nothing is sent to, besides those whom the ledger knows; may change between two starts of a run.
+    pub suppress: Vec<SuppressFile>,
     /// How it is sent; may change between two starts of a run.
     pub delivery: Delivery,
     /// The most that its edition may use; may change between two starts of a run.

@@ -23,6 +23,7 @@ mod report;
 mod resolve;
 mod section;
 mod settings;
+mod suppress_file;
 mod text_folders;
 mod value;
 mod variant;
@@ -43,6 +44,7 @@ pub use recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastPeople, Re
 pub use report::LoadedFile;
 pub use resolve::{is_slug, load_campaign, slug};
 pub use settings::{Origin, Setting, settings};
+pub use suppress_file::SuppressFile;
 pub use text_folders::{TextFolders, text_of};
 pub(crate) use value::Seconds;
 pub use value::{NotReadable, Rate, Share};

@@ -142,6 +142,7 @@ impl Session {
         failpoint::pass("run.opened");
         let before = sent.since().filter(|_| survey.survey.left_out.count(State::Skipped) > 0);
         Ok(Preparation::Send(Box::new(RunToSend {
+            suppressed: RoaringTreemap::new(),
             run,
             snapshot: None,
             hold: Arc::clone(&self.hold),

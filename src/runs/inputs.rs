@@ -7,6 +7,7 @@ use std::sync::Arc;
 use secrecy::SecretString;
 
 use super::decoded_list::DecodedList;
+use super::suppress_files::{Suppressed, suppressed};
 use super::{Error, List, ListSurvey, Profiles};
 use crate::audience::Decoded;
 use crate::calendar::Occurrence;
@@ -128,11 +129,13 @@ impl Inputs {
     /// # Errors
     /// When the list cannot be read or copied, or with everything that makes it impossible to send.
     pub fn survey(&self, excluded: &Excluded, copy: Option<Box<dyn Write + Send>>) -> Result<ListSurvey, Error> {
+        let Suppressed { numbers, warnings } = suppressed(&self.campaign).map_err(Error::Findings)?;
+        let excluded = Excluded { already: excluded.already.clone(), opted_out: &excluded.opted_out | &numbers };
         let list = self.list()?;
         let written = Arc::clone(list.written());
         let mut tee = Tee::new(BufReader::with_capacity(BUFFER, list), copy);
         let surveyed = self
-            .survey_through(&mut tee, excluded)
+            .survey_through(&mut tee, &excluded)
             .and_then(|surveyed| Ok((surveyed, tee.finish().map_err(|error| self.unreadable(&error))?)));
         // A copy that fails ends the reading too, and the list is not to blame.
         if let Some(error) = tee.copy_failure() {
@@ -141,7 +144,8 @@ impl Inputs {
         let ((survey, includes, delimiter), sha256) = surveyed?;
         let form = written.told(delimiter);
         self.decoded.tell(form.clone());
-        Ok(ListSurvey { survey, includes, sha256, form, of_sheet: written.warnings().to_vec() })
+        let of_files = [written.warnings(), &warnings].concat();
+        Ok(ListSurvey { survey, includes, sha256, form, of_files })
     }
 
     /// How the list was found to be written, where it was read and is no CSV in UTF-8.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use roaring::RoaringTreemap;
 use secrecy::SecretString;
 use tokio::sync::watch;
 
@@ -50,6 +51,8 @@ pub(super) struct Session {
 
 /// The run that a call sends.
 pub(super) struct RunToSend {
+    /// Whom a run that goes on sends nothing to, by the campaign's own lists as they are now.
+    pub(super) suppressed: RoaringTreemap,
     pub(super) run: Run,
     /// Where it stood while it was held; nothing if that has to be read again.
     pub(super) snapshot: Option<Snapshot>,

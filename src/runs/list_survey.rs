@@ -23,8 +23,8 @@ pub struct ListSurvey {
     pub sha256: String,
     /// How they are written, where it is no ordinary CSV in UTF-8.
     pub form: Option<String>,
-    /// What is worth knowing of the sheet that they are.
-    pub of_sheet: Vec<Finding>,
+    /// What is worth knowing of the sheet that they are, and of the lists of people who opted out.
+    pub of_files: Vec<Finding>,
 }
 
 impl ListSurvey {
@@ -38,7 +38,7 @@ impl ListSurvey {
     /// What is worth a look: cells that may hide a row, landlines, and in the messages holes, and characters that cost.
     #[must_use]
     pub fn warnings(&self, inputs: &Inputs) -> Vec<Finding> {
-        let mut findings = self.of_sheet.clone();
+        let mut findings = self.of_files.clone();
         findings.extend(rows_within(&self.survey));
         findings.extend(landlines(&self.survey));
         findings.extend(empty_cells(&self.survey));

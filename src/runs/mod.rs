@@ -59,6 +59,7 @@ mod single;
 mod start;
 mod stop;
 mod suppress;
+mod suppress_files;
 mod target;
 mod templates;
 mod test_message;

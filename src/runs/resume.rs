@@ -19,6 +19,7 @@ use crate::manifest::Profile;
 impl Session {
     /// Asks for a yes to go on, and selects the run.
     pub(super) async fn resume(&self, run: Run, edition: &str, hold: Arc<Hold>) -> Result<Preparation, Error> {
+        let suppressed = self.suppressed().await?;
         let snapshot = Snapshot::read(self.adapters.ledger.as_ref(), &run, false).await?;
         let left = snapshot.counts.get(State::Planned);
         let open = open_rows(&run, &snapshot);
@@ -51,7 +52,7 @@ impl Session {
         let other_edition = earlier_edition.then(|| run.edition.clone());
         (self.adapters.observer)(Event::GoingOn { run: run.name(), other_edition });
         let (snapshot, before) = (Some(snapshot), None);
-        let selected = RunToSend { run, snapshot, hold, limit, retry: false, earlier_edition, before };
+        let selected = RunToSend { suppressed, run, snapshot, hold, limit, retry: false, earlier_edition, before };
         Ok(Preparation::Send(Box::new(selected)))
     }
 
@@ -118,7 +119,7 @@ impl Session {
 }
 
 /// The rows of an unfinished run that may still be sent; blank rows of the list are among them.
-fn open_rows(run: &Run, snapshot: &Snapshot) -> RoaringBitmap {
+pub(super) fn open_rows(run: &Run, snapshot: &Snapshot) -> RoaringBitmap {
     let mut rows = RoaringBitmap::new();
     rows.insert_range(Row::HEADER.get() + 1..=run.last_row().get());
     rows - &snapshot.settled

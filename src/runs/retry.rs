@@ -44,7 +44,7 @@ impl Session {
         }
         let snapshot = Snapshot::read(ledger, &run, false).await?;
         let rows = self.refused(&run, &snapshot, scope.error.as_deref()).await?;
-        let guarded = self.has_message_elsewhere(&run, &runs).await?;
+        let guarded = self.has_message_elsewhere(&run, &runs).await? | self.suppressed().await?;
         let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
             rows.into_iter().partition(|row| guarded.contains(row.phone.get()));
         if rows.is_empty() {
@@ -78,6 +78,7 @@ impl Session {
         // With the identifiers that the order reserved.
         let run = found(ledger, scope.run).await?;
         Ok(Preparation::Send(Box::new(RunToSend {
+            suppressed: RoaringTreemap::new(),
             run,
             snapshot: None,
             hold,

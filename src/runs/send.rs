@@ -24,7 +24,7 @@ impl Session {
     pub(super) async fn send(&self, selection: RunToSend) -> Result<Outcome, Error> {
         let began = Instant::now();
         let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
-        let RunToSend { run, snapshot, hold, limit, retry, earlier_edition, before } = selection;
+        let RunToSend { suppressed, run, snapshot, hold, limit, retry, earlier_edition, before } = selection;
         let Claim { lease, doubtful: requests } = ledger.claim(&hold, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {
@@ -43,6 +43,10 @@ impl Session {
             None => Snapshot::read(ledger, &run, false).await?,
         };
         let snapshot = match self.reconcile_first(&run, lease, gateway.as_ref(), &snapshot).await? {
+            true => Snapshot::read(ledger, &run, false).await?,
+            false => snapshot,
+        };
+        let snapshot = match self.leave_out((&run, lease), &snapshot, suppressed).await? {
             true => Snapshot::read(ledger, &run, false).await?,
             false => snapshot,
         };

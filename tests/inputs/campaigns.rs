@@ -73,7 +73,7 @@ fn every_mistake_is_told_at_once() {
 #[test]
 fn keys_of_work_to_come_are_refused_by_name() {
     let at_the_top = ["data: { stores: { file: stores.csv, key: city } }"];
-    let recipients = ["suppress: [stop-list.csv]", "exclude: { run: autumn-teaser }"];
+    let recipients = ["exclude: { run: autumn-teaser }"];
     let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00", "per_day: 2000"];
     let gateway = Gateway::accepting();
     let drafts = at_the_top

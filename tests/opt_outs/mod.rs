@@ -1,5 +1,6 @@
 //! Whoever opted out gets no marketing: by hand or from a file, before a run, while it sends, and when it tries again.
 
+mod files;
 mod in_flight;
 mod list;
 mod planned;

@@ -363,6 +363,10 @@ impl SuppressionList for ProcessLedger {
         unreachable!("nobody has opted out when a run of these worlds is planned")
     }
 
+    fn leave_out(&self, _: Lease, _: Vec<Row>) -> LedgerFuture<'_, Ownership> {
+        unreachable!("these worlds have no lists but the ledger's own")
+    }
+
     fn opt_outs(&self, _: Option<i64>, _: u32) -> LedgerFuture<'_, OptOuts> {
         unreachable!("nobody lists them")
     }

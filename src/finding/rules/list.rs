@@ -8,6 +8,12 @@ rules! {
     error RECIPIENTS_SOURCE = "recipients-source":
         "A list that does not come whole from where it is fetched is not sent to.",
         "Mend what the source says, or name a file.";
+    error SUPPRESS_FILE = "suppress-file":
+        "A list of people who opted out that cannot be read would hold nobody back.",
+        "Bring the file back, name its column of numbers, or take it out of `suppress`.";
+    warning SUPPRESS_ROW = "suppress-row":
+        "Whoever is meant by a row of a list of opt-outs that holds no number gets messages.",
+        "Mend the rows that are named.";
     error LIST_ADDRESS = "list-address":
         "People's numbers are fetched over a connection that nobody else reads, and secrets stand elsewhere.",
         "Write an address with `https://`, and secrets as `{ env: NAME }`.";

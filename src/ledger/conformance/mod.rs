@@ -141,6 +141,7 @@ promises! {
         who_was_taken_off_may_come_back_and_each_change_raises_the_version,
         numbers_are_held_back_by_campaign_and_gateway,
         an_opt_out_before_an_intent_leaves_its_row_out_whatever_was_rendered,
+        rows_of_a_list_of_the_campaigns_own_are_left_out_by_whoever_has_the_run,
         a_run_is_held_back_by_what_it_heeds_alone,
         a_run_planned_with_the_list_as_it_is_asks_nobody_again,
         who_opts_out_between_two_attempts_is_skipped_and_what_was_in_doubt_stays_so;

@@ -242,6 +242,15 @@ impl Contents {
     }
 
     /// The rows of an intent whose people opted out since their run was planned.
+    pub(crate) fn leave_out(&mut self, lease: Lease, rows: &[Row]) -> Result<Ownership, LedgerError> {
+        let book = self.book_mut(lease.run)?;
+        if !book.run.is_leased(lease) {
+            return Ok(Ownership::Lost);
+        }
+        rows.iter().for_each(|row| book.left_out.insert(*row, State::Skipped, OPTED_OUT));
+        Ok(Ownership::Held)
+    }
+
     fn opted_out(&self, intent: &Intent) -> Result<Vec<Row>, LedgerError> {
         let run = &self.book(intent.lease.run)?.run;
         match run.heed.version == self.opt_outs.version() {

@@ -2,7 +2,9 @@
 
 use super::adapter::MemoryLedger;
 use crate::domain::Row;
-use crate::ledger::{Additions, LedgerFuture, OptOut, OptOuts, OptedOut, Removal, Run, SentRow, SuppressionList};
+use crate::ledger::{
+    Additions, Lease, LedgerFuture, OptOut, OptOuts, OptedOut, Ownership, Removal, Run, SentRow, SuppressionList,
+};
 
 /// The list with its version.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +81,10 @@ impl SuppressionList for MemoryLedger {
             let held = list.in_force().filter(|opt_out| opt_out.holds(campaign, loopback));
             OptedOut { version: list.version, numbers: held.map(|opt_out| opt_out.phone.get()).collect() }
         })
+    }
+
+    fn leave_out(&self, lease: Lease, rows: Vec<Row>) -> LedgerFuture<'_, Ownership> {
+        self.change(move |contents, _| contents.leave_out(lease, &rows))
     }
 
     fn opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOuts> {

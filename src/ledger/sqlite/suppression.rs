@@ -11,10 +11,11 @@ use super::change::{Failure, Now};
 use super::checksum::Checksum;
 use super::ledger::SqliteLedger;
 use super::runs::{instant, signed, unsigned};
+use super::{left_out, runs};
 use crate::domain::{Phone, Row};
 use crate::ledger::{
-    Additions, LedgerError, LedgerFuture, OptOut, OptOuts, OptedOut, Reach, Removal, Run, Scope, SentRow,
-    SuppressionList,
+    Additions, Lease, LedgerError, LedgerFuture, LeftOut, OptOut, OptOuts, OptedOut, Ownership, Reach, Removal, Run,
+    Scope, SentRow, SuppressionList,
 };
 
 /// Records that one statement adds.
@@ -37,6 +38,18 @@ impl SuppressionList for SqliteLedger {
             let read = opted_out(self.readers(), campaign, loopback).await;
             read.map_err(|failure| self.read_error(failure))
         })
+    }
+
+    fn leave_out(&self, lease: Lease, rows: Vec<Row>) -> LedgerFuture<'_, Ownership> {
+        Box::pin(self.write(move |connection, _| {
+            Box::pin(async move {
+                if !runs::read(&mut *connection, lease.run).await?.is_leased(lease) {
+                    return Ok(Ownership::Lost);
+                }
+                left_out::add(connection, lease.run, &LeftOut::opted_out(&rows)).await?;
+                Ok(Ownership::Held)
+            })
+        }))
     }
 
     fn opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOuts> {

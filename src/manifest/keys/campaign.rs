@@ -68,6 +68,19 @@ pub(crate) static HOLDOUT: &[Key] = &[
     Key::new("group", Shape::Line, "autumn").doc("The campaigns that leave out the same people."),
 ];
 
+static SUPPRESS: Key = Key::new("suppress", Shape::Or { alone: &SUPPRESS_PATH, keys: SUPPRESS_FILE }, "stop-list.csv")
+    .doc("A list of people who opted out.");
+
+static SUPPRESS_PATH: Key = Key::new("file", Shape::Line, "stop-list.csv").doc("The file.");
+
+/// The keys of a file of people who opted out, where it is a map.
+pub(crate) static SUPPRESS_FILE: &[Key] = &[
+    Key::new("file", Shape::Line, "stop-list.csv").doc("The file, relative to this one.").required(),
+    Key::new("phone", Shape::Line, "Phone").doc("The header of the column with the numbers; without it, it is found."),
+    Key::new("region", Shape::Line, "UA")
+        .doc("The country of its national numbers; without it that of the recipients."),
+];
+
 static RECIPIENTS: &[Key] = &[
     Key::new("file", Shape::Line, "autumn-sale.csv")
         .doc("The recipients: a CSV file or a workbook (.xlsx, .xls, .ods) with a header, relative to this file; `{{ today }}` in its name is the date.")
@@ -87,7 +100,8 @@ static RECIPIENTS: &[Key] = &[
     Key::new("empty", Shape::OneOf(&["refuse", "ok"]), "ok")
         .doc("What becomes of a list without anybody: `ok` ends with 0 and sends nothing.")
         .default("refuse"),
-    Key::new("suppress", Shape::Line, "[stop-list.csv]").doc("Lists of numbers that are never written to.").later(),
+    Key::new("suppress", Shape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop-list.csv]")
+        .doc("Lists of people who opted out, besides the ledger's own, read anew at each start: files as those of recipients."),
     Key::new("exclude", Shape::Line, "{ run: autumn-teaser }")
         .doc("People by what became of an earlier message.")
         .later(),

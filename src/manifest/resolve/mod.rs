@@ -12,6 +12,7 @@ mod placeholders;
 mod recipients;
 mod schedule;
 mod stage;
+mod suppress;
 mod texts;
 mod variants;
 
@@ -94,6 +95,7 @@ impl Resolver<'_> {
         let source = self.recipients(recipients, path);
         self.refuse_waiting(root, source.as_ref());
         let form = self.list_form(recipients);
+        let suppress = self.suppress(recipients, folder, region);
         let results = self.file_name(root, "results").map(|file| folder.join(file));
         self.refuse_resending(
             root,
@@ -125,6 +127,7 @@ impl Resolver<'_> {
             },
             recipients: source?,
             form: form?,
+            suppress,
             schedule,
             today: self.today,
             notify,

@@ -1,0 +1,203 @@
+//! The numbers in the files under `suppress`: who opted out as somebody else than the ledger knows it.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use roaring::RoaringTreemap;
+
+use super::freeze::thaw;
+use super::launch::Session;
+use super::resume::open_rows;
+use super::{Error, blocking};
+use crate::audience::{Chunk, PhoneProblem, RecordRef, decode, parse, read_columns, suggest};
+use crate::delivery::Snapshot;
+use crate::domain::{ListForm, Purpose, Row};
+use crate::finding::{Finding, rules};
+use crate::ledger::{Lease, Ownership, Run};
+use crate::manifest::{Campaign, SuppressFile, unopened_list};
+use crate::regular_file;
+
+/// The header of the numbers where most cells do not tell it.
+const PHONE: &str = "phone";
+
+/// Rows that are named of those that hold no number.
+const NAMED: usize = 5;
+
+/// Who stands in the files.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Suppressed {
+    /// Their numbers.
+    pub(super) numbers: RoaringTreemap,
+    /// Rows that hold no number: whoever was meant by them gets messages.
+    pub(super) warnings: Vec<Finding>,
+}
+
+/// Reads the files of a campaign anew; none of what is no marketing, which a marketing opt-out does not hold back.
+///
+/// # Errors
+/// The files that are missing or cannot be read, and those without a number: nothing is sent then.
+pub(super) fn suppressed(campaign: &Campaign) -> Result<Suppressed, Vec<Finding>> {
+    let (mut suppressed, mut wrong) = (Suppressed::default(), Vec::new());
+    if campaign.brief.purpose == Purpose::Service {
+        return Ok(suppressed);
+    }
+    for file in &campaign.suppress {
+        let at_its_key = |finding: Finding| match campaign.places.of_key(&file.key) {
+            Some(place) => finding.at(place),
+            None => finding,
+        };
+        match read(file) {
+            Ok(Numbers { numbers, unread }) if numbers.is_empty() && !unread.is_empty() => {
+                let message =
+                    format!("no row of `{}` holds a number that can be used: {}", file.file.display(), told(&unread));
+                let finding = Finding::new(&rules::SUPPRESS_FILE, message).help(advice(&unread));
+                wrong.push(at_its_key(finding));
+            }
+            Ok(Numbers { numbers, unread }) => {
+                suppressed.numbers |= numbers;
+                if !unread.is_empty() {
+                    let (rows, s) = (unread.len(), if unread.len() == 1 { "" } else { "s" });
+                    let message = format!(
+                        "{rows} row{s} of `{}` hold no number that can be used: {}",
+                        file.file.display(),
+                        told(&unread)
+                    );
+                    let finding = Finding::new(&rules::SUPPRESS_ROW, message).help(advice(&unread));
+                    suppressed.warnings.push(at_its_key(finding));
+                }
+            }
+            Err(finding) => {
+                let message =
+                    format!("`{}` is a list of people who opted out, and {}", file.file.display(), finding.message);
+                let finding = match finding.help {
+                    Some(help) => Finding::new(&rules::SUPPRESS_FILE, message).help(help),
+                    None => Finding::new(&rules::SUPPRESS_FILE, message),
+                };
+                wrong.push(at_its_key(finding));
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(suppressed) } else { Err(wrong) }
+}
+
+impl Session {
+    /// Who stands in the campaign's files now.
+    pub(super) async fn suppressed(&self) -> Result<RoaringTreemap, Error> {
+        if self.inputs().campaign.suppress.is_empty() {
+            return Ok(RoaringTreemap::new());
+        }
+        let inputs = Arc::clone(self.inputs());
+        Ok(blocking(move || suppressed(&inputs.campaign)).await?.map_err(Error::Findings)?.numbers)
+    }
+
+    /// Leaves out the rows of a run that goes on whose people are among these; tells whether there were any.
+    pub(super) async fn leave_out(
+        &self,
+        (run, lease): (&Run, Lease),
+        snapshot: &Snapshot,
+        suppressed: RoaringTreemap,
+    ) -> Result<bool, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let open = open_rows(run, snapshot);
+        if suppressed.is_empty() || open.is_empty() {
+            return Ok(false);
+        }
+        let (_, mut prepared) = thaw(ledger, run).await?;
+        let rows = blocking(move || {
+            let (mut chunk, mut rows) = (Chunk::new(), Vec::new());
+            while prepared.reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
+                let open = chunk.iter().filter(|record| open.contains(record.row.get()));
+                let is_out = |record: &RecordRef<'_>| {
+                    prepared.recipe.phone(*record).is_some_and(|phone| suppressed.contains(phone.get()))
+                };
+                rows.extend(open.filter(is_out).map(|record| record.row));
+            }
+            Ok::<_, Error>(rows)
+        });
+        let rows = rows.await??;
+        if rows.is_empty() {
+            return Ok(false);
+        }
+        tracing::info!(run = run.name(), rows = rows.len(), "left out by the campaign's own lists");
+        match ledger.leave_out(lease, rows).await? {
+            Ownership::Held => Ok(true),
+            Ownership::Lost => Err(Error::Taken { run: run.name() }),
+        }
+    }
+}
+
+/// What a file holds.
+#[derive(Default)]
+struct Numbers {
+    numbers: RoaringTreemap,
+    unread: Vec<(Row, PhoneProblem)>,
+}
+
+fn read(from: &SuppressFile) -> Result<Numbers, Finding> {
+    let path = from.file.as_path();
+    let open = || {
+        let file = regular_file::open(path).map_err(|error| unopened_list(path, &error))?;
+        decode(file, path, &ListForm::default(), from.region).map_err(|finding| *finding)
+    };
+    let mut held = Numbers::default();
+    let header = match &from.phone {
+        Some(header) => header.clone(),
+        None => match suggest(open()?, path) {
+            Ok(suggested) => suggested.phone.unwrap_or_else(|| PHONE.to_owned()),
+            // Nobody opted out yet.
+            Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => PHONE.to_owned(),
+            Err(finding) => return Err(*finding),
+        },
+    };
+    // A file of numbers alone has one where others have their header.
+    if let Ok(phone) = parse(&header, from.region) {
+        held.numbers.insert(phone.get());
+    }
+    match numbers(open()?, path, &header, from, &mut held)? {
+        true => Ok(held),
+        false => Err(match &from.phone {
+            Some(header) => Finding::new(&rules::SUPPRESS_FILE, format!("it has no column `{header}`"))
+                .help("write the header as it stands in the file, or leave `phone` out"),
+            None => no_numbers(),
+        }),
+    }
+}
+
+fn no_numbers() -> Finding {
+    let finding = Finding::new(&rules::NO_PHONES, "no column of it holds phone numbers");
+    finding.help("name the column: `{ file: …, phone: \"Header\" }`")
+}
+
+/// Takes the numbers of a column; tells whether there is one of that header.
+fn numbers(
+    input: impl Read,
+    path: &Path,
+    header: &str,
+    from: &SuppressFile,
+    held: &mut Numbers,
+) -> Result<bool, Finding> {
+    let each = |row: Row, [cell]: [&str; 1]| match parse(cell, from.region) {
+        Ok(phone) => {
+            held.numbers.insert(phone.get());
+        }
+        Err(PhoneProblem::Empty) => {}
+        Err(problem) => held.unread.push((row, problem)),
+    };
+    let [there] = read_columns(input, path, [header], each).map_err(|finding| *finding)?;
+    Ok(there)
+}
+
+fn told(unread: &[(Row, PhoneProblem)]) -> String {
+    let named: Vec<String> = unread.iter().take(NAMED).map(|(row, problem)| format!("row {row} ({problem})")).collect();
+    let more = unread.len().saturating_sub(named.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    named.join(", ") + &more
+}
+
+fn advice(unread: &[(Row, PhoneProblem)]) -> &'static str {
+    match unread.iter().any(|(_, problem)| *problem == PhoneProblem::National) {
+        true => "say the country of its numbers: `{ file: …, region: UA }`",
+        false => "mend these rows; whoever is meant by them would get a message",
+    }
+}

@@ -1,0 +1,124 @@
+//! Files of people who opted out: read anew at each start, as leniently as lists, and never silently smaller.
+
+use serde_json::json;
+
+use crate::support::{Answer, Gateway, accepted, campaign, phone, rejected};
+
+fn number(row: usize) -> String {
+    format!("+{}", phone(row))
+}
+
+#[test]
+fn who_stands_in_a_file_of_the_campaign_gets_nothing_wherever_it_is_looked_at() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(5).recipients("suppress: [stop.csv, { file: others.csv, phone: \"Тел.\", region: UA }]");
+    let sale = sale.through(&gateway).write();
+    sale.write("stop.csv", &format!("Дата;Телефон\n2026-11-01;{}\n", number(3)));
+    sale.write("others.csv", &format!("who,\u{0422}ел.\nx,0{}\n", phone(5) % 1_000_000_000));
+    let counts = json!({ "planned": 3, "skipped": 2 });
+    assert_eq!(sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["counts"], counts);
+    assert_eq!(sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["counts"], counts);
+    sale.campaign(&["preview", "sale.yaml", "--rows", "3"]).exits(0).says("opted out");
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [2, 4, 6].map(phone));
+    assert_eq!(sale.results().column("reason"), ["", "opted out", "", "opted out", ""]);
+    assert_eq!(
+        sale.campaign(&["suppress", "export"]).exits(0).stdout.lines().count(),
+        1,
+        "the ledger's own list is empty"
+    );
+}
+
+#[test]
+fn numbers_alone_without_a_header_are_understood_and_so_is_a_file_without_anybody() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(4).recipients("suppress: [numbers.txt, nobody.csv]").through(&gateway).write();
+    sale.write("numbers.txt", &format!("{}\n{}\n", number(2), number(4)));
+    sale.write("nobody.csv", "phone,since\n");
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [3, 5].map(phone));
+}
+
+#[test]
+fn a_file_that_cannot_hold_anybody_back_refuses_the_run_where_it_is_named() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).recipients("suppress: [stop.csv]").through(&gateway).write();
+    let refused = |what: &str| {
+        sale.run(&[]).exits(2).says("suppress-file").says("sale.yaml:5:14").says(what).says("nothing was sent");
+        sale.campaign(&["check", "sale.yaml"]).exits(2).says(what);
+    };
+    refused("stop.csv");
+    sale.write("stop.csv", "name,city\nOlha,Kyiv\nIvan,Lviv\n");
+    refused("no column of it holds phone numbers");
+    sale.write("stop.csv", &format!("phone\n0{0}\n0{0}\n", phone(2) % 1_000_000_000));
+    refused("region: UA");
+    sale.write("stop.csv", "phone,x\n\"+380501234567\n");
+    refused("stop.csv");
+    sale.replace("sale.yaml", "[stop.csv]", "[{ file: stop.csv, phone: Tel }]");
+    sale.write("stop.csv", &format!("phone\n{}\n", number(2)));
+    sale.run(&[]).exits(2).says("no column `Tel`");
+    assert!(gateway.sends().is_empty());
+}
+
+#[test]
+fn a_row_without_a_number_is_told_since_somebody_was_meant_by_it() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).recipients("suppress: [stop.csv]").through(&gateway).write();
+    sale.write("stop.csv", &format!("phone,name\n{},a\n38050x,b\n,c\n3.80501E+11,d\n", number(2)));
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    told.says("2 rows of").says("row 3").says("row 5").says("suppress-row");
+    sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [3, 4].map(phone));
+}
+
+#[test]
+fn who_was_added_to_the_file_between_two_starts_gets_nothing_of_the_rest() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(6).recipients("suppress: [stop.csv]").through(&gateway).write();
+    sale.write("stop.csv", &format!("phone\n{}\n", number(2)));
+    sale.run(&["--limit", "2"]).exits(0);
+    assert_eq!(gateway.phones(), [3, 4].map(phone));
+    sale.write("stop.csv", &format!("phone\n{}\n{}\n", number(3), number(6)));
+    let counts = sale.run(&["--json"]).exits(0).json()["counts"].clone();
+    assert_eq!(counts, json!({ "accepted": 4, "skipped": 2 }), "what went out stays what it is");
+    assert_eq!(gateway.phones(), [3, 4, 5, 7].map(phone));
+    assert_eq!(sale.results().column("reason"), ["opted out", "", "", "", "opted out", ""]);
+}
+
+#[test]
+fn a_run_does_not_go_on_while_its_file_is_gone() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(4).recipients("suppress: [stop.csv]").through(&gateway).write();
+    sale.write("stop.csv", &format!("phone\n{}\n", number(2)));
+    sale.run(&["--limit", "1"]).exits(0);
+    std::fs::remove_file(sale.path("stop.csv")).expect("a file");
+    sale.run(&[]).exits(2).says("stop.csv").says("nothing was sent");
+    assert_eq!(gateway.phones(), [phone(3)]);
+}
+
+#[test]
+fn what_was_rejected_is_not_sent_again_to_who_stands_in_the_file_by_now() {
+    let refusing = Answer::items(|operation| rejected(operation, "No route"));
+    let gateway = Gateway::answering([refusing, Answer::items(accepted)]);
+    let draft = campaign().to(3).delivery("stop_after: { same_error_in_a_row: 9 }").recipients("suppress: [stop.csv]");
+    let sale = draft.through(&gateway).write();
+    sale.write("stop.csv", "phone\n");
+    sale.run(&["--rows", "2"]).exits(3);
+    sale.run(&[]).exits(3);
+    sale.write("stop.csv", &format!("phone\n{}\n", number(2)));
+    sale.campaign(&["retry", "sale", "--yes"]).exits(3).says("opted out");
+    assert_eq!(gateway.phones(), [2, 3, 4].map(phone));
+    sale.write("stop.csv", "phone\n");
+    sale.campaign(&["retry", "sale", "--yes"]).exits(0);
+    assert_eq!(gateway.phones(), [2, 3, 4, 2].map(phone));
+}
+
+#[test]
+fn service_is_not_held_back_by_a_file() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(2).top("purpose: service").recipients("suppress: [stop.csv]").through(&gateway).write();
+    sale.write("stop.csv", &format!("phone\n{}\n", number(2)));
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [2, 3].map(phone));
+}
