@@ -1,7 +1,11 @@
-//! Files of numbers that a campaign sends nothing to.
+//! Files of numbers that nothing is sent to.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
+use super::keys::SUPPRESS_FILE;
+use super::section::Section;
+use super::yaml::Node;
 use crate::domain::Region;
 
 /// A list of people who opted out, kept by somebody else than the ledger.
@@ -11,8 +15,33 @@ pub struct SuppressFile {
     pub file: PathBuf,
     /// The header of the column with the numbers, where it is said.
     pub phone: Option<String>,
-    /// The region of its national numbers.
+    /// The region of its national numbers; nothing for that of the recipients.
     pub region: Option<Region>,
     /// Where it is named, such as `recipients.suppress[0]`.
     pub key: String,
+}
+
+/// The files under the `suppress` of a map, which stands at the path `above`; `path` makes a path of a name, `region` reads
+/// the region of a map.
+pub(super) fn suppress_files(
+    map: Section<'_>,
+    above: &str,
+    mut path: impl FnMut(&str, &Range<usize>) -> Option<PathBuf>,
+    mut region: impl FnMut(Section<'_>) -> Option<Region>,
+) -> Vec<SuppressFile> {
+    let items = map.value("suppress").and_then(Node::items).unwrap_or_default();
+    let file = |(index, item): (usize, &Node)| {
+        let section = Section::new(Some(item), SUPPRESS_FILE);
+        let (name, span) = match item.scalar() {
+            Some(scalar) => (scalar.text.trim(), &item.span),
+            None => section.typed("file")?,
+        };
+        Some(SuppressFile {
+            file: path(name, span)?,
+            phone: section.typed("phone").map(|(header, _)| header.to_owned()),
+            region: region(section),
+            key: format!("{above}.suppress[{index}]"),
+        })
+    };
+    items.iter().enumerate().filter_map(file).collect()
 }

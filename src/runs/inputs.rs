@@ -129,8 +129,9 @@ impl Inputs {
     /// # Errors
     /// When the list cannot be read or copied, or with everything that makes it impossible to send.
     pub fn survey(&self, excluded: &Excluded, copy: Option<Box<dyn Write + Send>>) -> Result<ListSurvey, Error> {
-        let Suppressed { numbers, warnings } = suppressed(&self.campaign).map_err(Error::Findings)?;
-        let excluded = Excluded { already: excluded.already.clone(), opted_out: &excluded.opted_out | &numbers };
+        let Suppressed { numbers, warnings } =
+            suppressed(&self.campaign, self.destination.profile()).map_err(Error::Findings)?;
+        let excluded = Excluded { opted_out: &excluded.opted_out | &numbers, ..excluded.clone() };
         let list = self.list()?;
         let written = Arc::clone(list.written());
         let mut tee = Tee::new(BufReader::with_capacity(BUFFER, list), copy);

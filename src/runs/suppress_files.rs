@@ -12,10 +12,10 @@ use super::resume::open_rows;
 use super::{Error, blocking};
 use crate::audience::{Chunk, PhoneProblem, RecordRef, decode, parse, read_columns, suggest};
 use crate::delivery::Snapshot;
-use crate::domain::{ListForm, Purpose, Row};
+use crate::domain::{ListForm, Purpose, Region, Row};
 use crate::finding::{Finding, rules};
 use crate::ledger::{Lease, Ownership, Run};
-use crate::manifest::{Campaign, SuppressFile, unopened_list};
+use crate::manifest::{Campaign, Profile, SuppressFile, unopened_list};
 use crate::regular_file;
 
 /// The header of the numbers where most cells do not tell it.
@@ -33,21 +33,21 @@ pub(super) struct Suppressed {
     pub(super) warnings: Vec<Finding>,
 }
 
-/// Reads the files of a campaign anew; none of what is no marketing, which a marketing opt-out does not hold back.
+/// Reads the files of a campaign and of its profile anew; none for what is no marketing, which a marketing opt-out does not hold back.
 ///
 /// # Errors
 /// The files that are missing or cannot be read, and those without a number: nothing is sent then.
-pub(super) fn suppressed(campaign: &Campaign) -> Result<Suppressed, Vec<Finding>> {
+pub(super) fn suppressed(campaign: &Campaign, profile: Option<&Profile>) -> Result<Suppressed, Vec<Finding>> {
     let (mut suppressed, mut wrong) = (Suppressed::default(), Vec::new());
     if campaign.brief.purpose == Purpose::Service {
         return Ok(suppressed);
     }
-    for file in &campaign.suppress {
+    for file in files(campaign, profile) {
         let at_its_key = |finding: Finding| match campaign.places.of_key(&file.key) {
             Some(place) => finding.at(place),
             None => finding,
         };
-        match read(file) {
+        match read(file, file.region.or(campaign.brief.region)) {
             Ok(Numbers { numbers, unread }) if numbers.is_empty() && !unread.is_empty() => {
                 let message =
                     format!("no row of `{}` holds a number that can be used: {}", file.file.display(), told(&unread));
@@ -81,14 +81,19 @@ pub(super) fn suppressed(campaign: &Campaign) -> Result<Suppressed, Vec<Finding>
     if wrong.is_empty() { Ok(suppressed) } else { Err(wrong) }
 }
 
+/// The files that hold for a campaign: its own and those of its profile.
+fn files<'f>(campaign: &'f Campaign, profile: Option<&'f Profile>) -> impl Iterator<Item = &'f SuppressFile> {
+    campaign.suppress.iter().chain(profile.into_iter().flat_map(|profile| &profile.suppress))
+}
+
 impl Session {
     /// Who stands in the campaign's files now.
     pub(super) async fn suppressed(&self) -> Result<RoaringTreemap, Error> {
-        if self.inputs().campaign.suppress.is_empty() {
-            return Ok(RoaringTreemap::new());
-        }
         let inputs = Arc::clone(self.inputs());
-        Ok(blocking(move || suppressed(&inputs.campaign)).await?.map_err(Error::Findings)?.numbers)
+        Ok(blocking(move || suppressed(&inputs.campaign, inputs.destination.profile()))
+            .await?
+            .map_err(Error::Findings)?
+            .numbers)
     }
 
     /// Leaves out the rows of a run that goes on whose people are among these; tells whether there were any.
@@ -134,11 +139,11 @@ struct Numbers {
     unread: Vec<(Row, PhoneProblem)>,
 }
 
-fn read(from: &SuppressFile) -> Result<Numbers, Finding> {
+fn read(from: &SuppressFile, region: Option<Region>) -> Result<Numbers, Finding> {
     let path = from.file.as_path();
     let open = || {
         let file = regular_file::open(path).map_err(|error| unopened_list(path, &error))?;
-        decode(file, path, &ListForm::default(), from.region).map_err(|finding| *finding)
+        decode(file, path, &ListForm::default(), region).map_err(|finding| *finding)
     };
     let mut held = Numbers::default();
     let header = match &from.phone {
@@ -151,10 +156,10 @@ fn read(from: &SuppressFile) -> Result<Numbers, Finding> {
         },
     };
     // A file of numbers alone has one where others have their header.
-    if let Ok(phone) = parse(&header, from.region) {
+    if let Ok(phone) = parse(&header, region) {
         held.numbers.insert(phone.get());
     }
-    match numbers(open()?, path, &header, from, &mut held)? {
+    match numbers((open()?, path), &header, region, &mut held)? {
         true => Ok(held),
         false => Err(match &from.phone {
             Some(header) => Finding::new(&rules::SUPPRESS_FILE, format!("it has no column `{header}`"))
@@ -171,13 +176,12 @@ fn no_numbers() -> Finding {
 
 /// Takes the numbers of a column; tells whether there is one of that header.
 fn numbers(
-    input: impl Read,
-    path: &Path,
+    (input, path): (impl Read, &Path),
     header: &str,
-    from: &SuppressFile,
+    region: Option<Region>,
     held: &mut Numbers,
 ) -> Result<bool, Finding> {
-    let each = |row: Row, [cell]: [&str; 1]| match parse(cell, from.region) {
+    let each = |row: Row, [cell]: [&str; 1]| match parse(cell, region) {
         Ok(phone) => {
             held.numbers.insert(phone.get());
         }

@@ -122,3 +122,17 @@ fn service_is_not_held_back_by_a_file() {
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), [2, 3].map(phone));
 }
+
+#[test]
+fn the_files_of_a_profile_hold_for_every_campaign_through_it() {
+    let gateway = Gateway::accepting();
+    let draft = || campaign().to(4).through(&gateway).profile("policy: { suppress: [house.csv] }");
+    let sale = draft().recipients("suppress: [stop.csv]").write();
+    sale.write("house.csv", &format!("phone\n{}\n", number(2)));
+    sale.write("stop.csv", &format!("phone\n{}\n", number(4)));
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [3, 5].map(phone));
+    let other = draft().top("edition: second").write();
+    other.run(&[]).exits(2).says("house.csv").says("nothing was sent");
+    assert_eq!(gateway.phones(), [3, 5].map(phone));
+}

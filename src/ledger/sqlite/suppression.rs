@@ -14,8 +14,8 @@ use super::runs::{instant, signed, unsigned};
 use super::{left_out, runs};
 use crate::domain::{Phone, Row};
 use crate::ledger::{
-    Additions, Lease, LedgerError, LedgerFuture, LeftOut, OptOut, OptOuts, OptedOut, Ownership, Reach, Removal, Run,
-    Scope, SentRow, SuppressionList,
+    Additions, Lease, LedgerError, LedgerFuture, LeftOut, OPTED_OUT, OptOut, OptOuts, OptedOut, Ownership, Reach,
+    Removal, Run, Scope, SentRow, SuppressionList,
 };
 
 /// Records that one statement adds.
@@ -46,7 +46,7 @@ impl SuppressionList for SqliteLedger {
                 if !runs::read(&mut *connection, lease.run).await?.is_leased(lease) {
                     return Ok(Ownership::Lost);
                 }
-                left_out::add(connection, lease.run, &LeftOut::opted_out(&rows)).await?;
+                left_out::add(connection, lease.run, &LeftOut::skipped(&rows, OPTED_OUT)).await?;
                 Ok(Ownership::Held)
             })
         }))

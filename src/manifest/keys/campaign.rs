@@ -68,8 +68,9 @@ pub(crate) static HOLDOUT: &[Key] = &[
     Key::new("group", Shape::Line, "autumn").doc("The campaigns that leave out the same people."),
 ];
 
-static SUPPRESS: Key = Key::new("suppress", Shape::Or { alone: &SUPPRESS_PATH, keys: SUPPRESS_FILE }, "stop-list.csv")
-    .doc("A list of people who opted out.");
+pub(super) static SUPPRESS: Key =
+    Key::new("suppress", Shape::Or { alone: &SUPPRESS_PATH, keys: SUPPRESS_FILE }, "stop-list.csv")
+        .doc("A list of people who opted out.");
 
 static SUPPRESS_PATH: Key = Key::new("file", Shape::Line, "stop-list.csv").doc("The file.");
 

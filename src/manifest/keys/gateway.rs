@@ -1,5 +1,6 @@
 //! The keys of a profile in gateways.yaml.
 
+use super::campaign::SUPPRESS;
 use super::{Key, PRICES, Shape};
 
 /// The keys of one profile.
@@ -61,7 +62,8 @@ static POLICY: &[Key] = &[
     Key::new("cap", Shape::Cap, "3/7d")
         .doc("The most messages that a number gets in any time of this length from all campaigns."),
     Key::new("window", Shape::Line, "09:00-20:00").doc("When messages may leave.").later(),
-    Key::new("suppress", Shape::Line, "[stop.csv]").doc("Lists of numbers that are never written to.").later(),
+    Key::new("suppress", Shape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
+        .doc("Lists of people who opted out, which no campaign through it sends to; relative to this file."),
     Key::new("notify", Shape::Line, "{ url: { env: SLACK_URL } }").doc("Who is told how live runs went.").later(),
 ];
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::approval::approval;
 use super::opt_out_words::opt_out_words;
 use super::{Address, GatewaySearch, Gateways, HookSettings, KeySource, Profile};
-use crate::domain::{Amount, Channel};
+use crate::domain::{Amount, Channel, ParseRegionError};
 use crate::finding::{Finding, Source, rules};
 use crate::manifest::Rate;
 use crate::manifest::campaign::SANDBOX;
@@ -16,6 +16,7 @@ use crate::manifest::keys::{PROFILE, check_whole};
 use crate::manifest::report::{LoadedFile, Report};
 use crate::manifest::resolve::is_slug;
 use crate::manifest::section::Section;
+use crate::manifest::suppress_file::{SuppressFile, suppress_files};
 use crate::manifest::yaml::{self, Entry, Node};
 
 /// How a file gets its first profile.
@@ -98,6 +99,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         batch_limit: section.parsed("batch_limit")?,
         recipients_limit: section.section("limits").parsed("recipients"),
         cap: section.section("policy").cap("cap"),
+        suppress: suppress(section.section("policy"), file, report),
         trust_status: section.parsed_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
         prices: prices(section.section("prices")),
@@ -110,6 +112,20 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         account,
         base_url,
     })
+}
+
+/// The files of people who opted out, relative to gateways.yaml.
+fn suppress(policy: Section<'_>, file: &Path, report: &mut Report) -> Vec<SuppressFile> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let region = |section: Section<'_>| {
+        let (code, span) = section.typed("region")?;
+        let refuse = |error: ParseRegionError| {
+            let finding = Finding::new(&rules::UNKNOWN_REGION, format!("there is no region `{code}`"));
+            report.at(span, finding.help(error.advice()));
+        };
+        code.parse().map_err(refuse).ok()
+    };
+    suppress_files(policy, "policy", |name, _| Some(folder.join(name)), region)
 }
 
 fn refuse_name(entry: &Entry, report: &mut Report) {

@@ -24,7 +24,7 @@ pub use load::load_gateways;
 pub(super) use load::{is_environment_name, key_source};
 pub use search::GatewaySearch;
 
-use super::Rate;
+use super::{Rate, SuppressFile};
 use crate::domain::{Amount, Cap, Channel};
 
 /// Where a gateway's webhooks are taken.
@@ -55,6 +55,8 @@ pub struct Profile {
     pub recipients_limit: Option<u32>,
     /// How often a number is written to by all campaigns, whatever a campaign says.
     pub cap: Option<Cap>,
+    /// Whom no campaign through it sends marketing to, besides those whom the ledger knows.
+    pub suppress: Vec<SuppressFile>,
     /// HTTP statuses that prove that nothing was executed.
     pub trust_status: Vec<u16>,
     /// Texts of item errors that stop a run.

@@ -12,7 +12,6 @@ mod placeholders;
 mod recipients;
 mod schedule;
 mod stage;
-mod suppress;
 mod texts;
 mod variants;
 
@@ -32,6 +31,7 @@ use super::file::{is_list, unopened_list};
 use super::keys::CAMPAIGN;
 use super::recipients::Recipients;
 use super::report::{LoadedFile, Report};
+use super::suppress_file::{SuppressFile, suppress_files};
 use super::text_folders::TextFolders;
 use super::yaml::Node;
 use crate::domain::{Budget, Content, Endpoint, Purpose, Text};
@@ -95,7 +95,7 @@ impl Resolver<'_> {
         let source = self.recipients(recipients, path);
         self.refuse_waiting(root, source.as_ref());
         let form = self.list_form(recipients);
-        let suppress = self.suppress(recipients, folder, region);
+        let suppress = self.suppress(recipients, folder);
         let results = self.file_name(root, "results").map(|file| folder.join(file));
         self.refuse_resending(
             root,
@@ -155,6 +155,14 @@ impl Resolver<'_> {
             self.report.at(span, finding.help("names of files know `{{ today }}` alone, which is the date"));
         }
         dated
+    }
+
+    /// The files under `suppress`.
+    fn suppress(&mut self, recipients: Section<'_>, folder: &Path) -> Vec<SuppressFile> {
+        let this = std::cell::RefCell::new(self);
+        let path =
+            |name: &str, span: &Range<usize>| this.borrow_mut().on_the_day(name, span).map(|name| folder.join(name));
+        suppress_files(recipients, "recipients", path, |section| this.borrow_mut().region(section))
     }
 
     /// Tells of a list that is not there beside all else that is wrong; without anything else whoever opens it tells.
