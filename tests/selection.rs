@@ -78,3 +78,60 @@ fn nobody_may_be_meant_where_that_is_said() {
     assert_eq!((&told["sent"], &told["counts"]), (&json!(0), &json!({ "skipped": 6 })));
     assert!(gateway.sends().is_empty());
 }
+
+/// Four people who read three languages, one of them in capitals.
+fn readers(message: &str) -> Draft {
+    let rows = ["uk", "EN ", "de", "en"].iter().enumerate();
+    let rows: String = rows.map(|(index, lang)| format!("{},Person,{lang}\n", phone(index + 2))).collect();
+    let sms = format!("  - sms: {{ signature: OlenaCo, message: {message} }}");
+    campaign().with_list(&format!("phone,name,lang\n{rows}")).channels(&sms)
+}
+
+fn said(gateway: &Gateway) -> Vec<String> {
+    let operations = gateway.sends().iter().flat_map(|request| request.operations()).collect::<Vec<_>>();
+    operations.iter().map(|operation| operation["sms_message"].as_str().expect("a text").to_owned()).collect()
+}
+
+#[test]
+fn each_person_gets_the_text_that_a_column_names() {
+    let gateway = Gateway::accepting();
+    let message = "{ by: lang, texts: { uk: { file: promo.uk.txt }, en: \"Hello, {{ name }}\" }, else: uk }";
+    let sale = readers(message).through(&gateway).write();
+    sale.write("promo.uk.txt", "Vitaiu, {{ name }}");
+    sale.run(&["--limit", "1"]).exits(0);
+    sale.replace("sale.yaml", "Hello,", "Good day,");
+    sale.run(&[]).exits(2).says("the channels or their texts");
+    sale.replace("sale.yaml", "Good day,", "Hello,");
+    sale.run(&[]).exits(0);
+    assert_eq!(said(&gateway), ["Vitaiu, Person", "Hello, Person", "Vitaiu, Person", "Hello, Person"]);
+}
+
+#[test]
+fn a_value_without_a_text_makes_its_row_invalid_where_no_other_is_named() {
+    let gateway = Gateway::accepting();
+    let sale = readers("{ by: lang, texts: { uk: Vitaiu, en: Hello } }").through(&gateway).write();
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("there is no text for what stands in lang, only for uk, en");
+    sale.run(&[]).exits(3);
+    assert_eq!(said(&gateway), ["Vitaiu", "Hello", "Hello"]);
+    assert_eq!(sale.results().states(), ["accepted", "accepted", "invalid", "accepted"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_chosen_text_is_told_where_it_stands() {
+    let gateway = Gateway::accepting();
+    let cases = [
+        ("{ by: lang, texts: { uk: \"{{ nme }}\", en: Hello } }", "unknown-variable", "sale.yaml:6:70"),
+        ("{ by: lnag, texts: { uk: Hi } }", "did you mean `lang`?", "sale.yaml:6:"),
+        ("{ by: lang, texts: { uk: Hi }, else: en }", "write one of `uk`", "sale.yaml:6:"),
+        ("{ by: lang }", "needs `texts`", "sale.yaml:6:"),
+        ("{ file: x.txt, texts: { uk: Hi } }", "`texts` belongs to `by: COLUMN`", "sale.yaml:6:"),
+        ("{ by: lang, file: x.txt }", "keep one of them", "sale.yaml:6:"),
+        ("{ by: lang, texts: { uk: Hi, UK: Ho } }", "cannot be told from the other", "sale.yaml:6:"),
+        ("{ by: lang, texts: { uk: { file: gone.txt } } }", "there is no text file `gone.txt`", "sale.yaml:6:"),
+    ];
+    for (message, said, place) in cases {
+        let sale = readers(message).through(&gateway).write();
+        sale.run(&[]).exits(2).says(said).says(place);
+    }
+    assert!(gateway.sends().is_empty());
+}

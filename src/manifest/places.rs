@@ -64,7 +64,7 @@ impl Places {
             return Some(Place::new(file, bytes(start)..bytes(start.saturating_add(length))));
         }
         let (_, node) = find(&self.root, name)?;
-        let scalar = node.scalar()?;
+        let Some(scalar) = node.scalar() else { return self.of_key(name) };
         let raw = self.source.text().get(node.span.clone())?;
         let exact = align(raw, scalar).and_then(|bytes| {
             let first = chars_before(&scalar.text, line, column);

@@ -1,5 +1,6 @@
 //! Text files: where they are looked for, and nowhere else.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
@@ -11,9 +12,13 @@ use crate::regular_file;
 const LARGEST: u64 = 64 * 1024;
 
 /// The folders in which a campaign's text files are looked for, in this order: beside the
-/// campaign file, in `templates/` there, in `templates/` of the folder above.
+/// campaign file, in `templates/` there, in `templates/` of the folder above; before them the file's own texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextFolders(Vec<PathBuf>);
+pub struct TextFolders {
+    folders: Vec<PathBuf>,
+    /// Texts of the campaign file itself that others include, by their names.
+    own: BTreeMap<String, String>,
+}
 
 /// A text file as it was found.
 #[derive(Debug)]
@@ -36,7 +41,8 @@ pub(super) struct NoText {
 impl TextFolders {
     /// The folders for a campaign file in `folder`.
     pub(super) fn beside(folder: &Path) -> Self {
-        Self(vec![folder.to_owned(), folder.join("templates"), parent(folder).join("templates")])
+        let folders = vec![folder.to_owned(), folder.join("templates"), parent(folder).join("templates")];
+        Self { folders, own: BTreeMap::new() }
     }
 
     /// The text file of that name, with its path; for texts that other texts include.
@@ -44,9 +50,17 @@ impl TextFolders {
     /// # Errors
     /// Why there is none, and what to do.
     pub fn read(&self, name: &str) -> Result<(PathBuf, String), String> {
+        if let Some(text) = self.own.get(name) {
+            return Ok((PathBuf::from(name), text.clone()));
+        }
         self.find(name)
             .map(|file| (file.path, file.text))
             .map_err(|NoText { message, help }| format!("{message}; {help}"))
+    }
+
+    /// Keeps a text of the campaign file itself, which others include by that name.
+    pub(super) fn keep(&mut self, name: String, text: String) {
+        self.own.insert(name, text);
     }
 
     pub(super) fn find(&self, name: &str) -> Result<TextFile, NoText> {
@@ -57,7 +71,7 @@ impl TextFolders {
                 help: "name a file beside the campaign file or in templates/".into(),
             });
         }
-        for folder in &self.0 {
+        for folder in &self.folders {
             let path = folder.join(name);
             if path.symlink_metadata().is_ok() {
                 return read_within(folder, path);
@@ -67,8 +81,8 @@ impl TextFolders {
     }
 
     fn missing(&self, name: &str) -> NoText {
-        let names: Vec<String> = self.0.iter().flat_map(|folder| files(folder)).collect();
-        let looked: Vec<String> = self.0.iter().map(|folder| shown(folder)).collect();
+        let names: Vec<String> = self.folders.iter().flat_map(|folder| files(folder)).collect();
+        let looked: Vec<String> = self.folders.iter().map(|folder| shown(folder)).collect();
         let looked = format!("it was looked for in {}", list_all(looked.iter().map(String::as_str)));
         let help = match did_you_mean(name, names.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`? {looked}"),

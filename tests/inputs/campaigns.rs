@@ -87,8 +87,6 @@ fn keys_of_work_to_come_are_refused_by_name() {
     }
     let sale = campaign().through(&gateway).profile("policy: { window: 09:00-20:00 }").write();
     refused(&sale, &gateway, &["`window`", "not supported yet", "gateways.yaml:5:13"]);
-    let sms = "  - sms: { signature: OlenaCo, message: { by: lang, texts: { uk: x }, else: uk } }";
-    refused(&campaign().channels(sms).through(&gateway).write(), &gateway, &["`by` is not supported yet"]);
 }
 
 #[test]

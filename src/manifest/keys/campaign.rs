@@ -42,7 +42,7 @@ pub(crate) static CAMPAIGN: &[Key] = &[
         .doc("The most that all runs of an edition may use together; the run stops before it would be more."),
     Key::new("notify", Shape::Map(NOTIFY), "{ url: { env: SLACK_URL }, preset: slack }")
         .doc("Who is told how live runs went, and what became of a schedule."),
-    Key::new("variants", Shape::Named(VARIANT_KEYS), "{ a: { share: 50% }, b: { share: 50% } }")
+    Key::new("variants", Shape::Each(&VARIANT), "{ a: { share: 50% }, b: { share: 50% } }")
         .doc("Messages that are tried against each other; who gets which follows from the number. The shares make 100%, with `holdout`."),
     Key::new("holdout", Shape::Or { alone: &SHARE, keys: HOLDOUT }, "10%")
         .doc("The share of people who get nothing, to compare with; with `group` the same people in every campaign of the group."),
@@ -52,6 +52,8 @@ pub(crate) static CAMPAIGN: &[Key] = &[
 ];
 
 static SHARE: Key = Key::new("share", Shape::Share, "10%").doc("A part of the people.");
+
+static VARIANT: Key = Key::new("variant", Shape::Map(VARIANT_KEYS), "{ share: 50% }").doc("A variant.");
 
 /// The keys of a variant.
 pub(crate) static VARIANT_KEYS: &[Key] = &[
@@ -219,11 +221,23 @@ static STOP_AFTER: &[Key] = &[
     ),
 ];
 
-/// The keys of a message that stands in a text file.
+/// The keys of a message that stands in a text file, or that is chosen by a column.
 pub(super) static TEXT_FILE: &[Key] = &[
     Key::new("file", Shape::Line, "autumn-sale.sms.txt")
         .doc("The text file, looked for beside this file, then in templates/; `{{ today }}` in its name is the date.")
-        .required(),
-    Key::new("by", Shape::Line, "lang").doc("The column by which the text is chosen.").later(),
-    Key::new("else", Shape::Line, "uk").doc("Which text it is where the column names none.").later(),
+        .choice(),
+    Key::new("by", Shape::Line, "lang").doc("The column by which the text is chosen; it needs `texts`.").choice(),
+    Key::new("texts", Shape::Each(&CHOSEN_TEXT), "{ uk: { file: promo.uk.txt }, en: Hello }")
+        .doc("The texts by what stands in the column; capitals and spaces around it do not matter."),
+    Key::new("else", Shape::Line, "uk")
+        .doc("Which of the texts it is where the column names none; without it such a row is invalid."),
 ];
+
+static CHOSEN_TEXT: Key =
+    Key::new("text", Shape::Or { alone: &TEXT, keys: CHOSEN_FILE }, "Hello").doc("One of the texts.");
+
+static TEXT: Key = Key::new("text", Shape::Template, "Hello").doc("A text in the file itself.");
+
+static CHOSEN_FILE: &[Key] = &[Key::new("file", Shape::Line, "promo.uk.txt")
+    .doc("The text file, looked for beside this file, then in templates/.")
+    .required()];

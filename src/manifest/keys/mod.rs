@@ -97,8 +97,8 @@ pub(crate) enum Shape {
     Headers,
     /// One of some words, or a list of them.
     Words(&'static [&'static str]),
-    /// A map of the author's own names to maps with these keys.
-    Named(&'static [Key]),
+    /// A map of the author's own names to values of this kind.
+    Each(&'static Key),
     /// A value by itself, or a map with these keys that says more.
     Or {
         /// The value by itself.

@@ -108,7 +108,7 @@ fn shape(shape: Shape) -> Map<String, Value> {
             let one = self::shape(Shape::OneOf(words));
             object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
         }
-        Shape::Named(keys) => object(json!({ "type": ["object", "null"], "additionalProperties": map(keys) })),
+        Shape::Each(of) => object(json!({ "type": ["object", "null"], "additionalProperties": self::shape(of.shape) })),
         Shape::Or { alone, keys } => object(json!({ "anyOf": [self::shape(alone.shape), map(keys)] })),
         Shape::Properties => object(json!({ "type": ["object", "null"] })),
         Shape::List { of, least, most } => {

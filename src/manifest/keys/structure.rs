@@ -106,8 +106,8 @@ pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
         (Shape::Message, Content::Map(entries)) if !entries.iter().all(|inner| inner.value.is_null()) => {
             check_whole(entry, TEXT_FILE, report)
         }
-        (Shape::Named(keys), _) if node.entries().is_some() => {
-            node.entries().unwrap_or_default().iter().for_each(|entry| check_whole(entry, keys, report));
+        (Shape::Each(of), _) if node.entries().is_some() => {
+            node.entries().unwrap_or_default().iter().for_each(|entry| value(of, entry, report));
         }
         (Shape::Or { keys, .. }, Content::Map(_)) => check_whole(entry, keys, report),
         (Shape::Or { alone, .. }, Content::Scalar(_)) => value(&Key { shape: alone.shape, ..*key }, entry, report),
@@ -165,7 +165,7 @@ pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
 fn is_collection(shape: Shape) -> bool {
     match shape {
         Shape::Map(_)
-        | Shape::Named(_)
+        | Shape::Each(_)
         | Shape::Or { .. }
         | Shape::Texts
         | Shape::Headers
@@ -281,7 +281,7 @@ fn expected(shape: Shape) -> String {
         Shape::OneOf(words) | Shape::Words(words) => list(words.iter().copied()),
         Shape::Map(_) | Shape::Properties => "a map of keys".into(),
         Shape::Texts | Shape::Headers => "a map of names and texts".into(),
-        Shape::Named(_) => "a map of names, each with a map of keys".into(),
+        Shape::Each(of) => format!("a map of names, each with {}", expected(of.shape)),
         Shape::Or { alone, .. } => format!("{}, or a map of keys", expected(alone.shape)),
         Shape::List { .. } => "a list".into(),
         Shape::Channels => "a list of channels".into(),

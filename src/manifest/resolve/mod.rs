@@ -2,6 +2,7 @@
 
 mod carried;
 mod channels;
+mod chosen;
 mod delivery;
 mod extra;
 mod form;

@@ -22,6 +22,7 @@ impl Resolver<'_> {
         match entry.value.scalar() {
             Some(scalar) if !scalar.is_null() => self.inline(path, entry, scalar),
             Some(_) => None,
+            None if entry.value.get("by").is_some() => self.chosen(&path, entry),
             None => self.file(entry),
         }
     }
@@ -52,6 +53,14 @@ impl Resolver<'_> {
 
     fn file(&mut self, entry: &Entry) -> Option<Text> {
         let file = &entry.value.get("file")?.value;
+        for other in ["texts", "else"].iter().filter_map(|key| entry.value.get(key)) {
+            let message = format!("`{}` has both `file` and `{}`", entry.key, other.key);
+            let help = format!(
+                "keep one of them; `{}` belongs to `by: COLUMN`, by which one of several texts is chosen",
+                other.key
+            );
+            self.report.at(&other.key_span, Finding::new(&rules::ONE_OF_TWO, message).help(help));
+        }
         let written = file.scalar().filter(|scalar| !scalar.is_null())?.text.trim();
         let name = &self.on_the_day(written, &file.span)?;
         let found = match self.folders.find(name) {

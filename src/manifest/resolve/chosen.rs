@@ -1,0 +1,87 @@
+//! A text that is chosen by a column: `message: { by: lang, texts: { … }, else: uk }`.
+//!
+//! It becomes one template that includes the others, so that everything that holds for texts holds for each of them.
+
+use super::Resolver;
+use crate::domain::Text;
+use crate::domain::variable::is_variable;
+use crate::finding::{Finding, did_you_mean, list, rules};
+use crate::manifest::yaml::Entry;
+
+impl Resolver<'_> {
+    /// The text under a key that has `by`; `path` is the path of keys that becomes its name.
+    pub(super) fn chosen(&mut self, path: &str, entry: &Entry) -> Option<Text> {
+        let by = entry.value.get("by")?.value.scalar().filter(|scalar| !scalar.is_null())?.text.trim().to_owned();
+        let Some(texts) =
+            entry.value.get("texts").and_then(|texts| texts.value.entries()).filter(|texts| !texts.is_empty())
+        else {
+            let finding = Finding::new(&rules::MISSING_KEY, format!("`{}` needs `texts` beside `by`", entry.key));
+            self.report.at(
+                &entry.key_span,
+                finding.help(format!("add `texts: {{ uk: \"…\", en: \"…\" }}`, by what stands in `{by}`")),
+            );
+            return None;
+        };
+        let mut chosen: Vec<(String, String)> = Vec::new();
+        for text in texts {
+            let word = text.key.trim().to_lowercase();
+            if word.is_empty() || word.contains(['"', '\\']) || chosen.iter().any(|(other, _)| *other == word) {
+                let message = format!("`{}` cannot be told from the other texts, or has quotes in it", text.key);
+                let finding = Finding::new(&rules::UNKNOWN_VALUE, message);
+                self.report.at(&text.key_span, finding.help("write what stands in the column, each only once"));
+                return None;
+            }
+            let own = format!("{path}.texts.{}", text.key);
+            let Text { name, source } = self.text(own.clone(), text)?;
+            // A text file that is to come is in no folder either.
+            if name == own || self.folders.find(&name).is_err() {
+                self.folders.keep(name.clone(), source);
+            }
+            chosen.push((word, name));
+        }
+        let words = || chosen.iter().map(|(word, _)| word.as_str());
+        let other = match entry
+            .value
+            .get("else")
+            .and_then(|other| Some((other, other.value.scalar()?.text.trim().to_lowercase())))
+        {
+            None => None,
+            Some((_, word)) if words().any(|known| known == word) => Some(word),
+            Some((other, word)) => {
+                let finding =
+                    Finding::new(&rules::UNKNOWN_VALUE, format!("`else` is `{word}`, and there is no such text"));
+                let meant = did_you_mean(&word, words()).map(|meant| format!("did you mean `{meant}`?"));
+                let help = meant.unwrap_or_else(|| format!("write one of {}", list(words())));
+                self.report.at(&other.value.span, finding.help(help));
+                return None;
+            }
+        };
+        Some(Text { name: path.to_owned(), source: template(&by, &chosen, other.as_deref()) })
+    }
+}
+
+/// The template that includes the text whose word stands in a column.
+fn template(by: &str, texts: &[(String, String)], other: Option<&str>) -> String {
+    let cell = if is_variable(by) { by.to_owned() } else { format!("recipient[{}]", quoted(by)) };
+    let mut source = String::new();
+    for (index, (word, name)) in texts.iter().enumerate() {
+        let keyword = if index == 0 { "if" } else { "elif" };
+        source += &format!("{{% {keyword} ({cell} | trim | lower) == \"{word}\" %}}{{% include {} %}}", quoted(name));
+    }
+    let name = other.and_then(|other| texts.iter().find(|(word, _)| word == other)).map(|(_, name)| name);
+    source += &match name {
+        Some(name) => format!("{{% else %}}{{% include {} %}}{{% endif %}}", quoted(name)),
+        None => {
+            let words: Vec<&str> = texts.iter().map(|(word, _)| word.as_str()).collect();
+            let why = format!("there is no text for what stands in {by}, only for {}", words.join(", "));
+            format!("{{% else %}}{{{{ throw(message={}) }}}}{{% endif %}}", quoted(&why))
+        }
+    };
+    source
+}
+
+/// A text between the quotes that it leaves free.
+fn quoted(text: &str) -> String {
+    let quote = if text.contains('"') { '\'' } else { '"' };
+    format!("{quote}{text}{quote}")
+}
