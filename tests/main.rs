@@ -33,4 +33,5 @@ mod serve;
 mod sms;
 mod sources;
 mod starts;
+mod tables;
 mod variants;

@@ -7,7 +7,7 @@ use super::recipe::Recipe;
 use crate::audience::{Reader, Settings};
 use crate::finding::{Finding, rules as finding_rules};
 use crate::manifest::{Brief, Places};
-use crate::message::{Messages, Names, TextProblem, compile, compile_condition, render_constant};
+use crate::message::{Messages, Names, TextProblem, compile, compile_condition, load_tables, render_constant};
 
 /// Where texts come from and where findings about them are shown.
 pub struct Texts<'a> {
@@ -46,6 +46,8 @@ pub fn prepare<R: Read>(
         Some(edition) => render_constant(edition, &names).map_err(|problem| vec![tell(problem)])?,
         None => String::new(),
     };
+    let tables = load_tables(&brief.tables, texts.load).map_err(|problem| vec![tell(problem)])?;
+    let names = Names { tables: tables.clone(), ..names };
     let condition = brief.condition.as_ref().map(|condition| compile_condition(condition, &names)).transpose();
     let (condition, arms) = match (condition, arms(brief, &names, texts.load)) {
         (Ok(condition), Ok(arms)) => (condition, arms),
@@ -55,7 +57,7 @@ pub fn prepare<R: Read>(
         }
     };
     let (allotment, phone_column) = (brief.allotment(), reader.header().phone());
-    let recipe = Recipe { arms, allotment, condition, phone_column, region: brief.region };
+    let recipe = Recipe { arms, allotment, condition, tables, phone_column, region: brief.region };
     Ok(CompiledCampaign { reader, recipe, edition })
 }
 
@@ -94,7 +96,9 @@ pub fn edition(brief: &Brief, today: &str) -> Option<String> {
 #[must_use]
 pub fn text_problems(brief: &Brief, texts: Texts<'_>, today: &str) -> Vec<Finding> {
     let (vars, campaign) = (brief.vars.clone(), brief.name.clone());
-    let names = Names { vars, campaign, today: today.to_owned(), ..Names::default() };
+    // What is wrong with a table is told where it is read.
+    let tables = load_tables(&brief.tables, texts.load).unwrap_or_default();
+    let names = Names { vars, campaign, tables, today: today.to_owned(), ..Names::default() };
     let condition = brief.condition.as_ref().and_then(|condition| compile_condition(condition, &names).err());
     let problems = condition.into_iter().chain(arms(brief, &names, texts.load).err()).flatten();
     let may_be_a_column = [&finding_rules::UNKNOWN_VARIABLE, &finding_rules::UNKNOWN_COLUMN];
@@ -115,6 +119,7 @@ fn names<R: Read>(brief: &Brief, reader: &Reader<R>, today: &str) -> Names {
         vars: brief.vars.clone(),
         campaign: brief.name.clone(),
         today: today.to_owned(),
+        ..Names::default()
     }
 }
 

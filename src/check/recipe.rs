@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::audience::{Number, RecordRef, parse_number};
 use crate::domain::{Allotment, Content, Phone, Region};
 use crate::ledger::State;
-use crate::message::{Condition, Messages, Renderer, Sieve};
+use crate::message::{Condition, Messages, Renderer, Sieve, Table};
 
 /// Why a row is skipped that `where` does not mean.
 pub const FILTERED: &str = "filtered";
@@ -19,6 +20,8 @@ pub struct Recipe {
     pub(super) allotment: Allotment,
     /// Who of the list is meant; everybody where nothing says it.
     pub(super) condition: Option<Condition>,
+    /// The tables that texts look something up in, by name.
+    pub(super) tables: Vec<(String, Arc<Table>)>,
     /// The column of the numbers.
     pub(super) phone_column: usize,
     /// The region of national numbers.
@@ -72,11 +75,12 @@ impl Recipe {
         parse_number(record.fields.get(self.phone_column), self.region).ok().map(|number| number.phone)
     }
 
-    /// The texts that were loaded for `include` and `extends`: name and source, by name.
+    /// The texts that were loaded for `include` and `extends`, and the tables as texts: name and source, by name.
     #[must_use]
     pub fn includes(&self) -> Vec<(String, String)> {
-        let all: BTreeSet<&(String, String)> = self.arms.iter().flat_map(Messages::includes).collect();
-        all.into_iter().cloned().collect()
+        let tables = self.tables.iter().map(|(name, table)| (Table::source_name(name), table.source()));
+        let all: BTreeSet<_> = self.arms.iter().flat_map(Messages::includes).cloned().chain(tables).collect();
+        all.into_iter().collect()
     }
 
     /// The column that texts call by that bare name, if one of them uses it.

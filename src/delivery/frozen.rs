@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ledger::{Copies, Ledger, LedgerError, Run};
 use crate::manifest::{Brief, Day};
+use crate::message::Table;
 
 /// What a run froze besides its recipients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,6 +93,7 @@ impl FrozenInputs {
             condition,
             may_be_empty: _,
             vars,
+            tables,
             content,
             variants,
             holdout,
@@ -112,12 +114,19 @@ impl FrozenInputs {
         note(*max_invalid != now.max_invalid, "`recipients.max_invalid`");
         note(*condition != now.condition, "`recipients.where`");
         note(*vars != now.vars, "`vars`");
-        note(*content != now.content || self.includes != includes, "the channels or their texts");
+        let differ = |tables| among(&self.includes, tables) != among(includes, tables);
+        note(*tables != now.tables || differ(true), "`data`");
+        note(*content != now.content || differ(false), "the channels or their texts");
         note(*variants != now.variants, "`variants`");
         note(*holdout != now.holdout, "`holdout`");
         changes.extend(recipients);
         changes
     }
+}
+
+/// The tables among the texts of a campaign, or the other texts.
+fn among(includes: &[(String, String)], tables: bool) -> Vec<&(String, String)> {
+    includes.iter().filter(|(name, _)| Table::is_source(name) == tables).collect()
 }
 
 #[cfg(test)]

@@ -123,6 +123,7 @@ impl SingleKind {
             condition: None,
             may_be_empty: true,
             vars: Vec::new(),
+            tables: Vec::new(),
             content: self.content(),
             variants: Vec::new(),
             holdout: None,

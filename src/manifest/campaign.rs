@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::notify::Notify;
 use super::profile::Profile;
-use super::{Holdout, Places, Rate, Recipients, Share, SuppressFile, TextFolders, Variant};
+use super::{Holdout, Places, Rate, Recipients, Share, SuppressFile, TableFile, TextFolders, Variant};
 use crate::calendar::Schedule;
 use crate::domain::{Budget, Cap, Content, Endpoint, ListForm, Purpose, Region, Text};
 
@@ -28,6 +28,8 @@ pub struct Campaign {
     pub form: ListForm,
     /// Whom nothing is sent to, besides those whom the ledger knows; may change between two starts of a run.
     pub suppress: Vec<SuppressFile>,
+    /// The tables that its texts look something up in.
+    pub data: Vec<TableFile>,
     /// How it is sent; may change between two starts of a run.
     pub delivery: Delivery,
     /// The most that its edition may use; may change between two starts of a run.
@@ -82,6 +84,9 @@ pub struct Brief {
     pub may_be_empty: bool,
     /// Constants of the texts, in the file's order.
     pub vars: Vec<(String, String)>,
+    /// The names of the tables that texts look something up in.
+    #[serde(rename = "data", default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<String>,
     /// What is said.
     pub content: Content<Text>,
     /// What is tried against each other; nothing where everybody gets `content`.

@@ -32,10 +32,15 @@ pub(super) fn read_source(path: &Path, what: &str) -> Result<Source, Box<Finding
 /// Says why a list of recipients cannot be opened, and which one was probably meant.
 #[must_use]
 pub fn unopened_list(path: &Path, error: &io::Error) -> Finding {
+    unopened(&format!("the list of recipients `{}`", path.display()), path, error)
+}
+
+/// Why a file that is read as lists are cannot be opened; `subject` is what is said to be missing.
+#[must_use]
+pub fn unopened(subject: &str, path: &Path, error: &io::Error) -> Finding {
     let missing = error.kind() == ErrorKind::NotFound;
     let why = if missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };
-    let finding =
-        Finding::new(&rules::RECIPIENTS_MISSING, format!("the list of recipients `{}` {why}", path.display()));
+    let finding = Finding::new(&rules::RECIPIENTS_MISSING, format!("{subject} {why}"));
     let meant = lists_beside(path);
     let typed = path.file_name().and_then(|name| name.to_str()).filter(|_| missing).unwrap_or_default();
     match (did_you_mean(typed, meant.iter().map(String::as_str)), missing) {

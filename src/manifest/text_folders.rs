@@ -59,7 +59,7 @@ impl TextFolders {
     }
 
     /// Keeps a text of the campaign file itself, which others include by that name.
-    pub(super) fn keep(&mut self, name: String, text: String) {
+    pub fn keep(&mut self, name: String, text: String) {
         self.own.insert(name, text);
     }
 

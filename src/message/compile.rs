@@ -145,6 +145,9 @@ pub(super) fn context(names: &Names, needs: &Needs) -> Context {
     for (name, value) in needs.vars.iter().filter_map(|&index| names.vars.get(index)) {
         context.insert_value(name.clone(), Value::from(value.as_str()));
     }
+    for (name, table) in needs.tables.iter().filter_map(|&index| names.tables.get(index)) {
+        context.insert_value(name.clone(), table.value());
+    }
     context
 }
 
@@ -160,6 +163,7 @@ mod tests {
             vars: vec![("shop".into(), "Olena".into())],
             campaign: "autumn".into(),
             today: "2026-11-21".into(),
+            ..Names::default()
         }
     }
 

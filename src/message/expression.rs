@@ -2,7 +2,7 @@
 //! attribute, an argument or a keyword, and the tokens beside it tell which.
 
 use super::lex::{Kind, Token};
-use super::outline::{Reader, Use, What};
+use super::outline::{Lookup, Reader, Use, What};
 use crate::domain::variable::{OPERATORS, VALUES};
 
 impl Reader {
@@ -48,7 +48,7 @@ impl Reader {
             _ => {
                 let optional = has_default(after) || matches!(next, Some(Kind::Symbol("?." | "?[")));
                 let dotted = matches!(next, Some(Kind::Symbol(".")));
-                self.event(What::Use(Use { name: name.to_owned(), optional, dotted }), span);
+                self.event(What::Use(Use { name: name.to_owned(), optional, dotted, lookup: lookup(after) }), span);
             }
         }
     }
@@ -76,6 +76,35 @@ impl Reader {
         let optional = has_default(rest) || is_asked_for(rest);
         self.event(What::Key { key, optional }, &(token.span.start..last.span.end));
     }
+}
+
+/// What of a name is looked up by what follows it: `[key].column`.
+fn lookup(after: &[Token<'_>]) -> Option<Lookup> {
+    let opens = |token: &Token<'_>| matches!(token.kind, Kind::Symbol("[" | "?["));
+    let (first, inner) = after.split_first().filter(|(first, _)| opens(first))?;
+    let mut depth = 1;
+    let end = inner.iter().position(|token| {
+        depth += usize::from(opens(token));
+        depth -= usize::from(token.kind == Kind::Symbol("]"));
+        depth == 0
+    })?;
+    let text = |tokens: &[Token<'_>]| match tokens {
+        [Token { kind: Kind::Text(text), .. }] => Some(text.clone()),
+        _ => None,
+    };
+    let (key, behind) = (text(&inner[..end]), &inner[end + 1..]);
+    let (column, rest) = match behind {
+        [Token { kind: Kind::Symbol("." | "?."), .. }, Token { kind: Kind::Name(name), .. }, rest @ ..] => {
+            (Some((*name).to_owned()), rest)
+        }
+        [open, column, Token { kind: Kind::Symbol("]"), .. }, rest @ ..] if opens(open) => {
+            (text(std::slice::from_ref(column)), rest)
+        }
+        rest => (None, rest),
+    };
+    let softly = |token: Option<&Token<'_>>| token.is_some_and(|token| matches!(token.kind, Kind::Symbol("?." | "?[")));
+    let optional = softly(Some(first)) || softly(behind.first()) || has_default(rest) || is_asked_for(rest);
+    Some(Lookup { key, column, optional })
 }
 
 /// Whether `| default(…)` follows, which does not mind a missing value.

@@ -10,6 +10,7 @@ pub(super) fn names() -> Names {
         vars: vec![("shop".into(), "Olena & Co".into())],
         campaign: "autumn".into(),
         today: "2026-11-21".into(),
+        ..Names::default()
     }
 }
 

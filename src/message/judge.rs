@@ -3,13 +3,13 @@
 //! The order of a text counts: a variable that it sets is known after that, and one of a loop only
 //! within it. An included text sees the variables at the place where it is included.
 
-use crate::finding::{Rule, rules};
+use crate::finding::{Rule, did_you_mean, list_all, rules};
 use std::collections::{BTreeSet, HashSet};
 
 use super::engine::{MAX_BYTES, MAX_STEPS};
 use super::library::{Analysis, Library};
 use super::names::{Meaning, Names, Reach};
-use super::outline::{Event, Use, What};
+use super::outline::{Event, Lookup, Use, What};
 use super::problem::TextProblem;
 
 /// What has to be at hand when texts are filled.
@@ -23,6 +23,8 @@ pub(super) struct Needs {
     pub(super) all_headers: bool,
     /// Vars, by their index.
     pub(super) vars: BTreeSet<usize>,
+    /// Tables, by their index.
+    pub(super) tables: BTreeSet<usize>,
     /// Whether `row` is used.
     pub(super) row: bool,
     /// Names and headers of which a text asks whether something is there.
@@ -139,6 +141,9 @@ impl<'j> Judge<'j> {
                     help,
                 ))
             }
+            What::Use(Use { name, lookup, .. }) if self.names.table(name, self.reach).is_some() => {
+                self.looked_up(name, lookup.as_ref())
+            }
             What::Use(Use { name, dotted: true, .. }) if !self.names.meanings(name, self.reach).is_empty() => {
                 let help = Some("leave out the dot and what follows it".to_owned());
                 Some(Complaint::new(
@@ -182,6 +187,7 @@ impl<'j> Judge<'j> {
                 match one {
                     Meaning::Column(index) => self.needs.columns.extend([*index]),
                     Meaning::Var(index) => self.needs.vars.extend([*index]),
+                    Meaning::Table(index) => self.needs.tables.extend([*index]),
                     Meaning::Ours => self.needs.row |= name == "row",
                 }
                 None
@@ -192,6 +198,41 @@ impl<'j> Judge<'j> {
                 let help = Some("give the column another name under `columns:`".to_owned());
                 Some(Complaint::new(&rules::NAME_CLASH, format!("`{name}` means more than one thing here"), help))
             }
+        }
+    }
+
+    /// Notes a table that is looked into, or says what is wrong with that.
+    fn looked_up(&mut self, name: &str, lookup: Option<&Lookup>) -> Option<Complaint> {
+        let index = self.names.table(name, self.reach)?;
+        self.needs.tables.insert(index);
+        let (_, table) = self.names.tables.get(index)?;
+        let new = |message: String, help: String| Some(Complaint::new(&rules::DATA_LOOKUP, message, Some(help)));
+        let columns = || table.columns.iter().map(String::as_str);
+        let written = format!(
+            "write `{name}[COLUMN].{}`, with the column of the list that says which row",
+            columns().next_back().unwrap_or("column")
+        );
+        match lookup {
+            None => new(format!("`{name}` is a table, and a message would show all of it"), written),
+            Some(Lookup { column: None, optional: false, .. }) => new(
+                format!("`{name}[…]` is a whole row of the table"),
+                format!("{written}; it has {}", list_all(columns())),
+            ),
+            Some(Lookup { column: Some(column), .. }) if columns().all(|known| known != column) => {
+                let help = match did_you_mean(column, columns()) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("it has {}", list_all(columns())),
+                };
+                new(format!("the table `{name}` has no column `{column}`"), help)
+            }
+            Some(Lookup { key: Some(key), optional: false, .. }) if !table.rows.contains_key(key) => {
+                let help = match did_you_mean(key, table.rows.keys().map(String::as_str)) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => "add a row to the table, or name another".to_owned(),
+                };
+                new(format!("no row of the table `{name}` has `{key}`"), help)
+            }
+            Some(_) => None,
         }
     }
 
@@ -221,7 +262,11 @@ pub(super) fn wrong_vars(names: &Names, reach: Reach) -> Vec<TextProblem> {
         let new = |rule, message| TextProblem::new(&format!("vars.{name}"), value, 0..value.len(), rule, message);
         let meanings = names.meanings(name, reach);
         if let Some(other) = meanings.iter().find(|meaning| !matches!(meaning, Meaning::Var(_))) {
-            let other = if *other == Meaning::Ours { "a name that every text has" } else { "a column" };
+            let other = match other {
+                Meaning::Ours => "a name that every text has",
+                Meaning::Table(_) => "a table",
+                Meaning::Column(_) | Meaning::Var(_) => "a column",
+            };
             let help = "give the var another name, or the column under `columns:`".to_owned();
             return Some(new(&rules::NAME_CLASH, format!("the var `{name}` is {other} too")).help(help));
         }

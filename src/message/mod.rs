@@ -31,6 +31,7 @@ mod problem;
 mod reading;
 mod refused;
 mod render;
+mod table;
 mod words;
 
 pub use compile::{compile, render_constant};
@@ -41,3 +42,4 @@ pub use notice::{Notice, fill_notice};
 pub use problem::TextProblem;
 pub use reading::{Asked, Question, problem_at, questions, said};
 pub use render::{Invalid, Renderer};
+pub use table::{Table, load_tables};

@@ -1,8 +1,9 @@
 //! The names that a text may use, and what each of them means.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::table::Table;
 use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved, is_variable};
 use crate::finding::{did_you_mean, list};
 
@@ -18,6 +19,8 @@ pub struct Names {
     pub names: Vec<String>,
     /// The campaign's constants.
     pub vars: Vec<(String, String)>,
+    /// The tables that texts look something up in, by name.
+    pub tables: Vec<(String, Arc<Table>)>,
     /// The campaign's name.
     pub campaign: String,
     /// The day of the run, `YYYY-MM-DD`.
@@ -31,6 +34,8 @@ pub(super) enum Meaning {
     Column(usize),
     /// The constant of that index in [`Names::vars`].
     Var(usize),
+    /// The table of that index in [`Names::tables`].
+    Table(usize),
     /// `row`, `recipient`, `campaign` or `today`.
     Ours,
 }
@@ -53,8 +58,18 @@ impl Names {
         let columns = self.names.iter().enumerate().filter(|(_, column)| *column == name);
         let columns = columns.map(|(index, _)| Meaning::Column(index)).filter(|_| reach == Reach::Recipient);
         let vars = self.vars.iter().position(|(var, _)| var == name).map(Meaning::Var);
+        let tables = self.tables.iter().position(|(table, _)| table == name).map(Meaning::Table);
+        let tables = tables.filter(|_| reach == Reach::Recipient);
         let ours = OF_CAMPAIGN.contains(&name) || (reach == Reach::Recipient && OF_ROW.contains(&name));
-        columns.chain(vars).chain(ours.then_some(Meaning::Ours)).collect()
+        columns.chain(vars).chain(tables).chain(ours.then_some(Meaning::Ours)).collect()
+    }
+
+    /// The table that `name` means, if it means nothing else.
+    pub(super) fn table(&self, name: &str, reach: Reach) -> Option<usize> {
+        match self.meanings(name, reach).as_slice() {
+            [Meaning::Table(index)] => Some(*index),
+            _ => None,
+        }
     }
 
     /// The columns with that header.
@@ -116,7 +131,13 @@ impl Names {
 
     fn bare_names(&self) -> Vec<&str> {
         let columns = self.names.iter().map(String::as_str).filter(|name| is_variable(name));
-        columns.chain(self.vars.iter().map(|(name, _)| name.as_str())).chain(OF_ROW).chain(OF_CAMPAIGN).collect()
+        let tables = self.tables.iter().map(|(name, _)| name.as_str());
+        columns
+            .chain(self.vars.iter().map(|(name, _)| name.as_str()))
+            .chain(tables)
+            .chain(OF_ROW)
+            .chain(OF_CAMPAIGN)
+            .collect()
     }
 }
 
@@ -165,6 +186,7 @@ mod tests {
             vars: vec![("shop".into(), "Olena".into()), ("code".into(), "x".into())],
             campaign: "autumn".into(),
             today: "2026-11-21".into(),
+            ..Names::default()
         }
     }
 

@@ -63,6 +63,19 @@ pub(super) struct Use {
     pub(super) optional: bool,
     /// Whether a part of it is meant: `name.part`.
     pub(super) dotted: bool,
+    /// What of it is looked up: `name[…]`.
+    pub(super) lookup: Option<Lookup>,
+}
+
+/// What is looked up in a table: `name[key].column`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lookup {
+    /// The key, where it is a text and not a name.
+    pub(super) key: Option<String>,
+    /// The column.
+    pub(super) column: Option<String>,
+    /// Whether it may be missing: `?.`, `| default(…)`, `is defined`.
+    pub(super) optional: bool,
 }
 
 /// A loop, for the cost of one of its rounds.

@@ -100,9 +100,12 @@ pub(super) fn invalid(error: &Error, name: &str, metered: &MeteredTexts) -> Inva
     if matches!(error.kind(), tera::ErrorKind::Io(_)) {
         return Invalid::TooLong { text: name.to_owned() };
     }
-    let place = place_of(error, metered)
-        .map(|(text, span)| TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, String::new()));
-    let reason = words::runtime(error.kind());
+    let place = place_of(error, metered);
+    let meant = place.as_ref().and_then(|(text, span)| text.source.get(span.clone()));
+    let reason = meant.and_then(|meant| words::no_row(error.kind(), meant));
+    let reason = reason.unwrap_or_else(|| words::runtime(error.kind()));
+    let place =
+        place.map(|(text, span)| TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, String::new()));
     match place {
         // A shared template has the name of the first text that has its source.
         Some(TextProblem { text, line, column, .. }) => Invalid::Fails { text, line, column, reason },

@@ -112,6 +112,15 @@ pub(super) fn runtime(kind: &ErrorKind) -> String {
     ours.map_or_else(|| lowercase_first(message), |(_, ours)| (*ours).to_owned())
 }
 
+/// That a table has no row for what a text looks up, where that is why it could not be filled; `meant` is what tera points at.
+pub(super) fn no_row(kind: &ErrorKind, meant: &str) -> Option<String> {
+    let ErrorKind::RenderingError(report) = kind else { return None };
+    let theirs = ["Field `", "Cannot index into an undefined value"];
+    let nothing = theirs.iter().any(|theirs| report.message().starts_with(theirs));
+    let meant = meant.trim_end_matches(']');
+    (nothing && meant.contains('[')).then(|| format!("`{meant}]` is nothing: the table has no row for that"))
+}
+
 /// What stands in the tag around a place, without its braces.
 fn around<'s>(source: &'s str, span: &Range<usize>) -> Option<&'s str> {
     let start = source.get(..span.start)?.rfind("{{")? + 2;

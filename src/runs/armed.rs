@@ -6,10 +6,11 @@ use std::sync::Arc;
 use jiff::civil::Date;
 
 use super::digest::Digest;
-use super::{Adapters, Error, Inputs, ScheduleRefusal, blocking};
+use super::{Adapters, Error, Inputs, ScheduleRefusal, blocking, tables};
 use crate::check::{Texts, text_problems};
+use crate::finding::Finding;
 use crate::ledger::ArmedSchedule;
-use crate::manifest::{Campaign, Day, Destination, Profile, load_campaign};
+use crate::manifest::{Campaign, Day, Destination, Profile};
 
 /// What changed of a schedule since it was armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +30,9 @@ pub enum ArmedChange {
 /// # Errors
 /// With everything that is wrong with it.
 pub(super) fn timeless(file: &Path) -> Result<Campaign, Error> {
-    let loaded = load_campaign(file, Day::Coming(Date::ZERO));
-    loaded.value.ok_or(Error::Findings(loaded.findings))
+    let loaded = tables::load(file, Day::Coming(Date::ZERO));
+    let sound = !loaded.findings.iter().any(Finding::is_error);
+    loaded.value.filter(|_| sound).ok_or(Error::Findings(loaded.findings))
 }
 
 /// The digest of a campaign file and its texts, those of single days left out.

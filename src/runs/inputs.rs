@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::decoded_list::DecodedList;
 use super::suppress_files::{Suppressed, suppressed};
-use super::{Error, List, ListSurvey, Profiles};
+use super::{Error, List, ListSurvey, Profiles, tables};
 use crate::audience::Decoded;
 use crate::calendar::Occurrence;
 use crate::check::{
@@ -17,7 +17,7 @@ use crate::check::{
 };
 use crate::domain::{Content, Text};
 use crate::finding::{Finding, rules};
-use crate::manifest::{Campaign, Day, Destination, Profile, load_campaign};
+use crate::manifest::{Campaign, Day, Destination, Profile};
 
 /// How much of a list is read at once.
 const BUFFER: usize = 1 << 16;
@@ -62,7 +62,7 @@ impl Inputs {
     /// # Errors
     /// With everything that is wrong with them.
     pub fn load(file: &Path, gateway: Option<&str>, profiles: &Profiles, day: Day) -> Result<Self, Error> {
-        let loaded = load_campaign(file, day);
+        let loaded = tables::load(file, day);
         let Some(campaign) = loaded.value else { return Err(Error::Findings(loaded.findings)) };
         let own_gateway = campaign.brief.gateway.clone();
         let campaign = match gateway {

@@ -60,6 +60,7 @@ mod start;
 mod stop;
 mod suppress;
 mod suppress_files;
+mod tables;
 mod target;
 mod templates;
 mod test_message;

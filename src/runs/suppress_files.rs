@@ -15,7 +15,7 @@ use crate::delivery::Snapshot;
 use crate::domain::{ListForm, Purpose, Region, Row};
 use crate::finding::{Finding, rules};
 use crate::ledger::{Lease, Ownership, Run};
-use crate::manifest::{Campaign, Profile, SuppressFile, unopened_list};
+use crate::manifest::{Campaign, Profile, SuppressFile, unopened};
 use crate::regular_file;
 
 /// The header of the numbers where most cells do not tell it.
@@ -142,7 +142,7 @@ struct Numbers {
 fn read(from: &SuppressFile, region: Option<Region>) -> Result<Numbers, Finding> {
     let path = from.file.as_path();
     let open = || {
-        let file = regular_file::open(path).map_err(|error| unopened_list(path, &error))?;
+        let file = regular_file::open(path).map_err(|error| unopened("it", path, &error))?;
         decode(file, path, &ListForm::default(), region).map_err(|finding| *finding)
     };
     let mut held = Numbers::default();

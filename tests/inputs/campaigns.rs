@@ -72,14 +72,12 @@ fn every_mistake_is_told_at_once() {
 
 #[test]
 fn keys_of_work_to_come_are_refused_by_name() {
-    let at_the_top = ["data: { stores: { file: stores.csv, key: city } }"];
     let recipients = ["exclude: { run: autumn-teaser }"];
     let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00", "per_day: 2000"];
     let gateway = Gateway::accepting();
-    let drafts = at_the_top
-        .map(|line| (line, campaign().top(line)))
+    let drafts = recipients
+        .map(|line| (line, campaign().recipients(line)))
         .into_iter()
-        .chain(recipients.map(|line| (line, campaign().recipients(line))))
         .chain(delivery.map(|line| (line, campaign().delivery(line))));
     for (line, draft) in drafts {
         let key = line.split(':').next().expect("a key");

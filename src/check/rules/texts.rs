@@ -8,7 +8,7 @@ use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved};
 use crate::domain::{Stage, Text};
 use crate::finding::Finding;
 use crate::manifest::{Campaign, Variant};
-use crate::message::TextProblem;
+use crate::message::{Table, TextProblem};
 
 /// What the texts, constants and links of a campaign show, each at its place.
 #[must_use]
@@ -41,7 +41,10 @@ pub fn against_texts(campaign: &Campaign) -> Vec<Finding> {
 /// What texts show that others include, by name and source.
 #[must_use]
 pub fn against_includes(includes: &[(String, String)], campaign: &Campaign) -> Vec<Finding> {
-    let texts = includes.iter().map(|(name, source)| Text { name: name.clone(), source: source.clone() });
+    let texts = includes
+        .iter()
+        .filter(|(name, _)| !Table::is_source(name))
+        .map(|(name, source)| Text { name: name.clone(), source: source.clone() });
     let constants = campaign.brief.constants();
     let problems = texts.flat_map(|text| judged(&text, &constants));
     problems.map(|problem| finding(problem, Some(&campaign.places))).collect()

@@ -14,6 +14,9 @@ rules! {
     warning SUPPRESS_ROW = "suppress-row":
         "Whoever is meant by a row of a list of opt-outs that holds no number gets messages.",
         "Mend the rows that are named.";
+    error DATA_FILE = "data-file":
+        "A table that cannot be read, or has two rows of one key, would leave holes in messages, or fill them wrongly.",
+        "Mend the file, or name its column of keys under `key`.";
     error LIST_ADDRESS = "list-address":
         "People's numbers are fetched over a connection that nobody else reads, and secrets stand elsewhere.",
         "Write an address with `https://`, and secrets as `{ env: NAME }`.";

@@ -18,6 +18,9 @@ rules! {
     error UNKNOWN_COLUMN = "unknown-column":
         "A header that the list does not have would leave a hole in every message.",
         "Write the header as it stands in the list.";
+    error DATA_LOOKUP = "data-lookup":
+        "A table is looked into by a row and a column; anything else would show all of it, or nothing.",
+        "Write `stores[city].address`: the table, the column of the list that says which row, the column of the table.";
     error CONDITION = "condition":
         "A condition that takes a cell for something else than a text means everybody, or nobody.",
         "Compare with the text that stands in the list, or write `NAME | int` for a number.";

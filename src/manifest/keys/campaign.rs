@@ -46,7 +46,8 @@ pub(crate) static CAMPAIGN: &[Key] = &[
         .doc("Messages that are tried against each other; who gets which follows from the number. The shares make 100%, with `holdout`."),
     Key::new("holdout", Shape::Or { alone: &SHARE, keys: HOLDOUT }, "10%")
         .doc("The share of people who get nothing, to compare with; with `group` the same people in every campaign of the group."),
-    Key::new("data", Shape::Line, "{ stores: { file: stores.csv, key: city } }").doc("Small tables for texts.").later(),
+    Key::new("data", Shape::Each(&TABLE), "{ stores: { file: stores.csv, key: city } }")
+        .doc("Small tables that texts look something up in: `{{ stores[city].address }}`."),
     Key::new("results", Shape::Line, "results/autumn-sale.csv")
         .doc("Where the results go; without it results/<name>.csv, of what a schedule began results/<name>-<edition>.csv. Those of a rehearsal stand beside it, as <name>.sandbox.csv."),
 ];
@@ -68,6 +69,14 @@ pub(crate) static VARIANT_KEYS: &[Key] = &[
 pub(crate) static HOLDOUT: &[Key] = &[
     Key::new("share", Shape::Share, "10%").doc("The part of the people who get nothing.").required(),
     Key::new("group", Shape::Line, "autumn").doc("The campaigns that leave out the same people."),
+];
+
+static TABLE: Key = Key::new("table", Shape::Map(DATA_KEYS), "{ file: stores.csv, key: city }").doc("A table.");
+
+/// The keys of a table.
+pub(crate) static DATA_KEYS: &[Key] = &[
+    Key::new("file", Shape::Line, "stores.csv").doc("The table: any file that can be a list.").required(),
+    Key::new("key", Shape::Line, "city").doc("The header of the column by which a row is found.").required(),
 ];
 
 pub(super) static SUPPRESS: Key =

@@ -14,7 +14,7 @@ mod item;
 mod schema;
 mod structure;
 
-pub(crate) use campaign::{CAMPAIGN, HOLDOUT, SUPPRESS_FILE, VARIANT_KEYS};
+pub(crate) use campaign::{CAMPAIGN, DATA_KEYS, HOLDOUT, SUPPRESS_FILE, VARIANT_KEYS};
 pub(crate) use channels::CHANNELS;
 use channels::PRICES;
 pub(crate) use gateway::PROFILE;
@@ -157,7 +157,12 @@ impl Key {
 
     /// The key with its example, as somebody would write it.
     pub(crate) fn written(&self) -> String {
-        format!("{}: {}", self.name, self.example)
+        self.written_as(self.name)
+    }
+
+    /// An example of the key under the name that the author gave it.
+    pub(crate) fn written_as(&self, name: &str) -> String {
+        format!("{name}: {}", self.example)
     }
 }
 

@@ -137,7 +137,7 @@ pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
         (Shape::List { of, least, most }, Content::List(items)) => {
             if !(least..=most).contains(&items.len()) {
                 let (count, s) = (items.len(), if items.len() == 1 { "" } else { "s" });
-                let message = format!("`{}` has {count} item{s}, but must have {least} to {most}", key.name);
+                let message = format!("`{}` has {count} item{s}, but must have {least} to {most}", entry.key);
                 let help = if count < least { "add items, each with its own dash" } else { "remove items" };
                 report.at(&entry.key_span, Finding::new(&rules::OUT_OF_RANGE, message).help(help));
             }
@@ -154,8 +154,11 @@ pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
         }
         (Shape::Secrets, _) => secret(key, entry, report),
         (_, Content::Scalar(scalar)) if scalar.is_null() => {
-            let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` has no value", key.name));
-            report.at(&entry.key_span, finding.help(format!("write it like `{}`, or remove it", key.written())));
+            let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` has no value", entry.key));
+            report.at(
+                &entry.key_span,
+                finding.help(format!("write it like `{}`, or remove it", key.written_as(&entry.key))),
+            );
         }
         (shape, Content::Scalar(scalar)) if !is_collection(shape) => self::scalar(key, entry, scalar, report),
         _ => wrong_type(key, entry, report),
@@ -203,7 +206,7 @@ const TYPOGRAPHIC_QUOTES: [char; 7] =
 fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
     let text = scalar.text.as_str();
     if let Some(inner) = in_typographic_quotes(text).filter(|_| scalar.is_plain()) {
-        let message = format!("the quotes around `{}` are no quotes for YAML, but part of its text", key.name);
+        let message = format!("the quotes around `{}` are no quotes for YAML, but part of its text", entry.key);
         let finding = Finding::new(&rules::TYPOGRAPHIC_QUOTES, message);
         report.at(
             &entry.value.span,
@@ -233,7 +236,7 @@ fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
         _ => None,
     };
     if let Some(rule) = problem {
-        let message = format!("`{}` is `{text}`, but must be {}", key.name, expected(key.shape));
+        let message = format!("`{}` is `{text}`, but must be {}", entry.key, expected(key.shape));
         report.at(&entry.value.span, Finding::new(rule, message).help(advice(key, scalar)));
     }
 }
@@ -293,19 +296,23 @@ fn wrong_type(key: &Key, entry: &Entry, report: &mut Report) {
     let node = &entry.value;
     let (message, help) = match (key.shape, &node.content) {
         (Shape::Template | Shape::Message, Content::Map(_)) if report.slice(&node.span).starts_with('{') => (
-            format!("`{}` begins with a brace and is read as a map, not as a text", key.name),
-            format!("put the whole text in quotes: `{}: \"{}\"`", key.name, report.slice(&node.span).replace('"', "'")),
+            format!("`{}` begins with a brace and is read as a map, not as a text", entry.key),
+            format!(
+                "put the whole text in quotes: `{}: \"{}\"`",
+                entry.key,
+                report.slice(&node.span).replace('"', "'")
+            ),
         ),
         (Shape::Map(keys), Content::Scalar(scalar)) => {
             let needed =
                 keys.iter().find(|key| matches!(key.mark, Mark::Required | Mark::Choice)).map_or("", |key| key.name);
-            let help = format!("write `{}: {{ {needed}: {} }}`", key.name, scalar.text);
-            let help = if needed.is_empty() { format!("write it like `{}`", key.written()) } else { help };
-            (format!("`{}` must be a map of keys, but is a single value", key.name), help)
+            let help = format!("write `{}: {{ {needed}: {} }}`", entry.key, scalar.text);
+            let help = if needed.is_empty() { format!("write it like `{}`", key.written_as(&entry.key)) } else { help };
+            (format!("`{}` must be a map of keys, but is a single value", entry.key), help)
         }
         _ => (
-            format!("`{}` must be {}, but is {}", key.name, expected(key.shape), kind(node)),
-            format!("write it like `{}`", key.written()),
+            format!("`{}` must be {}, but is {}", entry.key, expected(key.shape), kind(node)),
+            format!("write it like `{}`", key.written_as(&entry.key)),
         ),
     };
     report.at(&head(node), Finding::new(&rules::WRONG_TYPE, message).help(help));

@@ -3,6 +3,7 @@
 mod carried;
 mod channels;
 mod chosen;
+mod data;
 mod delivery;
 mod extra;
 mod form;
@@ -93,6 +94,7 @@ impl Resolver<'_> {
         let variants = self.variants(root, content.as_ref(), &vars);
         let holdout = self.holdout(root);
         let folder = path.parent().unwrap_or(Path::new(""));
+        let data = self.data(root, folder, &vars);
         let source = self.recipients(recipients, path);
         self.refuse_waiting(root, source.as_ref());
         let form = self.list_form(recipients);
@@ -122,6 +124,7 @@ impl Resolver<'_> {
                 condition: condition(recipients),
                 may_be_empty: recipients.text("empty")? == "ok",
                 vars,
+                tables: data.iter().map(|table| table.name.clone()).collect(),
                 content: content?,
                 variants,
                 holdout,
@@ -129,6 +132,7 @@ impl Resolver<'_> {
             recipients: source?,
             form: form?,
             suppress,
+            data,
             schedule,
             today: self.today,
             notify,

@@ -120,7 +120,7 @@ impl Resolver<'_> {
     }
 
     /// Tells a name that no text could use.
-    fn variable(&mut self, name: &str, span: &Range<usize>) {
+    pub(super) fn variable(&mut self, name: &str, span: &Range<usize>) {
         let finding = if is_variable(name) {
             return;
         } else if is_built_in(name) {

@@ -1,0 +1,39 @@
+//! The tables under `data`.
+
+use std::path::Path;
+
+use super::Resolver;
+use crate::finding::{Finding, rules};
+use crate::manifest::day::is_dated;
+use crate::manifest::keys::DATA_KEYS;
+use crate::manifest::section::Section;
+use crate::manifest::table_file::TableFile;
+use crate::manifest::yaml::Entry;
+
+impl Resolver<'_> {
+    /// The tables, unread; one that is wrong is left out, which was told.
+    pub(super) fn data(&mut self, root: Section<'_>, folder: &Path, vars: &[(String, String)]) -> Vec<TableFile> {
+        let entries = root.value("data").and_then(|node| node.entries()).unwrap_or_default();
+        let columns = self.columns.clone();
+        let taken = |name: &str| columns.iter().chain(vars).any(|(other, _)| other == name);
+        entries.iter().filter_map(|entry| self.table(entry, folder, taken(&entry.key))).collect()
+    }
+
+    fn table(&mut self, entry: &Entry, folder: &Path, taken: bool) -> Option<TableFile> {
+        self.variable(&entry.key, &entry.key_span);
+        if taken {
+            let message = format!("`{}` is a table here, and a column or a constant too", entry.key);
+            let finding = Finding::new(&rules::NAME_CLASH, message).help("give one of them another name");
+            self.report.at(&entry.key_span, finding);
+        }
+        let section = Section::new(Some(&entry.value), DATA_KEYS);
+        let (file, span) = section.typed("file")?;
+        if is_dated(file) {
+            let finding = Finding::new(&rules::FILE_NAME, format!("`{file}` cannot be the name of a table's file"));
+            self.report.at(span, finding.help("a table has one file, whatever the day; write its name without braces"));
+            return None;
+        }
+        let (key, _) = section.typed("key")?;
+        Some(TableFile { name: entry.key.clone(), file: folder.join(file), key: key.to_owned() })
+    }
+}

@@ -1,0 +1,152 @@
+//! A small table that texts look something up in: `{{ stores[city].address }}`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tera::value::Key;
+use tera::{Map, Value};
+
+use super::problem::TextProblem;
+use crate::finding::rules;
+
+/// Rows by what stands in one of their columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// The headers.
+    pub columns: Vec<String>,
+    /// The cells of each row, one per column, by its key.
+    pub rows: BTreeMap<String, Vec<String>>,
+}
+
+impl Table {
+    /// The name under which the table of that name is kept among the texts of a campaign; no text file is called so.
+    #[must_use]
+    pub fn source_name(name: &str) -> String {
+        format!("data:{name}")
+    }
+
+    /// Whether a text of a campaign is a table.
+    #[must_use]
+    pub fn is_source(name: &str) -> bool {
+        name.starts_with("data:")
+    }
+
+    /// The text as which it is kept.
+    #[must_use]
+    pub fn source(&self) -> String {
+        // A map of texts can always be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The table that was kept as this text; nothing where it is none.
+    #[must_use]
+    pub fn from_source(source: &str) -> Option<Self> {
+        serde_json::from_str(source).ok()
+    }
+
+    /// What texts see of it.
+    pub(super) fn value(&self) -> Value {
+        let key = |text: &String| -> Key<'static> { text.clone().into() };
+        let row = |cells: &Vec<String>| {
+            let cells = self.columns.iter().zip(cells).map(|(column, cell)| (key(column), Value::normal_string(cell)));
+            Value::from(cells.collect::<Map>())
+        };
+        Value::from(self.rows.iter().map(|(name, cells)| (key(name), row(cells))).collect::<Map>())
+    }
+}
+
+/// The tables of these names, which are kept among the texts of a campaign.
+///
+/// # Errors
+/// The first that is not there.
+pub fn load_tables(
+    names: &[String],
+    load: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<Vec<(String, Arc<Table>)>, TextProblem> {
+    let table = |name: &String| {
+        let table = load(&Table::source_name(name))
+            .and_then(|source| Table::from_source(&source).ok_or_else(|| "it is no table".to_owned()));
+        let problem = |why| {
+            let message = format!("the table `{name}` cannot be used: {why}");
+            TextProblem::new(&format!("data.{name}"), "", 0..0, &rules::DATA_FILE, message)
+        };
+        table.map(|table| (name.clone(), Arc::new(table))).map_err(problem)
+    };
+    names.iter().map(table).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Row;
+    use crate::message::{Names, compile, fixtures};
+
+    fn names() -> Names {
+        let row = |city: &str, address: &str| (city.to_owned(), vec![city.to_owned(), address.to_owned()]);
+        let rows = BTreeMap::from([row("Kyiv", "Khreshchatyk 1"), row("Lviv", "Rynok 2")]);
+        let table = Table { columns: vec!["city".into(), "address".into()], rows };
+        Names { tables: vec![("stores".into(), Arc::new(table))], ..fixtures::names() }
+    }
+
+    fn filled(message: &str, code: &str) -> Result<String, String> {
+        let mut load = |_: &str| Err(String::new());
+        let messages = match compile(&fixtures::sms("Olena", message), &names(), &mut load) {
+            Ok(messages) => messages,
+            Err(problems) => {
+                let said = |problem: &TextProblem| {
+                    format!("{}; {}", problem.message, problem.help.as_deref().unwrap_or_default())
+                };
+                return Err(problems.iter().map(said).collect());
+            }
+        };
+        let content = messages.renderer().render(Row::new(2), |column| if column == 2 { code } else { "" });
+        let content = content.map_err(|invalid| invalid.to_string())?;
+        Ok(content.stages[0].texts().map(|(_, text)| text.to_string()).nth(1).unwrap_or_default())
+    }
+
+    #[test]
+    fn a_cell_says_which_row_of_a_table_is_meant() {
+        for (message, expected) in [
+            ("{{ stores[code].address }}", "Khreshchatyk 1"),
+            ("{{ stores[code]['address'] }}", "Khreshchatyk 1"),
+            ("{{ stores['Lviv'].address }}", "Rynok 2"),
+            ("{{ stores[code | trim].address | upper }}", "KHRESHCHATYK 1"),
+            ("{% set store = stores[code] | default(value='') %}{% if store %}x{% endif %}", "x"),
+            ("{% if stores[code] is defined %}{{ stores[code].city }}{% endif %}", "Kyiv"),
+            ("{{ stores['Odesa']?.address | default(value='none') }}", "none"),
+        ] {
+            assert_eq!(filled(message, "Kyiv").as_deref(), Ok(expected), "{message}");
+        }
+        let nobody = filled("{{ stores[code].address }}", "Odesa").unwrap_err();
+        assert!(nobody.starts_with("`stores[code]` is nothing: the table has no row for that"), "{nobody}");
+        assert!(!nobody.contains("Odesa"), "{nobody}");
+    }
+
+    #[test]
+    fn what_no_table_has_is_told_before_anybody_gets_a_message() {
+        for (message, expected) in [
+            ("{{ stores }}", "`stores` is a table, and a message would show all of it"),
+            ("{{ stores | length }}", "`stores` is a table"),
+            ("{{ stores.Kyiv.address }}", "`stores` is a table"),
+            ("{% for s in stores %}x{% endfor %}", "`stores` is a table"),
+            ("{{ stores[code] }}", "`stores[…]` is a whole row of the table; write `stores[COLUMN].address`"),
+            ("{{ stores[code].adress }}", "no column `adress`; did you mean `address`?"),
+            ("{{ stores[code]['phone'] }}", "no column `phone`; it has `city` and `address`"),
+            ("{{ stores['Kyjiv'].address }}", "no row of the table `stores` has `Kyjiv`; did you mean `Kyiv`?"),
+            ("{{ store[code].address }}", "unknown variable `store`; did you mean `stores`?"),
+            ("{{ stores[cod].address }}", "unknown variable `cod`"),
+        ] {
+            let said = filled(message, "Kyiv").unwrap_err();
+            assert!(said.contains(expected), "{message}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_table_is_kept_as_a_text_and_comes_back() {
+        let rows = BTreeMap::from([("Kyiv".to_owned(), vec!["Kyiv".to_owned(), "\"1\", \\ Khreshchatyk".to_owned()])]);
+        let table = Table { columns: vec!["city".into(), "address".into()], rows };
+        assert_eq!(Table::from_source(&table.source()), Some(table));
+        assert_eq!(Table::from_source("Hello"), None);
+    }
+}

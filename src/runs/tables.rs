@@ -1,0 +1,86 @@
+//! The tables under `data`, which become texts of the campaign that others look into: frozen, digested and compared as those are.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::audience::{decode, plain, read_rows};
+use crate::domain::ListForm;
+use crate::finding::{Finding, did_you_mean, list_all, rules};
+use crate::manifest::{Campaign, Day, LoadedFile, TableFile, load_campaign, unopened};
+use crate::message::Table;
+use crate::regular_file;
+
+/// The most rows of a table.
+const MOST_ROWS: usize = 10_000;
+/// The most bytes of all cells of a table.
+const LARGEST: usize = 1 << 20;
+
+/// The campaign of a file with its tables; what is wrong with either is among the findings.
+pub(super) fn load(file: &Path, day: Day) -> LoadedFile<Campaign> {
+    let mut loaded = load_campaign(file, day);
+    let Some(campaign) = &mut loaded.value else { return loaded };
+    for from in &campaign.data {
+        match read(from) {
+            Ok(table) => campaign.folders.keep(Table::source_name(&from.name), table.source()),
+            Err(finding) => {
+                let message = format!("the table `{}` cannot be used: {}", from.name, finding.message);
+                let place = campaign.places.of_key(&format!("data.{}", from.name));
+                let help = finding.help.unwrap_or_else(|| "write it as lists are written".to_owned());
+                loaded.findings.push(Finding::new(&rules::DATA_FILE, message).help(help).at(place));
+            }
+        }
+    }
+    loaded
+}
+
+fn read(from: &TableFile) -> Result<Table, Finding> {
+    let path = from.file.as_path();
+    let file = regular_file::open(path).map_err(|error| unopened(&format!("`{}`", path.display()), path, &error))?;
+    let text = decode(file, path, &ListForm::default(), None).map_err(|finding| *finding)?;
+    let (mut rows, mut bytes) = (BTreeMap::<String, Vec<String>>::new(), 0);
+    let columns = read_rows(text, path, |headers, row, cells| {
+        let refused = |message: String, help: &str| Err(Box::new(Finding::new(&rules::DATA_FILE, message).help(help)));
+        let column = column(headers, &from.key)?;
+        let cells: Vec<String> = (0..headers.len()).map(|column| plain(cells.get(column)).to_owned()).collect();
+        let key = cells[column].clone();
+        bytes += cells.iter().map(String::len).sum::<usize>();
+        if key.is_empty() {
+            return refused(
+                format!("its row {row} has nothing under `{}`", from.key),
+                "fill the cell, or remove the row",
+            );
+        }
+        if rows.len() == MOST_ROWS || bytes > LARGEST {
+            let message = "it has more than 10,000 rows or 1 MiB of text".to_owned();
+            return refused(message, "a table is small; what differs for everybody belongs into columns of the list");
+        }
+        match rows.insert(key, cells) {
+            None => Ok(()),
+            Some(_) => refused(
+                format!("its row {row} has the same `{}` as another", from.key),
+                "a row is found by it, so each has to be there once; remove one of them",
+            ),
+        }
+    })
+    .map_err(|finding| *finding)?;
+    column(&columns, &from.key).map_err(|finding| *finding)?;
+    if let Some(twice) =
+        columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)).map(|(_, name)| name)
+    {
+        let finding = Finding::new(&rules::DATA_FILE, format!("it has more than one column `{twice}`"));
+        return Err(finding.help("give one of them another header"));
+    }
+    Ok(Table { columns, rows })
+}
+
+/// The column with the keys.
+fn column(headers: &[String], key: &str) -> Result<usize, Box<Finding>> {
+    headers.iter().position(|header| header == key.trim()).ok_or_else(|| {
+        let finding = Finding::new(&rules::DATA_FILE, format!("it has no column `{key}`"));
+        let help = match did_you_mean(key, headers.iter().map(String::as_str)) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("it has {}", list_all(headers.iter().map(String::as_str))),
+        };
+        finding.help(help).into()
+    })
+}

@@ -1,0 +1,107 @@
+//! Small tables that texts look something up in.
+
+use crate::support::{Draft, Folder, Gateway, campaign, phone};
+
+const STORES: &str = "City;address;hours\nKyiv;Khreshchatyk 1;9-20\nLviv;\"Rynok 2; yard\";10-18\n";
+
+/// People of these cities, whose message looks up their store.
+fn shoppers(cities: &[&str], message: &str) -> Draft {
+    let rows = cities.iter().enumerate().map(|(index, city)| format!("{},{city}\n", phone(index + 2)));
+    let list = format!("phone,city\n{}", rows.collect::<String>());
+    let sms = format!("  - sms: {{ signature: OlenaCo, message: \"{message}\" }}");
+    campaign().with_list(&list).channels(&sms).top("data: { stores: { file: stores.csv, key: City } }")
+}
+
+fn with_stores(draft: Draft, gateway: &Gateway) -> Folder {
+    let sale = draft.through(gateway).write();
+    sale.write("stores.csv", STORES);
+    sale
+}
+
+fn said(gateway: &Gateway) -> Vec<String> {
+    let operations = gateway.sends().iter().flat_map(|request| request.operations()).collect::<Vec<_>>();
+    operations.iter().map(|operation| operation["sms_message"].as_str().expect("a text").to_owned()).collect()
+}
+
+#[test]
+fn each_message_says_what_the_table_has_for_its_row() {
+    let gateway = Gateway::accepting();
+    let sale = with_stores(shoppers(&["Lviv", "Kyiv"], "Come to {{ stores[city].address }}"), &gateway);
+    sale.campaign(&["preview", "sale.yaml"]).exits(0).says("Come to Rynok 2; yard");
+    sale.run(&[]).exits(0);
+    assert_eq!(said(&gateway), ["Come to Rynok 2; yard", "Come to Khreshchatyk 1"]);
+}
+
+#[test]
+fn who_is_in_no_row_of_the_table_gets_nothing_unless_the_text_says_what_else() {
+    let gateway = Gateway::accepting();
+    let sale = with_stores(shoppers(&["Lviv", "Odesa"], "Come to {{ stores[city].address }}"), &gateway);
+    let reason = "`stores[city]` is nothing: the table has no row for that";
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says(reason).says("row 3");
+    sale.run(&[]).exits(3);
+    assert_eq!(sale.results().states(), ["accepted", "invalid"]);
+
+    let soft = "Come to {{ stores[city]?.address | default(value='our shop') }}";
+    let gateway = Gateway::accepting();
+    with_stores(shoppers(&["Lviv", "Odesa"], soft), &gateway).run(&[]).exits(0);
+    assert_eq!(said(&gateway), ["Come to Rynok 2; yard", "Come to our shop"]);
+}
+
+#[test]
+fn a_run_keeps_its_table_and_tells_one_that_changed() {
+    let gateway = Gateway::accepting();
+    let sale = with_stores(shoppers(&["Lviv", "Kyiv", "Lviv"], "{{ stores[city].address }}"), &gateway);
+    let plan = |sale: &Folder| sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["digest"].clone();
+    let planned = plan(&sale);
+    sale.replace("stores.csv", "Khreshchatyk 1", "Khreshchatyk 9");
+    assert_ne!(plan(&sale), planned);
+    sale.write("stores.csv", STORES);
+    assert_eq!(plan(&sale), planned);
+    sale.run(&["--limit", "1"]).exits(0);
+    sale.replace("stores.csv", "Khreshchatyk 1", "Khreshchatyk 9");
+    sale.run(&[]).exits(2).says("`data`");
+    std::fs::remove_file(sale.path("stores.csv")).expect("it is there");
+    sale.run(&[]).exits(2).says("stores.csv").says("does not exist");
+    sale.write("stores.csv", STORES);
+    sale.run(&[]).exits(0);
+    assert_eq!(said(&gateway), ["Rynok 2; yard", "Khreshchatyk 1", "Rynok 2; yard"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_table_or_its_use_is_told_before_anything_is_sent() {
+    let gateway = Gateway::accepting();
+    let cases = [
+        (STORES.replace("City", "Town"), "it has no column `City`; it has `Town`, `address` and `hours`"),
+        (STORES.replace("Lviv", "Kyiv"), "its row 3 has the same `City` as another"),
+        (STORES.replace("Lviv", " "), "its row 3 has nothing under `City`"),
+        (STORES.replace("hours", "address"), "more than one column `address`"),
+        (STORES.replace("address", "street"), "the table `stores` has no column `address`"),
+        (String::new(), "the table `stores` cannot be used"),
+    ];
+    for (stores, expected) in cases {
+        let sale = with_stores(shoppers(&["Lviv"], "{{ stores[city].address }}"), &gateway);
+        sale.write("stores.csv", &stores);
+        let checked = sale.campaign(&["check", "sale.yaml"]).exits(2);
+        let told = checked.stderr.clone() + &checked.stdout;
+        let (said, help) = expected.split_once("; ").unwrap_or((expected, ""));
+        assert!(told.contains(said) && told.contains(help) && told.contains("sale.yaml:"), "{expected}: {told}");
+        sale.run(&[]).exits(2);
+    }
+    for (data, expected) in [
+        ("data: { city: { file: stores.csv, key: City } }", "`city` means more than one thing here"),
+        ("data: { stores: { file: stores.csv } }", "`stores` needs `key`"),
+        ("data: { stores: stores.csv }", "write `stores: { file: stores.csv }`"),
+        ("data: { stores: { file: \"{{ today }}.csv\", key: City } }", "a table has one file, whatever the day"),
+        ("data: { row: { file: stores.csv, key: City } }", "`row` already means something"),
+    ] {
+        let sale = with_stores(
+            campaign()
+                .with_list(&format!("phone,city\n{},Lviv\n", phone(2)))
+                .channels("  - sms: { signature: OlenaCo, message: \"{{ city }}\" }")
+                .top(data),
+            &gateway,
+        );
+        sale.campaign(&["check", "sale.yaml"]).exits(2).says(expected);
+    }
+    assert!(gateway.sends().is_empty());
+}
