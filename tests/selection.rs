@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Draft, Gateway, campaign, phone};
+use crate::support::{Answer, Draft, Folder, Gateway, accepted, campaign, phone, rejected};
 
 /// Six people, of whom those in rows 2, 4 and 6 have a gold card; the number in row 7 is none.
 fn clients() -> Draft {
@@ -134,4 +134,95 @@ fn what_is_wrong_with_a_chosen_text_is_told_where_it_stands() {
         sale.run(&[]).exits(2).says(said).says(place);
     }
     assert!(gateway.sends().is_empty());
+}
+
+/// A campaign whose list is that of the teaser, with what it excludes; both are in the same folder.
+fn after_a_teaser(gateway: &Gateway, exclude: &str) -> Folder {
+    let sale = campaign().to(4).recipients(&format!("exclude: {exclude}")).through(gateway).write();
+    let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("a campaign");
+    let teaser: String =
+        text.lines().filter(|line| !line.contains("exclude:")).map(|line| format!("{line}\n")).collect();
+    sale.write("teaser.yaml", &teaser.replace("name: sale", "name: teaser"));
+    sale
+}
+
+fn refusing_the_second() -> Gateway {
+    let refused = |item: &_| rejected(item, "Unknown error");
+    Gateway::answering([Answer::items(accepted), Answer::items(refused), Answer::items(accepted)])
+}
+
+#[test]
+fn who_got_an_earlier_message_is_left_out_and_who_did_not_is_not() {
+    let gateway = refusing_the_second();
+    let sale = after_a_teaser(&gateway, "{ run: teaser }");
+    sale.replace("teaser.yaml", "delivery:", "delivery:\n  batch: 1\n  in_flight: 1");
+    sale.campaign(&["run", "teaser.yaml", "--no-wait"]).exits(3);
+    let counts = json!({ "planned": 1, "skipped": 3 });
+    assert_eq!(sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["counts"], counts);
+    assert_eq!(sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["counts"], counts);
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [2, 3, 4, 5, 3].map(phone));
+    assert_eq!(sale.results().column("reason"), ["excluded", "", "excluded", "excluded"]);
+}
+
+#[test]
+fn a_state_says_more_closely_who_is_left_out() {
+    let gateway = refusing_the_second();
+    let sale = after_a_teaser(&gateway, "{ run: teaser@1, state: rejected }");
+    sale.replace("teaser.yaml", "delivery:", "delivery:\n  batch: 1\n  in_flight: 1");
+    sale.campaign(&["run", "teaser.yaml", "--no-wait"]).exits(3);
+    sale.run(&[]).exits(0).says("may still change");
+    assert_eq!(gateway.phones()[4..], [2, 4, 5].map(phone));
+}
+
+#[test]
+fn an_earlier_run_of_which_nobody_knows_what_became_refuses_the_start() {
+    let gateway = Gateway::accepting();
+    let sale = after_a_teaser(&gateway, "{ run: taeser }");
+    for said in ["sale.yaml:", "there is no run `taeser` on this ledger"] {
+        sale.campaign(&["check", "sale.yaml"]).exits(2).says(said);
+        sale.run(&[]).exits(2).says(said);
+    }
+    sale.campaign(&["run", "teaser.yaml", "--gateway", "sandbox"]).exits(0);
+    sale.replace("sale.yaml", "taeser", "teaser");
+    sale.run(&[]).exits(2).says("it was a rehearsal");
+    sale.run(&["--gateway", "sandbox"]).exits(0);
+    sale.campaign(&["run", "teaser.yaml", "--limit", "1"]).exits(0);
+    sale.run(&[]).exits(2).says("teaser@2 is not through");
+    assert_eq!(gateway.phones(), [phone(2)]);
+}
+
+#[test]
+fn all_runs_of_the_latest_edition_count_and_those_of_earlier_ones_do_not() {
+    let gateway = Gateway::accepting();
+    let sale = after_a_teaser(&gateway, "{ run: teaser }");
+    let edition = |name: &str, rows: &str| {
+        let text = std::fs::read_to_string(sale.path("teaser.yaml")).expect("a campaign");
+        let text: String =
+            text.lines().filter(|line| !line.starts_with("edition:")).map(|line| format!("{line}\n")).collect();
+        sale.write("teaser.yaml", &format!("edition: {name}\n{text}"));
+        sale.campaign(&["run", "teaser.yaml", "--no-wait", "--rows", rows]).exits(0);
+        sale.campaign(&["stop", "teaser", "--for-good"]).exits(0);
+    };
+    edition("first", "2");
+    edition("second", "3");
+    sale.campaign(&["run", "teaser.yaml", "--no-wait", "--rows", "4"]).exits(0);
+    sale.campaign(&["stop", "teaser", "--for-good"]).exits(0);
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [2, 3, 4, 2, 5].map(phone));
+}
+
+#[test]
+fn who_is_left_out_is_part_of_what_a_run_is() {
+    let gateway = Gateway::accepting();
+    let sale = after_a_teaser(&gateway, "{ run: teaser }");
+    sale.campaign(&["run", "teaser.yaml", "--no-wait", "--rows", "2"]).exits(0);
+    sale.campaign(&["stop", "teaser", "--for-good"]).exits(0);
+    let plan = |sale: &Folder| sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["digest"].clone();
+    let planned = plan(&sale);
+    sale.replace("sale.yaml", "{ run: teaser }", "{ run: teaser, state: read }");
+    assert_ne!(plan(&sale), planned);
+    sale.run(&["--limit", "1"]).exits(0);
+    sale.replace("sale.yaml", "{ run: teaser, state: read }", "{ run: teaser }");
+    sale.run(&[]).exits(2).says("`recipients.exclude`");
 }

@@ -25,6 +25,7 @@ pub use rules::{
 };
 pub(crate) use survey::sms_parts;
 pub use survey::{
-    ALREADY_SENT, Column, CostlyRows, DUPLICATE, Excluded, First, HOLDOUT, RowsBySize, Size, Survey, Terms, survey,
+    ALREADY_SENT, Column, CostlyRows, DUPLICATE, EXCLUDED, Excluded, First, HOLDOUT, RowsBySize, Size, Survey, Terms,
+    survey,
 };
 pub use tee::Tee;

@@ -23,6 +23,9 @@ pub const ALREADY_SENT: &str = "already sent";
 /// Why a row is skipped whose number stands in an earlier row.
 pub const DUPLICATE: &str = "duplicate number";
 
+/// Why a row is skipped whose person is left out because of an earlier message.
+pub const EXCLUDED: &str = "excluded";
+
 /// Why a row is skipped whose person gets nothing, to compare with.
 pub const HOLDOUT: &str = "holdout";
 
@@ -46,6 +49,8 @@ pub struct Excluded {
     pub opted_out: RoaringTreemap,
     /// They got as many messages lately as they may.
     pub capped: RoaringTreemap,
+    /// They are left out because of an earlier message.
+    pub excluded: RoaringTreemap,
 }
 
 /// What is known of all recipients before anything is sent.
@@ -327,6 +332,10 @@ impl Tally {
         }
         if opted_out {
             self.left_out.insert(row, State::Skipped, OPTED_OUT);
+            return None;
+        }
+        if terms.excluded.excluded.contains(phone.get()) {
+            self.left_out.insert(row, State::Skipped, EXCLUDED);
             return None;
         }
         if terms.excluded.capped.contains(phone.get()) {

@@ -91,6 +91,7 @@ impl FrozenInputs {
             duplicates,
             max_invalid,
             condition,
+            exclude,
             may_be_empty: _,
             vars,
             tables,
@@ -113,6 +114,7 @@ impl FrozenInputs {
         note(*duplicates != now.duplicates, "`recipients.duplicates`");
         note(*max_invalid != now.max_invalid, "`recipients.max_invalid`");
         note(*condition != now.condition, "`recipients.where`");
+        note(*exclude != now.exclude, "`recipients.exclude`");
         note(*vars != now.vars, "`vars`");
         let differ = |tables| among(&self.includes, tables) != among(includes, tables);
         note(*tables != now.tables || differ(true), "`data`");

@@ -121,6 +121,7 @@ impl SingleKind {
             max_invalid: Share::WHOLE,
             // Whoever drew the first row may not have begun yet.
             condition: None,
+            exclude: None,
             may_be_empty: true,
             vars: Vec::new(),
             tables: Vec::new(),

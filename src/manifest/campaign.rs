@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::notify::Notify;
 use super::profile::Profile;
-use super::{Holdout, Places, Rate, Recipients, Share, SuppressFile, TableFile, TextFolders, Variant};
+use super::{Holdout, PastPeople, Places, Rate, Recipients, Share, SuppressFile, TableFile, TextFolders, Variant};
 use crate::calendar::Schedule;
 use crate::domain::{Budget, Cap, Content, Endpoint, ListForm, Purpose, Region, Text};
 
@@ -79,6 +79,9 @@ pub struct Brief {
     /// Who of the list is meant: an expression over its columns; nothing for everybody.
     #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Text>,
+    /// Who of the list is left out because of an earlier message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<PastPeople>,
     /// Whether a list without anybody is fine: there is nobody to send to then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_empty: bool,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::Url;
+use serde::{Deserialize, Serialize};
 
 use super::KeySource;
 use crate::domain::State;
@@ -25,7 +26,7 @@ pub enum Recipients {
 }
 
 /// People by what became of them in a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastPeople {
     /// The run, such as `autumn-sale@3`, or its campaign's name for the latest.
     pub run: String,

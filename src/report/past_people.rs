@@ -52,18 +52,22 @@ pub async fn write_past_people(
     Ok(PastPeopleWritten { people, undecided })
 }
 
-/// The numbers of the people of a run that are in one of these states.
+/// The numbers of the people of a run that are in one of these states, and how many messages of the run have no end yet.
 ///
 /// # Errors
 /// When the ledger or the list cannot be read.
-pub async fn past_numbers(ledger: &dyn Ledger, run: &Run, states: &[State]) -> Result<RoaringTreemap, ResultsError> {
+pub async fn past_numbers(
+    ledger: &dyn Ledger,
+    run: &Run,
+    states: &[State],
+) -> Result<(RoaringTreemap, u64), ResultsError> {
     let mut numbers = RoaringTreemap::new();
-    past_people(ledger, run, states, |_, person| {
+    let undecided = past_people(ledger, run, states, |_, person| {
         numbers.extend(person.map(|(_, phone)| phone.get()));
         Ok(())
     })
     .await?;
-    Ok(numbers)
+    Ok((numbers, undecided))
 }
 
 /// Goes over the people of a run in the order of its list: the header alone first, then each person. Tells how many messages

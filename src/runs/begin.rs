@@ -5,6 +5,7 @@ use std::sync::Arc;
 use roaring::RoaringTreemap;
 
 use super::consent::{Consent, confirm};
+use super::exclude::excluded;
 use super::freeze::frozen;
 use super::launch::{Preparation, RunToSend, Session};
 use super::outcome::{NothingLeft, Outcome};
@@ -100,7 +101,9 @@ impl Session {
         let mut copies = ledger.prepare_copies(&self.hold).await?;
         let list = copies.list()?;
         let OptedOut { version, numbers: opted_out } = opted_out(ledger, inputs).await?;
-        let excluded = Excluded { already: sent.numbers.clone(), opted_out, capped: capped(ledger, inputs).await? };
+        let capped = capped(ledger, inputs).await?;
+        let excluded = excluded(Some(ledger), inputs, &self.adapters.observer).await?;
+        let excluded = Excluded { already: sent.numbers.clone(), opted_out, capped, excluded };
         let surveyed = Arc::clone(listed);
         let survey = blocking(move || surveyed.survey(&excluded, Some(list))).await??;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.planned(), "surveyed");

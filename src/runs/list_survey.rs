@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
+use super::exclude::excluded;
 use super::inputs::Includes;
 use super::{Error, Event, Inputs, Observer, already_sent, blocking, capped, opted_out};
 use crate::check::online::Cost;
@@ -66,11 +67,13 @@ pub async fn survey_list(
     {
         observer(Event::Contradicted(sign));
     }
+    let past = excluded(ledger, inputs, observer).await?;
     let excluded = match ledger {
         Some(ledger) => Excluded {
             already: already_sent(ledger, inputs, &edition).await?.numbers,
             opted_out: opted_out(ledger, inputs).await?.numbers,
             capped: capped(ledger, inputs).await?,
+            excluded: past,
         },
         None => Excluded::default(),
     };

@@ -23,6 +23,7 @@ mod dry_run;
 mod end;
 mod error;
 mod event;
+mod exclude;
 mod fetch;
 mod find;
 mod fire;

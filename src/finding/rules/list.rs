@@ -14,6 +14,9 @@ rules! {
     warning SUPPRESS_ROW = "suppress-row":
         "Whoever is meant by a row of a list of opt-outs that holds no number gets messages.",
         "Mend the rows that are named.";
+    error EXCLUDE = "exclude":
+        "Where it is not known what became of an earlier message, whoever was to be left out would get this one.",
+        "Name a run that was sent and is through, as `campaign status` shows it.";
     error DATA_FILE = "data-file":
         "A table that cannot be read, or has two rows of one key, would leave holes in messages, or fill them wrongly.",
         "Mend the file, or name its column of keys under `key`.";

@@ -114,9 +114,8 @@ static RECIPIENTS: &[Key] = &[
         .default("refuse"),
     Key::new("suppress", Shape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop-list.csv]")
         .doc("Lists of people who opted out, besides the ledger's own, read anew at each start: files as those of recipients."),
-    Key::new("exclude", Shape::Line, "{ run: autumn-teaser }")
-        .doc("People by what became of an earlier message.")
-        .later(),
+    Key::new("exclude", Shape::Map(EXCLUDE), "{ run: autumn-teaser, state: [delivered, read] }")
+        .doc("Who of the list is left out because of what became of an earlier message."),
     Key::new("encoding", Shape::Line, "windows-1251")
         .doc("The encoding of the list, such as `windows-1251` or `utf-16le`; without it, it is found and told."),
     Key::new("delimiter", Shape::Line, "';'")
@@ -144,6 +143,15 @@ static RECIPIENTS: &[Key] = &[
         .default("10m"),
     Key::new("state", Shape::Words(&State::WORDS), "[failed, rejected]")
         .doc("What became of the people of `run` who are meant; `undelivered` is all that did not arrive."),
+];
+
+/// The keys of `exclude`.
+static EXCLUDE: &[Key] = &[
+    Key::new("run", Shape::Line, "autumn-teaser@1")
+        .doc("The run, or the campaign, which means all runs of its latest edition.")
+        .required(),
+    Key::new("state", Shape::Words(&State::WORDS), "[delivered, read]")
+        .doc("What became of the people who are meant; without it whoever has a message of it, or may have one."),
 ];
 
 static DELIVERY: &[Key] = &[

@@ -122,6 +122,7 @@ impl Resolver<'_> {
                 duplicates: duplicates(recipients)?,
                 max_invalid: recipients.parsed("max_invalid")?,
                 condition: condition(recipients),
+                exclude: recipients::exclude(recipients),
                 may_be_empty: recipients.text("empty")? == "ok",
                 vars,
                 tables: data.iter().map(|table| table.name.clone()).collect(),

@@ -151,6 +151,19 @@ impl Resolver<'_> {
 }
 
 /// The people of a run by the states under a key; nothing where there are none.
+/// Who is left out: whoever has a message of an earlier run, or may have one, unless `state` says it more closely.
+pub(super) fn exclude(recipients: Section<'_>) -> Option<PastPeople> {
+    let section = recipients.section("exclude");
+    let (run, _) = section.typed("run")?;
+    match section.value("state") {
+        Some(states) => past_people(run, Some(states)),
+        None => {
+            let states = State::ALL.into_iter().filter(|state| state.has_operation()).collect();
+            Some(PastPeople { run: run.to_owned(), states })
+        }
+    }
+}
+
 fn past_people(run: &str, states: Option<&Node>) -> Option<PastPeople> {
     let states = states?;
     let one = std::slice::from_ref(states);

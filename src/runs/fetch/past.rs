@@ -7,6 +7,7 @@ use super::{Failed, Fetching, spool};
 use crate::ledger::{Progress, Run};
 use crate::manifest::{PastPeople, Recipients};
 use crate::report::{is_owned, plural, write_past_people};
+use crate::runs::exclude::runs_meant;
 use crate::runs::{Adapters, Error, Event, Inputs, find, poll, reconcile};
 
 /// How long is asked about messages that have no end yet, before their people are chosen.
@@ -44,11 +45,19 @@ pub(super) async fn fetch(
 /// Asks the gateway of an earlier run whose people are meant about its messages that have no end yet, as far as that can be
 /// known; what cannot is told with the list.
 pub(in crate::runs) async fn reconcile_past(adapters: &Adapters, inputs: &Inputs) -> Result<(), Error> {
-    let Recipients::Run(past) = &inputs.campaign.recipients else { return Ok(()) };
-    // Whatever is wrong with the name is told by who looks for its people.
-    let Ok(run) = find(adapters.ledger.as_ref(), &past.run).await else { return Ok(()) };
-    if run.live && run.progress != Progress::Open && inputs.destination.is_live() {
-        ask(adapters, run).await;
+    let ledger = adapters.ledger.as_ref();
+    let mut runs = Vec::new();
+    // Whatever is wrong with a name is told by who looks for its people.
+    if let Recipients::Run(past) = &inputs.campaign.recipients {
+        runs.extend(find(ledger, &past.run).await.ok());
+    }
+    if let Some(past) = &inputs.campaign.brief.exclude {
+        runs.extend(runs_meant(ledger, past, inputs).await?.unwrap_or_default());
+    }
+    for run in runs {
+        if run.live && run.progress != Progress::Open && inputs.destination.is_live() {
+            ask(adapters, run).await;
+        }
     }
     Ok(())
 }

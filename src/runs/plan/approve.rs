@@ -124,7 +124,7 @@ impl Approving {
             return Err(Error::Plan(PlanRefusal::Approved { digest, by: given.by.clone() }));
         }
         let inputs = fetch(&inputs, adapters.fetching()).await?;
-        let survey = surveyed(adapters.ledger.as_ref(), &inputs, planned.options.again).await?;
+        let survey = surveyed(adapters, &inputs, planned.options.again).await?;
         let rows = request(&planned).chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
         let approving = Self { digest, planned, inputs, survey, rows };
         approving.refuse_changed()?;

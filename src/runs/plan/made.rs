@@ -10,8 +10,8 @@ use crate::check::Excluded;
 use crate::check::online::Cost;
 use crate::domain::Amount;
 use crate::finding::Finding;
-use crate::ledger::Ledger;
 use crate::runs::check_campaign::findings_of;
+use crate::runs::exclude::excluded;
 use crate::runs::freeze::frozen;
 use crate::runs::start::TodaysTexts;
 use crate::runs::{
@@ -71,7 +71,8 @@ impl MadePlan {
 }
 
 /// Looks at the list of a campaign, to everybody of it `again` or to who has no message yet.
-pub(super) async fn surveyed(ledger: &dyn Ledger, inputs: &Arc<Inputs>, again: bool) -> Result<ListSurvey, Error> {
+pub(super) async fn surveyed(adapters: &Adapters, inputs: &Arc<Inputs>, again: bool) -> Result<ListSurvey, Error> {
+    let ledger = adapters.ledger.as_ref();
     let already = match again {
         true => RoaringTreemap::new(),
         false => {
@@ -80,7 +81,9 @@ pub(super) async fn surveyed(ledger: &dyn Ledger, inputs: &Arc<Inputs>, again: b
         }
     };
     let opted_out = opted_out(ledger, inputs).await?.numbers;
-    let excluded = Excluded { already, opted_out, capped: capped(ledger, inputs).await? };
+    let capped = capped(ledger, inputs).await?;
+    let excluded = excluded(Some(ledger), inputs, &adapters.observer).await?;
+    let excluded = Excluded { already, opted_out, capped, excluded };
     let inputs = Arc::clone(inputs);
     blocking(move || inputs.survey(&excluded, None)).await?
 }
@@ -96,7 +99,7 @@ pub async fn plan(adapters: &Adapters, inputs: &Arc<Inputs>, request: &Request) 
         return Err(Error::Findings(vec![finding]));
     }
     refuse_start(ledger, inputs).await?;
-    let list = surveyed(ledger, inputs, request.round != Round::Same).await?;
+    let list = surveyed(adapters, inputs, request.round != Round::Same).await?;
     let survey = &list.survey;
     let chosen = request.chosen(&survey.planned_rows(), survey.last_row)?;
     request.check_number(inputs.destination.profile(), survey.planned())?;

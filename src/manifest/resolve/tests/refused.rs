@@ -177,7 +177,7 @@ fn keys_and_values_that_do_not_fit_are_told_where_they_stand() {
         (rest.to_owned(), ("missing-key", 1, 1)),
         (format!("recipients: a.csv\n{rest}"), ("wrong-type", 1, 13)),
         (format!("recipients: {{ fil: a.csv }}\n{rest}"), ("unknown-key", 1, 15)),
-        (format!("recipients: {{ file: a.csv, exclude: x }}\n{rest}"), ("not-supported", 1, 28)),
+        (format!("recipients: {{ file: a.csv }}\ndelivery: {{ window: x }}\n{rest}"), ("not-supported", 2, 13)),
         (format!("recipients: {{ file: a.csv, region: UK }}\n{rest}"), ("unknown-region", 1, 36)),
         (format!("recipients: {{ file: a.csv, region: Європа }}\n{rest}"), ("unknown-region", 1, 36)),
         (format!("recipients: {{ file: a.csv, max_invalid: 10 }}\n{rest}"), ("wrong-type", 1, 41)),

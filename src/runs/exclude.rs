@@ -1,0 +1,81 @@
+//! Who is left out because of what became of an earlier message: `recipients.exclude`.
+
+use roaring::RoaringTreemap;
+
+use super::{Error, Event, Inputs, Observer};
+use crate::finding::{Finding, did_you_mean, rules};
+use crate::ledger::{Ledger, Progress, Run, RunFilter};
+use crate::manifest::PastPeople;
+use crate::report::{past_numbers, plural};
+
+/// The numbers of the people under `recipients.exclude`; none where nobody is.
+///
+/// # Errors
+/// When a run that is named is not there or not through, or the ledger cannot be read: nothing is sent then.
+pub(super) async fn excluded(
+    ledger: Option<&dyn Ledger>,
+    inputs: &Inputs,
+    observer: &Observer,
+) -> Result<RoaringTreemap, Error> {
+    let mut numbers = RoaringTreemap::new();
+    let Some(past) = &inputs.campaign.brief.exclude else { return Ok(numbers) };
+    let refused =
+        |finding: Finding| Error::Findings(vec![finding.at(inputs.campaign.places.of_key("recipients.exclude"))]);
+    let Some(ledger) = ledger else { return Err(refused(no_run(past, None))) };
+    let runs = runs_meant(ledger, past, inputs).await?.map_err(refused)?;
+    for run in &runs {
+        if run.progress == Progress::Open {
+            let message = format!("{} is not through, so nobody knows yet whom it leaves to this campaign", run.name());
+            let finding = Finding::new(&rules::EXCLUDE, message);
+            return Err(refused(finding.help("let it end first, or end it with `stop --for-good`")));
+        }
+        let (of_run, undecided) = past_numbers(ledger, run, &past.states).await?;
+        if undecided > 0 && inputs.destination.is_live() {
+            observer(Event::NotFinal { run: run.name(), messages: plural(undecided, "message") });
+        }
+        numbers |= of_run;
+    }
+    Ok(numbers)
+}
+
+/// The runs that are meant: the one of that name, or all of the latest edition of a campaign. A campaign that sends goes by
+/// what was sent the same way as it sends itself: people of a rehearsal, or of a gateway on this machine, got nothing.
+pub(super) async fn runs_meant(
+    ledger: &dyn Ledger,
+    past: &PastPeople,
+    inputs: &Inputs,
+) -> Result<Result<Vec<Run>, Finding>, Error> {
+    let (campaign, one) = match past.run.rsplit_once('@') {
+        Some((campaign, _)) => (campaign, true),
+        None => (past.run.as_str(), false),
+    };
+    let of_campaign = ledger.runs(RunFilter::of_campaign(campaign)).await?;
+    let named: Vec<Run> =
+        of_campaign.into_iter().filter(|run| !run.shared && (!one || run.name() == past.run)).collect();
+    let (live, loopback) = (inputs.destination.is_live(), inputs.destination.is_loopback());
+    let counts = |run: &&Run| if live { run.live && run.heed.loopback == loopback } else { run.live };
+    let found: Vec<Run> = match named.iter().any(|run| counts(&run)) || live {
+        true => named.iter().filter(counts).cloned().collect(),
+        false => named.clone(),
+    };
+    let Some(edition) = found.last().map(|run| run.edition.clone()) else {
+        let names: Vec<String> = ledger.runs(RunFilter::all()).await?.iter().map(Run::name).collect();
+        return Ok(Err(match named.last() {
+            Some(run) => {
+                let message =
+                    format!("nobody has a message of {}: it was a rehearsal or stayed on this machine", run.name());
+                Finding::new(&rules::EXCLUDE, message).help("name a run that was sent, or remove `exclude`")
+            }
+            None => no_run(past, did_you_mean(&past.run, names.iter().map(String::as_str))),
+        }));
+    };
+    Ok(Ok(found.into_iter().filter(|run| run.edition == edition).collect()))
+}
+
+fn no_run(past: &PastPeople, near: Option<&str>) -> Finding {
+    let finding = Finding::new(&rules::EXCLUDE, format!("there is no run `{}` on this ledger", past.run));
+    match near {
+        Some(near) => finding.help(format!("did you mean `{near}`?")),
+        None => finding.help("`campaign status` shows the runs that there are"),
+    }
+}
