@@ -4,11 +4,13 @@
 
 mod every;
 mod occurrences;
+mod per_day;
 #[cfg(test)]
 mod tests;
 mod timing;
 
 pub use occurrences::{Occurrence, Occurrences};
+pub use per_day::PerDay;
 pub use timing::{NoTiming, Timing};
 
 use std::time::Duration;

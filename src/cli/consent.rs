@@ -190,6 +190,9 @@ fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &
     if let Some(rate) = campaign.delivery.within(profile).rate.and_then(Rate::per_second) {
         text += &format!(", at least {}", duration(Duration::from_secs_f64(rows.len() as f64 / rate)));
     }
+    if let Some(days) = campaign.per_day.as_ref().map(|per_day| per_day.days(rows.len())).filter(|days| *days > 1) {
+        text += &format!(", on {days} days");
+    }
     if let Some(cost) = surveyed.cost(inputs, rows) {
         text += &format!(", {}", cost_words(&cost, profile.currency.as_deref()));
     }

@@ -41,6 +41,7 @@ pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
             | StopKind::OffContract
             | StopKind::Credit
             | StopKind::Budget
+            | StopKind::Window
             | StopKind::Halted
             | StopKind::Inconsistent,
         ) => STOPPED,

@@ -5,14 +5,16 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
+use super::bounded::{ASKS_AGAIN, Bounded, exhausted, words};
 use super::breaker::Breaker;
 use super::errors::without_numbers;
 use super::ramp::Ramp;
 use super::retry::{Moment, Parcel, Pause, Retries, keep_doubt, parcels};
 use super::start::Conditions;
-use super::stop::{Stop, StopKind};
+use super::stop::Stop;
 use crate::domain::{MessageId, Outcome, Row};
 use crate::gateway::{Envelope, Reply, Signal};
 use crate::ledger::Bound;
@@ -73,6 +75,10 @@ pub(super) struct Course {
     paused_until: Option<Duration>,
     /// Whether a bound is near: envelopes go alone, since what is refused of one makes room for the next.
     bounded: bool,
+    /// Whether it waits for another day.
+    waits: bool,
+    /// For what it was told last that it waits.
+    waits_until: Option<Timestamp>,
     /// How long first messages are asked about.
     asks_for: Duration,
     asks_until: Option<Duration>,
@@ -92,6 +98,8 @@ impl Course {
             repeated: conditions.repeated.clone(),
             paused_until: None,
             bounded: false,
+            waits: conditions.waits,
+            waits_until: None,
             asks_for: conditions.first_messages,
             asks_until: None,
             attended: conditions.attended,
@@ -136,11 +144,25 @@ impl Course {
         Halt { reason, first }
     }
 
-    /// Takes in that only so many operations of an envelope keep within a bound, `alone` being whether no other envelope
-    /// is on its way that may make room.
-    pub(super) fn bounded(&mut self, fits: usize, alone: bool, bound: &Bound) -> Option<Halt> {
+    /// Takes in that only so many operations of an envelope keep within a bound, and whether no other envelope is on its way
+    /// that may make room.
+    pub(super) fn bounded(&mut self, (fits, alone): (usize, bool), bound: &Bound, now: Duration) -> Bounded {
         self.bounded = true;
-        (fits == 0 && alone).then(|| self.stop(exhausted(bound)))
+        if fits > 0 || !alone {
+            return Bounded::GoesOn;
+        }
+        match bound {
+            Bound::Day { until, wait, .. } if self.waits => {
+                // The day begins with room for several again.
+                self.bounded = false;
+                self.paused_until = Some(now + (*wait).min(ASKS_AGAIN));
+                match self.waits_until.replace(until.timestamp()) == Some(until.timestamp()) {
+                    true => Bounded::GoesOn,
+                    false => Bounded::Waits { reason: words(bound), time: *wait },
+                }
+            }
+            bound => Bounded::Stops(self.stop(exhausted(bound))),
+        }
     }
 
     /// Takes in an answer before it is recorded, so that after one that stops the start nothing more begins.
@@ -206,21 +228,6 @@ impl Course {
         let until = *self.asks_until.get_or_insert(now + self.asks_for);
         Some(Step::Ask { queued, until })
     }
-}
-
-/// Why nothing more goes out within a bound.
-fn exhausted(bound: &Bound) -> Stop {
-    let reason = match bound {
-        Bound::Recipients { limit } => {
-            format!("`limits.recipients` is {limit}, and so many messages of this edition are out")
-        }
-        Bound::Cost { limit, used } => {
-            format!(
-                "`limits.cost` is {limit}, of which this edition has used {used}, and the next message costs more than is left"
-            )
-        }
-    };
-    Stop::new(StopKind::Budget, reason)
 }
 
 /// What a person should know of an answer.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::bounded::Bounded;
 use super::course::{Course, Halt, QueuedMessage, Step};
 use super::event::DeliveryEvent;
 use super::feed::Feed;
@@ -195,8 +196,10 @@ impl Engine {
         for operations in [operations, rest].into_iter().filter(|operations| !operations.is_empty()) {
             self.flight.put_back(Parcel { operations, piece });
         }
-        if let Some(halt) = self.course.bounded(fits, self.flight.is_empty(), bound) {
-            self.call_back(halt);
+        match self.course.bounded((fits, self.flight.is_empty()), bound, self.began.elapsed()) {
+            Bounded::GoesOn => {}
+            Bounded::Waits { reason, time } => self.pause(reason, time),
+            Bounded::Stops(halt) => self.call_back(halt),
         }
     }
 
@@ -231,12 +234,7 @@ impl Engine {
     async fn take(&mut self, step: Step, number: u32) {
         match step {
             Step::Warn(what) => (self.route.observer)(DeliveryEvent::Warning(what)),
-            Step::Pause { reason, time } => {
-                self.flight.recall();
-                if !self.flight.is_through() {
-                    (self.route.observer)(DeliveryEvent::Waiting { reason, time });
-                }
-            }
+            Step::Pause { reason, time } => self.pause(reason, time),
             Step::SlowDown(wait) => {
                 self.route.gate.slow();
                 if let Err(error) = self.route.ledger.slow_down(&self.route.account.name, wait).await {
@@ -250,6 +248,14 @@ impl Engine {
             }
             Step::TryAgain(parcel) => self.flight.put_back(parcel),
             Step::Stop(halt) => self.call_back(halt),
+        }
+    }
+
+    /// Calls back what waits to leave, and tells how long nothing begins.
+    fn pause(&mut self, reason: String, time: Duration) {
+        self.flight.recall();
+        if !self.flight.is_through() {
+            (self.route.observer)(DeliveryEvent::Waiting { reason, time });
         }
     }
 

@@ -3,6 +3,7 @@
 //! It records an intent before each envelope and an outcome after it, keeps the pace, starts
 //! carefully, and stops rather than guess. It emits [`DeliveryEvent`]s and knows nothing of who shows them.
 
+mod bounded;
 mod breaker;
 mod course;
 mod doubt;

@@ -60,6 +60,7 @@ fn ending(Ending { outcome, stopped, counts, opted_out, .. }: Ending) -> SingleE
         | StopKind::OffContract
         | StopKind::Credit
         | StopKind::Budget
+        | StopKind::Window
         | StopKind::Halted
         | StopKind::Limit
         | StopKind::Inconsistent
@@ -79,6 +80,7 @@ impl From<SingleConditions> for Conditions {
             rate: None,
             account,
             bounds: None,
+            waits: true,
             batch: 1,
             in_flight: 1,
             timeout,

@@ -43,6 +43,8 @@ pub struct Conditions {
     pub account: Allowance,
     /// What each envelope has to keep within; nothing where there are no bounds.
     pub bounds: Option<Arc<Bounds>>,
+    /// Whether it waits until something may leave again; else it stops.
+    pub waits: bool,
     /// The most operations of an envelope.
     pub batch: usize,
     /// The most envelopes at a time.

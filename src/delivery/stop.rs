@@ -19,6 +19,7 @@ impl StopKind {
             | StopKind::OffContract
             | StopKind::Credit
             | StopKind::Budget
+            | StopKind::Window
             | StopKind::Halted
             | StopKind::Inconsistent
             | StopKind::Internal => 1,

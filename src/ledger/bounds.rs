@@ -1,20 +1,26 @@
 //! What a campaign has to keep within while it is sent.
 
+use std::time::Duration;
+
+use jiff::Zoned;
 use roaring::RoaringTreemap;
 
 use super::LedgerFuture;
+use crate::calendar::PerDay;
 use crate::domain::{Amount, Budget, Cap};
 
 /// Why a row is skipped whose number got as many messages as it may.
 pub const CAPPED: &str = "cap";
 
 /// The bounds that each intent of a start has to keep within.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bounds {
     /// The most that all runs of its edition may use together.
     pub budget: Budget,
     /// How often any number may be written to.
     pub caps: Vec<Cap>,
+    /// How many messages of its edition leave on a day.
+    pub per_day: Option<PerDay>,
 }
 
 /// A bound that holds back the next message.
@@ -31,6 +37,15 @@ pub enum Bound {
         limit: Amount,
         /// How much of it is used.
         used: Amount,
+    },
+    /// As many messages left today as may.
+    Day {
+        /// How many may.
+        limit: u64,
+        /// When the next day begins.
+        until: Zoned,
+        /// How long that is from now.
+        wait: Duration,
     },
 }
 

@@ -25,6 +25,8 @@ pub enum StopKind {
     Credit,
     /// The next message would be more than the campaign's limits allow.
     Budget,
+    /// Nothing may leave now, and nobody waits until something may.
+    Window,
     /// One of the reasons above; an earlier version kept no more of it.
     Halted,
     /// Only some rows were asked for, and they are through.
@@ -37,7 +39,7 @@ pub enum StopKind {
 
 impl StopKind {
     /// Every kind; the signal of an interrupt is 0.
-    pub const ALL: [StopKind; 15] = [
+    pub const ALL: [StopKind; 16] = [
         StopKind::Interrupted(0),
         StopKind::Ledger,
         StopKind::ResultsUnwritten,
@@ -49,6 +51,7 @@ impl StopKind {
         StopKind::OffContract,
         StopKind::Credit,
         StopKind::Budget,
+        StopKind::Window,
         StopKind::Halted,
         StopKind::Limit,
         StopKind::Inconsistent,
@@ -70,6 +73,7 @@ impl StopKind {
             StopKind::OffContract => "off_contract",
             StopKind::Credit => "credit",
             StopKind::Budget => "budget",
+            StopKind::Window => "window",
             StopKind::Halted => "halted",
             StopKind::Limit => "limit",
             StopKind::Inconsistent => "inconsistent",
@@ -91,6 +95,7 @@ impl StopKind {
             | StopKind::OffContract
             | StopKind::Credit
             | StopKind::Budget
+            | StopKind::Window
             | StopKind::Limit
             | StopKind::Internal => self.name(),
         }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::notify::Notify;
 use super::profile::Profile;
 use super::{Holdout, PastPeople, Places, Rate, Recipients, Share, SuppressFile, TableFile, TextFolders, Variant};
-use crate::calendar::Schedule;
+use crate::calendar::{PerDay, Schedule};
 use crate::domain::{Budget, Cap, Content, Endpoint, ListForm, Purpose, Region, Text};
 
 /// The name of the built-in gateway: the sandbox, in-process.
@@ -34,6 +34,8 @@ pub struct Campaign {
     pub delivery: Delivery,
     /// The most that its edition may use; may change between two starts of a run.
     pub limits: Budget,
+    /// How many messages of its edition leave on a day; may change between two starts of a run.
+    pub per_day: Option<PerDay>,
     /// When it runs by itself; may change between two starts of a run.
     pub schedule: Option<Schedule>,
     /// How it is learned what became of messages; may change between two starts of a run.

@@ -120,7 +120,10 @@ impl Session {
         let budget = Budget { cost: cost.filter(|_| inputs.destination.is_live()), recipients };
         // Nobody gets a message by a rehearsal.
         let caps = if inputs.destination.is_live() { caps(inputs) } else { Vec::new() };
-        let bounds = Bounds { budget, caps };
+        // A rehearsal that keeps no pace waits for no other day.
+        let waits = inputs.destination.is_live() || self.launch.request.real_time;
+        let per_day = inputs.campaign.per_day.clone().filter(|_| waits);
+        let bounds = Bounds { budget, caps, per_day };
         (bounds != Bounds::default()).then_some(bounds)
     }
 
@@ -135,6 +138,7 @@ impl Session {
             rate: delivery.rate.filter(|_| waits).and_then(Rate::per_second),
             account: Allowance::new(destination.account(), destination.rate().per_second()),
             bounds: self.bounds().map(Arc::new),
+            waits: !request.no_wait,
             batch: delivery.batch.get() as usize,
             in_flight: delivery.in_flight.get() as usize,
             timeout: delivery.timeout,

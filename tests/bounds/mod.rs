@@ -2,6 +2,8 @@
 
 mod budget;
 mod caps;
+#[cfg(target_os = "linux")]
+mod days;
 
 use crate::support::Finished;
 

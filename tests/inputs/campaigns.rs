@@ -72,7 +72,7 @@ fn every_mistake_is_told_at_once() {
 
 #[test]
 fn keys_of_work_to_come_are_refused_by_name() {
-    let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00", "per_day: 2000"];
+    let delivery = ["window: 09:00-20:00", "until: 2026-12-07 20:00"];
     let gateway = Gateway::accepting();
     let drafts = delivery.map(|line| (line, campaign().delivery(line)));
     for (line, draft) in drafts {

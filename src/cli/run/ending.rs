@@ -228,6 +228,13 @@ impl Words<'_> {
             let time = duration(Duration::from_secs_f64(sent as f64 / per_second));
             notes.push(format!("the real run would take about {time} at `delivery.rate: {rate}`"));
         }
+        if let (false, false, Some(per_day)) = (run.live, real_time, &self.inputs.campaign.per_day) {
+            let sent = run.recipients - skipped - counts.get(State::Invalid);
+            notes.push(format!(
+                "the real run would go on for {} at `delivery.per_day`",
+                plural(per_day.days(sent), "day")
+            ));
+        }
         notes
     }
 

@@ -17,6 +17,7 @@ fn conditions() -> Conditions {
         repeated: RoaringBitmap::new(),
         rate: None,
         bounds: None,
+        waits: true,
         account: Allowance::new("account", None),
         batch: 100,
         in_flight: 2,
@@ -211,5 +212,32 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn at_a_bound_what_fits_goes_alone_and_a_start_waits_for_another_day_or_stops() {
+    let until = jiff::civil::date(2026, 11, 24).to_zoned(jiff::tz::TimeZone::UTC).unwrap();
+    let day = Bound::Day { limit: 5, until, wait: Duration::from_secs(3_600) };
+    let second = Duration::from_secs(1);
+    let mut course = Course::new(&conditions());
+    assert_eq!(course.bounded((3, true), &day, second), Bounded::GoesOn);
+    assert_eq!(course.bounded((0, false), &day, second), Bounded::GoesOn, "what is on its way may make room");
+    assert!(!course.may_begin(1, 0) && course.may_begin(0, 0));
+    let Bounded::Waits { reason, time } = course.bounded((0, true), &day, second) else { panic!("it waits") };
+    assert_eq!((time, course.is_paused()), (Duration::from_secs(3_600), true));
+    assert!(reason.contains("from 2026-11-24 00:00 on (UTC)"), "{reason}");
+    // It asks again from time to time, and tells it once.
+    course.look(second + ASKS_AGAIN);
+    assert!(!course.is_paused());
+    assert_eq!(course.bounded((0, true), &day, Duration::from_secs(61)), Bounded::GoesOn);
+    assert!(course.is_paused() && course.stopped().is_none());
+    for (conditions, bound, kind) in [
+        (Conditions { waits: false, ..conditions() }, day, StopKind::Window),
+        (conditions(), Bound::Recipients { limit: 5 }, StopKind::Budget),
+    ] {
+        let mut course = Course::new(&conditions);
+        let Bounded::Stops(halt) = course.bounded((0, true), &bound, second) else { panic!("it stops") };
+        assert_eq!((course.stopped().map(|stop| stop.kind), halt.first), (Some(kind), true));
     }
 }

@@ -302,6 +302,7 @@ impl World {
             repeated: snapshot.repeated.clone(),
             rate: plan.rate,
             bounds: None,
+            waits: true,
             account: Allowance::new("account", plan.account_rate),
             batch: plan.batch,
             in_flight: plan.in_flight,

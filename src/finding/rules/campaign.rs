@@ -8,6 +8,8 @@ rules! {
         "Use 1 to 64 of a-z, 0-9 and `-`, beginning and ending with a letter or a digit.";
     error UNKNOWN_TIMEZONE = "unknown-timezone":
         "Local times and `today` follow the time zone.", "Write the name of a zone such as `Europe/Kyiv`.";
+    error MISSING_TIMEZONE = "missing-timezone":
+        "A day and a local time are those of one place.", "Write the campaign's `timezone`, such as `Europe/Kyiv`.";
     error SCHEDULE = "schedule":
         "A campaign that runs by itself has to say when, in one way and by the clocks of one place.",
         "Write one of `at`, `every` and `cron` as shown, and the campaign's `timezone`.";

@@ -1,8 +1,13 @@
 //! What an edition may use, whoever sends it.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::scene::{Scene, accepted, doubt, event, found, granted, new_run, not_sent, not_sent_after_all, rejected};
+use crate::calendar::PerDay;
 use crate::domain::{Amount, Budget};
 use crate::ledger::{Bound, Bounds, Heed, Intent, Ledger, NewRun, Permit};
 
@@ -110,4 +115,47 @@ pub(super) async fn a_budget_is_kept_by_whoever_takes_a_run_next<L: Ledger>(scen
 pub(super) async fn beside<L: Ledger>(scene: Scene<L>, new: NewRun) -> Scene<L> {
     drop(scene.hold);
     Scene::of(scene.ledger, &new).await
+}
+
+/// An envelope of two rows, where so many leave on a day.
+fn today<L: Ledger>(scene: &Scene<L>, envelope: u32, counts: &[u32]) -> Intent {
+    let per_day = PerDay::new(counts.to_vec(), TimeZone::UTC);
+    let bounds = Some(Arc::new(Bounds { per_day, ..Bounds::default() }));
+    Intent { bounds, ..scene.intent(envelope, scene.mine) }
+}
+
+/// How many leave of an intent that is more than may leave today, and how many may.
+fn over_today(permit: Permit) -> (usize, u64) {
+    let Permit::Over { fits, bound: Bound::Day { limit, until, wait } } = permit else { panic!("{permit:?}") };
+    let now = Timestamp::now();
+    assert!(until.timestamp() > now && until.timestamp() <= now + Duration::from_hours(24), "{until}");
+    assert!(wait <= Duration::from_hours(24) && now + wait + Duration::from_mins(1) > until.timestamp(), "{wait:?}");
+    (fits, limit)
+}
+
+pub(super) async fn so_many_messages_of_an_edition_leave_on_a_day<L: Ledger>(scene: Scene<L>) {
+    // Nobody counted yet, and it counts.
+    assert_eq!(scene.ledger.begin(within(&scene, 1, ["1", "1"], None)).await.unwrap(), granted(1));
+    assert_eq!(over_today(scene.ledger.begin(today(&scene, 2, &[3, 9])).await.unwrap()), (1, 3));
+    assert_eq!(scene.ledger.begin(today(&scene, 2, &[4, 9])).await.unwrap(), granted(2));
+    assert_eq!(over_today(scene.ledger.begin(today(&scene, 3, &[4, 9])).await.unwrap()), (0, 4));
+    scene.settle(2, [not_sent(), doubt()]).await;
+    assert_eq!(over_today(scene.ledger.begin(today(&scene, 3, &[4, 9])).await.unwrap()), (1, 4));
+    assert_eq!(scene.ledger.begin(today(&scene, 3, &[5, 9])).await.unwrap(), granted(3));
+    scene.record(scene.mine, vec![event(5, 2, not_sent_after_all())]).await;
+    assert_eq!(over_today(scene.ledger.begin(today(&scene, 4, &[5])).await.unwrap()), (1, 5));
+    let scene = beside(scene, NewRun { account: "other".into(), gateway: "other".into(), ..new_run(7) }).await;
+    assert_eq!(over_today(scene.ledger.begin(today(&scene, 1, &[5])).await.unwrap()), (1, 5), "of the edition");
+    assert_eq!(scene.ledger.begin(today(&scene, 1, &[6])).await.unwrap(), granted(1));
+    let scene = beside(scene, NewRun { edition: "tomorrow".into(), ..new_run(8) }).await;
+    assert_eq!(scene.ledger.begin(today(&scene, 1, &[2])).await.unwrap(), granted(1));
+    // Of two bounds the nearer one holds back, and of a budget that is used up no day gives more.
+    let per_day = PerDay::new(vec![3], TimeZone::UTC);
+    let both = |recipients| {
+        let budget = Budget { cost: None, recipients: Some(recipients) };
+        Some(Arc::new(Bounds { budget, per_day: per_day.clone(), ..Bounds::default() }))
+    };
+    assert_eq!(scene.ledger.begin(within(&scene, 2, ["0", "0"], both(2))).await.unwrap(), too_many(0, 2));
+    assert_eq!(scene.ledger.begin(within(&scene, 2, ["0", "0"], both(3))).await.unwrap(), too_many(1, 3));
+    assert_eq!(over_today(scene.ledger.begin(within(&scene, 2, ["0", "0"], both(9))).await.unwrap()), (1, 3));
 }

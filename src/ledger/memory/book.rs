@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 
+use crate::calendar::PerDay;
 use crate::domain::{Phone, Row, Spending};
 use crate::ledger::rules::{Guard, contacts, counts_for_caps, doubt, merge, owns, spent};
 use crate::ledger::{
@@ -138,6 +140,15 @@ impl Book {
     pub(super) fn spending(&self) -> Spending {
         let events = RowEvents::from(self.events.clone());
         self.envelopes.values().map(|envelope| spent(envelope, &events)).fold(Spending::default(), Spending::plus)
+    }
+
+    /// How many of its messages left on each day.
+    pub(super) fn days(&self, per_day: &PerDay) -> BTreeMap<Date, u64> {
+        let (events, mut days) = (RowEvents::from(self.events.clone()), BTreeMap::new());
+        for envelope in self.envelopes.values() {
+            *days.entry(per_day.day(envelope.begun_at)).or_default() += spent(envelope, &events).recipients;
+        }
+        days
     }
 
     /// When its messages went to their numbers, where they count for caps; in microseconds.

@@ -7,17 +7,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use roaring::RoaringTreemap;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxBuildHasher;
 
 use super::book::Book;
 use super::notifications::Waiting;
 use super::plans::Desk;
 use super::schedules::Timetable;
 use super::suppression::OptOutList;
-use crate::domain::{Cap, IdRange, MessageId, Phone, Row, Spending};
-use crate::ledger::rules::{
-    Sharing, allowed, candidates, capped, counts_for_caps, held, next_draw, next_rows, over, refusal, takes_slot,
-};
+use crate::domain::{IdRange, MessageId, Row};
+use crate::ledger::rules::{candidates, held, next_draw, next_rows, refusal, takes_slot};
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, Drawn, EnvelopeRecord, Epoch, Hold,
     Intent, Lease, LedgerError, NewRowEvent, NewRun, OPTED_OUT, Origin, Ownership, Permit, Progress, RetryOrder, Rows,
@@ -226,7 +224,7 @@ impl Contents {
             capped.iter().for_each(|row| book.left_out.insert(*row, State::Skipped, CAPPED));
             return Ok(Permit::Capped(capped));
         }
-        if let Some(over) = self.over(&intent)? {
+        if let Some(over) = self.over(now, &intent)? {
             return Ok(over);
         }
         let book = self.book_mut(intent.lease.run)?;
@@ -257,41 +255,6 @@ impl Contents {
             true => Ok(Vec::new()),
             false => Ok(self.opt_outs.among(run, &intent.rows)),
         }
-    }
-
-    /// The rows of an intent that its caps hold back.
-    fn held_by_caps(&self, now: i64, intent: &Intent) -> Result<Vec<Row>, LedgerError> {
-        let run = &self.book(intent.lease.run)?.run;
-        let caps = intent.bounds.as_ref().map_or(&[][..], |bounds| &bounds.caps);
-        match caps.is_empty() || !counts_for_caps(run) {
-            true => Ok(Vec::new()),
-            false => Ok(capped(caps, now, &intent.rows, self.contacts(run.heed.loopback))),
-        }
-    }
-
-    /// When each number got messages that count, through gateways on loopback or through others.
-    fn contacts(&self, loopback: bool) -> FxHashMap<Phone, Vec<i64>> {
-        let mut times = FxHashMap::<Phone, Vec<i64>>::default();
-        let books = self.books().filter(|book| book.run.heed.loopback == loopback);
-        books.flat_map(Book::contacts).for_each(|(phone, at)| times.entry(phone).or_default().push(at));
-        times
-    }
-
-    pub(crate) fn capped(&self, now: i64, caps: &[Cap], loopback: bool) -> RoaringTreemap {
-        let times = self.contacts(loopback).into_iter();
-        times.filter(|(_, times)| !allowed(caps, now, times)).map(|(phone, _)| phone.get()).collect()
-    }
-
-    /// Why an intent would go over its bounds, if it would.
-    fn over(&self, intent: &Intent) -> Result<Option<Permit>, LedgerError> {
-        let Some(bounds) = &intent.bounds else { return Ok(None) };
-        let run = &self.book(intent.lease.run)?.run;
-        let own = Sharing::of(run);
-        let shares = |other: &Run| other.key == run.key || own.is_some() && own == Sharing::of(other);
-        let used =
-            self.books().filter(|book| shares(&book.run)).map(Book::spending).fold(Spending::default(), Spending::plus);
-        let over = over(&bounds.budget, used, intent.rows.len(), &intent.costs);
-        Ok(over.map(|(fits, bound)| Permit::Over { fits, bound }))
     }
 
     pub(crate) fn settle(&mut self, now: i64, settlement: Settlement) -> Result<(), LedgerError> {

@@ -5,6 +5,7 @@
 
 mod adapter;
 mod book;
+mod bounds;
 mod contents;
 mod copies;
 mod notifications;

@@ -10,6 +10,7 @@ mod change;
 mod checksum;
 mod contacts;
 mod copies;
+mod days;
 mod envelopes;
 mod events;
 mod holder;

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{SqlSafeStr, SqliteConnection};
 
-use super::{contacts, spending};
+use super::{contacts, days, spending};
 
 /// The first schema.
 ///
@@ -342,6 +342,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("plans and approvals", PLANS),
         ("what was spent", spending::TABLES),
         ("when numbers got messages", contacts::TABLES),
+        ("how many left on each day", days::TABLES),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -7,9 +7,9 @@ use super::change::Failure;
 use super::pack::{amount, unpack_costs};
 use super::runs::{signed, unsigned};
 use super::{envelopes, events};
-use crate::domain::{Outcome, Spending};
-use crate::ledger::rules::{Sharing, given_back, over, spent, taken};
-use crate::ledger::{Intent, Permit, RowEvents, Run, RunId};
+use crate::domain::{Budget, Outcome, Spending};
+use crate::ledger::rules::{self, Sharing, given_back, spent, taken};
+use crate::ledger::{Bound, Intent, RowEvents, Run, RunId};
 
 /// Envelopes know what their rows cost, where anybody does; and what runs have used is kept beside them.
 pub(super) const TABLES: &str = "
@@ -24,23 +24,23 @@ pub(super) const TABLES: &str = "
 /// Envelopes that are read at once.
 const BLOCK: u32 = 256;
 
-/// Takes what an intent uses from the budget; nothing where it would go over its bounds, and why.
-pub(super) async fn take(
+/// What the run of an intent has used, and how much of the intent keeps within its budget, where that is not all of it.
+pub(super) async fn over(
     connection: &mut SqliteConnection,
     run: &Run,
-    intent: &Intent,
-) -> Result<Option<Permit>, Failure> {
-    let Some(bounds) = &intent.bounds else { return Ok(None) };
-    if bounds.budget.is_unlimited() {
-        return Ok(None);
-    }
+    (budget, intent): (&Budget, &Intent),
+) -> Result<(Spending, Option<(usize, Bound)>), Failure> {
     let (own, others) = used(connection, run).await?;
-    let count = intent.rows.len();
-    if let Some((fits, bound)) = over(&bounds.budget, own.plus(others), count, &intent.costs) {
-        return Ok(Some(Permit::Over { fits, bound }));
-    }
-    keep(connection, run.key, own.plus(taken(count, &intent.costs))).await?;
-    Ok(None)
+    Ok((own, rules::over(budget, own.plus(others), intent.rows.len(), &intent.costs)))
+}
+
+/// Takes what an intent of a run uses, which has used so much by now.
+pub(super) async fn take(
+    connection: &mut SqliteConnection,
+    run: RunId,
+    (own, intent): (Spending, &Intent),
+) -> Result<(), Failure> {
+    keep(connection, run, own.plus(taken(intent.rows.len(), &intent.costs))).await
 }
 
 /// Gives back what was refused and what was not sent of an envelope that is settled, where its run's sum is kept.

@@ -172,7 +172,9 @@ static DELIVERY: &[Key] = &[
     Key::new("stop_after", Shape::Map(STOP_AFTER), "{ rejected: 20% }").doc("What stops a run before its end."),
     Key::new("window", Shape::Line, "09:00-20:00").doc("When messages may leave.").later(),
     Key::new("until", Shape::Line, "2026-12-07 20:00").doc("When nothing leaves any more.").later(),
-    Key::new("per_day", Shape::Line, "2000").doc("The most messages of a day.").later(),
+    Key::new("per_day", Shape::Counts, "2000").doc(
+        "The most messages of an edition that leave on a day of `timezone`; of a list the first count holds on the first day on which something leaves, and so on.",
+    ),
     Key::new("cap", Shape::Cap, "2/7d").doc(
         "The most messages that a number gets in any time of this length from all campaigns; whoever has them is skipped.",
     ),

@@ -70,6 +70,8 @@ pub(crate) enum Shape {
         /// The largest that is allowed.
         most: u32,
     },
+    /// A whole number from 1, or a list of them.
+    Counts,
     /// `true` or `false`.
     Bool,
     /// A duration in seconds.

@@ -110,6 +110,10 @@ fn shape(shape: Shape) -> Map<String, Value> {
         }
         Shape::Each(of) => object(json!({ "type": ["object", "null"], "additionalProperties": self::shape(of.shape) })),
         Shape::Or { alone, keys } => object(json!({ "anyOf": [self::shape(alone.shape), map(keys)] })),
+        Shape::Counts => {
+            let one = self::shape(Shape::Integer { least: 1, most: u32::MAX });
+            object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
+        }
         Shape::Properties => object(json!({ "type": ["object", "null"] })),
         Shape::List { of, least, most } => {
             object(json!({ "type": "array", "items": property(of), "minItems": least, "maxItems": most }))

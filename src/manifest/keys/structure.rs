@@ -122,6 +122,15 @@ pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
                 }
             }
         }
+        (Shape::Counts, Content::List(items)) if !items.is_empty() => {
+            for item in items {
+                let one = Key { shape: COUNT, ..*key };
+                match item.scalar() {
+                    Some(number) => scalar(&one, &Entry { value: item.clone(), ..entry.clone() }, number, report),
+                    None => wrong_type(&one, &Entry { value: item.clone(), ..entry.clone() }, report),
+                }
+            }
+        }
         (Shape::Properties, _) if node.entries().is_some() => {}
         (Shape::Channels, Content::List(items)) if !items.is_empty() => {
             items.iter().for_each(|item| channel_form::channel(item, report));
@@ -165,6 +174,9 @@ pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
     }
 }
 
+/// One of `Shape::Counts`.
+const COUNT: Shape = Shape::Integer { least: 1, most: u32::MAX };
+
 fn is_collection(shape: Shape) -> bool {
     match shape {
         Shape::Map(_)
@@ -188,6 +200,7 @@ fn is_collection(shape: Shape) -> bool {
         | Shape::Share
         | Shape::Amount
         | Shape::Words(_)
+        | Shape::Counts
         | Shape::OneOf(_) => false,
     }
 }
@@ -215,7 +228,8 @@ fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
     }
     let within =
         |number: u32, least, most| if (least..=most).contains(&number) { None } else { Some(&rules::OUT_OF_RANGE) };
-    let problem = match key.shape {
+    let shape = if matches!(key.shape, Shape::Counts) { COUNT } else { key.shape };
+    let problem = match shape {
         Shape::Line if text.trim().is_empty() => Some(&rules::EMPTY_VALUE),
         Shape::Line if text.trim_end().contains('\n') => Some(&rules::WRONG_TYPE),
         Shape::Integer { least, most } => integer(scalar).map_or(Some(&rules::WRONG_TYPE), |number| {
@@ -274,6 +288,7 @@ fn expected(shape: Shape) -> String {
         Shape::Message => "a text or `{ file: NAME }`".into(),
         Shape::Integer { least, most: u32::MAX } => format!("a whole number from {least}"),
         Shape::Integer { least, most } => format!("a whole number from {least} to {most}"),
+        Shape::Counts => "a whole number from 1, or a list of them".into(),
         Shape::Bool => "`true` or `false`".into(),
         Shape::Seconds { least, most: u32::MAX } => format!("a time of at least {}", Seconds(least)),
         Shape::Seconds { least, most } => format!("a time from {} to {}", Seconds(least), Seconds(most)),

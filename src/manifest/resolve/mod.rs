@@ -22,6 +22,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
 use super::section::Section;
 
@@ -36,6 +37,7 @@ use super::report::{LoadedFile, Report};
 use super::suppress_file::{SuppressFile, suppress_files};
 use super::text_folders::TextFolders;
 use super::yaml::Node;
+use crate::calendar::PerDay;
 use crate::domain::{Budget, Content, Endpoint, Purpose, Text};
 use crate::finding::{Finding, Source, quoted, rules};
 use crate::regular_file;
@@ -88,6 +90,7 @@ impl Resolver<'_> {
         let timezone = self.timezone(root);
         self.today = self.day.date(timezone.as_deref());
         let schedule = self.schedule(root, timezone.as_deref());
+        let per_day = self.per_day(root, timezone.as_deref());
         let region = self.region(recipients);
         let vars = self.vars(root, &columns);
         let content = self.content(root, root, "");
@@ -139,6 +142,7 @@ impl Resolver<'_> {
             notify,
             delivery: delivery::delivery(root.section("delivery"))?,
             limits: limits(root.section("limits")),
+            per_day,
             file: path.to_owned(),
             folders: self.folders,
             places: Places::new(self.report.source.clone(), tree, self.files),
@@ -147,6 +151,21 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
+    /// How many messages leave on a day.
+    fn per_day(&mut self, root: Section<'_>, zone: Option<&str>) -> Option<PerDay> {
+        let delivery = root.section("delivery");
+        let entry = delivery.entry("per_day").filter(|_| delivery.has("per_day"))?;
+        if !root.has("timezone") {
+            let finding = Finding::new(&rules::MISSING_TIMEZONE, "`per_day` needs `timezone`: whose days they are");
+            self.report.at(&entry.key_span, finding.help("add `timezone: Europe/Kyiv`, or whatever place is meant"));
+        }
+        let counts = match entry.value.items() {
+            Some(_) => delivery.parsed_items("per_day"),
+            None => delivery.parsed("per_day").into_iter().collect(),
+        };
+        PerDay::new(counts, TimeZone::get(zone?).ok()?)
+    }
+
     /// The name of a file under a key, on the day for which the campaign is read.
     fn file_name(&mut self, section: Section<'_>, key: &str) -> Option<String> {
         let (name, span) = section.typed(key)?;

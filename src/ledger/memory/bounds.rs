@@ -1,0 +1,55 @@
+//! What intents have to keep within, in memory: made of the envelopes each time.
+
+use std::collections::BTreeMap;
+
+use roaring::RoaringTreemap;
+use rustc_hash::FxHashMap;
+
+use super::book::Book;
+use super::contents::{Contents, instant};
+use crate::domain::{Cap, Phone, Row, Spending};
+use crate::ledger::rules::{Sharing, allowed, capped, counts_for_caps, nearer, over, over_day};
+use crate::ledger::{Intent, LedgerError, Permit, Run};
+
+impl Contents {
+    /// The rows of an intent that its caps hold back.
+    pub(super) fn held_by_caps(&self, now: i64, intent: &Intent) -> Result<Vec<Row>, LedgerError> {
+        let run = &self.book(intent.lease.run)?.run;
+        let caps = intent.bounds.as_ref().map_or(&[][..], |bounds| &bounds.caps);
+        match caps.is_empty() || !counts_for_caps(run) {
+            true => Ok(Vec::new()),
+            false => Ok(capped(caps, now, &intent.rows, self.contacts(run.heed.loopback))),
+        }
+    }
+
+    /// When each number got messages that count, through gateways on loopback or through others.
+    fn contacts(&self, loopback: bool) -> FxHashMap<Phone, Vec<i64>> {
+        let mut times = FxHashMap::<Phone, Vec<i64>>::default();
+        let books = self.books().filter(|book| book.run.heed.loopback == loopback);
+        books.flat_map(Book::contacts).for_each(|(phone, at)| times.entry(phone).or_default().push(at));
+        times
+    }
+
+    pub(crate) fn capped(&self, now: i64, caps: &[Cap], loopback: bool) -> RoaringTreemap {
+        let times = self.contacts(loopback).into_iter();
+        times.filter(|(_, times)| !allowed(caps, now, times)).map(|(phone, _)| phone.get()).collect()
+    }
+
+    /// Why an intent would go over its bounds, if it would.
+    pub(super) fn over(&self, now: i64, intent: &Intent) -> Result<Option<Permit>, LedgerError> {
+        let Some(bounds) = &intent.bounds else { return Ok(None) };
+        let run = &self.book(intent.lease.run)?.run;
+        let own = Sharing::of(run);
+        let shares = |other: &Run| other.key == run.key || own.is_some() && own == Sharing::of(other);
+        let (sharing, rows) = (|| self.books().filter(|book| shares(&book.run)), intent.rows.len());
+        let used = sharing().map(Book::spending).fold(Spending::default(), Spending::plus);
+        let mut over = over(&bounds.budget, used, rows, &intent.costs);
+        if let Some(per_day) = &bounds.per_day {
+            let mut left = BTreeMap::new();
+            let days = sharing().flat_map(|book| book.days(per_day));
+            days.for_each(|(day, count)| *left.entry(day).or_default() += count);
+            over = nearer(over, over_day(per_day, &left, instant(now)?, rows));
+        }
+        Ok(over.map(|(fits, bound)| Permit::Over { fits, bound }))
+    }
+}

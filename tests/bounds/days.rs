@@ -1,0 +1,82 @@
+//! `delivery.per_day`: how many messages of an edition leave on a day, and what becomes of a run until the next one.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{stopped, why};
+use crate::support::{Clock, Draft, Finished, Folder, Gateway, Process, campaign, phone, until};
+
+/// To ten people, so many a day in Kyiv, where midnight is at ten in the evening of UTC.
+fn ten(gateway: &Gateway, per_day: &str) -> Draft {
+    campaign().to(10).through(gateway).top("timezone: Europe/Kyiv").delivery(&format!("per_day: {per_day}"))
+}
+
+/// Starts the binary while the clock shows this.
+fn start(sale: &Folder, clock: &Clock, moment: &str, arguments: &[&str]) -> Process {
+    let moment: Timestamp = moment.parse().expect("a moment");
+    Process::start(sale.command_after(&clock.set_to(moment), arguments))
+}
+
+/// Sends without waiting for another day.
+fn run(sale: &Folder, clock: &Clock, moment: &str) -> Finished {
+    start(sale, clock, moment, &["run", "sale.yaml", "--no-wait", "--json"]).finish()
+}
+
+#[test]
+fn so_many_leave_on_a_day_and_it_is_told_when_the_next_do() {
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let sale = ten(&gateway, "4").write();
+    let first = run(&sale, &clock, "2027-03-01T08:00:00Z").exits(5);
+    assert_eq!(stopped(&first), ("window".to_owned(), 4, 6));
+    assert!(why(&first).contains("from 2027-03-02 00:00 on (Europe/Kyiv)"), "{}", why(&first));
+    // The same day, a minute before it ends there.
+    let same = run(&sale, &clock, "2027-03-01T21:59:00Z").exits(5);
+    assert_eq!(stopped(&same), ("window".to_owned(), 0, 6));
+    let status = sale.campaign(&["status", "sale", "--json"]).exits(5).json();
+    assert_eq!(status["counts"], json!({ "accepted": 4, "planned": 6 }));
+    assert_eq!(stopped(&run(&sale, &clock, "2027-03-01T22:00:01Z").exits(5)).1, 4);
+    run(&sale, &clock, "2027-03-02T22:00:01Z").exits(0);
+    assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_list_grows_by_the_days_on_which_something_left() {
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let sale = ten(&gateway, "[1, 2, 3]").write();
+    // On the fourth nobody sent anything.
+    for (day, expected) in [("01", 1), ("02", 2), ("03", 3), ("05", 3), ("06", 1)] {
+        let told = run(&sale, &clock, &format!("2027-03-{day}T08:00:00Z"));
+        assert_eq!(stopped(&told).1, expected, "{day}: {}", told.told());
+    }
+    assert_eq!(gateway.phones().len(), 10);
+}
+
+#[test]
+fn a_run_waits_for_the_next_day_and_whoever_asks_ends_the_wait() {
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let sale = ten(&gateway, "4").write();
+    let waits = start(&sale, &clock, "2027-03-01T08:00:00Z", &["run", "sale.yaml", "--json"]);
+    until("four are out", || gateway.phones().len() == 4);
+    until("it is asked to stop", || sale.campaign(&["stop", "sale"]).code() == Some(0));
+    assert_eq!(waits.finish().exits(5).json()["stopped"], "stop");
+    assert_eq!(gateway.phones().len(), 4);
+    // Some seconds before midnight.
+    sale.replace("sale.yaml", "per_day: 4", "per_day: 6");
+    let over_midnight = start(&sale, &clock, "2027-03-01T21:59:54Z", &["run", "sale.yaml"]);
+    over_midnight.finish().exits(0).says("`delivery.per_day` lets 6 messages leave today, and they have");
+    assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_day_is_one_of_a_place_and_a_rehearsal_waits_for_none() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).delivery("per_day: [2, 4]").write();
+    sale.run(&[]).exits(2).says("missing-timezone").says("`per_day` needs `timezone`");
+    for wrong in ["0", "[]", "[4, many]", "-2", "{ a: 1 }"] {
+        let sale = ten(&gateway, wrong).write();
+        sale.run(&[]).exits(2).says("per_day");
+    }
+    let sale = ten(&gateway, "[2, 4]").write();
+    sale.run(&["--gateway", "sandbox"]).exits(0).says("the real run would go on for 3 days at `delivery.per_day`");
+    assert!(gateway.sends().is_empty());
+}
