@@ -37,6 +37,8 @@ struct ChannelPrices {
     sms_part: Amount,
     /// The dearest of the other channels; 0 where there is none.
     other: Amount,
+    /// The channel that is tried first, if that is not the SMS.
+    first: Option<Amount>,
 }
 
 /// What a call may cost.
@@ -57,8 +59,12 @@ impl Prices {
         let (mut prices, mut missing) = (Vec::new(), Vec::new());
         for arm in brief.arms() {
             let mut of_arm = ChannelPrices::default();
-            for channel in arm.content.stages.iter().map(Stage::channel) {
-                match (channel, profile.price(channel)) {
+            for (place, channel) in arm.content.stages.iter().map(Stage::channel).enumerate() {
+                let price = profile.price(channel);
+                if place == 0 && !channel.facts().billed_by_part {
+                    of_arm.first = price;
+                }
+                match (channel, price) {
                     (_, None) if missing.contains(&channel) => {}
                     (_, None) => missing.push(channel),
                     (channel, Some(price)) if channel.facts().billed_by_part => of_arm.sms_part = price,
@@ -73,7 +79,7 @@ impl Prices {
     /// The cost of a message by its dearest channel.
     #[must_use]
     pub fn message(&self, size: Size) -> Amount {
-        let ChannelPrices { sms_part, other } = self.0.get(size.arm).copied().unwrap_or_default();
+        let ChannelPrices { sms_part, other, .. } = self.0.get(size.arm).copied().unwrap_or_default();
         sms_part.times(size.sms_parts.into()).max(other)
     }
 
@@ -83,6 +89,16 @@ impl Prices {
     pub fn most(&self, by_size: &RowsBySize, rows: &RoaringBitmap) -> Amount {
         by_size.iter().fold(Amount::default(), |sum, (size, sized)| {
             sum.plus(self.message(*size).times(sized.intersection_len(rows)))
+        })
+    }
+
+    /// The cost of messages to these rows if each is delivered by the channel that is tried first.
+    #[must_use]
+    pub fn likely(&self, by_size: &RowsBySize, rows: &RoaringBitmap) -> Amount {
+        by_size.iter().fold(Amount::default(), |sum, (size, sized)| {
+            let ChannelPrices { sms_part, first, .. } = self.0.get(size.arm).copied().unwrap_or_default();
+            let each = first.unwrap_or_else(|| sms_part.times(size.sms_parts.into()));
+            sum.plus(each.times(sized.intersection_len(rows)))
         })
     }
 }
@@ -298,7 +314,7 @@ mod tests {
     fn each_message_costs_its_own_dearest_channel() {
         let rows = |rows: &[u32]| rows.iter().copied().collect::<RoaringBitmap>();
         let size = |arm, sms_parts| Size { arm, sms_parts };
-        let of = |sms: &str, other: &str| ChannelPrices { sms_part: amount(sms), other: amount(other) };
+        let of = |sms: &str, other: &str| ChannelPrices { sms_part: amount(sms), other: amount(other), first: None };
         let sized = RowsBySize::from([(size(0, 1), rows(&[2, 3, 4])), (size(0, 3), rows(&[5, 6]))]);
         let cost = |sms: &str, other: &str, chosen: &[u32]| {
             Prices(vec![of(sms, other)]).most(&sized, &rows(chosen)).to_string()
@@ -313,6 +329,9 @@ mod tests {
         let variants = RowsBySize::from([(size(0, 1), rows(&[2, 3])), (size(1, 2), rows(&[4]))]);
         let prices = Prices(vec![of("0.80", "0"), of("0.80", "2.00")]);
         assert_eq!(prices.most(&variants, &rows(&[2, 3, 4])).to_string(), "3.60", "each variant by its own channels");
+        let first = |sms: &str, first: &str| ChannelPrices { first: Some(amount(first)), ..of(sms, "9") };
+        let prices = Prices(vec![of("0.80", "0"), first("0.80", "0.50")]);
+        assert_eq!(prices.likely(&variants, &rows(&[2, 3, 4])).to_string(), "2.10", "each by what is tried first");
     }
 
     #[test]

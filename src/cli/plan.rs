@@ -8,9 +8,8 @@ use super::args::PlanArgs;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
-use super::run::{left_out, variants};
+use super::run::variants;
 use super::suggested::{Options, file, through};
-use crate::finding::one_line;
 use crate::ledger::{Plan, State};
 use crate::manifest::Profile;
 use crate::report::{cost_words, counts_line, plural, thousands};
@@ -30,6 +29,7 @@ pub(super) async fn plan(context: &Context, args: &PlanArgs) -> Result<u8, Failu
     let made = runs::plan(&adapters, &inputs, &request).await?;
     if context.output.json {
         let mut told = json!(made.figures());
+        told["forecast"] = made.forecast.json();
         told["exit"] = exit::FINE.into();
         context.output.object(&told);
         return Ok(exit::FINE);
@@ -42,7 +42,7 @@ pub(super) async fn plan(context: &Context, args: &PlanArgs) -> Result<u8, Failu
     };
     let mut text = format!("{} · {place}\n", brief.name);
     text += &format!("  {}: {}\n", plural(planned.rows, "row"), counts_line(&planned.counts));
-    text += &left_out(&made.list).iter().map(|line| format!("    {}\n", one_line(line))).collect::<String>();
+    text += &made.forecast.lines().iter().map(|line| format!("    {line}\n")).collect::<String>();
     text += &variants(brief, &made.list.survey).map(|line| format!("    {line}\n")).unwrap_or_default();
     text += &format!("  {} in {}", plural(planned.messages, "message"), plural(planned.parts, "part"));
     if let Some(cost) = &made.cost {

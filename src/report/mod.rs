@@ -8,6 +8,7 @@ mod channel_figures;
 mod columns;
 mod effect;
 mod figures;
+mod forecast;
 mod frozen_list;
 mod history;
 mod layout;
@@ -41,6 +42,7 @@ pub use account::{message_json, sender_json, sms_template_json, viber_template_j
 pub use channel_figures::{ChannelFigure, ChannelFigures, DeliveryTimes};
 pub use effect::{Arm, Effect, Interval, Proportion, PurchaseFile, Purchases, Verdict};
 pub use figures::{cost_words, counts_json, counts_line, duration, plural, thousands};
+pub use forecast::Forecast;
 pub use frozen_list::ListSource;
 pub use history::{History, HistoryEntry, Incident};
 pub use layout::Style;

@@ -79,7 +79,7 @@ fn a_character_that_makes_messages_longer_is_named_with_what_to_write_instead() 
 fn a_check_says_why_rows_are_skipped() {
     let sale = campaign().with_list("phone,name\n380501000002,Olena\n380501000002,Olena\n").write();
     let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("1 skipped");
-    told.says("  1 skipped: duplicate number (first in row 3)");
+    told.says("  2 rows in the list\n  − 1 skipped: duplicate number (row 3)\n  = 1 message\n");
 }
 
 #[test]

@@ -23,16 +23,21 @@ fn a_plan_tells_counts_parts_and_the_worst_cost_and_sends_nothing() {
     let gateway = Gateway::accepting();
     let sale = written(&gateway);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
-    let planned = sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json();
+    let mut planned = sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json();
     let digest = planned["digest"].as_str().unwrap().to_owned();
     assert_eq!(digest.len(), 64);
+    let forecast = planned.as_object_mut().and_then(|planned| planned.remove("forecast")).expect("a forecast");
+    let out = json!([{ "state": "skipped", "reason": "opted out", "rows": 1, "first": [3] }]);
+    assert_eq!((&forecast["left_out"], &forecast["messages"]), (&out, &json!(4)));
     let figures = json!({
         "digest": digest, "rows": 5, "counts": { "planned": 4, "skipped": 1 }, "messages": 4, "parts": 4,
         "cost": 3.20, "currency": "UAH", "exit": 0,
     });
     assert_eq!(planned, figures);
     let told = sale.campaign(&["plan", "sale.yaml"]).exits(0);
-    told.says("costs at most 3.20 UAH").says(&format!("campaign run sale.yaml --plan {}", &digest[..16]));
+    told.says("  − 1 skipped: opted out (row 3)\n    = 4 messages")
+        .says("costs at most 3.20 UAH")
+        .says(&format!("campaign run sale.yaml --plan {}", &digest[..16]));
     let some = sale.campaign(&["plan", "sale.yaml", "--json", "--rows", "2-4"]).exits(0).json();
     assert_eq!((&some["messages"], &some["parts"]), (&json!(2), &json!(2)));
     assert_ne!(some["digest"], digest);

@@ -12,7 +12,7 @@ use super::context::Context;
 use super::events::money;
 use super::exit;
 use super::failure::Failure;
-use super::run::{left_out, variants};
+use super::run::variants;
 use super::suggested;
 use crate::check::Survey;
 use crate::check::online::Cost;
@@ -21,7 +21,7 @@ use crate::domain::Amount;
 use crate::finding::{Finding, Rule, findings_json, github, one_line, rules, sarif};
 use crate::ledger::StateCounts;
 use crate::manifest::Destination;
-use crate::report::{cost_words, counts_json, counts_line, plural};
+use crate::report::{Forecast, cost_words, counts_json, counts_line, plural};
 use crate::runs::{CheckedCampaign, Inputs, ListSurvey, OnlineAnswer, OwnFiles, ask_online, check_campaign};
 
 pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
@@ -35,10 +35,11 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     let mut findings: Vec<(&Path, Finding)> = Vec::new();
     let (mut rows, mut parts, mut counts) = (0, 0, StateCounts::default());
     let (mut text, mut figures, mut costing) = (String::new(), Vec::new(), Vec::new());
+    let mut campaigns = Vec::new();
     for file in &args.files {
         let name = file.display();
         match one(context, &args, file).await {
-            Ok(FileCheck { findings: found, list, cost, currency, divided, online }) => {
+            Ok(FileCheck { findings: found, list, cost, currency, divided, forecast, online }) => {
                 let survey = &list.survey;
                 let fine = !found.iter().any(Finding::is_error);
                 let found = strictly(found);
@@ -60,13 +61,10 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                 let costs = costs.unwrap_or_default();
                 costing.push((cost, currency));
                 text += &format!("{name}: {verdict} · {rows}: {how} · {parts}{costs}\n");
-                // What is invalid is a finding.
-                let skipped = |line: &&String| line.contains(" skipped: ");
-                text += &left_out(&list)
-                    .iter()
-                    .filter(skipped)
-                    .map(|line| format!("  {}\n", one_line(line)))
-                    .collect::<String>();
+                text += &forecast.lines().iter().map(|line| format!("  {line}\n")).collect::<String>();
+                let mut told = forecast.json();
+                told["file"] = name.to_string().into();
+                campaigns.push(told);
                 text += &divided.map(|line| format!("  {}\n", one_line(&line))).unwrap_or_default();
                 if let Some(online) = online {
                     text += &online.money.map(|money| format!("  {}\n", one_line(&money))).unwrap_or_default();
@@ -111,6 +109,7 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
             parts,
             cost,
             currency,
+            campaigns,
             online: figures,
             exit: code,
         });
@@ -165,6 +164,8 @@ struct CheckReport {
     parts: u64,
     cost: Option<Amount>,
     currency: Option<String>,
+    /// What each campaign would do, in the order of the files.
+    campaigns: Vec<Value>,
     /// One object for one file; of several each that was asked about has its own, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "one_or_each")]
     online: Vec<Figures>,
@@ -188,6 +189,8 @@ struct FileCheck {
     currency: Option<String>,
     /// How many people get each variant, where there are some.
     divided: Option<String>,
+    /// What it would do.
+    forecast: Forecast,
     /// What the gateway says of the money, where it was asked.
     online: Option<Online>,
 }
@@ -203,7 +206,9 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileChe
     let CheckedCampaign { mut findings, list, cost, currency } = checked;
     let online = if args.online { Some(online(context, &inputs, &list.survey, &mut findings).await?) } else { None };
     let divided = variants(&inputs.campaign.brief, &list.survey);
-    Ok(FileCheck { findings, list, cost, currency, divided, online })
+    let rows = list.survey.planned_rows();
+    let forecast = Forecast::of(&inputs.campaign, inputs.destination.profile(), &list.survey, &rows);
+    Ok(FileCheck { findings, list, cost, currency, divided, forecast, online })
 }
 
 /// What several campaigns cost together; nothing where the cost of one is not known, or is in another currency.

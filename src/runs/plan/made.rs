@@ -10,6 +10,7 @@ use crate::check::Excluded;
 use crate::check::online::Cost;
 use crate::domain::Amount;
 use crate::finding::Finding;
+use crate::report::Forecast;
 use crate::runs::check_campaign::findings_of;
 use crate::runs::exclude::excluded;
 use crate::runs::freeze::frozen;
@@ -28,6 +29,8 @@ pub struct MadePlan {
     pub planned: PlannedCampaign,
     /// What was found in the list.
     pub list: ListSurvey,
+    /// What it would do.
+    pub forecast: Forecast,
     /// What the messages cost, where the profile has prices.
     pub cost: Option<Cost>,
     /// What is worth knowing and refuses nothing.
@@ -106,7 +109,8 @@ pub async fn plan(adapters: &Adapters, inputs: &Arc<Inputs>, request: &Request) 
     let (planned, cost) = planned(inputs, &list, (&chosen, request));
     let digest = keep(adapters, planned.clone(), &inputs.destination).await?;
     let findings = findings_of(inputs, &list);
-    Ok(MadePlan { digest, planned, list, cost, findings })
+    let forecast = Forecast::of(&inputs.campaign, inputs.destination.profile(), &list.survey, &chosen);
+    Ok(MadePlan { digest, planned, list, forecast, cost, findings })
 }
 
 /// What a run to these rows would be, and what it costs where the profile has prices.
