@@ -4,7 +4,7 @@
 //! files are private is for those to say who need them; here it must not be decided.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 
 /// The mode of a folder on Unix.
@@ -91,6 +91,18 @@ pub(crate) fn file(path: &Path, existing: Existing) -> io::Result<File> {
     options.open(path)
 }
 
+/// Writes zeros over all that a file holds, and brings them to the disk. What the disk keeps of it elsewhere, nobody can reach
+/// from here.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn overwrite(file: &mut File) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    file.rewind()?;
+    io::copy(&mut io::repeat(0).take(length), file)?;
+    file.sync_all()
+}
+
 /// Closes a file to others that was there before and may be open to them; what is no regular file is left alone.
 ///
 /// # Errors
@@ -111,6 +123,15 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
+
+    #[test]
+    fn what_is_overwritten_is_gone_and_as_long_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "380501234567").unwrap();
+        overwrite(&mut OpenOptions::new().write(true).open(&path).unwrap()).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), [0; 12]);
+    }
 
     #[test]
     fn what_a_file_held_is_kept_emptied_or_continued() {

@@ -5,6 +5,7 @@
 //! the longest record allowed. Nothing here knows cells.
 
 use std::io::{self, Read};
+use std::ops::Range;
 
 /// The most bytes that one record may have.
 pub(super) const RECORD_LIMIT: usize = 1 << 20;
@@ -30,7 +31,9 @@ pub(super) struct Intake<R> {
     block: Box<[u8]>,
     /// What was read and is not yet forgotten.
     held: Vec<u8>,
-    /// Where `held` begins in the file, in bytes behind the byte order mark.
+    /// The bytes before the list: the byte order mark, and what was passed over.
+    before: u64,
+    /// Where `held` begins in the file, in bytes behind those.
     base: u64,
     /// Where the record being read begins in `held`.
     start: usize,
@@ -66,6 +69,7 @@ impl<R: Read> Intake<R> {
             input,
             block: vec![0; BLOCK].into_boxed_slice(),
             held: Vec::new(),
+            before: 0,
             base: 0,
             start: 0,
             last: (0, 1),
@@ -85,6 +89,7 @@ impl<R: Read> Intake<R> {
         }
         if self.held.starts_with(BOM) {
             self.held.drain(..BOM.len());
+            self.before = BOM.len() as u64;
         }
         Ok(&self.held)
     }
@@ -92,6 +97,7 @@ impl<R: Read> Intake<R> {
     /// Passes over the first bytes of the head, which are so many lines and no part of the list.
     pub(super) fn skip(&mut self, length: usize, lines: u64) {
         self.held.drain(..length);
+        self.before += length as u64;
         self.line += lines;
         self.last.1 = self.line;
     }
@@ -146,6 +152,12 @@ impl<R: Read> Intake<R> {
         self.last = (self.start, line);
         self.start = end;
         RawRecord { blank, line, bytes, plain }
+    }
+
+    /// Where the record that was closed last stands in the file, with its line end.
+    pub(super) fn span(&self) -> Range<u64> {
+        let at = |held: usize| self.before + self.base + held as u64;
+        at(self.last.0)..at(self.start)
     }
 
     /// The line and the bytes of the record that was closed last, until more is read.

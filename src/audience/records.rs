@@ -3,6 +3,7 @@
 //! Refuses what is no CSV in UTF-8, and every way in which a row could be lost in silence.
 
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
@@ -143,6 +144,12 @@ impl<R: Read> Records<R> {
             }
         }
         Ok(())
+    }
+
+    /// The next record that is not blank: its row, and where it stands in the file with its line end.
+    pub(super) fn next_span(&mut self) -> Result<Option<(Row, Range<u64>)>, Box<Finding>> {
+        let row = self.next()?;
+        Ok(row.map(|row| (row, self.csv.get_ref().span())))
     }
 
     fn read_header(&mut self) -> Result<(), Box<Finding>> {

@@ -15,7 +15,7 @@ use super::rules;
 use crate::audience::{Chunk, Header, Number, Seen, holds_a_row};
 use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage};
 use crate::finding::Finding;
-use crate::ledger::{CAPPED, LeftOut, OPTED_OUT, State, StateCounts};
+use crate::ledger::{CAPPED, LeftOut, NumberSet, OPTED_OUT, State, StateCounts};
 use crate::manifest::{Brief, Duplicates};
 
 /// Why a row is skipped whose number has a message already.
@@ -44,11 +44,11 @@ pub struct Terms<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Excluded {
     /// They have a message of this campaign and edition already.
-    pub already: RoaringTreemap,
+    pub already: NumberSet,
     /// They opted out of what it sends.
-    pub opted_out: RoaringTreemap,
+    pub opted_out: NumberSet,
     /// They got as many messages lately as they may.
-    pub capped: RoaringTreemap,
+    pub capped: NumberSet,
     /// They are left out because of an earlier message.
     pub excluded: RoaringTreemap,
 }
@@ -323,10 +323,10 @@ impl Tally {
                 return None;
             }
         };
-        let opted_out = terms.excluded.opted_out.contains(phone.get());
+        let opted_out = terms.excluded.opted_out.contains(phone);
         let repeated = terms.brief.duplicates != Duplicates::Allow && !self.seen.insert(phone);
         self.everybody += u64::from(!repeated && !opted_out && !held_out);
-        if terms.excluded.already.contains(phone.get()) {
+        if terms.excluded.already.contains(phone) {
             self.left_out.insert(row, State::Skipped, ALREADY_SENT);
             return None;
         }
@@ -338,7 +338,7 @@ impl Tally {
             self.left_out.insert(row, State::Skipped, EXCLUDED);
             return None;
         }
-        if terms.excluded.capped.contains(phone.get()) {
+        if terms.excluded.capped.contains(phone) {
             self.left_out.insert(row, State::Skipped, CAPPED);
             return None;
         }

@@ -11,21 +11,13 @@ use super::suppress;
 use crate::domain::Phone;
 use crate::finding::one_line;
 use crate::ledger::OptOut;
-use crate::report::{Person, PersonInRun, UnreadRun, each_opt_out, opt_out_json, plural};
+use crate::report::{Person, PersonInRun, UnreadRun, opt_out_json, plural};
 
 pub(super) async fn find(context: &Context, args: &FindArgs) -> Result<u8, Failure> {
     let phone = number(&args.phone, args.region.as_deref())?;
     let (person, opt_outs) = match context.existing_ledger().await? {
         None => (Person::default(), Vec::new()),
-        Some(ledger) => {
-            let (person, mut opt_outs) = (Person::find(ledger.as_ref(), phone).await?, Vec::new());
-            let mut keep = |opt_out: &OptOut| {
-                opt_outs.extend((opt_out.phone == phone).then(|| opt_out.clone()));
-                Ok(())
-            };
-            suppress::written(each_opt_out(ledger.as_ref(), None, &mut keep).await)?;
-            (person, opt_outs)
-        }
+        Some(ledger) => (Person::find(ledger.as_ref(), phone).await?, ledger.opt_outs_of(phone).await?),
     };
     // Who reads "nothing" where something could not be read takes it for all that there is.
     let code = if person.unread.is_empty() { exit::FINE } else { exit::STORAGE };
@@ -68,7 +60,7 @@ fn text(context: &Context, phone: Phone, person: &Person, opt_outs: &[OptOut]) -
         }
     }
     for opt_out in opt_outs {
-        text += &format!("on the suppression list: {}", suppress::line(opt_out));
+        text += &format!("on the suppression list: {}", suppress::about(opt_out));
     }
     for UnreadRun { run, why } in &person.unread {
         text += &format!("{run} could not be looked through: {}\n", one_line(why));

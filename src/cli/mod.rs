@@ -18,6 +18,7 @@ mod explain;
 mod failure;
 mod fetching;
 mod find;
+mod forget;
 mod gateway;
 mod init;
 mod listing;
@@ -125,6 +126,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Gateway(command) => gateway::gateway(context, command).await,
         Command::Suppress(command) => suppress::suppress(context, command).await,
         Command::Find(args) => find::find(context, &args).await,
+        Command::Forget(args) => forget::forget(context, &args).await,
         Command::Schedule(command) => schedule::schedule(context, command).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
         Command::Serve(args) => serve::serve(context, args).await,

@@ -130,10 +130,16 @@ async fn list(context: &Context, args: &ListedArgs) -> Result<(), Failure> {
 }
 
 /// Somebody on the list, for a person.
-pub(super) fn line(OptOut { phone, scope, reach, reason, source, at }: &OptOut) -> String {
+fn line(opt_out: &OptOut) -> String {
+    let who = opt_out.who.number().map_or_else(|| "a forgotten number".to_owned(), |phone| format!("+{phone}"));
+    format!("{who} · {}", about(opt_out))
+}
+
+/// Out of what somebody opted, why, whence and since when.
+pub(super) fn about(OptOut { scope, reach, reason, source, at, .. }: &OptOut) -> String {
     let (reason, source) = (one_line(reason), one_line(source));
     let where_it_holds = if *reach == Reach::LoopbackGateways { " · gateways on this machine alone" } else { "" };
-    format!("+{phone} · {} · {reason} · told by {source} · since {at:.0}{where_it_holds}\n", meaning(scope))
+    format!("{} · {reason} · told by {source} · since {at:.0}{where_it_holds}\n", meaning(scope))
 }
 
 /// What somebody opted out of, in words.
@@ -142,7 +148,7 @@ fn meaning(scope: &Scope) -> String {
 }
 
 /// Whoever reads no further has what they wanted.
-pub(super) fn written<T>(result: Result<T, ListingError>) -> Result<Option<T>, Failure> {
+fn written<T>(result: Result<T, ListingError>) -> Result<Option<T>, Failure> {
     match result {
         Ok(told) => Ok(Some(told)),
         Err(ListingError::Ledger(error)) => Err(error.into()),

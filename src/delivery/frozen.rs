@@ -25,6 +25,9 @@ pub struct FrozenInputs {
     pub list: Option<PathBuf>,
     /// SHA-256 of the recipients, in hexadecimal.
     pub recipients_sha256: String,
+    /// The rows whose people were forgotten since, so that the copy of the list is not what it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgotten: Vec<u32>,
 }
 
 impl FrozenInputs {

@@ -104,6 +104,7 @@ impl SingleKind {
             campaign_file: Path::new("").to_owned(),
             list: None,
             recipients_sha256,
+            forgotten: Vec::new(),
         }
     }
 

@@ -81,7 +81,7 @@ impl Route {
         let rows = envelope
             .operations()
             .iter()
-            .map(|operation| SentRow { row: operation.row, phone: operation.phone, digest: operation.digest })
+            .map(|operation| SentRow { row: operation.row, to: operation.phone.into(), digest: operation.digest })
             .collect();
         tracing::debug!(waited_ms = millis(began), "has its turn");
         let (account, bounds) = (self.account.clone(), self.bounds.clone());

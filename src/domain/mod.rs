@@ -2,6 +2,7 @@
 //!
 //! Nothing here does I/O, knows a file format or a wire format.
 
+mod addressee;
 mod allotment;
 mod amount;
 mod approver;
@@ -29,6 +30,7 @@ mod status;
 mod text;
 pub mod variable;
 
+pub use addressee::{Addressee, FORGOTTEN, ForgottenNumber};
 pub use allotment::Allotment;
 pub use amount::{Amount, NoAmount};
 pub use approver::{ApproverKey, NoApproverKey};

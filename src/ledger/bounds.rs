@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use jiff::Zoned;
-use roaring::RoaringTreemap;
 
-use super::LedgerFuture;
+use super::{LedgerFuture, NumberSet};
 use crate::calendar::PerDay;
 use crate::domain::{Amount, Budget, Cap};
 
@@ -52,5 +51,5 @@ pub enum Bound {
 /// When numbers got messages of campaigns, as a part of the ledger.
 pub trait Contacts: Send + Sync {
     /// The numbers that caps hold back now from what goes through gateways on loopback, or through others.
-    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, RoaringTreemap>;
+    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, NumberSet>;
 }

@@ -11,11 +11,13 @@ mod conformance;
 mod copies;
 mod error;
 mod event;
+mod forgetting;
 mod hold;
 mod left_out;
 #[cfg(test)]
 pub(crate) mod memory;
 mod notification;
+mod number_set;
 mod pace;
 mod parts;
 mod plans;
@@ -39,9 +41,11 @@ pub use bounds::{Bound, Bounds, CAPPED, Contacts};
 pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
 pub use error::LedgerError;
 pub use event::{AskedRow, Author, Change, NewRowEvent, RetriedRow, RetryOrder, RowEvent};
+pub use forgetting::{ForgetOrder, Forgetting};
 pub use hold::Hold;
 pub use left_out::LeftOut;
 pub use notification::{NewNotification, Notification, NotificationQueue, Told};
+pub use number_set::{NumberKey, NumberSet};
 pub use pace::{AccountPace, Reservation, Wait, WaitReason, halved, recovered};
 pub use parts::Parts;
 pub use plans::{Approval, ApprovalUse, KeptApproval, Plan, Plans};
@@ -67,7 +71,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringBitmap;
 
 use crate::domain::MessageId;
 pub use crate::domain::{CANCELLED, ENDED_EARLY, State};
@@ -78,7 +82,9 @@ pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError
 /// Everything durable that a run needs.
 ///
 /// A returned `Ok` means that the change survives a power loss.
-pub trait Ledger: Receipts + Schedules + Plans + SuppressionList + Contacts + NotificationQueue + Upkeep {
+pub trait Ledger:
+    Receipts + Schedules + Plans + SuppressionList + Contacts + Forgetting + NotificationQueue + Upkeep
+{
     /// Creates a run, gives it the next number of its campaign, and reserves identifiers for its rows.
     ///
     /// The run is not open until [`Ledger::open_run`] was called: its frozen copies are not in place yet.
@@ -173,7 +179,7 @@ pub trait Ledger: Receipts + Schedules + Plans + SuppressionList + Contacts + No
     fn left_out(&self, run: RunId) -> LedgerFuture<'_, LeftOut>;
 
     /// The numbers that have an operation in one of these runs.
-    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, RoaringTreemap>;
+    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet>;
 
     /// Records what was learnt or decided about rows, unless the run was lost. One that plans a row again opens the run.
     fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership>;

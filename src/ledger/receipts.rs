@@ -5,7 +5,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use super::{Ledger, LedgerError, LedgerFuture, OptOut, RunId, State, StateCounts};
-use crate::domain::{Arrival, Phone, Receipt, Row};
+use crate::domain::{Addressee, Arrival, Receipt, Row};
 
 /// A receipt about a message of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,8 +60,8 @@ pub trait Receipts {
     /// Keeps what the rows of a run come to, as they were counted when it had so many receipts.
     fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()>;
 
-    /// The number that a row of a run was sent to; nothing for a row without an envelope.
-    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Phone>>;
+    /// Whom a row of a run was sent to; nothing for a row without an envelope.
+    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>>;
 
     /// The receipts about rows of a run that are in this range, by row; of each row in the order in which they came.
     fn receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>>;

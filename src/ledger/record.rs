@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Allowance, BlockIds, Bound, Bounds, Heed, LeftOut, NewNotification, Rows, StateCounts, StopKind, Wait};
-use crate::domain::{Amount, Endpoint, IdRange, MessageId, OperationKind, Outcome, Phone, Row};
+use crate::domain::{Addressee, Amount, Endpoint, IdRange, MessageId, OperationKind, Outcome, Row};
 
 /// The ledger's own number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -270,8 +270,8 @@ pub struct RunEnd {
 pub struct SentRow {
     /// The row.
     pub row: Row,
-    /// Its number.
-    pub phone: Phone,
+    /// Whom it goes to.
+    pub to: Addressee,
     /// The beginning of the hash of its encoded operation.
     pub digest: [u8; 8],
 }
@@ -295,7 +295,7 @@ pub struct Intent {
 
 impl std::fmt::Debug for SentRow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SentRow").field("row", &self.row).field("phone", &self.phone).finish_non_exhaustive()
+        f.debug_struct("SentRow").field("row", &self.row).field("to", &self.to).finish_non_exhaustive()
     }
 }
 

@@ -310,7 +310,8 @@ mod tests {
             for (activity, told) in ACTIVITIES.into_iter().zip(told) {
                 let mut states = RowStates::new(activity, events.to_vec().into());
                 for (envelope, outcome) in (1..).zip(attempts) {
-                    let rows = vec![SentRow { row: ROW, phone: Phone::new(380_501_234_567).unwrap(), digest: [0; 8] }];
+                    let rows =
+                        vec![SentRow { row: ROW, to: Phone::new(380_501_234_567).unwrap().into(), digest: [0; 8] }];
                     let settled = outcome.clone().map(|outcome| (Timestamp::UNIX_EPOCH, vec![outcome]));
                     states.add(&EnvelopeRecord {
                         envelope,

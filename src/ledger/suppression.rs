@@ -6,10 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use roaring::RoaringTreemap;
 
-use super::{Lease, LedgerFuture, Ownership};
-use crate::domain::{Phone, Purpose, Row};
+use super::{Lease, LedgerFuture, NumberSet, Ownership};
+use crate::domain::{Addressee, Phone, Purpose, Row};
 
 /// Why a row is skipped whose number is on the suppression list.
 pub const OPTED_OUT: &str = "opted out";
@@ -79,8 +78,8 @@ impl Reach {
 /// Somebody who opted out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptOut {
-    /// The number.
-    pub phone: Phone,
+    /// Who.
+    pub who: Addressee,
     /// Out of what.
     pub scope: Scope,
     /// Through which gateways that holds.
@@ -97,7 +96,7 @@ impl OptOut {
     /// Whether it is about the same as another one, so that one of them is enough.
     #[must_use]
     pub fn covers(&self, other: &OptOut) -> bool {
-        (self.phone, &self.scope, self.reach) == (other.phone, &other.scope, other.reach)
+        (self.who, &self.scope, self.reach) == (other.who, &other.scope, other.reach)
     }
 
     /// Whether it holds back what a campaign sends, through a gateway on loopback or another one.
@@ -136,7 +135,7 @@ pub struct OptedOut {
     /// The version.
     pub version: u64,
     /// The numbers.
-    pub numbers: RoaringTreemap,
+    pub numbers: NumberSet,
 }
 
 /// What came of adding to the list.
@@ -191,6 +190,9 @@ pub trait SuppressionList: Send + Sync {
     /// Leaves out rows of a run whose people are on a list of the campaign's own, unless the run was lost. Such rows have no
     /// attempt, or one that proved to be none.
     fn leave_out(&self, lease: Lease, rows: Vec<Row>) -> LedgerFuture<'_, Ownership>;
+
+    /// How a number is on the list, forgotten or not.
+    fn opt_outs_of(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>>;
 
     /// Who is on the list: so many at most, from behind what the part before ended with.
     fn opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOuts>;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::cell::harmless;
+use crate::domain::FORGOTTEN;
 use crate::ledger::{Ledger, LedgerError, OptOut};
 
 /// The columns of an export; an import knows them again.
@@ -48,7 +49,7 @@ pub async fn each_opt_out(
     }
 }
 
-/// Writes who is on the list as CSV.
+/// Writes who is on the list as CSV, but for those whose numbers were forgotten; tells how many are written.
 ///
 /// # Errors
 /// When the ledger cannot be read, or `out` cannot be written.
@@ -59,7 +60,10 @@ pub async fn export_opt_outs(
 ) -> Result<u64, ListingError> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(OPT_OUT_COLUMNS).map_err(io::Error::from)?;
-    let told = each_opt_out(ledger, campaign, |OptOut { phone, scope, reach, reason, source, at }| {
+    let mut told = 0;
+    each_opt_out(ledger, campaign, |OptOut { who, scope, reach, reason, source, at }| {
+        let Some(phone) = who.number() else { return Ok(()) };
+        told += 1;
         let (phone, scope, at) = (format!("+{phone}"), scope.to_string(), format!("{at:.3}"));
         let (reason, source) = (harmless(reason), harmless(source));
         csv.write_record([&phone, &scope, &*reason, &*source, &at, reach.name()]).map_err(io::Error::from)
@@ -72,9 +76,10 @@ pub async fn export_opt_outs(
 /// Somebody on the list, for a program.
 #[must_use]
 pub fn opt_out_json(opt_out: &OptOut) -> Value {
-    let OptOut { phone, scope, reach, reason, source, at } = opt_out;
+    let OptOut { who, scope, reach, reason, source, at } = opt_out;
+    let phone = who.number().map_or_else(|| FORGOTTEN.to_owned(), |phone| phone.to_string());
     json!({
-        "phone": phone.to_string(), "scope": scope.to_string(), "reason": **reason, "source": **source,
+        "phone": phone, "scope": scope.to_string(), "reason": **reason, "source": **source,
         "at": format!("{at:.3}"), "gateways": reach.name(),
     })
 }

@@ -25,7 +25,12 @@ pub async fn write_replies(ledger: &dyn Ledger, run: &Run, out: impl Write) -> R
             if answers.is_empty() {
                 continue;
             }
-            let to = records.take(row).await?.map(|record| record.phone.to_string()).unwrap_or_default();
+            let to = records
+                .take(row)
+                .await?
+                .and_then(|record| record.phone)
+                .map(|phone| phone.to_string())
+                .unwrap_or_default();
             for Answer { channel, at, text, digit, media } in answers {
                 let cells = [
                     name.as_str(),

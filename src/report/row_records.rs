@@ -22,8 +22,8 @@ const RECEIPTS: u32 = 4_096;
 /// What became of a row that was sent.
 #[derive(Clone, Debug)]
 pub struct RowRecord {
-    /// The number it was sent to.
-    pub phone: Phone,
+    /// The number it was sent to, unless that was forgotten.
+    pub phone: Option<Phone>,
     /// What it was sent as, last.
     pub kind: OperationKind,
     /// When its last attempt was recorded.
@@ -53,7 +53,7 @@ pub struct Told {
 
 /// The last attempt of a row.
 struct LastAttempt {
-    phone: Phone,
+    phone: Option<Phone>,
     kind: OperationKind,
     envelope: u32,
     begun_at: Timestamp,
@@ -173,7 +173,7 @@ impl<'a> RowRecords<'a> {
             let outcome = outcomes.as_mut().and_then(Iterator::next);
             let settled = settled_at.clone().zip(outcome);
             let mut last = LastAttempt {
-                phone: sent.phone,
+                phone: sent.to.number(),
                 kind,
                 envelope: number,
                 begun_at,
@@ -270,7 +270,8 @@ mod tests {
         ledger.open_run(run.key, None).await.unwrap();
         let hold = ledger.hold("sale", "main").await.unwrap().unwrap();
         let lease = ledger.claim(&hold, run.key).await.unwrap().lease;
-        let sent = |row| SentRow { row: Row::new(row), phone: Phone::new(380_501_234_567).unwrap(), digest: [0; 8] };
+        let sent =
+            |row| SentRow { row: Row::new(row), to: Phone::new(380_501_234_567).unwrap().into(), digest: [0; 8] };
         let kinds = [(2, OperationKind::ViberSms), (3, OperationKind::Viber), (2, OperationKind::Sms)];
         for (row, kind) in kinds {
             let account = Allowance::new("main", None);

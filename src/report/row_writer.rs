@@ -81,7 +81,7 @@ impl RowFacts {
 
     /// The number it went to, or the one that stands in the list, if it is one.
     pub(super) fn phone(&self, cell: &str, region: Option<Region>) -> Option<Phone> {
-        self.record.as_ref().map(|record| record.phone).or_else(|| parse(cell, region).ok())
+        self.record.as_ref().map_or_else(|| parse(cell, region).ok(), |record| record.phone)
     }
 }
 

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use crate::check::Tee;
 use crate::delivery::SingleKind;
-use crate::domain::{Phone, Row};
+use crate::domain::{Addressee, FORGOTTEN, Row};
 use crate::ledger::{Copies, Ledger, LedgerError, Run, Walk};
 
 /// The copies of a run; of a shared run a list of whom it has sent to, each at its row.
@@ -25,23 +25,24 @@ pub async fn copies_of(ledger: &dyn Ledger, run: &Run) -> Result<Copies, LedgerE
     Ok(Copies::in_memory(place, frozen.map_err(|error| unreadable(error.to_string()))?, list))
 }
 
-/// The numbers that a run sent to.
-async fn numbers(ledger: &dyn Ledger, run: &Run) -> Result<BTreeMap<Row, Phone>, LedgerError> {
+/// Whom a run sent to.
+async fn numbers(ledger: &dyn Ledger, run: &Run) -> Result<BTreeMap<Row, Addressee>, LedgerError> {
     let mut numbers = BTreeMap::new();
     let mut envelopes = Walk::over(ledger, run.key);
     while let Some(envelope) = envelopes.next().await? {
-        numbers.extend(envelope.rows.iter().map(|sent| (sent.row, sent.phone)));
+        numbers.extend(envelope.rows.iter().map(|sent| (sent.row, sent.to)));
     }
     Ok(numbers)
 }
 
 /// A list with each number at its row; the rows between are blank.
-fn list(numbers: &BTreeMap<Row, Phone>) -> Vec<u8> {
+fn list(numbers: &BTreeMap<Row, Addressee>) -> Vec<u8> {
     let mut list = b"phone\n".to_vec();
     let mut row = Row::FIRST.get();
     for (at, number) in numbers {
         let blank = at.get().saturating_sub(row) as usize;
         list.extend(std::iter::repeat_n(b'\n', blank));
+        let number = number.number().map_or_else(|| FORGOTTEN.to_owned(), |number| number.to_string());
         list.extend(format!("{number}\n").into_bytes());
         row = at.get() + 1;
     }
@@ -51,10 +52,11 @@ fn list(numbers: &BTreeMap<Row, Phone>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Phone;
 
     #[test]
     fn each_number_stands_at_its_row() {
-        let number = |last: u64| Phone::new(380_501_234_560 + last).unwrap();
+        let number = |last: u64| Addressee::from(Phone::new(380_501_234_560 + last).unwrap());
         let numbers = [(2, 1), (3, 2), (6, 3)].map(|(row, last)| (Row::new(row), number(last)));
         let list = String::from_utf8(list(&numbers.into())).unwrap();
         let lines: Vec<&str> = list.lines().collect();

@@ -19,7 +19,7 @@ use super::{
 use crate::check::Excluded;
 use crate::delivery::FrozenInputs;
 use crate::failpoint;
-use crate::ledger::{Fate, Heed, NewRun, OptedOut, Progress, Run, RunId, State};
+use crate::ledger::{Fate, Heed, NewRun, NumberSet, OptedOut, Progress, Run, RunId, State};
 use crate::report::open_doubts;
 
 impl Session {
@@ -89,7 +89,7 @@ impl Session {
         }
         let mut sent = already_sent(ledger, inputs, edition).await?;
         if again {
-            (sent.numbers, sent.round) = (RoaringTreemap::new(), sent.round + 1);
+            (sent.numbers, sent.round) = (NumberSet::default(), sent.round + 1);
         } else if replaced.is_none() && !self.launch.request.accept_changes {
             refuse_other_text(ledger, &sent, inputs, &opened.includes).await?;
         }

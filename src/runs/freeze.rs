@@ -4,7 +4,7 @@ use std::io::{self, BufReader, Sink};
 use std::sync::Arc;
 
 use super::launch::Session;
-use super::list_changes::list_changes;
+use super::list_changes::{is_same_but, list_changes};
 use super::{Error, Inputs, List, ListSurvey, blocking};
 use crate::check::{CompiledCampaign, Tee, Texts, prepare};
 use crate::delivery::FrozenInputs;
@@ -31,6 +31,7 @@ pub(super) fn frozen(inputs: &Inputs, survey: &ListSurvey) -> FrozenInputs {
         campaign_file: std::path::absolute(&campaign.file).unwrap_or_else(|_| campaign.file.clone()),
         list: campaign.recipients.file().map(Into::into),
         recipients_sha256: survey.sha256.clone(),
+        forgotten: Vec::new(),
     }
 }
 
@@ -64,7 +65,12 @@ pub(super) async fn changes(ledger: &dyn Ledger, run: &Run, inputs: &Arc<Inputs>
             let now = inputs.list().map_err(|_| io::ErrorKind::Other.into());
             list_changes((copies.list(), &frozen.brief), (now, &campaign.brief))
         };
-        let recipients = (frozen.recipients_sha256 != sha256).then(list);
+        let is_same = frozen.recipients_sha256 == sha256
+            || !frozen.forgotten.is_empty() && {
+                let now = inputs.list().map_err(|_| io::ErrorKind::Other.into());
+                is_same_but((copies.list(), &frozen.brief), (now, &campaign.brief), &frozen.forgotten)
+            };
+        let recipients = (!is_same).then(list);
         let what = frozen.differences(&campaign.brief, &includes, recipients);
         Ok(Changes { what, damaged: false, keeps_edition: frozen.brief.edition == campaign.brief.edition })
     })
@@ -80,7 +86,7 @@ impl Changes {
 }
 
 /// Whether the copy of the list is what was frozen.
-fn is_whole(copies: &Copies, frozen: &FrozenInputs) -> bool {
+pub(super) fn is_whole(copies: &Copies, frozen: &FrozenInputs) -> bool {
     let hashed = copies.list().and_then(|list| Tee::new(list, None::<Sink>).finish());
     hashed.is_ok_and(|sha256| sha256 == frozen.recipients_sha256)
 }

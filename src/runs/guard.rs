@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use roaring::RoaringTreemap;
 
 use super::{Error, Inputs};
 use crate::domain::{Cap, Purpose};
-use crate::ledger::{Ledger, OptedOut, Run, RunFilter, RunId};
+use crate::ledger::{Ledger, NumberSet, OptedOut, Run, RunFilter, RunId};
 use crate::manifest::Brief;
 use crate::report::DOUBTFUL;
 
@@ -15,7 +14,7 @@ use crate::report::DOUBTFUL;
 #[derive(Debug)]
 pub struct SentAlready {
     /// Their numbers.
-    pub numbers: RoaringTreemap,
+    pub numbers: NumberSet,
     /// The round that they are of.
     pub round: u32,
     /// The runs of that round, oldest first.
@@ -74,7 +73,7 @@ pub async fn already_sent(ledger: &dyn Ledger, inputs: &Inputs, edition: &str) -
     runs.retain(|run| run.round == round);
     let numbers = match inputs.destination.is_live() {
         true => ledger.numbers_sent_to(&runs.iter().map(|run| run.key).collect::<Vec<RunId>>()).await?,
-        false => RoaringTreemap::new(),
+        false => NumberSet::default(),
     };
     Ok(SentAlready { numbers, round, runs })
 }
@@ -109,10 +108,10 @@ pub fn caps(inputs: &Inputs) -> Vec<Cap> {
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<RoaringTreemap, Error> {
+pub async fn capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<NumberSet, Error> {
     let caps = caps(inputs);
     if caps.is_empty() {
-        Ok(RoaringTreemap::new())
+        Ok(NumberSet::default())
     } else {
         Ok(ledger.capped(&caps, inputs.destination.is_loopback()).await?)
     }

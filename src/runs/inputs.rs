@@ -17,6 +17,7 @@ use crate::check::{
 };
 use crate::domain::{Content, Text};
 use crate::finding::{Finding, rules};
+use crate::ledger::NumberSet;
 use crate::manifest::{Campaign, Day, Destination, Profile};
 
 /// How much of a list is read at once.
@@ -131,7 +132,9 @@ impl Inputs {
     pub fn survey(&self, excluded: &Excluded, copy: Option<Box<dyn Write + Send>>) -> Result<ListSurvey, Error> {
         let Suppressed { numbers, warnings } =
             suppressed(&self.campaign, self.destination.profile()).map_err(Error::Findings)?;
-        let excluded = Excluded { opted_out: &excluded.opted_out | &numbers, ..excluded.clone() };
+        let mut opted_out = excluded.opted_out.clone();
+        opted_out |= NumberSet::new(numbers, None);
+        let excluded = Excluded { opted_out, ..excluded.clone() };
         let list = self.list()?;
         let written = Arc::clone(list.written());
         let mut tee = Tee::new(BufReader::with_capacity(BUFFER, list), copy);

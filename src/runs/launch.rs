@@ -8,6 +8,7 @@ use roaring::RoaringTreemap;
 use secrecy::SecretString;
 use tokio::sync::watch;
 
+use super::forget::finish_forgetting;
 use super::hooks::{hook_of, refuse_other_secret};
 use super::lost::{put_aside, refuse_lost, refuse_stray};
 use super::plan::Pin;
@@ -153,6 +154,7 @@ impl Launch {
             true => put_aside(ledger, &self.inputs, &adapters.observer).await?,
             false => refuse_lost(ledger, &adapters.state, &self.inputs).await?,
         }
+        finish_forgetting(&adapters, &hold).await;
         let pin = Pin::of(ledger, &self.request, self.inputs.destination.profile()).await?;
         Ok(Session { launch: self, adapters, consent, interrupt, hold, pin })
     }

@@ -31,21 +31,45 @@ pub(super) fn list_changes(before: (io::Result<impl Read>, &Brief), now: (io::Re
     }
 }
 
+/// Whether two lists say the same of everybody but in these rows, whose people were forgotten in the first.
+pub(super) fn is_same_but(
+    before: (io::Result<impl Read>, &Brief),
+    now: (io::Result<impl Read>, &Brief),
+    forgotten: &[u32],
+) -> bool {
+    let (Some(before), Some(now)) = (in_order(before), in_order(now)) else { return false };
+    let same = |((row, hash), (other, another)): (&HashedRow, &HashedRow)| {
+        row == other && (hash == another || forgotten.contains(row))
+    };
+    let (ours, theirs) = (&before.1, &now.1);
+    before.0 == now.0 && ours.len() == theirs.len() && ours.iter().zip(theirs).all(same)
+}
+
+/// A row, and a hash of its record.
+type HashedRow = (u32, u64);
+
+/// The header of a list, and its records in their order; nothing where it cannot be read to its end.
+fn in_order((list, brief): (io::Result<impl Read>, &Brief)) -> Option<(Vec<String>, Vec<HashedRow>)> {
+    let list = BufReader::with_capacity(1 << 16, list.ok()?);
+    // What is wrong with it is not told here, nor where.
+    let mut reader = Reader::open(list, Path::new(""), &settings(brief)).ok()?;
+    let headers = reader.header().headers().to_vec();
+    let (mut records, mut chunk) = (Vec::new(), Chunk::new());
+    while reader.read_chunk(&mut chunk).ok()? {
+        records.extend(chunk.iter().map(|record| {
+            let mut hasher = FxHasher::default();
+            record.fields.iter().for_each(|cell| cell.hash(&mut hasher));
+            (record.row.get(), hasher.finish())
+        }));
+    }
+    Some((headers, records))
+}
+
 impl Content {
     /// Nothing where it cannot be read to its end.
-    fn read((list, brief): (io::Result<impl Read>, &Brief)) -> Option<Self> {
-        let list = BufReader::with_capacity(1 << 16, list.ok()?);
-        // What is wrong with it is not told here, nor where.
-        let mut reader = Reader::open(list, Path::new(""), &settings(brief)).ok()?;
-        let headers = reader.header().headers().to_vec();
-        let (mut records, mut chunk) = (Vec::new(), Chunk::new());
-        while reader.read_chunk(&mut chunk).ok()? {
-            records.extend(chunk.iter().map(|record| {
-                let mut hasher = FxHasher::default();
-                record.fields.iter().for_each(|cell| cell.hash(&mut hasher));
-                hasher.finish()
-            }));
-        }
+    fn read(list: (io::Result<impl Read>, &Brief)) -> Option<Self> {
+        let (headers, records) = in_order(list)?;
+        let mut records: Vec<u64> = records.into_iter().map(|(_, hash)| hash).collect();
         records.sort_unstable();
         Some(Self { headers, records })
     }

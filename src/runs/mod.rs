@@ -27,6 +27,7 @@ mod exclude;
 mod fetch;
 mod find;
 mod fire;
+mod forget;
 mod freeze;
 mod freshen;
 mod guard;
@@ -90,6 +91,7 @@ pub use fire::{
     fire, list_of, load_occurrence, look_at_armed, occurrence_key, occurrence_of, recorded_occurrence, says_the_same,
     unfinished_of,
 };
+pub use forget::{ForgottenPerson, ForgottenRows, forget};
 pub use freshen::{freshen, stale_runs};
 pub use guard::{SentAlready, SentBefore, already_sent, capped, caps, edition_of, opted_out, runs_of};
 pub use held_run::{HeldRun, ReleasedRun, StaleResults};

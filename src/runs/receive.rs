@@ -127,10 +127,10 @@ impl Receiver {
         }
         let said = receipt.replies.iter().find_map(|reply| Some((reply.at, self.words.find(&reply.text)?)));
         let Some((at, word)) = said else { return Ok(None) };
-        let Some(phone) = self.ledger.sent_to(run.key, row).await? else { return Ok(None) };
+        let Some(who) = self.ledger.sent_to(run.key, row).await? else { return Ok(None) };
         let reach = if run.heed.loopback { Reach::LoopbackGateways } else { Reach::AllGateways };
         Ok(Some(OptOut {
-            phone,
+            who,
             scope: Scope::Everything,
             reach,
             reason: format!("answered {word}").into(),

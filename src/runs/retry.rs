@@ -10,7 +10,9 @@ use super::{Error, Event, check_host, person};
 use crate::delivery::{SingleKind, Snapshot};
 use crate::domain::{Outcome, Phone, Row};
 use crate::failpoint;
-use crate::ledger::{Author, Change, Ownership, Progress, RetriedRow, RetryOrder, Run, RunFilter, RunId, State, Walk};
+use crate::ledger::{
+    Author, Change, NumberSet, Ownership, Progress, RetriedRow, RetryOrder, Run, RunFilter, RunId, State, Walk,
+};
 
 /// A row that can be sent again: the attempt that was refused, its number, and the gateway's words.
 struct RefusedRow {
@@ -44,9 +46,10 @@ impl Session {
         }
         let snapshot = Snapshot::read(ledger, &run, false).await?;
         let rows = self.refused(&run, &snapshot, scope.error.as_deref()).await?;
-        let guarded = self.has_message_elsewhere(&run, &runs).await? | self.suppressed().await?;
+        let mut guarded = self.has_message_elsewhere(&run, &runs).await?;
+        guarded |= NumberSet::new(self.suppressed().await?, None);
         let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
-            rows.into_iter().partition(|row| guarded.contains(row.phone.get()));
+            rows.into_iter().partition(|row| guarded.contains(row.phone));
         if rows.is_empty() {
             let (error, guarded) = (scope.error.clone(), guarded.len() as u64);
             return Err(Error::NothingToRetry { run: run.name(), error, guarded });
@@ -125,7 +128,9 @@ impl Session {
                     Some(Outcome::Rejected { error }) => error.clone(),
                     _ => refused_by_status(snapshot, sent.row, envelope.envelope),
                 };
-                let refused = RefusedRow { row: sent.row, envelope: envelope.envelope, phone: sent.phone, error };
+                // Nothing is sent any more to who was forgotten.
+                let Some(phone) = sent.to.number() else { continue };
+                let refused = RefusedRow { row: sent.row, envelope: envelope.envelope, phone, error };
                 // A later attempt takes the place of the one before.
                 found.insert(sent.row, refused);
             }
@@ -137,7 +142,7 @@ impl Session {
     }
 
     /// Whoever got a message of the same campaign and edition by another run meanwhile.
-    async fn has_message_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<RoaringTreemap, Error> {
+    async fn has_message_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<NumberSet, Error> {
         let same = |other: &&Run| {
             other.edition == run.edition
                 && other.live == run.live

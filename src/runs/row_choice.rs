@@ -127,7 +127,7 @@ async fn take_by_number<'l>(
     let mut envelopes = Walk::over(ledger, run.key);
     while let Some(envelope) = envelopes.next().await? {
         for row in &envelope.rows {
-            sent.entry(row.row).and_modify(|phone| *phone = Some(row.phone));
+            sent.entry(row.row).and_modify(|phone| *phone = row.to.number());
         }
     }
     let known = |line: &&ByNumber| sent.get(&line.named.0) == Some(&Some(line.named.1));

@@ -48,7 +48,7 @@ pub async fn suppress(
     now: Timestamp,
 ) -> Result<(OptOut, Additions), Error> {
     let opt_out = OptOut {
-        phone,
+        who: phone.into(),
         scope: Scope::of(terms.campaign.as_deref()),
         reach: Reach::AllGateways,
         reason: terms.reason.as_deref().unwrap_or("by hand").into(),
@@ -89,7 +89,7 @@ pub async fn import(ledger: &dyn Ledger, file: &Path, terms: &OptOutTerms, now: 
 pub async fn numbers_in(file: &Path, region: Option<Region>) -> Result<BTreeSet<Phone>, Error> {
     let (path, terms) = (file.to_owned(), OptOutTerms { region, ..OptOutTerms::default() });
     let listed = blocking(move || read(&path, &terms, Timestamp::UNIX_EPOCH)).await??;
-    Ok(listed.into_iter().map(|listed| listed.phone).collect())
+    Ok(listed.into_iter().filter_map(|listed| listed.who.number()).collect())
 }
 
 fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<Vec<OptOut>, Error> {
@@ -168,7 +168,7 @@ impl Intake<'_> {
             (None, reason) => self.text(reason),
         };
         let source = if source.is_empty() { Arc::clone(&self.source) } else { self.text(unquoted(source)) };
-        Ok(OptOut { phone, scope, reach, reason, source, at })
+        Ok(OptOut { who: phone.into(), scope, reach, reason, source, at })
     }
 
     fn scope(&mut self, scope: &str) -> Result<Scope, String> {

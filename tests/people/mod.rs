@@ -1,6 +1,7 @@
 //! What is kept of a person: found in all runs, forgotten when somebody asks for it.
 
 mod finding;
+mod forgetting;
 
 use crate::support::{Finished, Folder, phone};
 

@@ -65,6 +65,8 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("suppress list", ""),
     ("find", "+380501234567"),
     ("find", "0501234567 --region UA --json > person.json"),
+    ("forget", "+380501234567"),
+    ("forget", "0501234567 --region UA --yes --json"),
     ("schedule", "add autumn-sale.yaml"),
     ("schedule add", "autumn-sale.yaml"),
     ("schedule list", ""),

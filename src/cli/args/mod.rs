@@ -22,7 +22,7 @@ pub(super) use gateway::{
     ViberTemplatesCommand,
 };
 pub(super) use outcome::OutcomeArgs;
-pub(super) use people::FindArgs;
+pub(super) use people::{FindArgs, ForgetArgs};
 pub(super) use plan::{ApproveArgs, PlanArgs};
 pub(super) use sandbox::SandboxArgs;
 pub(super) use schedule::{ArmArgs, NextArgs, ScheduleCommand};
@@ -162,6 +162,8 @@ pub(super) enum Command {
     Suppress(SuppressCommand),
     /// Show every message to a person: all rows of all runs with that number
     Find(FindArgs),
+    /// Take a person out of the ledger, the copies and the results: the number and all cells
+    Forget(ForgetArgs),
     /// Have campaigns run by themselves
     #[command(subcommand)]
     Schedule(ScheduleCommand),

@@ -72,7 +72,7 @@ fn change(chance: &mut Chance) -> Change {
 
 fn intent(chance: &mut Chance, lease: Lease) -> Intent {
     let count = 1 + chance.below(3);
-    let sent = |row| SentRow { row, phone: Phone::new(phone(row)).unwrap(), digest: [7; 8] };
+    let sent = |row| SentRow { row, to: Phone::new(phone(row)).unwrap().into(), digest: [7; 8] };
     let rows = (0..count).map(|_| sent(row(chance))).collect();
     let rate = chance.of(&[None, Some(10.0)]);
     Intent {
@@ -143,8 +143,14 @@ impl Pair {
             8 => {
                 let phone = Phone::new(phone(row(chance))).unwrap();
                 let (reason, source) = ("STOP".into(), "a reply".into());
-                let out =
-                    OptOut { phone, scope: Scope::Everything, reach: Reach::AllGateways, reason, source, at: clock() };
+                let out = OptOut {
+                    who: phone.into(),
+                    scope: Scope::Everything,
+                    reach: Reach::AllGateways,
+                    reason,
+                    source,
+                    at: clock(),
+                };
                 let model = self.model.opt_outs.add(vec![out.clone()]);
                 assert_eq!(self.real.suppress(vec![out]).await.unwrap(), model, "suppress");
             }

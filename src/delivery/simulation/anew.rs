@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use roaring::RoaringTreemap;
-
 use super::chance::Chance;
 use super::judge::phone;
 use super::life::wall;
 use super::story::{Errand, Sighting, World};
-use crate::domain::Row;
-use crate::ledger::{Ledger, LeftOut, RunFilter, RunId, State};
+use crate::domain::{Phone, Row};
+use crate::ledger::{Ledger, LeftOut, NumberSet, RunFilter, RunId, State};
 
 impl World {
     /// Whom a run that began now would skip.
-    pub(super) async fn guard(&self) -> RoaringTreemap {
+    pub(super) async fn guard(&self) -> NumberSet {
         let ledger = self.ledger(&self.immortal());
         let runs: Vec<RunId> = ledger.runs(RunFilter::all()).await.unwrap().iter().map(|run| run.key).collect();
         let skipped = ledger.numbers_sent_to(&runs).await.unwrap();
@@ -25,7 +23,8 @@ impl World {
     pub(super) async fn go_again(self: &Arc<Self>) {
         let skipped = self.guard().await;
         let mut left_out = LeftOut::default();
-        let rows = (2..=self.plan.rows + 1).map(Row::new).filter(|row| skipped.contains(phone(*row)));
+        let rows =
+            (2..=self.plan.rows + 1).map(Row::new).filter(|row| skipped.contains(Phone::new(phone(*row)).unwrap()));
         rows.for_each(|row| left_out.insert(row, State::Skipped, "sent to before"));
         if left_out.count(State::Skipped) == u64::from(self.plan.rows) {
             return;

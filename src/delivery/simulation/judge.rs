@@ -4,16 +4,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use roaring::RoaringTreemap;
-
 use super::disk::Disk;
 use super::life::elapsed;
 use super::plan::Plan;
 use super::platform::{ArrivedOperation, TakenMessage};
 use crate::delivery::Snapshot;
-use crate::domain::{MessageId, MsgId, Outcome, Row};
+use crate::domain::{MessageId, MsgId, Outcome, Phone, Row};
 use crate::gateway::{Envelope, Reply};
-use crate::ledger::{OPTED_OUT, State, StateCounts};
+use crate::ledger::{NumberSet, OPTED_OUT, State, StateCounts};
 
 /// A promise that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -222,9 +220,9 @@ impl Judge {
     }
 
     /// Holds whom the guard skips against what the platform took: a run that began now would send to everybody else.
-    pub(super) fn guard(&self, plan: &Plan, snapshot: &Snapshot, taken: &[TakenMessage], skipped: &RoaringTreemap) {
+    pub(super) fn guard(&self, plan: &Plan, snapshot: &Snapshot, taken: &[TakenMessage], skipped: &NumberSet) {
         let mut notes = self.0.lock().unwrap();
-        for row in (2..=plan.rows + 1).map(Row::new).filter(|row| !skipped.contains(phone(*row))) {
+        for row in (2..=plan.rows + 1).map(Row::new).filter(|row| !skipped.contains(Phone::new(phone(*row)).unwrap())) {
             let got = taken.iter().any(|taken| taken.phone == phone(row) && !taken.refused);
             let state = snapshot.state(row);
             let unknown = matches!(state, State::Sending | State::InDoubt | State::Unresolved);

@@ -10,14 +10,14 @@ use tokio::time::sleep;
 use super::disk::Disk;
 use super::life::{Life, wall};
 use super::mistake::Mistake;
-use crate::domain::{Cap, MessageId, Outcome, Phone, Row};
+use crate::domain::{Addressee, Cap, MessageId, Outcome, Phone, Row};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
     AccountPace, Additions, Allowance, AskedRow, BlockRequest, Claim, Contacts, Copies, Drawn, EnvelopeRecord,
     EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification,
-    NewReceipt, NewRowEvent, NewRun, Notification, NotificationQueue, OptOut, OptOuts, OptedOut, Origin, Ownership,
-    Permit, Receipts, Reception, Removal, RetryOrder, RowEvent, RowReceipts, Run, RunEnd, RunFilter, RunId, Settlement,
-    SharedRun, StateCounts, StrayCopies, SuppressionList, Told, Upkeep, Wait,
+    NewReceipt, NewRowEvent, NewRun, Notification, NotificationQueue, NumberSet, OptOut, OptOuts, OptedOut, Origin,
+    Ownership, Permit, Receipts, Reception, Removal, RetryOrder, RowEvent, RowReceipts, Run, RunEnd, RunFilter, RunId,
+    Settlement, SharedRun, StateCounts, StrayCopies, SuppressionList, Told, Upkeep, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -134,7 +134,7 @@ impl Receipts for ProcessLedger {
         Box::pin(async move { self.write(|disk, _| disk.contents.counted(run, counts, parts, receipts)).await })
     }
 
-    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Phone>> {
+    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
         Box::pin(async move { self.read(|contents| contents.sent_to(run, row)).await })
     }
 
@@ -303,7 +303,7 @@ impl Ledger for ProcessLedger {
         )
     }
 
-    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, RoaringTreemap> {
+    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
         Box::pin(async move {
             let forgets = self.mistake == Some(Mistake::GuardForgetsDoubt);
             self.read(|contents| if forgets { taken(contents, runs) } else { contents.numbers_sent_to(runs) }).await
@@ -345,7 +345,7 @@ impl Ledger for ProcessLedger {
 }
 
 impl Contacts for ProcessLedger {
-    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, RoaringTreemap> {
+    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
         Box::pin(self.read(move |contents| contents.capped(wall().as_microsecond(), caps, loopback)))
     }
 }
@@ -367,25 +367,29 @@ impl SuppressionList for ProcessLedger {
         unreachable!("these worlds have no lists but the ledger's own")
     }
 
+    fn opt_outs_of(&self, _: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
+        unreachable!("nobody asks about them")
+    }
+
     fn opt_outs(&self, _: Option<i64>, _: u32) -> LedgerFuture<'_, OptOuts> {
         unreachable!("nobody lists them")
     }
 }
 
 /// The lists of these worlds come from their plans.
-fn no_copies<'a, T>() -> LedgerFuture<'a, T> {
+pub(super) fn no_copies<'a, T>() -> LedgerFuture<'a, T> {
     Box::pin(async { Err(LedgerError::Unreadable("nothing is copied in a simulation".to_owned())) })
 }
 
 /// The numbers whose message was surely taken: whoever skips no others sends to those in doubt again.
-fn taken(contents: &Contents, runs: &[RunId]) -> RoaringTreemap {
+fn taken(contents: &Contents, runs: &[RunId]) -> NumberSet {
     let envelopes = runs.iter().filter_map(|run| contents.book(*run).ok()).flat_map(|book| book.envelopes.values());
     let mut numbers = RoaringTreemap::new();
     for envelope in envelopes {
         let outcomes = envelope.settled.iter().flat_map(|(_, outcomes)| outcomes);
         let is_taken = |outcome: &Outcome| matches!(outcome, Outcome::Accepted { .. } | Outcome::Queued { .. });
         let taken = envelope.rows.iter().zip(outcomes).filter(|(_, outcome)| is_taken(outcome));
-        numbers.extend(taken.map(|(sent, _)| sent.phone.get()));
+        numbers.extend(taken.map(|(sent, _)| sent.to.get()));
     }
-    numbers
+    NumberSet::new(numbers, None)
 }

@@ -10,6 +10,7 @@ mod anew;
 mod chance;
 mod decisions;
 mod disk;
+mod forgetting;
 mod judge;
 mod ledger;
 mod life;

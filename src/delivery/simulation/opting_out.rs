@@ -31,7 +31,7 @@ impl World {
     fn opt_out(&self, row: Row) {
         let mut disk = self.disk.lock().unwrap();
         let opt_out = OptOut {
-            phone: Phone::new(phone(row)).unwrap(),
+            who: Phone::new(phone(row)).unwrap().into(),
             scope: Scope::Everything,
             reach: Reach::AllGateways,
             reason: "STOP".into(),

@@ -191,7 +191,7 @@ pub(super) async fn no_more_rows_are_drawn_within_an_hour_than_are_allowed<L: Le
 
 pub(super) async fn who_opted_out_gets_no_single_message_that_is_marketing<L: Ledger>(scene: Scene<L>) {
     let opted_out = |last, reach| OptOut {
-        phone: phone(last),
+        who: phone(last).into(),
         scope: Scope::Everything,
         reach,
         reason: "asked".into(),

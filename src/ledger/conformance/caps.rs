@@ -23,7 +23,7 @@ async fn begin<L: Ledger>(scene: &Scene<L>, envelope: u32, caps: &[Cap]) -> Perm
 /// The rows, of 2 to 9, whose numbers caps hold back at the planning.
 async fn planned_out<L: Ledger>(scene: &Scene<L>, caps: &[Cap], loopback: bool) -> Vec<u32> {
     let numbers = scene.ledger.capped(caps, loopback).await.unwrap();
-    (2..=9).filter(|row| numbers.contains(phone(*row).get())).collect()
+    (2..=9).filter(|row| numbers.contains(phone(*row))).collect()
 }
 
 fn out(rows: &[u32]) -> Permit {
@@ -114,4 +114,16 @@ pub(super) async fn only_campaigns_to_people_count_and_those_on_loopback_for_suc
     scene = beside(scene, other("people", 35)).await;
     assert_eq!(begin(&scene, 1, &once).await, granted(1), "what went through loopback does not count");
     assert_eq!(begin(&scene, 1, &once).await, out(&[2, 3]));
+}
+
+pub(super) async fn what_went_to_who_was_forgotten_since_counts_for_caps_as_before<L: Ledger>(scene: Scene<L>) {
+    let once = cap(1, DAY);
+    begin(&scene, 1, &[once]).await;
+    scene.settle(1, [accepted(), accepted()]).await;
+    super::forgetting::forget(&scene, 2).await;
+    assert_eq!(planned_out(&scene, &[once], false).await, [2, 3]);
+    let removal = crate::ledger::Removal { phone: phone(2), scope: None, by: "olena".into(), why: None };
+    scene.ledger.unsuppress(removal).await.unwrap();
+    let scene = beside(scene, other("second", 7)).await;
+    assert_eq!(begin(&scene, 1, &[once]).await, out(&[2, 3]));
 }

@@ -22,6 +22,24 @@ fn read(copies: &Copies) -> [String; 2] {
     [String::from_utf8(copies.inputs().to_vec()).unwrap(), list]
 }
 
+pub(super) async fn copies_take_the_place_of_others_as_often_as_wanted<L: Ledger>(scene: Scene<L>) {
+    freeze(&scene, &scene.hold, &scene.run, ["before", "phone\n380501234567\n"]).await;
+    let before = scene.ledger.copies(&scene.run).await.unwrap();
+    for inputs in ["once", "twice"] {
+        let mut others = scene.ledger.prepare_other_copies(&scene.run).await.unwrap();
+        others.list().unwrap().write_all(b"phone\nforgotten\n").unwrap();
+        others.freeze(inputs.as_bytes().to_vec(), &scene.run).await.unwrap();
+        assert_eq!(read(&scene.ledger.copies(&scene.run).await.unwrap()), [inputs, "phone\nforgotten\n"]);
+    }
+    assert_eq!(before.inputs(), b"before");
+    // One that never began changes nothing.
+    let mut none = scene.ledger.prepare_other_copies(&scene.run).await.unwrap();
+    none.list().unwrap().write_all(b"phone\n").unwrap();
+    drop(none);
+    assert_eq!(read(&scene.ledger.copies(&scene.run).await.unwrap()), ["twice", "phone\nforgotten\n"]);
+    assert_eq!(scene.ledger.stray_copies().await.unwrap(), []);
+}
+
 /// A run that the ledger knows nothing of.
 fn unknown<L>(scene: &Scene<L>) -> Run {
     Run { key: RunId(99), number: 99, ..scene.run.clone() }

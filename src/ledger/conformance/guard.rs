@@ -11,7 +11,7 @@ pub(super) async fn the_guard_knows_every_number_that_may_have_a_message<L: Ledg
     scene.settle(1, [accepted(), rejected()]).await;
     scene.settle(2, [doubt(), not_sent()]).await;
     let numbers = scene.ledger.numbers_sent_to(&[scene.run.key]).await.unwrap();
-    let guarded: Vec<u32> = (2..=7).filter(|&row| numbers.contains(phone(row).get())).collect();
+    let guarded: Vec<u32> = (2..=7).filter(|&row| numbers.contains(phone(row))).collect();
     assert_eq!(guarded, [2, 4, 6, 7], "accepted, in doubt, and an intent without an answer");
 }
 
@@ -44,7 +44,7 @@ pub(super) async fn the_guard_knows_what_came_late_and_of_all_runs_that_are_aske
     scene.ledger.begin(intent).await.unwrap();
     assert_eq!(scene.guarded().await, [2], "another run is not asked about");
     let both = scene.ledger.numbers_sent_to(&[other.key, scene.run.key]).await.unwrap();
-    assert!([2, 4, 5].iter().all(|&row| both.contains(phone(row).get())) && both.len() == 3, "{both:?}");
+    assert!([2, 4, 5].iter().all(|&row| both.contains(phone(row))) && both.len() == 3, "{both:?}");
 }
 
 pub(super) async fn an_order_to_send_again_leaves_the_guard_as_it_was_until_the_message_went_out<L: Ledger>(
@@ -56,7 +56,7 @@ pub(super) async fn an_order_to_send_again_leaves_the_guard_as_it_was_until_the_
     scene.ledger.retry(scene.mine, order).await.unwrap();
     assert_eq!(scene.guarded().await, [3]);
     let mut intent = scene.intent(2, scene.mine);
-    intent.rows = vec![SentRow { row: Row::new(2), phone: phone(2), digest: [0; 8] }];
+    intent.rows = vec![SentRow { row: Row::new(2), to: phone(2).into(), digest: [0; 8] }];
     scene.ledger.begin(intent).await.unwrap();
     assert_eq!(scene.guarded().await, [2, 3]);
     let settlement = Settlement { run: scene.run.key, envelope: 2, outcomes: vec![rejected()], evidence: None };

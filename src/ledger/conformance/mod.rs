@@ -8,6 +8,7 @@ mod caps;
 mod copies;
 mod envelopes;
 mod events;
+mod forgetting;
 mod guard;
 mod notifications;
 mod plans;
@@ -71,7 +72,8 @@ promises! {
         a_run_that_was_not_frozen_has_no_copies_and_that_says_where,
         nothing_is_left_of_a_start_that_never_began_and_nobody_elses_are_touched,
         copies_of_runs_that_the_ledger_does_not_have_are_told_until_they_are_put_aside,
-        a_run_has_its_own_copies_although_another_ledger_left_some_under_its_name;
+        a_run_has_its_own_copies_although_another_ledger_left_some_under_its_name,
+        copies_take_the_place_of_others_as_often_as_wanted;
     envelopes:
         an_intent_needs_the_lease_and_no_request_to_stop,
         taking_a_run_turns_what_was_begun_into_doubt_and_shuts_out_who_had_it,
@@ -130,7 +132,8 @@ promises! {
     caps:
         who_got_as_many_messages_as_a_cap_allows_is_left_out_of_every_campaign,
         what_did_not_go_out_counts_for_no_cap_and_doubt_does,
-        only_campaigns_to_people_count_and_those_on_loopback_for_such_gateways_alone;
+        only_campaigns_to_people_count_and_those_on_loopback_for_such_gateways_alone,
+        what_went_to_who_was_forgotten_since_counts_for_caps_as_before;
     guard:
         the_guard_knows_every_number_that_may_have_a_message,
         the_guard_knows_what_was_learnt_and_decided,
@@ -146,4 +149,10 @@ promises! {
         a_run_is_held_back_by_what_it_heeds_alone,
         a_run_planned_with_the_list_as_it_is_asks_nobody_again,
         who_opts_out_between_two_attempts_is_skipped_and_what_was_in_doubt_stays_so;
+    forgetting:
+        a_forgotten_number_is_in_no_record_and_the_rows_beside_it_are_as_they_were,
+        who_was_forgotten_is_guarded_and_held_back_by_what_stays_of_the_number,
+        who_opted_out_before_stays_on_the_list_by_what_stays_of_the_number,
+        what_was_planned_for_who_is_forgotten_is_left_out_once,
+        rows_wait_to_leave_copies_until_somebody_says_that_they_did;
 }

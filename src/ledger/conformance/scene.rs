@@ -49,7 +49,7 @@ impl<L: Ledger> Scene<L> {
     }
 
     pub(in crate::ledger) fn intent(&self, envelope: u32, lease: Lease) -> Intent {
-        let row = |row| SentRow { row: Row::new(row), phone: phone(row), digest: [row as u8; 8] };
+        let row = |row| SentRow { row: Row::new(row), to: phone(row).into(), digest: [row as u8; 8] };
         let rows = vec![row(envelope * 2), row(envelope * 2 + 1)];
         let account = Allowance::new("account", None);
         Intent { lease, kind: OperationKind::ViberSms, account, rows, costs: Vec::new(), bounds: None }
@@ -119,7 +119,7 @@ impl<L: Ledger> Scene<L> {
     /// The rows, of 2 to 5, whose numbers the guard skips.
     pub(in crate::ledger) async fn guarded(&self) -> Vec<u32> {
         let numbers = self.ledger.numbers_sent_to(&[self.run.key]).await.unwrap();
-        (2..=5).filter(|&row| numbers.contains(phone(row).get())).collect()
+        (2..=5).filter(|&row| numbers.contains(phone(row))).collect()
     }
 }
 
@@ -169,7 +169,7 @@ pub(in crate::ledger) fn shared_run() -> SharedRun {
 
 /// An intent for one row of a block.
 pub(in crate::ledger) fn single_intent(lease: Lease, row: u32) -> Intent {
-    let rows = vec![SentRow { row: Row::new(row), phone: phone(row), digest: [0; 8] }];
+    let rows = vec![SentRow { row: Row::new(row), to: phone(row).into(), digest: [0; 8] }];
     let account = Allowance::new("account", None);
     Intent { lease, kind: OperationKind::Hlr, account, rows, costs: Vec::new(), bounds: None }
 }

@@ -13,7 +13,7 @@ use crate::ledger::{
 /// Somebody who opted out of everything.
 fn opt_out(row: u32) -> OptOut {
     OptOut {
-        phone: phone(row),
+        who: phone(row).into(),
         scope: Scope::Everything,
         reach: Reach::AllGateways,
         reason: "STOP".into(),
@@ -41,7 +41,7 @@ async fn listed<L: Ledger>(scene: &Scene<L>) -> Vec<OptOut> {
 /// The rows, of 2 to 5, that are held back, and the version of the list.
 async fn held_back<L: Ledger>(scene: &Scene<L>, campaign: &str, loopback: bool) -> (Vec<u32>, u64) {
     let opted_out = scene.ledger.opted_out(campaign, loopback).await.unwrap();
-    ((2..=5).filter(|row| opted_out.numbers.contains(phone(*row).get())).collect(), opted_out.version)
+    ((2..=5).filter(|row| opted_out.numbers.contains(phone(*row))).collect(), opted_out.version)
 }
 
 /// A scene whose run heeds the list so.

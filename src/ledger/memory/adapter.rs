@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringBitmap;
 
 use super::contents::Contents;
 use super::copies::Shelf;
@@ -15,8 +15,8 @@ use crate::domain::{Cap, MessageId};
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, Block, BlockRequest, Claim, Contacts, Copies, Drawn, EnvelopeRecord,
     EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification,
-    NewRowEvent, NewRun, Notification, NotificationQueue, Origin, Ownership, Permit, RetryOrder, RowEvent, Rows, Run,
-    RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Told, Upkeep, Wait, hold,
+    NewRowEvent, NewRun, Notification, NotificationQueue, NumberSet, Origin, Ownership, Permit, RetryOrder, RowEvent,
+    Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Told, Upkeep, Wait, hold,
 };
 
 /// The ledger in memory.
@@ -62,6 +62,10 @@ impl MemoryLedger {
     /// Whether somebody is at this place of a shared run.
     fn has_taken(&self, run: &Run, place: u32) -> bool {
         self.is_taken(&hold::place_name(&run.campaign, &run.account, place))
+    }
+
+    pub(super) fn copies(&self) -> &Shelf {
+        &self.copies
     }
 
     fn lock(&self) -> MutexGuard<'_, Contents> {
@@ -111,7 +115,7 @@ impl Upkeep for MemoryLedger {
 }
 
 impl Contacts for MemoryLedger {
-    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, RoaringTreemap> {
+    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
         let now = (self.clock)().as_microsecond();
         self.look(move |contents| contents.capped(now, caps, loopback))
     }
@@ -259,7 +263,7 @@ impl Ledger for MemoryLedger {
         self.look(move |contents| contents.book(run).map(|book| book.left_out.clone()).unwrap_or_default())
     }
 
-    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, RoaringTreemap> {
+    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
         self.look(move |contents| contents.numbers_sent_to(runs))
     }
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use roaring::RoaringBitmap;
 
 use crate::calendar::PerDay;
-use crate::domain::{Phone, Row, Spending};
+use crate::domain::{Addressee, Row, Spending};
 use crate::ledger::rules::{Guard, contacts, counts_for_caps, doubt, merge, owns, spent};
 use crate::ledger::{
     Activity, AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, KeptReceipt, Lease, LedgerError, LeftOut,
@@ -27,6 +28,9 @@ pub(crate) struct Book {
     pub(crate) receipts: BTreeMap<Row, Vec<KeptReceipt>>,
     /// The block that each place drew last, until it draws another.
     pub(super) blocks: BTreeMap<u32, Lease>,
+    /// The rows whose people are forgotten, and those of them that copies and results have still.
+    pub(super) forgotten: RoaringBitmap,
+    pub(super) to_be_forgotten: RoaringBitmap,
     /// When its blocks were drawn, in microseconds since 1970.
     pub(super) drawn_at: Vec<i64>,
 }
@@ -43,6 +47,8 @@ impl Book {
             questions: BTreeMap::new(),
             receipts: BTreeMap::new(),
             blocks: BTreeMap::new(),
+            forgotten: RoaringBitmap::new(),
+            to_be_forgotten: RoaringBitmap::new(),
             drawn_at: Vec::new(),
         }
     }
@@ -152,14 +158,14 @@ impl Book {
     }
 
     /// When its messages went to their numbers, where they count for caps; in microseconds.
-    pub(super) fn contacts(&self) -> Vec<(Phone, i64)> {
+    pub(super) fn contacts(&self) -> Vec<(Addressee, i64)> {
         if !counts_for_caps(&self.run) {
             return Vec::new();
         }
         let events = RowEvents::from(self.events.clone());
         let of = |envelope: &EnvelopeRecord| {
             let at = envelope.begun_at.as_microsecond();
-            contacts(envelope, &events).map(|sent| (sent.phone, at)).collect::<Vec<_>>()
+            contacts(envelope, &events).map(|sent| (sent.to, at)).collect::<Vec<_>>()
         };
         self.envelopes.values().flat_map(of).collect()
     }

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use roaring::RoaringTreemap;
 use rustc_hash::FxHashMap;
 
 use super::book::Book;
 use super::contents::{Contents, instant};
-use crate::domain::{Cap, Phone, Row, Spending};
+use crate::domain::{Addressee, Cap, Row, Spending};
 use crate::ledger::rules::{Sharing, allowed, capped, counts_for_caps, nearer, over, over_day};
-use crate::ledger::{Intent, LedgerError, Permit, Run};
+use crate::ledger::{Intent, LedgerError, NumberSet, Permit, Run};
 
 impl Contents {
     /// The rows of an intent that its caps hold back.
@@ -18,21 +17,30 @@ impl Contents {
         let caps = intent.bounds.as_ref().map_or(&[][..], |bounds| &bounds.caps);
         match caps.is_empty() || !counts_for_caps(run) {
             true => Ok(Vec::new()),
-            false => Ok(capped(caps, now, &intent.rows, self.contacts(run.heed.loopback))),
+            false => {
+                let mut times = self.contacts(run.heed.loopback);
+                for sent in &intent.rows {
+                    // Those of somebody who was forgotten meanwhile count for the number.
+                    let stays = self.opt_outs.stays_of(sent.to).and_then(|stays| times.get(&stays)).cloned();
+                    times.entry(sent.to).or_default().extend(stays.into_iter().flatten());
+                }
+                Ok(capped(caps, now, &intent.rows, times))
+            }
         }
     }
 
     /// When each number got messages that count, through gateways on loopback or through others.
-    fn contacts(&self, loopback: bool) -> FxHashMap<Phone, Vec<i64>> {
-        let mut times = FxHashMap::<Phone, Vec<i64>>::default();
+    fn contacts(&self, loopback: bool) -> FxHashMap<Addressee, Vec<i64>> {
+        let mut times = FxHashMap::<Addressee, Vec<i64>>::default();
         let books = self.books().filter(|book| book.run.heed.loopback == loopback);
-        books.flat_map(Book::contacts).for_each(|(phone, at)| times.entry(phone).or_default().push(at));
+        books.flat_map(Book::contacts).for_each(|(to, at)| times.entry(to).or_default().push(at));
         times
     }
 
-    pub(crate) fn capped(&self, now: i64, caps: &[Cap], loopback: bool) -> RoaringTreemap {
+    pub(crate) fn capped(&self, now: i64, caps: &[Cap], loopback: bool) -> NumberSet {
         let times = self.contacts(loopback).into_iter();
-        times.filter(|(_, times)| !allowed(caps, now, times)).map(|(phone, _)| phone.get()).collect()
+        let held = times.filter(|(_, times)| !allowed(caps, now, times)).map(|(to, _)| to.get());
+        NumberSet::new(held.collect(), self.opt_outs.key())
     }
 
     /// Why an intent would go over its bounds, if it would.

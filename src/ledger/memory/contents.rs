@@ -18,8 +18,8 @@ use crate::domain::{IdRange, MessageId, Row};
 use crate::ledger::rules::{candidates, held, next_draw, next_rows, refusal, takes_slot};
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, Drawn, EnvelopeRecord, Epoch, Hold,
-    Intent, Lease, LedgerError, NewRowEvent, NewRun, OPTED_OUT, Origin, Ownership, Permit, Progress, RetryOrder, Rows,
-    Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, State, Wait,
+    Intent, Lease, LedgerError, NewRowEvent, NewRun, NumberSet, OPTED_OUT, Origin, Ownership, Permit, Progress,
+    RetryOrder, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, State, Wait,
 };
 
 /// Everything that is kept.
@@ -322,9 +322,10 @@ impl Contents {
         opened.map(|book| &book.run).find_map(|run| Some(Origin { run: run.key, row: run.row_of(id)? }))
     }
 
-    pub(crate) fn numbers_sent_to(&self, runs: &[RunId]) -> RoaringTreemap {
+    pub(crate) fn numbers_sent_to(&self, runs: &[RunId]) -> NumberSet {
         let books = runs.iter().filter_map(|run| self.book(*run).ok());
-        books.fold(RoaringTreemap::new(), |numbers, book| numbers | book.guard())
+        let numbers = books.fold(RoaringTreemap::new(), |numbers, book| numbers | book.guard());
+        NumberSet::new(numbers, self.opt_outs.key())
     }
 
     /// Whether no message has one of these identifiers.

@@ -8,6 +8,7 @@ mod book;
 mod bounds;
 mod contents;
 mod copies;
+mod forgetting;
 mod notifications;
 mod plans;
 mod receipts;

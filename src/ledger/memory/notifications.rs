@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::contents::{Contents, instant};
 use crate::domain::Occasion;
+use crate::ledger::rules::Forgotten;
 use crate::ledger::{LedgerError, NewNotification, Notification, Told};
 
 /// A notification with what becomes of it.
@@ -20,6 +21,11 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
+    /// Takes a number out of what it tells.
+    pub(super) fn forget(&mut self, forgotten: Forgotten) {
+        self.notification.what.notice = forgotten.in_words(&self.notification.what.notice);
+    }
+
     fn belongs(&self) -> (String, Occasion) {
         (self.notification.what.way.clone(), self.notification.what.occasion)
     }

@@ -5,8 +5,9 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use super::{Contents, MemoryLedger};
-use crate::domain::{Phone, Row};
+use crate::domain::{Addressee, Row};
 use crate::ledger::receipts::keep;
+use crate::ledger::rules::forget_in_receipt;
 use crate::ledger::{
     KeptReceipt, LedgerError, LedgerFuture, NewReceipt, Receipts, Reception, RowReceipts, RunId, StateCounts,
 };
@@ -15,8 +16,11 @@ impl Contents {
     pub(crate) fn receive(&mut self, now: i64, receipts: Vec<NewReceipt>) -> Result<Vec<Reception>, LedgerError> {
         let at = Timestamp::from_millisecond(now.div_euclid(1_000)).unwrap_or(Timestamp::MAX);
         let mut opted_out = Vec::new();
-        let keep = |NewReceipt { run, row, order, receipt, opt_out }| {
+        let keep = |NewReceipt { run, row, order, mut receipt, opt_out }| {
             let book = self.book_mut(run)?;
+            if book.forgotten.contains(row.get()) {
+                forget_in_receipt(&mut receipt);
+            }
             let reception = keep(book.receipts.entry(row).or_default(), KeptReceipt { order, at, receipt });
             book.run.receipts += u64::from(reception == Reception::Kept);
             opted_out.extend(opt_out.filter(|_| reception == Reception::Kept));
@@ -38,9 +42,9 @@ impl Contents {
         Ok(())
     }
 
-    pub(crate) fn sent_to(&self, run: RunId, row: Row) -> Option<Phone> {
+    pub(crate) fn sent_to(&self, run: RunId, row: Row) -> Option<Addressee> {
         let mut sent = self.book(run).ok()?.envelopes.values().flat_map(|envelope| &envelope.rows);
-        sent.find(|sent| sent.row == row).map(|sent| sent.phone)
+        sent.find(|sent| sent.row == row).map(|sent| sent.to)
     }
 
     pub(crate) fn receipts(&self, run: RunId, rows: Range<u32>) -> Vec<RowReceipts> {
@@ -70,7 +74,7 @@ impl Receipts for MemoryLedger {
         self.change(move |contents, _| contents.counted(run, counts, parts, receipts))
     }
 
-    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Phone>> {
+    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
         self.look(move |contents| contents.sent_to(run, row))
     }
 

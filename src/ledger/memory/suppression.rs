@@ -1,9 +1,11 @@
 //! The suppression list in memory.
 
 use super::adapter::MemoryLedger;
-use crate::domain::Row;
+use crate::domain::{Addressee, Phone, Row};
+use crate::ledger::rules::Forgotten;
 use crate::ledger::{
-    Additions, Lease, LedgerFuture, OptOut, OptOuts, OptedOut, Ownership, Removal, Run, SentRow, SuppressionList,
+    Additions, Lease, LedgerFuture, NumberKey, NumberSet, OptOut, OptOuts, OptedOut, Ownership, Removal, Run, SentRow,
+    SuppressionList,
 };
 
 /// The list with its version.
@@ -12,11 +14,38 @@ pub(crate) struct OptOutList {
     /// Everybody who ever was on it; with `true` who is.
     records: Vec<(OptOut, bool)>,
     version: u64,
+    /// With what numbers were hashed that are forgotten.
+    key: Option<NumberKey>,
 }
 
 impl OptOutList {
     pub(crate) fn version(&self) -> u64 {
         self.version
+    }
+
+    pub(super) fn key(&self) -> Option<NumberKey> {
+        self.key.clone()
+    }
+
+    /// Keeps what stays of a number instead of it, and puts it on the list if it is not there.
+    pub(super) fn forget(&mut self, forgotten: Forgotten, key: NumberKey, opt_out: OptOut) {
+        self.key = Some(key);
+        for (known, _) in self.records.iter_mut().filter(|(known, _)| known.who == forgotten.phone.into()) {
+            known.who = forgotten.who();
+            known.reason = forgotten.in_words(&known.reason).into();
+            known.source = forgotten.in_words(&known.source).into();
+        }
+        self.add(vec![OptOut { who: forgotten.who(), ..opt_out }]);
+    }
+
+    /// What stays of a number once it is forgotten.
+    pub(super) fn stays_of(&self, who: Addressee) -> Option<Addressee> {
+        Some(Addressee::Forgotten(self.key.as_ref()?.forgotten(who.number()?)))
+    }
+
+    /// Somebody, as the list has them.
+    fn as_listed(&self, who: Addressee) -> Addressee {
+        self.stays_of(who).filter(|stays| self.records.iter().any(|(known, _)| known.who == *stays)).unwrap_or(who)
     }
 
     /// Who is on the list.
@@ -27,7 +56,8 @@ impl OptOutList {
     /// Puts all of these on the list.
     pub(crate) fn add(&mut self, opt_outs: Vec<OptOut>) -> Additions {
         let (few, mut additions) = (opt_outs.len() <= Additions::TOLD, Additions::default());
-        for opt_out in opt_outs {
+        for mut opt_out in opt_outs {
+            opt_out.who = self.as_listed(opt_out.who);
             let known = self.in_force().find(|known| known.covers(&opt_out)).cloned();
             match known {
                 Some(known) => {
@@ -45,9 +75,9 @@ impl OptOutList {
     }
 
     fn remove(&mut self, removal: &Removal) -> Vec<OptOut> {
-        let meant = |opt_out: &OptOut| {
-            opt_out.phone == removal.phone && removal.scope.as_ref().is_none_or(|scope| *scope == opt_out.scope)
-        };
+        let who = self.as_listed(removal.phone.into());
+        let meant =
+            |opt_out: &OptOut| opt_out.who == who && removal.scope.as_ref().is_none_or(|scope| *scope == opt_out.scope);
         let mut removed = Vec::new();
         for (opt_out, in_force) in self.records.iter_mut().filter(|(opt_out, in_force)| *in_force && meant(opt_out)) {
             *in_force = false;
@@ -60,7 +90,8 @@ impl OptOutList {
     /// The rows of an envelope whose people opted out of what their run sends.
     pub(super) fn among(&self, run: &Run, rows: &[SentRow]) -> Vec<Row> {
         let is_out = |sent: &&SentRow| {
-            self.in_force().any(|out| out.phone == sent.phone && run.heed.is_held_back(&run.campaign, out))
+            let who = self.as_listed(sent.to);
+            self.in_force().any(|out| out.who == who && run.heed.is_held_back(&run.campaign, out))
         };
         rows.iter().filter(is_out).map(|sent| sent.row).collect()
     }
@@ -79,7 +110,15 @@ impl SuppressionList for MemoryLedger {
         self.look(move |contents| {
             let list = &contents.opt_outs;
             let held = list.in_force().filter(|opt_out| opt_out.holds(campaign, loopback));
-            OptedOut { version: list.version, numbers: held.map(|opt_out| opt_out.phone.get()).collect() }
+            let numbers = held.map(|opt_out| opt_out.who.get()).collect();
+            OptedOut { version: list.version, numbers: NumberSet::new(numbers, list.key()) }
+        })
+    }
+
+    fn opt_outs_of(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
+        self.look(move |contents| {
+            let who = contents.opt_outs.as_listed(phone.into());
+            contents.opt_outs.in_force().filter(|opt_out| opt_out.who == who).cloned().collect()
         })
     }
 

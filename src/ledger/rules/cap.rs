@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::budget::is_used;
-use crate::domain::{Cap, Phone, Row};
+use crate::domain::{Addressee, Cap, Row};
 use crate::ledger::{EnvelopeRecord, RowEvents, Run, SentRow};
 
 /// Whether a run's messages count for caps: those of campaigns to people do, unless they are for service.
@@ -29,11 +29,11 @@ pub(in crate::ledger) fn capped(
     caps: &[Cap],
     now: i64,
     rows: &[SentRow],
-    mut times: FxHashMap<Phone, Vec<i64>>,
+    mut times: FxHashMap<Addressee, Vec<i64>>,
 ) -> Vec<Row> {
     let mut capped = Vec::new();
     for sent in rows {
-        let times = times.entry(sent.phone).or_default();
+        let times = times.entry(sent.to).or_default();
         match allowed(caps, now, times) {
             // What goes out in this envelope counts for what comes behind it.
             true => times.push(now),

@@ -3,14 +3,14 @@
 use roaring::RoaringTreemap;
 use rustc_hash::FxHashMap;
 
-use crate::domain::{Phone, Row};
+use crate::domain::{Addressee, Row};
 use crate::ledger::{Activity, Attempt, EnvelopeRecord, KeptReceipt, RowEvents};
 
 /// The numbers of a run, gathered from its envelopes in the order of their numbers, and then from its receipts.
 pub(in crate::ledger) struct Guard {
     events: RowEvents,
     /// The attempts of the rows that have events, or no message so far: what is learnt counts over all of them.
-    attempts: FxHashMap<Row, (Phone, Vec<Attempt>)>,
+    attempts: FxHashMap<Row, (Addressee, Vec<Attempt>)>,
     numbers: RoaringTreemap,
 }
 
@@ -27,9 +27,9 @@ impl Guard {
             // Whoever has the run by now: an intent alone may have gone out.
             let attempt = Activity::Idle.attempt(envelope.envelope, outcome);
             if !self.events.concern(sent.row) && self.events.has_message(sent.row, &[attempt], &[]) {
-                self.numbers.insert(sent.phone.get());
+                self.numbers.insert(sent.to.get());
             } else {
-                let (_, attempts) = self.attempts.entry(sent.row).or_insert((sent.phone, Vec::new()));
+                let (_, attempts) = self.attempts.entry(sent.row).or_insert((sent.to, Vec::new()));
                 attempts.push(attempt);
             }
         }
@@ -37,10 +37,10 @@ impl Guard {
 
     /// Looks at the receipts of a row, after all envelopes.
     pub(in crate::ledger) fn tell(&mut self, row: Row, receipts: &[KeptReceipt]) {
-        if let Some((phone, attempts)) = self.attempts.get(&row)
+        if let Some((to, attempts)) = self.attempts.get(&row)
             && self.events.has_message(row, attempts, receipts)
         {
-            self.numbers.insert(phone.get());
+            self.numbers.insert(to.get());
         }
     }
 
@@ -48,7 +48,7 @@ impl Guard {
     pub(in crate::ledger) fn numbers(self) -> RoaringTreemap {
         let Self { events, attempts, mut numbers } = self;
         let sent_to = attempts.iter().filter(|(row, (_, attempts))| events.has_message(**row, attempts, &[]));
-        numbers.extend(sent_to.map(|(_, (phone, _))| phone.get()));
+        numbers.extend(sent_to.map(|(_, (to, _))| to.get()));
         numbers
     }
 }

@@ -4,7 +4,7 @@
 //! What goes through gateways on loopback has an index of its own, and counts for such gateways alone.
 
 use futures_util::TryStreamExt as _;
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 use rustc_hash::FxHashMap;
 use serde_json::json;
 use sqlx::sqlite::SqliteExecutor;
@@ -13,10 +13,10 @@ use sqlx::{Row as _, SqliteConnection, SqlitePool};
 use super::change::{Failure, Now};
 use super::ledger::SqliteLedger;
 use super::runs::{self, signed, unsigned};
-use super::{envelopes, events};
-use crate::domain::{Cap, Phone, Row};
-use crate::ledger::rules::{allowed, capped, contacts, counts_for_caps};
-use crate::ledger::{Contacts, EnvelopeRecord, Intent, LedgerError, LedgerFuture, RowEvents, Run, RunId};
+use super::{envelopes, events, forgetting};
+use crate::domain::{Addressee, Cap, Row};
+use crate::ledger::rules::{Forgotten, allowed, capped, contacts, counts_for_caps};
+use crate::ledger::{Contacts, EnvelopeRecord, Intent, LedgerError, LedgerFuture, NumberSet, RowEvents, Run, RunId};
 
 /// When numbers got messages, by the number; and of which gateways that is kept, and since when it was last cleared.
 pub(super) const TABLES: &str = "
@@ -41,7 +41,7 @@ const BLOCK: u32 = 256;
 const DAY: i64 = 86_400_000_000;
 
 impl Contacts for SqliteLedger {
-    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, RoaringTreemap> {
+    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
         Box::pin(async move {
             let read = numbers(self.readers(), Now((self.clock)().as_microsecond()), caps, loopback).await;
             read.map_err(|failure| self.read_error(failure))
@@ -61,27 +61,32 @@ pub(super) async fn held_by_caps(
         return Ok(Vec::new());
     }
     keep_from_now(connection, now, run.heed.loopback).await?;
-    let phones: Vec<u64> = intent.rows.iter().map(|sent| sent.phone.get()).collect();
+    let mut people: FxHashMap<u64, Addressee> = intent.rows.iter().map(|sent| (sent.to.get(), sent.to)).collect();
+    if let Some(key) = forgetting::key(&mut *connection).await? {
+        let stays = intent.rows.iter().filter_map(|sent| Some((key.forgotten(sent.to.number()?), sent.to)));
+        people.extend(stays.map(|(stays, to)| (Addressee::Forgotten(stays).get(), to)));
+    }
     let found = sqlx::query(
         "SELECT DISTINCT contacts.* FROM json_each(?) CROSS JOIN contacts ON phone = value AND loopback = ? AND at > ?",
     )
-    .bind(json!(phones).to_string())
+    .bind(json!(people.keys().collect::<Vec<_>>()).to_string())
     .bind(run.heed.loopback)
     .bind(since(now, caps))
     .fetch_all(connection)
     .await?;
-    let mut times = FxHashMap::<Phone, Vec<i64>>::default();
+    let mut times = FxHashMap::<Addressee, Vec<i64>>::default();
     for row in &found {
-        let phone = Phone::new(unsigned(row.try_get("phone")?)).ok_or_else(damaged)?;
-        times.entry(phone).or_default().push(row.try_get("at")?);
+        let who = people.get(&unsigned(row.try_get("phone")?)).ok_or_else(damaged)?;
+        times.entry(*who).or_default().push(row.try_get("at")?);
     }
     Ok(capped(caps, now.0, &intent.rows, times))
 }
 
 /// The numbers that caps hold back.
-async fn numbers(readers: &SqlitePool, now: Now, caps: &[Cap], loopback: bool) -> Result<RoaringTreemap, Failure> {
+async fn numbers(readers: &SqlitePool, now: Now, caps: &[Cap], loopback: bool) -> Result<NumberSet, Failure> {
     // In one transaction, so that nobody begins to keep them meanwhile.
     let mut reader = readers.begin().await?;
+    let key = forgetting::key(&mut *reader).await?;
     let mut numbers = RoaringTreemap::new();
     if !is_kept(&mut *reader, loopback).await? {
         let mut times = FxHashMap::<u64, Vec<i64>>::default();
@@ -90,7 +95,7 @@ async fn numbers(readers: &SqlitePool, now: Now, caps: &[Cap], loopback: bool) -
             found.into_iter().for_each(|contact| times.entry(contact.phone).or_default().push(contact.at));
         }
         numbers.extend(times.into_iter().filter(|(_, times)| !allowed(caps, now.0, times)).map(|(phone, _)| phone));
-        return Ok(numbers);
+        return Ok(NumberSet::new(numbers, key));
     }
     let mut found = sqlx::query("SELECT phone, at FROM contacts WHERE loopback = ? AND at > ? ORDER BY phone")
         .bind(loopback)
@@ -108,7 +113,7 @@ async fn numbers(readers: &SqlitePool, now: Now, caps: &[Cap], loopback: bool) -
             }
             times.clear();
         }
-        let Some((phone, at)) = next else { return Ok(numbers) };
+        let Some((phone, at)) = next else { return Ok(NumberSet::new(numbers, key)) };
         last = phone;
         times.push(at);
     }
@@ -125,7 +130,7 @@ pub(super) async fn add(
     if !counts_for_caps(&run) {
         return Ok(());
     }
-    let sent = intent.rows.iter().map(|sent| (sent.phone.get(), sent.row.get()));
+    let sent = intent.rows.iter().map(|sent| (sent.to.get(), sent.row.get()));
     let sent: Vec<Contact> = sent.map(|(phone, row)| Contact { phone, at: now.0, envelope, row }).collect();
     insert(connection, &run, &sent).await
 }
@@ -145,7 +150,7 @@ pub(super) async fn renew(connection: &mut SqliteConnection, run: RunId, envelop
             sqlx::query(
                 "DELETE FROM contacts WHERE phone = ? AND loopback = ? AND run = ? AND envelope = ? AND row = ?",
             )
-            .bind(signed(sent.phone.get()))
+            .bind(signed(sent.to.get()))
             .bind(of.heed.loopback)
             .bind(run.0)
             .bind(envelope)
@@ -154,6 +159,25 @@ pub(super) async fn renew(connection: &mut SqliteConnection, run: RunId, envelop
             .await?;
         }
         insert(connection, &of, &Contact::of(&record, &events)).await?;
+    }
+    Ok(())
+}
+
+/// Keeps what stays of a number instead of it, for these rows of a run.
+pub(super) async fn forget(
+    connection: &mut SqliteConnection,
+    run: RunId,
+    rows: &RoaringBitmap,
+    forgotten: Forgotten,
+) -> Result<(), Failure> {
+    for row in rows {
+        sqlx::query("UPDATE OR IGNORE contacts SET phone = ? WHERE phone = ? AND run = ? AND row = ?")
+            .bind(signed(forgotten.who().get()))
+            .bind(signed(forgotten.phone.get()))
+            .bind(run.0)
+            .bind(row)
+            .execute(&mut *connection)
+            .await?;
     }
     Ok(())
 }
@@ -183,7 +207,7 @@ impl Contact {
     /// Those of an envelope that count.
     fn of(record: &EnvelopeRecord, events: &RowEvents) -> Vec<Self> {
         let (at, envelope) = (record.begun_at.as_microsecond(), record.envelope);
-        let sent = contacts(record, events).map(|sent| (sent.phone.get(), sent.row.get()));
+        let sent = contacts(record, events).map(|sent| (sent.to.get(), sent.row.get()));
         sent.map(|(phone, row)| Self { phone, at, envelope, row }).collect()
     }
 }

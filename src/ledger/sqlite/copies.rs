@@ -1,7 +1,7 @@
 //! The copies of runs: a folder for each beside the ledger, with its list and what was frozen besides.
 
 use std::fmt::Display;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
@@ -30,26 +30,33 @@ impl NewFolder {
     ///
     /// Nobody else has the campaign on the account, so what an interrupted start left there is nobody's.
     pub(super) fn prepare(ledger: &Path, hold: &Hold) -> Result<Self, LedgerError> {
-        let make = || {
-            private::folder(&all(ledger))?;
-            let path = all(ledger).join(format!(".new-{}", hold.name()));
-            match fs::remove_dir_all(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => private::folder(&path)?,
-            }
-            let list = private::file(&path.join(LIST), Existing::Emptied)?;
-            Ok(Self { path, list })
-        };
-        make().map_err(|error| not_copied(&error))
+        let path = all(ledger).join(format!(".new-{}", hold.name()));
+        let made = private::folder(&all(ledger)).and_then(|()| Self::empty(path));
+        made.map_err(|error| not_copied(&error))
     }
 
-    /// Brings both files to the disk, and gives the folder the name of its run.
-    fn name(&self, inputs: &[u8], run: &str) -> io::Result<()> {
+    /// Makes one without anything in it.
+    fn empty(path: PathBuf) -> io::Result<Self> {
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => private::folder(&path)?,
+        }
+        let list = private::file(&path.join(LIST), Existing::Emptied)?;
+        Ok(Self { path, list })
+    }
+
+    /// Brings both files to the disk.
+    fn fill(&self, inputs: &[u8]) -> io::Result<()> {
         self.list.sync_all()?;
         let mut file = private::file(&self.path.join(INPUTS), Existing::Emptied)?;
         file.write_all(inputs)?;
         file.sync_all()?;
-        private::sync_folder(&self.path)?;
+        private::sync_folder(&self.path)
+    }
+
+    /// Brings both files to the disk, and gives the folder the name of its run.
+    fn name(&self, inputs: &[u8], run: &str) -> io::Result<()> {
+        self.fill(inputs)?;
         failpoint::pass("run.frozen");
         let named = self.path.with_file_name(run);
         if named.exists() {
@@ -81,6 +88,74 @@ impl Drop for NewFolder {
     }
 }
 
+/// The folder of the copies that take the place of those of a run, within their folder; dropped, it is removed.
+///
+/// What a crash leaves is whole: the new copies count as soon as their folder has its name, and each of them from then on
+/// until it stands where the old one stood. The old ones are overwritten before they give way.
+pub(super) struct OtherFolder(NewFolder);
+
+/// The copies that are being made, within the folder of a run, and those that count.
+const MAKING: &str = ".next";
+const NEXT: &str = "next";
+
+impl OtherFolder {
+    /// Makes one for a run whose campaign is held.
+    pub(super) fn prepare(ledger: &Path, run: &str) -> Result<Self, LedgerError> {
+        let folder = all(ledger).join(run);
+        let made = settle(&folder).and_then(|()| NewFolder::empty(folder.join(MAKING)));
+        made.map(Self).map_err(|error| not_copied(&error))
+    }
+
+    /// Has both files count, and overwrites those that did.
+    fn replace(&self, inputs: &[u8]) -> io::Result<()> {
+        let Self(making) = self;
+        making.fill(inputs)?;
+        let next = making.path.with_file_name(NEXT);
+        fs::rename(&making.path, &next)?;
+        private::sync_entry(&next)?;
+        failpoint::pass("copies.replaced");
+        settle(next.parent().unwrap_or(&next))
+    }
+}
+
+/// Puts the copies that count where those stand that they took the place of, if there are any.
+fn settle(folder: &Path) -> io::Result<()> {
+    let next = folder.join(NEXT);
+    for name in [LIST, INPUTS] {
+        let (new, old) = (next.join(name), folder.join(name));
+        if new.exists() {
+            match OpenOptions::new().write(true).open(&old) {
+                Ok(mut old) => private::overwrite(&mut old)?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+            failpoint::pass("copies.overwritten");
+            fs::rename(&new, &old)?;
+            private::sync_folder(folder)?;
+        }
+    }
+    match fs::remove_dir(&next) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Where a copy stands: among those that take the place of others, as long as it is there.
+fn place(folder: &Path, name: &str) -> PathBuf {
+    let next = folder.join(NEXT).join(name);
+    if next.exists() { next } else { folder.join(name) }
+}
+
+impl NewCopies for OtherFolder {
+    fn list(&mut self) -> Result<Box<dyn Write + Send>, LedgerError> {
+        self.0.list()
+    }
+
+    fn freeze(self: Box<Self>, inputs: Vec<u8>, _: &Run) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.replace(&inputs).map_err(|error| not_copied(&error)) })
+    }
+}
+
 /// The copy of a list, which tells what it is when it cannot be written.
 struct ListCopy(File);
 
@@ -100,17 +175,17 @@ impl Write for ListCopy {
 /// The copies of a run of the ledger at `ledger`. The disk is waited for elsewhere: one that hangs holds up no signal.
 pub(super) async fn of(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
     let folder = all(ledger).join(run);
-    let (place, file) = (folder.display().to_string(), folder.join(INPUTS));
+    let (named, file) = (folder.display().to_string(), place(&folder, INPUTS));
     let read = tokio::task::spawn_blocking(move || {
         let mut inputs = Vec::new();
         regular_file::open(&file)?.read_to_end(&mut inputs).map(|_| inputs)
     });
     match read.await.map_err(io::Error::other).flatten() {
         Ok(inputs) => {
-            let list = folder.join(LIST);
-            Ok(Copies::new(place, inputs, move || Ok(Box::new(regular_file::open(&list)?) as ListReader)))
+            let list = move || Ok(Box::new(regular_file::open(&place(&folder, LIST))?) as ListReader);
+            Ok(Copies::new(named, inputs, list))
         }
-        Err(error) => Err(LedgerError::Copies { place, reason: error.to_string() }),
+        Err(error) => Err(LedgerError::Copies { place: named, reason: error.to_string() }),
     }
 }
 

@@ -4,7 +4,6 @@ use std::ops::RangeInclusive;
 
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
-use roaring::RoaringTreemap;
 use sqlx::sqlite::{SqliteExecutor, SqliteRow};
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
@@ -15,8 +14,8 @@ use super::pack::{pack, pack_costs, pack_outcomes, unpack, unpack_costs, unpack_
 use super::runs::{self, instant};
 use super::words::{parse, word};
 use super::{blocks, bounds, contacts, events, left_out, pace, receipts, suppression};
-use crate::domain::{Outcome, Phone, Purpose, Row};
-use crate::ledger::rules::{Guard, doubt, merge, owns, refusal, takes_slot};
+use crate::domain::{Addressee, Outcome, Purpose, Row};
+use crate::ledger::rules::{doubt, merge, owns, refusal, takes_slot};
 use crate::ledger::{
     Activity, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, LeftOut, OPTED_OUT, Permit,
     RowEvents, RowStates, Rows, RunId, SentRow, Settlement, Wait,
@@ -25,7 +24,8 @@ use crate::ledger::{
 /// The envelopes of a run with numbers from one to another, whole.
 ///
 /// What was recorded before envelopes had a kind of their own is of the kind of the run.
-const WHOLE: &str = "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
+pub(super) const WHOLE: &str =
+    "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
      WHERE run = ? AND envelope BETWEEN ? AND ? ORDER BY envelope";
 /// Envelopes that are read at once.
 const BLOCK: u32 = 256;
@@ -160,9 +160,9 @@ async fn insert(
 }
 
 /// What identifies the record of an intent.
-struct Head<'a> {
+pub(super) struct Head<'a> {
     run: i64,
-    envelope: u32,
+    pub(super) envelope: u32,
     epoch: i64,
     begun_at: i64,
     /// Nothing in what was recorded before envelopes had a kind of their own.
@@ -172,7 +172,7 @@ struct Head<'a> {
 }
 
 impl Head<'_> {
-    fn sum(&self, (first, last): (u32, u32), rows: &[u8]) -> Checksum {
+    pub(super) fn sum(&self, (first, last): (u32, u32), rows: &[u8]) -> Checksum {
         let Self { run, envelope, epoch, begun_at, kind, costs } = *self;
         let sum = Checksum::of("envelopes.rows")
             .number(run)
@@ -187,7 +187,7 @@ impl Head<'_> {
 }
 
 /// What became of an envelope, ready to be written.
-struct Outcomes {
+pub(super) struct Outcomes {
     run: RunId,
     envelope: u32,
     settled_at: i64,
@@ -195,7 +195,7 @@ struct Outcomes {
 }
 
 impl Outcomes {
-    fn new((run, envelope): (RunId, u32), now: Now, outcomes: &[Outcome]) -> Result<Self, LedgerError> {
+    pub(super) fn new((run, envelope): (RunId, u32), now: Now, outcomes: &[Outcome]) -> Result<Self, LedgerError> {
         Ok(Self { run, envelope, settled_at: now.0, packed: pack_outcomes(outcomes)? })
     }
 
@@ -203,7 +203,11 @@ impl Outcomes {
         Checksum::of("envelopes.outcomes").number(run).number(envelope).number(settled_at).bytes(packed)
     }
 
-    async fn write(&self, connection: &mut SqliteConnection, evidence: Option<String>) -> Result<(), Failure> {
+    pub(super) async fn write(
+        &self,
+        connection: &mut SqliteConnection,
+        evidence: Option<String>,
+    ) -> Result<(), Failure> {
         let Self { run, envelope, settled_at, packed } = self;
         sqlx::query(
             "UPDATE envelopes SET settled_at = ?, outcomes = ?, outcomes_sum = ?, evidence = COALESCE(?, evidence)
@@ -298,8 +302,8 @@ pub(super) async fn read(
     rows.iter().map(record).collect()
 }
 
-/// The number that a row was sent to.
-pub(super) async fn number(readers: &SqlitePool, run: RunId, row: Row) -> Result<Option<Phone>, Failure> {
+/// Whom a row was sent to.
+pub(super) async fn number(readers: &SqlitePool, run: RunId, row: Row) -> Result<Option<Addressee>, Failure> {
     let mut within =
         sqlx::query_scalar("SELECT rows FROM envelopes WHERE run = ? AND first_row <= ? AND last_row >= ?")
             .bind(run.0)
@@ -310,7 +314,7 @@ pub(super) async fn number(readers: &SqlitePool, run: RunId, row: Row) -> Result
         let packed: Vec<u8> = packed;
         let rows: Vec<SentRow> = unpack(&packed)?;
         if let Some(sent) = rows.iter().find(|sent| sent.row == row) {
-            return Ok(Some(sent.phone));
+            return Ok(Some(sent.to));
         }
     }
     Ok(None)
@@ -330,15 +334,21 @@ pub(super) async fn evidence(readers: &SqlitePool, run: RunId, envelope: u32) ->
 /// Why a row is in doubt whose outcome was recorded and is not as it was written.
 const DAMAGED: &str = "the record of what became of it is damaged";
 
-fn record(row: &SqliteRow) -> Result<EnvelopeRecord, Failure> {
-    let head = Head {
-        run: row.try_get("run")?,
-        envelope: row.try_get("envelope")?,
-        epoch: row.try_get("owner")?,
-        begun_at: row.try_get("begun_at")?,
-        kind: row.try_get("kind")?,
-        costs: row.try_get("costs")?,
-    };
+impl<'a> Head<'a> {
+    pub(super) fn of(row: &'a SqliteRow) -> Result<Self, Failure> {
+        Ok(Self {
+            run: row.try_get("run")?,
+            envelope: row.try_get("envelope")?,
+            epoch: row.try_get("owner")?,
+            begun_at: row.try_get("begun_at")?,
+            kind: row.try_get("kind")?,
+            costs: row.try_get("costs")?,
+        })
+    }
+}
+
+pub(super) fn record(row: &SqliteRow) -> Result<EnvelopeRecord, Failure> {
+    let head = Head::of(row)?;
     let packed: &[u8] = row.try_get("rows")?;
     let within = (row.try_get("first_row")?, row.try_get("last_row")?);
     if !head.sum(within, packed).agrees(row.try_get("rows_sum")?) {
@@ -373,23 +383,4 @@ fn settled(row: &SqliteRow, head: &Head<'_>, rows: usize) -> Result<Option<(Time
 
 fn damaged(rows: usize) -> Vec<Outcome> {
     vec![Outcome::InDoubt { reason: DAMAGED.into() }; rows]
-}
-
-/// The numbers that have an operation in one of these runs.
-pub(super) async fn numbers_sent_to(readers: &SqlitePool, runs: &[RunId]) -> Result<RoaringTreemap, Failure> {
-    let mut numbers = RoaringTreemap::new();
-    for run in runs {
-        let mut guard = Guard::new(events::read(readers, *run).await?.into());
-        let mut rows = sqlx::query(WHOLE).bind(run.0).bind(1).bind(u32::MAX).fetch(readers);
-        while let Some(row) = rows.try_next().await? {
-            guard.add(&record(&row)?);
-        }
-        drop(rows);
-        let mut told = receipts::stretches(readers, *run);
-        while let Some(stretch) = told.try_next().await? {
-            stretch.iter().for_each(|(row, receipts)| guard.tell(*row, receipts));
-        }
-        numbers |= guard.numbers();
-    }
-    Ok(numbers)
 }

@@ -1,5 +1,6 @@
 //! Queries about single rows: events, questions, orders to send again.
 
+use roaring::RoaringBitmap;
 use sqlx::sqlite::SqliteExecutor;
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
@@ -8,7 +9,8 @@ use super::change::{Failure, Now};
 use super::checksum::Checksum;
 use super::runs::{self, instant};
 use crate::domain::{IdRange, Row};
-use crate::ledger::{AskedRow, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowEvent, RunId};
+use crate::ledger::rules::{Forgotten, forget_in_change};
+use crate::ledger::{AskedRow, Change, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowEvent, RunId};
 
 /// Records events, unless the run was lost.
 pub(super) async fn record(
@@ -70,6 +72,49 @@ async fn add(connection: &mut SqliteConnection, now: Now, run: RunId, events: &[
     }
     bounds::learnt(connection, run, events).await?;
     runs::change(connection, run, |run| run.learn(events.iter().map(|event| &event.change))).await
+}
+
+/// Takes what people wrote about these rows out of what was decided, and a number out of what the gateway told when asked.
+pub(super) async fn forget(
+    connection: &mut SqliteConnection,
+    run: RunId,
+    rows: &RoaringBitmap,
+    forgotten: Forgotten,
+) -> Result<(), Failure> {
+    let found = sqlx::query("SELECT key, row, envelope, at, change FROM events WHERE run = ?")
+        .bind(run.0)
+        .fetch_all(&mut *connection)
+        .await?;
+    for record in found {
+        let (row, envelope, at): (u32, u32, i64) = (record.try_get(1)?, record.try_get(2)?, record.try_get(3)?);
+        if !rows.contains(row) {
+            continue;
+        }
+        let mut change: Change = postcard::from_bytes(record.try_get(4)?).map_err(unreadable)?;
+        forget_in_change(&mut change);
+        let change = postcard::to_stdvec(&change).map_err(unreadable)?;
+        sqlx::query("UPDATE events SET change = ?, sum = ? WHERE key = ?")
+            .bind(&change)
+            .bind(event_sum(run, (row, envelope), at, &change).finish())
+            .bind(record.try_get::<i64, _>(0)?)
+            .execute(&mut *connection)
+            .await?;
+    }
+    for row in rows {
+        let answer: Option<String> = sqlx::query_scalar("SELECT answer FROM questions WHERE run = ? AND row = ?")
+            .bind(run.0)
+            .bind(row)
+            .fetch_optional(&mut *connection)
+            .await?;
+        let Some(answer) = answer else { continue };
+        sqlx::query("UPDATE questions SET answer = ? WHERE run = ? AND row = ?")
+            .bind(forgotten.in_words(&answer))
+            .bind(run.0)
+            .bind(row)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
 }
 
 /// The events of a run, in the order in which they were recorded.

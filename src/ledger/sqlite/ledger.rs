@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringBitmap;
 use sqlx::{SqliteConnection, SqlitePool};
 use tokio::sync::OnceCell;
 
@@ -19,13 +19,14 @@ use super::places::{self, Place};
 use super::runs::Stage;
 use super::turn::Patience;
 use super::writer::{OnCommit, Writer, storage};
-use super::{adoption, envelopes, events, hosts, left_out, lock, opening, pace, runs, soundness, stops};
+use super::{adoption, envelopes, events, guard, hosts, left_out, lock, opening, pace, runs, soundness, stops};
 use crate::domain::MessageId;
 use crate::ledger::rules::held;
 use crate::ledger::{
     Allowance, AskedRow, Block, BlockRequest, Claim, Copies, Drawn, EnvelopeRecord, EnvelopeSummary, Epoch, Hold,
-    Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, Origin, Ownership,
-    Permit, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Wait, hold,
+    Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, NumberSet, Origin,
+    Ownership, Permit, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies,
+    Wait, hold,
 };
 
 /// How long a change may take, with the wait for another process.
@@ -39,7 +40,7 @@ pub struct SqliteLedger {
     /// Opened when something is first written.
     writer: OnceCell<Writer>,
     pub(super) readers: SqlitePool,
-    path: Arc<Path>,
+    pub(super) path: Arc<Path>,
     pub(super) clock: Clock,
     pub(super) patience: Patience,
     on_commit: OnCommit,
@@ -358,9 +359,9 @@ impl Ledger for SqliteLedger {
         Box::pin(async move { left_out::read(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
     }
 
-    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, RoaringTreemap> {
+    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
         Box::pin(async move {
-            envelopes::numbers_sent_to(&self.readers, runs).await.map_err(|failure| self.read_error(failure))
+            guard::numbers_sent_to(&self.readers, runs).await.map_err(|failure| self.read_error(failure))
         })
     }
 

@@ -13,6 +13,8 @@ mod copies;
 mod days;
 mod envelopes;
 mod events;
+mod forgetting;
+mod guard;
 mod holder;
 mod hosts;
 mod ledger;

@@ -118,7 +118,7 @@ pub(super) async fn pen(path: &Arc<Path>, patience: Patience) -> Result<Pen, Led
 ///
 /// Two that change the mode of a file at once could wait for each other for ever, so SQLite tells one of them
 /// at once that it is busy, whatever its time-out.
-async fn connect(path: &Path, patience: Patience) -> Result<SqliteConnection, LedgerError> {
+pub(super) async fn connect(path: &Path, patience: Patience) -> Result<SqliteConnection, LedgerError> {
     // SQLite gives its companions the mode of the file.
     private::file(path, Existing::Kept)
         .map_err(|error| LedgerError::Storage { path: path.display().to_string(), reason: error.to_string() })?;
@@ -126,7 +126,9 @@ async fn connect(path: &Path, patience: Patience) -> Result<SqliteConnection, Le
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .pragma("wal_autocheckpoint", LOG_PAGES)
-        .pragma("journal_size_limit", LOG_BYTES);
+        .pragma("journal_size_limit", LOG_BYTES)
+        // What is deleted is overwritten: no number stays behind in the space that it leaves.
+        .pragma("secure_delete", "ON");
     let mut wait = Wait::new(path, patience);
     loop {
         match options.connect().await {

@@ -1,11 +1,12 @@
 //! Receipts: of each stretch of rows those that came, packed, so that a receipt costs some twenty bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
+use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use sqlx::sqlite::{SqliteExecutor, SqliteRow};
 use sqlx::{QueryBuilder, Row as _, SqliteConnection, SqlitePool};
@@ -15,8 +16,9 @@ use super::checksum::Checksum;
 use super::ledger::SqliteLedger;
 use super::pack::{pack, unpack};
 use super::{envelopes, runs, suppression};
-use crate::domain::{Channel, Media, MsgId, Phone, Receipt, ReceiptSource, RecipientReply, Row, Status};
+use crate::domain::{Addressee, Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, Row, Status};
 use crate::ledger::receipts::keep;
+use crate::ledger::rules::forget_in_receipt;
 use crate::ledger::{
     KeptReceipt, LedgerError, LedgerFuture, NewReceipt, Receipts, Reception, RowReceipts, RunId, StateCounts,
 };
@@ -62,7 +64,7 @@ impl Receipts for SqliteLedger {
         }))
     }
 
-    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Phone>> {
+    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
         Box::pin(async move {
             let number = envelopes::number(&self.readers, run, row).await;
             number.map_err(|failure| self.read_error(failure))
@@ -87,7 +89,11 @@ async fn receive(
     let at = Timestamp::from_millisecond(now.div_euclid(1_000)).map_err(unreadable)?;
     let mut receptions = vec![Reception::Known; receipts.len()];
     let mut stretches: BTreeMap<i64, Vec<(usize, NewReceipt)>> = BTreeMap::new();
-    for (index, new) in receipts.into_iter().enumerate() {
+    let forgotten = forgotten_among(connection, &receipts).await?;
+    for (index, mut new) in receipts.into_iter().enumerate() {
+        if forgotten.contains(&(new.run, new.row)) {
+            forget_in_receipt(&mut new.receipt);
+        }
         stretches.entry(key(new.run, new.row.get())).or_default().push((index, new));
     }
     let mut runs: BTreeMap<RunId, i64> = BTreeMap::new();
@@ -118,6 +124,37 @@ async fn receive(
             .await?;
     }
     Ok(receptions)
+}
+
+/// Of which of these messages the people are forgotten: what is told of them later is not kept either.
+async fn forgotten_among(
+    connection: &mut SqliteConnection,
+    receipts: &[NewReceipt],
+) -> Result<HashSet<(RunId, Row)>, Failure> {
+    let told: Vec<_> = receipts.iter().map(|new| (new.run.0, new.row.get())).collect();
+    let rows = sqlx::query(
+        "SELECT forgotten_rows.run, forgotten_rows.row FROM json_each(?) CROSS JOIN forgotten_rows
+         ON forgotten_rows.run = value ->> 0 AND forgotten_rows.row = value ->> 1",
+    )
+    .bind(serde_json::to_string(&told).unwrap_or_default())
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(|found| Ok((RunId(found.try_get(0)?), Row::new(found.try_get(1)?)))).collect()
+}
+
+/// Takes what people said out of the receipts of these rows.
+pub(super) async fn forget(connection: &mut SqliteConnection, run: RunId, rows: &RoaringBitmap) -> Result<(), Failure> {
+    let keys: BTreeSet<i64> = rows.iter().map(|row| key(run, row)).collect();
+    let mut stretches = Stretch::read(connection, keys.into_iter()).await?;
+    stretches.retain(|stretch| !stretch.rows.is_empty());
+    for stretch in &mut stretches {
+        let told = stretch.rows.iter_mut().filter(|(row, _)| rows.contains(row.get()));
+        told.flat_map(|(_, kept)| kept).for_each(|kept| forget_in_receipt(&mut kept.receipt));
+    }
+    for some in stretches.chunks(WRITTEN_AT_ONCE) {
+        Stretch::write(connection, some).await?;
+    }
+    Ok(())
 }
 
 pub(super) async fn read(

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{SqlSafeStr, SqliteConnection};
 
-use super::{contacts, days, spending};
+use super::{contacts, days, forgetting, spending};
 
 /// The first schema.
 ///
@@ -343,6 +343,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("what was spent", spending::TABLES),
         ("when numbers got messages", contacts::TABLES),
         ("how many left on each day", days::TABLES),
+        ("who was forgotten", forgetting::TABLES),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -1,21 +1,26 @@
 //! The suppression list: queries, and the port over them.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
+use roaring::RoaringTreemap;
 use serde_json::json;
 use sqlx::sqlite::{SqliteExecutor, SqliteRow};
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
 use super::change::{Failure, Now};
 use super::checksum::Checksum;
+use super::forgetting;
 use super::ledger::SqliteLedger;
 use super::runs::{instant, signed, unsigned};
 use super::{left_out, runs};
-use crate::domain::{Phone, Row};
+use crate::domain::{Addressee, ForgottenNumber, Phone, Row};
+use crate::ledger::rules::Forgotten;
 use crate::ledger::{
-    Additions, Lease, LedgerError, LedgerFuture, LeftOut, OPTED_OUT, OptOut, OptOuts, OptedOut, Ownership, Reach,
-    Removal, Run, Scope, SentRow, SuppressionList,
+    Additions, Lease, LedgerError, LedgerFuture, LeftOut, NumberKey, NumberSet, OPTED_OUT, OptOut, OptOuts, OptedOut,
+    Ownership, Reach, Removal, Run, Scope, SentRow, SuppressionList,
 };
 
 /// Records that one statement adds.
@@ -52,6 +57,18 @@ impl SuppressionList for SqliteLedger {
         }))
     }
 
+    fn opt_outs_of(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
+        Box::pin(async move {
+            let read = async {
+                let mut reader = self.readers().acquire().await?;
+                let forgotten = ForgottenOnes::read(&mut reader).await?;
+                let who = forgotten.map_or(phone.into(), |forgotten| forgotten.of(phone.into()));
+                of(&mut reader, [who].into_iter()).await
+            };
+            read.await.map_err(|failure| self.read_error(failure))
+        })
+    }
+
     fn opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOuts> {
         Box::pin(async move {
             let read = opt_outs(self.readers(), behind, at_most).await;
@@ -60,8 +77,75 @@ impl SuppressionList for SqliteLedger {
     }
 }
 
+/// Keeps what stays of a number on the list instead of it, and puts it there if it is not.
+pub(super) async fn forget(
+    connection: &mut SqliteConnection,
+    forgotten: Forgotten,
+    opt_out: OptOut,
+) -> Result<(), Failure> {
+    let rows = sqlx::query("SELECT * FROM opt_outs WHERE phone = ?")
+        .bind(signed(forgotten.phone.get()))
+        .fetch_all(&mut *connection)
+        .await?;
+    for row in &rows {
+        let known = Columns::of(row)?;
+        let (reason, source) = (forgotten.in_words(known.reason), forgotten.in_words(known.source));
+        let columns = Columns { phone: signed(forgotten.who().get()), reason: &reason, source: &source, ..known };
+        let mut sum = columns.sum();
+        let mut removal = (String::new(), String::new());
+        if let Some(at) = row.try_get::<Option<i64>, _>("removed_at")? {
+            removal = (row.try_get("removed_by")?, forgotten.in_words(row.try_get("removed_why")?));
+            sum = sum.number(at).text(&removal.0).text(&removal.1);
+        }
+        sqlx::query(
+            "UPDATE opt_outs SET phone = ?, reason = ?, source = ?, sum = ?,
+                 removed_why = CASE WHEN removed_at IS NULL THEN NULL ELSE ? END
+             WHERE key = ?",
+        )
+        .bind(columns.phone)
+        .bind(&reason)
+        .bind(&source)
+        .bind(sum.finish())
+        .bind(removal.1)
+        .bind(row.try_get::<i64, _>("key")?)
+        .execute(&mut *connection)
+        .await?;
+    }
+    add(connection, &[OptOut { who: forgotten.who(), ..opt_out }]).await?;
+    Ok(())
+}
+
+/// Whom the list knows by what stays of a forgotten number alone.
+struct ForgottenOnes {
+    key: NumberKey,
+    listed: HashSet<u64>,
+}
+
+impl ForgottenOnes {
+    /// Nothing where nobody was forgotten.
+    async fn read(connection: &mut SqliteConnection) -> Result<Option<Self>, Failure> {
+        let Some(key) = forgetting::key(&mut *connection).await? else { return Ok(None) };
+        let listed: Vec<i64> = sqlx::query_scalar("SELECT DISTINCT phone FROM opt_outs WHERE phone >= ?")
+            .bind(signed(ForgottenNumber::LEAST))
+            .fetch_all(connection)
+            .await?;
+        Ok(Some(Self { key, listed: listed.into_iter().map(unsigned).collect() }))
+    }
+
+    /// Somebody, as the list has them.
+    fn of(&self, who: Addressee) -> Addressee {
+        let stays = who.number().map(|phone| Addressee::Forgotten(self.key.forgotten(phone)));
+        stays.filter(|stays| self.listed.contains(&stays.get())).unwrap_or(who)
+    }
+}
+
 /// Puts all of these on the list; the version is another one where any of them was not there.
 pub(super) async fn add(connection: &mut SqliteConnection, opt_outs: &[OptOut]) -> Result<Additions, Failure> {
+    let mut listed = Cow::Borrowed(opt_outs);
+    if let Some(forgotten) = ForgottenOnes::read(connection).await? {
+        listed.to_mut().iter_mut().for_each(|opt_out| opt_out.who = forgotten.of(opt_out.who));
+    }
+    let opt_outs = &*listed;
     let known = if opt_outs.len() <= Additions::TOLD { known(connection, opt_outs).await? } else { Vec::new() };
     let mut additions = Additions { known, ..Additions::default() };
     for some in opt_outs.chunks(AT_ONCE) {
@@ -87,16 +171,15 @@ pub(super) async fn add(connection: &mut SqliteConnection, opt_outs: &[OptOut]) 
 
 /// A record that is on the list, as it is bound.
 fn record(opt_out: &OptOut) -> serde_json::Value {
-    let OptOut { phone, scope, reach, reason, source, at } = opt_out;
+    let OptOut { who, scope, reach, reason, source, at } = opt_out;
     let (campaign, loopback) = (scope.campaign().unwrap_or(""), i64::from(*reach == Reach::LoopbackGateways));
-    let sum = Columns { phone: signed(phone.get()), campaign, loopback, reason, source, at: at.as_microsecond() }.sum();
-    json!([phone.get(), campaign, loopback, **reason, **source, at.as_microsecond(), sum.finish()])
+    let sum = Columns { phone: signed(who.get()), campaign, loopback, reason, source, at: at.as_microsecond() }.sum();
+    json!([who.get(), campaign, loopback, **reason, **source, at.as_microsecond(), sum.finish()])
 }
 
 /// Those of these that are on the list already, as they stand there.
 async fn known(connection: &mut SqliteConnection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, Failure> {
-    let phones = opt_outs.iter().map(|opt_out| opt_out.phone);
-    let mut known = of_numbers(connection, phones).await?;
+    let mut known = of(connection, opt_outs.iter().map(|opt_out| opt_out.who)).await?;
     known.retain(|known| opt_outs.iter().any(|new| new.covers(known)));
     Ok(known)
 }
@@ -104,8 +187,12 @@ async fn known(connection: &mut SqliteConnection, opt_outs: &[OptOut]) -> Result
 /// Takes a number off the list; the records stay, with who took it off.
 async fn remove(connection: &mut SqliteConnection, now: Now, removal: &Removal) -> Result<Vec<OptOut>, Failure> {
     let Removal { phone, scope, by, why } = removal;
+    let mut who = Addressee::from(*phone);
+    if let Some(forgotten) = ForgottenOnes::read(connection).await? {
+        who = forgotten.of(who);
+    }
     let rows = sqlx::query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND phone = ? ORDER BY key")
-        .bind(signed(phone.get()))
+        .bind(signed(who.get()))
         .fetch_all(&mut *connection)
         .await?;
     let mut removed = Vec::new();
@@ -139,18 +226,22 @@ async fn raise(connection: &mut SqliteConnection) -> Result<(), Failure> {
 
 /// The rows of an envelope whose people opted out of what their run sends.
 pub(super) async fn among(connection: &mut SqliteConnection, run: &Run, rows: &[SentRow]) -> Result<Vec<Row>, Failure> {
-    let listed = of_numbers(connection, rows.iter().map(|sent| sent.phone)).await?;
-    let held =
-        |sent: &&SentRow| listed.iter().any(|out| out.phone == sent.phone && run.heed.is_held_back(&run.campaign, out));
+    let forgotten = ForgottenOnes::read(connection).await?;
+    let as_listed = |sent: &SentRow| forgotten.as_ref().map_or(sent.to, |forgotten| forgotten.of(sent.to));
+    let listed = of(connection, rows.iter().map(as_listed)).await?;
+    let held = |sent: &&SentRow| {
+        let who = as_listed(sent);
+        listed.iter().any(|out| out.who == who && run.heed.is_held_back(&run.campaign, out))
+    };
     Ok(rows.iter().filter(held).map(|sent| sent.row).collect())
 }
 
-/// Who is on the list of these numbers.
-async fn of_numbers(
+/// Who is on the list of these.
+async fn of(
     connection: &mut SqliteConnection,
-    phones: impl Iterator<Item = Phone>,
+    people: impl Iterator<Item = Addressee>,
 ) -> Result<Vec<OptOut>, Failure> {
-    let phones: Vec<u64> = phones.map(Phone::get).collect();
+    let phones: Vec<u64> = people.map(Addressee::get).collect();
     let rows = sqlx::query(
         "SELECT opt_outs.* FROM json_each(?) CROSS JOIN opt_outs ON phone = value WHERE removed_at IS NULL",
     )
@@ -165,15 +256,17 @@ async fn of_numbers(
 async fn opted_out(readers: &SqlitePool, campaign: &str, loopback: bool) -> Result<OptedOut, Failure> {
     // In one transaction, so that the numbers are those of the version.
     let mut reader = readers.begin().await?;
-    let mut opted_out = OptedOut { version: version(&mut *reader).await?, ..OptedOut::default() };
+    let (version, key) = (version(&mut *reader).await?, forgetting::key(&mut *reader).await?);
+    let mut numbers = RoaringTreemap::new();
     let mut rows = sqlx::query("SELECT * FROM opt_outs").fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {
         let (entry, removed): (_, Option<i64>) = (opt_out(&row)?, row.try_get("removed_at")?);
         if removed.is_none() && entry.holds(campaign, loopback) {
-            opted_out.numbers.insert(entry.phone.get());
+            numbers.insert(entry.who.get());
         }
     }
-    Ok(opted_out)
+    drop(rows);
+    Ok(OptedOut { version, numbers: NumberSet::new(numbers, key) })
 }
 
 async fn version(reader: impl SqliteExecutor<'_>) -> Result<u64, Failure> {
@@ -233,7 +326,7 @@ fn opt_out(row: &SqliteRow) -> Result<OptOut, Failure> {
     }
     let Columns { phone, campaign, loopback, reason, source, at } = columns;
     Ok(OptOut {
-        phone: Phone::new(unsigned(phone)).ok_or_else(damaged)?,
+        who: Addressee::try_from(unsigned(phone)).map_err(|_| damaged())?,
         scope: Scope::of(Some(campaign).filter(|name| !name.is_empty())),
         reach: if loopback == 0 { Reach::AllGateways } else { Reach::LoopbackGateways },
         reason: Arc::from(reason),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringBitmap;
 
 use super::planned::keep;
 use super::{PlanOptions, PlannedCampaign};
@@ -10,6 +10,7 @@ use crate::check::Excluded;
 use crate::check::online::Cost;
 use crate::domain::Amount;
 use crate::finding::Finding;
+use crate::ledger::NumberSet;
 use crate::report::Forecast;
 use crate::runs::check_campaign::findings_of;
 use crate::runs::exclude::excluded;
@@ -77,7 +78,7 @@ impl MadePlan {
 pub(super) async fn surveyed(adapters: &Adapters, inputs: &Arc<Inputs>, again: bool) -> Result<ListSurvey, Error> {
     let ledger = adapters.ledger.as_ref();
     let already = match again {
-        true => RoaringTreemap::new(),
+        true => NumberSet::default(),
         false => {
             let edition = TodaysTexts::of(inputs).await?.edition;
             already_sent(ledger, inputs, &edition).await?.numbers

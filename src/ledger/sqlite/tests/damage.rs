@@ -103,7 +103,7 @@ async fn a_table_that_lost_records_is_told_to_whoever_only_looks_and_is_looked_a
 async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
     let Scene { scene: Parts { ledger, mine, .. }, folder } = Scene::new().await;
     for envelope in 1..=3 {
-        let row = SentRow { row: Row::new(envelope + 1), phone: phone(envelope), digest: [0; 8] };
+        let row = SentRow { row: Row::new(envelope + 1), to: phone(envelope).into(), digest: [0; 8] };
         let account = Allowance::new("account", None);
         let intent =
             Intent { lease: mine, kind: OperationKind::Sms, account, rows: vec![row], costs: Vec::new(), bounds: None };
@@ -243,9 +243,9 @@ async fn a_ledger_of_the_first_version_is_read_and_continued() {
     let [run] = runs.as_slice() else { panic!("one run") };
     assert_eq!((run.name().as_str(), run.recipients), ("sale@1", 10));
     let envelopes = ledger.envelopes(run.key, 1..=9).await.unwrap();
-    let numbers: Vec<(Row, Phone)> =
-        envelopes.iter().flat_map(|envelope| envelope.rows.iter().map(|sent| (sent.row, sent.phone))).collect();
-    assert_eq!(numbers, (2..8).map(|row| (Row::new(row), phone(row))).collect::<Vec<_>>());
+    let numbers: Vec<(Row, crate::domain::Addressee)> =
+        envelopes.iter().flat_map(|envelope| envelope.rows.iter().map(|sent| (sent.row, sent.to))).collect();
+    assert_eq!(numbers, (2..8).map(|row| (Row::new(row), phone(row).into())).collect::<Vec<_>>());
     let outcomes: Vec<Option<Vec<Outcome>>> =
         envelopes.into_iter().map(|envelope| envelope.settled.map(|(_, outcomes)| outcomes)).collect();
     assert_eq!(outcomes, [Some(vec![accepted(), rejected()]), Some(vec![doubt(), not_sent()]), None]);

@@ -4,6 +4,7 @@ mod blocks;
 mod copies;
 mod damage;
 mod earlier;
+mod forgetting;
 mod stored;
 
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sqlx::{ConnectOptions, Connection};
 
-use crate::domain::{MsgId, OperationKind, Outcome, Phone, Row};
+use crate::domain::{MsgId, OperationKind, Outcome, Row};
 use crate::ledger::conformance::scene::{
     Scene as Parts, accepted, doubt, granted, new_run, not_sent, phone, rejected, run_end,
 };

@@ -74,7 +74,7 @@ fn each_change_has_the_bytes_that_ledgers_hold() {
 
 #[test]
 fn the_rows_and_outcomes_of_an_envelope_have_the_bytes_that_ledgers_hold() {
-    let rows = [SentRow { row: Row::new(300), phone: phone(2), digest: *b"digested" }];
+    let rows = [SentRow { row: Row::new(300), to: phone(2).into(), digest: *b"digested" }];
     let packed = b"\x01\xac\x02\xd2\xa2\x90\xbd\x89\x0bdigested";
     assert_eq!(pack(&rows).unwrap(), packed);
     assert_eq!(unpack::<SentRow>(packed).unwrap(), rows);

@@ -1,0 +1,97 @@
+//! A list without the people of some rows: every other byte stays, and each row keeps its number.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use roaring::RoaringBitmap;
+
+use super::columns::{self, Settings};
+use super::records::Records;
+use crate::domain::FORGOTTEN;
+
+/// Writes a list without what these rows say: a word that no number is stands where their numbers stood, their other cells
+/// are empty. `open` gives the list from its beginning each time.
+///
+/// # Errors
+/// When the list cannot be read, or is none with the columns of these settings, or cannot be written.
+pub fn without_people<R: Read>(
+    open: impl Fn() -> io::Result<R>,
+    file: &Path,
+    settings: &Settings,
+    rows: &RoaringBitmap,
+    mut out: impl Write,
+) -> io::Result<()> {
+    let mut records = Records::open(open()?, file).map_err(|finding| unreadable(&finding.message))?;
+    let phone = columns::name(records.header(), settings).phone;
+    let phone = phone.ok_or_else(|| unreadable("it has no column of numbers"))?;
+    let (columns, delimiter) = (records.header().headers.len(), records.header().delimiter.byte());
+    let mut cells = vec![delimiter; columns.saturating_sub(1)];
+    cells.splice(phone..phone, FORGOTTEN.bytes());
+    let (mut list, mut copied) = (open()?, 0);
+    while let Some((row, span)) = records.next_span().map_err(|finding| unreadable(&finding.message))? {
+        if !rows.contains(row.get()) {
+            continue;
+        }
+        copy(&mut list, span.start - copied, &mut out)?;
+        let mut raw = Vec::new();
+        list.by_ref().take(span.end - span.start).read_to_end(&mut raw)?;
+        let text = raw.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+        out.write_all(&cells)?;
+        out.write_all(&raw[text..])?;
+        copied = span.end;
+    }
+    io::copy(&mut list, &mut out)?;
+    out.flush()
+}
+
+fn copy(list: &mut impl Read, bytes: u64, out: &mut impl Write) -> io::Result<()> {
+    match io::copy(&mut list.take(bytes), out)? == bytes {
+        true => Ok(()),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+fn unreadable(reason: &str) -> io::Error {
+    io::Error::other(reason.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn without(list: &str, rows: &[u32]) -> String {
+        let settings = Settings { columns: Vec::new(), region: None, may_be_empty: true };
+        let mut left = Vec::new();
+        let open = || Ok(list.as_bytes());
+        without_people(open, Path::new("list.csv"), &settings, &rows.iter().copied().collect(), &mut left).unwrap();
+        String::from_utf8(left).unwrap()
+    }
+
+    #[test]
+    fn the_cells_of_a_row_go_and_every_other_byte_stays() {
+        for (list, rows, expected) in [
+            ("phone,name\n1,A\n2,B\n3,C\n", &[3][..], "phone,name\n1,A\nforgotten,\n3,C\n"),
+            ("phone\n1\n2", &[2, 3], "phone\nforgotten\nforgotten"),
+            (
+                "\u{feff}name;phone;x\r\nA;1;\r\n\r\nB;2;y\r\n",
+                &[4],
+                "\u{feff}name;phone;x\r\nA;1;\r\n\r\n;forgotten;\r\n",
+            ),
+            ("sep=;\nphone;name\n1;A\n2;B\n", &[2], "sep=;\nphone;name\nforgotten;\n2;B\n"),
+            ("phone,name\n\"1\",\"A\nB\"\"C\"\n\n2,B\n", &[2], "phone,name\nforgotten,\n\n2,B\n"),
+            ("phone,name\n\n  \n1,A\n", &[4], "phone,name\n\n  \nforgotten,\n"),
+            ("phone,name\n1,A\n", &[], "phone,name\n1,A\n"),
+        ] {
+            assert_eq!(without(list, rows), expected, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn rows_of_a_long_list_are_found_wherever_they_stand() {
+        let line = |row: u32, name: &str| format!("{},{name}\n", 380_501_000_000 + u64::from(row));
+        let list = (2..30_000).map(|row| line(row, "Person")).collect::<String>();
+        let left = without(&format!("phone,name\n{list}"), &[2, 15_000, 29_999]);
+        let mut lines = left.lines().zip(1_u32..).skip(1);
+        assert!(lines.all(|(text, row)| (text == "forgotten,") == [2, 15_000, 29_999].contains(&row)));
+    }
+}

@@ -1,0 +1,106 @@
+//! `campaign forget`: number and cells of a person leave the ledger, the copies and the results.
+
+use roaring::RoaringBitmap;
+use serde_json::{Value, json};
+
+use super::args::ForgetArgs;
+use super::consent::typed;
+use super::context::Context;
+use super::events::unwritten;
+use super::exit;
+use super::failure::Failure;
+use super::number::number;
+use crate::domain::Phone;
+use crate::finding::one_line;
+use crate::report::{Person, UnreadRun, plural};
+use crate::runs::{self, ForgottenPerson, ForgottenRows};
+
+/// What no command of this program can reach.
+const REMAINS: &str = "the lists that it came from, files written by `results --out`, `--excel` or `--people`, backups of \
+                       the state folder, and what the gateway keeps";
+
+pub(super) async fn forget(context: &Context, args: &ForgetArgs) -> Result<u8, Failure> {
+    let phone = number(&args.phone, args.region.as_deref())?;
+    let ledger = context.ledger().await?;
+    if !args.yes {
+        agree(context, phone, &Person::find(ledger.as_ref(), phone).await?).await?;
+    }
+    let told = runs::forget(&context.adapters(ledger)?, phone).await?;
+    let code = match () {
+        () if !told.unread.is_empty() || !told.unwritten.is_empty() => exit::STORAGE,
+        () if !told.doubtful.is_empty() => exit::DOUBT,
+        () => exit::FINE,
+    };
+    if context.output.json {
+        let object = object(context, phone, told, code);
+        context.output.object(&object);
+    } else {
+        let text = text(context, phone, told);
+        context.output.done(&text, code);
+    }
+    Ok(code)
+}
+
+/// Asks whoever is at the terminal.
+async fn agree(context: &Context, phone: Phone, person: &Person) -> Result<(), Failure> {
+    if !context.output.can_ask() {
+        return Err(Failure::wrong("nobody can be asked whether to forget it; if that is right, add `--yes`"));
+    }
+    let (rows, runs) = (plural(person.rows(), "row"), plural(person.runs.len() as u64, "run"));
+    let asked = format!(
+        "+{phone}: {rows} in {runs}\n  the number and all cells of these rows are taken out of the ledger, the copies and the \
+         results, for good;\n  what is planned is skipped, and the number gets no marketing any more\n\
+         type `yes` to forget it, anything else to leave: "
+    );
+    match typed(asked).await?.trim() {
+        "yes" => Ok(()),
+        _ => Err(Failure::wrong("not confirmed; nothing was forgotten")),
+    }
+}
+
+fn object(context: &Context, phone: Phone, told: ForgottenPerson, code: u8) -> Value {
+    let rows = |rows: &RoaringBitmap| rows.iter().collect::<Vec<u32>>();
+    let runs = told.runs.iter();
+    let runs = runs.map(
+        |ForgottenRows { run, rows: all, skipped }| json!({ "run": run, "rows": rows(all), "skipped": rows(skipped) }),
+    );
+    let doubt = told.doubtful.iter().map(|(run, doubtful)| json!({ "run": run, "rows": rows(doubtful) }));
+    let unread = told.unread.iter().map(|UnreadRun { run, why }| json!({ "run": run, "why": why }));
+    let mut object = json!({
+        "phone": phone.to_string(), "forgotten": runs.collect::<Vec<_>>(), "in_doubt": doubt.collect::<Vec<_>>(),
+        "unread": unread.collect::<Vec<_>>(), "suppressed": true, "remains": REMAINS, "exit": code,
+    });
+    let unwritten: Vec<String> = told.unwritten.into_iter().map(|why| unwritten(&context.output, why)).collect();
+    object["unwritten"] = unwritten.into();
+    if code == exit::STORAGE {
+        object["error"] = "not everything could be written; the same command goes on with it".into();
+    }
+    object
+}
+
+fn text(context: &Context, phone: Phone, told: ForgottenPerson) -> String {
+    let all: u64 = told.runs.iter().map(|forgotten| forgotten.rows.len()).sum();
+    let (rows, runs) = (plural(all, "row"), plural(told.runs.len() as u64, "run"));
+    let mut text = format!("+{phone} is forgotten: {rows} in {runs}\n");
+    for ForgottenRows { run, rows, skipped } in &told.runs {
+        let skipped = if skipped.is_empty() { String::new() } else { format!(", {} of them skipped", skipped.len()) };
+        text += &format!("  {run} · {}{skipped}\n", plural(rows.len(), "row"));
+    }
+    text += "  it gets no marketing any more; a hash of it with a key stays, by which it is known if it comes again\n";
+    text += &format!("  what remains elsewhere: {REMAINS}\n");
+    for (run, rows) in &told.doubtful {
+        let rows: Vec<String> = rows.iter().map(|row| row.to_string()).collect();
+        let decide = context.output.command(format!("resolve {run} --rows {} --as DECISION", rows.join(",")));
+        text += &format!(
+            "not forgotten: {} of {run}, in doubt: nobody knows yet whether the message went out\n  first: {decide}\n",
+            plural(rows.len() as u64, "row")
+        );
+    }
+    for UnreadRun { run, why } in &told.unread {
+        text += &format!("not forgotten: {run} could not be looked through or written: {}\n", one_line(why));
+    }
+    for why in told.unwritten {
+        text += &format!("not forgotten: {}\n", one_line(&unwritten(&context.output, why)));
+    }
+    text + &format!("next: {}\n", context.output.command(format!("find +{phone}")))
+}

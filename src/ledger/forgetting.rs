@@ -1,0 +1,38 @@
+//! Forgetting a person, as a part of the ledger: number and words go, and what stays of the number is a hash with a key.
+
+use roaring::RoaringBitmap;
+
+use super::{LedgerFuture, NewCopies, OptOut, Run, RunId};
+use crate::domain::Phone;
+
+/// A number that is to be forgotten.
+#[derive(Clone, Debug)]
+pub struct ForgetOrder {
+    /// The number.
+    pub phone: Phone,
+    /// The rows of runs that are its; nobody sends them, and nothing of them is in doubt.
+    pub rows: Vec<(RunId, RoaringBitmap)>,
+    /// How it is put on the suppression list.
+    pub opt_out: OptOut,
+}
+
+/// What a ledger does to forget a person.
+pub trait Forgetting: Send + Sync {
+    /// Forgets a number, in one commit: its rows lose it and what people said in them, those that would still be sent are
+    /// left out, and what stays of it is on the suppression list. Its rows wait to be taken out of the copies of their runs.
+    fn forget(&self, order: ForgetOrder) -> LedgerFuture<'_, ()>;
+
+    /// The rows that wait to be taken out of the copies and the results of their runs.
+    fn to_be_forgotten(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>>;
+
+    /// Records that nothing but the ledger has rows of these runs any more.
+    fn forgot(&self, runs: Vec<RunId>) -> LedgerFuture<'_, ()>;
+
+    /// Makes room for the copies that take the place of those of a run, once they are frozen; the old ones are overwritten.
+    ///
+    /// Whoever asks has the campaign of the run.
+    fn prepare_other_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>>;
+
+    /// Overwrites what the ledger does not use any more, so that nothing that was forgotten is left there.
+    fn sweep(&self) -> LedgerFuture<'_, ()>;
+}

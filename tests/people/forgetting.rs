@@ -1,0 +1,240 @@
+//! `campaign forget`: a person leaves the ledger, the copies and the results, and still gets nothing more.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{find, number};
+use crate::support::{Answer, Finished, Folder, Gateway, campaign, phone, rejected, until};
+
+/// Cells that only the person in row 3 has.
+const CELL: &str = "Petro-the-forgotten";
+
+/// A list of so many people, in which row 3 is Petro.
+fn list(people: usize) -> String {
+    let name = |row: usize| if row == 3 { CELL.to_owned() } else { format!("Person {row}") };
+    let rows: String = (2..people + 2).map(|row| format!("{},{}\n", number(row), name(row))).collect();
+    format!("phone,name\n{rows}")
+}
+
+fn forget(sale: &Folder, row: usize) -> Finished {
+    sale.campaign(&["forget", &number(row), "--yes", "--json"])
+}
+
+/// The files under a folder.
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("an entry").path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// The files of the state folder, and the results, that hold anything of the person in row 3.
+fn traces(sale: &Folder) -> Vec<String> {
+    let mut all = files(&sale.path("state"));
+    all.extend(files(&sale.path("results")));
+    let digits = phone(3);
+    // As text, as SQLite has a number, and as packed records have it.
+    let mut packed = Vec::new();
+    let mut rest = digits;
+    while rest >= 128 {
+        packed.push((rest % 128) as u8 | 128);
+        rest /= 128;
+    }
+    packed.push(rest as u8);
+    let needles =
+        [digits.to_string().into_bytes(), CELL.as_bytes().to_vec(), digits.to_be_bytes()[2..].to_vec(), packed];
+    let has = |path: &std::path::PathBuf| {
+        let bytes = fs::read(path).expect("a file");
+        needles.iter().any(|needle| bytes.windows(needle.len()).any(|window| window == needle))
+    };
+    all.into_iter().filter(has).map(|path| path.display().to_string()).collect()
+}
+
+fn forgotten(told: &Value) -> Value {
+    let runs = told["forgotten"].as_array().expect("runs").iter();
+    runs.map(|run| json!([run["run"], run["rows"], run["skipped"]])).collect()
+}
+
+#[test]
+fn nothing_of_a_forgotten_person_is_left_in_the_state_folder_or_the_results() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(&list(5)).through(&gateway).write();
+    sale.run(&["--gateway", "sandbox"]).exits(0);
+    sale.run(&[]).exits(0);
+    sale.campaign(&["gateway", "lookup", &number(3), "--gateway", "local"]).exits(0);
+    sale.campaign(&["suppress", "add", &number(3), "--reason", &format!("{} called", phone(3))]).exits(0);
+    assert!(traces(&sale).len() >= 5, "{:?}", traces(&sale));
+    let before = sale.results();
+    let told = forget(&sale, 3).exits(0).json();
+    assert_eq!(forgotten(&told), json!([["sale@1", [3], []], ["sale@2", [3], []], ["gateway.lookup@1", [2], []]]));
+    assert_eq!(traces(&sale), Vec::<String>::new());
+    // What became of the messages is what it was, and everybody else is as they were.
+    let after = sale.results();
+    assert_eq!(after.states(), before.states());
+    assert_eq!((after.rows[1]["to"].as_str(), after.rows[1]["id"].as_str()), ("", before.rows[1]["id"].as_str()));
+    for row in [0, 2, 3, 4] {
+        assert_eq!(after.rows[row], before.rows[row]);
+    }
+    let status = sale.campaign(&["status", "sale@2", "--json"]).exits(0).json();
+    assert_eq!(status["counts"], json!({ "accepted": 5 }));
+    sale.campaign(&["show", "sale@2", "--row", "3"]).exits(0).says("the gateway took it");
+    sale.campaign(&["results", "gateway.lookup", "--out", "-"]).exits(0);
+    let found = find(&sale, 3).exits(0).json();
+    assert_eq!((&found["runs"], &found["suppressed"][0]["phone"]), (&json!([]), &json!("forgotten")));
+    // Once more changes nothing.
+    assert_eq!(forgotten(&forget(&sale, 3).exits(0).json()), json!([]));
+    assert_eq!(find(&sale, 4).exits(0).json()["runs"][1]["rows"][0]["name"], "Person 4");
+}
+
+#[test]
+fn what_stood_where_a_forgotten_person_was_is_overwritten() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(&list(3)).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    // Files that are opened before still lead to what was there.
+    let places = [sale.path("state/runs/sale@1/recipients.csv"), sale.results_file()];
+    let mut before = places.map(|path| fs::File::open(path).expect("a file"));
+    forget(&sale, 3).exits(0);
+    for file in &mut before {
+        let mut left = Vec::new();
+        file.read_to_end(&mut left).expect("its bytes");
+        assert!(!left.is_empty() && left.iter().all(|byte| *byte == 0), "{}", String::from_utf8_lossy(&left));
+    }
+}
+
+#[test]
+fn who_was_forgotten_gets_nothing_more_and_has_their_message_even_if_they_may_come_back() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(&list(4)).through(&gateway).write();
+    sale.run(&["--rows", "2-4"]).exits(0);
+    forget(&sale, 3).exits(0);
+    // The list of the user still has the number, and one person more.
+    sale.write("sale.csv", &list(5));
+    let told = sale.run(&["--accept-changes", "--json"]).exits(0).json();
+    assert_eq!(told["counts"], json!({ "accepted": 2, "skipped": 3 }));
+    assert_eq!(gateway.phones(), [2, 3, 4, 5, 6].map(phone));
+    assert_eq!(sale.results().rows[1]["reason"], "already sent");
+    // Another edition is marketing, too.
+    sale.write("sale.yaml", &format!("edition: next\n{}", fs::read_to_string(sale.path("sale.yaml")).unwrap()));
+    let next = sale.run(&["--json"]).exits(0).json();
+    assert_eq!(next["counts"], json!({ "accepted": 4, "skipped": 1 }));
+    assert_eq!(sale.results().rows[1]["reason"], "opted out");
+    sale.campaign(&["suppress", "add", &number(3)]).exits(0).says("nothing changed");
+    sale.campaign(&["suppress", "remove", &number(3)]).exits(0).says("may get any campaign again");
+    sale.run(&[]).exits(0);
+    sale.run(&["--accept-changes"]).exits(0);
+    let again = gateway.phones().into_iter().filter(|number| *number == phone(3)).count();
+    assert_eq!(again, 2, "once for each edition");
+    sale.run(&["--accept-changes", "--json"]).exits(0);
+    assert_eq!(gateway.phones().into_iter().filter(|number| *number == phone(3)).count(), 2);
+}
+
+#[test]
+fn what_is_planned_is_skipped_and_the_run_goes_on_although_its_copies_changed() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(&list(5)).through(&gateway).write();
+    sale.run(&["--limit", "1"]).exits(0);
+    let told = forget(&sale, 3).exits(0).json();
+    assert_eq!(forgotten(&told), json!([["sale@1", [3], [3]]]));
+    assert_eq!(traces(&sale), Vec::<String>::new());
+    let status = sale.campaign(&["status", "sale", "--json"]).json();
+    assert_eq!(status["counts"], json!({ "planned": 3, "skipped": 1, "accepted": 1 }));
+    // The list has the person still, and that alone is no change.
+    let ended = sale.run(&["--json"]).exits(0).json();
+    assert_eq!((&ended["run"], &ended["counts"]), (&json!("sale@1"), &json!({ "accepted": 4, "skipped": 1 })));
+    assert_eq!(gateway.phones(), [2, 4, 5, 6].map(phone));
+    assert_eq!(sale.results().rows[1]["reason"], "opted out");
+    // Anything else is.
+    let other = campaign().with_list(&list(5)).through(&gateway).write();
+    other.run(&["--limit", "1"]).exits(0);
+    forget(&other, 3).exits(0);
+    other.write("sale.csv", &list(6));
+    other.run(&[]).exits(2).says("the recipients");
+}
+
+#[test]
+fn rows_in_doubt_stay_until_somebody_decides_and_the_rest_is_forgotten() {
+    let gateway = Gateway::answering([Answer::CutBody]);
+    let twice = format!("{}{},Again\n", list(3), number(3));
+    let sale = campaign().with_list(&twice).through(&gateway).write();
+    sale.run(&["--rows", "3"]).exits(4);
+    let told = forget(&sale, 3).exits(4).json();
+    assert_eq!(told["in_doubt"], json!([{ "run": "sale@1", "rows": [3] }]));
+    assert_eq!(forgotten(&told), json!([["sale@1", [5], []]]));
+    sale.campaign(&["forget", &number(3), "--yes"]).exits(4).says("resolve sale@1 --rows 3 --as DECISION");
+    assert_eq!(sale.campaign(&["find", &number(3), "--json"]).json()["runs"][0]["rows"][0]["state"], "in_doubt");
+    sale.campaign(&["resolve", "sale", "--rows", "3", "--as", "sent", "--why", CELL]);
+    forget(&sale, 3).exits(0);
+    assert_eq!(traces(&sale), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_that_is_being_sent_is_left_alone_and_nothing_is_forgotten_meanwhile() {
+    let gateway = Gateway::answering([Answer::Held]);
+    let sale = campaign().with_list(&list(5)).through(&gateway).one_at_a_time().write();
+    let run = sale.start(&[]);
+    until("the first message is on its way", || gateway.sends().len() == 1);
+    forget(&sale, 3).exits(6);
+    gateway.release();
+    run.finish().exits(0);
+    assert_eq!(gateway.phones().len(), 5);
+    forget(&sale, 3).exits(0);
+    assert_eq!(traces(&sale), Vec::<String>::new());
+}
+
+#[test]
+fn nobody_is_forgotten_without_a_yes() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(&list(3)).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    sale.campaign(&["forget", &number(3)]).exits(2).says("--yes");
+    assert_eq!(find(&sale, 3).exits(0).json()["runs"][0]["rows"][0]["name"], CELL);
+}
+
+#[test]
+fn what_was_refused_is_not_sent_again_to_who_was_forgotten() {
+    let no_route = || Answer::items(|operation| rejected(operation, "No route"));
+    let gateway = Gateway::answering([no_route(), no_route()]);
+    let sale = campaign().with_list(&list(2)).through(&gateway).one_at_a_time().batches_of(1).write();
+    sale.run(&["--keep-going"]).exits(3);
+    forget(&sale, 3).exits(0);
+    sale.campaign(&["retry", "sale", "--yes"]).exits(3);
+    assert_eq!(gateway.phones(), [2, 3, 2].map(phone));
+}
+
+#[test]
+fn a_process_that_dies_while_it_forgets_leaves_runs_that_can_be_read_and_the_next_one_goes_on() {
+    for (failpoint, by_start) in [
+        ("commit.before:1", false),
+        ("forget.recorded:1", false),
+        ("forget.recorded:1", true),
+        ("copies.replaced:1", false),
+        ("copies.overwritten:1", true),
+        ("copies.overwritten:2", false),
+        ("forget.copied:1", false),
+        ("results.written:1", false),
+        ("results.renamed:1", true),
+        ("forget.written:1", false),
+        ("forget.swept:1", true),
+    ] {
+        let gateway = Gateway::accepting();
+        let sale = campaign().with_list(&list(4)).through(&gateway).write();
+        sale.run(&["--limit", "3"]).exits(0);
+        let mut command = sale.command(&["forget", &number(3), "--yes"]);
+        command.env("CAMPAIGN_FAILPOINT", failpoint);
+        assert!(!command.output().expect("a process").status.success(), "{failpoint} was not passed");
+        // Nothing is unreadable in between, whatever is left.
+        sale.campaign(&["results", "sale", "--out", "-"]).exits(0);
+        if by_start {
+            let ended = sale.run(&["--json"]).exits(0).json();
+            assert_eq!((&ended["run"], &ended["counts"]), (&json!("sale@1"), &json!({ "accepted": 4 })), "{failpoint}");
+        } else {
+            forget(&sale, 3).exits(0);
+        }
+        assert_eq!(traces(&sale), Vec::<String>::new(), "{failpoint}");
+        sale.run(&[]).exits(0);
+        assert_eq!(gateway.phones(), [2, 3, 4, 5].map(phone), "{failpoint}");
+        assert_eq!(sale.results().rows[1]["to"], "", "{failpoint}");
+    }
+}
