@@ -35,3 +35,4 @@ mod sources;
 mod starts;
 mod tables;
 mod variants;
+mod windows;

@@ -47,6 +47,13 @@ impl Header {
         &self.names
     }
 
+    /// The column of this name, or with this header.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<usize> {
+        let place = |names: &[String]| names.iter().position(|known| known == name);
+        place(&self.names).or_else(|| place(&self.headers))
+    }
+
     /// The column that holds the numbers, from 0.
     #[must_use]
     pub fn phone(&self) -> usize {

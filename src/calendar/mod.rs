@@ -1,17 +1,22 @@
-//! When a campaign is due: schedules as people write them, and their occurrences in a time zone.
+//! When a campaign is due: schedules as people write them, and their occurrences in a time zone; and when its messages may
+//! leave: windows.
 //!
 //! Pure, and it uses nothing of ours: no clock, no file, no ledger. What fires, and what is skipped, is decided elsewhere.
 
+mod country;
 mod every;
 mod occurrences;
 mod per_day;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod window;
 
+pub use country::zone_of_country;
 pub use occurrences::{Occurrence, Occurrences};
 pub use per_day::PerDay;
 pub use timing::{NoTiming, Timing};
+pub use window::{Days, Hours, Window, Windows};
 
 use std::time::Duration;
 

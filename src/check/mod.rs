@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod carried_tests;
+mod column;
 mod odd;
 pub mod online;
 mod parallel;
@@ -14,18 +15,21 @@ mod recipe;
 pub mod rules;
 mod survey;
 mod tee;
+mod zones;
 
+pub use column::Column;
 pub use odd::{Comparison, OddRows, OddRowsByColumn, Oddity};
 pub use parallel::{cores, ordered};
 pub use prepare::{CompiledCampaign, Texts, edition, prepare, settings, text_problems};
 pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
 pub use rules::{
     against_includes, against_profile, against_texts, costly_characters, empty_cells, invalid_rows, landlines,
-    list_form, notes, odd_rows, over_limits, promised_receipts, rows_within, unfilled_notice,
+    list_form, notes, odd_rows, over_limits, promised_receipts, rows_within, unfilled_notice, unknown_zones,
+    zone_column,
 };
 pub(crate) use survey::sms_parts;
 pub use survey::{
-    ALREADY_SENT, Column, CostlyRows, DUPLICATE, EXCLUDED, Excluded, First, HOLDOUT, RowsBySize, Size, Survey, Terms,
-    survey,
+    ALREADY_SENT, CostlyRows, DUPLICATE, EXCLUDED, Excluded, First, HOLDOUT, RowsBySize, Size, Survey, Terms, survey,
 };
 pub use tee::Tee;
+pub use zones::Zones;

@@ -1,18 +1,20 @@
 //! The pass over all recipients before the first send: numbers, duplicates, messages, counts.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::ControlFlow;
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
+use super::column::{Column, columns};
 use super::odd::{Comparison, Odd, OddRowsByColumn, Watch, take_in};
 use super::parallel::{cores, ordered};
 use super::prepare::CompiledCampaign;
 use super::recipe::{Composed, Composer, Uncomposed};
 use super::rules;
-use crate::audience::{Chunk, Header, Number, Seen, holds_a_row};
+use super::zones::Zones;
+use crate::audience::{Chunk, Number, Seen, holds_a_row};
 use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage};
 use crate::finding::Finding;
 use crate::ledger::{CAPPED, LeftOut, NumberSet, OPTED_OUT, State, StateCounts};
@@ -38,6 +40,8 @@ pub struct Terms<'a> {
     pub brief: &'a Brief,
     /// Whom it leaves out.
     pub excluded: &'a Excluded,
+    /// The column with the time zones of its recipients, where its window is on their clocks.
+    pub zones: Option<&'a str>,
 }
 
 /// Whom a survey leaves out, by their numbers.
@@ -82,6 +86,8 @@ pub struct Survey {
     pub columns: Vec<Column>,
     /// The rows with a cell that holds what looks like a row.
     pub rows_within: RoaringBitmap,
+    /// The rows to be sent to whose cell in the column of zones names none.
+    pub zones: Zones,
     /// How many people a new round for everybody would go to.
     pub everybody: u64,
     /// The first messages that would be sent, three at most.
@@ -107,19 +113,6 @@ impl Size {
 
 /// Rows by the size of their messages.
 pub type RowsBySize = BTreeMap<Size, RoaringBitmap>;
-
-/// A column of the list.
-#[derive(Clone, Debug)]
-pub struct Column {
-    /// Its place in the list, from 0.
-    pub index: usize,
-    /// Its header as it stands in the list.
-    pub header: String,
-    /// Its name in texts.
-    pub name: String,
-    /// Whether the campaign uses it.
-    pub used: bool,
-}
 
 /// Rows whose SMS has more parts because of the same characters.
 #[derive(Clone, Debug, Default)]
@@ -199,7 +192,13 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
     let (phone_column, delimiter) = (reader.header().phone(), reader.delimiter());
     let stages = terms.brief.contents().flat_map(|content| &content.stages);
     let watch = Watch::of(recipe, stages.flat_map(Stage::texts).map(|(_, text)| text));
-    let columns = columns(reader.header(), &recipe.columns());
+    let zones = terms.zones.map(|name| {
+        let column = reader.header().column(name);
+        column.ok_or_else(|| vec![rules::zone_column(name, reader.header())])
+    });
+    let zones = zones.transpose()?;
+    let used = recipe.columns().into_iter().chain(zones).collect();
+    let columns = columns(reader.header(), &used);
     let mut damage = None;
     let produce = || {
         let mut chunk = Chunk::new();
@@ -241,6 +240,9 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
             tally.rows_within.extend(within.iter().map(|row| row.get()));
             for (record, examined) in chunk.iter().zip(examined) {
                 let Some((phone, arm)) = tally.add(terms, record.row, examined) else { continue };
+                if let Some(zones) = zones {
+                    tally.zones.add(record.row, record.fields.get(zones).trim());
+                }
                 for (column, name) in recipe.relied_on(arm) {
                     if record.fields.get(*column).trim().is_empty() {
                         tally.empty.entry(name.clone()).or_default().insert(record.row.get());
@@ -259,18 +261,6 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
         Some(finding) => Err(vec![finding]),
         None => tally.finish(terms.brief, columns, watch.unpassed()),
     }
-}
-
-/// The columns of a list but for that of the numbers, and whether they are used.
-fn columns(header: &Header, used: &BTreeSet<usize>) -> Vec<Column> {
-    let columns = header.headers().iter().zip(header.names()).enumerate().filter(|(index, _)| *index != header.phone());
-    let column = |(index, (header, name)): (usize, (&String, &String))| Column {
-        index,
-        header: header.clone(),
-        name: name.clone(),
-        used: used.contains(&index),
-    };
-    columns.map(column).collect()
 }
 
 /// What a worker found out about one record: what would be sent, or why nothing can be.
@@ -304,6 +294,7 @@ struct Tally {
     costly: BTreeMap<Vec<char>, CostlyRows>,
     landlines: RoaringBitmap,
     rows_within: RoaringBitmap,
+    zones: Zones,
     odd: OddRowsByColumn,
     everybody: u64,
     firsts: Vec<First>,
@@ -381,6 +372,7 @@ impl Tally {
             costly: self.costly,
             landlines: self.landlines,
             rows_within: self.rows_within,
+            zones: self.zones,
             everybody: self.everybody,
             firsts: self.firsts,
             odd: self.odd,

@@ -47,7 +47,9 @@ pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
         ) => STOPPED,
         None if any(&[State::Planned, State::Sending]) => STOPPED,
         // What was asked for is through: what is left of it says how.
-        Some(StopKind::Limit) | None if any(&DOUBTFUL) => DOUBT,
+        Some(StopKind::Limit | StopKind::Until) | None if any(&DOUBTFUL) => DOUBT,
+        // Somebody was left.
+        Some(StopKind::Until) => REJECTIONS,
         Some(StopKind::Limit) | None if any(&REFUSED) => REJECTIONS,
         Some(StopKind::Limit) | None => FINE,
     }

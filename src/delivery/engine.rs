@@ -1,5 +1,7 @@
 //! The engine: keeps envelopes in the air and does about their answers what the course says.
 
+mod passes;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use super::feed::Feed;
 use super::first_messages;
 use super::flight::{Arrival, Flight, Landing, Record};
 use super::gate::Gate;
+use super::hours::Passes;
 use super::retry::{Moment, Parcel, chance, parcels};
 use super::slow_answers::SlowAnswers;
 use super::start::{Conditions, Edges, Ending};
@@ -45,12 +48,16 @@ pub async fn send(conditions: Conditions, edges: Edges, feed: Feed, counts: Stat
         watchdog: Watchdog::new(conditions.timeout),
         slow: SlowAnswers::new(conditions.timeout, Arc::clone(&edges.observer)),
         observer: edges.observer,
+        hours: edges.passes.as_ref().map(|passes| Arc::clone(&passes.hours)),
     });
     let engine = Engine {
         flight: Flight::new(Arc::clone(&route), conditions.batch, feed),
         route,
         course,
+        planned: counts.get(State::Planned),
         tally: Tally::new(counts),
+        passes: edges.passes,
+        expired: false,
         interrupt: edges.interrupt,
         began: Instant::now(),
         attended: conditions.attended,
@@ -69,6 +76,11 @@ struct Engine {
     flight: Flight,
     course: Course,
     tally: Tally,
+    /// How many rows were left to send at the start.
+    planned: u64,
+    passes: Option<Arc<Passes>>,
+    /// Whether what is left has no time any more.
+    expired: bool,
     interrupt: watch::Receiver<Interrupt>,
     began: Instant,
     /// Whether a person waits.
@@ -84,8 +96,14 @@ impl Engine {
         loop {
             self.take_off();
             let stops = self.course.stopped().is_some();
-            if self.flight.is_through() || (stops && self.flight.is_empty()) {
+            if stops && self.flight.is_empty() {
                 break;
+            }
+            if self.flight.is_through() {
+                match self.another_pass().await {
+                    true => continue,
+                    false => break,
+                }
             }
             let waits = !stops && (self.course.is_paused() || !self.flight.is_empty());
             tokio::select! {
@@ -116,7 +134,8 @@ impl Engine {
             }
         }
         let stopped = self.course.stopped().cloned();
-        self.tally.end(stopped)
+        let expired = self.expired;
+        Ending { expired, ..self.tally.end(stopped) }
     }
 
     /// Begins as many envelopes as may fly now.
@@ -167,6 +186,7 @@ impl Engine {
             }
             Ok(Submission::Capped(rows)) => return self.leave_out(envelope, piece, &rows),
             Ok(Submission::Over(fits, bound)) => return self.cut(envelope, piece, fits, &bound),
+            Ok(Submission::Late(at)) => return self.too_late(envelope, piece, at),
             Ok(Submission::Refused(Permit::Lost)) => lost(),
             Ok(Submission::Refused(_)) => asked_to_stop(),
             Err(error) => unwritten(&error),

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 use tokio::sync::mpsc;
 
+use super::hours::Hours;
 use super::stop::{Stop, StopKind};
 use crate::audience::{Chunk, Number, RecordRef};
 use crate::check::online::Prices;
@@ -53,6 +55,8 @@ pub struct Selection {
     pub renumbered: Vec<(RoaringBitmap, IdRange)>,
     /// Where the webhooks of its messages go.
     pub hook: Option<RunHook>,
+    /// When rows may leave; nothing where they may at any time.
+    pub hours: Option<Arc<Hours>>,
     /// What its messages cost, where that is known.
     pub prices: Option<Prices>,
 }
@@ -116,9 +120,18 @@ fn produce<R: Read + Send>(
         let chosen = chunk.iter().filter(|record| selection.chooses(record.row));
         let encode = |record: RecordRef<'_>| {
             let ids = selection.ids(record.row, ids);
-            encoded(composer, (ids, selection.prices.as_ref()), record).map(|operation| selection.hooked(operation))
+            let operation = encoded(composer, (ids, selection.prices.as_ref()), record)?;
+            let operation = match &selection.hours {
+                None => operation,
+                // Outside its window a row stays planned.
+                Some(hours) => match hours.of_row(operation.phone, record.fields) {
+                    Some(leave_by) => operation.leaving_by(leave_by),
+                    None => return Ok(None),
+                },
+            };
+            Ok(Some(selection.hooked(operation)))
         };
-        chosen.map(encode).collect()
+        chosen.map(encode).filter_map(Result::transpose).collect()
     };
     let mut left = selection.limit.unwrap_or(u64::MAX);
     let hand_over = |operations: Result<Vec<EncodedOperation>, Stop>| {
@@ -129,7 +142,9 @@ fn produce<R: Read + Send>(
             left -= operations.len() as u64;
             unchanged(&selection.digests, &operations).map(|()| operations)
         });
-        let over = operations.is_err() || left == 0;
+        // Rows that could not leave may now, and come before those behind them.
+        let due = selection.hours.as_ref().is_some_and(|hours| hours.is_due());
+        let over = operations.is_err() || left == 0 || due;
         if operations.as_ref().is_ok_and(Vec::is_empty) {
             return if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         }

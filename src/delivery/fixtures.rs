@@ -23,7 +23,16 @@ pub(super) fn envelope(rows: Range<u32>) -> Envelope {
     let operation = |n: u32| {
         let (row, id) = (Row::new(n + 2), MessageId::new(u64::from(n)).unwrap());
         let phone = Phone::new(380_501_234_567 + u64::from(n)).unwrap();
-        EncodedOperation { row, id, phone, kind: OperationKind::Sms, digest: [0; 8], json: Vec::new(), cost: None }
+        EncodedOperation {
+            row,
+            id,
+            phone,
+            kind: OperationKind::Sms,
+            digest: [0; 8],
+            json: Vec::new(),
+            cost: None,
+            leave_by: None,
+        }
     };
     Envelope::new(rows.map(operation).collect()).unwrap()
 }

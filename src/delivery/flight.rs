@@ -75,6 +75,11 @@ impl Flight {
         }
     }
 
+    /// Takes what is to be sent from another feed; the one before is through.
+    pub(super) fn feed_from(&mut self, feed: Feed) {
+        self.feed = Some(feed);
+    }
+
     /// Envelopes on their way.
     pub(super) fn flying(&self) -> usize {
         self.flying.len()

@@ -62,6 +62,7 @@ fn ending(Ending { outcome, stopped, counts, opted_out, .. }: Ending) -> SingleE
         | StopKind::Budget
         | StopKind::Window
         | StopKind::Halted
+        | StopKind::Until
         | StopKind::Limit
         | StopKind::Inconsistent
         | StopKind::Internal => matches!(outcome, None | Some(Outcome::NotSent { .. })),

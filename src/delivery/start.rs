@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::breaker::Limits;
 use super::errors::Errors;
 use super::event::Observer;
+use super::hours::Passes;
 use super::oddities::Oddities;
 use super::stop::{Interrupt, Stop};
 use crate::domain::{Endpoint, Outcome};
@@ -26,6 +27,8 @@ pub struct Edges {
     pub observer: Observer,
     /// What the outside asks.
     pub interrupt: watch::Receiver<Interrupt>,
+    /// When rows may leave, and how they come again; nothing where they may at any time.
+    pub passes: Option<Arc<Passes>>,
 }
 
 /// The conditions under which a run is sent.
@@ -82,6 +85,8 @@ pub struct Ending {
     pub oddities: Oddities,
     /// How late the gateway was seen to know a message.
     pub lag: Option<Duration>,
+    /// Whether what is left has no time any more.
+    pub expired: bool,
     /// What became of what was sent last, as it is on the disk; nothing while that is on its way.
     pub outcome: Option<Outcome>,
 }

@@ -23,7 +23,7 @@ impl StopKind {
             | StopKind::Halted
             | StopKind::Inconsistent
             | StopKind::Internal => 1,
-            StopKind::Limit => 0,
+            StopKind::Limit | StopKind::Until => 0,
         }
     }
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::course::QueuedMessage;
 use super::event::{DeliveryEvent, Observer};
 use super::gate::Gate;
+use super::hours::Hours;
 use super::slow_answers::SlowAnswers;
 use super::watchdog::{Step, Waiting, Watchdog};
 use crate::domain::{Outcome, Row, Status};
@@ -40,6 +42,8 @@ pub(super) struct Route {
     pub(super) slow: SlowAnswers,
     /// Who is told of long waits.
     pub(super) observer: Observer,
+    /// When messages may leave; nothing where they may at any time.
+    pub(super) hours: Option<Arc<Hours>>,
 }
 
 /// How an envelope's way to the gateway ended.
@@ -56,6 +60,8 @@ pub(super) enum Submission {
     Capped(Vec<Row>),
     /// Nothing was sent: only so many of its first operations keep within the bounds.
     Over(usize, Bound),
+    /// Nothing was sent: it would leave at this moment, which is too late for some of its operations.
+    Late(Timestamp),
     /// No intent was recorded, so nothing was sent.
     Refused(Permit),
 }
@@ -78,6 +84,11 @@ impl Route {
             _ = recalls.changed() => return Ok(Submission::Recalled),
             turn = self.gate.turn(envelope.operations().len()) => turn,
         };
+        let leave_by = envelope.operations().iter().filter_map(|operation| operation.leave_by).min();
+        let late = || self.hours.as_ref().map(|hours| hours.now()).filter(|now| leave_by.is_some_and(|by| *now >= by));
+        if let Some(now) = late() {
+            return Ok(Submission::Late(now));
+        }
         let rows = envelope
             .operations()
             .iter()
@@ -86,7 +97,7 @@ impl Route {
         tracing::debug!(waited_ms = millis(began), "has its turn");
         let (account, bounds) = (self.account.clone(), self.bounds.clone());
         let costs = envelope.operations().iter().map_while(|operation| operation.cost).collect();
-        let intent = Intent { lease: self.lease, kind: envelope.kind(), account, rows, costs, bounds };
+        let intent = Intent { lease: self.lease, kind: envelope.kind(), account, rows, costs, bounds, leave_by };
         let asked = self.watchdog.asks();
         let begun = self.ledger.begin(intent).await;
         self.watchdog.leaves(asked);
@@ -96,6 +107,7 @@ impl Route {
                 failpoint::pass("opt_outs.kept");
                 return Ok(Submission::OptedOut(rows));
             }
+            Permit::Late(at) => return Ok(Submission::Late(at)),
             Permit::Capped(rows) => return Ok(Submission::Capped(rows)),
             Permit::Over { fits, bound } => return Ok(Submission::Over(fits, bound)),
             refused @ (Permit::StopRequested | Permit::Lost) => return Ok(Submission::Refused(refused)),
@@ -116,6 +128,10 @@ impl Route {
                 _ = recalls.changed() => return Ok(Submission::HeldBack(number, held_back(envelope))),
                 () = tokio::time::sleep(wait.time) => {}
             }
+        }
+        // A machine that slept may have slept for long.
+        if late().is_some() {
+            return Ok(Submission::HeldBack(number, held_back(envelope)));
         }
         failpoint::pass("envelope.leaves");
         self.watchdog.enters(Waiting::Envelope(number), Step::Answer);

@@ -91,6 +91,6 @@ impl Tally {
     /// The end of the start.
     pub(super) fn end(self, stopped: Option<Stop>) -> Ending {
         let Self { counts, sent, opted_out, parts, errors, oddities, lag, outcome } = self;
-        Ending { stopped, counts, sent, opted_out, parts, errors, oddities, lag, outcome }
+        Ending { stopped, counts, sent, opted_out, parts, errors, oddities, lag, expired: false, outcome }
     }
 }

@@ -8,6 +8,8 @@ use std::str::FromStr;
 use rlibphonenumber::PHONE_NUMBER_UTIL;
 use serde::{Deserialize, Serialize};
 
+use super::Phone;
+
 /// A region that has telephone numbers; written and stored as its ISO 3166 code, such as `UA`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -64,6 +66,13 @@ impl Region {
     }
 }
 
+/// The ISO 3166 code of the country or territory that a number is of; nothing where it is of none.
+#[must_use]
+pub fn country_of(phone: Phone) -> Option<String> {
+    let number = PHONE_NUMBER_UTIL.parse(format!("+{phone}"), None).ok()?;
+    number.get_region_code().map(|region| region.to_string())
+}
+
 impl FromStr for Region {
     type Err = ParseRegionError;
 
@@ -115,6 +124,14 @@ mod tests {
             assert_eq!(stored, format!("\"{code}\""));
             assert_eq!(serde_json::from_str::<Region>(&stored).unwrap(), region);
         }
+    }
+
+    #[test]
+    fn a_number_is_of_the_country_that_gave_it() {
+        for (number, country) in [(380_501_234_567, "UA"), (77_012_345_678, "KZ"), (14_165_550_123, "CA")] {
+            assert_eq!(Phone::new(number).and_then(country_of).as_deref(), Some(country), "{number}");
+        }
+        assert_eq!(Phone::new(999_999_999_999).and_then(country_of), None);
     }
 
     #[test]

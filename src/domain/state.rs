@@ -12,6 +12,9 @@ pub const ENDED_EARLY: &str = "the process that sent it ended before the answer 
 /// Why a row is skipped whose run was stopped for good.
 pub const CANCELLED: &str = "cancelled";
 
+/// Why a row is skipped whose run had its time.
+pub const EXPIRED: &str = "expired";
+
 /// What is known of one row of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

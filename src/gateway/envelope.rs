@@ -1,5 +1,6 @@
 //! What is sent in one request.
 
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::domain::{Amount, MessageId, Operation, OperationKind, Phone, Row};
@@ -21,6 +22,8 @@ pub struct EncodedOperation {
     pub json: Vec<u8>,
     /// What it costs by its dearest channel; nothing where nobody knows the prices.
     pub cost: Option<Amount>,
+    /// The moment before which it has to leave; nothing where it may leave at any time.
+    pub leave_by: Option<Timestamp>,
 }
 
 impl EncodedOperation {
@@ -31,13 +34,28 @@ impl EncodedOperation {
         let hash = Sha256::digest(&json);
         let mut digest = [0; 8];
         digest.copy_from_slice(&hash[..8]);
-        Self { row, id: operation.id, phone: operation.phone, kind: operation.content.kind, digest, json, cost: None }
+        Self {
+            row,
+            id: operation.id,
+            phone: operation.phone,
+            kind: operation.content.kind,
+            digest,
+            json,
+            cost: None,
+            leave_by: None,
+        }
     }
 
     /// The same with what it costs.
     #[must_use]
     pub fn costing(self, cost: Option<Amount>) -> Self {
         Self { cost, ..self }
+    }
+
+    /// The same with the moment before which it has to leave.
+    #[must_use]
+    pub fn leaving_by(self, leave_by: Option<Timestamp>) -> Self {
+        Self { leave_by, ..self }
     }
 
     /// The same with the address of its webhook (contract 4.3 `hook`), which its digest does not know.

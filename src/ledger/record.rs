@@ -291,6 +291,8 @@ pub struct Intent {
     pub costs: Vec<Amount>,
     /// The bounds that it has to keep within; nothing where there are none.
     pub bounds: Option<Arc<Bounds>>,
+    /// The moment before which it has to leave; nothing where it may leave at any time.
+    pub leave_by: Option<Timestamp>,
 }
 
 impl std::fmt::Debug for SentRow {
@@ -324,6 +326,8 @@ pub enum Permit {
         /// The bound.
         bound: Bound,
     },
+    /// It may not now: with the account's slot it would leave at this moment, which is too late.
+    Late(Timestamp),
 }
 
 /// Whether whoever writes still has the run.

@@ -27,6 +27,8 @@ pub enum StopKind {
     Budget,
     /// Nothing may leave now, and nobody waits until something may.
     Window,
+    /// Nothing may leave any more: its time is over.
+    Until,
     /// One of the reasons above; an earlier version kept no more of it.
     Halted,
     /// Only some rows were asked for, and they are through.
@@ -39,7 +41,7 @@ pub enum StopKind {
 
 impl StopKind {
     /// Every kind; the signal of an interrupt is 0.
-    pub const ALL: [StopKind; 16] = [
+    pub const ALL: [StopKind; 17] = [
         StopKind::Interrupted(0),
         StopKind::Ledger,
         StopKind::ResultsUnwritten,
@@ -52,6 +54,7 @@ impl StopKind {
         StopKind::Credit,
         StopKind::Budget,
         StopKind::Window,
+        StopKind::Until,
         StopKind::Halted,
         StopKind::Limit,
         StopKind::Inconsistent,
@@ -74,6 +77,7 @@ impl StopKind {
             StopKind::Credit => "credit",
             StopKind::Budget => "budget",
             StopKind::Window => "window",
+            StopKind::Until => "until",
             StopKind::Halted => "halted",
             StopKind::Limit => "limit",
             StopKind::Inconsistent => "inconsistent",
@@ -96,6 +100,7 @@ impl StopKind {
             | StopKind::Credit
             | StopKind::Budget
             | StopKind::Window
+            | StopKind::Until
             | StopKind::Limit
             | StopKind::Internal => self.name(),
         }

@@ -187,9 +187,9 @@ pub trait SuppressionList: Send + Sync {
     /// The numbers that are held back from a campaign, through a gateway on loopback or another one.
     fn opted_out<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, OptedOut>;
 
-    /// Leaves out rows of a run whose people are on a list of the campaign's own, unless the run was lost. Such rows have no
-    /// attempt, or one that proved to be none.
-    fn leave_out(&self, lease: Lease, rows: Vec<Row>) -> LedgerFuture<'_, Ownership>;
+    /// Leaves out rows of a run for a reason that the ledger does not know of itself, unless the run was lost. Such rows have
+    /// no attempt, or one that proved to be none.
+    fn leave_out(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership>;
 
     /// How a number is on the list, forgotten or not.
     fn opt_outs_of(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>>;

@@ -6,11 +6,15 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::notify::Notify;
 use super::profile::Profile;
-use super::{Holdout, PastPeople, Places, Rate, Recipients, Share, SuppressFile, TableFile, TextFolders, Variant};
+use super::{
+    Holdout, PastPeople, Places, Rate, Recipients, SendingWindow, Share, SuppressFile, TableFile, TextFolders, Until,
+    Variant, WindowZone,
+};
 use crate::calendar::{PerDay, Schedule};
 use crate::domain::{Budget, Cap, Content, Endpoint, ListForm, Purpose, Region, Text};
 
@@ -36,6 +40,10 @@ pub struct Campaign {
     pub limits: Budget,
     /// How many messages of its edition leave on a day; may change between two starts of a run.
     pub per_day: Option<PerDay>,
+    /// When its messages may leave; may change between two starts of a run.
+    pub window: Option<SendingWindow>,
+    /// When nothing leaves any more; may change between two starts of a run.
+    pub until: Option<Until>,
     /// When it runs by itself; may change between two starts of a run.
     pub schedule: Option<Schedule>,
     /// How it is learned what became of messages; may change between two starts of a run.
@@ -226,6 +234,21 @@ impl Brief {
 }
 
 impl Campaign {
+    /// The zone of its `timezone`.
+    #[must_use]
+    pub fn home(&self) -> TimeZone {
+        self.brief.timezone.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC)
+    }
+
+    /// The column with the time zones of its recipients, where its window is on their clocks.
+    #[must_use]
+    pub fn zone_column(&self) -> Option<&str> {
+        match &self.window.as_ref()?.zone {
+            WindowZone::Column(name) => Some(name),
+            WindowZone::Campaign | WindowZone::Recipient => None,
+        }
+    }
+
     /// Whether the file says where it goes, so that nobody forgot it.
     #[must_use]
     pub fn names_gateway(&self) -> bool {

@@ -28,6 +28,7 @@ mod table_file;
 mod text_folders;
 mod value;
 mod variant;
+mod window;
 mod yaml;
 
 pub use campaign::{Brief, Campaign, Delivery, Duplicates, OnInDoubt, ReceiptsBy, SANDBOX, StopAfter};
@@ -51,3 +52,4 @@ pub use text_folders::{TextFolders, text_of};
 pub(crate) use value::Seconds;
 pub use value::{NotReadable, Rate, Share};
 pub use variant::{Arm, Holdout, VARIANT, Variant};
+pub use window::{SendingWindow, Until, WindowZone};

@@ -276,7 +276,15 @@ mod tests {
         for (row, kind) in kinds {
             let account = Allowance::new("main", None);
             ledger
-                .begin(Intent { lease, kind, account, rows: vec![sent(row)], costs: Vec::new(), bounds: None })
+                .begin(Intent {
+                    lease,
+                    kind,
+                    account,
+                    rows: vec![sent(row)],
+                    costs: Vec::new(),
+                    bounds: None,
+                    leave_by: None,
+                })
                 .await
                 .unwrap();
         }

@@ -47,7 +47,7 @@ impl Session {
         let stopped_by = if unwritten { Some(StopKind::ResultsUnwritten) } else { kind };
         let parts = parts_before.and(parts);
         if kind != Some(StopKind::Ledger) && kind != Some(StopKind::NotOwner) {
-            let done = kind.is_none() && counts.get(State::Planned) + sending == 0;
+            let done = matches!(kind, None | Some(StopKind::Until)) && counts.get(State::Planned) + sending == 0;
             let end = RunEnd {
                 // Results come first: a run without them is not finished.
                 progress: if done && !unwritten { Progress::Finished } else { Progress::Open },
@@ -95,7 +95,7 @@ impl Session {
         finished: bool,
     ) -> Vec<NewNotification> {
         let Some(notify) = self.inputs().campaign.notify.as_ref().filter(|_| run.live) else { return Vec::new() };
-        let stopped = kind.is_some_and(|kind| kind != StopKind::Limit);
+        let stopped = kind.is_some_and(|kind| !matches!(kind, StopKind::Limit | StopKind::Until));
         let doubt = counts.get(State::InDoubt) + counts.get(State::Unresolved) > 0;
         let occasions = [(Occasion::Doubt, doubt), (Occasion::Stopped, stopped), (Occasion::Finished, finished)];
         let wanted = occasions.into_iter().filter(|(_, was)| *was).find_map(|(occasion, _)| {

@@ -169,7 +169,7 @@ impl Inputs {
     /// What the list says of everybody, the texts that others include, and what stands between cells.
     fn survey_through(&self, list: impl Read + Send, excluded: &Excluded) -> Result<(Survey, Includes, u8), Error> {
         let mut prepared = self.prepare(list)?;
-        let terms = Terms { brief: &self.campaign.brief, excluded };
+        let terms = Terms { brief: &self.campaign.brief, excluded, zones: self.campaign.zone_column() };
         let survey = survey(&mut prepared, &terms).map_err(Error::Findings)?;
         Ok((survey, prepared.recipe.includes().to_vec(), prepared.reader.delimiter()))
     }

@@ -8,7 +8,9 @@ use super::exclude::excluded;
 use super::inputs::Includes;
 use super::{Error, Event, Inputs, Observer, already_sent, blocking, capped, opted_out};
 use crate::check::online::Cost;
-use crate::check::{Excluded, Survey, costly_characters, empty_cells, landlines, odd_rows, over_limits, rows_within};
+use crate::check::{
+    Excluded, Survey, costly_characters, empty_cells, landlines, odd_rows, over_limits, rows_within, unknown_zones,
+};
 use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::report::unknown_results;
@@ -45,6 +47,7 @@ impl ListSurvey {
         findings.extend(empty_cells(&self.survey));
         findings.extend(costly_characters(&self.survey, &inputs.campaign.brief.content, inputs.destination.profile()));
         findings.extend(odd_rows(&self.survey));
+        findings.extend(unknown_zones(&self.survey));
         let profile = inputs.destination.profile();
         findings.extend(over_limits(&inputs.campaign, profile, &self.survey, &self.survey.planned_rows()));
         findings

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use super::freeze::thaw;
 use super::launch::{RunToSend, Session};
 use super::{Connection, EndedRun, Error, Event, Outcome, caps};
-use crate::check::CompiledCampaign;
+use crate::audience::RecordRef;
 use crate::check::online::Prices;
+use crate::check::{CompiledCampaign, Recipe};
 use crate::delivery::{self, Conditions, Edges, Ending, Limits, Observer, Snapshot, Stop, feed, send};
 use crate::domain::Budget;
 use crate::failpoint;
 use crate::gateway::{Gateway, RunHook};
-use crate::ledger::{Allowance, Bounds, Claim, Lease, ListReader, Run, State, StateCounts, StopKind};
+use crate::ledger::{Allowance, Bounds, Claim, Lease, ListReader, OPTED_OUT, Run, State, StateCounts, StopKind};
 use crate::manifest::{Delivery, Destination, Profile, Rate};
 
 /// How long an asynchronous start asks about its first messages.
@@ -46,14 +47,21 @@ impl Session {
             true => Snapshot::read(ledger, &run, false).await?,
             false => snapshot,
         };
-        let snapshot = match self.leave_out((&run, lease), &snapshot, suppressed).await? {
-            true => Snapshot::read(ledger, &run, false).await?,
-            false => snapshot,
+        let left_out = match suppressed.is_empty() {
+            true => 0,
+            false => {
+                let is_on_a_list = move |recipe: &Recipe, record: &RecordRef<'_>| {
+                    recipe.phone(*record).is_some_and(|phone| suppressed.contains(phone.get()))
+                };
+                self.leave_out((&run, lease), &snapshot, (OPTED_OUT, is_on_a_list)).await?
+            }
         };
+        let snapshot = if left_out > 0 { Snapshot::read(ledger, &run, false).await? } else { snapshot };
         let hook = self.launch.hook.as_ref().or(receipts.as_ref().map(|receipts| &receipts.hook));
         let hook = hook.map(|hook| hook.for_run(run.name()));
         let mut ending =
-            self.engine((&run, lease), Arc::clone(&gateway), (prepared, hook), (&snapshot, limit, retry)).await;
+            self.engine((&run, lease), Arc::clone(&gateway), (prepared, hook), (&snapshot, limit, retry)).await?;
+        self.expire((&run, lease), &mut ending).await?;
         tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
         if asks_at_end(&ending) {
             self.reconcile_last(&run, lease, gateway.as_ref(), &mut ending).await?;
@@ -73,12 +81,12 @@ impl Session {
         gateway: Arc<dyn Gateway>,
         (prepared, hook): (CompiledCampaign<BufReader<ListReader>>, Option<RunHook>),
         (snapshot, limit, retry): (&Snapshot, Option<u64>, bool),
-    ) -> Ending {
+    ) -> Result<Ending, Error> {
         let request = &self.launch.request;
         let told = Arc::clone(&self.adapters.observer);
         told(Event::SendingBegins { run: run.name(), recipients: run.recipients });
         let observer: Observer = Arc::new(move |event| told(Event::Sending(event)));
-        let selection = delivery::Selection {
+        let mut selection = delivery::Selection {
             settled: snapshot.settled.clone(),
             rows: request.rows.clone(),
             limit,
@@ -86,12 +94,15 @@ impl Session {
             renumbered: snapshot.renumbered.clone(),
             hook,
             prices: self.prices(),
+            hours: None,
         };
+        let passes = self.passes(run, &prepared, &selection)?;
+        selection.hours = passes.as_ref().map(|passes| Arc::clone(&passes.hours));
         let feed = feed(prepared, run.ids, selection);
         let conditions =
             Conditions { proven: retry || has_taken(&snapshot.counts), ..self.conditions(run, lease, snapshot) };
         let (ledger, interrupt) = (Arc::clone(&self.adapters.ledger), self.interrupt.clone());
-        let edges = Edges { ledger, gateway, observer, interrupt };
+        let edges = Edges { ledger, gateway, observer, interrupt, passes: passes.map(Arc::new) };
         let mut ending = send(conditions, edges, feed, snapshot.counts.clone()).await;
         (self.adapters.observer)(Event::SendingEnded);
         // Too many rejections stop what would follow; after the last row nothing does.
@@ -104,7 +115,7 @@ impl Session {
         if ending.stopped.is_none() && asked_for_some && ending.counts.get(State::Planned) > 0 {
             ending.stopped = Some(Stop::new(StopKind::Limit, "the rows that were asked for are through"));
         }
-        ending
+        Ok(ending)
     }
 
     /// What its messages cost, where the profile has prices for all of them.

@@ -188,7 +188,7 @@ impl ConfirmedSingle {
         };
         let (ledger, observer) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.adapters.observer));
         let observer = Arc::new(move |event| observer(Event::Sending(event)));
-        let edges = Edges { ledger, gateway, observer, interrupt };
+        let edges = Edges { ledger, gateway, observer, interrupt, passes: None };
         let conditions = conditions(&run, block.lease, timeout, &destination);
         let SingleEnding { outcome, stopped: stop, opted_out } = send_single(conditions, edges, encoded).await;
         tracing::info!(run = run.name(), row = row.get(), "asked");

@@ -6,15 +6,11 @@ use std::sync::Arc;
 
 use roaring::RoaringTreemap;
 
-use super::freeze::thaw;
 use super::launch::Session;
-use super::resume::open_rows;
 use super::{Error, blocking};
-use crate::audience::{Chunk, PhoneProblem, RecordRef, decode, parse, read_columns, suggest};
-use crate::delivery::Snapshot;
+use crate::audience::{PhoneProblem, decode, parse, read_columns, suggest};
 use crate::domain::{ListForm, Purpose, Region, Row};
 use crate::finding::{Finding, rules};
-use crate::ledger::{Lease, Ownership, Run};
 use crate::manifest::{Campaign, Profile, SuppressFile, unopened};
 use crate::regular_file;
 
@@ -94,41 +90,6 @@ impl Session {
             .await?
             .map_err(Error::Findings)?
             .numbers)
-    }
-
-    /// Leaves out the rows of a run that goes on whose people are among these; tells whether there were any.
-    pub(super) async fn leave_out(
-        &self,
-        (run, lease): (&Run, Lease),
-        snapshot: &Snapshot,
-        suppressed: RoaringTreemap,
-    ) -> Result<bool, Error> {
-        let ledger = self.adapters.ledger.as_ref();
-        let open = open_rows(run, snapshot);
-        if suppressed.is_empty() || open.is_empty() {
-            return Ok(false);
-        }
-        let (_, mut prepared) = thaw(ledger, run).await?;
-        let rows = blocking(move || {
-            let (mut chunk, mut rows) = (Chunk::new(), Vec::new());
-            while prepared.reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
-                let open = chunk.iter().filter(|record| open.contains(record.row.get()));
-                let is_out = |record: &RecordRef<'_>| {
-                    prepared.recipe.phone(*record).is_some_and(|phone| suppressed.contains(phone.get()))
-                };
-                rows.extend(open.filter(is_out).map(|record| record.row));
-            }
-            Ok::<_, Error>(rows)
-        });
-        let rows = rows.await??;
-        if rows.is_empty() {
-            return Ok(false);
-        }
-        tracing::info!(run = run.name(), rows = rows.len(), "left out by the campaign's own lists");
-        match ledger.leave_out(lease, rows).await? {
-            Ownership::Held => Ok(true),
-            Ownership::Lost => Err(Error::Taken { run: run.name() }),
-        }
     }
 }
 

@@ -8,6 +8,7 @@ mod balance_too_low;
 mod batch_limit;
 mod broken_link;
 mod cell_is_text;
+mod closed_window;
 mod code_for_all;
 mod codes_only;
 mod costly_character;
@@ -41,6 +42,7 @@ mod texts;
 mod too_many_invalid;
 mod two_scripts;
 mod unfinished_text;
+mod unknown_zone;
 mod unused_column;
 mod whatsapp_route;
 
@@ -72,10 +74,12 @@ pub(super) use sender_unknown::judge as sender_unknown;
 pub use texts::{against_includes, against_texts};
 pub(super) use too_many_invalid::judge as too_many_invalid;
 pub(super) use two_scripts::slipped as slipped_word;
+pub use unknown_zone::{unknown_zones, zone_column};
 
 /// The rules of this folder that judge a campaign and its gateway's profile.
 static CAMPAIGN: &[&Rule] = &[
     &batch_limit::RULE,
+    &closed_window::RULE,
     &late_fallback::RULE,
     &missing_endpoint::RULE,
     &missing_hook::RULE,
@@ -114,6 +118,7 @@ static PEOPLE: &[&Rule] = &[
     &same_for_all::RULE,
     &same_link::RULE,
     &too_many_invalid::RULE,
+    &unknown_zone::RULE,
     &unused_column::RULE,
 ];
 
@@ -152,8 +157,14 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 /// ([`Delivery::within`](crate::manifest::Delivery::within)).
 #[must_use]
 pub fn against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
-    let rules =
-        [batch_limit::judge, rate_limit::judge, missing_endpoint::judge, missing_hook::judge, missing_price::judge];
+    let rules = [
+        batch_limit::judge,
+        rate_limit::judge,
+        missing_endpoint::judge,
+        missing_hook::judge,
+        missing_price::judge,
+        closed_window::judge,
+    ];
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }
 

@@ -82,6 +82,7 @@ fn intent(chance: &mut Chance, lease: Lease) -> Intent {
         rows,
         costs: Vec::new(),
         bounds: None,
+        leave_by: None,
     }
 }
 

@@ -363,7 +363,7 @@ impl SuppressionList for ProcessLedger {
         unreachable!("nobody has opted out when a run of these worlds is planned")
     }
 
-    fn leave_out(&self, _: Lease, _: Vec<Row>) -> LedgerFuture<'_, Ownership> {
+    fn leave_out(&self, _: Lease, _: Vec<Row>, _: &'static str) -> LedgerFuture<'_, Ownership> {
         unreachable!("these worlds have no lists but the ledger's own")
     }
 

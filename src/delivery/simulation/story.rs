@@ -251,7 +251,7 @@ impl World {
         self.judge.begins(process, took(&snapshot) || conditions.limits.keep_going);
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
         let observer = self.observer(life);
-        let edges = Edges { ledger: ledger.clone(), gateway: line, observer, interrupt: interrupts };
+        let edges = Edges { ledger: ledger.clone(), gateway: line, observer, interrupt: interrupts, passes: None };
         let ending = send(conditions, edges, feed, snapshot.counts).await;
         self.saw(Sighting::LeftOut, ending.opted_out);
         let progress = if ending.counts.get(State::Planned) == 0 { Progress::Finished } else { Progress::Open };
@@ -386,6 +386,7 @@ fn encoded(row: Row, id: MessageId, kind: OperationKind) -> EncodedOperation {
         digest: id.get().to_le_bytes(),
         json,
         cost: None,
+        leave_by: None,
     }
 }
 

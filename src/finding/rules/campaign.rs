@@ -13,6 +13,12 @@ rules! {
     error SCHEDULE = "schedule":
         "A campaign that runs by itself has to say when, in one way and by the clocks of one place.",
         "Write one of `at`, `every` and `cron` as shown, and the campaign's `timezone`.";
+    error WINDOW = "window":
+        "Outside its window nothing leaves, so it has to be clear when that is, and it has to open.",
+        "Write hours such as `09:00-20:00`, with `days`, `except` and `zone` as shown, and the campaign's `timezone`.";
+    error UNTIL = "until":
+        "Nothing leaves after it, so it has to be clear when that is.",
+        "Write a date and a time such as `2026-12-07 20:00`, with the campaign's `timezone`, or a time such as `12h`.";
     error FILE_NAME = "file-name":
         "The name of a file can have a date in it, and is no text.", "Write `{{ today }}` in it, or nothing in braces.";
     error UNKNOWN_REGION = "unknown-region":

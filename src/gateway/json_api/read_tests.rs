@@ -17,6 +17,7 @@ pub(super) fn envelope(kind: OperationKind, count: u32) -> Envelope {
         digest: [0; 8],
         json: Vec::new(),
         cost: None,
+        leave_by: None,
     };
     Envelope::new((0..count).map(operation).collect()).unwrap()
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::scene::*;
 use crate::domain::OperationKind;
 use crate::ledger::{Allowance, Intent, Ledger, Permit, Settlement, State, Wait, Walk};
@@ -114,4 +116,25 @@ pub(super) async fn an_envelope_keeps_the_kind_of_its_operations<L: Ledger>(scen
     }
     let kept = scene.ledger.envelopes(scene.run.key, 1..=9).await.unwrap();
     assert_eq!(kept.iter().map(|envelope| envelope.kind).collect::<Vec<_>>(), kinds);
+}
+
+pub(super) async fn what_would_leave_too_late_by_its_slot_is_not_recorded_and_takes_none<L: Ledger>(scene: Scene<L>) {
+    let by = |envelope, seconds: i64, rate| {
+        let leave_by = Some(Timestamp::now() + SignedDuration::from_secs(seconds));
+        let account = Allowance::new("account", rate);
+        scene.ledger.begin(Intent { account, leave_by, ..scene.intent(envelope, scene.mine) })
+    };
+    assert!(matches!(by(1, 0, None).await.unwrap(), Permit::Late(_)), "its time is over");
+    assert!(
+        matches!(by(1, 100, Some(0.1)).await.unwrap(), Permit::Granted { envelope: 1, wait } if wait == Wait::NONE)
+    );
+    // The next slot is twenty seconds from now.
+    let soon = Timestamp::now() + SignedDuration::from_secs(15);
+    for _ in 0..3 {
+        let Permit::Late(at) = by(2, 10, Some(0.1)).await.unwrap() else { panic!("it would leave too late") };
+        assert!(at > soon && at < soon + SignedDuration::from_secs(20), "nobody took the slot: {at}");
+    }
+    let Permit::Granted { envelope: 2, wait } = by(2, 100, Some(0.1)).await.unwrap() else { panic!("it may leave") };
+    assert!(wait.time > Duration::from_secs(15));
+    assert_eq!(scene.ledger.envelope_summaries(scene.run.key).await.unwrap().len(), 2);
 }

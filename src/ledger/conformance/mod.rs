@@ -81,6 +81,7 @@ promises! {
         an_answer_that_comes_after_the_end_of_a_run_is_counted,
         the_body_of_an_answer_is_kept_until_a_later_one_has_another,
         a_rated_account_makes_the_next_envelope_wait_whoever_sends_it,
+        what_would_leave_too_late_by_its_slot_is_not_recorded_and_takes_none,
         a_walk_meets_every_envelope_once_and_in_order,
         every_envelope_has_a_number_of_its_own_whoever_begins_it,
         an_envelope_keeps_the_kind_of_its_operations;
@@ -145,7 +146,7 @@ promises! {
         who_was_taken_off_may_come_back_and_each_change_raises_the_version,
         numbers_are_held_back_by_campaign_and_gateway,
         an_opt_out_before_an_intent_leaves_its_row_out_whatever_was_rendered,
-        rows_of_a_list_of_the_campaigns_own_are_left_out_by_whoever_has_the_run,
+        rows_are_left_out_for_a_reason_by_whoever_has_the_run,
         a_run_is_held_back_by_what_it_heeds_alone,
         a_run_planned_with_the_list_as_it_is_asks_nobody_again,
         who_opts_out_between_two_attempts_is_skipped_and_what_was_in_doubt_stays_so;

@@ -52,7 +52,7 @@ impl<L: Ledger> Scene<L> {
         let row = |row| SentRow { row: Row::new(row), to: phone(row).into(), digest: [row as u8; 8] };
         let rows = vec![row(envelope * 2), row(envelope * 2 + 1)];
         let account = Allowance::new("account", None);
-        Intent { lease, kind: OperationKind::ViberSms, account, rows, costs: Vec::new(), bounds: None }
+        Intent { lease, kind: OperationKind::ViberSms, account, rows, costs: Vec::new(), bounds: None, leave_by: None }
     }
 
     pub(in crate::ledger) async fn settle(&self, envelope: u32, outcomes: [Outcome; 2]) {
@@ -171,7 +171,7 @@ pub(in crate::ledger) fn shared_run() -> SharedRun {
 pub(in crate::ledger) fn single_intent(lease: Lease, row: u32) -> Intent {
     let rows = vec![SentRow { row: Row::new(row), to: phone(row).into(), digest: [0; 8] }];
     let account = Allowance::new("account", None);
-    Intent { lease, kind: OperationKind::Hlr, account, rows, costs: Vec::new(), bounds: None }
+    Intent { lease, kind: OperationKind::Hlr, account, rows, costs: Vec::new(), bounds: None, leave_by: None }
 }
 
 pub(in crate::ledger) fn run_end() -> RunEnd {

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use super::scene::*;
 use crate::domain::Row;
 use crate::ledger::{
-    Additions, Heed, Ledger, NewRun, OPTED_OUT, OptOut, Ownership, Permit, Reach, Removal, Scope, State, StateCounts,
+    Additions, EXPIRED, Heed, Ledger, NewRun, OPTED_OUT, OptOut, Ownership, Permit, Reach, Removal, Scope, State,
+    StateCounts,
 };
 
 /// Somebody who opted out of everything.
@@ -121,16 +122,16 @@ pub(super) async fn an_opt_out_before_an_intent_leaves_its_row_out_whatever_was_
     assert_eq!(scene.begin(3, scene.mine).await, granted(3), "the list changed, and nobody of this envelope is on it");
 }
 
-pub(super) async fn rows_of_a_list_of_the_campaigns_own_are_left_out_by_whoever_has_the_run<L: Ledger>(
-    scene: Scene<L>,
-) {
+pub(super) async fn rows_are_left_out_for_a_reason_by_whoever_has_the_run<L: Ledger>(scene: Scene<L>) {
     let rows = |rows: &[u32]| rows.iter().copied().map(Row::new).collect::<Vec<_>>();
-    assert_eq!(scene.ledger.leave_out(scene.forged(), rows(&[2])).await.unwrap(), Ownership::Lost);
+    assert_eq!(scene.ledger.leave_out(scene.forged(), rows(&[2]), OPTED_OUT).await.unwrap(), Ownership::Lost);
     assert_eq!(scene.left_out().await, [9]);
-    assert_eq!(scene.ledger.leave_out(scene.mine, rows(&[2, 4])).await.unwrap(), Ownership::Held);
+    assert_eq!(scene.ledger.leave_out(scene.mine, rows(&[4]), OPTED_OUT).await.unwrap(), Ownership::Held);
+    assert_eq!(scene.ledger.leave_out(scene.mine, rows(&[2]), EXPIRED).await.unwrap(), Ownership::Held);
     assert_eq!(scene.left_out().await, [2, 4, 9]);
     let left_out = scene.ledger.left_out(scene.run.key).await.unwrap();
     assert_eq!(left_out.of(Row::new(4)), Some((State::Skipped, OPTED_OUT)));
+    assert_eq!(left_out.of(Row::new(2)), Some((State::Skipped, EXPIRED)));
     assert_eq!(
         scene.ledger.opted_out("sale", false).await.unwrap().numbers.len(),
         0,

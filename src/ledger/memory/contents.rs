@@ -15,7 +15,7 @@ use super::plans::Desk;
 use super::schedules::Timetable;
 use super::suppression::OptOutList;
 use crate::domain::{IdRange, MessageId, Row};
-use crate::ledger::rules::{candidates, held, next_draw, next_rows, refusal, takes_slot};
+use crate::ledger::rules::{candidates, held, late, next_draw, next_rows, refusal, takes_slot};
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, Drawn, EnvelopeRecord, Epoch, Hold,
     Intent, Lease, LedgerError, NewRowEvent, NewRun, NumberSet, OPTED_OUT, Origin, Ownership, Permit, Progress,
@@ -218,6 +218,10 @@ impl Contents {
             opted_out.iter().for_each(|row| book.left_out.insert(*row, State::Skipped, OPTED_OUT));
             return Ok(Permit::OptedOut(opted_out));
         }
+        let pace = self.paces.get(&*intent.account.name).copied().unwrap_or_default();
+        if let Some(late) = late(&intent, pace, now) {
+            return Ok(late);
+        }
         let capped = self.held_by_caps(now, &intent)?;
         if !capped.is_empty() {
             let book = self.book_mut(intent.lease.run)?;
@@ -240,12 +244,12 @@ impl Contents {
     }
 
     /// The rows of an intent whose people opted out since their run was planned.
-    pub(crate) fn leave_out(&mut self, lease: Lease, rows: &[Row]) -> Result<Ownership, LedgerError> {
+    pub(crate) fn leave_out(&mut self, lease: Lease, rows: &[Row], reason: &str) -> Result<Ownership, LedgerError> {
         let book = self.book_mut(lease.run)?;
         if !book.run.is_leased(lease) {
             return Ok(Ownership::Lost);
         }
-        rows.iter().for_each(|row| book.left_out.insert(*row, State::Skipped, OPTED_OUT));
+        rows.iter().for_each(|row| book.left_out.insert(*row, State::Skipped, reason));
         Ok(Ownership::Held)
     }
 

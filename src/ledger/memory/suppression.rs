@@ -122,8 +122,8 @@ impl SuppressionList for MemoryLedger {
         })
     }
 
-    fn leave_out(&self, lease: Lease, rows: Vec<Row>) -> LedgerFuture<'_, Ownership> {
-        self.change(move |contents, _| contents.leave_out(lease, &rows))
+    fn leave_out(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership> {
+        self.change(move |contents, _| contents.leave_out(lease, &rows, reason))
     }
 
     fn opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOuts> {

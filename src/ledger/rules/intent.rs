@@ -1,6 +1,8 @@
 //! Whether an intent may be recorded, and what it takes from the account.
 
-use crate::ledger::{Allowance, Permit, Run};
+use jiff::Timestamp;
+
+use crate::ledger::{AccountPace, Allowance, Intent, Permit, Run};
 
 /// Why no intent may be recorded for a run; nothing if one may. `leased` tells whether whoever asks has the rows.
 pub(in crate::ledger) fn refusal(run: &Run, leased: bool) -> Option<Permit> {
@@ -14,4 +16,15 @@ pub(in crate::ledger) fn refusal(run: &Run, leased: bool) -> Option<Permit> {
 /// `not_before`, could have it wait.
 pub(in crate::ledger) fn takes_slot(account: &Allowance, not_before: i64, now: i64) -> bool {
     account.rate.is_some() || not_before > now
+}
+
+/// Whether an envelope that takes its slot at `now` would leave too late, and when it would leave.
+pub(in crate::ledger) fn late(intent: &Intent, pace: AccountPace, now: i64) -> Option<Permit> {
+    let (account, leave_by) = (&intent.account, intent.leave_by?);
+    let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
+    let waits = takes_slot(account, pace.not_before, now);
+    let wait = if waits { pace.reserve(now, count, account.rate).wait.time } else { std::time::Duration::ZERO };
+    let at = now.saturating_add(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX));
+    let leaves = Timestamp::from_microsecond(at).unwrap_or(Timestamp::MAX);
+    (leaves >= leave_by).then_some(Permit::Late(leaves))
 }

@@ -15,7 +15,7 @@ use super::runs::{self, instant};
 use super::words::{parse, word};
 use super::{blocks, bounds, contacts, events, left_out, pace, receipts, suppression};
 use crate::domain::{Addressee, Outcome, Purpose, Row};
-use crate::ledger::rules::{doubt, merge, owns, refusal, takes_slot};
+use crate::ledger::rules::{doubt, late, merge, owns, refusal, takes_slot};
 use crate::ledger::{
     Activity, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, LeftOut, OPTED_OUT, Permit,
     RowEvents, RowStates, Rows, RunId, SentRow, Settlement, Wait,
@@ -81,10 +81,10 @@ pub(super) async fn begin(
     intent: Intent,
 ) -> Result<Permit, Failure> {
     let envelope = numbers.next(connection, intent.lease).await?;
-    let mut inserted = match intent.bounds {
-        None => insert(connection, now, (envelope, &intent), false).await?,
+    let mut inserted = match (&intent.bounds, intent.leave_by) {
+        (None, None) => insert(connection, now, (envelope, &intent), false).await?,
         // What it has to keep within is looked at first.
-        Some(_) => None,
+        _ => None,
     };
     if inserted.is_none() {
         let run = runs::read(&mut *connection, intent.lease.run).await?;
@@ -96,6 +96,9 @@ pub(super) async fn begin(
         if !opted_out.is_empty() {
             left_out::add(connection, run.key, &LeftOut::skipped(&opted_out, OPTED_OUT)).await?;
             return Ok(Permit::OptedOut(opted_out));
+        }
+        if let Some(late) = late(&intent, pace::pace(connection, &intent.account.name).await?, now.0) {
+            return Ok(late);
         }
         if let Some(over) = bounds::take(connection, now, &run, &intent).await? {
             return Ok(over);

@@ -42,7 +42,8 @@ pub(super) async fn all(pool: &SqlitePool) -> Result<Vec<(String, AccountPace)>,
     rows.iter().map(|row| Ok((row.try_get("name")?, read(row)?))).collect()
 }
 
-async fn pace(connection: &mut SqliteConnection, account: &str) -> Result<AccountPace, Failure> {
+/// The pace of an account.
+pub(super) async fn pace(connection: &mut SqliteConnection, account: &str) -> Result<AccountPace, Failure> {
     let one = "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken FROM accounts WHERE name = ?";
     let row = sqlx::query(one).bind(account).fetch_optional(connection).await?;
     row.as_ref().map_or_else(|| Ok(AccountPace::default()), read)

@@ -19,8 +19,8 @@ use super::{left_out, runs};
 use crate::domain::{Addressee, ForgottenNumber, Phone, Row};
 use crate::ledger::rules::Forgotten;
 use crate::ledger::{
-    Additions, Lease, LedgerError, LedgerFuture, LeftOut, NumberKey, NumberSet, OPTED_OUT, OptOut, OptOuts, OptedOut,
-    Ownership, Reach, Removal, Run, Scope, SentRow, SuppressionList,
+    Additions, Lease, LedgerError, LedgerFuture, LeftOut, NumberKey, NumberSet, OptOut, OptOuts, OptedOut, Ownership,
+    Reach, Removal, Run, Scope, SentRow, SuppressionList,
 };
 
 /// Records that one statement adds.
@@ -45,13 +45,13 @@ impl SuppressionList for SqliteLedger {
         })
     }
 
-    fn leave_out(&self, lease: Lease, rows: Vec<Row>) -> LedgerFuture<'_, Ownership> {
+    fn leave_out(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership> {
         Box::pin(self.write(move |connection, _| {
             Box::pin(async move {
                 if !runs::read(&mut *connection, lease.run).await?.is_leased(lease) {
                     return Ok(Ownership::Lost);
                 }
-                left_out::add(connection, lease.run, &LeftOut::skipped(&rows, OPTED_OUT)).await?;
+                left_out::add(connection, lease.run, &LeftOut::skipped(&rows, reason)).await?;
                 Ok(Ownership::Held)
             })
         }))

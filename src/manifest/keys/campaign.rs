@@ -170,14 +170,34 @@ static DELIVERY: &[Key] = &[
         .doc("What becomes of a message of which nobody knows whether it was sent.")
         .default("hold"),
     Key::new("stop_after", Shape::Map(STOP_AFTER), "{ rejected: 20% }").doc("What stops a run before its end."),
-    Key::new("window", Shape::Line, "09:00-20:00").doc("When messages may leave.").later(),
-    Key::new("until", Shape::Line, "2026-12-07 20:00").doc("When nothing leaves any more.").later(),
+    Key::new("window", Shape::Or { alone: &HOURS, keys: WINDOW }, "09:00-20:00")
+        .doc("When messages may leave: hours of a day, with `days`, `except` and `zone` where it says more; outside it they wait."),
+    Key::new("until", Shape::Line, "2026-12-07 20:00")
+        .doc("When nothing leaves any more: a local time, or a time such as `12h` after the run began; who is left is skipped."),
     Key::new("per_day", Shape::Counts, "2000").doc(
         "The most messages of an edition that leave on a day of `timezone`; of a list the first count holds on the first day on which something leaves, and so on.",
     ),
     Key::new("cap", Shape::Cap, "2/7d").doc(
         "The most messages that a number gets in any time of this length from all campaigns; whoever has them is skipped.",
     ),
+];
+
+pub(super) static HOURS: Key = Key::new("hours", Shape::Line, "09:00-20:00")
+    .doc("The hours of a day; those that end before they begin go over midnight.");
+
+static DATE: Key = Key::new("date", Shape::Line, "2026-12-25").doc("A date.");
+
+/// The keys of `window` where it is a map.
+pub(crate) static WINDOW: &[Key] = &[
+    Key::new("hours", Shape::Line, "09:00-20:00")
+        .doc("The hours of a day; those that end before they begin go over midnight.")
+        .required(),
+    Key::new("days", Shape::Line, "mon-fri").doc("The days of the week, such as `mon-fri` or `mon, wed`; without it all."),
+    Key::new("except", Shape::List { of: &DATE, least: 1, most: 400 }, "[2026-12-25]")
+        .doc("Dates on which nothing leaves."),
+    Key::new("zone", Shape::Line, "recipient")
+        .doc("Whose clocks: `campaign` its `timezone`, `recipient` those of the number's country where it has one zone, or a column with zones.")
+        .default("campaign"),
 ];
 
 static LIMITS: &[Key] = &[

@@ -1,7 +1,7 @@
 //! The keys of a profile in gateways.yaml.
 
-use super::campaign::SUPPRESS;
-use super::{Key, PRICES, Shape};
+use super::campaign::{HOURS, SUPPRESS};
+use super::{Key, PRICES, Shape, WINDOW};
 
 /// The keys of one profile.
 pub(crate) static PROFILE: &[Key] = &[
@@ -61,7 +61,8 @@ static HOOK: &[Key] = &[
 static POLICY: &[Key] = &[
     Key::new("cap", Shape::Cap, "3/7d")
         .doc("The most messages that a number gets in any time of this length from all campaigns."),
-    Key::new("window", Shape::Line, "09:00-20:00").doc("When messages may leave.").later(),
+    Key::new("window", Shape::Or { alone: &HOURS, keys: WINDOW }, "09:00-20:00")
+        .doc("When messages may leave; of a campaign's own window only what is within it too."),
     Key::new("suppress", Shape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
         .doc("Lists of people who opted out, which no campaign through it sends to; relative to this file."),
     Key::new("notify", Shape::Line, "{ url: { env: SLACK_URL } }").doc("Who is told how live runs went.").later(),

@@ -14,7 +14,7 @@ mod item;
 mod schema;
 mod structure;
 
-pub(crate) use campaign::{CAMPAIGN, DATA_KEYS, HOLDOUT, SUPPRESS_FILE, VARIANT_KEYS};
+pub(crate) use campaign::{CAMPAIGN, DATA_KEYS, HOLDOUT, SUPPRESS_FILE, VARIANT_KEYS, WINDOW};
 pub(crate) use channels::CHANNELS;
 use channels::PRICES;
 pub(crate) use gateway::PROFILE;

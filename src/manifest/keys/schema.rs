@@ -174,9 +174,4 @@ mod tests {
         assert_eq!(schema["properties"]["delivery"]["properties"]["batch"]["default"], json!(50));
         assert_eq!(schema["required"], json!(["recipients", "channels"]));
     }
-
-    #[test]
-    fn a_key_that_is_not_built_yet_is_refused_by_the_schema_too() {
-        assert_eq!(schema()["properties"]["delivery"]["properties"]["window"]["not"], json!({}));
-    }
 }

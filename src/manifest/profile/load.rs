@@ -5,8 +5,9 @@ use std::path::Path;
 
 use super::approval::approval;
 use super::opt_out_words::opt_out_words;
+use super::policy;
 use super::{Address, GatewaySearch, Gateways, HookSettings, KeySource, Profile};
-use crate::domain::{Amount, Channel, ParseRegionError};
+use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, Source, rules};
 use crate::manifest::Rate;
 use crate::manifest::campaign::SANDBOX;
@@ -16,7 +17,6 @@ use crate::manifest::keys::{PROFILE, check_whole};
 use crate::manifest::report::{LoadedFile, Report};
 use crate::manifest::resolve::is_slug;
 use crate::manifest::section::Section;
-use crate::manifest::suppress_file::{SuppressFile, suppress_files};
 use crate::manifest::yaml::{self, Entry, Node};
 
 /// How a file gets its first profile.
@@ -99,7 +99,8 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         batch_limit: section.parsed("batch_limit")?,
         recipients_limit: section.section("limits").parsed("recipients"),
         cap: section.section("policy").cap("cap"),
-        suppress: suppress(section.section("policy"), file, report),
+        suppress: policy::suppress(section.section("policy"), file, report),
+        window: policy::window(section.section("policy"), report)?,
         trust_status: section.parsed_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
         prices: prices(section.section("prices")),
@@ -112,20 +113,6 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         account,
         base_url,
     })
-}
-
-/// The files of people who opted out, relative to gateways.yaml.
-fn suppress(policy: Section<'_>, file: &Path, report: &mut Report) -> Vec<SuppressFile> {
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let region = |section: Section<'_>| {
-        let (code, span) = section.typed("region")?;
-        let refuse = |error: ParseRegionError| {
-            let finding = Finding::new(&rules::UNKNOWN_REGION, format!("there is no region `{code}`"));
-            report.at(span, finding.help(error.advice()));
-        };
-        code.parse().map_err(refuse).ok()
-    };
-    suppress_files(policy, "policy", |name, _| Some(folder.join(name)), region)
 }
 
 fn refuse_name(entry: &Entry, report: &mut Report) {
@@ -298,7 +285,9 @@ local:
     #[test]
     fn what_a_profile_may_not_say_is_told_where_it_stands() {
         let cases = [
-            ("  policy: { window: 09:00-20:00 }", ("not-supported", 5, 13)),
+            ("  policy: { window: 9-20 }", ("window", 5, 21)),
+            ("  policy: { window: { hours: 09:00-20:00, zone: city } }", ("window", 5, 49)),
+            ("  policy: { notify: { url: x } }", ("not-supported", 5, 13)),
             ("  async_url: http://g.example", ("gateway-address", 5, 14)),
             ("  trust_status: [200]", ("out-of-range", 5, 18)),
             ("  approval: { above: 10 }", ("missing-key", 5, 3)),

@@ -10,6 +10,7 @@ mod gateways;
 mod key_source;
 mod load;
 mod opt_out_words;
+mod policy;
 mod search;
 
 use std::num::NonZeroU32;
@@ -24,7 +25,7 @@ pub use load::load_gateways;
 pub(super) use load::{is_environment_name, key_source};
 pub use search::GatewaySearch;
 
-use super::{Rate, SuppressFile};
+use super::{Rate, SendingWindow, SuppressFile};
 use crate::domain::{Amount, Cap, Channel};
 
 /// Where a gateway's webhooks are taken.
@@ -57,6 +58,8 @@ pub struct Profile {
     pub cap: Option<Cap>,
     /// Whom no campaign through it sends marketing to, besides those whom the ledger knows.
     pub suppress: Vec<SuppressFile>,
+    /// When messages may leave, whatever a campaign says.
+    pub window: Option<SendingWindow>,
     /// HTTP statuses that prove that nothing was executed.
     pub trust_status: Vec<u16>,
     /// Texts of item errors that stop a run.

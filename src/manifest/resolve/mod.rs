@@ -16,6 +16,7 @@ mod schedule;
 mod stage;
 mod texts;
 mod variants;
+mod window;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -91,6 +92,7 @@ impl Resolver<'_> {
         self.today = self.day.date(timezone.as_deref());
         let schedule = self.schedule(root, timezone.as_deref());
         let per_day = self.per_day(root, timezone.as_deref());
+        let (window, until) = (self.window(root), self.until(root));
         let region = self.region(recipients);
         let vars = self.vars(root, &columns);
         let content = self.content(root, root, "");
@@ -138,6 +140,8 @@ impl Resolver<'_> {
             suppress,
             data,
             schedule,
+            window: window?,
+            until: until?,
             today: self.today,
             notify,
             delivery: delivery::delivery(root.section("delivery"))?,

@@ -105,8 +105,15 @@ async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
     for envelope in 1..=3 {
         let row = SentRow { row: Row::new(envelope + 1), to: phone(envelope).into(), digest: [0; 8] };
         let account = Allowance::new("account", None);
-        let intent =
-            Intent { lease: mine, kind: OperationKind::Sms, account, rows: vec![row], costs: Vec::new(), bounds: None };
+        let intent = Intent {
+            lease: mine,
+            kind: OperationKind::Sms,
+            account,
+            rows: vec![row],
+            costs: Vec::new(),
+            bounds: None,
+            leave_by: None,
+        };
         ledger.begin(intent).await.unwrap();
     }
     ledger.close().await;

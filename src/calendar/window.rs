@@ -1,0 +1,218 @@
+//! When messages may leave: hours of a day, days of the week, and days on which nothing does; on the clocks of any zone.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use jiff::civil::{Date, DateTime, Weekday};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
+
+/// Minutes of a day.
+const DAY: u16 = 24 * 60;
+/// How far ahead an opening or an end is looked for: whatever comes at all comes within a year.
+const FAR: i64 = 400 * 24;
+/// The days of the week as they are written.
+const NAMES: [(&str, Weekday); 7] = [
+    ("mon", Weekday::Monday),
+    ("tue", Weekday::Tuesday),
+    ("wed", Weekday::Wednesday),
+    ("thu", Weekday::Thursday),
+    ("fri", Weekday::Friday),
+    ("sat", Weekday::Saturday),
+    ("sun", Weekday::Sunday),
+];
+
+/// Hours of a day, from one minute up to another, which is no part of them.
+///
+/// Those that end before they begin go over midnight and belong to the day on which they begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hours {
+    /// The first minute of the day.
+    from: u16,
+    /// The minute of the day at which they end; the end of the day is one too.
+    to: u16,
+}
+
+/// Days of the week.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Days([bool; 7]);
+
+/// When messages may leave, whatever the zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The hours of a day.
+    pub hours: Hours,
+    /// The days of the week.
+    pub days: Days,
+    /// Dates on which nothing leaves.
+    pub except: BTreeSet<Date>,
+}
+
+impl Hours {
+    /// Reads `09:00-20:00`; `24:00` is the end of a day.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let (from, to) = text.split_once('-')?;
+        let (from, to) = (minute(from.trim())?, minute(to.trim())?);
+        (from != to && from < DAY && to > 0).then_some(Self { from, to }).or_else(|| {
+            // `22:00-00:00` ends with the day.
+            (to == 0 && from > 0 && from < DAY).then_some(Self { from, to: DAY })
+        })
+    }
+
+    /// How many minutes they last on a day without a change of clocks.
+    #[must_use]
+    pub fn minutes(self) -> u16 {
+        if self.from < self.to { self.to - self.from } else { DAY - self.from + self.to }
+    }
+}
+
+/// The minute of a day of `09:00`.
+fn minute(text: &str) -> Option<u16> {
+    let (hours, minutes) = text.split_once(':')?;
+    let number = |digits: &str, least: usize| {
+        let fits = (least..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+        fits.then(|| digits.parse::<u16>().ok()).flatten()
+    };
+    let (hours, minutes) = (number(hours, 1)?, number(minutes, 2)?);
+    (minutes < 60).then_some(hours * 60 + minutes).filter(|minute| *minute <= DAY)
+}
+
+impl Days {
+    /// All of them.
+    pub const ALL: Self = Self([true; 7]);
+
+    /// Reads `mon-fri`, `sat, sun`, `mon`.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let mut days = [false; 7];
+        for part in text.split(',').map(str::trim) {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (mut day, last) = (place(first)?, place(last)?);
+            // A week goes on after its end: `sat-mon` are three days.
+            loop {
+                days[day] = true;
+                if day == last {
+                    break;
+                }
+                day = (day + 1) % 7;
+            }
+        }
+        Some(Self(days))
+    }
+
+    fn holds(self, day: Weekday) -> bool {
+        self.0[usize::from(day.to_monday_zero_offset().unsigned_abs())]
+    }
+}
+
+fn place(name: &str) -> Option<usize> {
+    let name = name.trim().to_lowercase();
+    NAMES.iter().position(|(known, _)| *known == name)
+}
+
+impl Window {
+    /// Whether clocks that show this are within it.
+    fn holds(&self, local: DateTime) -> bool {
+        let minute = local.hour().unsigned_abs() as u16 * 60 + local.minute().unsigned_abs() as u16;
+        let on = |date: Date| self.days.holds(date.weekday()) && !self.except.contains(&date);
+        let Hours { from, to } = self.hours;
+        if from < to {
+            return (from..to).contains(&minute) && on(local.date());
+        }
+        (minute >= from && on(local.date())) || (minute < to && local.date().yesterday().is_ok_and(on))
+    }
+
+    /// The next moment after this one at which it may open or end in a zone.
+    fn turn_after(&self, moment: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        let mut turn = zone.following(moment).next().map(|change| change.timestamp());
+        let mut date = zone.to_datetime(moment).date().yesterday().ok()?;
+        for _ in 0..4 {
+            for minute in [0, self.hours.from, self.hours.to % DAY] {
+                let local = date.at((minute / 60) as i8, (minute % 60) as i8, 0, 0);
+                let ambiguous = zone.to_ambiguous_timestamp(local);
+                // What clocks leave out is no moment, and what follows it is the change.
+                for at in [ambiguous.earlier(), ambiguous.later()].into_iter().flatten() {
+                    if at > moment && turn.is_none_or(|turn| at < turn) {
+                        turn = Some(at);
+                    }
+                }
+            }
+            date = date.tomorrow().ok()?;
+        }
+        turn
+    }
+}
+
+/// Windows in their zones; messages leave within all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Windows(Vec<(Window, TimeZone)>);
+
+impl Windows {
+    /// All of these at once.
+    #[must_use]
+    pub fn new(windows: Vec<(Window, TimeZone)>) -> Self {
+        Self(windows)
+    }
+
+    /// Whether messages may leave at a moment.
+    #[must_use]
+    pub fn are_open(&self, moment: Timestamp) -> bool {
+        self.0.iter().all(|(window, zone)| window.holds(zone.to_datetime(moment)))
+    }
+
+    /// The first moment, from this one on, at which messages may leave; nothing if there is none for a year.
+    #[must_use]
+    pub fn open_from(&self, moment: Timestamp) -> Option<Timestamp> {
+        self.first(moment, true)
+    }
+
+    /// The first moment, from this one on, at which messages may not leave; nothing if there is none for a year.
+    #[must_use]
+    pub fn closed_from(&self, moment: Timestamp) -> Option<Timestamp> {
+        if self.0.is_empty() { None } else { self.first(moment, false) }
+    }
+
+    fn first(&self, moment: Timestamp, open: bool) -> Option<Timestamp> {
+        let (mut at, far) = (moment, moment.checked_add(FAR.hours()).ok()?);
+        while at <= far {
+            if self.are_open(at) == open {
+                return Some(at);
+            }
+            at = self.0.iter().filter_map(|(window, zone)| window.turn_after(at, zone)).min()?;
+        }
+        None
+    }
+}
+
+impl fmt::Display for Window {
+    /// Writes it in words: `09:00-20:00 on mon, tue, but for 2026-12-25`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.hours)?;
+        if self.days != Days::ALL {
+            write!(f, " on {}", self.days)?;
+        }
+        for (index, date) in self.except.iter().enumerate() {
+            write!(f, "{}{date}", if index == 0 { ", but for " } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Hours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from, to } = self;
+        write!(f, "{:02}:{:02}-{:02}:{:02}", from / 60, from % 60, to / 60, to % 60)
+    }
+}
+
+impl fmt::Display for Days {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = NAMES.iter().filter(|(_, day)| self.holds(*day)).map(|(name, _)| *name).collect();
+        f.write_str(&names.join(", "))
+    }
+}
+
+#[cfg(test)]
+#[path = "window_tests.rs"]
+mod tests;

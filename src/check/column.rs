@@ -1,0 +1,30 @@
+//! The columns of a list, and whether a campaign uses them.
+
+use std::collections::BTreeSet;
+
+use crate::audience::Header;
+
+/// A column of the list.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its place in the list, from 0.
+    pub index: usize,
+    /// Its header as it stands in the list.
+    pub header: String,
+    /// Its name in texts.
+    pub name: String,
+    /// Whether the campaign uses it.
+    pub used: bool,
+}
+
+/// The columns of a list but for that of the numbers, and whether they are used.
+pub(super) fn columns(header: &Header, used: &BTreeSet<usize>) -> Vec<Column> {
+    let columns = header.headers().iter().zip(header.names()).enumerate().filter(|(index, _)| *index != header.phone());
+    let column = |(index, (header, name)): (usize, (&String, &String))| Column {
+        index,
+        header: header.clone(),
+        name: name.clone(),
+        used: used.contains(&index),
+    };
+    columns.map(column).collect()
+}

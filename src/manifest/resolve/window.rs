@@ -1,0 +1,53 @@
+//! The keys that say when messages leave: `delivery.window` and `delivery.until`.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use super::Resolver;
+use crate::calendar::Timing;
+use crate::finding::{Finding, Rule, rules};
+use crate::manifest::section::Section;
+use crate::manifest::value::Seconds;
+use crate::manifest::window::{Columns, SendingWindow, Until, window};
+
+impl Resolver<'_> {
+    /// The window, if there is one; nothing at all where it is wrong, which was told.
+    pub(super) fn window(&mut self, root: Section<'_>) -> Option<Option<SendingWindow>> {
+        let delivery = root.section("delivery");
+        let read = window(delivery, Columns::Known, self.report);
+        if let Some(entry) = delivery.entry("window").filter(|_| delivery.has("window")) {
+            self.zone_for(root, ("delivery.window", &rules::WINDOW), &entry.key_span);
+        }
+        read
+    }
+
+    /// The end of all sending, if there is one; nothing at all where it is wrong, which was told.
+    pub(super) fn until(&mut self, root: Section<'_>) -> Option<Option<Until>> {
+        let Some((text, span)) = root.section("delivery").typed("until") else { return Some(None) };
+        if let Ok(Seconds(seconds)) = text.parse() {
+            if seconds == 0 {
+                let finding = Finding::new(&rules::UNTIL, "`until` leaves no time to send anything");
+                self.report.at(span, finding.help("write a time such as `12h`"));
+            }
+            return Some(Some(Until::After(Duration::from_secs(seconds.into()))));
+        }
+        self.zone_for(root, ("delivery.until", &rules::UNTIL), span);
+        match Timing::at(text) {
+            Ok(timing) => timing.once().map(Until::At).map(Some),
+            Err(no) => {
+                let help = "write a date and a time such as `2026-12-07 20:00`, or a time such as `12h`";
+                let finding = Finding::new(&rules::UNTIL, format!("`until: {text}` {}", no.why));
+                self.report.at(span, finding.help(help));
+                None
+            }
+        }
+    }
+
+    /// Tells that local times need a zone.
+    fn zone_for(&mut self, root: Section<'_>, (key, rule): (&str, &'static Rule), span: &Range<usize>) {
+        if !root.has("timezone") {
+            let finding = Finding::new(rule, format!("`{key}` needs `timezone`: whose clocks its times are on"));
+            self.report.at(span, finding.help("add `timezone: Europe/Kyiv`, or whatever place is meant"));
+        }
+    }
+}

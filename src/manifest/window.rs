@@ -1,0 +1,121 @@
+//! When messages may leave, as a campaign or a profile says it.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::civil::{Date, DateTime};
+
+use super::keys::WINDOW;
+use super::report::Report;
+use super::section::Section;
+use crate::calendar::{Days, Hours, Window};
+use crate::finding::{Finding, rules};
+
+const HOURS: &str = "write hours such as `09:00-20:00`; `22:00-06:00` goes over midnight";
+const DAYS: &str = "write days such as `mon-fri` or `mon, wed`";
+
+/// When messages may leave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SendingWindow {
+    /// On whatever clocks.
+    pub window: Window,
+    /// Whose clocks.
+    pub zone: WindowZone,
+}
+
+/// Whose clocks a window is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WindowZone {
+    /// Those of the campaign's `timezone`.
+    Campaign,
+    /// Those of the number's country, where it has one zone.
+    Recipient,
+    /// Those of the zone that this column names.
+    Column(String),
+}
+
+/// When nothing leaves any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// At this local time.
+    At(DateTime),
+    /// So long after the run began.
+    After(Duration),
+}
+
+/// Whether columns can be named where a window stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Columns {
+    /// The campaign's own.
+    Known,
+    /// A profile knows no list.
+    Unknown,
+}
+
+impl fmt::Display for SendingWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.window)?;
+        match &self.zone {
+            WindowZone::Campaign => Ok(()),
+            WindowZone::Recipient => f.write_str(" where the recipient is"),
+            WindowZone::Column(column) => write!(f, " in the zone of `{column}`"),
+        }
+    }
+}
+
+/// The window under `window`, if there is one; nothing at all where it is wrong, which was told.
+pub(super) fn window(above: Section<'_>, columns: Columns, report: &mut Report) -> Option<Option<SendingWindow>> {
+    let Some(node) = above.value("window") else { return Some(None) };
+    if let Some((text, span)) = above.typed("window") {
+        let hours = Hours::read(text);
+        if hours.is_none() {
+            report.at(span, Finding::new(&rules::WINDOW, format!("`{text}` are no hours of a day")).help(HOURS));
+        }
+        let window = |hours| Window { hours, days: Days::ALL, except: Default::default() };
+        return Some(Some(SendingWindow { window: window(hours?), zone: WindowZone::Campaign }));
+    }
+    let section = Section::new(Some(node), WINDOW);
+    whole(section, columns, report).map(Some)
+}
+
+/// The window that a map says.
+fn whole(section: Section<'_>, columns: Columns, report: &mut Report) -> Option<SendingWindow> {
+    let (text, span) = section.typed("hours")?;
+    let hours = Hours::read(text);
+    if hours.is_none() {
+        report.at(span, Finding::new(&rules::WINDOW, format!("`{text}` are no hours of a day")).help(HOURS));
+    }
+    let days = match section.typed("days") {
+        None => Some(Days::ALL),
+        Some((text, span)) => {
+            let days = Days::read(text);
+            if days.is_none() {
+                report.at(span, Finding::new(&rules::WINDOW, format!("`{text}` are no days of the week")).help(DAYS));
+            }
+            days
+        }
+    };
+    let items = section.value("except").and_then(|node| node.items()).unwrap_or_default();
+    let dates = items.iter().map(|item| {
+        let date = Date::strptime("%Y-%m-%d", item.scalar()?.text.trim()).ok();
+        if date.is_none() {
+            let finding = Finding::new(&rules::WINDOW, "`except` names a date that there is not");
+            report.at(&item.span, finding.help("write dates such as `2026-12-25`"));
+        }
+        date
+    });
+    let except = dates.collect::<Vec<_>>().into_iter().collect::<Option<_>>();
+    let zone = match section.text("zone")? {
+        "campaign" => WindowZone::Campaign,
+        "recipient" => WindowZone::Recipient,
+        column if columns == Columns::Known => WindowZone::Column(column.to_owned()),
+        _ => {
+            if let Some((text, span)) = section.typed("zone") {
+                let finding = Finding::new(&rules::WINDOW, format!("a profile knows no column `{text}`"));
+                report.at(span, finding.help("write `zone: campaign` or `zone: recipient`"));
+            }
+            return None;
+        }
+    };
+    Some(SendingWindow { window: Window { hours: hours?, days: days?, except: except? }, zone })
+}

@@ -1,0 +1,120 @@
+//! When the messages of a start may leave, and what becomes of those that may not any more.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::freeze::thaw;
+use super::launch::Session;
+use super::{Error, Inputs};
+use crate::audience::{Header, RecordRef};
+use crate::calendar::Occurrence;
+use crate::check::{CompiledCampaign, Recipe, zone_column};
+use crate::delivery::{self, Ending, Feed, Hours, Keeping, Passes, Snapshot, Stop, ZoneOf, feed};
+use crate::failpoint;
+use crate::ledger::{EXPIRED, Lease, Ledger, Run, State, StopKind};
+use crate::manifest::{Campaign, SendingWindow, Until, WindowZone};
+
+impl Session {
+    /// How a start goes through its rows again; nothing where they may leave at any time. A rehearsal waits for no window, but
+    /// where it keeps the pace of the real run.
+    ///
+    /// # Errors
+    /// When the zones of recipients are in a column that the list of the run does not have.
+    pub(super) fn passes<R: Read>(
+        &self,
+        run: &Run,
+        prepared: &CompiledCampaign<R>,
+        selection: &delivery::Selection,
+    ) -> Result<Option<Passes>, Error> {
+        let (inputs, request) = (self.inputs(), &self.launch.request);
+        if !inputs.destination.is_live() && !request.real_time {
+            return Ok(None);
+        }
+        let Some(keeping) = keeping(inputs, run, prepared.reader.header())? else { return Ok(None) };
+        let hours = Arc::new(Hours::new(keeping, Arc::new(self.adapters.clock)));
+        let anew = Again {
+            ledger: Arc::clone(&self.adapters.ledger),
+            run: run.clone(),
+            selection: delivery::Selection { hours: Some(Arc::clone(&hours)), ..selection.clone() },
+        };
+        let anew = move |begun: u64| -> delivery::Feeding { Box::pin(anew.clone().feed(begun)) };
+        Ok(Some(Passes { hours, anew: Box::new(anew), waits: !request.no_wait, limit: selection.limit }))
+    }
+
+    /// Skips who is left of a run whose time is over, and ends it.
+    pub(super) async fn expire(&self, (run, lease): (&Run, Lease), ending: &mut Ending) -> Result<(), Error> {
+        let (ledger, request) = (self.adapters.ledger.as_ref(), &self.launch.request);
+        let Some(until) = until(&self.inputs().campaign, run) else { return Ok(()) };
+        let everybody = request.limit.is_none() && request.rows.is_none();
+        let is_through = ending.stopped.as_ref().is_none_or(|stop| stop.kind == StopKind::Limit);
+        if ending.expired && is_through && (everybody || (self.adapters.clock)() >= until) {
+            let snapshot = Snapshot::read(ledger, run, true).await?;
+            let all = |_: &Recipe, _: &RecordRef<'_>| true;
+            let count = self.leave_out((run, lease), &snapshot, (EXPIRED, all)).await?;
+            failpoint::pass("expired.kept");
+            ending.counts.shift(State::Planned, State::Skipped, count);
+            ending.stopped = None;
+        }
+        let is_over = ending.stopped.is_none() && ending.counts.get(State::Planned) == 0;
+        // Whoever skipped them may have died before the end was marked.
+        if is_over && ledger.left_out(run.key).await?.sets().any(|(.., reason, _)| reason == EXPIRED) {
+            ending.stopped = Some(Stop::new(StopKind::Until, "`delivery.until` has come, and who was left is skipped"));
+        }
+        Ok(())
+    }
+}
+
+/// What begins the list of a run anew.
+#[derive(Clone)]
+struct Again {
+    ledger: Arc<dyn Ledger>,
+    run: Run,
+    selection: delivery::Selection,
+}
+
+impl Again {
+    /// The rows that are still planned, after so many left.
+    async fn feed(self, begun: u64) -> Result<Feed, Stop> {
+        let Self { ledger, run, selection } = self;
+        let failed = |error: String| Stop::new(StopKind::Ledger, error);
+        let snapshot = Snapshot::read(ledger.as_ref(), &run, true).await.map_err(|error| failed(error.to_string()))?;
+        let thawed = thaw(ledger.as_ref(), &run).await;
+        let (_, prepared) = thawed.map_err(|_| failed("the copies of the run cannot be read".to_owned()))?;
+        let limit = selection.limit.map(|limit| limit.saturating_sub(begun));
+        let Snapshot { settled, digests, renumbered, .. } = snapshot;
+        Ok(feed(prepared, run.ids, delivery::Selection { settled, digests, renumbered, limit, ..selection }))
+    }
+}
+
+/// What the rows of a run keep; nothing where they may leave at any time.
+fn keeping(inputs: &Inputs, run: &Run, header: &Header) -> Result<Option<Keeping>, Error> {
+    let campaign = &inputs.campaign;
+    let policy = inputs.destination.profile().and_then(|profile| profile.window.as_ref());
+    let windows = campaign.window.iter().chain(policy);
+    let windows: Vec<_> = windows
+        .map(|SendingWindow { window, zone }| Ok((window.clone(), zone_of(zone, header)?)))
+        .collect::<Result<_, Error>>()?;
+    let until = until(campaign, run);
+    let keeps = !windows.is_empty() || until.is_some();
+    Ok(keeps.then(|| Keeping { windows, home: campaign.home(), until }))
+}
+
+fn zone_of(zone: &WindowZone, header: &Header) -> Result<ZoneOf, Error> {
+    Ok(match zone {
+        WindowZone::Campaign => ZoneOf::Campaign,
+        WindowZone::Recipient => ZoneOf::Country,
+        WindowZone::Column(name) => match header.column(name) {
+            Some(column) => ZoneOf::Column(column),
+            None => return Err(Error::Findings(vec![zone_column(name, header)])),
+        },
+    })
+}
+/// The moment from which nothing of a run leaves.
+fn until(campaign: &Campaign, run: &Run) -> Option<Timestamp> {
+    match campaign.until? {
+        Until::At(local) => Occurrence::of(local, &campaign.home()).map(|occurrence| occurrence.at),
+        Until::After(time) => Some(run.began_at.checked_add(time).unwrap_or(Timestamp::MAX)),
+    }
+}

@@ -1,0 +1,61 @@
+//! What is said of windows before anything is sent.
+
+use crate::support::{Gateway, campaign, telling};
+
+#[test]
+fn what_is_no_window_and_no_end_is_refused_where_it_stands() {
+    let gateway = Gateway::accepting();
+    for (line, words) in [
+        ("window: 9-20", "`9-20` are no hours of a day"),
+        ("window: { days: mon-fri }", "hours"),
+        ("window: { hours: 09:00-20:00, days: someday }", "`someday` are no days of the week"),
+        ("window: { hours: 09:00-20:00, except: [2026-02-30] }", "`except` names a date that there is not"),
+        ("window: { hours: 09:00-20:00, zone: cty }", "the list has no column `cty`"),
+        ("until: tomorrow", "`until: tomorrow`"),
+        ("until: 0s", "no time to send"),
+    ] {
+        let _case = telling(format!("case: {line}"));
+        let sale = campaign().through(&gateway).top("timezone: Europe/Kyiv").delivery(line).write();
+        for command in ["check", "run"] {
+            sale.campaign(&[command, "sale.yaml"]).exits(2).says(words);
+        }
+    }
+    for line in ["window: 09:00-20:00", "until: 2099-12-07 20:00"] {
+        let sale = campaign().through(&gateway).delivery(line).write();
+        sale.campaign(&["check", "sale.yaml"]).exits(2).says("needs `timezone`").says("sale.yaml:");
+    }
+    assert!(gateway.sends().is_empty());
+}
+
+#[test]
+fn a_cell_that_is_no_zone_is_counted_and_its_person_is_not_dropped() {
+    let gateway = Gateway::accepting();
+    let list = "phone,name,city\n380501000002,A,Europe/Kyiv\n380501000003,B,Kyiv\n380501000004,C,\n";
+    let draft = campaign().with_list(list).through(&gateway).top("timezone: Europe/Kyiv");
+    let sale = draft.delivery("window: { hours: 00:00-24:00, zone: city }").write();
+    let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    checked.says("no time zone stands in 2 rows, the first of them row 3").says("unknown-zone");
+    let told = sale.campaign(&["check", "sale.yaml"]);
+    assert!(!told.told().contains("no text uses the column `city`"), "{}", told.told());
+    assert_eq!(sale.run(&["--json"]).exits(0).json()["sent"], 3);
+}
+
+#[test]
+fn windows_that_are_never_open_together_and_one_without_a_zone_are_refused() {
+    let gateway = Gateway::accepting();
+    let draft = || campaign().through(&gateway).profile("policy: { window: 09:00-12:00 }");
+    for (window, code) in [
+        ("window: 12:00-20:00", 2),
+        ("window: 11:59-20:00", 0),
+        ("window: { hours: 12:00-20:00, zone: recipient }", 0),
+        ("in_flight: 1", 0),
+    ] {
+        let _case = telling(format!("case: {window}"));
+        let sale = draft().top("timezone: Europe/Kyiv").delivery(window).write();
+        let told = sale.campaign(&["check", "sale.yaml"]).exits(code);
+        if code == 2 {
+            told.says("nothing could ever leave: `12:00-20:00` and `09:00-12:00` together are not open for a year");
+        }
+    }
+    draft().write().campaign(&["check", "sale.yaml"]).exits(2).says("needs the campaign's `timezone`");
+}

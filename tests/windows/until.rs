@@ -1,0 +1,76 @@
+//! `until`: nothing leaves after it, and who is left is skipped.
+
+use serde_json::json;
+
+use crate::support::{Draft, Folder, Gateway, Process, campaign, telling};
+
+/// To forty people, four a second, until a second after the run began.
+fn a_second(gateway: &Gateway) -> Draft {
+    campaign().to(40).batches_of(2).through(gateway).delivery("rate: 4/s").delivery("until: 1s")
+}
+
+/// How many have a message and how many were skipped as expired; nobody is anything else.
+#[track_caller]
+fn ended(sale: &Folder, gateway: &Gateway) -> (u64, usize) {
+    let results = sale.results();
+    let expired = results.rows.iter().filter(|row| row["reason"] == "expired");
+    let expired = expired.inspect(|row| assert_eq!(row["state"], "skipped")).count();
+    let counts = results.counts();
+    assert_eq!(counts["accepted"] + counts["skipped"], 40, "{counts:?}");
+    assert_eq!(gateway.phones().len() as u64, counts["accepted"], "each at most once");
+    (counts["accepted"], expired)
+}
+
+#[test]
+fn who_is_left_when_the_time_is_over_is_skipped_and_the_run_ends() {
+    let gateway = Gateway::accepting();
+    let sale = a_second(&gateway).write();
+    let told = sale.run(&["--json"]).exits(3).json();
+    assert_eq!(told["stopped"], "until");
+    let (accepted, expired) = ended(&sale, &gateway);
+    assert!((1..=8).contains(&accepted) && expired as u64 == 40 - accepted, "{accepted}");
+    assert_eq!(told["counts"], json!({ "accepted": accepted, "skipped": expired }));
+    let status = sale.campaign(&["status", "sale", "--json"]).exits(3).json();
+    assert_eq!(status["counts"], told["counts"]);
+    sale.campaign(&["status", "sale"]).exits(3).says("`delivery.until` has come");
+}
+
+#[test]
+fn a_window_that_opens_after_the_end_is_not_waited_for() {
+    let gateway = Gateway::accepting();
+    let draft = campaign().to(40).through(&gateway).top("timezone: Pacific/Apia").delivery("until: 1h");
+    // It opens tomorrow at the earliest.
+    let now = jiff::Timestamp::now().in_tz("Pacific/Apia").expect("a zone");
+    let yesterday = now.yesterday().expect("a day").strftime("%a").to_string().to_lowercase();
+    let sale = draft.delivery(&format!("window: {{ hours: 00:00-24:00, days: {yesterday} }}")).write();
+    assert_eq!(sale.run(&["--json"]).exits(3).json()["stopped"], "until");
+    assert_eq!(ended_with_nobody(&sale), 40);
+    assert!(gateway.sends().is_empty());
+}
+
+/// How many were skipped as expired, where nobody has a message.
+fn ended_with_nobody(sale: &Folder) -> usize {
+    sale.results().rows.iter().filter(|row| row["reason"] == "expired").count()
+}
+
+#[test]
+fn whatever_stops_a_run_the_next_start_after_the_end_sends_nothing_more() {
+    for point in ["intent.kept:2", "expired.kept:1", "outcome.kept:2"] {
+        let _case = telling(format!("case: {point}"));
+        let gateway = Gateway::accepting();
+        let sale = a_second(&gateway).write();
+        let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
+        command.env("CAMPAIGN_FAILPOINT", point);
+        let began = std::time::Instant::now();
+        let died = Process::start(command).finish();
+        assert!(died.stderr.contains("went off"), "{}", died.told());
+        let sent = gateway.phones().len();
+        crate::support::until("its time is over", || began.elapsed() > std::time::Duration::from_millis(1_500));
+        let again = sale.run(&[]);
+        assert!(matches!(again.code(), Some(3 | 4)), "{}", again.told());
+        assert_eq!(gateway.phones().len(), sent);
+        let counts = sale.results().counts();
+        assert_eq!(counts.get("planned"), None, "{counts:?}");
+        assert!(sale.results().rows.iter().filter(|row| row["reason"] == "expired").count() >= 30);
+    }
+}
