@@ -36,3 +36,4 @@ mod starts;
 mod tables;
 mod variants;
 mod windows;
+mod workbooks;

@@ -18,6 +18,8 @@ pub enum Style {
     /// For Excel and other spreadsheets: CSV with a byte order mark, the list's own separator, and each digit of long
     /// numbers.
     Excel,
+    /// As it becomes a workbook: CSV with commas whose cells are what they are, since a workbook runs none of them.
+    Workbook,
     /// JSON objects by the columns of the CSV, with commas between them: `row`, `id` and `parts` are numbers or null, all
     /// else is text, and no cell is changed for the sake of a spreadsheet.
     Json,
@@ -27,9 +29,20 @@ pub enum Style {
 #[derive(Clone, Debug)]
 pub(super) enum Layout {
     /// As lines of CSV with this between their cells.
-    Csv { delimiter: u8, spreadsheet: bool },
+    Csv { delimiter: u8, cells: CellForm },
     /// As JSON objects with commas between them; each key as it is written, with its colon.
     Json(Vec<String>),
+}
+
+/// How a cell is written in a line of CSV.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CellForm {
+    /// As it is.
+    Whole,
+    /// So that a spreadsheet runs none.
+    Harmless,
+    /// So that a spreadsheet runs none, and keeps each digit.
+    Exact,
 }
 
 impl Layout {
@@ -38,10 +51,12 @@ impl Layout {
     /// The layout of these columns; the list has `delimiter` between its cells.
     pub(super) fn of(style: Style, own: &OwnColumns, delimiter: u8) -> Self {
         match style {
-            Style::Csv => Self::Csv { delimiter: Self::COMMA, spreadsheet: false },
+            Style::Csv => Self::Csv { delimiter: Self::COMMA, cells: CellForm::Harmless },
+            Style::Workbook => Self::Csv { delimiter: Self::COMMA, cells: CellForm::Whole },
             // No spreadsheet takes a bar for a separator by itself.
             Style::Excel => {
-                Self::Csv { delimiter: if delimiter == b'|' { b';' } else { delimiter }, spreadsheet: true }
+                let delimiter = if delimiter == b'|' { b';' } else { delimiter };
+                Self::Csv { delimiter, cells: CellForm::Exact }
             }
             Style::Json => {
                 // Several headers may be empty, and an object has each of its keys once.
@@ -53,11 +68,11 @@ impl Layout {
 
     /// The bytes before the rows: the header of a CSV.
     pub(super) fn head(&self, own: &OwnColumns) -> Vec<u8> {
-        let Self::Csv { spreadsheet, .. } = *self else { return Vec::new() };
+        let Self::Csv { cells, .. } = *self else { return Vec::new() };
         let mut line = Line::new(self, 0);
         columns(own.headers(), own.variants).iter().for_each(|column| line.cell(column));
         line.end();
-        let mut head = if spreadsheet { "\u{feff}".into() } else { Vec::new() };
+        let mut head = if cells == CellForm::Exact { "\u{feff}".into() } else { Vec::new() };
         head.extend(line.finish());
         head
     }
@@ -90,15 +105,16 @@ fn columns<'h>(own: impl IntoIterator<Item = &'h String>, variants: bool) -> Vec
 pub(super) struct CsvLine {
     csv: csv::Writer<Vec<u8>>,
     record: csv::ByteRecord,
-    /// Whether a spreadsheet is to keep each digit of it.
-    exact: bool,
+    cells: CellForm,
 }
 
 impl CsvLine {
     fn cell(&mut self, cell: &str) {
-        match self.exact.then(|| exact(cell)).flatten() {
-            Some(exact) => self.record.push_field(exact.as_bytes()),
-            None => self.record.push_field(harmless(cell).as_bytes()),
+        let exact = if self.cells == CellForm::Exact { exact(cell) } else { None };
+        match (exact, self.cells) {
+            (Some(exact), _) => self.record.push_field(exact.as_bytes()),
+            (None, CellForm::Whole) => self.record.push_field(cell.as_bytes()),
+            (None, _) => self.record.push_field(harmless(cell).as_bytes()),
         }
     }
 }
@@ -114,9 +130,9 @@ impl<'l> Line<'l> {
     pub(super) fn new(layout: &'l Layout, rows: usize) -> Self {
         let text = Vec::with_capacity(rows * 256);
         match layout {
-            Layout::Csv { delimiter, spreadsheet } => {
+            Layout::Csv { delimiter, cells } => {
                 let csv = csv::WriterBuilder::new().delimiter(*delimiter).from_writer(text);
-                Self::Csv(Box::new(CsvLine { csv, record: csv::ByteRecord::new(), exact: *spreadsheet }))
+                Self::Csv(Box::new(CsvLine { csv, record: csv::ByteRecord::new(), cells: *cells }))
             }
             Layout::Json(keys) => Self::Json { text, keys, cells: 0 },
         }

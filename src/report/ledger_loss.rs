@@ -10,12 +10,11 @@ use std::path::{Path, PathBuf};
 
 use roaring::RoaringTreemap;
 
-use super::target::dialect;
+use super::target::{dialect, read};
 use crate::audience::plain;
 use crate::delivery::FrozenInputs;
 use crate::domain::IdRange;
 use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run, RunFilter, StrayCopies, Walk};
-use crate::regular_file;
 
 /// Something in place that this ledger does not account for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +101,7 @@ async fn take_given(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap
 
 /// The identifiers that stand in results, as we or a spreadsheet wrote them; none where something else stands.
 fn identifiers(path: &Path) -> io::Result<RoaringTreemap> {
-    let mut file = BufReader::with_capacity(1 << 16, regular_file::open(path)?);
+    let mut file = BufReader::with_capacity(1 << 16, read(path)?);
     let Some(delimiter) = dialect(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
     let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());

@@ -37,6 +37,7 @@ mod run_standing;
 mod run_view;
 mod speed;
 mod target;
+mod workbook;
 
 pub use account::{message_json, sender_json, sms_template_json, viber_template_json};
 pub use channel_figures::{ChannelFigure, ChannelFigures, DeliveryTimes};
@@ -67,4 +68,5 @@ pub use run_results::RunResults;
 pub use run_standing::RunStanding;
 pub use run_view::{RunStatus, RunView, is_followed, is_owned};
 pub use speed::Estimate;
-pub use target::{ProtectedPath, Target};
+pub use target::{ProtectedPath, Target, is_workbook};
+pub use workbook::MOST_ROWS;

@@ -13,7 +13,8 @@ use super::layout::{Layout, Style};
 use super::ledger_loss::LossSign;
 use super::listing::Listing;
 use super::own_columns::OwnColumns;
-use super::target::Target;
+use super::target::{Target, is_workbook};
+use super::workbook;
 use crate::check::cores;
 use crate::failpoint;
 use crate::finding::Finding;
@@ -65,12 +66,18 @@ pub async fn write_file(target: &Target, style: Style, listings: Vec<Listing<'_>
     let path = target.judge().map_err(ResultsError::InTheWay)?;
     let (temporary, file) = create_beside(&path).map_err(failed)?;
     let written = async {
+        let style = if is_workbook(&path) { Style::Workbook } else { style };
         let mut out = BufWriter::with_capacity(1 << 16, file);
         write_results(&mut out, style, listings).await.map_err(|error| match error {
             ResultsError::Write { error, .. } => failed(error),
             other => other,
         })?;
         let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
+        if style == Style::Workbook {
+            let temporary = temporary.clone();
+            let made = tokio::task::spawn_blocking(move || make_workbook(&temporary)).await;
+            made.map_err(io::Error::other).flatten().map_err(failed)?;
+        }
         file.sync_all().map_err(failed)?;
         failpoint::pass("results.written");
         fs::rename(&temporary, &path).and_then(|()| private::sync_entry(&path)).map_err(failed)?;
@@ -93,6 +100,15 @@ pub fn check_place(target: &Target) -> Result<(), ResultsError> {
     let path = target.judge().map_err(ResultsError::InTheWay)?;
     let tried = create_beside(&path).and_then(|(temporary, _)| fs::remove_file(temporary));
     tried.map_err(|error| ResultsError::Write { path: target.path().to_owned(), error })
+}
+
+/// Has the CSV in a file give way to the workbook that is made of it.
+fn make_workbook(file: &Path) -> io::Result<()> {
+    let csv = File::open(file)?;
+    // What is open can be read to its end without a name.
+    fs::remove_file(file)?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    workbook::write(csv, private::file(file, Existing::Emptied)?, folder)
 }
 
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {

@@ -4,8 +4,12 @@
 //! as the file that it is, whatever its path looks like. Nothing is written or created here.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read as _};
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
+
+use crate::audience::decode;
+use crate::domain::ListForm;
+use crate::regular_file;
 
 /// The columns by which results of every version are known: those of the first one, which every later one keeps in front.
 const FIRST_COLUMNS: [&str; 17] = [
@@ -66,8 +70,10 @@ impl Target {
     /// Why nothing may be written there, in words.
     pub fn judge(&self) -> Result<PathBuf, String> {
         let path = self.path.display();
-        if let Some(ending) = workbook(&self.path) {
-            return Err(format!("`{path}` would be a workbook ({ending}), which is not supported yet; name a `.csv`"));
+        if let Some(ending) = other_workbook(&self.path) {
+            return Err(format!(
+                "`{path}` would be a workbook of another kind ({ending}); name an `.xlsx` or a `.csv`"
+            ));
         }
         let real = real(&self.path);
         let found = match fs::metadata(&real) {
@@ -109,10 +115,16 @@ impl ProtectedPath {
     }
 }
 
-/// The ending of a workbook: a CSV under it is none that a spreadsheet opens.
-fn workbook(path: &Path) -> Option<&str> {
+/// Whether results become a workbook at that path.
+#[must_use]
+pub fn is_workbook(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xlsx"))
+}
+
+/// The ending of a workbook that is not written here: a CSV under it is none that a spreadsheet opens.
+fn other_workbook(path: &Path) -> Option<&str> {
     let ending = path.extension()?.to_str()?;
-    ["xlsx", "xls", "xlsm", "ods"].iter().any(|book| ending.eq_ignore_ascii_case(book)).then_some(ending)
+    ["xls", "xlsm", "ods"].iter().any(|book| ending.eq_ignore_ascii_case(book)).then_some(ending)
 }
 
 /// The path from the root without links, as far as there is something; what is missing is appended.
@@ -152,8 +164,20 @@ fn ends_in_separator(path: &Path) -> bool {
 
 fn head(path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    read(path)?.take(HEAD).read_to_end(&mut head)?;
     Ok(head)
+}
+
+/// What stands at a path, as text: of a workbook its sheet as CSV; of one that cannot be read its bytes.
+pub(super) fn read(path: &Path) -> io::Result<Box<dyn Read>> {
+    let file = regular_file::open(path)?;
+    if is_workbook(path) && file.metadata()?.len() > 0 {
+        return Ok(match decode(file, path, &ListForm::default(), None) {
+            Ok(text) => Box::new(text),
+            Err(_) => Box::new(File::open(path)?),
+        });
+    }
+    Ok(Box::new(file))
 }
 
 /// What stands between the cells of results that begin like this, also after a spreadsheet saved them; nothing where
@@ -231,11 +255,15 @@ mod tests {
     }
 
     #[test]
-    fn a_workbook_is_refused_until_there_are_any() {
-        for name in ["r.xlsx", "R.XLS", "r.ods"] {
-            assert!(judged(Path::new(name), &[]).unwrap_err().contains("not supported yet"), "{name}");
+    fn a_workbook_of_another_kind_is_refused() {
+        for name in ["r.xlsm", "R.XLS", "r.ods"] {
+            assert!(judged(Path::new(name), &[]).unwrap_err().contains("name an `.xlsx` or a `.csv`"), "{name}");
         }
-        assert!(judged(Path::new("xlsx"), &[]).is_ok() && judged(Path::new("r.xlsx.csv"), &[]).is_ok());
+        assert!(
+            judged(Path::new("r.XLSX"), &[]).is_ok()
+                && judged(Path::new("xlsx"), &[]).is_ok()
+                && judged(Path::new("r.xlsx.csv"), &[]).is_ok()
+        );
     }
 
     #[cfg(unix)]

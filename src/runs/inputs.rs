@@ -15,10 +15,11 @@ use crate::check::{
     CompiledCampaign, Excluded, Survey, Tee, Terms, Texts, against_profile, against_texts, edition, prepare, survey,
     text_problems, unfilled_notice,
 };
-use crate::domain::{Content, Text};
+use crate::domain::{Content, Row, Text};
 use crate::finding::{Finding, rules};
 use crate::ledger::NumberSet;
 use crate::manifest::{Campaign, Day, Destination, Profile};
+use crate::report::{MOST_ROWS, is_workbook};
 
 /// How much of a list is read at once.
 const BUFFER: usize = 1 << 16;
@@ -146,10 +147,21 @@ impl Inputs {
             return Err(Error::Storage(error.to_string()));
         }
         let ((survey, includes, delimiter), sha256) = surveyed?;
+        self.refuse_full_sheet(survey.last_row)?;
         let form = written.told(delimiter);
         self.decoded.tell(form.clone());
         let of_files = [written.warnings(), &warnings].concat();
         Ok(ListSurvey { survey, includes, sha256, form, of_files })
+    }
+
+    /// Refuses a list whose results no sheet of a workbook holds, before anything is sent.
+    fn refuse_full_sheet(&self, last: Row) -> Result<(), Error> {
+        if last.get() <= MOST_ROWS || !is_workbook(&self.campaign.results_file()) {
+            return Ok(());
+        }
+        let message = "a sheet of a workbook has at most 1,048,575 rows besides its header, and the list has more";
+        let finding = Finding::new(&rules::RESULTS_OVERWRITE, message).help("name a `.csv` under `results`");
+        Err(Error::Findings(vec![finding.at(self.campaign.places.of_key("results"))]))
     }
 
     /// How the list was found to be written, where it was read and is no CSV in UTF-8.

@@ -1,0 +1,213 @@
+//! Results as a workbook: the rows of a CSV become one sheet, in which times are times and numbers are numbers.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use jiff::Timestamp;
+use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
+
+use super::columns::TABLE;
+
+/// The most rows of a sheet, with its header.
+pub const MOST_ROWS: u32 = 1_048_576;
+/// The most characters of a cell, as UTF-16 counts them.
+const LONGEST: usize = 32_767;
+/// The most digits that a spreadsheet shows as they are.
+const DIGITS: usize = 11;
+/// The columns of ours that hold numbers, and those that hold times; all others of ours are text.
+const NUMBERS: [&str; 3] = ["row", "id", "parts"];
+const TIMES: [&str; 3] = ["submitted_at", "updated_at", "delivered_at"];
+
+/// What stands in a cell of a sheet.
+#[derive(Clone, Debug, PartialEq)]
+enum Cell {
+    Empty,
+    Text(String),
+    Whole(f64),
+    Decimal(f64),
+    /// Days since 1900, as a sheet counts them.
+    Day(f64),
+    /// The same, with a part of a day; in UTC.
+    Time(f64),
+}
+
+/// Writes the rows of a CSV with the header of results as a workbook; a folder takes what memory should not hold.
+///
+/// # Errors
+/// When it cannot be read or written, or has more rows than a sheet.
+pub(super) fn write(csv: impl Read, out: File, folder: &Path) -> io::Result<()> {
+    let mut rows = csv::ReaderBuilder::new().has_headers(false).from_reader(csv);
+    let mut workbook = Workbook::new();
+    workbook.set_tempdir(folder).map_err(failed)?;
+    let formats = Formats::new();
+    let sheet = workbook.add_worksheet_with_constant_memory().map_err(failed)?;
+    sheet.set_freeze_panes(1, 0).map_err(failed)?;
+    let mut headers = csv::StringRecord::new();
+    if rows.read_record(&mut headers)? {
+        for (column, header) in (0_u16..).zip(&headers) {
+            sheet.set_column_width(column, if TIMES.contains(&header) { 20.0 } else { 14.0 }).map_err(failed)?;
+            sheet.write_string_with_format(0, column, cut(header), &formats.header).map_err(failed)?;
+        }
+    }
+    let (mut record, mut row) = (csv::StringRecord::new(), 1);
+    while rows.read_record(&mut record)? {
+        if row == MOST_ROWS {
+            let reason = "a sheet of a workbook has at most 1,048,575 rows besides its header; name a `.csv`";
+            return Err(io::Error::other(reason));
+        }
+        for (column, text) in (0_u16..).zip(&record) {
+            let cell = match TABLE.get(usize::from(column)) {
+                Some(ours) => of_ours(ours.name, text),
+                None => of_list(text),
+            };
+            formats.put(sheet, (row, column), cell).map_err(failed)?;
+        }
+        row += 1;
+    }
+    let mut out = io::BufWriter::with_capacity(1 << 16, out);
+    workbook.save_to_writer(&mut out).map_err(failed)?;
+    out.flush()?;
+    out.get_ref().sync_all()
+}
+
+/// A cell of one of our columns.
+fn of_ours(column: &str, text: &str) -> Cell {
+    let known = if NUMBERS.contains(&column) {
+        text.parse::<u32>().map(f64::from).ok().or_else(|| exact(text)).map(Cell::Whole)
+    } else if TIMES.contains(&column) {
+        let seconds = text.parse::<Timestamp>().ok().map(Timestamp::as_second);
+        seconds.and_then(|seconds| ExcelDateTime::from_timestamp(seconds).ok()).map(|time| Cell::Time(time.to_excel()))
+    } else {
+        None
+    };
+    known.unwrap_or_else(|| text_cell(text))
+}
+
+/// A whole number, if a spreadsheet keeps each of its digits.
+fn exact(text: &str) -> Option<f64> {
+    let number = text.parse::<f64>().ok()?;
+    (text.len() <= 15 && text != "-0" && number.to_string() == text).then_some(number)
+}
+
+/// A cell of the list's own: a number where it is written as one that a spreadsheet writes alike, a date such as 2026-12-01.
+fn of_list(text: &str) -> Cell {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    if digits <= DIGITS && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-')) {
+        if let Some(number) = exact(text) {
+            return if text.contains('.') { Cell::Decimal(number) } else { Cell::Whole(number) };
+        }
+        let is_date = text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok();
+        if let Some(day) = is_date.then(|| ExcelDateTime::parse_from_str(text).ok()).flatten() {
+            return Cell::Day(day.to_excel());
+        }
+    }
+    text_cell(text)
+}
+
+fn text_cell(text: &str) -> Cell {
+    if text.is_empty() { Cell::Empty } else { Cell::Text(cut(text)) }
+}
+
+/// A text, or as much of it as a cell holds.
+fn cut(text: &str) -> String {
+    if text.encode_utf16().count() <= LONGEST {
+        return text.to_owned();
+    }
+    let mut units = 1;
+    let whole = text.chars().take_while(|character| {
+        units += character.len_utf16();
+        units <= LONGEST
+    });
+    whole.chain(['…']).collect()
+}
+
+/// How cells look.
+struct Formats {
+    header: Format,
+    whole: Format,
+    day: Format,
+    time: Format,
+}
+
+impl Formats {
+    fn new() -> Self {
+        let number = |format: &str| Format::new().set_num_format(format);
+        Self {
+            header: Format::new().set_bold(),
+            whole: number("0"),
+            day: number("yyyy-mm-dd"),
+            time: number("yyyy-mm-dd hh:mm:ss"),
+        }
+    }
+
+    fn put(&self, sheet: &mut Worksheet, (row, column): (u32, u16), cell: Cell) -> Result<(), XlsxError> {
+        match cell {
+            Cell::Empty => return Ok(()),
+            Cell::Text(text) => sheet.write_string(row, column, text),
+            Cell::Whole(number) => sheet.write_number_with_format(row, column, number, &self.whole),
+            Cell::Decimal(number) => sheet.write_number(row, column, number),
+            Cell::Day(day) => sheet.write_number_with_format(row, column, day, &self.day),
+            Cell::Time(time) => sheet.write_number_with_format(row, column, time, &self.time),
+        }
+        .map(|_| ())
+    }
+}
+
+fn failed(error: XlsxError) -> io::Error {
+    match error {
+        XlsxError::IoError(error) => error,
+        other => io::Error::other(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_of_the_list_is_a_number_only_where_no_digit_changes() {
+        let text = |text: &str| Cell::Text(text.to_owned());
+        for (cell, expected) in [
+            ("", Cell::Empty),
+            ("7", Cell::Whole(7.0)),
+            ("-7", Cell::Whole(-7.0)),
+            ("0", Cell::Whole(0.0)),
+            ("12.5", Cell::Decimal(12.5)),
+            ("12.50", text("12.50")),
+            ("007", text("007")),
+            ("-0", text("-0")),
+            (".5", text(".5")),
+            ("1e5", text("1e5")),
+            ("12,5", text("12,5")),
+            ("380501234567", text("380501234567")),
+            ("12345678901", Cell::Whole(12_345_678_901.0)),
+            ("0.1234567890123", text("0.1234567890123")),
+            ("2026-12-01", Cell::Day(46_357.0)),
+            ("2026-13-01", text("2026-13-01")),
+            ("0001-01-01", text("0001-01-01")),
+            ("=1+1", text("=1+1")),
+            ("nan", text("nan")),
+            ("inf", text("inf")),
+        ] {
+            assert_eq!(of_list(cell), expected, "{cell}");
+        }
+    }
+
+    #[test]
+    fn our_columns_have_their_kinds() {
+        assert_eq!(of_ours("id", "78378000000020"), Cell::Whole(78_378_000_000_020.0));
+        assert_eq!(of_ours("to", "380501234567"), Cell::Text("380501234567".into()));
+        let written = "2026-11-23T02:00:00Z";
+        assert_eq!(of_ours("submitted_at", written), Cell::Time(46_349.083_333_333_336));
+        assert_eq!(of_ours("submitted_at", ""), Cell::Empty);
+        assert!(NUMBERS.iter().chain(&TIMES).all(|name| TABLE.iter().any(|column| column.name == *name)));
+    }
+
+    #[test]
+    fn a_text_that_no_cell_holds_is_cut_and_says_so() {
+        let long = "😀".repeat(20_000);
+        let cut = cut(&long);
+        assert!(cut.ends_with('…') && cut.encode_utf16().count() <= LONGEST);
+    }
+}

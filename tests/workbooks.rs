@@ -1,0 +1,82 @@
+//! Results as a workbook, read back by a library that knows nothing of how they were written.
+
+use calamine::{Data, Reader as _, Xlsx, open_workbook};
+
+use crate::support::{Folder, Gateway, campaign, phone};
+
+/// People with a number, a code that is none, and a date beside their own.
+const COLUMNS: &str = "phone,name,points,code,joined";
+
+fn sale(gateway: &Gateway) -> Folder {
+    let rows = [("Olena", "120", "007", "2026-10-01"), ("=1+1", "", "380671112233", "soon")];
+    let rows = rows.iter().zip(2..);
+    let rows =
+        rows.map(|((name, points, code, joined), row)| format!("{},{name},{points},{code},{joined}\n", phone(row)));
+    let list = format!("{COLUMNS}\n{}", rows.collect::<String>());
+    campaign().with_list(&list).top("results: results/sale.xlsx").through(gateway).write()
+}
+
+/// The rows of a workbook, the header first.
+fn sheet(folder: &Folder, file: &str) -> Vec<Vec<Data>> {
+    let mut book: Xlsx<_> = open_workbook(folder.path(file)).expect("a workbook");
+    let range = book.worksheet_range_at(0).expect("a sheet").expect("which can be read");
+    range.rows().map(<[Data]>::to_vec).collect()
+}
+
+/// What stands in a row under a header.
+fn cell<'s>(sheet: &'s [Vec<Data>], row: usize, header: &str) -> &'s Data {
+    let column = sheet[0].iter().position(|cell| cell == &Data::String(header.into())).expect("that column");
+    &sheet[row][column]
+}
+
+#[test]
+fn a_run_writes_a_workbook_in_which_columns_keep_their_types() {
+    let gateway = Gateway::accepting();
+    let sale = sale(&gateway);
+    sale.run(&[]).exits(0).says("results/sale.xlsx");
+    let book = sheet(&sale, "results/sale.xlsx");
+    assert_eq!(book.len(), 3);
+    assert_eq!(cell(&book, 1, "row"), &Data::Float(2.0));
+    assert_eq!(cell(&book, 1, "to"), &Data::String(phone(2).to_string()));
+    assert!(matches!(cell(&book, 1, "id"), Data::Float(id) if *id > 0.0), "{:?}", cell(&book, 1, "id"));
+    assert!(matches!(cell(&book, 1, "submitted_at"), Data::DateTime(time) if time.is_datetime()));
+    assert_eq!(cell(&book, 1, "points"), &Data::Float(120.0));
+    assert_eq!(cell(&book, 1, "code"), &Data::String("007".into()));
+    assert!(matches!(cell(&book, 1, "joined"), Data::DateTime(day) if day.as_f64() == 46_296.0));
+    // Nothing is run, and nothing is changed so that it is not.
+    assert_eq!(cell(&book, 2, "name"), &Data::String("=1+1".into()));
+    assert_eq!(cell(&book, 2, "points"), &Data::Empty);
+    assert_eq!(cell(&book, 2, "code"), &Data::String("380671112233".into()));
+    assert_eq!(cell(&book, 2, "joined"), &Data::String("soon".into()));
+}
+
+#[test]
+fn any_run_can_be_written_as_a_workbook_and_only_results_give_way_to_it() {
+    let gateway = Gateway::accepting();
+    let sale = sale(&gateway);
+    sale.run(&[]).exits(0);
+    sale.campaign(&["results", "sale", "--out", "again.xlsx", "--state", "accepted"]).exits(0);
+    assert_eq!(sheet(&sale, "again.xlsx").len(), 3);
+    sale.campaign(&["results", "sale", "--out", "again.xlsx", "--state", "rejected"]).exits(0);
+    assert_eq!(sheet(&sale, "again.xlsx").len(), 1, "the header alone");
+    sale.write("mine.xlsx", "my work\n");
+    sale.campaign(&["results", "sale", "--out", "mine.xlsx"]).exits(2).says("holds something that is no results");
+    sale.campaign(&["results", "sale", "--out", "old.xls"]).exits(2).says("name an `.xlsx` or a `.csv`");
+    assert_eq!(
+        std::fs::read_dir(sale.path("."))
+            .expect("a folder")
+            .filter(|entry| { entry.as_ref().expect("an entry").file_name().to_string_lossy().ends_with(".tmp") })
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_workbook_tells_of_messages_that_a_ledger_lost() {
+    let gateway = Gateway::accepting();
+    let sale = sale(&gateway);
+    sale.run(&[]).exits(0);
+    std::fs::remove_dir_all(sale.path("state")).expect("a state folder");
+    sale.run(&[]).exits(74).says("results/sale.xlsx");
+    assert_eq!(gateway.phones().len(), 2);
+}
