@@ -12,6 +12,10 @@ use super::writer::storage;
 use crate::ledger::LedgerError;
 use crate::private::{self, Existing};
 
+/// SQLite's codes for memory that was refused and for a file that is damaged.
+const NO_MEMORY: u32 = 7;
+const CORRUPT: u32 = 11;
+
 /// Looks at all of the file, its indexes too; takes seconds with millions of rows.
 ///
 /// An index that misses an envelope would have its rows sent again; no checksum of a record shows that.
@@ -37,10 +41,22 @@ pub(super) async fn quick_check(readers: &SqlitePool, path: &Path) -> Result<(),
 }
 
 fn told(told: sqlx::Result<String>, path: &Path) -> Result<(), LedgerError> {
-    match told.map_err(|error| storage(path, &error))?.as_str() {
-        "ok" => Ok(()),
-        told => Err(LedgerError::Damaged { what: format!("its file ({told})") }),
+    let told = told.map_err(|error| storage(path, &error))?;
+    match (told.as_str(), unread(&told)) {
+        ("ok", _) => Ok(()),
+        // What could not be read may be sound.
+        (_, Some(code)) if code != CORRUPT => {
+            let reason = if code == NO_MEMORY { "out of memory".to_owned() } else { told };
+            Err(LedgerError::Storage { path: path.display().to_string(), reason })
+        }
+        (told, _) => Err(LedgerError::Damaged { what: format!("its file ({told})") }),
     }
+}
+
+/// SQLite's code for why a page could not be read, where that is what a check tells (sqlite.org/rescode.html).
+fn unread(told: &str) -> Option<u32> {
+    let (_, code) = told.rsplit_once("unable to get the page. error code=")?;
+    code.trim().parse().ok()
 }
 
 /// Size and time of the ledger's file and of its log; a log that is empty is as good as none.
@@ -56,4 +72,24 @@ fn state_of_files(path: &Path) -> String {
         let _ = write!(state, "{size} {time} ");
     }
     state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_not_called_damaged() {
+        let judged =
+            |said: &str| told(Ok(said.to_owned()), Path::new("ledger.sqlite")).map_err(|error| error.to_string());
+        assert_eq!(judged("ok"), Ok(()));
+        let page = "*** in database main ***\nTree 29 page 29: unable to get the page. error code=";
+        assert!(judged(&format!("{page}7")).unwrap_err().contains("out of memory"));
+        assert!(!judged(&format!("{page}10")).unwrap_err().contains("damaged"));
+        for damaged in
+            [format!("{page}11"), "row 3 missing from index i".to_owned(), "*** in database main ***".to_owned()]
+        {
+            assert!(judged(&damaged).unwrap_err().contains("damaged"), "{damaged}");
+        }
+    }
 }
