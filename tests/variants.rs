@@ -177,3 +177,13 @@ fn a_run_that_goes_on_keeps_its_variants_and_tells_that_they_changed() {
     sale.replace("sale.yaml", "holdout: 10%", "holdout: { share: 10%, group: g }");
     sale.run(&[]).exits(2).says("`holdout`");
 }
+
+#[test]
+fn what_is_wrong_with_the_channels_of_a_variant_is_told_at_the_variant() {
+    let variant = "{ share: 50%, channels: [ { viber: { signature: OlenaCo, message: Hello } }, { sms: { signature: OlenaCo, message: Hello } } ] }";
+    let sale = campaign().to(4).top(&format!("variants: {{ a: {{ share: 50% }}, b: {variant} }}")).write();
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    told.says("`viber` has no `lifetime`, so sms follows up to two days later")
+        .says("sale.yaml:2:")
+        .says("by channel: sms 1 · viber 3, then sms at most 3");
+}

@@ -166,13 +166,14 @@ impl Forecast {
     }
 
     fn by_channel(&self) -> Option<String> {
-        let each = self.channels.iter().map(|share| {
-            let ChannelShare { channel, messages, parts, fallback } = share;
-            let at_most = if *fallback { "at most " } else { "" };
+        let mut line = String::new();
+        for ChannelShare { channel, messages, parts, fallback } in &self.channels {
+            let (joint, at_most) = if *fallback { (", then ", "at most ") } else { (" · ", "") };
             let parts = if parts == messages { String::new() } else { format!(" in {}", plural(*parts, "part")) };
-            format!("{channel} {at_most}{}{parts}", thousands(*messages))
-        });
-        (!self.channels.is_empty()).then(|| format!("by channel: {}", each.collect::<Vec<_>>().join(", then ")))
+            line += &format!("{joint}{channel} {at_most}{}{parts}", thousands(*messages));
+        }
+        let line = line.trim_start_matches([' ', '·', ',']);
+        (!line.is_empty()).then(|| format!("by channel: {line}"))
     }
 
     fn by_parts(&self) -> Option<String> {

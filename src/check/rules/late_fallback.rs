@@ -1,6 +1,6 @@
 //! A fallback that comes days later, because nobody said how long the channel before it is tried.
 
-use crate::domain::{OperationKind, WirePlace};
+use crate::domain::{Content, OperationKind, Text, WirePlace};
 use crate::finding::{Finding, Rule};
 use crate::manifest::Campaign;
 
@@ -10,9 +10,17 @@ pub(super) static RULE: Rule = Rule::note(
     "Write `lifetime` for the channel before, such as `lifetime: 1h`.",
 );
 
-/// The first channel with another one behind it that could have a lifetime and has none.
+/// The first channel with another one behind it that could have a lifetime and has none, of the campaign or a variant.
 pub(super) fn judge(campaign: &Campaign) -> Option<Finding> {
-    let content = &campaign.brief.content;
+    let of_variants = campaign.brief.variants.iter();
+    let of_variants =
+        of_variants.filter_map(|variant| Some((format!("variants.{}.", variant.name), variant.content.as_ref()?)));
+    let all = std::iter::once((String::new(), &campaign.brief.content)).chain(of_variants);
+    all.into_iter().find_map(|(path, content)| late(campaign, &path, content))
+}
+
+/// The same of the channels that stand under a path of keys.
+fn late(campaign: &Campaign, path: &str, content: &Content<Text>) -> Option<Finding> {
     if content.kind == OperationKind::Pipeline {
         return None;
     }
@@ -25,6 +33,6 @@ pub(super) fn judge(campaign: &Campaign) -> Option<Finding> {
     })?;
     let next = content.stages.get(index + 1)?.channel();
     let message = format!("`{channel}` has no `lifetime`, so {next} follows up to two days later");
-    let place = campaign.places.of_key(&format!("channels[{index}].{channel}"));
+    let place = campaign.places.of_key(&format!("{path}channels[{index}].{channel}"));
     Some(Finding::new(&RULE, message).help("write how long it is tried, such as `lifetime: 1h`").at(place))
 }
