@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Duration;
 
 use jiff::civil::{Date, DateTime, Weekday};
 use jiff::tz::TimeZone;
@@ -11,6 +12,8 @@ use jiff::{Timestamp, ToSpan as _};
 const DAY: u16 = 24 * 60;
 /// How far ahead an opening or an end is looked for: whatever comes at all comes within a year.
 const FAR: i64 = 400 * 24;
+/// How many openings are counted.
+const MOST: u64 = 10_000;
 /// The days of the week as they are written.
 const NAMES: [(&str, Weekday); 7] = [
     ("mon", Weekday::Monday),
@@ -171,6 +174,22 @@ impl Windows {
     #[must_use]
     pub fn closed_from(&self, moment: Timestamp) -> Option<Timestamp> {
         if self.0.is_empty() { None } else { self.first(moment, false) }
+    }
+
+    /// How often they open, from a moment on, until they were open for so long; nothing if they never are.
+    #[must_use]
+    pub fn openings(&self, moment: Timestamp, time: Duration) -> Option<u64> {
+        let (mut at, mut left, mut openings) = (moment, time, 0);
+        loop {
+            let opens = self.open_from(at)?;
+            openings += 1;
+            let Some(closes) = self.closed_from(opens) else { return Some(openings) };
+            left = left.saturating_sub(Duration::try_from(closes.duration_since(opens)).unwrap_or_default());
+            if left.is_zero() || openings >= MOST {
+                return Some(openings);
+            }
+            at = closes;
+        }
     }
 
     fn first(&self, moment: Timestamp, open: bool) -> Option<Timestamp> {

@@ -126,6 +126,16 @@ fn a_window_opens_late_where_its_hour_is_left_out_and_twice_where_it_comes_twice
 }
 
 #[test]
+fn what_takes_longer_than_a_window_is_open_takes_several_openings() {
+    let kyiv = TimeZone::get("Europe/Kyiv").unwrap();
+    let windows = Windows::new(vec![(window("09:00-20:00", "mon-fri", &[]), kyiv)]);
+    let hours = |hours: u64| windows.openings(at("2026-11-27T12:00:00Z"), Duration::from_secs(hours * 3_600));
+    // It is Friday, 14:00, and it closes in six hours; then come eleven of each day.
+    assert_eq!([0, 6, 7, 17, 18, 1_000_000].map(hours), [1, 1, 2, 2, 3, 10_000].map(Some));
+    assert_eq!(Windows::default().openings(at("2026-11-27T12:00:00Z"), Duration::MAX), Some(1));
+}
+
+#[test]
 fn two_windows_are_open_where_both_are_and_never_where_they_share_nothing() {
     let kyiv = TimeZone::get("Europe/Kyiv").unwrap();
     let both = Windows::new(vec![

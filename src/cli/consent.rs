@@ -188,7 +188,11 @@ fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &
     }
     text += &format!("  about {} parts", thousands(survey.parts));
     if let Some(rate) = campaign.delivery.within(profile).rate.and_then(Rate::per_second) {
-        text += &format!(", at least {}", duration(Duration::from_secs_f64(rows.len() as f64 / rate)));
+        let time = Duration::from_secs_f64(rows.len() as f64 / rate);
+        text += &format!(", at least {}", duration(time));
+        if let Some(openings) = campaign.openings(Some(profile), time) {
+            text += &format!(" in {openings} openings of the window");
+        }
     }
     if let Some(days) = campaign.per_day.as_ref().map(|per_day| per_day.days(rows.len())).filter(|days| *days > 1) {
         text += &format!(", on {days} days");

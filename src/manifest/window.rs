@@ -3,12 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 
+use super::campaign::Campaign;
 use super::keys::WINDOW;
+use super::profile::Profile;
 use super::report::Report;
 use super::section::Section;
-use crate::calendar::{Days, Hours, Window};
+use crate::calendar::{Days, Hours, Window, Windows};
 use crate::finding::{Finding, rules};
 
 const HOURS: &str = "write hours such as `09:00-20:00`; `22:00-06:00` goes over midnight";
@@ -50,6 +53,28 @@ pub(super) enum Columns {
     Known,
     /// A profile knows no list.
     Unknown,
+}
+
+impl Campaign {
+    /// The windows that hold for it through a profile.
+    pub fn windows<'c>(&'c self, profile: Option<&'c Profile>) -> impl Iterator<Item = &'c SendingWindow> {
+        self.window.iter().chain(profile.and_then(|profile| profile.window.as_ref()))
+    }
+
+    /// Them on the campaign's clocks, and the moment at which its day began.
+    #[must_use]
+    pub fn windows_at_home(&self, profile: Option<&Profile>) -> (Windows, Timestamp) {
+        let home = self.home();
+        let began = self.today.to_zoned(home.clone()).map_or(Timestamp::UNIX_EPOCH, |day| day.timestamp());
+        (Windows::new(self.windows(profile).map(|window| (window.window.clone(), home.clone())).collect()), began)
+    }
+
+    /// How often its window has to open until it has sent for so long; nothing where once is enough.
+    #[must_use]
+    pub fn openings(&self, profile: Option<&Profile>, time: Duration) -> Option<u64> {
+        let (windows, began) = self.windows_at_home(profile);
+        windows.openings(began, time).filter(|openings| *openings > 1)
+    }
 }
 
 impl fmt::Display for SendingWindow {

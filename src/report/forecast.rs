@@ -45,6 +45,8 @@ pub struct Forecast {
     currency: Option<String>,
     /// The seconds that it takes at the rate; nothing where nobody limits it.
     seconds: Option<f64>,
+    /// How often the window has to open for that; nothing where once is enough.
+    openings: Option<u64>,
     #[serde(skip)]
     rate: Option<Rate>,
     /// The first messages; they are for people alone.
@@ -115,6 +117,7 @@ impl Forecast {
             likely_cost: prices.as_ref().map(|prices| prices.likely(&survey.by_size, rows)),
             currency: profile.and_then(|profile| profile.currency.clone()).filter(|_| prices.is_some()),
             seconds,
+            openings: seconds.and_then(|seconds| campaign.openings(profile, Duration::from_secs_f64(seconds))),
             rate,
             firsts: survey.firsts.clone(),
         }
@@ -194,7 +197,9 @@ impl Forecast {
 
     fn time(&self) -> Option<String> {
         let (seconds, rate) = (self.seconds.filter(|seconds| *seconds >= 1.0)?, self.rate?);
-        Some(format!("takes about {} at {rate}", duration(Duration::from_secs_f64(seconds))))
+        let time = duration(Duration::from_secs_f64(seconds));
+        let openings = self.openings.map(|openings| format!(", in {openings} openings of the window"));
+        Some(format!("takes about {time} at {rate}{}", openings.unwrap_or_default()))
     }
 }
 

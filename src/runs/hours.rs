@@ -91,9 +91,8 @@ impl Again {
 /// What the rows of a run keep; nothing where they may leave at any time.
 fn keeping(inputs: &Inputs, run: &Run, header: &Header) -> Result<Option<Keeping>, Error> {
     let campaign = &inputs.campaign;
-    let policy = inputs.destination.profile().and_then(|profile| profile.window.as_ref());
-    let windows = campaign.window.iter().chain(policy);
-    let windows: Vec<_> = windows
+    let windows: Vec<_> = campaign
+        .windows(inputs.destination.profile())
         .map(|SendingWindow { window, zone }| Ok((window.clone(), zone_of(zone, header)?)))
         .collect::<Result<_, Error>>()?;
     let until = until(campaign, run);

@@ -59,3 +59,39 @@ fn windows_that_are_never_open_together_and_one_without_a_zone_are_refused() {
     }
     draft().write().campaign(&["check", "sale.yaml"]).exits(2).says("needs the campaign's `timezone`");
 }
+
+#[test]
+fn how_often_the_window_has_to_open_is_told_beforehand_and_by_a_rehearsal() {
+    let draft = campaign().to(100).top("timezone: Europe/Kyiv").delivery("rate: 60/h");
+    // A hundred minutes, forty a day.
+    let sale = draft.delivery("window: 09:00-09:40").write();
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("at 1/min, in 3 openings of the window");
+    sale.run(&[]).exits(0).says("at `delivery.rate: 1/min`, in 3 openings of `delivery.window`");
+    sale.replace("sale.yaml", "09:00-09:40", "09:00-20:00");
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    assert!(!told.told().contains("openings"), "{}", told.told());
+}
+
+#[test]
+fn a_fallback_that_may_follow_when_the_window_is_closed_is_a_warning_with_the_lifetime_that_fits() {
+    let channels = |lifetime: &str| {
+        format!(
+            "  - viber: {{ signature: OlenaCo, message: Hi{lifetime} }}\n  - sms: {{ signature: OlenaCo, message: Hi }}"
+        )
+    };
+    for (lifetime, window, warns) in [
+        ("", "window: 09:00-20:00", true),
+        (", lifetime: 12h", "window: 09:00-20:00", true),
+        (", lifetime: 10h", "window: 09:00-20:00", false),
+        ("", "window: 00:00-24:00", false),
+        ("", "in_flight: 2", false),
+    ] {
+        let _case = telling(format!("case: {lifetime} {window}"));
+        let draft = campaign().channels(&channels(lifetime)).top("timezone: Europe/Kyiv");
+        let told = draft.delivery(window).delivery("rate: 1/s").write().campaign(&["check", "sale.yaml"]).exits(0);
+        assert_eq!(told.told().contains("fallback-outside"), warns, "{}", told.told());
+        if warns {
+            told.says("`sms` may follow `viber` when the window is closed").says("write `lifetime: 10h` or less");
+        }
+    }
+}

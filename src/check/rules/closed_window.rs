@@ -1,10 +1,7 @@
 //! A window that never opens, or whose clocks nobody can tell.
 
-use jiff::tz::TimeZone;
-
-use crate::calendar::Windows;
 use crate::finding::{Finding, Rule};
-use crate::manifest::{Campaign, Profile, SendingWindow};
+use crate::manifest::{Campaign, Profile};
 
 pub(super) static RULE: Rule = Rule::error(
     "closed-window",
@@ -29,14 +26,11 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
         // It depends on each recipient whether they are open together.
         return None;
     }
-    let both: Vec<&SendingWindow> = own.into_iter().chain(policy).collect();
-    let home = campaign.home();
-    let windows = Windows::new(both.iter().map(|window| (window.window.clone(), home.clone())).collect());
-    let today = campaign.today.to_zoned(TimeZone::UTC).ok()?.timestamp();
-    if windows.open_from(today).is_some() {
+    let (windows, began) = campaign.windows_at_home(Some(profile));
+    if windows.open_from(began).is_some() {
         return None;
     }
-    let told: Vec<String> = both.iter().map(|window| format!("`{window}`")).collect();
+    let told: Vec<String> = campaign.windows(Some(profile)).map(|window| format!("`{window}`")).collect();
     let message = format!(
         "nothing could ever leave: {} {} not open for a year",
         told.join(" and "),

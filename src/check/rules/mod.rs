@@ -15,6 +15,7 @@ mod costly_character;
 mod duplicate_number;
 mod empty_cell;
 mod empty_greeting;
+mod fallback_outside;
 mod insecure_link;
 mod invalid_row;
 mod key_refused;
@@ -80,6 +81,7 @@ pub use unknown_zone::{unknown_zones, zone_column};
 static CAMPAIGN: &[&Rule] = &[
     &batch_limit::RULE,
     &closed_window::RULE,
+    &fallback_outside::RULE,
     &late_fallback::RULE,
     &missing_endpoint::RULE,
     &missing_hook::RULE,
@@ -174,6 +176,7 @@ pub fn notes(campaign: &Campaign, profile: Option<&Profile>, survey: &Survey) ->
     let content = &campaign.brief.content;
     let notes = [
         late_fallback::judge(campaign),
+        fallback_outside::judge(campaign, profile, survey),
         profile.and_then(|profile| whatsapp_route::judge(campaign, profile)),
         same_for_all::judge(survey, content.kind),
         same_link::judge(survey, &campaign.brief),

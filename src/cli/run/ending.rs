@@ -225,8 +225,11 @@ impl Words<'_> {
             && let Some(per_second) = rate.per_second()
         {
             let sent = run.recipients - skipped - counts.get(State::Invalid);
-            let time = duration(Duration::from_secs_f64(sent as f64 / per_second));
-            notes.push(format!("the real run would take about {time} at `delivery.rate: {rate}`"));
+            let time = Duration::from_secs_f64(sent as f64 / per_second);
+            let openings = self.inputs.campaign.openings(None, time);
+            let openings = openings.map(|openings| format!(", in {openings} openings of `delivery.window`"));
+            let (time, openings) = (duration(time), openings.unwrap_or_default());
+            notes.push(format!("the real run would take about {time} at `delivery.rate: {rate}`{openings}"));
         }
         if let (false, false, Some(per_day)) = (run.live, real_time, &self.inputs.campaign.per_day) {
             let sent = run.recipients - skipped - counts.get(State::Invalid);

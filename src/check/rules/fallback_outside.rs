@@ -1,0 +1,81 @@
+//! A fallback that follows when the window is closed.
+
+use std::time::Duration;
+
+use crate::check::Survey;
+use crate::domain::{OperationKind, Value, WirePlace};
+use crate::finding::{Finding, Rule};
+use crate::manifest::{Campaign, Profile, Rate};
+
+pub(super) static RULE: Rule = Rule::warning(
+    "fallback-outside",
+    "The gateway tries the next channel when a lifetime is over, whatever the hour: a window holds for what leaves here.",
+    "Write lifetimes that are over before the window closes, also for who is sent to last.",
+);
+
+/// How long a channel is tried without a lifetime, in seconds.
+const TWO_DAYS: u64 = 2 * 86_400;
+
+/// Whether the last channel may follow when the window that the messages leave in is closed.
+pub(super) fn judge(campaign: &Campaign, profile: Option<&Profile>, survey: &Survey) -> Option<Finding> {
+    let content = &campaign.brief.content;
+    campaign.windows(profile).next()?;
+    if content.kind == OperationKind::Pipeline {
+        return None;
+    }
+    let (windows, began) = campaign.windows_at_home(profile);
+    let opens = windows.open_from(began)?;
+    let open = Duration::try_from(windows.closed_from(opens)?.duration_since(opens)).ok()?;
+    let (_, before) = content.stages.split_last()?;
+    let lifetimes: Vec<(usize, u64)> = before
+        .iter()
+        .enumerate()
+        .filter_map(|(index, stage)| {
+            let field = stage.channel().facts().fields.iter().find(|field| field.key == "lifetime")?;
+            if matches!(field.place(content.kind), WirePlace::Nowhere(_)) {
+                return None;
+            }
+            let said = stage.values().find_map(|(field, value)| match value {
+                Value::Number(seconds) if field.key == "lifetime" => Some(u64::from(seconds)),
+                _ => None,
+            });
+            Some((index, said.unwrap_or(TWO_DAYS)))
+        })
+        .collect();
+    let (first, _) = *lifetimes.first()?;
+    let per_second = campaign.delivery.rate.or(profile.map(|profile| profile.rate)).and_then(Rate::per_second);
+    let sending = Duration::from_secs_f64(per_second.map_or(0.0, |rate| survey.planned() as f64 / rate));
+    let waits = Duration::from_secs(lifetimes.iter().map(|(_, seconds)| seconds).sum());
+    if sending + waits <= open {
+        return None;
+    }
+    let (channel, last) = (content.stages[first].channel(), content.stages.last()?.channel());
+    let message = format!(
+        "`{last}` may follow `{channel}` when the window is closed: it is open for {}, and they are tried for up to {}",
+        span(open),
+        span(waits)
+    );
+    let fits = open.saturating_sub(sending).as_secs() / lifetimes.len() as u64;
+    let finding = Finding::new(&RULE, message).at(campaign.places.of_key(&format!("channels[{first}].{channel}")));
+    Some(match fits {
+        0..60 => finding.help("nothing fits: the messages need the whole window to leave"),
+        fits => {
+            finding.help(format!("write `lifetime: {}` or less, if the run begins as the window opens", short(fits)))
+        }
+    })
+}
+
+/// A time as it is read: `11 h 30 min`.
+fn span(time: Duration) -> String {
+    let minutes = time.as_secs() / 60;
+    match (minutes / 60, minutes % 60) {
+        (0, minutes) => format!("{minutes} min"),
+        (hours, 0) => format!("{hours} h"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// The longest lifetime within so many seconds as it is written: `11h`.
+fn short(seconds: u64) -> String {
+    if seconds >= 3_600 { format!("{}h", seconds / 3_600) } else { format!("{}m", seconds / 60) }
+}
