@@ -234,6 +234,11 @@ impl Brief {
 }
 
 impl Campaign {
+    /// Who is told of it through a profile: whom it names, and whom the profile does.
+    pub fn told<'c>(&'c self, profile: Option<&'c Profile>) -> impl Iterator<Item = &'c Notify> {
+        self.notify.iter().chain(profile.and_then(|profile| profile.notify.as_ref()))
+    }
+
     /// The zone of its `timezone`.
     #[must_use]
     pub fn home(&self) -> TimeZone {

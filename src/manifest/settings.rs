@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::campaign::Campaign;
-use super::keys::{CAMPAIGN, CHANNELS, Key, Mark, Shape, channel_item};
+use super::keys::{CAMPAIGN, CHANNELS, Key, Shape, channel_item};
 use super::profile::Profile;
 use super::value::Rate;
 use super::yaml::{Node, core_json};
@@ -62,7 +62,7 @@ struct Settings<'c> {
 impl Settings<'_> {
     /// The keys of a map, which may not be there.
     fn map(&mut self, keys: &'static [Key], node: Option<&Node>, above: &str) {
-        for key in keys.iter().filter(|key| key.mark != Mark::Later) {
+        for key in keys {
             let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
             let value =
                 node.and_then(|node| node.get(key.name)).map(|entry| &entry.value).filter(|node| !node.is_null());
@@ -130,6 +130,7 @@ impl Settings<'_> {
         add("profile.batch_limit", Some(profile.batch_limit.get().into()));
         add("profile.limits.recipients", profile.recipients_limit.map(Into::into));
         add("profile.policy.cap", profile.cap.map(|cap| cap.to_string().into()));
+        add("profile.policy.window", profile.window.as_ref().map(|window| window.to_string().into()));
         add("profile.approval.above", profile.approval.as_ref().map(|rule| rule.above.into()));
         for (channel, price) in &profile.prices {
             add(&format!("profile.prices.{channel}"), Some(price.to_string().into()));

@@ -10,6 +10,7 @@ use crate::delivery::{Ending, Snapshot, Stop};
 use crate::domain::Occasion;
 use crate::failpoint;
 use crate::ledger::{Lease, NewNotification, Parts, Progress, Run, RunEnd, State, StateCounts, StopKind};
+use crate::manifest::Notify;
 use crate::message::Notice;
 use crate::notify::{about_run, notification};
 use crate::report::{RunResults, open_doubts};
@@ -94,20 +95,22 @@ impl Session {
         counts: &StateCounts,
         finished: bool,
     ) -> Vec<NewNotification> {
-        let Some(notify) = self.inputs().campaign.notify.as_ref().filter(|_| run.live) else { return Vec::new() };
+        let inputs = self.inputs();
         let stopped = kind.is_some_and(|kind| !matches!(kind, StopKind::Limit | StopKind::Until));
         let doubt = counts.get(State::InDoubt) + counts.get(State::Unresolved) > 0;
         let occasions = [(Occasion::Doubt, doubt), (Occasion::Stopped, stopped), (Occasion::Finished, finished)];
-        let wanted = occasions.into_iter().filter(|(_, was)| *was).find_map(|(occasion, _)| {
-            let why = match (stop, kind) {
-                (Some(stop), _) if stopped => Some(stop.to_string()),
-                (_, Some(StopKind::ResultsUnwritten)) => Some("the results could not be written".to_owned()),
-                _ => None,
-            };
-            let notice = about_run(run, occasion, counts, why, (self.adapters.clock)());
-            notification(notify, &Notice { results: Some(absolute(&self.results())), ..notice })
-        });
-        wanted.into_iter().collect()
+        let why = match (stop, kind) {
+            (Some(stop), _) if stopped => Some(stop.to_string()),
+            (_, Some(StopKind::ResultsUnwritten)) => Some("the results could not be written".to_owned()),
+            _ => None,
+        };
+        let wanted = |notify: &Notify| {
+            occasions.into_iter().filter(|(_, was)| *was).find_map(|(occasion, _)| {
+                let notice = about_run(run, occasion, counts, why.clone(), (self.adapters.clock)());
+                notification(notify, &Notice { results: Some(absolute(&self.results())), ..notice })
+            })
+        };
+        inputs.campaign.told(inputs.destination.profile()).filter(|_| run.live).filter_map(wanted).collect()
     }
 
     async fn write_results(&self, run: &Run) -> Result<(), Error> {

@@ -1,5 +1,7 @@
 //! What somebody wants to be told of a schedule: kept in the ledger, as what is told of runs.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 
 use crate::domain::Occasion;
@@ -20,14 +22,23 @@ pub(super) async fn tell_of(
     what: &str,
 ) -> Result<(), LedgerError> {
     let now = (adapters.clock)();
-    match kept(armed, occasion, what, now) {
-        Some(kept) => adapters.ledger.notify(vec![kept]).await,
-        None => Ok(()),
+    match kept(adapters, armed, (occasion, what), now) {
+        kept if kept.is_empty() => Ok(()),
+        kept => adapters.ledger.notify(kept).await,
     }
 }
 
-fn kept(armed: &ArmedSchedule, occasion: Occasion, what: &str, now: Timestamp) -> Option<NewNotification> {
-    let campaign = load_campaign(armed.file.as_ref(), Day::Of(now)).value?;
+fn kept(
+    adapters: &Adapters,
+    armed: &ArmedSchedule,
+    (occasion, what): (Occasion, &str),
+    now: Timestamp,
+) -> Vec<NewNotification> {
+    let file: &Path = armed.file.as_ref();
+    let campaign = load_campaign(file, Day::Of(now)).value;
+    let gateways = adapters.profiles.load(Some(file)).unwrap_or_default();
+    let profile = gateways.profile(&armed.gateway).ok();
+    let told = campaign.iter().flat_map(|campaign| campaign.told(profile));
     let notice = Notice {
         occasion,
         campaign: armed.name.clone(),
@@ -40,5 +51,5 @@ fn kept(armed: &ArmedSchedule, occasion: Occasion, what: &str, now: Timestamp) -
         results: None,
         at: now.to_string(),
     };
-    notification(campaign.notify.as_ref()?, &notice)
+    told.filter_map(|notify| notification(notify, &notice)).collect()
 }

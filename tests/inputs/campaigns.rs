@@ -71,13 +71,6 @@ fn every_mistake_is_told_at_once() {
 }
 
 #[test]
-fn keys_of_work_to_come_are_refused_by_name() {
-    let gateway = Gateway::accepting();
-    let sale = campaign().through(&gateway).profile("policy: { notify: { url: x } }").write();
-    refused(&sale, &gateway, &["`notify`", "not supported yet", "gateways.yaml:5:13"]);
-}
-
-#[test]
 fn what_an_operation_cannot_carry_is_never_dropped_in_silence() {
     let gateway = Gateway::accepting();
     let pipeline = "  - viber: { signature: OlenaCo, message: Hi, image: \"https://cdn.example/a.png\" }\n  - whatsapp: { signature: OlenaCo, message: Hi }";

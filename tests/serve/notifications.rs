@@ -154,3 +154,21 @@ fn a_schedule_of_a_campaign_that_was_changed_since_tells_who_wants_to_know() {
     assert!(gateway.sends().is_empty());
     drop(server);
 }
+
+#[test]
+fn whom_a_profile_names_is_told_of_every_campaign_through_it_besides_whom_the_campaign_names() {
+    let (gateway, receiver, other) = (Gateway::accepting(), Gateway::accepting(), Gateway::accepting());
+    let policy = "policy: { notify: { url: { file: all.url }, local: true, when: [finished] } }";
+    let sale = telling(&gateway).profile(policy).write();
+    receiver_is_at(&sale, &receiver.base_url());
+    sale.write_secret("all.url", &format!("{}/services/{SECRET}", other.base_url()));
+    sale.run(&["-n", "1"]).exits(0);
+    sale.run(&[]).exits(0);
+    assert_eq!((receiver.requests().len(), other.requests().len()), (1, 1));
+    sale.replace("sale.yaml", "notify: { url: { file: hook.url }, local: true }\n", "");
+    sale.run(&["--again", "10"]).exits(0);
+    sale.run(&["--gateway", "sandbox"]).exits(0);
+    assert_eq!((receiver.requests().len(), other.requests().len()), (1, 2), "and nobody of a rehearsal");
+    sale.replace("gateways.yaml", "local: true", "local: true, body: \"{{ nobody }}\"");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("`policy.notify` of `local` cannot be filled");
+}

@@ -166,6 +166,7 @@ pub fn against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
         missing_hook::judge,
         missing_price::judge,
         closed_window::judge,
+        notify_text::judge,
     ];
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }

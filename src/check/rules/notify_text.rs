@@ -1,7 +1,7 @@
 //! What somebody is told has to be a text that can be filled.
 
 use crate::finding::{Finding, Rule};
-use crate::manifest::Campaign;
+use crate::manifest::{Campaign, Profile};
 use crate::message::{Notice, fill_notice};
 
 pub(super) static RULE: Rule = Rule::error(
@@ -21,4 +21,12 @@ pub fn unfilled_notice(campaign: &Campaign) -> Option<Finding> {
         Some(place) => finding.at(place),
         None => finding,
     })
+}
+
+/// The first text of a profile's `policy.notify` that cannot be filled.
+pub(super) fn judge(_: &Campaign, profile: &Profile) -> Option<Finding> {
+    let way = &profile.notify.as_ref()?.way;
+    let wrong = way.templates().find_map(|text| fill_notice(text, &Notice::sample(), 1).err())?;
+    let name = &profile.name;
+    Some(Finding::new(&RULE, format!("what is told by `policy.notify` of `{name}` cannot be filled: {wrong}")))
 }

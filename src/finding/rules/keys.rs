@@ -10,8 +10,6 @@ rules! {
         "Some keys cannot be guessed.", "Add the key.";
     error ONE_OF_TWO = "one-of-two":
         "Two keys that say the same thing in different ways leave open which of them holds.", "Keep one of them.";
-    error NOT_SUPPORTED = "not-supported":
-        "The work behind this key is not built yet.", "Remove it.";
     error WRONG_TYPE = "wrong-type":
         "A value has to have the form that its key takes.", "Write it as the key's example shows it.";
     error OUT_OF_RANGE = "out-of-range":

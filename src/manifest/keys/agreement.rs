@@ -90,7 +90,7 @@ fn each(
     put: &dyn Fn(Map<String, Value>) -> Value,
     judge: &mut dyn FnMut(&str, Value),
 ) {
-    for key in keys.iter().filter(|key| key.mark != Mark::Later) {
+    for key in keys {
         for value in values(key) {
             let mut map = whole.clone();
             map.insert(key.name.to_owned(), value);

@@ -228,7 +228,8 @@ static OCCASION: Key =
 
 static WORD: Key = Key::new("word", Shape::Line, "notify-send").doc("A program or one of its arguments.");
 
-static NOTIFY: &[Key] = &[
+/// The keys of `notify`.
+pub(super) static NOTIFY: &[Key] = &[
     Key::new("when", Shape::List { of: &OCCASION, least: 1, most: 6 }, "[stopped, doubt]")
         .doc("What is told: of runs `finished`, `stopped`, `doubt`, of schedules `skipped`, `waiting`, `changed`.")
         .default("[finished, stopped, doubt, skipped, waiting, changed]"),

@@ -1,6 +1,6 @@
 //! The keys of a profile in gateways.yaml.
 
-use super::campaign::{HOURS, SUPPRESS};
+use super::campaign::{HOURS, NOTIFY, SUPPRESS};
 use super::{Key, PRICES, Shape, WINDOW};
 
 /// The keys of one profile.
@@ -65,7 +65,8 @@ static POLICY: &[Key] = &[
         .doc("When messages may leave; of a campaign's own window only what is within it too."),
     Key::new("suppress", Shape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
         .doc("Lists of people who opted out, which no campaign through it sends to; relative to this file."),
-    Key::new("notify", Shape::Line, "{ url: { env: SLACK_URL } }").doc("Who is told how live runs went.").later(),
+    Key::new("notify", Shape::Map(NOTIFY), "{ url: { env: SLACK_URL }, preset: slack }")
+        .doc("Who is told how live runs went, besides whom a campaign names; a program is relative to this file."),
 ];
 
 static APPROVAL: &[Key] = &[

@@ -1,6 +1,6 @@
 //! What was probably meant by a key that is not known where it stands.
 
-use super::{CHANNELS, Key, Mark, Shape, find, names};
+use super::{CHANNELS, Key, Shape, find, names};
 use crate::finding::{did_you_mean, list};
 
 /// Words that people use for the gateway's own.
@@ -27,7 +27,7 @@ const SYNONYMS: [(&str, &str); 18] = [
 
 /// What to do about the unknown key `name` among `keys` in a file with the keys `root`.
 pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> String {
-    let known = |name: &str| find(keys, name).is_some_and(|key| key.mark != Mark::Later);
+    let known = |name: &str| find(keys, name).is_some();
     if let Some((channel, rest)) = prefixed(name).filter(|_| is_campaign(root)) {
         let own = std::ptr::eq(keys, keys_of(channel));
         return match (own, known(rest)) {
@@ -54,7 +54,7 @@ pub(super) fn meant(name: &str, keys: &'static [Key]) -> Option<&'static str> {
 }
 
 fn synonym(name: &str, keys: &'static [Key]) -> Option<&'static str> {
-    let known = |name: &str| find(keys, name).is_some_and(|key| key.mark != Mark::Later);
+    let known = |name: &str| find(keys, name).is_some();
     SYNONYMS.iter().find(|(word, meant)| word.eq_ignore_ascii_case(name) && known(meant)).map(|(_, meant)| *meant)
 }
 
@@ -94,23 +94,8 @@ fn places(name: &str, root: &'static [Key]) -> Vec<String> {
     found
 }
 
-/// The keys that channels will have.
-const PLANNED_OF_CHANNELS: &[&str] = &["plain"];
-
-/// Whether the file will have a key of that name and nothing has it now.
-pub(super) fn is_planned(name: &str, root: &'static [Key]) -> bool {
-    fn later(keys: &'static [Key], name: &str) -> bool {
-        keys.iter().any(|key| match key.shape {
-            Shape::Map(inner) => later(inner, name),
-            _ => key.mark == Mark::Later && key.name == name,
-        })
-    }
-    let of_a_channel = is_campaign(root) && PLANNED_OF_CHANNELS.contains(&name);
-    (of_a_channel || later(root, name)) && places(name, root).is_empty()
-}
-
 fn walk(keys: &'static [Key], above: &str, name: &str, found: &mut Vec<String>) {
-    for key in keys.iter().filter(|key| key.mark != Mark::Later) {
+    for key in keys {
         let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
         if key.name == name {
             found.push(path.clone());

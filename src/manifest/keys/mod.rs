@@ -50,8 +50,6 @@ pub(crate) enum Mark {
     Required,
     /// Of those of its map that are marked so, one must be there, and no other.
     Choice,
-    /// Its work is not built; it is refused by name.
-    Later,
 }
 
 /// What may stand behind a key.
@@ -152,11 +150,6 @@ impl Key {
         self
     }
 
-    const fn later(mut self) -> Self {
-        self.mark = Mark::Later;
-        self
-    }
-
     /// The key with its example, as somebody would write it.
     pub(crate) fn written(&self) -> String {
         self.written_as(self.name)
@@ -168,9 +161,9 @@ impl Key {
     }
 }
 
-/// The keys that can be used, by name.
+/// Keys, by name.
 pub(crate) fn names(keys: &'static [Key]) -> impl Iterator<Item = &'static str> + Clone {
-    keys.iter().filter(|key| key.mark != Mark::Later).map(|key| key.name)
+    keys.iter().map(|key| key.name)
 }
 
 /// The key of that name.

@@ -53,9 +53,6 @@ fn map(keys: &[Key]) -> Map<String, Value> {
 }
 
 fn property(key: &Key) -> Value {
-    if key.mark == Mark::Later {
-        return json!({ "not": {}, "description": format!("{} Not supported yet.", key.doc) });
-    }
     let mut schema = shape(key.shape);
     schema.insert("description".into(), json!(key.doc));
     if let Some(default) = key.default {

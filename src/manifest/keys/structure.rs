@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::hint::{hint, is_planned, meant};
+use super::hint::{hint, meant};
 use super::{Key, Mark, Shape, campaign::TEXT_FILE, channel_form, find, names};
 use crate::domain::Amount;
 use crate::finding::{Finding, did_you_mean, list, rules};
@@ -18,15 +18,7 @@ pub(crate) fn check(node: &Node, owner: &str, keys: &'static [Key], report: &mut
     };
     for entry in entries {
         match find(keys, &entry.key) {
-            Some(key) if key.mark == Mark::Later => {
-                let finding = Finding::new(&rules::NOT_SUPPORTED, format!("`{}` is not supported yet", key.name));
-                report.at(&entry.key_span, finding.help("remove it"));
-            }
             Some(key) => value(key, entry, report),
-            None if is_planned(&entry.key, report.root) => {
-                let finding = Finding::new(&rules::NOT_SUPPORTED, format!("`{}` is not supported yet", entry.key));
-                report.at(&entry.key_span, finding.help("remove it"));
-            }
             None if let Some((name, value)) = stuck(&entry.key, keys) => {
                 let finding = Finding::new(&rules::YAML_SYNTAX, format!("a space is missing behind `{name}:`"));
                 report.at(&entry.key_span, finding.help(format!("write `{name}: {value}`")));

@@ -15,7 +15,7 @@ use crate::manifest::conceal::without_keys;
 use crate::manifest::file::read_source;
 use crate::manifest::keys::{PROFILE, check_whole};
 use crate::manifest::report::{LoadedFile, Report};
-use crate::manifest::resolve::is_slug;
+use crate::manifest::resolve::{is_slug, notify};
 use crate::manifest::section::Section;
 use crate::manifest::yaml::{self, Entry, Node};
 
@@ -101,6 +101,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         cap: section.section("policy").cap("cap"),
         suppress: policy::suppress(section.section("policy"), file, report),
         window: policy::window(section.section("policy"), report)?,
+        notify: notify(section.section("policy"), file, report),
         trust_status: section.parsed_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
         prices: prices(section.section("prices")),
@@ -287,7 +288,7 @@ local:
         let cases = [
             ("  policy: { window: 9-20 }", ("window", 5, 21)),
             ("  policy: { window: { hours: 09:00-20:00, zone: city } }", ("window", 5, 49)),
-            ("  policy: { notify: { url: x } }", ("not-supported", 5, 13)),
+            ("  policy: { notify: { when: [finished] } }", ("notify", 5, 13)),
             ("  async_url: http://g.example", ("gateway-address", 5, 14)),
             ("  trust_status: [200]", ("out-of-range", 5, 18)),
             ("  approval: { above: 10 }", ("missing-key", 5, 3)),

@@ -25,7 +25,7 @@ pub use load::load_gateways;
 pub(super) use load::{is_environment_name, key_source};
 pub use search::GatewaySearch;
 
-use super::{Rate, SendingWindow, SuppressFile};
+use super::{Notify, Rate, SendingWindow, SuppressFile};
 use crate::domain::{Amount, Cap, Channel};
 
 /// Where a gateway's webhooks are taken.
@@ -60,6 +60,8 @@ pub struct Profile {
     pub suppress: Vec<SuppressFile>,
     /// When messages may leave, whatever a campaign says.
     pub window: Option<SendingWindow>,
+    /// Who is told, besides whom a campaign names.
+    pub notify: Option<Notify>,
     /// HTTP statuses that prove that nothing was executed.
     pub trust_status: Vec<u16>,
     /// Texts of item errors that stop a run.

@@ -26,6 +26,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::section::Section;
+pub(super) use notify::notify;
 
 use super::Places;
 use super::campaign::{Brief, Campaign, Duplicates, default_results};
@@ -109,7 +110,7 @@ impl Resolver<'_> {
             root,
             content.iter().chain(variants.iter().filter_map(|variant| variant.content.as_ref())),
         );
-        let notify = notify::notify(root, path, self.report);
+        let notify = notify(root, path, self.report);
         self.miss_list(recipients, source.as_ref().and_then(Recipients::file));
         let (name, gateway) = (name?, root.text("gateway")?.to_owned());
         Some(Campaign {

@@ -9,7 +9,7 @@ use crate::manifest::report::Report;
 use crate::manifest::section::Section;
 
 /// Who is told; nothing where nobody is, or where what is wrong was told.
-pub(super) fn notify(root: Section<'_>, file: &Path, report: &mut Report) -> Option<Notify> {
+pub(in crate::manifest) fn notify(root: Section<'_>, file: &Path, report: &mut Report) -> Option<Notify> {
     let section = root.section("notify");
     let entry = root.entry("notify").filter(|_| root.has("notify"))?;
     let has = |key: &str| section.has(key);

@@ -130,7 +130,8 @@ fn secrets(inputs: &Inputs, profiles: &Profiles) -> Vec<String> {
         let hooks = profile.hook.iter().flat_map(|hook| &hook.secrets);
         std::iter::once(&profile.api_key).chain(hooks).cloned().collect::<Vec<KeySource>>()
     });
-    let told = inputs.campaign.notify.iter().filter_map(|notify| match &notify.way {
+    let told = gateways.profiles().iter().filter_map(|profile| profile.notify.as_ref()).chain(&inputs.campaign.notify);
+    let told = told.filter_map(|notify| match &notify.way {
         NotifyWay::Post { url, .. } => Some(url.clone()),
         NotifyWay::Command(_) => None,
     });
