@@ -95,3 +95,12 @@ fn a_fallback_that_may_follow_when_the_window_is_closed_is_a_warning_with_the_li
         }
     }
 }
+
+#[test]
+fn a_fallback_of_a_variant_is_judged_by_the_window_too() {
+    let stages =
+        "[{ viber: { signature: OlenaCo, message: Hi, lifetime: 12h } }, { sms: { signature: OlenaCo, message: Hi } }]";
+    let variants = format!("variants: {{ a: {{ share: 50% }}, b: {{ share: 50%, channels: {stages} }} }}");
+    let draft = campaign().top("timezone: Europe/Kyiv").top(&variants).delivery("window: 09:00-20:00");
+    draft.write().campaign(&["check", "sale.yaml"]).exits(0).says("fallback-outside").says("sale.yaml:3:");
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::check::Survey;
-use crate::domain::{OperationKind, Value, WirePlace};
+use crate::domain::{Content, OperationKind, Text, Value, WirePlace};
 use crate::finding::{Finding, Rule};
 use crate::manifest::{Campaign, Profile, Rate};
 
@@ -16,10 +16,22 @@ pub(super) static RULE: Rule = Rule::warning(
 /// How long a channel is tried without a lifetime, in seconds.
 const TWO_DAYS: u64 = 2 * 86_400;
 
-/// Whether the last channel may follow when the window that the messages leave in is closed.
+/// Whether the last channel, of the campaign or a variant, may follow when the window that the messages leave in is closed.
 pub(super) fn judge(campaign: &Campaign, profile: Option<&Profile>, survey: &Survey) -> Option<Finding> {
-    let content = &campaign.brief.content;
     campaign.windows(profile).next()?;
+    let of_variants = campaign.brief.variants.iter();
+    let of_variants =
+        of_variants.filter_map(|variant| Some((format!("variants.{}.", variant.name), variant.content.as_ref()?)));
+    let all = std::iter::once((String::new(), &campaign.brief.content)).chain(of_variants);
+    all.into_iter().find_map(|(path, content)| outside((campaign, profile), survey, (&path, content)))
+}
+
+/// The same of the channels that stand under a path of keys.
+fn outside(
+    (campaign, profile): (&Campaign, Option<&Profile>),
+    survey: &Survey,
+    (path, content): (&str, &Content<Text>),
+) -> Option<Finding> {
     if content.kind == OperationKind::Pipeline {
         return None;
     }
@@ -56,7 +68,8 @@ pub(super) fn judge(campaign: &Campaign, profile: Option<&Profile>, survey: &Sur
         span(waits)
     );
     let fits = open.saturating_sub(sending).as_secs() / lifetimes.len() as u64;
-    let finding = Finding::new(&RULE, message).at(campaign.places.of_key(&format!("channels[{first}].{channel}")));
+    let finding =
+        Finding::new(&RULE, message).at(campaign.places.of_key(&format!("{path}channels[{first}].{channel}")));
     Some(match fits {
         0..60 => finding.help("nothing fits: the messages need the whole window to leave"),
         fits => {
