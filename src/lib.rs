@@ -22,7 +22,7 @@
 //! | [`manifest`] [`audience`] [`message`] [`gateway`] [`ledger`] | files, lists, texts, the platform's port, the durable truth |
 //! | [`calendar`] [`domain`] [`finding`] | when something is due; the vocabulary; problems told to a person |
 //! | `door` [`metrics`] | the doors of our servers: connections within limits, a graceful end; what a server counts |
-//! | `failpoint` `private` `regular_file` | places at which tests have the process die; what only its owner can read; files that people name |
+//! | `failpoint` `private` `quietly` `regular_file` | places at which tests have the process die; what only its owner can read; libraries that may panic; files that people name |
 
 pub mod audience;
 pub mod calendar;
@@ -42,6 +42,7 @@ pub mod message;
 pub mod metrics;
 pub mod notify;
 mod private;
+mod quietly;
 mod regular_file;
 pub mod report;
 pub mod runs;

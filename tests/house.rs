@@ -16,7 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["delivery"],
     &["check", "sandbox", "draft"],
     &["manifest", "audience", "message", "gateway", "ledger"],
-    &["calendar", "domain", "finding", "door", "metrics", "failpoint", "private", "regular_file"],
+    &["calendar", "domain", "finding", "door", "metrics", "failpoint", "private", "quietly", "regular_file"],
 ];
 
 /// What the sandbox may use: it shares no wire types with the client, so that no slip passes on both sides.

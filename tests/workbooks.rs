@@ -2,7 +2,7 @@
 
 use calamine::{Data, Reader as _, Xlsx, open_workbook};
 
-use crate::support::{Folder, Gateway, campaign, phone};
+use crate::support::{Folder, Gateway, Process, campaign, phone};
 
 /// People with a number, a code that is none, and a date beside their own.
 const COLUMNS: &str = "phone,name,points,code,joined";
@@ -69,6 +69,30 @@ fn any_run_can_be_written_as_a_workbook_and_only_results_give_way_to_it() {
             .count(),
         0
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_workbook_for_which_there_is_no_room_is_told_in_a_sentence_and_leaves_nothing_behind() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3_000).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let out = ["results", "sale", "--out", "books/sale.xlsx"];
+    let told = Process::start(sale.command_after("ulimit -f 1500", &out)).finish().exits(74);
+    assert!(told.stderr.contains("books/sale.xlsx") && !told.stderr.contains("panicked"), "{}", told.told());
+    let left: Vec<_> = std::fs::read_dir(sale.path("books")).expect("a folder").collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn who_is_forgotten_leaves_a_workbook_too() {
+    let gateway = Gateway::accepting();
+    let sale = sale(&gateway);
+    sale.run(&[]).exits(0);
+    sale.campaign(&["forget", &format!("+{}", phone(2)), "--yes"]).exits(0);
+    let book = sheet(&sale, "results/sale.xlsx");
+    assert_eq!((cell(&book, 1, "to"), cell(&book, 1, "name")), (&Data::Empty, &Data::Empty));
+    assert_eq!(cell(&book, 2, "to"), &Data::String(phone(3).to_string()));
 }
 
 #[test]

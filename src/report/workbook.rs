@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
 
 use super::columns::TABLE;
+use crate::quietly::quietly;
 
 /// The most rows of a sheet, with its header.
 pub const MOST_ROWS: u32 = 1_048_576;
@@ -37,6 +38,13 @@ enum Cell {
 /// # Errors
 /// When it cannot be read or written, or has more rows than a sheet.
 pub(super) fn write(csv: impl Read, out: File, folder: &Path) -> io::Result<()> {
+    // The library panics where the file that takes what memory should not hold cannot be written.
+    let written = quietly(|| sheet(csv, out, folder));
+    let why = || io::Error::other("there is no room, or no leave, for the files that it is made of");
+    written.ok_or_else(why).flatten()
+}
+
+fn sheet(csv: impl Read, out: File, folder: &Path) -> io::Result<()> {
     let mut rows = csv::ReaderBuilder::new().has_headers(false).from_reader(csv);
     let mut workbook = Workbook::new();
     workbook.set_tempdir(folder).map_err(failed)?;

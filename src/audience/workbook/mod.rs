@@ -13,17 +13,15 @@ mod shown;
 mod xls;
 mod xlsx;
 
-use std::cell::Cell;
 use std::io::{Read, Seek};
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::Path;
-use std::sync::Once;
 
 use zip::ZipArchive;
 
 use super::decoding::{Sheet, Spool, refused};
 use super::form_trouble as trouble;
 use crate::finding::Finding;
+use crate::quietly::quietly;
 
 /// The most bytes of one part of a workbook that are kept in memory while it is read.
 const MOST_KEPT: u64 = 320 << 20;
@@ -158,26 +156,4 @@ fn bound_count<S: Read + Seek>(input: &mut S, part: &str) -> Result<(), Refusal>
         true => Err(Refusal::Damaged("it says that it has more texts than it has".to_owned())),
         false => Ok(()),
     }
-}
-
-thread_local! {
-    /// Whether a panic of this thread is caught and told as a finding.
-    static CAUGHT: Cell<bool> = const { Cell::new(false) };
-}
-
-/// What a call gives; nothing where it panics, of which nobody hears elsewhere.
-fn quietly<T>(call: impl FnOnce() -> T) -> Option<T> {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let told = take_hook();
-        set_hook(Box::new(move |panic| {
-            if !CAUGHT.get() {
-                told(panic);
-            }
-        }));
-    });
-    let before = CAUGHT.replace(true);
-    let called = catch_unwind(AssertUnwindSafe(call));
-    CAUGHT.set(before);
-    called.ok()
 }

@@ -1,0 +1,27 @@
+//! Calling a library that may panic on what it is given: nobody hears of that but the caller.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
+
+thread_local! {
+    /// Whether a panic of this thread is caught, and told in our own words.
+    static CAUGHT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What a call gives; nothing where it panics, of which nobody hears elsewhere.
+pub(crate) fn quietly<T>(call: impl FnOnce() -> T) -> Option<T> {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let told = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !CAUGHT.get() {
+                told(panic);
+            }
+        }));
+    });
+    let before = CAUGHT.replace(true);
+    let called = catch_unwind(AssertUnwindSafe(call));
+    CAUGHT.set(before);
+    called.ok()
+}
