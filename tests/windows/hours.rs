@@ -26,7 +26,7 @@ fn run_at(sale: &Folder, clock: &Clock, moment: &str, arguments: &[&str]) -> Com
 
 /// The rows that went out, and the time on the clocks of a zone at which each did.
 fn left(results: &Results, zone_of: impl Fn(&str) -> String) -> Vec<(usize, String)> {
-    let rows = results.rows.iter().filter(|row| !row["submitted_at"].is_empty());
+    let rows = results.rows.iter().filter(|row| row["state"] != "planned");
     let time = |row: &std::collections::BTreeMap<String, String>| {
         let moment: Timestamp = row["submitted_at"].parse().expect("a moment");
         let zone = zone_of(row.get("zone").map_or("", String::as_str));
@@ -143,7 +143,8 @@ fn nothing_leaves_after_the_window_closes_also_where_several_wait_for_their_turn
             assert_eq!(results.counts()["planned"], 40 - left.len() as u64, "nobody is lost");
             messages += left.len();
         }
-        assert!((1..=15).contains(&messages), "{messages}");
+        // None at all where the computer was so busy that they began after the end.
+        assert!(messages <= 15, "{messages}");
         assert_eq!(gateway.phones().len(), messages);
     }
 }
