@@ -62,6 +62,9 @@ impl RunStanding {
             text += &format!(" · last ended {}", local(ended));
         }
         text.push('\n');
+        for approval in &self.approvals {
+            text += &format!("  approved by {} on {}\n", one_line(&approval.by), local(approval.at));
+        }
         if let Some(results) = &run.results {
             text += &format!("  results: {results}\n");
         }

@@ -11,7 +11,7 @@ use super::keys::WINDOW;
 use super::profile::Profile;
 use super::report::Report;
 use super::section::Section;
-use crate::calendar::{Days, Hours, Window, Windows};
+use crate::calendar::{Days, Hours, Occurrence, Window, Windows};
 use crate::finding::{Finding, rules};
 
 const HOURS: &str = "write hours such as `09:00-20:00`; `22:00-06:00` goes over midnight";
@@ -67,6 +67,15 @@ impl Campaign {
         let home = self.home();
         let began = self.today.to_zoned(home.clone()).map_or(Timestamp::UNIX_EPOCH, |day| day.timestamp());
         (Windows::new(self.windows(profile).map(|window| (window.window.clone(), home.clone())).collect()), began)
+    }
+
+    /// When nothing leaves any more, where that is a date and a time.
+    #[must_use]
+    pub fn until_at(&self) -> Option<Timestamp> {
+        match self.until? {
+            Until::At(local) => Occurrence::of(local, &self.home()).map(|occurrence| occurrence.at),
+            Until::After(_) => None,
+        }
     }
 
     /// How often its window has to open until it has sent for so long; nothing where once is enough.

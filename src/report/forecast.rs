@@ -47,6 +47,8 @@ pub struct Forecast {
     seconds: Option<f64>,
     /// How often the window has to open for that; nothing where once is enough.
     openings: Option<u64>,
+    /// On how many days they leave, where that is more than one by `per_day`.
+    days: Option<u64>,
     #[serde(skip)]
     rate: Option<Rate>,
     /// The first messages; they are for people alone.
@@ -118,6 +120,7 @@ impl Forecast {
             currency: profile.and_then(|profile| profile.currency.clone()).filter(|_| prices.is_some()),
             seconds,
             openings: seconds.and_then(|seconds| campaign.openings(profile, Duration::from_secs_f64(seconds))),
+            days: campaign.per_day.as_ref().map(|per_day| per_day.days(messages)).filter(|days| *days > 1),
             rate,
             firsts: survey.firsts.clone(),
         }
@@ -196,10 +199,13 @@ impl Forecast {
     }
 
     fn time(&self) -> Option<String> {
-        let (seconds, rate) = (self.seconds.filter(|seconds| *seconds >= 1.0)?, self.rate?);
-        let time = duration(Duration::from_secs_f64(seconds));
-        let openings = self.openings.map(|openings| format!(", in {openings} openings of the window"));
-        Some(format!("takes about {time} at {rate}{}", openings.unwrap_or_default()))
+        let time = self.seconds.filter(|seconds| *seconds >= 1.0).zip(self.rate);
+        let time =
+            time.map(|(seconds, rate)| format!("about {} at {rate}", duration(Duration::from_secs_f64(seconds))));
+        let openings = self.openings.map(|openings| format!("in {openings} openings of the window"));
+        let days = self.days.map(|days| format!("on {days} days by `per_day`"));
+        let all: Vec<String> = [time, openings, days].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| format!("takes {}", all.join(", ")))
     }
 }
 

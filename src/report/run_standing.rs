@@ -1,9 +1,9 @@
 //! How a run stands, with what became of its messages by channel.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{ChannelFigures, RunView, is_owned, run_json};
-use crate::ledger::{Ledger, LedgerError, Run, RunFilter};
+use crate::ledger::{Approval, Ledger, LedgerError, Run, RunFilter};
 
 /// How a run stands.
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub struct RunStanding {
     pub view: RunView,
     /// What became of its messages by channel.
     pub channels: ChannelFigures,
+    /// Who agreed to it, where somebody was asked apart from the call that sent it, the earliest first.
+    pub approvals: Vec<Approval>,
 }
 
 impl RunStanding {
@@ -26,7 +28,8 @@ impl RunStanding {
         let run = anew.unwrap_or(run);
         let view = RunView::read(ledger, run, owned).await?;
         let channels = ChannelFigures::read(ledger, &view.run, owned).await?;
-        Ok(Self { view, channels })
+        let approvals = ledger.approvals_of(view.run.key).await?.into_iter().map(|kept| kept.approval).collect();
+        Ok(Self { view, channels, approvals })
     }
 
     /// The same for programs. Nobody's number is in it.
@@ -34,6 +37,8 @@ impl RunStanding {
     pub fn json(&self) -> Value {
         let mut object = run_json(&self.view);
         object["channels"] = self.channels.json();
+        let approval = |approval: &Approval| json!({ "by": approval.by, "at": approval.at.to_string() });
+        object["approved"] = self.approvals.iter().map(approval).collect();
         object
     }
 }

@@ -7,6 +7,7 @@ use roaring::RoaringTreemap;
 use super::consent::{Consent, confirm};
 use super::exclude::excluded;
 use super::freeze::frozen;
+use super::hours::refuse_over;
 use super::launch::{Preparation, RunToSend, Session};
 use super::outcome::{NothingLeft, Outcome};
 use super::plan::ApprovedYes;
@@ -82,6 +83,9 @@ impl Session {
     ) -> Result<Preparation, Error> {
         let (inputs, ledger, state) = (self.inputs(), self.adapters.ledger.as_ref(), &self.adapters.state);
         let (live, again) = (inputs.destination.is_live(), self.launch.request.round != Round::Same);
+        if live {
+            refuse_over(inputs, (self.adapters.clock)())?;
+        }
         let edition = self.edition(&opened.edition, replaced.as_ref().filter(|_| live)).await;
         if let Some(replaced) = replaced.as_ref().filter(|_| live && edition != opened.edition) {
             let edition = edition.to_owned();

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, refuse_start, survey_list};
 use crate::check::online::Cost;
-use crate::check::{against_includes, invalid_rows, list_form, notes, promised_receipts};
+use crate::check::{against_includes, invalid_rows, list_form, notes, promised_receipts, until_over};
 use crate::finding::{Finding, rules};
 use crate::ledger::Ledger;
 use crate::manifest::KeySource;
@@ -31,12 +33,13 @@ pub async fn check_campaign(
     inputs: &Arc<Inputs>,
     ledger: Option<&dyn Ledger>,
     files: OwnFiles<'_>,
-    observer: &Observer,
+    (observer, now): (&Observer, Timestamp),
     explain: impl Fn(Error) -> String,
 ) -> Result<CheckedCampaign, Error> {
     let list = survey_list(inputs, ledger, observer).await?;
     let mut findings = findings_of(inputs, &list);
     findings.extend(files.finding(inputs));
+    findings.extend(until_over(&inputs.campaign, now));
     if let Some(ledger) = ledger
         && let Err(refused) = refuse_start(ledger, inputs).await
     {

@@ -9,8 +9,7 @@ use super::freeze::thaw;
 use super::launch::Session;
 use super::{Error, Inputs};
 use crate::audience::{Header, RecordRef};
-use crate::calendar::Occurrence;
-use crate::check::{CompiledCampaign, Recipe, zone_column};
+use crate::check::{CompiledCampaign, Recipe, until_over, zone_column};
 use crate::delivery::{self, Ending, Feed, Hours, Keeping, Passes, Snapshot, Stop, ZoneOf, feed};
 use crate::failpoint;
 use crate::ledger::{EXPIRED, Lease, Ledger, Run, State, StopKind};
@@ -66,6 +65,11 @@ impl Session {
     }
 }
 
+/// Refuses to begin what would only have everybody skipped.
+pub(super) fn refuse_over(inputs: &Inputs, now: Timestamp) -> Result<(), Error> {
+    until_over(&inputs.campaign, now).map_or(Ok(()), |finding| Err(Error::Findings(vec![finding])))
+}
+
 /// What begins the list of a run anew.
 #[derive(Clone)]
 struct Again {
@@ -113,7 +117,7 @@ fn zone_of(zone: &WindowZone, header: &Header) -> Result<ZoneOf, Error> {
 /// The moment from which nothing of a run leaves.
 fn until(campaign: &Campaign, run: &Run) -> Option<Timestamp> {
     match campaign.until? {
-        Until::At(local) => Occurrence::of(local, &campaign.home()).map(|occurrence| occurrence.at),
+        Until::At(_) => campaign.until_at(),
         Until::After(time) => Some(run.began_at.checked_add(time).unwrap_or(Timestamp::MAX)),
     }
 }

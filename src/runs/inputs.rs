@@ -182,7 +182,13 @@ impl Inputs {
     fn survey_through(&self, list: impl Read + Send, excluded: &Excluded) -> Result<(Survey, Includes, u8), Error> {
         let mut prepared = self.prepare(list)?;
         let terms = Terms { brief: &self.campaign.brief, excluded, zones: self.campaign.zone_column() };
-        let survey = survey(&mut prepared, &terms).map_err(Error::Findings)?;
+        let survey = survey(&mut prepared, &terms).map_err(|mut findings| {
+            // Where the list has no such column, the campaign file is what is wrong.
+            for finding in findings.iter_mut().filter(|finding| *finding.rule == rules::WINDOW) {
+                finding.place = self.campaign.places.of_key("delivery.window.zone");
+            }
+            Error::Findings(findings)
+        })?;
         Ok((survey, prepared.recipe.includes().to_vec(), prepared.reader.delimiter()))
     }
 

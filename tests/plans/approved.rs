@@ -45,6 +45,9 @@ fn one_approval_stands_for_the_question_of_one_run_until_that_is_through() {
     sale.run(&["--offline"]).exits(2).says("say `--yes`");
     // The gateway cannot be reached, so that the run begins and stops.
     sale.run(&["--offline", "--plan", &digest]).exits(5).says("approved by");
+    sale.campaign(&["status", "sale"]).says("  approved by ");
+    let status = sale.campaign(&["status", "sale", "--json"]).json();
+    assert_eq!(status["approved"].as_array().map(Vec::len), Some(1), "{status}");
     sale.run(&["--offline", "--plan", &digest]).exits(5);
     assert_eq!(uses(&sale), 1, "it goes on with the approval that it began with");
     sale.campaign(&["stop", "sale@1", "--for-good"]).exits(0);

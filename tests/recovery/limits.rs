@@ -33,24 +33,42 @@ fn comes_to_its_end(witness: &Witness, sale: &Folder) {
     witness.doubts(sale);
 }
 
+/// How far a run came on a full disk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    Nobody,
+    Some,
+    All,
+}
+
+/// How far a run comes if no file may be larger than that; it stops before anything is sent that is not recorded.
+fn reached(kilobytes: u32) -> Reached {
+    let _case = telling(format!("case: no file may be larger than {kilobytes} KB"));
+    let witness = Witness::start();
+    let sale = sale(&witness);
+    // In blocks of 512 bytes; a write beyond it fails instead of ending the process.
+    let run = run_after(&sale, &format!("ulimit -f {}", kilobytes * 2));
+    let reached = match (run.code(), witness.arrived()) {
+        (Some(74), 0) => Reached::Nobody,
+        (Some(74), _) => Reached::Some,
+        (Some(0), PEOPLE) => Reached::All,
+        _ => panic!("{}", run.told()),
+    };
+    comes_to_its_end(&witness, &sale);
+    reached
+}
+
 #[test]
 fn a_disk_that_is_full_at_any_size_stops_the_run_before_anything_is_sent_that_is_not_recorded() {
-    let (mut before, mut midway, mut through) = (0, 0, 0);
-    for kilobytes in (0..480).step_by(16) {
-        let _case = telling(format!("case: no file may be larger than {kilobytes} KB"));
-        let witness = Witness::start();
-        let sale = sale(&witness);
-        // In blocks of 512 bytes; a write beyond it fails instead of ending the process.
-        let run = run_after(&sale, &format!("ulimit -f {}", kilobytes * 2));
-        match (run.code(), witness.arrived()) {
-            (Some(74), 0) => before += 1,
-            (Some(74), _) => midway += 1,
-            (Some(0), PEOPLE) => through += 1,
-            _ => panic!("{}", run.told()),
-        }
-        comes_to_its_end(&witness, &sale);
-    }
-    assert!(before > 0 && midway > 2 && through > 0, "{before} before the first send, {midway} midway, {through} fine");
+    const STEP: u32 = 32;
+    let sizes: Vec<(u32, Reached)> = (0..640).step_by(STEP as usize).map(|size| (size, reached(size))).collect();
+    let at = |wanted: Reached| sizes.iter().filter(move |(_, reached)| *reached == wanted).map(|(size, _)| *size);
+    let (Some(too_small), Some(enough)) = (at(Reached::Nobody).max(), at(Reached::All).min()) else {
+        panic!("no size is too small, or none is enough");
+    };
+    // What lies between is where it matters, and is narrow.
+    let midway = (too_small + 1..enough).step_by(3).filter(|size| reached(*size) == Reached::Some).count();
+    assert!(midway > 2, "{midway} of the sizes from {too_small} to {enough} KB end it midway");
 }
 
 #[test]

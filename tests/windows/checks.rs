@@ -17,9 +17,15 @@ fn what_is_no_window_and_no_end_is_refused_where_it_stands() {
         let _case = telling(format!("case: {line}"));
         let sale = campaign().through(&gateway).top("timezone: Europe/Kyiv").delivery(line).write();
         for command in ["check", "run"] {
-            sale.campaign(&[command, "sale.yaml"]).exits(2).says(words);
+            sale.campaign(&[command, "sale.yaml"]).exits(2).says(words).says("sale.yaml:");
         }
     }
+    let sale = campaign().through(&gateway).top("timezone: Europe/Kyiv").delivery("until: 2020-12-07 20:00").write();
+    for command in ["check", "plan", "run"] {
+        let told = sale.campaign(&[command, "sale.yaml"]).exits(2);
+        told.says("`until` was 2020-12-07 20:00, and nothing leaves after it").says("sale.yaml:");
+    }
+    sale.campaign(&["status"]).exits(0).says("no runs");
     for line in ["window: 09:00-20:00", "until: 2099-12-07 20:00"] {
         let sale = campaign().through(&gateway).delivery(line).write();
         sale.campaign(&["check", "sale.yaml"]).exits(2).says("needs `timezone`").says("sale.yaml:");

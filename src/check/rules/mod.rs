@@ -44,6 +44,7 @@ mod too_many_invalid;
 mod two_scripts;
 mod unfinished_text;
 mod unknown_zone;
+mod until_over;
 mod unused_column;
 mod whatsapp_route;
 
@@ -76,6 +77,7 @@ pub use texts::{against_includes, against_texts};
 pub(super) use too_many_invalid::judge as too_many_invalid;
 pub(super) use two_scripts::slipped as slipped_word;
 pub use unknown_zone::{unknown_zones, zone_column};
+pub use until_over::until_over;
 
 /// The rules of this folder that judge a campaign and its gateway's profile.
 static CAMPAIGN: &[&Rule] = &[

@@ -4,6 +4,7 @@ mod settings;
 
 use std::path::Path;
 
+use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -202,7 +203,8 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileChe
     let (state, profiles) = (context.state()?, context.profiles());
     let files = OwnFiles { state: &state, profiles: &profiles };
     let explain = |refused| context.output.explain(refused).message;
-    let checked = check_campaign(&inputs, ledger.as_deref(), files, &context.observer, explain).await?;
+    let checked =
+        check_campaign(&inputs, ledger.as_deref(), files, (&context.observer, Timestamp::now()), explain).await?;
     let CheckedCampaign { mut findings, list, cost, currency } = checked;
     let online = if args.online { Some(online(context, &inputs, &list.survey, &mut findings).await?) } else { None };
     let divided = variants(&inputs.campaign.brief, &list.survey);

@@ -79,7 +79,14 @@ async fn check(folder: &OpenFolder<'_>, file: PathBuf) -> Result<CheckedCampaign
     let adapters = folder.adapters;
     let files = OwnFiles { state: &adapters.state, profiles: &adapters.profiles };
     let explain = |refused| folder.explain(refused).0;
-    runs::check_campaign(&inputs, Some(adapters.ledger.as_ref()), files, &adapters.observer, explain).await
+    runs::check_campaign(
+        &inputs,
+        Some(adapters.ledger.as_ref()),
+        files,
+        (&adapters.observer, (adapters.clock)()),
+        explain,
+    )
+    .await
 }
 
 /// What is wrong, so that nothing more can be known.

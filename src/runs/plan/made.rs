@@ -15,6 +15,7 @@ use crate::report::Forecast;
 use crate::runs::check_campaign::findings_of;
 use crate::runs::exclude::excluded;
 use crate::runs::freeze::frozen;
+use crate::runs::hours::refuse_over;
 use crate::runs::start::TodaysTexts;
 use crate::runs::{
     Adapters, Error, Inputs, ListSurvey, OwnFiles, Request, Round, already_sent, blocking, capped, opted_out,
@@ -102,6 +103,7 @@ pub async fn plan(adapters: &Adapters, inputs: &Arc<Inputs>, request: &Request) 
     if let Some(finding) = files.finding(inputs) {
         return Err(Error::Findings(vec![finding]));
     }
+    refuse_over(inputs, (adapters.clock)())?;
     refuse_start(ledger, inputs).await?;
     let list = surveyed(adapters, inputs, request.round != Round::Same).await?;
     let survey = &list.survey;
