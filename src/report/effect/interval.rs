@@ -38,7 +38,8 @@ impl Proportion {
         let scale = 1.0 + Z * Z / n;
         let middle = (p + Z * Z / (2.0 * n)) / scale;
         let half = Z / scale * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-        Interval { low: (middle - half).max(0.0), high: (middle + half).min(1.0) }
+        // Rounding alone may put an end on the wrong side of the share, where that is 0 or 1.
+        Interval { low: (middle - half).max(0.0).min(p), high: (middle + half).min(1.0).max(p) }
     }
 
     /// How much larger this share is than the other, by R. G. Newcombe (1998, method 10) from both intervals of Wilson.
