@@ -26,6 +26,11 @@ pub(super) const TOOL: Tool = Tool {
             "ended_at": text("When it last ended."),
             "results": text("The operator's file with the result of each row."),
             "channels": { "type": "object", "description": "What became of its messages, by channel." },
+            "approved": {
+                "type": "array",
+                "items": { "type": "object", "properties": { "by": text("Who."), "at": text("When.") } },
+                "description": "Who approved it.",
+            },
         });
         if let (Some(properties), Some(more)) = (properties.as_object_mut(), more.as_object()) {
             properties.extend(more.clone());
