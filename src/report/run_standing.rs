@@ -38,7 +38,9 @@ impl RunStanding {
         let mut object = run_json(&self.view);
         object["channels"] = self.channels.json();
         let approval = |approval: &Approval| json!({ "by": approval.by, "at": approval.at.to_string() });
-        object["approved"] = self.approvals.iter().map(approval).collect();
+        if !self.approvals.is_empty() {
+            object["approved"] = self.approvals.iter().map(approval).collect();
+        }
         object
     }
 }
