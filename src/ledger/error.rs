@@ -1,5 +1,9 @@
 //! Why the ledger could not do what was asked.
 
+use jiff::Timestamp;
+
+use super::Run;
+
 /// A failure of the ledger. After one the run stops; nothing is written again on the same handle.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LedgerError {
@@ -57,6 +61,14 @@ pub enum LedgerError {
         /// Why not.
         reason: String,
     },
+    /// What the ledger had of the rows of a run was removed.
+    #[error("what was known of the people of {run} was purged on {at:.0}; its counts are what is left of it")]
+    Purged {
+        /// The run.
+        run: String,
+        /// When.
+        at: Timestamp,
+    },
     /// Another process has the turn to write and does not give it up.
     #[error("nothing was written to the ledger `{path}`: {who}; then run the same command again")]
     Busy {
@@ -80,6 +92,14 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// Refuses a run of which nothing is known any more but its counts.
+    ///
+    /// # Errors
+    /// When it was purged.
+    pub(super) fn refuse_purged(run: &Run) -> Result<(), Self> {
+        run.purged_at.map_or(Ok(()), |at| Err(Self::Purged { run: run.name(), at }))
+    }
+
     /// What happened, without what to do about it.
     #[must_use]
     pub fn reason(&self) -> String {

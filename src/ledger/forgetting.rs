@@ -2,7 +2,7 @@
 
 use roaring::RoaringBitmap;
 
-use super::{LedgerFuture, NewCopies, OptOut, Run, RunId};
+use super::{LedgerFuture, NewCopies, NumberSet, OptOut, Run, RunId};
 use crate::domain::Phone;
 
 /// A number that is to be forgotten.
@@ -32,6 +32,13 @@ pub trait Forgetting: Send + Sync {
     ///
     /// Whoever asks has the campaign of the run.
     fn prepare_other_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>>;
+
+    /// Removes what the ledger has of the rows of a run, in one commit, and keeps what stays of these numbers, which the guard
+    /// goes on to know as those of the run. Its identifiers, its counts and what it was stay.
+    fn purge(&self, run: RunId, guarded: NumberSet) -> LedgerFuture<'_, ()>;
+
+    /// Overwrites and removes the copies of a run that was purged, if they are there.
+    fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()>;
 
     /// Overwrites what the ledger does not use any more, so that nothing that was forgotten is left there.
     fn sweep(&self) -> LedgerFuture<'_, ()>;

@@ -73,6 +73,15 @@ impl NumberSet {
         }
     }
 
+    /// What stays of each of them, hashed with this key.
+    pub(super) fn forgotten(&self, key: &NumberKey) -> Vec<u64> {
+        let stays = |member| match Phone::new(member) {
+            Some(phone) => Addressee::Forgotten(key.forgotten(phone)).get(),
+            None => member,
+        };
+        self.members.iter().map(stays).collect()
+    }
+
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> u64 {

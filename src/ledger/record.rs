@@ -132,6 +132,8 @@ pub struct Run {
     pub began_at: Timestamp,
     /// When it last ended or paused.
     pub ended_at: Option<Timestamp>,
+    /// When what the ledger had of its rows was removed, if it was.
+    pub purged_at: Option<Timestamp>,
     /// Where it stands.
     pub progress: Progress,
     /// Why its last start ended early.

@@ -180,7 +180,10 @@ impl Ledger for MemoryLedger {
     }
 
     fn copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {
-        Box::pin(async { self.copies.of(&run.name()) })
+        Box::pin(async {
+            LedgerError::refuse_purged(run)?;
+            self.copies.of(&run.name())
+        })
     }
 
     fn stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use roaring::RoaringBitmap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::calendar::PerDay;
 use crate::domain::{Addressee, Row, Spending};
@@ -31,6 +31,8 @@ pub(crate) struct Book {
     /// The rows whose people are forgotten, and those of them that copies and results have still.
     pub(super) forgotten: RoaringBitmap,
     pub(super) to_be_forgotten: RoaringBitmap,
+    /// What stays of the numbers that had a message of it when it was purged.
+    pub(super) guarded: RoaringTreemap,
     /// When its blocks were drawn, in microseconds since 1970.
     pub(super) drawn_at: Vec<i64>,
 }
@@ -49,6 +51,7 @@ impl Book {
             blocks: BTreeMap::new(),
             forgotten: RoaringBitmap::new(),
             to_be_forgotten: RoaringBitmap::new(),
+            guarded: RoaringTreemap::new(),
             drawn_at: Vec::new(),
         }
     }
@@ -135,11 +138,11 @@ impl Book {
         RowEvents::from(self.events.clone()).leaving_out(&self.left_out)
     }
 
-    pub(super) fn guard(&self) -> roaring::RoaringTreemap {
+    pub(super) fn guard(&self) -> RoaringTreemap {
         let mut guard = Guard::new(self.events.clone().into());
         self.envelopes.values().for_each(|envelope| guard.add(envelope));
         self.receipts.iter().for_each(|(row, receipts)| guard.tell(*row, receipts));
-        guard.numbers()
+        guard.numbers() | &self.guarded
     }
 
     /// What it has used of its edition's budget.

@@ -93,6 +93,7 @@ impl Contents {
             file: new.file.clone(),
             began_at: new.began_at,
             ended_at: None,
+            purged_at: None,
             progress: Progress::Open,
             stop: None,
             stopped: None,

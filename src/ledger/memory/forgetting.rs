@@ -2,11 +2,12 @@
 
 use roaring::RoaringBitmap;
 
-use super::{Contents, MemoryLedger};
+use super::contents::instant;
+use super::{Book, Contents, MemoryLedger};
 use crate::domain::Row;
 use crate::ledger::rules::{Forgotten, forget_in_change, forget_in_receipt};
 use crate::ledger::{
-    ForgetOrder, Forgetting, LedgerError, LedgerFuture, NewCopies, NumberKey, OPTED_OUT, Run, RunId, State,
+    ForgetOrder, Forgetting, LedgerError, LedgerFuture, LeftOut, NewCopies, NumberKey, NumberSet, OPTED_OUT, Run, RunId, State,
 };
 
 /// With what numbers are hashed in memory.
@@ -50,6 +51,18 @@ impl Contents {
         Ok(())
     }
 
+    fn purge(&mut self, now: i64, run: RunId, guarded: &NumberSet) -> Result<(), LedgerError> {
+        let key = NumberKey::new(KEY);
+        let stays = guarded.forgotten(&key).into_iter().collect();
+        self.opt_outs.hash_with(key);
+        let book = self.book_mut(run)?;
+        book.run.purged_at = Some(instant(now)?);
+        book.run.receipts_counted = book.run.receipts;
+        *book = Book { guarded: stays, ..Book::new(book.run.clone(), LeftOut::default()) };
+        book.opened = true;
+        Ok(())
+    }
+
     fn to_be_forgotten(&self) -> Vec<(RunId, RoaringBitmap)> {
         let waiting = self.books().filter(|book| !book.to_be_forgotten.is_empty());
         waiting.map(|book| (book.run.key, book.to_be_forgotten.clone())).collect()
@@ -76,6 +89,17 @@ impl Forgetting for MemoryLedger {
 
     fn prepare_other_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>> {
         Box::pin(async { Ok(self.copies().prepare()) })
+    }
+
+    fn purge(&self, run: RunId, guarded: NumberSet) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, now| contents.purge(now, run, &guarded))
+    }
+
+    fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()> {
+        Box::pin(async {
+            self.copies().put_aside(&run.name());
+            Ok(())
+        })
     }
 
     fn sweep(&self) -> LedgerFuture<'_, ()> {

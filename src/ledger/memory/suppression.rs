@@ -27,6 +27,11 @@ impl OptOutList {
         self.key.clone()
     }
 
+    /// Has numbers known by their hash with this key.
+    pub(super) fn hash_with(&mut self, key: NumberKey) {
+        self.key = Some(key);
+    }
+
     /// Keeps what stays of a number instead of it, and puts it on the list if it is not there.
     pub(super) fn forget(&mut self, forgotten: Forgotten, key: NumberKey, opt_out: OptOut) {
         self.key = Some(key);

@@ -140,6 +140,30 @@ fn settle(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Overwrites and removes the copies of a run, if they are there.
+pub(super) fn discard(ledger: &Path, run: &str) -> Result<(), LedgerError> {
+    let folder = all(ledger).join(run);
+    let removed = || {
+        for place in [folder.clone(), folder.join(NEXT), folder.join(MAKING)] {
+            for name in [LIST, INPUTS] {
+                match OpenOptions::new().write(true).open(place.join(name)) {
+                    Ok(mut file) => private::overwrite(&mut file)?,
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    };
+    removed().map_err(|error| LedgerError::Storage {
+        path: folder.display().to_string(),
+        reason: format!("it cannot be removed: {error}"),
+    })
+}
+
 /// Where a copy stands: among those that take the place of others, as long as it is there.
 fn place(folder: &Path, name: &str) -> PathBuf {
     let next = folder.join(NEXT).join(name);

@@ -250,7 +250,10 @@ impl Ledger for SqliteLedger {
     }
 
     fn copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {
-        Box::pin(async { copies::of(&self.path, &run.name()).await })
+        Box::pin(async {
+            LedgerError::refuse_purged(run)?;
+            copies::of(&self.path, &run.name()).await
+        })
     }
 
     fn stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {

@@ -142,6 +142,16 @@ async fn forgotten_among(
     rows.iter().map(|found| Ok((RunId(found.try_get(0)?), Row::new(found.try_get(1)?)))).collect()
 }
 
+/// Removes the receipts of a run.
+pub(super) async fn purge(connection: &mut SqliteConnection, run: RunId) -> Result<(), Failure> {
+    sqlx::query("DELETE FROM receipts WHERE key BETWEEN ? AND ?")
+        .bind(key(run, 0))
+        .bind(key(run, u32::MAX))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 /// Takes what people said out of the receipts of these rows.
 pub(super) async fn forget(connection: &mut SqliteConnection, run: RunId, rows: &RoaringBitmap) -> Result<(), Failure> {
     let keys: BTreeSet<i64> = rows.iter().map(|row| key(run, row)).collect();

@@ -311,6 +311,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         file: row.try_get("file")?,
         began_at: instant(row.try_get("began_at")?)?,
         ended_at: ended_at.map(instant).transpose()?,
+        purged_at: row.try_get::<Option<i64>, _>("purged_at")?.map(instant).transpose()?,
         progress,
         stopped: row.try_get("stopped")?,
         stop: stop.map(|name| stop_kind(name, signal)).transpose()?,

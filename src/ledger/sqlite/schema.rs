@@ -344,6 +344,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("when numbers got messages", contacts::TABLES),
         ("how many left on each day", days::TABLES),
         ("who was forgotten", forgetting::TABLES),
+        ("what was purged", forgetting::PURGED),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

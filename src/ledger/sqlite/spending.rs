@@ -63,6 +63,12 @@ pub(super) async fn give_back(
     keep(connection, run, spending.minus(given_back(outcomes, &costs))).await
 }
 
+/// Keeps the sum of a run whose envelopes are about to go.
+pub(super) async fn keep_for_good(connection: &mut SqliteConnection, run: RunId) -> Result<(), Failure> {
+    let counted = count(connection, run).await?;
+    keep(connection, run, counted).await
+}
+
 /// Keeps the sum of a run no more: it is made anew when somebody asks.
 pub(super) async fn forget(connection: &mut SqliteConnection, run: RunId) -> Result<(), Failure> {
     sqlx::query("DELETE FROM spending WHERE run = ?").bind(run.0).execute(connection).await?;

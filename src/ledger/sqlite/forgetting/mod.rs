@@ -1,6 +1,9 @@
 //! Forgetting a person in the tables, and what is left of them in the space that the tables do not use any more.
 
 mod envelopes;
+mod purge;
+
+pub(super) use purge::guarded;
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +13,14 @@ use sqlx::sqlite::SqliteExecutor;
 use sqlx::{Connection as _, Row as _, SqliteConnection};
 
 use super::change::{Failure, Now};
-use super::copies::OtherFolder;
+use super::copies::{self, OtherFolder};
 use super::ledger::SqliteLedger;
 use super::writer::storage;
 use super::{contacts, events, left_out, opening, receipts, suppression};
 use crate::domain::Row;
 use crate::ledger::rules::Forgotten;
 use crate::ledger::{
-    ForgetOrder, Forgetting, LedgerError, LedgerFuture, LeftOut, NewCopies, NumberKey, OPTED_OUT, Run, RunId, State,
+    ForgetOrder, Forgetting, LedgerError, LedgerFuture, LeftOut, NewCopies, NumberKey, NumberSet, OPTED_OUT, Run, RunId, State,
 };
 
 /// With what numbers are hashed that were forgotten, whether all that was freed since is overwritten, and the rows that
@@ -35,6 +38,16 @@ pub(super) const TABLES: &str = "
         PRIMARY KEY (run, row)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX forgotten_rows_waiting ON forgotten_rows (run) WHERE waits = 1;
+";
+
+/// When a run was purged, and what stays of the numbers that have a message of it.
+pub(super) const PURGED: &str = "
+    ALTER TABLE runs ADD COLUMN purged_at INTEGER;
+    CREATE TABLE guarded (
+        run INTEGER PRIMARY KEY REFERENCES runs (key),
+        numbers BLOB NOT NULL,
+        sum INTEGER NOT NULL
+    ) STRICT;
 ";
 
 /// How long other processes that read are waited for until the log can be emptied.
@@ -67,6 +80,14 @@ impl Forgetting for SqliteLedger {
 
     fn prepare_other_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>> {
         Box::pin(async { Ok(Box::new(OtherFolder::prepare(&self.path, &run.name())?) as Box<dyn NewCopies>) })
+    }
+
+    fn purge(&self, run: RunId, guarded: NumberSet) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(purge::purge(connection, now, run, guarded))))
+    }
+
+    fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()> {
+        Box::pin(async { copies::discard(&self.path, &run.name()) })
     }
 
     fn sweep(&self) -> LedgerFuture<'_, ()> {
@@ -125,10 +146,7 @@ pub(super) async fn key(reader: impl SqliteExecutor<'_>) -> Result<Option<Number
 
 async fn forget(connection: &mut SqliteConnection, now: Now, order: ForgetOrder) -> Result<(), Failure> {
     let ForgetOrder { phone, rows, opt_out } = order;
-    let key = match key(&mut *connection).await? {
-        Some(key) => key,
-        None => new_key(connection).await?,
-    };
+    let key = known_or_new_key(connection).await?;
     let forgotten = Forgotten { phone, stays: key.forgotten(phone) };
     suppression::forget(connection, forgotten, opt_out).await?;
     for (run, rows) in &rows {
@@ -155,8 +173,11 @@ async fn forget(connection: &mut SqliteConnection, now: Now, order: ForgetOrder)
     Ok(())
 }
 
-/// Draws what numbers are hashed with from now on.
-async fn new_key(connection: &mut SqliteConnection) -> Result<NumberKey, Failure> {
+/// With what numbers are hashed from now on.
+async fn known_or_new_key(connection: &mut SqliteConnection) -> Result<NumberKey, Failure> {
+    if let Some(known) = key(&mut *connection).await? {
+        return Ok(known);
+    }
     let bytes: [u8; NumberKey::LENGTH] = rand::random();
     sqlx::query("INSERT INTO forgetting (key, swept) VALUES (?, 0)").bind(bytes.as_slice()).execute(connection).await?;
     Ok(NumberKey::new(bytes))
