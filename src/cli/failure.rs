@@ -286,6 +286,10 @@ fn explain(error: Error, options: &Options) -> Explanation {
                 told.join("; ")
             ))
         }
+        Error::Ledger(purged @ LedgerError::Purged { .. })
+        | Error::Results(ResultsError::Ledger(purged @ LedgerError::Purged { .. })) => {
+            Explanation::wrong(format!("{purged}, which `{}` shows", command("status --all".to_owned())))
+        }
         Error::Ledger(error) => Explanation::storage(error),
         Error::Results(error) => match &error {
             ResultsError::Contradicted { run, .. } => {

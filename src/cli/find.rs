@@ -41,6 +41,9 @@ fn object(phone: Phone, person: &Person, opt_outs: &[OptOut], code: u8) -> Value
         "suppressed": opt_outs.iter().map(opt_out_json).collect::<Vec<_>>(),
         "unread": person.unread.iter().map(unread).collect::<Vec<_>>(), "exit": code,
     });
+    if person.purged > 0 {
+        object["purged"] = person.purged.into();
+    }
     if !person.unread.is_empty() {
         object["error"] = "some runs could not be looked through".into();
     }
@@ -65,11 +68,18 @@ fn text(context: &Context, phone: Phone, person: &Person, opt_outs: &[OptOut]) -
     for UnreadRun { run, why } in &person.unread {
         text += &format!("{run} could not be looked through: {}\n", one_line(why));
     }
+    if person.purged > 0 {
+        text += &format!("{} purged: nothing is known any more of whom they sent to\n", were(person.purged));
+    }
     let last = person.runs.iter().filter_map(|run| Some((run.run.name(), run.rows.max()?))).next_back();
     text + &match last {
         Some((run, row)) => format!("next: {}\n", context.output.command(format!("show {run} --row {row}"))),
         None => format!("next: {}\n", context.output.command("status".to_owned())),
     }
+}
+
+fn were(runs: u64) -> String {
+    format!("{} {}", plural(runs, "run"), if runs == 1 { "was" } else { "were" })
 }
 
 /// A message by the columns of the results: where it stands, what became of it and when.

@@ -29,6 +29,7 @@ mod plan;
 mod preview;
 mod process;
 mod progress;
+mod purge;
 mod receipt;
 mod reconcile;
 mod replies;
@@ -127,6 +128,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Suppress(command) => suppress::suppress(context, command).await,
         Command::Find(args) => find::find(context, &args).await,
         Command::Forget(args) => forget::forget(context, &args).await,
+        Command::Purge(args) => purge::purge(context, &args).await,
         Command::Schedule(command) => schedule::schedule(context, command).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
         Command::Serve(args) => serve::serve(context, args).await,

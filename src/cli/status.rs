@@ -68,6 +68,9 @@ impl RunStanding {
         if let Some(results) = &run.results {
             text += &format!("  results: {results}\n");
         }
+        if let Some(at) = run.purged_at {
+            text += &format!("  purged {}: its counts are what the ledger knows of it\n", local(at));
+        }
         if *status == RunStatus::Sending && !run.shared {
             let stop = context.output.command(format!("stop {name}"));
             text += &format!("  it is being sent; to stop it after what is in flight: {stop}\n");
@@ -163,6 +166,7 @@ fn entry(view: &RunView) -> Value {
 async fn next(context: &Context, ledger: &dyn Ledger, view: &RunView) -> String {
     let (run, output) = (&view.run, &context.output);
     match view.next_step() {
+        _ if run.purged_at.is_some() => output.command("status"),
         NextStep::GoOn => output.go_on(ledger, run).await,
         step => output.about_run(&run.name(), &step),
     }

@@ -34,8 +34,9 @@ impl Snapshot {
     /// Reads where `run` stands; `owned` tells whether a process is sending it.
     ///
     /// # Errors
-    /// When the ledger cannot be read.
+    /// When the ledger cannot be read, or the run was purged.
     pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
+        LedgerError::refuse_purged(run)?;
         let left_out = ledger.left_out(run.key).await?;
         let events = RowEvents::from(ledger.events(run.key).await?).leaving_out(&left_out);
         let mut states = RowStates::new(Activities::read(ledger, run, owned).await?, events);

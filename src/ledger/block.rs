@@ -60,6 +60,7 @@ impl SharedRun {
     pub(super) fn is(&self, run: &Run) -> bool {
         let Self { campaign, edition, gateway, account, endpoint, kind, live, heed } = self;
         run.shared
+            && run.purged_at.is_none()
             && (&run.campaign, &run.edition, &run.gateway, &run.account) == (campaign, edition, gateway, account)
             && (run.endpoint, run.kind, run.live, run.heed) == (*endpoint, *kind, *live, *heed)
     }

@@ -62,7 +62,7 @@ pub enum LedgerError {
         reason: String,
     },
     /// What the ledger had of the rows of a run was removed.
-    #[error("what was known of the people of {run} was purged on {at:.0}; its counts are what is left of it")]
+    #[error("{run} was purged on {}: its counts are what is left of it", at.strftime("%Y-%m-%d"))]
     Purged {
         /// The run.
         run: String,
@@ -96,7 +96,7 @@ impl LedgerError {
     ///
     /// # Errors
     /// When it was purged.
-    pub(super) fn refuse_purged(run: &Run) -> Result<(), Self> {
+    pub(crate) fn refuse_purged(run: &Run) -> Result<(), Self> {
         run.purged_at.map_or(Ok(()), |at| Err(Self::Purged { run: run.name(), at }))
     }
 

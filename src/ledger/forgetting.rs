@@ -1,8 +1,9 @@
-//! Forgetting a person, as a part of the ledger: number and words go, and what stays of the number is a hash with a key.
+//! Forgetting a person, or all people of a run, as a part of the ledger: numbers and words go, and what stays of a number is a
+//! hash with a key.
 
 use roaring::RoaringBitmap;
 
-use super::{LedgerFuture, NewCopies, NumberSet, OptOut, Run, RunId};
+use super::{LedgerFuture, NewCopies, OptOut, Ownership, Run, RunId, StateCounts};
 use crate::domain::Phone;
 
 /// A number that is to be forgotten.
@@ -33,9 +34,11 @@ pub trait Forgetting: Send + Sync {
     /// Whoever asks has the campaign of the run.
     fn prepare_other_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>>;
 
-    /// Removes what the ledger has of the rows of a run, in one commit, and keeps what stays of these numbers, which the guard
-    /// goes on to know as those of the run. Its identifiers, its counts and what it was stay.
-    fn purge(&self, run: RunId, guarded: NumberSet) -> LedgerFuture<'_, ()>;
+    /// Removes what the ledger has of the rows of a run, in one commit, and keeps that they came to these counts and parts;
+    /// nothing where somebody has the run, or more became known of it since it was read.
+    ///
+    /// Its identifiers and what it was stay, and for the guard and for caps a hash of each number that has a message of it.
+    fn purge(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership>;
 
     /// Overwrites and removes the copies of a run that was purged, if they are there.
     fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()>;

@@ -22,6 +22,12 @@ impl NumberKey {
         Self(bytes)
     }
 
+    /// What stays of whoever a message went to once they are forgotten.
+    #[must_use]
+    pub fn stays_of(&self, addressee: Addressee) -> Addressee {
+        addressee.number().map_or(addressee, |phone| Addressee::Forgotten(self.forgotten(phone)))
+    }
+
     /// What stays of a number once it is forgotten.
     #[must_use]
     pub fn forgotten(&self, phone: Phone) -> ForgottenNumber {
@@ -71,15 +77,6 @@ impl NumberSet {
             Addressee::Number(phone) => self.contains(phone),
             Addressee::Forgotten(_) => self.members.contains(addressee.get()),
         }
-    }
-
-    /// What stays of each of them, hashed with this key.
-    pub(super) fn forgotten(&self, key: &NumberKey) -> Vec<u64> {
-        let stays = |member| match Phone::new(member) {
-            Some(phone) => Addressee::Forgotten(key.forgotten(phone)).get(),
-            None => member,
-        };
-        self.members.iter().map(stays).collect()
     }
 
     /// How many there are.

@@ -15,6 +15,8 @@ pub struct Person {
     pub runs: Vec<PersonInRun>,
     /// The runs that could not be looked through.
     pub unread: Vec<UnreadRun>,
+    /// How many runs were purged, of whose people nothing is known any more.
+    pub purged: u64,
 }
 
 /// The rows of a run that have a number.
@@ -45,6 +47,10 @@ impl Person {
     pub async fn find(ledger: &dyn Ledger, phone: Phone) -> Result<Self, LedgerError> {
         let mut person = Self::default();
         for run in ledger.runs(RunFilter::default()).await? {
+            if run.purged_at.is_some() {
+                person.purged += 1;
+                continue;
+            }
             match in_run(ledger, run.clone(), phone).await {
                 Ok(Some(found)) => person.runs.push(found),
                 Ok(None) => {}

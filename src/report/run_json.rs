@@ -32,6 +32,9 @@ pub fn run_json(view: &RunView) -> Value {
     object["began_at"] = run.began_at.to_string().into();
     object["ended_at"] = run.ended_at.map(|at| at.to_string()).into();
     object["results"] = run.results.clone().into();
+    if let Some(at) = run.purged_at {
+        object["purged_at"] = at.to_string().into();
+    }
     object
 }
 

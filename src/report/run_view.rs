@@ -113,6 +113,9 @@ impl RunView {
     /// # Errors
     /// When the ledger cannot be read.
     pub async fn read(ledger: &dyn Ledger, run: Run, owned: bool) -> Result<Self, LedgerError> {
+        if let Some((counts, parts)) = run.counts.clone().filter(|_| run.purged_at.is_some()) {
+            return Ok(Self { status: RunStatus::of(&run, owned), run, counts, parts });
+        }
         let Snapshot { counts, parts, .. } = Snapshot::read(ledger, &run, owned).await?;
         // Of a shared run some rows may be on their way, or wait to be tried again, and it has as many as were sent.
         let under_way = run.shared && counts.get(State::Planned) > 0;
@@ -150,6 +153,9 @@ impl RunView {
     #[must_use]
     pub fn next_step(&self) -> NextStep {
         let run = &self.run;
+        if run.purged_at.is_some() {
+            return NextStep::Nothing;
+        }
         if self.status == RunStatus::Sending {
             return NextStep::Wait;
         }

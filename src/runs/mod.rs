@@ -48,6 +48,7 @@ mod outcome;
 mod plan;
 mod poll;
 mod profiles;
+mod purge;
 mod receive;
 mod reconcile;
 mod reconcile_run;
@@ -112,6 +113,7 @@ pub use plan::{
 };
 pub use poll::{poll, wants_receipts};
 pub use profiles::{Profiles, check_host};
+pub use purge::{KeptRun, OldRuns, purge};
 pub use receive::{Post, Receiver, Refused};
 pub use reconcile_run::{ReconciledRun, reconcile};
 pub use request::{Request, Round};

@@ -1,7 +1,7 @@
 //! A lookup, a code call, a message of an assistant or a test message: one paid operation that somebody waits for.
 //!
-//! It is a row of a run that all such operations through a profile share, messages those of a day: the ledger knows of it
-//! before it is sent, and it is never repeated by itself.
+//! It is a row of a run that such operations through a profile share: the ledger knows of it before it is sent, and it is
+//! never repeated by itself.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -202,15 +202,18 @@ impl ConfirmedSingle {
 }
 
 impl Single {
-    /// The run that takes all such operations through the profile; of messages those of a day, of tests those of a campaign.
+    /// The run that takes such operations through the profile: of messages those of a day, of tests those of a campaign, of
+    /// lookups and code calls those of a month.
     fn shared_run(&self, adapters: &Adapters) -> SharedRun {
         let Self { operation, endpoint, purpose, of, destination, .. } = self;
-        let today = || (adapters.clock)().to_zoned(TimeZone::system()).date().to_string();
+        let today = || (adapters.clock)().to_zoned(TimeZone::system()).date();
         SharedRun {
             campaign: operation.campaign().to_owned(),
             edition: match operation {
-                SingleKind::Message => today(),
-                _ => of.clone().unwrap_or_default(),
+                SingleKind::Message => today().to_string(),
+                SingleKind::Test => of.clone().unwrap_or_default(),
+                // By the month, so that what is long over can be purged.
+                _ => today().strftime("%Y-%m").to_string(),
             },
             gateway: destination.gateway().to_owned(),
             account: destination.account().to_owned(),

@@ -67,6 +67,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("find", "0501234567 --region UA --json > person.json"),
     ("forget", "+380501234567"),
     ("forget", "0501234567 --region UA --yes --json"),
+    ("purge", "--older-than 400d"),
     ("schedule", "add autumn-sale.yaml"),
     ("schedule add", "autumn-sale.yaml"),
     ("schedule list", ""),

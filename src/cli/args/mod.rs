@@ -22,7 +22,7 @@ pub(super) use gateway::{
     ViberTemplatesCommand,
 };
 pub(super) use outcome::OutcomeArgs;
-pub(super) use people::{FindArgs, ForgetArgs};
+pub(super) use people::{FindArgs, ForgetArgs, PurgeArgs};
 pub(super) use plan::{ApproveArgs, PlanArgs};
 pub(super) use sandbox::SandboxArgs;
 pub(super) use schedule::{ArmArgs, NextArgs, ScheduleCommand};
@@ -164,6 +164,8 @@ pub(super) enum Command {
     Find(FindArgs),
     /// Take a person out of the ledger, the copies and the results: the number and all cells
     Forget(ForgetArgs),
+    /// Take the people of old runs out of the ledger and the copies; counts and identifiers stay
+    Purge(PurgeArgs),
     /// Have campaigns run by themselves
     #[command(subcommand)]
     Schedule(ScheduleCommand),

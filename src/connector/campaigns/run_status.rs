@@ -25,6 +25,7 @@ pub(super) const TOOL: Tool = Tool {
             "began_at": text("When it began."),
             "ended_at": text("When it last ended."),
             "results": text("The operator's file with the result of each row."),
+            "purged_at": text("When what was known of whom it sent to was taken out of the ledger; its counts stay."),
             "channels": { "type": "object", "description": "What became of its messages, by channel." },
             "approved": {
                 "type": "array",

@@ -3,7 +3,7 @@
 use roaring::RoaringBitmap;
 
 use super::ledger::{ProcessLedger, no_copies};
-use crate::ledger::{ForgetOrder, Forgetting, LedgerFuture, NewCopies, Run, RunId};
+use crate::ledger::{ForgetOrder, Forgetting, LedgerFuture, NewCopies, Ownership, Run, RunId, StateCounts};
 
 impl Forgetting for ProcessLedger {
     fn forget(&self, _: ForgetOrder) -> LedgerFuture<'_, ()> {
@@ -20,6 +20,14 @@ impl Forgetting for ProcessLedger {
 
     fn prepare_other_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>> {
         no_copies()
+    }
+
+    fn purge(&self, _: Run, _: StateCounts, _: u64) -> LedgerFuture<'_, Ownership> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn discard_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, ()> {
+        unreachable!("nobody is forgotten in these worlds")
     }
 
     fn sweep(&self) -> LedgerFuture<'_, ()> {

@@ -1,11 +1,18 @@
 //! Forgetting: the number goes out of every record, what stays holds guard and opt-outs, and nothing else changes.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use roaring::RoaringBitmap;
 
+use super::bounds::beside;
 use super::scene::*;
-use crate::domain::{Addressee, MsgId, Outcome, Phone, Receipt, ReceiptSource, RecipientReply, Row, Status};
+use crate::domain::{
+    Addressee, Budget, Cap, MsgId, Outcome, Phone, Receipt, ReceiptSource, RecipientReply, Row, Status,
+};
 use crate::ledger::{
-    ForgetOrder, Ledger, NewReceipt, OPTED_OUT, OptOut, Permit, Reach, Removal, RunId, Scope, Settlement, State,
+    BlockRequest, Bounds, ForgetOrder, Intent, Ledger, LedgerError, NewReceipt, OPTED_OUT, OptOut, Ownership, Permit,
+    Progress, Reach, Reception, Removal, Run, RunEnd, RunFilter, RunId, Scope, Settlement, State, StateCounts,
 };
 
 fn opt_out(phone: Phone) -> OptOut {
@@ -127,4 +134,107 @@ pub(super) async fn rows_wait_to_leave_copies_until_somebody_says_that_they_did<
     assert_eq!(scene.ledger.to_be_forgotten().await.unwrap(), []);
     forget(&scene, 6).await;
     assert_eq!(scene.ledger.to_be_forgotten().await.unwrap(), [(scene.run.key, RoaringBitmap::from([6]))]);
+}
+
+/// What its rows came to, for the tests.
+fn came_to() -> StateCounts {
+    let mut counts = StateCounts::default();
+    counts.add(State::Accepted, 3);
+    counts.add(State::Rejected, 1);
+    counts
+}
+
+/// Ends the scene's run, with two envelopes sent to the rows 2 to 5 of which row 3 was refused, and purges it.
+async fn purge<L: Ledger>(scene: &Scene<L>) -> Run {
+    scene.begin(1, scene.mine).await;
+    scene.settle(1, [accepted(), rejected()]).await;
+    scene.begin(2, scene.mine).await;
+    scene.settle(2, [accepted(), accepted()]).await;
+    scene.record(scene.mine, vec![event(4, 2, found("delivered"))]).await;
+    scene.ledger.receive(vec![said(2, scene.run.key)]).await.unwrap();
+    scene.ledger.end(scene.mine, RunEnd { stopped: None, stop: None, ..run_end() }).await.unwrap();
+    let counted = scene.now().await;
+    assert_eq!(scene.ledger.purge(counted.clone(), came_to(), 7).await.unwrap(), Ownership::Held);
+    counted
+}
+
+pub(super) async fn of_a_purged_run_nothing_of_its_rows_is_left_and_what_it_came_to_stays<L: Ledger>(scene: Scene<L>) {
+    let before = purge(&scene).await;
+    let (ledger, key) = (&scene.ledger, scene.run.key);
+    assert!(ledger.envelope_summaries(key).await.unwrap().is_empty());
+    assert!(ledger.envelopes(key, 1..=9).await.unwrap().is_empty());
+    assert!(ledger.events(key).await.unwrap().is_empty());
+    assert!(ledger.receipts(key, 0..99).await.unwrap().is_empty());
+    assert!(ledger.left_out(key).await.unwrap().rows().is_empty());
+    assert_eq!(ledger.sent_to(key, Row::new(2)).await.unwrap(), None);
+    let run = scene.now().await;
+    assert!(run.purged_at.is_some());
+    assert_eq!(run.standing_counts(), Some(&(came_to(), 7)));
+    let id = run.id(Row::new(2), None).unwrap();
+    let same = Run { purged_at: None, counts: before.counts.clone(), receipts_counted: before.receipts_counted, ..run };
+    assert_eq!(format!("{same:?}"), format!("{before:?}"), "it is the same run with the same identifiers");
+    let found = ledger.find(id).await.unwrap().expect("an identifier leads to its run");
+    assert_eq!((found.run, found.row), (key, Row::new(2)));
+    assert!(matches!(ledger.copies(&scene.now().await).await, Err(LedgerError::Purged { .. })));
+    // What is told of it later is not kept, and makes nothing old.
+    assert_eq!(ledger.receive(vec![said(4, key)]).await.unwrap(), [Reception::Known]);
+    assert!(ledger.receipts(key, 0..99).await.unwrap().is_empty());
+    assert!(scene.now().await.standing_counts().is_some());
+}
+
+pub(super) async fn who_has_a_message_of_a_purged_run_is_guarded_and_counted_as_before<L: Ledger>(scene: Scene<L>) {
+    let month = Cap { messages: 1, period: Duration::from_secs(30 * 86_400) };
+    purge(&scene).await;
+    assert_eq!(scene.guarded().await, [2, 4, 5], "who was refused has nothing");
+    let held = scene.ledger.capped(&[month], false).await.unwrap();
+    assert_eq!([2, 3, 4, 5].map(|row| held.contains(phone(row))), [true, false, true, true]);
+    // So is who is forgotten afterwards.
+    forget(&scene, 4).await;
+    assert_eq!(scene.guarded().await, [2, 4, 5]);
+    // What the run used of its edition's budget is used.
+    let scene = beside(scene, new_run(7)).await;
+    let budget = Budget { recipients: Some(4), ..Budget::default() };
+    let bounds = Some(Arc::new(Bounds { budget, ..Bounds::default() }));
+    let permit = scene.ledger.begin(Intent { bounds, ..scene.intent(3, scene.mine) }).await.unwrap();
+    assert!(matches!(permit, Permit::Over { fits: 1, .. }), "{permit:?}");
+    let bounds = Some(Arc::new(Bounds { caps: vec![month], ..Bounds::default() }));
+    let permit = scene.ledger.begin(Intent { bounds, ..scene.intent(1, scene.mine) }).await.unwrap();
+    assert_eq!(permit, Permit::Capped(vec![Row::new(2)]));
+}
+
+pub(super) async fn nothing_is_purged_that_somebody_has_or_of_which_more_became_known<L: Ledger>(scene: Scene<L>) {
+    scene.begin(1, scene.mine).await;
+    scene.settle(1, [accepted(), rejected()]).await;
+    let refused = async |counted: Run| {
+        assert_eq!(scene.ledger.purge(counted, came_to(), 7).await.unwrap(), Ownership::Lost);
+        assert_eq!(scene.ledger.envelopes(scene.run.key, 1..=9).await.unwrap().len(), 1);
+    };
+    refused(scene.now().await).await;
+    let paused = RunEnd { progress: Progress::Open, ..run_end() };
+    scene.ledger.end(scene.mine, paused).await.unwrap();
+    refused(scene.now().await).await;
+    let again = scene.take().await;
+    scene.ledger.end(again, run_end()).await.unwrap();
+    let counted = scene.now().await;
+    scene.ledger.receive(vec![said(2, scene.run.key)]).await.unwrap();
+    refused(counted).await;
+    let counted = scene.now().await;
+    assert_eq!(scene.ledger.purge(counted.clone(), came_to(), 7).await.unwrap(), Ownership::Held);
+    assert_eq!(scene.ledger.purge(counted, came_to(), 9).await.unwrap(), Ownership::Lost, "once is enough");
+    assert_eq!(scene.now().await.counts, Some((came_to(), 7)));
+}
+
+pub(super) async fn nobody_takes_a_purged_run_or_draws_rows_of_it<L: Ledger>(scene: Scene<L>) {
+    purge(&scene).await;
+    let taken = scene.ledger.claim(&scene.hold, scene.run.key).await;
+    assert!(matches!(taken, Err(LedgerError::Purged { .. })), "{taken:?}");
+    let drawn = || async {
+        let drawn = scene.ledger.draw(&shared_run(), BlockRequest::message(None, None)).await.unwrap();
+        drawn.block().expect("a row").run
+    };
+    let shared = drawn().await;
+    assert_eq!(drawn().await.key, shared.key);
+    let now = scene.ledger.runs(RunFilter::one(shared.key)).await.unwrap().pop().unwrap();
+    assert_eq!(scene.ledger.purge(now, StateCounts::default(), 0).await.unwrap(), Ownership::Held);
+    assert_ne!(drawn().await.key, shared.key);
 }

@@ -155,5 +155,9 @@ promises! {
         who_was_forgotten_is_guarded_and_held_back_by_what_stays_of_the_number,
         who_opted_out_before_stays_on_the_list_by_what_stays_of_the_number,
         what_was_planned_for_who_is_forgotten_is_left_out_once,
-        rows_wait_to_leave_copies_until_somebody_says_that_they_did;
+        rows_wait_to_leave_copies_until_somebody_says_that_they_did,
+        of_a_purged_run_nothing_of_its_rows_is_left_and_what_it_came_to_stays,
+        who_has_a_message_of_a_purged_run_is_guarded_and_counted_as_before,
+        nothing_is_purged_that_somebody_has_or_of_which_more_became_known,
+        nobody_takes_a_purged_run_or_draws_rows_of_it;
 }

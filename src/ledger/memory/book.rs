@@ -1,6 +1,7 @@
 //! A run with everything that belongs to it.
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -11,7 +12,7 @@ use crate::domain::{Addressee, Row, Spending};
 use crate::ledger::rules::{Guard, contacts, counts_for_caps, doubt, merge, owns, spent};
 use crate::ledger::{
     Activity, AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, KeptReceipt, Lease, LedgerError, LeftOut,
-    NewRowEvent, RowEvent, RowEvents, RowStates, Rows, Run, SentRow, Settlement,
+    NewRowEvent, NumberKey, RowEvent, RowEvents, RowStates, Rows, Run, SentRow, Settlement,
 };
 
 /// A run with everything that belongs to it.
@@ -31,8 +32,8 @@ pub(crate) struct Book {
     /// The rows whose people are forgotten, and those of them that copies and results have still.
     pub(super) forgotten: RoaringBitmap,
     pub(super) to_be_forgotten: RoaringBitmap,
-    /// What stays of the numbers that had a message of it when it was purged.
-    pub(super) guarded: RoaringTreemap,
+    /// What it was when it was purged, with what stays of the numbers: for what goes by numbers and counts alone.
+    remains: Option<Box<Book>>,
     /// When its blocks were drawn, in microseconds since 1970.
     pub(super) drawn_at: Vec<i64>,
 }
@@ -51,9 +52,25 @@ impl Book {
             blocks: BTreeMap::new(),
             forgotten: RoaringBitmap::new(),
             to_be_forgotten: RoaringBitmap::new(),
-            guarded: RoaringTreemap::new(),
+            remains: None,
             drawn_at: Vec::new(),
         }
+    }
+
+    /// Has nothing left of it but what goes by what stays of numbers.
+    pub(super) fn purge(&mut self, key: &NumberKey) {
+        let mut empty = Self::new(self.run.clone(), LeftOut::default());
+        (empty.opened, empty.drawn_at) = (self.opened, mem::take(&mut self.drawn_at));
+        let mut remains = mem::replace(self, empty);
+        for sent in remains.envelopes.values_mut().flat_map(|envelope| &mut envelope.rows) {
+            sent.to = key.stays_of(sent.to);
+        }
+        self.remains = Some(Box::new(remains));
+    }
+
+    /// What is known of its numbers and counts.
+    fn known(&self) -> &Self {
+        self.remains.as_deref().unwrap_or(self)
     }
 
     /// Takes the run but for the rows that somebody else has; tells how many envelopes are in doubt from here on.
@@ -139,22 +156,25 @@ impl Book {
     }
 
     pub(super) fn guard(&self) -> RoaringTreemap {
-        let mut guard = Guard::new(self.events.clone().into());
-        self.envelopes.values().for_each(|envelope| guard.add(envelope));
-        self.receipts.iter().for_each(|(row, receipts)| guard.tell(*row, receipts));
-        guard.numbers() | &self.guarded
+        let book = self.known();
+        let mut guard = Guard::new(book.events.clone().into());
+        book.envelopes.values().for_each(|envelope| guard.add(envelope));
+        book.receipts.iter().for_each(|(row, receipts)| guard.tell(*row, receipts));
+        guard.numbers()
     }
 
     /// What it has used of its edition's budget.
     pub(super) fn spending(&self) -> Spending {
-        let events = RowEvents::from(self.events.clone());
-        self.envelopes.values().map(|envelope| spent(envelope, &events)).fold(Spending::default(), Spending::plus)
+        let book = self.known();
+        let events = RowEvents::from(book.events.clone());
+        book.envelopes.values().map(|envelope| spent(envelope, &events)).fold(Spending::default(), Spending::plus)
     }
 
     /// How many of its messages left on each day.
     pub(super) fn days(&self, per_day: &PerDay) -> BTreeMap<Date, u64> {
-        let (events, mut days) = (RowEvents::from(self.events.clone()), BTreeMap::new());
-        for envelope in self.envelopes.values() {
+        let book = self.known();
+        let (events, mut days) = (RowEvents::from(book.events.clone()), BTreeMap::new());
+        for envelope in book.envelopes.values() {
             *days.entry(per_day.day(envelope.begun_at)).or_default() += spent(envelope, &events).recipients;
         }
         days
@@ -165,12 +185,13 @@ impl Book {
         if !counts_for_caps(&self.run) {
             return Vec::new();
         }
-        let events = RowEvents::from(self.events.clone());
+        let book = self.known();
+        let events = RowEvents::from(book.events.clone());
         let of = |envelope: &EnvelopeRecord| {
             let at = envelope.begun_at.as_microsecond();
             contacts(envelope, &events).map(|sent| (sent.to, at)).collect::<Vec<_>>()
         };
-        self.envelopes.values().flat_map(of).collect()
+        book.envelopes.values().flat_map(of).collect()
     }
 
     pub(crate) fn summaries(&self) -> Vec<EnvelopeSummary> {

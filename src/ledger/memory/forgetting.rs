@@ -3,11 +3,12 @@
 use roaring::RoaringBitmap;
 
 use super::contents::instant;
-use super::{Book, Contents, MemoryLedger};
+use super::{Contents, MemoryLedger};
 use crate::domain::Row;
 use crate::ledger::rules::{Forgotten, forget_in_change, forget_in_receipt};
 use crate::ledger::{
-    ForgetOrder, Forgetting, LedgerError, LedgerFuture, LeftOut, NewCopies, NumberKey, NumberSet, OPTED_OUT, Run, RunId, State,
+    ForgetOrder, Forgetting, LedgerError, LedgerFuture, NewCopies, NumberKey, OPTED_OUT, Ownership, Run, RunId, State,
+    StateCounts,
 };
 
 /// With what numbers are hashed in memory.
@@ -51,16 +52,15 @@ impl Contents {
         Ok(())
     }
 
-    fn purge(&mut self, now: i64, run: RunId, guarded: &NumberSet) -> Result<(), LedgerError> {
+    fn purge(&mut self, now: i64, counted: &Run, counts: (StateCounts, u64)) -> Result<Ownership, LedgerError> {
+        let book = self.book_mut(counted.key)?;
+        if !book.run.purge(instant(now)?, counted, counts) {
+            return Ok(Ownership::Lost);
+        }
         let key = NumberKey::new(KEY);
-        let stays = guarded.forgotten(&key).into_iter().collect();
+        book.purge(&key);
         self.opt_outs.hash_with(key);
-        let book = self.book_mut(run)?;
-        book.run.purged_at = Some(instant(now)?);
-        book.run.receipts_counted = book.run.receipts;
-        *book = Book { guarded: stays, ..Book::new(book.run.clone(), LeftOut::default()) };
-        book.opened = true;
-        Ok(())
+        Ok(Ownership::Held)
     }
 
     fn to_be_forgotten(&self) -> Vec<(RunId, RoaringBitmap)> {
@@ -91,8 +91,8 @@ impl Forgetting for MemoryLedger {
         Box::pin(async { Ok(self.copies().prepare()) })
     }
 
-    fn purge(&self, run: RunId, guarded: NumberSet) -> LedgerFuture<'_, ()> {
-        self.change(move |contents, now| contents.purge(now, run, &guarded))
+    fn purge(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
+        self.change(move |contents, now| contents.purge(now, &counted, (counts, parts)))
     }
 
     fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()> {

@@ -18,6 +18,9 @@ impl Contents {
         let mut opted_out = Vec::new();
         let keep = |NewReceipt { run, row, order, mut receipt, opt_out }| {
             let book = self.book_mut(run)?;
+            if book.run.purged_at.is_some() {
+                return Ok(Reception::Known);
+            }
             if book.forgotten.contains(row.get()) {
                 forget_in_receipt(&mut receipt);
             }

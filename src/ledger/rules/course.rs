@@ -58,6 +58,18 @@ impl Run {
         }
     }
 
+    /// What was known of its rows goes, which came to these counts; tells whether it does: not where somebody has it, or more
+    /// became known of it since it was read as `counted`.
+    pub(in crate::ledger) fn purge(&mut self, at: Timestamp, counted: &Run, counts: (StateCounts, u64)) -> bool {
+        let stands = |run: &Self| (run.progress, run.receipts, run.ended_at, run.blocks.len(), run.purged_at);
+        let is_over = self.epoch.is_none() && self.progress != Progress::Open && self.purged_at.is_none();
+        if !is_over || stands(self) != stands(counted) {
+            return false;
+        }
+        (self.purged_at, self.counts, self.receipts_counted) = (Some(at), Some(counts), self.receipts);
+        true
+    }
+
     /// Something was learnt or decided about its rows: where one is to be sent again, there is a run to go on with.
     pub(in crate::ledger) fn learn<'a>(&mut self, changes: impl IntoIterator<Item = &'a Change>) {
         if changes.into_iter().any(|change| change.state() == Some(State::Planned)) {
@@ -66,8 +78,9 @@ impl Run {
     }
 }
 
-/// Refuses whoever takes a run without holding its campaign on its account.
+/// Refuses whoever takes a run without holding its campaign on its account, and everybody once it was purged.
 pub(in crate::ledger) fn held(hold: &Hold, run: &Run) -> Result<(), LedgerError> {
+    LedgerError::refuse_purged(run)?;
     if hold.covers(run) { Ok(()) } else { Err(LedgerError::NotHeld { run: run.name() }) }
 }
 

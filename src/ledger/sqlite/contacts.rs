@@ -14,9 +14,11 @@ use super::change::{Failure, Now};
 use super::ledger::SqliteLedger;
 use super::runs::{self, signed, unsigned};
 use super::{envelopes, events, forgetting};
-use crate::domain::{Addressee, Cap, Row};
+use crate::domain::{Addressee, Cap, ForgottenNumber, Phone, Row};
 use crate::ledger::rules::{Forgotten, allowed, capped, contacts, counts_for_caps};
-use crate::ledger::{Contacts, EnvelopeRecord, Intent, LedgerError, LedgerFuture, NumberSet, RowEvents, Run, RunId};
+use crate::ledger::{
+    Contacts, EnvelopeRecord, Intent, LedgerError, LedgerFuture, NumberKey, NumberSet, RowEvents, Run, RunId,
+};
 
 /// When numbers got messages, by the number; and of which gateways that is kept, and since when it was last cleared.
 pub(super) const TABLES: &str = "
@@ -178,6 +180,39 @@ pub(super) async fn forget(
             .bind(row)
             .execute(&mut *connection)
             .await?;
+    }
+    Ok(())
+}
+
+/// Keeps what stays of the numbers of a run instead of them, before its envelopes go.
+pub(super) async fn purge(
+    connection: &mut SqliteConnection,
+    now: Now,
+    (run, key): (RunId, &NumberKey),
+) -> Result<(), Failure> {
+    let of = runs::read(&mut *connection, run).await?;
+    if !counts_for_caps(&of) {
+        return Ok(());
+    }
+    if of.ended_at.is_none_or(|at| at.as_microsecond() > oldest(now)) {
+        keep_from_now(connection, now, of.heed.loopback).await?;
+    }
+    let phones: Vec<i64> = sqlx::query_scalar("SELECT DISTINCT phone FROM contacts WHERE run = ? AND phone < ?")
+        .bind(run.0)
+        .bind(signed(ForgottenNumber::LEAST))
+        .fetch_all(&mut *connection)
+        .await?;
+    for some in phones.chunks(4_096) {
+        let stays = some.iter().filter_map(|phone| Some((*phone, key.forgotten(Phone::new(unsigned(*phone))?))));
+        let stays: Vec<_> = stays.map(|(phone, stays)| json!([phone, Addressee::Forgotten(stays).get()])).collect();
+        sqlx::query(
+            "UPDATE OR IGNORE contacts SET phone = stays.value ->> 1 FROM json_each(?) AS stays
+             WHERE phone = stays.value ->> 0 AND run = ?",
+        )
+        .bind(json!(stays).to_string())
+        .bind(run.0)
+        .execute(&mut *connection)
+        .await?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use futures_util::TryStreamExt as _;
 use roaring::RoaringTreemap;
-use sqlx::SqlitePool;
+use sqlx::{SqliteConnection, SqlitePool};
 
 use super::change::Failure;
 use super::envelopes::{WHOLE, record};
@@ -12,21 +12,27 @@ use crate::ledger::{NumberSet, RunId};
 
 /// The numbers that have an operation in one of these runs.
 pub(super) async fn numbers_sent_to(readers: &SqlitePool, runs: &[RunId]) -> Result<NumberSet, Failure> {
+    let mut reader = readers.acquire().await?;
     let mut numbers = RoaringTreemap::new();
     for run in runs {
-        let mut guard = Guard::new(events::read(readers, *run).await?.into());
-        let mut rows = sqlx::query(WHOLE).bind(run.0).bind(1).bind(u32::MAX).fetch(readers);
-        while let Some(row) = rows.try_next().await? {
-            guard.add(&record(&row)?);
-        }
-        drop(rows);
-        let mut told = receipts::stretches(readers, *run);
-        while let Some(stretch) = told.try_next().await? {
-            stretch.iter().for_each(|(row, receipts)| guard.tell(*row, receipts));
-        }
-        numbers |= guard.numbers();
+        numbers |= sent_to(&mut reader, *run).await?;
         // After the envelopes: whoever purges them meanwhile has kept this by then.
-        numbers |= forgetting::guarded(readers, *run).await?;
+        numbers |= forgetting::guarded(&mut *reader, *run).await?;
     }
-    Ok(NumberSet::new(numbers, forgetting::key(readers).await?))
+    Ok(NumberSet::new(numbers, forgetting::key(&mut *reader).await?))
+}
+
+/// The numbers that have an operation in a run, by its envelopes.
+pub(super) async fn sent_to(reader: &mut SqliteConnection, run: RunId) -> Result<RoaringTreemap, Failure> {
+    let mut guard = Guard::new(events::read(&mut *reader, run).await?.into());
+    let mut rows = sqlx::query(WHOLE).bind(run.0).bind(1).bind(u32::MAX).fetch(&mut *reader);
+    while let Some(row) = rows.try_next().await? {
+        guard.add(&record(&row)?);
+    }
+    drop(rows);
+    let mut told = receipts::stretches(&mut *reader, run);
+    while let Some(stretch) = told.try_next().await? {
+        stretch.iter().for_each(|(row, receipts)| guard.tell(*row, receipts));
+    }
+    Ok(guard.numbers())
 }

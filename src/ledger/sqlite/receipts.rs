@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use sqlx::sqlite::{SqliteExecutor, SqliteRow};
-use sqlx::{QueryBuilder, Row as _, SqliteConnection, SqlitePool};
+use sqlx::{QueryBuilder, Row as _, SqliteConnection};
 
 use super::change::{Failure, Now};
 use super::checksum::Checksum;
@@ -90,7 +90,11 @@ async fn receive(
     let mut receptions = vec![Reception::Known; receipts.len()];
     let mut stretches: BTreeMap<i64, Vec<(usize, NewReceipt)>> = BTreeMap::new();
     let forgotten = forgotten_among(connection, &receipts).await?;
+    let purged = purged_among(connection, &receipts).await?;
     for (index, mut new) in receipts.into_iter().enumerate() {
+        if purged.contains(&new.run) {
+            continue;
+        }
         if forgotten.contains(&(new.run, new.row)) {
             forget_in_receipt(&mut new.receipt);
         }
@@ -142,6 +146,18 @@ async fn forgotten_among(
     rows.iter().map(|found| Ok((RunId(found.try_get(0)?), Row::new(found.try_get(1)?)))).collect()
 }
 
+/// Which of their runs were purged: nothing is kept of those any more.
+async fn purged_among(connection: &mut SqliteConnection, receipts: &[NewReceipt]) -> Result<HashSet<RunId>, Failure> {
+    let runs: BTreeSet<i64> = receipts.iter().map(|new| new.run.0).collect();
+    let purged: Vec<i64> = sqlx::query_scalar(
+        "SELECT key FROM json_each(?) CROSS JOIN runs ON runs.key = json_each.value WHERE purged_at IS NOT NULL",
+    )
+    .bind(serde_json::to_string(&runs).unwrap_or_default())
+    .fetch_all(connection)
+    .await?;
+    Ok(purged.into_iter().map(RunId).collect())
+}
+
 /// Removes the receipts of a run.
 pub(super) async fn purge(connection: &mut SqliteConnection, run: RunId) -> Result<(), Failure> {
     sqlx::query("DELETE FROM receipts WHERE key BETWEEN ? AND ?")
@@ -186,11 +202,14 @@ pub(super) async fn read(
 }
 
 /// All receipts of a run, by row, a stretch of rows at a time.
-pub(super) fn stretches(readers: &SqlitePool, run: RunId) -> BoxStream<'_, Result<Vec<RowReceipts>, Failure>> {
+pub(super) fn stretches<'r>(
+    reader: impl SqliteExecutor<'r> + 'r,
+    run: RunId,
+) -> BoxStream<'r, Result<Vec<RowReceipts>, Failure>> {
     let records = sqlx::query("SELECT key, receipts, sum FROM receipts WHERE key BETWEEN ? AND ? ORDER BY key")
         .bind(key(run, 0))
         .bind(key(run, u32::MAX))
-        .fetch(readers);
+        .fetch(reader);
     let unpack = |record: sqlx::Result<SqliteRow>| {
         let record = record?;
         let stretch = Stretch::unpack(record.try_get(0)?, record.try_get(1)?, record.try_get(2)?)?;

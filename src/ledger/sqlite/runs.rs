@@ -176,7 +176,8 @@ pub(super) async fn change(
     let counts = counts.map(|counts| serde_json::to_string(&counts).map_err(unreadable)).transpose()?;
     sqlx::query(
         "UPDATE runs SET progress = ?, stopped = ?, stop = ?, signal = ?, counts = ?, parts = ?, results = ?,
-             ended_at = ?, lag = ?, owner = ?, stop_requested = ?, receipts_counted = ?
+             ended_at = ?, lag = ?, owner = ?, stop_requested = ?, receipts_counted = ?,
+             purged_at = ?
          WHERE key = ?",
     )
     .bind(word(&run.progress)?)
@@ -191,6 +192,7 @@ pub(super) async fn change(
     .bind(run.epoch.map(|epoch| epoch.0))
     .bind(run.stop_requested)
     .bind(signed(run.receipts_counted))
+    .bind(run.purged_at.map(Timestamp::as_microsecond))
     .bind(key.0)
     .execute(connection)
     .await?;

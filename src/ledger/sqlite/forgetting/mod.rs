@@ -20,7 +20,8 @@ use super::{contacts, events, left_out, opening, receipts, suppression};
 use crate::domain::Row;
 use crate::ledger::rules::Forgotten;
 use crate::ledger::{
-    ForgetOrder, Forgetting, LedgerError, LedgerFuture, LeftOut, NewCopies, NumberKey, NumberSet, OPTED_OUT, Run, RunId, State,
+    ForgetOrder, Forgetting, LedgerError, LedgerFuture, LeftOut, NewCopies, NumberKey, OPTED_OUT, Ownership, Run,
+    RunId, State, StateCounts,
 };
 
 /// With what numbers are hashed that were forgotten, whether all that was freed since is overwritten, and the rows that
@@ -82,8 +83,8 @@ impl Forgetting for SqliteLedger {
         Box::pin(async { Ok(Box::new(OtherFolder::prepare(&self.path, &run.name())?) as Box<dyn NewCopies>) })
     }
 
-    fn purge(&self, run: RunId, guarded: NumberSet) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(purge::purge(connection, now, run, guarded))))
+    fn purge(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
+        Box::pin(self.write(move |connection, now| Box::pin(purge::purge(connection, now, counted, (counts, parts)))))
     }
 
     fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()> {

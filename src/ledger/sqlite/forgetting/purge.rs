@@ -5,40 +5,54 @@ use sqlx::sqlite::SqliteExecutor;
 use sqlx::{Row as _, SqliteConnection};
 
 use super::known_or_new_key;
+use crate::domain::{Addressee, Phone};
 use crate::ledger::sqlite::change::{Failure, Now};
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::pack::{pack, unpack};
-use crate::ledger::sqlite::{receipts, spending};
-use crate::ledger::{LedgerError, NumberSet, RunId};
+use crate::ledger::sqlite::runs::{self, instant};
+use crate::ledger::sqlite::{contacts, guard, receipts, spending};
+use crate::ledger::{LedgerError, NumberKey, Ownership, Run, RunId, StateCounts};
 
 /// Where rows of runs are.
 const TABLES: [&str; 5] = ["envelopes", "left_out", "events", "questions", "forgotten_rows"];
 
-/// Removes what is known of the rows of a run, and keeps what stays of these numbers.
+/// Removes what is known of the rows of a run that stands as it was counted, but for what stays of the numbers.
 pub(super) async fn purge(
     connection: &mut SqliteConnection,
     now: Now,
-    run: RunId,
-    guarded: NumberSet,
-) -> Result<(), Failure> {
+    counted: Run,
+    counts: (StateCounts, u64),
+) -> Result<Ownership, Failure> {
+    let run = counted.key;
+    let (mut purged, at) = (false, instant(now.0)?);
+    runs::change(connection, run, |run| purged = run.purge(at, &counted, counts)).await?;
+    if !purged {
+        return Ok(Ownership::Lost);
+    }
     let key = known_or_new_key(connection).await?;
     // What the run used of its budget is made of its envelopes as long as they are there.
     spending::keep_for_good(connection, run).await?;
-    let numbers = pack(&guarded.forgotten(&key))?;
-    sqlx::query("INSERT OR REPLACE INTO guarded (run, numbers, sum) VALUES (?, ?, ?)")
-        .bind(run.0)
-        .bind(&numbers)
-        .bind(sum(run, &numbers).finish())
-        .execute(&mut *connection)
-        .await?;
+    contacts::purge(connection, now, (run, &key)).await?;
+    keep_guarded(connection, run, &key).await?;
     for table in TABLES {
         let statement = format!("DELETE FROM {table} WHERE run = ?");
         sqlx::query(sqlx::AssertSqlSafe(statement)).bind(run.0).execute(&mut *connection).await?;
     }
     receipts::purge(connection, run).await?;
-    sqlx::query("UPDATE runs SET purged_at = ?, receipts_counted = receipts WHERE key = ?")
-        .bind(now.0)
+    Ok(Ownership::Held)
+}
+
+/// Keeps what stays of the numbers that have a message of a run.
+async fn keep_guarded(connection: &mut SqliteConnection, run: RunId, key: &NumberKey) -> Result<(), Failure> {
+    let numbers = guard::sent_to(connection, run).await?;
+    let stays = |member| Phone::new(member).map_or(member, |phone| Addressee::Forgotten(key.forgotten(phone)).get());
+    let mut stay: Vec<u64> = numbers.iter().map(stays).collect();
+    stay.sort_unstable();
+    let numbers = pack(&stay)?;
+    sqlx::query("INSERT OR REPLACE INTO guarded (run, numbers, sum) VALUES (?, ?, ?)")
         .bind(run.0)
+        .bind(&numbers)
+        .bind(sum(run, &numbers).finish())
         .execute(connection)
         .await?;
     Ok(())
@@ -49,8 +63,7 @@ pub(in crate::ledger::sqlite) async fn guarded(
     reader: impl SqliteExecutor<'_>,
     run: RunId,
 ) -> Result<RoaringTreemap, Failure> {
-    let kept =
-        sqlx::query("SELECT numbers, sum FROM guarded WHERE run = ?").bind(run.0).fetch_optional(reader).await?;
+    let kept = sqlx::query("SELECT numbers, sum FROM guarded WHERE run = ?").bind(run.0).fetch_optional(reader).await?;
     let Some(kept) = kept else { return Ok(RoaringTreemap::new()) };
     let numbers: &[u8] = kept.try_get(0)?;
     if !sum(run, numbers).agrees(kept.try_get(1)?) {

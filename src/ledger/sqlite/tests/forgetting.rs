@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Duration;
 
 use roaring::RoaringBitmap;
 
 use super::*;
-use crate::ledger::{ForgetOrder, Forgetting as _, OptOut, Reach, Scope, Settlement, SuppressionList as _};
+use crate::domain::Cap;
+use crate::ledger::{
+    Bounds, ForgetOrder, Forgetting as _, OptOut, Reach, RunEnd, Scope, Settlement, StateCounts, SuppressionList as _,
+};
 
 /// What a table holds of people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +23,7 @@ enum Holds {
 
 /// The tables of the ledger. A new one stands here; `sqlite/forgetting` takes a person out of each that holds anything of
 /// one.
-const TABLES: [(&str, Holds); 26] = [
+const TABLES: [(&str, Holds); 27] = [
     ("accounts", Holds::Nothing),
     ("approval_uses", Holds::Nothing),
     ("approvals", Holds::Nothing),
@@ -31,6 +35,7 @@ const TABLES: [(&str, Holds); 26] = [
     ("events", Holds::Words),
     ("forgetting", Holds::Nothing),
     ("forgotten_rows", Holds::Nothing),
+    ("guarded", Holds::Nothing),
     ("hooks", Holds::Nothing),
     ("left_out", Holds::Nothing),
     ("meta", Holds::Nothing),
@@ -118,6 +123,29 @@ async fn no_byte_of_a_forgotten_number_is_left_in_the_files_of_the_ledger() {
     assert!(is_anywhere(&scene, &spellings(4)), "the others are there");
     scene.ledger.close().await;
     assert!(!is_anywhere(&scene, &spellings(3)));
+}
+
+#[tokio::test]
+async fn no_byte_of_the_numbers_of_a_purged_run_is_left_in_the_files_of_the_ledger() {
+    let scene = Scene::new().await;
+    scene.begin(1, scene.mine).await;
+    scene.settle(1, [accepted(), rejected()]).await;
+    let end = RunEnd { stopped: None, stop: None, ..run_end() };
+    scene.ledger.end(scene.mine, end).await.unwrap();
+    // A cap has the ledger keep when numbers got messages.
+    let caps = vec![Cap { messages: 1, period: Duration::from_secs(60) }];
+    let other = SqliteLedger::open(&scene.folder.path().join("ledger"), Timestamp::now).await.unwrap();
+    let beside = Parts::of(other, &NewRun { campaign: "other".into(), ..new_run(2) }).await;
+    let bounds = Some(Arc::new(Bounds { caps, ..Bounds::default() }));
+    beside.ledger.begin(Intent { bounds, ..beside.intent(4, beside.mine) }).await.unwrap();
+    let numbers = [2, 3].map(spellings).concat();
+    assert!(is_anywhere(&scene, &numbers), "they are there as they are looked for");
+    beside.ledger.close().await;
+    let counted = scene.now().await;
+    scene.ledger.purge(counted, StateCounts::default(), 0).await.unwrap();
+    scene.ledger.sweep().await.unwrap();
+    assert!(!is_anywhere(&scene, &numbers));
+    assert!(is_anywhere(&scene, &spellings(8)), "those of the other run are there");
 }
 
 #[tokio::test]
