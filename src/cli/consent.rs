@@ -15,7 +15,7 @@ use crate::finding::{harmless, one_line};
 use crate::gateway::BoxFuture;
 use crate::manifest::{Profile, Rate};
 use crate::report::{cost_words, counts_line, duration, plural, preview, thousands};
-use crate::runs::{self, Consent, Inputs, ListSurvey, Proposal, Refusal, TemplateChange, blocking};
+use crate::runs::{self, Consent, Inputs, ListSurvey, Proposal, ProposalKind, Refusal, TemplateChange, blocking};
 
 /// Who agrees: whoever gave the command, if they said so in it, else the person at the terminal.
 pub(super) fn of(output: &Output, agreed: bool) -> Arc<dyn Consent> {
@@ -225,4 +225,30 @@ pub(super) async fn typed(prompt: String) -> Result<String, runs::Error> {
         typed
     })
     .await
+}
+/// Why there is no yes, and how to give one.
+pub(super) fn not_confirmed(what: &ProposalKind, refusal: Refusal) -> String {
+    const BEFOREHAND: &str = "say `--yes` to agree where nobody can be asked";
+    match (what, refusal) {
+        (ProposalKind::Run(number), Refusal::NobodyToAsk) => {
+            format!("this would send to {number} recipients through a live gateway; {BEFOREHAND}")
+        }
+        (ProposalKind::Run(_), Refusal::No) => "nothing was sent: the number was not typed".to_owned(),
+        (ProposalKind::Arm, Refusal::NobodyToAsk) => {
+            format!("from now on this would send through a live gateway by itself; {BEFOREHAND}")
+        }
+        (ProposalKind::Arm, Refusal::No) => "nothing is armed: nobody agreed".to_owned(),
+        (ProposalKind::Approve, Refusal::NobodyToAsk) => {
+            "an approval is typed at a terminal, by whoever looks at what is approved, and here is none".to_owned()
+        }
+        (ProposalKind::Approve, Refusal::No) => "nothing is approved: `yes` was not typed".to_owned(),
+        (ProposalKind::Single, Refusal::NobodyToAsk) => {
+            format!("this would ask a live gateway, and costs money; {BEFOREHAND}")
+        }
+        (ProposalKind::Single, Refusal::No) => "nothing was sent: `yes` was not typed".to_owned(),
+        (ProposalKind::Template { gateway, verb }, Refusal::NobodyToAsk) => {
+            format!("this would {verb} a template of the live gateway `{gateway}`; {BEFOREHAND}")
+        }
+        (ProposalKind::Template { verb, .. }, Refusal::No) => format!("nothing was done: `{verb}` was not typed"),
+    }
 }

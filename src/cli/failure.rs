@@ -2,7 +2,7 @@
 
 use super::changed::inputs_changed;
 use super::suggested::{Options, file};
-use super::{busy, exit, plan, schedule};
+use super::{busy, consent, exit, plan, schedule};
 use crate::delivery::SingleKind;
 use crate::domain::Row;
 use crate::finding::{Finding, list, quoted, rules};
@@ -10,7 +10,7 @@ use crate::gateway::{FailureCause, InquiryFailure};
 use crate::ledger::LedgerError;
 use crate::regular_file::ran_out_of_handles;
 use crate::report::{LossSign, ResultsError, plural, thousands};
-use crate::runs::{AccountView, Error, ProposalKind, Refusal, RunPhase};
+use crate::runs::{AccountView, Error, RunPhase};
 
 /// Why a command ended without its result.
 #[derive(Debug)]
@@ -227,7 +227,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
              the campaign anew with `--accept-changes`: it skips whoever has a message",
             changes.join(", ")
         )),
-        Error::NotConfirmed { what, refusal } => Explanation::wrong(not_confirmed(&what, refusal)),
+        Error::NotConfirmed { what, refusal } => Explanation::wrong(consent::not_confirmed(&what, refusal)),
         Error::OtherNumber { said, number } => Explanation::wrong(format!(
             "`--again {said}` does not match: the new round would go to {number} recipients; if that is right, say \
              `--again {number}`"
@@ -327,7 +327,7 @@ fn nothing_to_retry(run: &str, error: Option<&str>, guarded: u64) -> Explanation
     Explanation::wrong(format!("{run} has no rejected row{which} to send again{meanwhile}"))
 }
 
-/// Since when something goes on, behind what it is.
+/// Why a decision to send again needs a number, or another one.
 fn duplicates_not_accepted(rows: u64, said: Option<u64>) -> String {
     let told = plural(rows, "row");
     match said {
@@ -338,33 +338,6 @@ fn duplicates_not_accepted(rows: u64, said: Option<u64>) -> String {
         Some(other) => {
             format!("`--i-accept-duplicates {other}` does not match: it is about {told}; nothing was decided")
         }
-    }
-}
-
-/// Why there is no yes, and how to give one.
-fn not_confirmed(what: &ProposalKind, refusal: Refusal) -> String {
-    const BEFOREHAND: &str = "say `--yes` to agree where nobody can be asked";
-    match (what, refusal) {
-        (ProposalKind::Run(number), Refusal::NobodyToAsk) => {
-            format!("this would send to {number} recipients through a live gateway; {BEFOREHAND}")
-        }
-        (ProposalKind::Run(_), Refusal::No) => "nothing was sent: the number was not typed".to_owned(),
-        (ProposalKind::Arm, Refusal::NobodyToAsk) => {
-            format!("from now on this would send through a live gateway by itself; {BEFOREHAND}")
-        }
-        (ProposalKind::Arm, Refusal::No) => "nothing is armed: nobody agreed".to_owned(),
-        (ProposalKind::Approve, Refusal::NobodyToAsk) => {
-            "an approval is typed at a terminal, by whoever looks at what is approved, and here is none".to_owned()
-        }
-        (ProposalKind::Approve, Refusal::No) => "nothing is approved: `yes` was not typed".to_owned(),
-        (ProposalKind::Single, Refusal::NobodyToAsk) => {
-            format!("this would ask a live gateway, and costs money; {BEFOREHAND}")
-        }
-        (ProposalKind::Single, Refusal::No) => "nothing was sent: `yes` was not typed".to_owned(),
-        (ProposalKind::Template { gateway, verb }, Refusal::NobodyToAsk) => {
-            format!("this would {verb} a template of the live gateway `{gateway}`; {BEFOREHAND}")
-        }
-        (ProposalKind::Template { verb, .. }, Refusal::No) => format!("nothing was done: `{verb}` was not typed"),
     }
 }
 

@@ -105,8 +105,9 @@ impl<'a> RowRecords<'a> {
     /// A reader at the first row of the run; `owned` tells whether a process is sending it.
     ///
     /// # Errors
-    /// When the ledger cannot be read.
+    /// When the ledger cannot be read, or the run was purged.
     pub async fn new(ledger: &'a dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
+        LedgerError::refuse_purged(run)?;
         let (activities, run) = (Activities::read(ledger, run, owned).await?, run.key);
         let events = RowEvents::from(ledger.events(run).await?).leaving_out(&ledger.left_out(run).await?);
         let summaries = ledger.envelope_summaries(run).await?;

@@ -47,7 +47,6 @@ pub(super) async fn changes(ledger: &dyn Ledger, run: &Run, inputs: &Arc<Inputs>
     let copies = match ledger.copies(run).await {
         Ok(copies) => copies,
         Err(LedgerError::Copies { place, .. }) => return Ok(Changes::lost(&place, false)),
-        Err(purged @ LedgerError::Purged { .. }) => return Ok(Changes::unknown(purged.to_string())),
         Err(error) => return Err(error.into()),
     };
     let inputs = Arc::clone(inputs);
@@ -81,13 +80,8 @@ pub(super) async fn changes(ledger: &dyn Ledger, run: &Run, inputs: &Arc<Inputs>
 impl Changes {
     /// Of a run whose copies are lost: it cannot go on, but it can be ended, and then whoever has a message is skipped.
     fn lost(place: &str, damaged: bool) -> Self {
-        let what = format!("the copies it is sent from, in `{place}`, are missing or damaged");
-        Self { damaged, ..Self::unknown(what) }
-    }
-
-    /// Of a run that cannot be compared, for this reason.
-    fn unknown(why: String) -> Self {
-        Self { what: vec![why], damaged: false, keeps_edition: false }
+        let what = vec![format!("the copies it is sent from, in `{place}`, are missing or damaged")];
+        Self { what, damaged, keeps_edition: false }
     }
 }
 

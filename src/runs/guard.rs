@@ -32,6 +32,8 @@ pub struct SentBefore {
     pub file: Option<PathBuf>,
     /// How many runs of the same edition and round came after it.
     pub later: usize,
+    /// Whether its results cannot be written anew.
+    pub purged: bool,
 }
 
 impl SentAlready {
@@ -56,6 +58,7 @@ impl SentAlready {
             began_at: first.began_at,
             file: first.file.as_ref().map(PathBuf::from),
             later: self.runs.len() - 1,
+            purged: first.purged_at.is_some(),
         })
     }
 }

@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{find, number};
+use super::{files, find, number, spellings, with_any};
 use crate::support::{Answer, Finished, Folder, Gateway, campaign, phone, rejected, until};
 
 /// Cells that only the person in row 3 has.
@@ -23,32 +22,13 @@ fn forget(sale: &Folder, row: usize) -> Finished {
     sale.campaign(&["forget", &number(row), "--yes", "--json"])
 }
 
-/// The files under a folder.
-fn files(folder: &Path) -> Vec<std::path::PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("an entry").path());
-    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
-}
-
 /// The files of the state folder, and the results, that hold anything of the person in row 3.
 fn traces(sale: &Folder) -> Vec<String> {
+    let mut needles = spellings(3);
+    needles.push(CELL.as_bytes().to_vec());
     let mut all = files(&sale.path("state"));
     all.extend(files(&sale.path("results")));
-    let digits = phone(3);
-    // As text, as SQLite has a number, and as packed records have it.
-    let mut packed = Vec::new();
-    let mut rest = digits;
-    while rest >= 128 {
-        packed.push((rest % 128) as u8 | 128);
-        rest /= 128;
-    }
-    packed.push(rest as u8);
-    let needles =
-        [digits.to_string().into_bytes(), CELL.as_bytes().to_vec(), digits.to_be_bytes()[2..].to_vec(), packed];
-    let has = |path: &std::path::PathBuf| {
-        let bytes = fs::read(path).expect("a file");
-        needles.iter().any(|needle| bytes.windows(needle.len()).any(|window| window == needle))
-    };
-    all.into_iter().filter(has).map(|path| path.display().to_string()).collect()
+    with_any(all, &needles)
 }
 
 fn forgotten(told: &Value) -> Value {

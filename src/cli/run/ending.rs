@@ -217,7 +217,8 @@ impl Words<'_> {
         let skipped = counts.get(State::Skipped);
         if let Some(before) = &ended.before {
             let results = output.command(format!("results {} --out FILE", before.run));
-            notes.push(format!("{}; their results: {results}", since(before)));
+            let results = if before.purged { String::new() } else { format!("; their results: {results}") };
+            notes.push(since(before) + &results);
         }
         notes.extend(self.inputs.list_form().map(|form| format!("the list: {form}")));
         let rate = self.inputs.campaign.delivery.rate;
@@ -314,7 +315,7 @@ fn object(summary: &Summary, code: u8) -> Value {
 
 /// Since when people have a message, and whence it was sent.
 fn since(before: &SentBefore) -> String {
-    let SentBefore { run, began_at, file, later } = before;
+    let SentBefore { run, began_at, file, later, purged: _ } = before;
     let from = file.as_ref().map(|file| format!(", from `{}`", file.display())).unwrap_or_default();
     let later = match later {
         0 => String::new(),

@@ -150,7 +150,7 @@ async fn forgotten_among(
 async fn purged_among(connection: &mut SqliteConnection, receipts: &[NewReceipt]) -> Result<HashSet<RunId>, Failure> {
     let runs: BTreeSet<i64> = receipts.iter().map(|new| new.run.0).collect();
     let purged: Vec<i64> = sqlx::query_scalar(
-        "SELECT key FROM json_each(?) CROSS JOIN runs ON runs.key = json_each.value WHERE purged_at IS NOT NULL",
+        "SELECT runs.key FROM json_each(?) CROSS JOIN runs ON runs.key = json_each.value WHERE purged_at IS NOT NULL",
     )
     .bind(serde_json::to_string(&runs).unwrap_or_default())
     .fetch_all(connection)

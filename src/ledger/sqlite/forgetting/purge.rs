@@ -10,7 +10,7 @@ use crate::ledger::sqlite::change::{Failure, Now};
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::pack::{pack, unpack};
 use crate::ledger::sqlite::runs::{self, instant};
-use crate::ledger::sqlite::{contacts, guard, receipts, spending};
+use crate::ledger::sqlite::{blocks, contacts, guard, receipts, spending};
 use crate::ledger::{LedgerError, NumberKey, Ownership, Run, RunId, StateCounts};
 
 /// Where rows of runs are.
@@ -25,7 +25,12 @@ pub(super) async fn purge(
 ) -> Result<Ownership, Failure> {
     let run = counted.key;
     let (mut purged, at) = (false, instant(now.0)?);
-    runs::change(connection, run, |run| purged = run.purge(at, &counted, counts)).await?;
+    let blocks = blocks::ids(&mut *connection, run).await?;
+    let change = |run: &mut Run| {
+        run.blocks = blocks;
+        purged = run.purge(at, &counted, counts);
+    };
+    runs::change(connection, run, change).await?;
     if !purged {
         return Ok(Ownership::Lost);
     }

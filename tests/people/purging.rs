@@ -1,0 +1,182 @@
+//! `campaign purge`: of old runs nothing of their people is left, and nobody gets anything again by that.
+
+use std::fs;
+use std::process::Command;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::{files, find, number, spellings, with_any};
+use crate::support::{Answer, Clock, Finished, Folder, Gateway, Process, campaign, phone, rejected, until};
+
+/// A word that stands beside each number.
+const CELL: &str = "Of-an-old-list";
+
+fn list(people: usize) -> String {
+    let rows: String = (2..people + 2).map(|row| format!("{},{CELL}\n", number(row))).collect();
+    format!("phone,name\n{rows}")
+}
+
+/// What purges, five hundred days from now.
+struct Later(Clock);
+
+impl Later {
+    fn new() -> Self {
+        Self(Clock::new())
+    }
+
+    fn command(&self, sale: &Folder, arguments: &[&str]) -> Command {
+        let then = Timestamp::now() + SignedDuration::from_hours(500 * 24);
+        sale.command_after(&self.0.set_to(then), arguments)
+    }
+
+    fn purge(&self, sale: &Folder) -> Finished {
+        let command = self.command(sale, &["purge", "--older-than", "400d", "--yes", "--json"]);
+        Process::start(command).finish()
+    }
+}
+
+/// The runs that were purged, and those that were not with the reason.
+fn told(finished: &Finished) -> (Vec<String>, Vec<(String, String)>) {
+    let (told, text) = (finished.json(), |value: &Value| value.as_str().expect("a text").to_owned());
+    let list = |name: &str| told[name].as_array().expect("a list").clone();
+    let kept = list("kept").iter().map(|run| (text(&run["run"]), text(&run["why"]))).collect();
+    (list("purged").iter().map(|run| text(&run["run"])).collect(), kept)
+}
+
+/// The files of the state folder that hold anything of the people in these rows.
+fn traces(sale: &Folder, rows: std::ops::Range<usize>) -> Vec<String> {
+    let mut needles: Vec<Vec<u8>> = rows.flat_map(spellings).collect();
+    needles.push(CELL.as_bytes().to_vec());
+    with_any(files(&sale.path("state")), &needles)
+}
+
+#[test]
+fn nothing_of_the_people_of_an_old_run_is_left_in_the_state_folder_and_what_it_came_to_is_told_as_before() {
+    let later = Later::new();
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(&list(4)).through(&gateway).write();
+    sale.run(&["--gateway", "sandbox"]).exits(0);
+    sale.run(&[]).exits(0);
+    sale.campaign(&["gateway", "lookup", &number(3), "--gateway", "local"]).exits(0);
+    let before = sale.campaign(&["status", "sale@2", "--json"]).exits(0).json();
+    assert!(!traces(&sale, 2..6).is_empty());
+    let purged = later.purge(&sale).exits(0);
+    assert_eq!(told(&purged), (["sale@1", "sale@2", "gateway.lookup@1"].map(str::to_owned).to_vec(), Vec::new()));
+    assert_eq!(traces(&sale, 2..6), Vec::<String>::new());
+    let after = sale.campaign(&["status", "sale@2", "--json"]).exits(0).json();
+    for key in ["counts", "rows", "parts", "state", "results", "exit"] {
+        assert_eq!(after[key], before[key], "{key}");
+    }
+    assert!(after["purged_at"].is_string());
+    sale.campaign(&["status", "sale@2"]).exits(0).says("purged 20");
+    sale.campaign(&["status"]).exits(0).says("4 accepted");
+    assert_eq!(sale.results().states(), ["accepted"; 4], "the results are the user's");
+    // What would need its rows says why it cannot.
+    for command in [
+        &["results", "sale@2", "--out", "-"][..],
+        &["show", "sale@2", "--row", "3"],
+        &["retry", "sale@2", "--yes"],
+        &["resolve", "sale@2", "--rows", "3", "--as", "sent"],
+        &["reconcile", "sale@2"],
+        &["replies", "sale@2"],
+    ] {
+        sale.campaign(command).exits(2).says("sale@2 was purged on 20");
+    }
+    let found = find(&sale, 3).exits(0).json();
+    assert_eq!((&found["runs"], &found["purged"]), (&json!([]), &json!(3)));
+    sale.campaign(&["find", &number(3)]).exits(0).says("3 runs were purged");
+    // A second time there is nothing, and what comes next begins anew.
+    assert_eq!(told(&later.purge(&sale).exits(0)), (Vec::new(), Vec::new()));
+    sale.campaign(&["gateway", "lookup", &number(3), "--gateway", "local"]).exits(0);
+    sale.campaign(&["status", "gateway.lookup@2"]).exits(0);
+}
+
+#[test]
+fn nobody_gets_a_message_again_because_their_run_was_purged() {
+    let later = Later::new();
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(&list(3)).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    later.purge(&sale).exits(0);
+    sale.write("sale.csv", &list(4));
+    let text = fs::read_to_string(sale.path("sale.yaml")).unwrap();
+    sale.write("sale.yaml", &text.replace("Hello", "Good day"));
+    let told = sale.run(&["--json"]).exits(0).json();
+    assert_eq!(told["counts"], json!({ "accepted": 1, "skipped": 3 }));
+    assert_eq!(gateway.phones(), [2, 3, 4, 5].map(phone));
+    // Another edition is another message.
+    sale.write("sale.yaml", &format!("edition: next\n{}", fs::read_to_string(sale.path("sale.yaml")).unwrap()));
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones().len(), 8);
+}
+
+#[test]
+fn runs_that_are_young_unfinished_or_in_doubt_stay_as_they_are() {
+    let later = Later::new();
+    let gateway = Gateway::answering([Answer::CutBody]);
+    let sale = campaign().with_list(&list(4)).through(&gateway).write();
+    sale.run(&["--rows", "3"]).exits(4);
+    let other = fs::read_to_string(sale.path("sale.yaml")).unwrap().replace("name: sale", "name: other");
+    sale.write("other.yaml", &format!("name: other\n{other}").replacen("name: other\nname: other", "name: other", 1));
+    sale.campaign(&["run", "other.yaml", "--yes", "--limit", "1"]).exits(0);
+    let young = sale.campaign(&["purge", "--older-than", "400d", "--yes", "--json"]).exits(0);
+    assert_eq!(told(&young), (Vec::new(), Vec::new()));
+    let reasons = vec![("sale@1".to_owned(), "unfinished".to_owned()), ("other@1".to_owned(), "unfinished".to_owned())];
+    assert_eq!(told(&later.purge(&sale).exits(0)), (Vec::new(), reasons));
+    sale.campaign(&["stop", "sale", "--for-good"]);
+    let (purged, kept) = told(&later.purge(&sale).exits(4));
+    assert_eq!((purged.len(), &kept[0]), (0, &("sale@1".to_owned(), "in_doubt".to_owned())));
+    let said = Process::start(later.command(&sale, &["purge", "--older-than", "400d", "--yes"])).finish();
+    said.exits(4).says("resolve sale@1 --all --as DECISION");
+    sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent"]);
+    assert_eq!(told(&later.purge(&sale).exits(0)).0, ["sale@1"]);
+    assert_eq!(find(&sale, 2).exits(0).json()["runs"][0]["rows"][0]["run"], "other@1");
+}
+
+#[test]
+fn a_campaign_that_is_being_sent_is_left_alone() {
+    let later = Later::new();
+    let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route")), Answer::Held]);
+    let sale = campaign().with_list(&list(3)).through(&gateway).one_at_a_time().batches_of(1).write();
+    sale.run(&["--rows", "2", "--keep-going"]).exits(3);
+    let run = sale.start(&["--accept-changes"]);
+    until("a message is on its way", || gateway.sends().len() == 2);
+    let (purged, kept) = told(&later.purge(&sale).exits(6));
+    assert!(purged.is_empty() && kept.iter().all(|(_, why)| why == "in_use"), "{kept:?}");
+    gateway.release();
+    run.finish();
+}
+
+#[test]
+fn nothing_is_purged_without_a_yes_or_by_an_age_at_which_receipts_may_come() {
+    let later = Later::new();
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(&list(2)).through(&gateway).write();
+    sale.campaign(&["purge", "--older-than", "400d"]).exits(0).says("nothing of before");
+    sale.run(&[]).exits(0);
+    Process::start(later.command(&sale, &["purge", "--older-than", "400d"])).finish().exits(2).says("--yes");
+    for young in ["3d", "0", "x", "10000000000d"] {
+        Process::start(later.command(&sale, &["purge", "--older-than", young, "--yes"])).finish().exits(2);
+    }
+    assert_eq!(find(&sale, 3).exits(0).json()["runs"][0]["rows"][0]["name"], CELL);
+}
+
+#[test]
+fn a_process_that_dies_while_it_purges_leaves_the_rest_to_the_next_one() {
+    let later = Later::new();
+    for failpoint in ["commit.before:1", "purge.recorded:1", "purge.discarded:1"] {
+        let gateway = Gateway::accepting();
+        let sale = campaign().with_list(&list(3)).through(&gateway).write();
+        sale.run(&["--gateway", "sandbox"]).exits(0);
+        sale.run(&[]).exits(0);
+        let mut command = later.command(&sale, &["purge", "--older-than", "400d", "--yes"]);
+        command.env("CAMPAIGN_FAILPOINT", failpoint);
+        assert!(!command.output().expect("a process").status.success(), "{failpoint} was not passed");
+        sale.campaign(&["status", "sale@2"]).exits(0);
+        later.purge(&sale).exits(0);
+        assert_eq!(traces(&sale, 2..5), Vec::<String>::new(), "{failpoint}");
+        sale.run(&["--accept-changes"]);
+        assert_eq!(gateway.phones(), [2, 3, 4].map(phone), "{failpoint}");
+    }
+}
