@@ -48,6 +48,9 @@ pub(super) async fn plan(context: &Context, args: &PlanArgs) -> Result<u8, Failu
     if let Some(cost) = &made.cost {
         text += &format!(", {}", cost_words(cost, planned.currency.as_deref()));
     }
+    if let Some(hours) = &planned.options.hours {
+        text += &format!("\n  messages leave {hours}");
+    }
     let digest = short(&made.digest);
     text += &format!("\nplan: {digest}, kept for {} days\n", Plan::KEPT_DAYS);
     let run = run(&args.file, args.gateway.as_deref(), planned, inputs.destination.profile());

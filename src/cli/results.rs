@@ -12,8 +12,9 @@ use super::failure::Failure;
 use super::output::Output;
 use super::screen::{Screen, Syntax};
 use crate::delivery::SingleKind;
+use crate::finding::one_line;
 use crate::ledger::{Ledger, Run};
-use crate::report::{ResultsError, RunResults, is_owned};
+use crate::report::{ResultsError, RunResults, approvals, approved_json, is_owned};
 use crate::runs::{self, Error, OwnFiles};
 
 pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, Failure> {
@@ -37,11 +38,14 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
     let target = OwnFiles { state: &state, profiles: &profiles }.target_of_run(results.frozen(), path);
     target.judge().map_err(Error::ResultsPlace)?;
     results.to_file(&target).await?;
-    let path = target.path().display().to_string();
+    let (path, approvals) = (target.path().display().to_string(), approvals(ledger, &run).await?);
     if context.output.json {
-        context.output.object(&json!({ "run": run.name(), "results": path, "exit": exit::FINE }));
+        let mut object = json!({ "run": run.name(), "results": path, "exit": exit::FINE });
+        approved_json(&mut object, &approvals);
+        context.output.object(&object);
     } else {
-        context.output.done(&format!("results: {path}\n"), exit::FINE);
+        let approved = approvals.iter().map(|approval| format!("  approved by {}\n", one_line(&approval.by)));
+        context.output.done(&format!("results: {path}\n{}", approved.collect::<String>()), exit::FINE);
     }
     Ok(exit::FINE)
 }

@@ -69,6 +69,18 @@ impl Campaign {
         (Windows::new(self.windows(profile).map(|window| (window.window.clone(), home.clone())).collect()), began)
     }
 
+    /// When its messages may leave through a profile, in words; nothing where they always may.
+    #[must_use]
+    pub fn hours(&self, profile: Option<&Profile>) -> Option<String> {
+        let windows = self.windows(profile).map(|window| format!("within {window}"));
+        let mut hours: Vec<String> = windows.chain(self.until.map(|until| format!("until {until}"))).collect();
+        if hours.is_empty() {
+            return None;
+        }
+        hours.extend(self.brief.timezone.as_ref().map(|zone| format!("by the clocks of {zone}")));
+        Some(hours.join(", "))
+    }
+
     /// When nothing leaves any more, where that is a date and a time.
     #[must_use]
     pub fn until_at(&self) -> Option<Timestamp> {
@@ -93,6 +105,15 @@ impl fmt::Display for SendingWindow {
             WindowZone::Campaign => Ok(()),
             WindowZone::Recipient => f.write_str(" where the recipient is"),
             WindowZone::Column(column) => write!(f, " in the zone of `{column}`"),
+        }
+    }
+}
+
+impl fmt::Display for Until {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Until::At(local) => write!(f, "{}", local.strftime("%Y-%m-%d %H:%M")),
+            Until::After(time) => write!(f, "{} s after it began", time.as_secs()),
         }
     }
 }

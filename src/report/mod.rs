@@ -65,7 +65,7 @@ pub use row_records::{Amendment, RowRecord, RowRecords};
 pub use run_copies::copies_of;
 pub use run_json::{run_entry_json, run_json};
 pub use run_results::RunResults;
-pub use run_standing::RunStanding;
+pub use run_standing::{RunStanding, approvals, approved_json};
 pub use run_view::{RunStatus, RunView, is_followed, is_owned};
 pub use speed::Estimate;
 pub use target::{ProtectedPath, Target, is_workbook};

@@ -28,7 +28,7 @@ impl RunStanding {
         let run = anew.unwrap_or(run);
         let view = RunView::read(ledger, run, owned).await?;
         let channels = ChannelFigures::read(ledger, &view.run, owned).await?;
-        let approvals = ledger.approvals_of(view.run.key).await?.into_iter().map(|kept| kept.approval).collect();
+        let approvals = approvals(ledger, &view.run).await?;
         Ok(Self { view, channels, approvals })
     }
 
@@ -37,10 +37,23 @@ impl RunStanding {
     pub fn json(&self) -> Value {
         let mut object = run_json(&self.view);
         object["channels"] = self.channels.json();
-        let approval = |approval: &Approval| json!({ "by": approval.by, "at": approval.at.to_string() });
-        if !self.approvals.is_empty() {
-            object["approved"] = self.approvals.iter().map(approval).collect();
-        }
+        approved_json(&mut object, &self.approvals);
         object
+    }
+}
+
+/// Who agreed to a run apart from the call that sent it, the earliest first.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub async fn approvals(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Approval>, LedgerError> {
+    Ok(ledger.approvals_of(run.key).await?.into_iter().map(|kept| kept.approval).collect())
+}
+
+/// Has an object about a run tell who approved it, where somebody did.
+pub fn approved_json(object: &mut Value, approvals: &[Approval]) {
+    let approval = |approval: &Approval| json!({ "by": approval.by, "at": approval.at.to_string() });
+    if !approvals.is_empty() {
+        object["approved"] = approvals.iter().map(approval).collect();
     }
 }

@@ -46,6 +46,7 @@ fn one_approval_stands_for_the_question_of_one_run_until_that_is_through() {
     // The gateway cannot be reached, so that the run begins and stops.
     sale.run(&["--offline", "--plan", &digest]).exits(5).says("approved by");
     sale.campaign(&["status", "sale"]).says("  approved by ");
+    sale.campaign(&["results", "sale", "--out", "mine.csv"]).says("  approved by ");
     let status = sale.campaign(&["status", "sale", "--json"]).json();
     assert_eq!(status["approved"].as_array().map(Vec::len), Some(1), "{status}");
     sale.run(&["--offline", "--plan", &digest]).exits(5);

@@ -8,7 +8,9 @@ use crate::support::{Draft, Folder, Gateway, campaign, phone, say, with_ledger};
 /// A campaign with a text that says the date, another that it includes, and a price.
 fn sale(gateway: &Gateway) -> Draft {
     let sms = "  - sms: { signature: OlenaCo, message: { file: hello.txt } }";
-    campaign().channels(sms).to(5).through(gateway).profile("prices: { sms: 0.80 }").profile("currency: UAH")
+    let priced =
+        campaign().channels(sms).to(5).through(gateway).profile("prices: { sms: 0.80 }").profile("currency: UAH");
+    priced.top("timezone: Europe/Kyiv").delivery("window: 00:00-24:00").delivery("until: 2099-01-01 10:00")
 }
 
 fn written(gateway: &Gateway) -> Folder {
@@ -37,6 +39,7 @@ fn a_plan_tells_counts_parts_and_the_worst_cost_and_sends_nothing() {
     let told = sale.campaign(&["plan", "sale.yaml"]).exits(0);
     told.says("  − 1 skipped: opted out (row 3)\n    = 4 messages")
         .says("costs at most 3.20 UAH")
+        .says("messages leave within 00:00-24:00, until 2099-01-01 10:00, by the clocks of Europe/Kyiv")
         .says(&format!("campaign run sale.yaml --plan {}", &digest[..16]));
     let some = sale.campaign(&["plan", "sale.yaml", "--json", "--rows", "2-4"]).exits(0).json();
     assert_eq!((&some["messages"], &some["parts"]), (&json!(2), &json!(2)));
@@ -75,6 +78,14 @@ fn whatever_changed_since_the_plan_refuses_it_and_is_named() {
             "the addresses of the gateway, the account of the gateway",
         ),
         ("gateways.yaml", "local:\n", "local:\n  account: other\n", "the account of the gateway"),
+        ("sale.yaml", "window: 00:00-24:00", "window: 00:00-23:59", "the hours at which messages may leave"),
+        ("sale.yaml", "until: 2099", "until: 2098", "the hours at which messages may leave"),
+        (
+            "gateways.yaml",
+            "local:\n",
+            "local:\n  policy: { window: \"00:00-23:59\" }\n",
+            "the hours at which messages may leave",
+        ),
     ];
     for (file, old, new, named) in changes {
         sale.replace(file, old, new);

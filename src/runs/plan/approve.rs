@@ -146,11 +146,12 @@ impl Approving {
 
     fn refuse_changed(&self) -> Result<(), Error> {
         let now: FrozenInputs = frozen(&self.inputs, &self.survey);
-        let (destination, options) = (&self.inputs.destination, &self.planned.options);
-        if digest(&now, destination, options)? == self.digest {
+        let destination = &self.inputs.destination;
+        let options = self.planned.options.clone().at_hours_of(&self.inputs);
+        if digest(&now, destination, &options)? == self.digest {
             return Ok(());
         }
-        let what = self.planned.differences(&now, destination, options);
+        let what = self.planned.differences(&now, destination, &options);
         let (digest, file) = (self.digest.clone(), self.inputs.campaign.file.clone());
         Err(Error::Plan(PlanRefusal::Changed { digest, file, what }))
     }

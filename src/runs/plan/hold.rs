@@ -30,7 +30,10 @@ impl Session {
     /// Refuses a new run that is not what was planned.
     pub(in crate::runs) fn refuse_unplanned(&self, survey: &ListSurvey) -> Result<(), Error> {
         match &self.pin {
-            Some(_) => self.refuse_other_plan(&frozen(self.inputs(), survey), &[PlanOptions::of(&self.launch.request)]),
+            Some(_) => self.refuse_other_plan(
+                &frozen(self.inputs(), survey),
+                &[PlanOptions::of(&self.launch.request, self.inputs())],
+            ),
             None => Ok(()),
         }
     }
@@ -92,7 +95,8 @@ impl Session {
         }
         let frozen = FrozenInputs::of_run(self.adapters.ledger.as_ref(), run).await?;
         // Whether the round was a new one is the run's own, and said only when it began.
-        let options = [false, true].map(|again| PlanOptions { again, ..PlanOptions::of(&self.launch.request) });
+        let options =
+            [false, true].map(|again| PlanOptions { again, ..PlanOptions::of(&self.launch.request, self.inputs()) });
         self.refuse_other_plan(&frozen, &options)?;
         let mut digests = Vec::from_iter(self.launch.request.armed.clone());
         for options in &options {
@@ -128,10 +132,12 @@ impl Session {
         }
         let ledger = self.adapters.ledger.as_ref();
         let frozen = FrozenInputs::of_run(ledger, run).await?;
-        let mut options = vec![PlanOptions::default(), PlanOptions { again: true, ..PlanOptions::default() }];
+        let now = PlanOptions::default().at_hours_of(self.inputs());
+        let mut options = vec![now.clone(), PlanOptions { again: true, ..now }];
         for used in ledger.approvals_of(run.key).await? {
             let plans = ledger.plans(&used.approval.digest).await?;
-            options.extend(plans.first().map(PlanOf::campaign).transpose()?.map(|planned| planned.options));
+            let planned = plans.first().map(PlanOf::campaign).transpose()?;
+            options.extend(planned.map(|planned| planned.options.at_hours_of(self.inputs())));
         }
         let digests = options.iter().map(|options| digest(&frozen, &self.inputs().destination, options));
         let own = self.own_approval(run, &digests.collect::<Result<Vec<_>, _>>()?).await?;
@@ -178,7 +184,7 @@ impl Session {
         let request = &self.launch.request;
         let Some(armed) = request.armed.as_ref().filter(|_| self.needed(number).is_some()) else { return Ok(None) };
         let ledger = self.adapters.ledger.as_ref();
-        let own = digest(now, &self.inputs().destination, &PlanOptions::of(request))?;
+        let own = digest(now, &self.inputs().destination, &PlanOptions::of(request, self.inputs()))?;
         for digest in [&own, armed] {
             let found = approvals(ledger, digest, self.rule()).await?;
             if let Some(approval) = good(&found, (self.adapters.clock)(), number) {

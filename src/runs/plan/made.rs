@@ -129,7 +129,7 @@ pub(super) fn planned(
         inputs: frozen(inputs, list),
         addresses: crate::runs::armed::addresses(&inputs.destination),
         account: inputs.destination.account().to_owned(),
-        options: PlanOptions::of(request),
+        options: PlanOptions::of(request, inputs),
         rows: survey.recipients,
         messages: chosen.len(),
         counts: survey.counts(),

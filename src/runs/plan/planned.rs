@@ -9,7 +9,7 @@ use crate::ledger::{Plan, StateCounts};
 use crate::manifest::Destination;
 use crate::runs::armed::addresses;
 use crate::runs::digest::Digest;
-use crate::runs::{Adapters, Error, Request, Round};
+use crate::runs::{Adapters, Error, Inputs, Request, Round};
 
 /// What the digests of campaigns are of, so that no digest of something else is one of them.
 const WHAT: &str = "campaign plan 1";
@@ -69,7 +69,7 @@ pub struct PlannedCampaign {
     pub currency: Option<String>,
 }
 
-/// What is wanted of a campaign, as far as it says who gets a message.
+/// What is wanted of a campaign, as far as it says who gets a message and at what hours.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanOptions {
     /// Only these rows, such as `2-51,60`.
@@ -80,18 +80,27 @@ pub struct PlanOptions {
     pub again: bool,
     /// The occurrence of the campaign's schedule that it is: its local time and the zone of that.
     pub occurrence: Option<(String, String)>,
+    /// When messages may leave, in words; nothing where they always may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hours: Option<String>,
 }
 
 impl PlanOptions {
-    /// The options of a request.
-    pub(in crate::runs) fn of(request: &Request) -> Self {
+    /// The options of a request for a campaign.
+    pub(in crate::runs) fn of(request: &Request, inputs: &Inputs) -> Self {
         let occurrence = request.occurrence.as_ref();
         Self {
             rows: request.rows.as_ref().map(ToString::to_string),
             limit: request.limit,
             again: request.round != Round::Same,
             occurrence: occurrence.map(|occurrence| (occurrence.name(), occurrence.zone_name().to_owned())),
+            ..Self::default().at_hours_of(inputs)
         }
+    }
+
+    /// The same at the hours that a campaign says now.
+    pub(super) fn at_hours_of(self, inputs: &Inputs) -> Self {
+        Self { hours: inputs.campaign.hours(inputs.destination.profile()), ..self }
     }
 }
 
@@ -166,6 +175,7 @@ impl PlannedCampaign {
         note(self.options.limit != options.limit, "the option `--limit`");
         note(self.options.again != options.again, "the option `--again`");
         note(self.options.occurrence != options.occurrence, "the date of its schedule");
+        note(self.options.hours != options.hours, "the hours at which messages may leave");
         let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the recipients".to_owned());
         let texts = texts_that_differ(&self.inputs, now);
         // Which text it is says more than that it is one.
