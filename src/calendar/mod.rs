@@ -3,6 +3,7 @@
 //!
 //! Pure, and it uses nothing of ours: no clock, no file, no ledger. What fires, and what is skipped, is decided elsewhere.
 
+mod capacity;
 mod country;
 mod every;
 mod occurrences;
@@ -12,6 +13,7 @@ mod tests;
 mod timing;
 mod window;
 
+pub use capacity::Capacity;
 pub use country::zone_of_country;
 pub use occurrences::{Occurrence, Occurrences};
 pub use per_day::PerDay;

@@ -25,7 +25,7 @@ pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
 pub use rules::{
     against_includes, against_profile, against_texts, costly_characters, empty_cells, invalid_rows, landlines,
     list_form, notes, odd_rows, over_limits, promised_receipts, rows_within, unfilled_notice, unknown_zones,
-    until_over, zone_column,
+    until_near, until_over, zone_column,
 };
 pub(crate) use survey::sms_parts;
 pub use survey::{

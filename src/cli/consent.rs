@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use super::output::Output;
@@ -183,7 +184,7 @@ fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &
         text += &format!("    {}\n", one_line(&line));
     }
     text += &variants(&campaign.brief, survey).map(|line| format!("    {line}\n")).unwrap_or_default();
-    for finding in surveyed.warnings(inputs) {
+    for finding in surveyed.warnings(inputs, Timestamp::now()) {
         text += &format!("  warning: {}\n", one_line(&finding.message));
     }
     text += &format!("  about {} parts", thousands(survey.parts));

@@ -1,5 +1,7 @@
 //! `campaign preview`: messages as people will see them, or the operations as they would be sent.
 
+use jiff::Timestamp;
+
 use super::args::PreviewArgs;
 use super::context::Context;
 use super::exit;
@@ -21,7 +23,7 @@ pub(super) async fn preview(context: &Context, args: PreviewArgs) -> Result<u8, 
     let surveyed = survey_list(&inputs, ledger.as_deref(), &context.observer).await?;
     if !context.output.json {
         let mut findings = inputs.warnings.clone();
-        findings.extend(surveyed.warnings(&inputs));
+        findings.extend(surveyed.warnings(&inputs, Timestamp::now()));
         context.output.findings(&findings);
     }
     let output = context.output.clone();

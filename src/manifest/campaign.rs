@@ -239,6 +239,12 @@ impl Campaign {
         self.notify.iter().chain(profile.and_then(|profile| profile.notify.as_ref()))
     }
 
+    /// The rate at which it is sent through a profile: its own, at most that of the account; nothing where nobody says one.
+    #[must_use]
+    pub fn rate(&self, profile: Option<&Profile>) -> Option<Rate> {
+        profile.map_or(self.delivery.rate, |profile| self.delivery.within(profile).rate)
+    }
+
     /// The zone of its `timezone`.
     #[must_use]
     pub fn home(&self) -> TimeZone {

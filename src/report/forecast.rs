@@ -104,7 +104,7 @@ impl Forecast {
                 *sms_parts.entry(size.sms_parts).or_default() += count;
             }
         }
-        let rate = slower(campaign.delivery.rate, profile.map(|profile| profile.rate));
+        let rate = campaign.rate(profile);
         let seconds = rate.and_then(Rate::per_second).map(|per_second| messages as f64 / per_second);
         let prices = profile.filter(|profile| !profile.prices.is_empty());
         let prices = prices.and_then(|profile| Prices::of(profile, &campaign.brief).ok());
@@ -206,14 +206,6 @@ impl Forecast {
         let days = self.days.map(|days| format!("on {days} days by `per_day`"));
         let all: Vec<String> = [time, openings, days].into_iter().flatten().collect();
         (!all.is_empty()).then(|| format!("takes {}", all.join(", ")))
-    }
-}
-
-/// The rate that holds: the campaign's own, at most that of the account.
-fn slower(own: Option<Rate>, account: Option<Rate>) -> Option<Rate> {
-    match (own, account) {
-        (Some(own), Some(account)) => Some(own.lower(account)),
-        (own, account) => own.or(account),
     }
 }
 

@@ -37,7 +37,7 @@ pub async fn check_campaign(
     explain: impl Fn(Error) -> String,
 ) -> Result<CheckedCampaign, Error> {
     let list = survey_list(inputs, ledger, observer).await?;
-    let mut findings = findings_of(inputs, &list);
+    let mut findings = findings_of(inputs, &list, now);
     findings.extend(files.finding(inputs));
     findings.extend(until_over(&inputs.campaign, now));
     if let Some(ledger) = ledger
@@ -51,7 +51,7 @@ pub async fn check_campaign(
 }
 
 /// What is worth knowing of a campaign and its list: warnings, a key that is missing, rows that cannot be sent to.
-pub(super) fn findings_of(inputs: &Inputs, list: &ListSurvey) -> Vec<Finding> {
+pub(super) fn findings_of(inputs: &Inputs, list: &ListSurvey, now: Timestamp) -> Vec<Finding> {
     let profile = inputs.destination.profile();
     let mut findings = inputs.warnings.clone();
     let missing = profile.and_then(|profile| missing_key(&profile.api_key));
@@ -59,7 +59,7 @@ pub(super) fn findings_of(inputs: &Inputs, list: &ListSurvey) -> Vec<Finding> {
     findings.extend(profile.and_then(|profile| promised_receipts(&inputs.campaign, profile)));
     findings.extend(invalid_rows(&list.survey.left_out));
     findings.extend(list.form.as_deref().map(|form| list_form(&inputs.campaign.recipients, form)));
-    findings.extend(list.warnings(inputs));
+    findings.extend(list.warnings(inputs, now));
     findings.extend(against_includes(&list.includes, &inputs.campaign));
     findings.extend(notes(&inputs.campaign, profile, &list.survey));
     findings

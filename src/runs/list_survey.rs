@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use super::exclude::excluded;
@@ -10,6 +11,7 @@ use super::{Error, Event, Inputs, Observer, already_sent, blocking, capped, opte
 use crate::check::online::Cost;
 use crate::check::{
     Excluded, Survey, costly_characters, empty_cells, landlines, odd_rows, over_limits, rows_within, unknown_zones,
+    until_near,
 };
 use crate::finding::Finding;
 use crate::ledger::Ledger;
@@ -38,9 +40,10 @@ impl ListSurvey {
         Some(Cost::of(profile, &inputs.campaign.brief, &self.survey.by_size, rows))
     }
 
-    /// What is worth a look: cells that may hide a row, landlines, and in the messages holes, and characters that cost.
+    /// What is worth a look: cells that may hide a row, landlines, in the messages holes, and characters that cost, and limits
+    /// and an end that come before the last message.
     #[must_use]
-    pub fn warnings(&self, inputs: &Inputs) -> Vec<Finding> {
+    pub fn warnings(&self, inputs: &Inputs, now: Timestamp) -> Vec<Finding> {
         let mut findings = self.of_files.clone();
         findings.extend(rows_within(&self.survey));
         findings.extend(landlines(&self.survey));
@@ -50,6 +53,7 @@ impl ListSurvey {
         findings.extend(unknown_zones(&self.survey));
         let profile = inputs.destination.profile();
         findings.extend(over_limits(&inputs.campaign, profile, &self.survey, &self.survey.planned_rows()));
+        findings.extend(until_near(&inputs.campaign, profile, self.survey.planned(), now));
         findings
     }
 }

@@ -34,6 +34,34 @@ fn what_is_no_window_and_no_end_is_refused_where_it_stands() {
 }
 
 #[test]
+fn who_will_get_nothing_because_the_time_is_too_short_is_told_before_it_begins() {
+    let gateway = Gateway::accepting();
+    let until = |line: &str| {
+        let sale = campaign().to(100).through(&gateway).top("timezone: Europe/Kyiv").delivery(line).write();
+        sale.replace("sale.yaml", "rate: 100000/s", "rate: 1/s");
+        sale
+    };
+    let sale = until("until: 30s");
+    for command in ["check", "plan"] {
+        let told = sale.campaign(&[command, "sale.yaml"]).exits(0);
+        told.says("of 100 messages about 30 can leave before 20").says("70 are skipped by `until`").says("sale.yaml:");
+    }
+    sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
+    sale.campaign(&["explain", "until-near"]).exits(0);
+    for fits in ["until: 100s", "until: 2099-12-07 20:00"] {
+        let told = until(fits).campaign(&["check", "sale.yaml"]).exits(0);
+        assert!(!told.told().contains("until-near"), "{}", told.told());
+    }
+    let sale = until("until: 2099-12-07 20:00");
+    sale.replace("sale.yaml", "until: 2099", "per_day: 1\n  window: 00:00-24:00\n  until: 2099");
+    assert!(!sale.campaign(&["check", "sale.yaml"]).exits(0).told().contains("until-near"));
+    let sale = until("until: 3d");
+    sale.replace("sale.yaml", "until: 3d", "per_day: 20\n  until: 3d");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("of 100 messages about 80 can leave");
+    assert!(gateway.sends().is_empty());
+}
+
+#[test]
 fn a_cell_that_is_no_zone_is_counted_and_its_person_is_not_dropped() {
     let gateway = Gateway::accepting();
     let list = "phone,name,city\n380501000002,A,Europe/Kyiv\n380501000003,B,Kyiv\n380501000004,C,\n";

@@ -44,6 +44,7 @@ mod too_many_invalid;
 mod two_scripts;
 mod unfinished_text;
 mod unknown_zone;
+mod until_near;
 mod until_over;
 mod unused_column;
 mod whatsapp_route;
@@ -77,6 +78,7 @@ pub use texts::{against_includes, against_texts};
 pub(super) use too_many_invalid::judge as too_many_invalid;
 pub(super) use two_scripts::slipped as slipped_word;
 pub use unknown_zone::{unknown_zones, zone_column};
+pub use until_near::until_near;
 pub use until_over::until_over;
 
 /// The rules of this folder that judge a campaign and its gateway's profile.
@@ -91,6 +93,7 @@ static CAMPAIGN: &[&Rule] = &[
     &notify_text::RULE,
     &promised_receipts::RULE,
     &rate_limit::RULE,
+    &until_near::RULE,
     &whatsapp_route::RULE,
 ];
 

@@ -111,7 +111,7 @@ pub async fn plan(adapters: &Adapters, inputs: &Arc<Inputs>, request: &Request) 
     request.check_number(inputs.destination.profile(), survey.planned())?;
     let (planned, cost) = planned(inputs, &list, (&chosen, request));
     let digest = keep(adapters, planned.clone(), &inputs.destination).await?;
-    let findings = findings_of(inputs, &list);
+    let findings = findings_of(inputs, &list, (adapters.clock)());
     let forecast = Forecast::of(&inputs.campaign, inputs.destination.profile(), &list.survey, &chosen);
     Ok(MadePlan { digest, planned, list, forecast, cost, findings })
 }

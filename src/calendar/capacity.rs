@@ -1,0 +1,105 @@
+//! How many messages can leave until a moment.
+
+use jiff::Timestamp;
+
+use super::{PerDay, Windows};
+
+/// What holds messages back, whoever they are for.
+#[derive(Clone, Copy, Debug)]
+pub struct Capacity<'c> {
+    /// The most in a second; nothing where nobody limits it.
+    pub rate: Option<f64>,
+    /// When they may leave.
+    pub windows: &'c Windows,
+    /// The most on a day.
+    pub per_day: Option<&'c PerDay>,
+}
+
+impl Capacity<'_> {
+    /// How many of so many messages can leave from a moment on before another one, where none has left yet.
+    #[must_use]
+    pub fn leaving(&self, messages: u64, from: Timestamp, until: Timestamp) -> u64 {
+        let (mut at, mut left, mut days) = (from, messages, 0);
+        while at < until && left > 0 {
+            let next = self.per_day.map_or(until, |per_day| per_day.next(at).timestamp().min(until));
+            let today = self.per_day.map_or(left, |per_day| per_day.limit(days).min(left));
+            let leaving = self.between(today, at, next);
+            left -= leaving;
+            days += usize::from(leaving > 0);
+            at = next;
+        }
+        messages - left
+    }
+
+    /// The same within a day.
+    fn between(&self, messages: u64, from: Timestamp, until: Timestamp) -> u64 {
+        let (mut at, mut left) = (from, messages);
+        while left > 0
+            && let Some(opens) = self.windows.open_from(at).filter(|opens| *opens < until)
+        {
+            let closes = self.windows.closed_from(opens).map_or(until, |closes| closes.min(until));
+            let seconds = closes.duration_since(opens).as_secs_f64();
+            // A rate is a whole number a day at least, and what is beyond any number is all of them.
+            left = self.rate.map_or(0, |rate| left.saturating_sub((seconds * rate) as u64));
+            at = closes;
+        }
+        messages - left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::tz::TimeZone;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::calendar::{Days, Hours, Window};
+
+    fn windows(hours: &[&str]) -> Windows {
+        let window =
+            |hours: &&str| Window { hours: Hours::read(hours).unwrap(), days: Days::ALL, except: Default::default() };
+        Windows::new(hours.iter().map(|hours| (window(hours), TimeZone::UTC)).collect())
+    }
+
+    fn at(text: &str) -> Timestamp {
+        format!("2026-11-{text}:00Z").parse().unwrap()
+    }
+
+    #[test]
+    fn what_leaves_is_bounded_by_the_rate_the_window_and_the_day() {
+        let (always, office) = (windows(&[]), windows(&["09:00-17:00"]));
+        let per_day = PerDay::new(vec![100, 300], TimeZone::UTC);
+        for (rate, windows, days, from, until, expected) in [
+            (Some(1.0), &always, None, "23T10:00", "23T10:01", 60),
+            (Some(1.0), &always, None, "23T10:00", "23T10:00", 0),
+            (Some(1.0), &always, None, "23T10:00", "23T09:00", 0),
+            (None, &always, None, "23T10:00", "23T10:01", 100_000),
+            (Some(0.5), &office, None, "23T08:00", "23T10:00", 1_800),
+            (Some(1.0), &office, None, "23T16:00", "25T09:01", 3_600 + 8 * 3_600 + 60),
+            (Some(1.0), &office, None, "23T17:00", "24T09:00", 0),
+            (None, &office, None, "23T17:00", "24T09:00", 0),
+            (None, &always, per_day.as_ref(), "23T10:00", "23T12:00", 100),
+            (None, &always, per_day.as_ref(), "23T10:00", "25T00:01", 700),
+            (Some(1.0), &office, per_day.as_ref(), "23T17:00", "24T09:01", 60),
+            (Some(1.0), &office, per_day.as_ref(), "23T16:00", "24T10:00", 400),
+        ] {
+            let capacity = Capacity { rate, windows, per_day: days };
+            let left = capacity.leaving(100_000, at(from), at(until));
+            assert_eq!(left, expected, "{rate:?} {from} {until}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_time_for_which_windows_were_open_is_what_counts(hours in 0_u32..23, open in 1_u32..20, minutes in 1_i64..5_000) {
+            let hours = format!("{:02}:00-{:02}:00", hours, (hours + open) % 24);
+            let windows = windows(&[&hours]);
+            let (from, until) = (at("23T00:00"), at("23T00:00") + Duration::from_secs(60 * minutes.unsigned_abs()));
+            let open = (0..minutes).filter(|minute| windows.are_open(from + Duration::from_secs(60 * minute.unsigned_abs())));
+            let capacity = Capacity { rate: Some(1.0), windows: &windows, per_day: None };
+            prop_assert_eq!(capacity.leaving(1_000_000, from, until), 60 * open.count() as u64);
+        }
+    }
+}
