@@ -167,11 +167,11 @@ fn no_header(line: &HeaderLine, column: usize) -> Finding {
 }
 
 fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
-    let message = format!("no column is headed `{header}`, which `columns` calls `{name}`");
+    let message = format!("the campaign says `columns: {{ {name}: {header} }}`, but no column is headed `{header}`");
     let known = line.headers.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("the file has {}; write the one that is meant", list_all(known)),
+        Some(near) => format!("did you mean `{near}`? Write `{name}: {near:?}` in the campaign"),
+        None => format!("this list has {}; write the one that is meant in the campaign", list_all(known)),
     };
     Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.spot().place(line.spot().all())).help(help)
 }
@@ -223,8 +223,10 @@ fn no_phone(line: &HeaderLine, sample: &Chunk, region: Option<Region>) -> Findin
         Some(found) => {
             let header = &line.headers[found.column];
             let region = found.region.map_or_else(String::new, |region| format!(" and `region: {region}`"));
+            let others = evidence::other_phone_columns(sample, line.headers.len(), found);
+            let others: String = others.iter().map(|other| format!(", others in `{}`", line.headers[*other])).collect();
             finding.at(line.place(found.column)).help(format!(
-                "the numbers stand in `{header}`: write `columns: {{ {PHONE}: {header:?} }}`{region} under `recipients`"
+                "numbers stand in `{header}`{others}: write `columns: {{ {PHONE}: {header:?} }}`{region} under `recipients`"
             ))
         }
         None => finding
@@ -256,8 +258,7 @@ fn wrong_phone(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<R
     let found = evidence::phone_column(sample, &line.headers, region).filter(|found| found.column != phone)?;
     let other = &line.headers[found.column];
     Some(
-        finding.help(format!(
-            "the numbers stand in `{other}`: write `columns: {{ {PHONE}: {other:?} }}` under `recipients`"
-        )),
+        finding
+            .help(format!("numbers stand in `{other}`: write `columns: {{ {PHONE}: {other:?} }}` under `recipients`")),
     )
 }

@@ -123,7 +123,7 @@ mod tests {
             ("tel,name\n0501234567,O\n", &[], "recipients-phone-column", "`region: UA`"),
             ("a,b\n1,2\n", &[], "recipients-phone-column", "`columns: { phone: \"…\" }`"),
             (list, &[("phone", "Мобилний")], "recipients-unknown-column", "did you mean `Мобільний`?"),
-            (list, &[("phone", "x")], "recipients-unknown-column", "the file has `Мобільний` and `name`"),
+            (list, &[("phone", "x")], "recipients-unknown-column", "this list has `Мобільний` and `name`"),
             (national, &[], "recipients-phone-column", "`region: UA`"),
             (swapped, &[], "recipients-phone-column", "`columns: { phone: \"mobile\" }`"),
             ("phone,a,a\n1,2,3\n", &[], "recipients-duplicate-column", "another header"),

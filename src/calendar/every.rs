@@ -3,8 +3,8 @@
 use jiff::civil::Time;
 
 /// What may be written.
-pub(super) const HELP: &str = "write days and a time, as in `Mon 10:00`, `Mon, Thu 10:00`, `Mon-Fri 10:00`, `day 9:30`, `weekdays 18:00`, \
-     `weekend 12:00`, `1st 10:00`, `1st, 15th 10:00` or `last day 18:00`";
+pub(super) const HELP: &str = "write days and a time, as in `Mon 10:00`, `Mon-Fri 10:00`, `day 9:30`, `weekdays 18:00`, `weekend 12:00`, \
+     `1st 10:00` or `last day 18:00`; several days stand in quotes, as in `\"Mon, Thu 10:00\"` or `\"1st, 15th 10:00\"`";
 
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
@@ -13,7 +13,8 @@ pub(super) fn pattern(text: &str) -> Result<String, String> {
     let lower = text.trim().to_lowercase();
     let (days, time) = lower.rsplit_once(char::is_whitespace).ok_or("names no days, or no time")?;
     let days = days.trim().trim_end_matches(" at").trim();
-    let time = Time::strptime("%H:%M", time).map_err(|_| format!("has no time of day at its end: `{time}` is none"))?;
+    let time = Time::strptime("%H:%M", time)
+        .map_err(|_| format!("ends in `{time}`, which is no time of day such as `10:00`"))?;
     Ok(format!("{} {} {}", time.minute(), time.hour(), fields(days)?))
 }
 

@@ -299,7 +299,7 @@ struct Tally {
     everybody: u64,
     firsts: Vec<First>,
     /// The first row whose number stands in an earlier one.
-    repeated: Option<Row>,
+    repeated: Option<(Row, Phone)>,
 }
 
 impl Tally {
@@ -334,7 +334,7 @@ impl Tally {
             return None;
         }
         if repeated {
-            self.repeated.get_or_insert(row);
+            self.repeated.get_or_insert((row, phone));
             self.left_out.insert(row, State::Skipped, DUPLICATE);
             return None;
         }

@@ -104,9 +104,11 @@ fn explain(error: Error, options: &Options) -> Explanation {
         Error::Findings(findings) => Explanation::findings(findings),
         Error::UnknownGateway { name, file: campaign, mut findings } => {
             let add = command(format!("gateway add {} --for {}", quoted(name), file(&campaign)));
-            for unknown in findings.iter_mut().filter(|finding| *finding.rule == rules::UNKNOWN_GATEWAY) {
+            let unknown = findings.iter_mut().filter(|finding| *finding.rule == rules::UNKNOWN_GATEWAY);
+            // What is misspelt is not to be added.
+            for unknown in unknown.filter(|finding| !finding.help.as_ref().is_some_and(|help| help.ends_with('?'))) {
                 let known = unknown.help.take().unwrap_or_default();
-                unknown.help = Some(format!("{known}{} to add it: {add}", if known.ends_with('?') { "" } else { ";" }));
+                unknown.help = Some(format!("{known}; to add it: {add}"));
             }
             Explanation::findings(findings)
         }

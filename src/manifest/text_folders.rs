@@ -133,6 +133,10 @@ pub fn text_of(file: &Path) -> Result<String, String> {
     read_text(file, file).map_err(|NoText { message, help }| format!("{message}; {help}"))
 }
 
+/// What to do about a text in another encoding.
+const NOT_UTF_8: &str = "open it in an editor in the encoding that it has (of Cyrillic texts mostly Windows-1251), so that it reads \
+                         well, and save it as UTF-8";
+
 /// The text of a file, which is shown under this path.
 fn read_text(file: &Path, shown: &Path) -> Result<String, NoText> {
     let name = shown.display();
@@ -144,8 +148,7 @@ fn read_text(file: &Path, shown: &Path) -> Result<String, NoText> {
     if bytes.len() as u64 > LARGEST {
         return Err(problem(format!("`{name}` is larger than 64 KiB"), "a message is short; is it the right file?"));
     }
-    let text = String::from_utf8(bytes)
-        .map_err(|_| problem(format!("`{name}` is not in UTF-8"), "save it as UTF-8 in your editor"))?;
+    let text = String::from_utf8(bytes).map_err(|_| problem(format!("`{name}` is not in UTF-8"), NOT_UTF_8))?;
     let text = text.trim_start_matches('\u{feff}').replace('\r', "");
     Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }

@@ -259,8 +259,8 @@ mod tests {
     #[test]
     fn wrong_grammar_is_told_in_plain_words() {
         let table = [
-            ("{{ code", "text-syntax 1:8+1 the text ends before a tag or a block is closed; close `{{` with `}}`"),
-            ("{% if code %}\nx", "text-syntax 2:2+1 the text ends before"),
+            ("{{ code", "text-syntax 1:8+1 `{{ code` is not closed: `}}` is missing; write `}}` where it ends"),
+            ("{% if code %}\nx", "text-syntax 2:2+1 `{% if code %}` is not closed: `{% endif %}` is missing"),
             ("Hi {{ first name }}", "text-syntax 1:13+4 `name` cannot stand here; expected `}}`"),
             ("{{ Last name }}", "this header is no plain name; write `{{ recipient[\"Last name\"] }}`"),
             (

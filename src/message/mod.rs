@@ -32,6 +32,7 @@ mod reading;
 mod refused;
 mod render;
 mod table;
+mod unclosed;
 mod words;
 
 pub use compile::{compile, render_constant};

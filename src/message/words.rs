@@ -8,6 +8,7 @@ use tera::{ErrorKind, ReportError};
 
 use super::engine::MAX_BYTES;
 use super::names::Names;
+use super::unclosed::unclosed;
 use crate::finding::did_you_mean;
 
 /// The tags that a text may use.
@@ -56,8 +57,18 @@ pub(super) fn syntax(report: &ReportError, source: &str, names: &Names) -> (Stri
     let header = around(source, span).and_then(|inner| names.help_for_inner(inner));
     match report.message() {
         UNEXPECTED_END => {
-            let help = "close `{{` with `}}`, `{%` with `%}`, and each `if` with `{% endif %}`, `for` with `{% endfor %}`, `block` with `{% endblock %}`";
-            ("the text ends before a tag or a block is closed".into(), Some(help.into()))
+            let Some((opened, closes)) = unclosed(source) else {
+                let help = "close `{{` with `}}`, `{%` with `%}`, and each block with its `{% end… %}`";
+                return ("the text ends before a tag or a block is closed".into(), Some(help.into()));
+            };
+            let help = match closes.as_str() {
+                "{% endif %}" => {
+                    "write `{% endif %}` behind the last words that depend on the condition: what comes after it, everybody gets"
+                        .to_owned()
+                }
+                _ => format!("write `{closes}` where it ends"),
+            };
+            (format!("`{opened}` is not closed: `{closes}` is missing"), Some(help))
         }
         "Unexpected character" => {
             let character = source.get(span.start..).and_then(|rest| rest.chars().next()).unwrap_or(' ');

@@ -51,7 +51,7 @@ fn empty_values_are_counted_unless_the_text_minds_them() {
     let told = checked("Hi, {{ name | title }}! {{ recipient[\"City name\"] }}");
     assert!(told.contains("`name` is empty in 2 rows, the first of them row 3"), "{told}");
     assert!(told.contains("`recipient[\"City name\"]` is empty in row 3"), "{told}");
-    assert!(told.contains("{{ name | default(value=\"…\", boolean=true) }}"), "{told}");
+    assert!(told.contains("{{ name | default(value='…', boolean=true) }}"), "{told}");
     for minded in [
         "{% if name %}Hi, {{ name }}!{% endif %}",
         "Hi, {{ name | default(value=\"friend\", boolean=true) }}!",

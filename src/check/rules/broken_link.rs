@@ -22,10 +22,21 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
         found.map(move |span| at.start + span.start..at.start + span.end)
     });
     let problem = |span: Range<usize>| {
-        let message = format!("`{}` does not begin as a link does", text.source[span.clone()].trim_end());
-        problem_at(text, span, &RULE, message, "write `https://` and the address behind it, without a blank")
+        let broken = text.source[span.clone()].trim_end();
+        let message = format!("`{broken}` does not begin as a link does");
+        let help = format!("write `{}`", mended(broken));
+        problem_at(text, span, &RULE, message, &help)
     };
     spans.map(problem).collect()
+}
+
+/// The link that was probably meant.
+fn mended(broken: &str) -> String {
+    let address = match broken.find([':', ';', '/', '\\']) {
+        Some(end) => broken[end..].trim_start_matches([':', ';', '/', '\\', ' ']),
+        None => broken,
+    };
+    format!("https://{address}")
 }
 
 fn broken(text: &str) -> Vec<Range<usize>> {
@@ -67,6 +78,16 @@ fn end(text: &str, from: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_link_that_was_meant_is_shown() {
+        for slip in
+            ["https:/shop.example/a", "https//shop.example/a", "htps;//shop.example/a", "https:\\\\shop.example/a"]
+        {
+            assert_eq!(mended(slip), "https://shop.example/a", "{slip}");
+        }
+        assert_eq!((mended("https: //a.example"), mended("https://")), ("https://a.example".into(), "https://".into()));
+    }
 
     #[test]
     fn a_slip_in_the_beginning_of_a_link_is_found_and_links_are_not() {

@@ -14,5 +14,7 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let missing = campaign.brief.endpoint == Endpoint::Async && profile.async_url.is_none();
     let place = campaign.places.of_key("endpoint").filter(|_| missing)?;
     let finding = Finding::new(&RULE, format!("`{}` has no `async_url`", profile.name));
-    Some(finding.help("add `async_url` to the profile, or write `endpoint: sync`").at(place))
+    let name = &profile.name;
+    let help = format!("write `endpoint: sync`, or add `async_url: https://…` to `{name}` in gateways.yaml");
+    Some(finding.help(help).at(place))
 }

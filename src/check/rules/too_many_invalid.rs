@@ -18,6 +18,8 @@ pub(super) static RULE: Rule = Rule::error(
 
 /// The share counts from so many invalid rows: one bad number of three says nothing of a list.
 const FEWEST: u64 = 5;
+/// So many rows are named below with their reasons.
+const ROWS_NAMED: u64 = 20;
 
 /// Why so many rows are invalid that nothing is sent, and which they are; nothing if they are few.
 pub(in crate::check) fn judge(brief: &Brief, survey: &Survey) -> Vec<Finding> {
@@ -26,21 +28,28 @@ pub(in crate::check) fn judge(brief: &Brief, survey: &Survey) -> Vec<Finding> {
         return Vec::new();
     }
     let reasons = rows::left_out(&survey.left_out, State::Invalid);
-    let first = |Alike { reason, rows }: &Alike<'_>| {
-        format!("{} × {reason} (first in row {})", rows.len(), rows.min().unwrap_or_default())
+    let commonest = match reasons.as_slice() {
+        [] => String::new(),
+        [one] => format!(", all of them: {}", one.reason),
+        [first, others @ ..] => {
+            format!(", {} of them: {}; {} below", first.rows.len(), first.reason, plural_of(others.len()))
+        }
     };
-    let commonest: Vec<String> = reasons.iter().take(5).map(first).collect();
     let message = format!(
-        "{invalid} of {} rows are invalid, more than `max_invalid: {}`: {}",
-        survey.recipients,
-        brief.max_invalid,
-        commonest.join("; ")
+        "{invalid} of {} rows are invalid, more than the {} that `max_invalid` allows{commonest}",
+        survey.recipients, brief.max_invalid,
     );
-    let advice = advice(&reasons, brief.region.is_some());
-    let help = format!("{advice}; with `max_invalid: 100%` {ALL_OF_THEM}");
+    let mut help = advice(&reasons, brief.region.is_some()).to_owned();
+    if invalid > ROWS_NAMED {
+        help += &format!("; with `max_invalid: 100%` {ALL_OF_THEM}");
+    }
     let mut findings = vec![Finding::new(&RULE, message).help(help)];
     findings.extend(invalid_rows(&survey.left_out));
     findings
+}
+
+fn plural_of(others: usize) -> String {
+    if others == 1 { "another reason".to_owned() } else { format!("{others} other reasons") }
 }
 
 /// What to do about the reasons that most rows have in common.

@@ -160,16 +160,13 @@ impl fmt::Display for Violation {
         match &self.reason {
             Reason::Empty => write!(f, "{what} {}", self.channel.facts().empty),
             Reason::Parts { text, max } => {
-                let alphabet = match text.encoding {
-                    Encoding::Gsm7 => "153 characters in a part",
-                    Encoding::Ucs2 => "67 characters in a part, since not all its characters are in the SMS alphabet",
+                let ((alone, each), why) = match text.encoding {
+                    Encoding::Gsm7 => ((160, 153), ""),
+                    Encoding::Ucs2 => ((70, 67), " where one is not in the SMS alphabet, as no Cyrillic letter is"),
                 };
-                let parts = text.parts;
-                write!(
-                    f,
-                    "{parts} parts, more than `max_parts: {max}`: {what} has {} characters, {alphabet}",
-                    text.units
-                )
+                let (parts, has) = (text.parts, text.units);
+                let fit = if *max == 1 { alone } else { each * max };
+                write!(f, "{parts} parts, more than `max_parts: {max}`: {what} has {has} characters; {fit} fit{why}")
             }
             Reason::AlphaNameLength(length) => {
                 write!(f, "{what} has {length} characters; a sender name has 3 to 11")

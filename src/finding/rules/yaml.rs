@@ -4,7 +4,7 @@ use super::Rule;
 
 rules! {
     error YAML_TAB = "yaml-tab":
-        "YAML takes no tabs for indentation.", "Replace every tab at the beginning of a line by two spaces.";
+        "YAML takes no tabs for indentation.", "Begin the line with as many spaces as those beside it, or two more than the key above.";
     error YAML_QUOTE = "yaml-quote":
         "Some characters mean something to YAML, so that a text with them is cut or read as something else.",
         "Put the whole text in quotes.";

@@ -39,6 +39,13 @@ pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> St
         return format!("did you mean `{meant}`?");
     }
     let elsewhere = places(name, root);
+    if let [one] = elsewhere.as_slice()
+        && let Some((above, _)) = one.split_once('.').filter(|(_, below)| *below == name)
+        && let Some(Shape::Map(inner)) = find(root, above).map(|key| key.shape)
+        && let Some(key) = find(inner, name)
+    {
+        return format!("`{name}` stands under `{above}`, as in `{above}: {{ {} }}`", key.written());
+    }
     if !elsewhere.is_empty() {
         return format!("`{name}` belongs elsewhere: {}", list(elsewhere.iter().map(String::as_str)));
     }
@@ -117,7 +124,7 @@ mod tests {
             ("viber_signature", keys_of("viber"), "write `signature`: keys stand without the channel's name"),
             ("sms_message", keys_of("viber"), "write it as `message` under `sms`"),
             ("message", CAMPAIGN, "`message` belongs elsewhere: `channels[…].sms.message`"),
-            ("batch", CAMPAIGN, "`batch` belongs elsewhere: `delivery.batch`"),
+            ("batch", CAMPAIGN, "`batch` stands under `delivery`, as in `delivery: { batch: 50 }`"),
             ("sender", keys_of("sms"), "did you mean `signature`?"),
             ("signatur", keys_of("sms"), "did you mean `signature`?"),
             ("chanels", CAMPAIGN, "did you mean `channels`?"),

@@ -56,7 +56,8 @@ fn required(node: &Node, owner: &Owner<'_>, keys: &'static [Key], report: &mut R
     };
     for key in keys.iter().filter(|key| key.mark == Mark::Required && !is_there(key)) {
         let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, key.name));
-        report.at(owner.span, finding.help(format!("add `{}`", key.written())));
+        let place = if owner.name.starts_with('`') { " under it, two spaces deeper" } else { "" };
+        report.at(owner.span, finding.help(format!("add a line such as `{}`{place}", key.written())));
     }
     let choices: Vec<&Key> = keys.iter().filter(|key| key.mark == Mark::Choice).collect();
     let mut chosen = choices.iter().filter(|key| is_there(key));
@@ -269,6 +270,13 @@ fn advice(key: &Key, scalar: &Scalar) -> String {
         Shape::Integer { .. } if digits(text) && !scalar.is_plain() => "write the number without quotes".into(),
         Shape::Share if digits(text) => format!("write `{text}%`"),
         Shape::Rate if digits(text) => format!("write `{text}/s` or `{text}/min`"),
+        Shape::Seconds { most, .. } if most != u32::MAX => {
+            format!(
+                "write it like `{}`, at most `{}`; `m` are minutes, `h` hours, `d` days",
+                key.written(),
+                Seconds(most)
+            )
+        }
         _ => format!("write it like `{}`", key.written()),
     }
 }

@@ -24,8 +24,8 @@ impl Resolver<'_> {
         let help = match kind {
             OperationKind::Pipeline if chosen => "remove it, or remove `operation: pipeline`",
             OperationKind::Pipeline => {
-                "remove it, or use channels that are sent as a type of their own: one alone, \
-                 `viber` then `sms`, `rcs` then `sms`, or `rcs` then `viber` then `sms`"
+                "remove it; pictures, buttons and the like are carried by one channel alone, `viber` then `sms`, `rcs` then `sms`, \
+                 or `rcs` then `viber` then `sms`"
             }
             _ => "remove it",
         };
@@ -34,7 +34,15 @@ impl Resolver<'_> {
                 let (Some(entry), WirePlace::Nowhere(why)) = (slot.section.entry(field.key), field.place(kind)) else {
                     continue;
                 };
-                let message = format!("a `{kind}` cannot carry `{}` of `{}`: {why}", field.key, slot.channel);
+                let message = match kind {
+                    OperationKind::Pipeline if !chosen => {
+                        format!(
+                            "these channels one after another are a `pipeline`, which cannot carry `{}` of `{}`: {why}",
+                            field.key, slot.channel
+                        )
+                    }
+                    _ => format!("a `{kind}` cannot carry `{}` of `{}`: {why}", field.key, slot.channel),
+                };
                 self.report.at(&entry.key_span, Finding::new(&rules::NOT_CARRIED, message).help(help));
             }
         }

@@ -24,10 +24,18 @@ impl Resolver<'_> {
         };
         let (title, name) = (facts.title, form.name);
         for key in form.needs.iter().filter(|key| slot.section.entry(key).is_none()) {
-            let message = format!("a {title} message of type `{name}` needs `{key}`");
-            let help = match typed {
-                Some(_) => format!("add `{key}`, or change `{named}`"),
-                None => format!("add `{key}`; the type follows from the keys that are there"),
+            let (message, help) = match typed {
+                Some(_) => (
+                    format!("a {title} message of type `{name}` needs `{key}`"),
+                    format!("add `{key}`, or change `{named}`"),
+                ),
+                None => {
+                    let with = keys.iter().filter(|given| slot.section.has(given)).copied();
+                    (
+                        format!("a {title} message with {} needs `{key}`", list_all(with)),
+                        format!("add `{key}: …` beside it"),
+                    )
+                }
             };
             self.report.at(slot.name_span, Finding::new(&rules::VIBER_TYPE, message).help(help));
         }

@@ -29,8 +29,7 @@ fn finding(error: &ScanError, spot: &Spot<'_>) -> (Finding, Range<usize>) {
         | E::TabInIndentation
         | E::TabInPlainScalar
         | E::TabAtBlockScalarStart => (
-            Finding::new(&rules::YAML_TAB, "a tab stands where YAML wants spaces")
-                .help("replace every tab at the beginning of a line by two spaces"),
+            Finding::new(&rules::YAML_TAB, "a tab stands where YAML wants spaces").help(spot.without_tab()),
             spot.tab(),
         ),
         E::MappingValueNotAllowed | E::InvalidColonPlacement => spot.colon(),
@@ -95,6 +94,15 @@ fn finding(error: &ScanError, spot: &Spot<'_>) -> (Finding, Range<usize>) {
             spot.here(),
         ),
     }
+}
+
+/// A line above that of an error.
+struct LineAbove<'t> {
+    /// Where its key begins.
+    column: usize,
+    key: &'t str,
+    /// Whether what belongs to it stands below.
+    opens: bool,
 }
 
 /// The place of an error and its line.
@@ -171,7 +179,35 @@ impl<'t> Spot<'t> {
     fn indentation(&self) -> (Finding, Range<usize>) {
         let finding =
             Finding::new(&rules::YAML_INDENTATION, "the indentation of this line fits none of the lines above it");
-        (finding.help(ALIGN_IT), self.trimmed_line())
+        let help = match self.above() {
+            Some(above) if !above.opens => {
+                let (key, spaces) = (above.key, above.column);
+                format!("{ALIGN_IT}: beside `{key}` it begins with {spaces} spaces")
+            }
+            _ => ALIGN_IT.to_owned(),
+        };
+        (finding.help(help), self.trimmed_line())
+    }
+
+    /// The last line above it that has something in it.
+    fn above(&self) -> Option<LineAbove<'t>> {
+        let line = self.text[..self.line.start].lines().rev().find(|line| !line.trim().is_empty())?;
+        let text = line.trim_start_matches([' ', '-', '\u{feff}']);
+        let (column, key) = (line.len() - text.len(), text.split(':').next().unwrap_or_default().trim());
+        Some(LineAbove { column, key, opens: text.trim_end().ends_with(':') })
+    }
+
+    /// What to write instead of a tab.
+    fn without_tab(&self) -> String {
+        if !self.line()[..self.tab().start - self.line.start].trim().is_empty() {
+            return "write a space instead of it".to_owned();
+        }
+        let spaces = match self.above() {
+            Some(LineAbove { column, opens: true, .. }) => format!("{} spaces", column + 2),
+            Some(LineAbove { column, .. }) if column > 0 => format!("{column} spaces"),
+            _ => "spaces".to_owned(),
+        };
+        format!("begin this line with {spaces} and no tab, and do the same with each other line that begins with tabs")
     }
 
     fn no_key(&self) -> (Finding, Range<usize>) {
@@ -184,8 +220,10 @@ impl<'t> Spot<'t> {
     /// A second colon: in a text that needs quotes, or a key indented under a finished value.
     fn colon(&self) -> (Finding, Range<usize>) {
         if self.before().contains(": ") {
-            let finding =
-                Finding::new(&rules::YAML_QUOTE, "the `:` inside this text is read as the end of another key");
+            let finding = Finding::new(
+                &rules::YAML_QUOTE,
+                "a `:` with a space behind it is taken for the end of a key, in a text without quotes",
+            );
             return (finding.help(QUOTE_IT), self.value());
         }
         if self.trimmed_line().start == self.line.start && self.line.start > 0 {

@@ -27,7 +27,12 @@ pub(crate) fn read(report: &mut Report) -> Option<Node> {
     match reader.document() {
         Ok(node) => node,
         Err(finding) => {
-            reader.report.findings.push(*finding);
+            // Where a text without quotes is told already, YAML's own trouble with it is no second one.
+            let line = |finding: &Finding| finding.place.as_ref().map(|place| place.line());
+            let is_told = |told: &Finding| *told.rule == rules::UNQUOTED_TEMPLATE && line(told) == line(&finding);
+            if !reader.report.findings.iter().any(is_told) {
+                reader.report.findings.push(*finding);
+            }
             None
         }
     }
@@ -147,7 +152,13 @@ impl<'s> Reader<'s, '_> {
                 entries.push(Entry { key: name, key_span: key.span, value });
             } else {
                 let finding = Finding::new(&rules::YAML_DUPLICATE_KEY, format!("`{name}` stands here a second time"));
-                self.report.at(&key.span, finding.help("keep one of them; YAML would silently use only one"));
+                let help = match value.scalar() {
+                    Some(_) => "keep one of them; YAML would silently use only one",
+                    None => {
+                        "move the lines under it to those under the first one, and remove this line; YAML would silently use only one"
+                    }
+                };
+                self.report.at(&key.span, finding.help(help));
             }
         }
     }
