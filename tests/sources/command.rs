@@ -48,7 +48,7 @@ fn a_program_is_started_by_a_run_and_by_nothing_that_only_looks_unless_it_is_wan
 fn a_text_that_is_wrong_is_told_although_nobody_looked_at_the_list() {
     let sms = "  - sms: { signature: OlenaCo, message: \"{% if name %}Hello\" }";
     let sale = printed(campaign().channels(sms), PRINTS);
-    sale.campaign(&["check", "sale.yaml"]).exits(2).says("--fetch").says("the text ends before");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("--fetch").says("is not closed: `{% endif %}` is missing");
     assert_eq!(starts(&sale), 0);
 }
 
