@@ -81,7 +81,7 @@ impl Arming {
         let (before, now_says) = (&timeless.brief, &inputs.campaign.brief);
         let repeats_itself = schedule.repeats(now)
             && before.contents().eq(now_says.contents())
-            && !now_says.contents().any(mentions_today);
+            && !mentions_today(now_says, survey.as_ref().map_or(&Vec::new(), |survey| &survey.includes));
         let armed = ArmedSchedule {
             name,
             file: here,

@@ -56,7 +56,7 @@ pub(super) fn findings_of(inputs: &Inputs, list: &ListSurvey, now: Timestamp) ->
     let mut findings = inputs.warnings.clone();
     let missing = profile.and_then(|profile| missing_key(&profile.api_key));
     findings.extend(missing.map(|why| Finding::new(&rules::API_KEY, why)));
-    findings.extend(profile.and_then(|profile| promised_receipts(&inputs.campaign, profile)));
+    findings.extend(profile.map(|profile| promised_receipts(&inputs.campaign, profile)).unwrap_or_default());
     findings.extend(invalid_rows(&list.survey.left_out));
     findings.extend(list.form.as_deref().map(|form| list_form(&inputs.campaign.recipients, form)));
     findings.extend(list.warnings(inputs, now));

@@ -18,7 +18,7 @@ use crate::check::{
 use crate::domain::{Content, Row, Text};
 use crate::finding::{Finding, rules};
 use crate::ledger::NumberSet;
-use crate::manifest::{Campaign, Day, Destination, Profile};
+use crate::manifest::{Brief, Campaign, Day, Destination, Profile};
 use crate::report::{MOST_ROWS, is_workbook};
 
 /// How much of a list is read at once.
@@ -53,9 +53,12 @@ pub fn key_of(profile: &Profile) -> Result<SecretString, Error> {
     profile.api_key.read("the API key (`api_key`)", &|name| std::env::var(name).ok()).map_err(Error::Input)
 }
 
-/// Whether a text says the date.
-pub(super) fn mentions_today(content: &Content<Text>) -> bool {
-    content.try_map(|text| if text.source.contains("today") { Err(()) } else { Ok(()) }).is_err()
+/// Whether a text of a campaign says the date, or one that is included.
+pub(super) fn mentions_today(brief: &Brief, includes: &Includes) -> bool {
+    let says = |source: &str| source.contains("today");
+    let in_content =
+        |content: &Content<Text>| content.try_map(|text| if says(&text.source) { Err(()) } else { Ok(()) }).is_err();
+    brief.contents().any(in_content) || includes.iter().any(|(_, source)| says(source))
 }
 
 impl Inputs {

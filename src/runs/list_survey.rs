@@ -48,7 +48,7 @@ impl ListSurvey {
         findings.extend(rows_within(&self.survey));
         findings.extend(landlines(&self.survey));
         findings.extend(empty_cells(&self.survey));
-        findings.extend(costly_characters(&self.survey, &inputs.campaign.brief.content, inputs.destination.profile()));
+        findings.extend(costly_characters(&self.survey, &inputs.campaign.brief, inputs.destination.profile()));
         findings.extend(odd_rows(&self.survey));
         findings.extend(unknown_zones(&self.survey));
         let profile = inputs.destination.profile();

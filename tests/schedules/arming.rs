@@ -36,6 +36,18 @@ fn what_is_armed_is_listed_with_its_next_date_until_it_is_paused_or_removed() {
 }
 
 #[test]
+fn what_says_the_date_in_an_included_text_is_another_message_each_time() {
+    let gateway = Gateway::accepting();
+    let sale = weekly(&gateway).channels("  - sms: { signature: OlenaCo, message: { file: news.txt } }").write();
+    sale.write("news.txt", "Hello, {{ name }}! {% include \"end.txt\" %}");
+    for (included, repeats) in [("Till then", true), ("News of {{ today }}", false)] {
+        sale.write("end.txt", included);
+        let told = sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+        assert_eq!(told.stdout.contains("warning: each time it says what it said"), repeats, "{}", told.told());
+    }
+}
+
+#[test]
 fn what_changed_since_it_was_armed_says_so_and_is_armed_anew() {
     let gateway = Gateway::accepting();
     let sale = weekly(&gateway).channels("  - sms: { signature: OlenaCo, message: { file: hello.txt } }");

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 
 use crate::check::{CostlyRows, Survey};
-use crate::domain::{Content, Stage, Text, instead};
+use crate::domain::{Stage, instead};
 use crate::finding::{Finding, Rule};
-use crate::manifest::Profile;
+use crate::manifest::{Brief, Profile};
 
 pub(super) static RULE: Rule = Rule::warning(
     "costly-character",
@@ -19,12 +19,14 @@ const TOLD: usize = 5;
 
 /// The characters that make SMS longer, those that cost most first, with the price where the profile has one.
 #[must_use]
-pub fn costly_characters(survey: &Survey, content: &Content<Text>, profile: Option<&Profile>) -> Vec<Finding> {
+pub fn costly_characters(survey: &Survey, brief: &Brief, profile: Option<&Profile>) -> Vec<Finding> {
     let mut costly: Vec<_> = survey.costly.iter().collect();
     costly.sort_by_key(|(_, costly)| Reverse(costly.more));
     // Behind another channel not everybody gets the SMS.
-    let about = if content.stages.len() > 1 { "at most" } else { "about" };
-    let billed = content.stages.iter().map(Stage::channel).find(|channel| channel.facts().billed_by_part);
+    let arms = brief.arms();
+    let about = if arms.iter().any(|arm| arm.content.stages.len() > 1) { "at most" } else { "about" };
+    let mut channels = arms.iter().flat_map(|arm| &arm.content.stages).map(Stage::channel);
+    let billed = channels.find(|channel| channel.facts().billed_by_part);
     let price = |more: u64| {
         let profile = profile?;
         let price = profile.price(billed?)?.times(more);

@@ -13,19 +13,27 @@ pub(super) static RULE: Rule = Rule::note(
 /// How what nobody told becomes known.
 const ASKED: &str = "what nobody told is asked by `serve`, and by `reconcile --all`";
 
-/// How what becomes of the messages of a campaign is heard, whose profile has an address for webhooks.
+/// How what becomes of the messages of a campaign is heard, whose profile has an address for webhooks; of each type once.
 #[must_use]
-pub fn promised_receipts(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
-    let (content, endpoint) = (&campaign.brief.content, campaign.brief.endpoint);
-    if profile.hook.is_none() || !campaign.receipts.takes_webhooks() || content.kind.is_single() {
-        return None;
+pub fn promised_receipts(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
+    if profile.hook.is_none() || !campaign.receipts.takes_webhooks() {
+        return Vec::new();
     }
-    let kind = content.kind.name();
-    let (message, help) = match endpoint {
-        _ if content.kind.promises_webhooks() => {
+    let mut kinds: Vec<OperationKind> = Vec::new();
+    for arm in campaign.brief.arms() {
+        if !arm.content.kind.is_single() && !kinds.contains(&arm.content.kind) {
+            kinds.push(arm.content.kind);
+        }
+    }
+    kinds.into_iter().map(|kind| of_kind(campaign, profile, kind)).collect()
+}
+
+fn of_kind(campaign: &Campaign, profile: &Profile, kind: OperationKind) -> Finding {
+    let (message, help) = match campaign.brief.endpoint {
+        _ if kind.promises_webhooks() => {
             (format!("the gateway tells by webhook what becomes of each `{kind}` message"), None)
         }
-        _ if content.kind != OperationKind::Pipeline => (
+        _ if kind != OperationKind::Pipeline => (
             format!("the gateway promises no webhook for `{kind}` messages"),
             Some(format!("each has an address, to which something may come; {ASKED}")),
         ),
@@ -44,10 +52,10 @@ pub fn promised_receipts(campaign: &Campaign, profile: &Profile) -> Option<Findi
     };
     let place = ["receipts", "channels"].into_iter().find_map(|key| campaign.places.of_key(key));
     let finding = Finding::new(&RULE, message).at(place);
-    Some(match help {
+    match help {
         Some(help) => finding.help(help),
         None => finding,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -97,10 +105,30 @@ asked: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
             let loaded = load_campaign(&file, Day::Of(jiff::Timestamp::now()));
             let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
             let told = promised_receipts(&campaign, gateways.profile(profile).unwrap());
-            match (said, told.as_ref().map(|told| told.message.as_str())) {
+            match (said, told.first().map(|told| told.message.as_str())) {
                 (Some(said), Some(message)) => assert!(message.contains(said), "{top}{channels}: {message}"),
                 (said, message) => assert_eq!(said, message, "{top}{channels}"),
             }
         }
+    }
+
+    #[test]
+    fn variants_are_told_of_by_what_they_send_each_type_once() {
+        let folder = TempDir::new().unwrap();
+        let (file, profiles) = (folder.path().join("a.yaml"), folder.path().join("gateways.yaml"));
+        fs::write(&profiles, GATEWAYS).unwrap();
+        let search = GatewaySearch { explicit: Some(profiles), ..GatewaySearch::default() };
+        let gateways = load_gateways(&search).value.unwrap();
+        let viber = "channels: [{ viber: { signature: Olena, message: Hi } }]";
+        let variants =
+            format!("variants: {{ a: {{ share: 50%, {viber} }}, b: {{ share: 25% }}, c: {{ share: 25% }} }}");
+        let sms = "channels: [{ sms: { signature: Olena, message: Hi } }]";
+        fs::write(&file, format!("recipients: {{ file: a.csv }}\n{sms}\n{variants}\n")).unwrap();
+        let loaded = load_campaign(&file, Day::Of(jiff::Timestamp::now()));
+        let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
+        let told = promised_receipts(&campaign, gateways.profile("told").unwrap());
+        let said: Vec<&str> = told.iter().map(|finding| finding.message.as_str()).collect();
+        let each = "the gateway tells by webhook what becomes of each `viber` message";
+        assert_eq!(said, [each, "the gateway promises no webhook for `sms` messages"]);
     }
 }
