@@ -21,6 +21,7 @@ mod find;
 mod forget;
 mod gateway;
 mod init;
+mod ledger;
 mod listing;
 mod number;
 mod outcome;
@@ -129,6 +130,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Find(args) => find::find(context, &args).await,
         Command::Forget(args) => forget::forget(context, &args).await,
         Command::Purge(args) => purge::purge(context, &args).await,
+        Command::Ledger(command) => ledger::ledger(context, command).await,
         Command::Schedule(command) => schedule::schedule(context, command).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
         Command::Serve(args) => serve::serve(context, args).await,

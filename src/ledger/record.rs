@@ -381,3 +381,15 @@ pub struct EnvelopeRecord {
     /// When it was settled, and the outcome of each row; nothing for an intent alone.
     pub settled: Option<(Timestamp, Vec<Outcome>)>,
 }
+
+impl EnvelopeRecord {
+    /// Why its rows are in doubt whose outcomes are not as they were written.
+    pub(super) const DAMAGED: &'static str = "the record of what became of it is damaged";
+
+    /// Whether its outcomes are not as they were written, so that all its rows count as in doubt.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        let outcomes = self.settled.iter().flat_map(|(_, outcomes)| outcomes);
+        outcomes.into_iter().any(|outcome| matches!(outcome, Outcome::InDoubt { reason } if **reason == *Self::DAMAGED))
+    }
+}

@@ -68,6 +68,8 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("forget", "+380501234567"),
     ("forget", "0501234567 --region UA --yes --json"),
     ("purge", "--older-than 400d"),
+    ("ledger", "check"),
+    ("ledger check", "--json"),
     ("schedule", "add autumn-sale.yaml"),
     ("schedule add", "autumn-sale.yaml"),
     ("schedule list", ""),

@@ -5,6 +5,7 @@ mod check;
 mod connector;
 mod examples;
 mod gateway;
+mod ledger;
 mod outcome;
 mod people;
 mod plan;
@@ -21,6 +22,7 @@ pub(super) use gateway::{
     AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TestArgs, TextArgs,
     ViberTemplatesCommand,
 };
+pub(super) use ledger::LedgerCommand;
 pub(super) use outcome::OutcomeArgs;
 pub(super) use people::{FindArgs, ForgetArgs, PurgeArgs};
 pub(super) use plan::{ApproveArgs, PlanArgs};
@@ -166,6 +168,9 @@ pub(super) enum Command {
     Forget(ForgetArgs),
     /// Take the people of old runs out of the ledger and the copies; counts and identifiers stay
     Purge(PurgeArgs),
+    /// Look after the ledger itself
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
     /// Have campaigns run by themselves
     #[command(subcommand)]
     Schedule(ScheduleCommand),

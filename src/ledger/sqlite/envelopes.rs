@@ -334,9 +334,6 @@ pub(super) async fn evidence(readers: &SqlitePool, run: RunId, envelope: u32) ->
     Ok(evidence.flatten())
 }
 
-/// Why a row is in doubt whose outcome was recorded and is not as it was written.
-const DAMAGED: &str = "the record of what became of it is damaged";
-
 impl<'a> Head<'a> {
     pub(super) fn of(row: &'a SqliteRow) -> Result<Self, Failure> {
         Ok(Self {
@@ -385,5 +382,5 @@ fn settled(row: &SqliteRow, head: &Head<'_>, rows: usize) -> Result<Option<(Time
 }
 
 fn damaged(rows: usize) -> Vec<Outcome> {
-    vec![Outcome::InDoubt { reason: DAMAGED.into() }; rows]
+    vec![Outcome::InDoubt { reason: EnvelopeRecord::DAMAGED.into() }; rows]
 }

@@ -1,4 +1,4 @@
-//! What a server tells of its ledger.
+//! What a ledger tells of itself.
 
 use super::ledger::SqliteLedger;
 use super::pace;
@@ -8,6 +8,10 @@ impl Upkeep for SqliteLedger {
     fn prove_writable(&self) -> LedgerFuture<'_, ()> {
         // The commit itself is counted, so something is written.
         Box::pin(self.write(|_, _| Box::pin(async { Ok(()) })))
+    }
+
+    fn prove_sound(&self) -> LedgerFuture<'_, ()> {
+        Box::pin(self.fit_for_sending())
     }
 
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {

@@ -1,0 +1,56 @@
+//! `campaign ledger`: looking after the ledger itself.
+
+use serde_json::json;
+
+use super::args::LedgerCommand;
+use super::context::Context;
+use super::exit;
+use super::failure::Failure;
+use crate::finding::one_line;
+use crate::report::plural;
+use crate::runs::{CheckedLedger, LedgerProblem, check_ledger};
+
+pub(super) async fn ledger(context: &Context, command: LedgerCommand) -> Result<u8, Failure> {
+    match command {
+        LedgerCommand::Check => check(context).await,
+    }
+}
+
+async fn check(context: &Context) -> Result<u8, Failure> {
+    let place = context.state()?.display().to_string();
+    let Some(ledger) = context.existing_ledger().await? else {
+        match context.output.json {
+            true => context.output.object(&json!({ "runs": 0, "rows": 0, "problems": [], "exit": exit::FINE })),
+            false => context.output.result(&format!("no ledger yet in `{place}`\n")),
+        }
+        return Ok(exit::FINE);
+    };
+    let CheckedLedger { runs, rows, problems } = check_ledger(ledger.as_ref()).await?;
+    let code = if problems.is_empty() { exit::FINE } else { exit::STORAGE };
+    if context.output.json {
+        let problem = |LedgerProblem { run, what }: &LedgerProblem| json!({ "run": run, "what": what });
+        let mut object = json!({
+            "runs": runs, "rows": rows, "problems": problems.iter().map(problem).collect::<Vec<_>>(), "exit": code,
+        });
+        if code == exit::STORAGE {
+            object["error"] = "not everything in the ledger is as it was written".into();
+        }
+        context.output.object(&object);
+        return Ok(code);
+    }
+    let held = format!("{} with {}", plural(runs, "run"), plural(rows, "row"));
+    let mut text = match problems.len() {
+        0 => format!("the ledger in `{place}` is sound: {held}, each record and copy as it was written\n"),
+        count => format!("{} in the ledger in `{place}`, of {held}:\n", plural(count as u64, "problem")),
+    };
+    for LedgerProblem { run, what } in &problems {
+        let run = run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
+        text += &format!("  {run}{}\n", one_line(what));
+    }
+    if !problems.is_empty() {
+        text += "nothing was changed; put a good copy of the state folder back, or keep it and ask for help\n";
+    }
+    text += &format!("next: {}\n", context.output.command("status"));
+    context.output.done(&text, code);
+    Ok(code)
+}
