@@ -35,59 +35,72 @@ fn a_ledger_that_is_as_it_was_written_is_sound_whatever_was_done_in_it() {
     nobody.campaign(&["ledger", "check"]).exits(0).says("no ledger yet");
 }
 
+/// A damage, a word of what is said of it, and the run that it is of.
+type Damage = (fn(&Folder), &'static str, Option<&'static str>);
+
 #[test]
 fn whatever_is_not_as_it_was_written_is_named_with_its_run() {
     let gateway = Gateway::accepting();
-    let damages: [(&str, fn(&Folder), &str, Option<&str>); 5] = [
+    let damages: [(&str, Damage); 5] = [
         (
             "an envelope",
-            |sale| {
-                change_ledger(
-                    sale,
-                    "UPDATE envelopes SET rows = zeroblob(length(rows)) WHERE run = (SELECT key FROM runs WHERE campaign = 'sale' AND number = 2)",
-                )
-            },
-            "envelope",
-            Some("sale@2"),
+            (
+                |sale| {
+                    change_ledger(
+                        sale,
+                        "UPDATE envelopes SET rows = zeroblob(length(rows)) WHERE run = (SELECT key FROM runs WHERE campaign = 'sale' AND number = 2)",
+                    )
+                },
+                "envelope",
+                Some("sale@2"),
+            ),
         ),
         (
             "an outcome",
-            |sale| {
-                change_ledger(
-                    sale,
-                    "UPDATE envelopes SET outcomes = zeroblob(length(outcomes)) WHERE run = (SELECT key FROM runs WHERE campaign = 'gateway.lookup')",
-                )
-            },
-            "envelope",
-            Some("gateway.lookup@1"),
+            (
+                |sale| {
+                    change_ledger(
+                        sale,
+                        "UPDATE envelopes SET outcomes = zeroblob(length(outcomes)) WHERE run = (SELECT key FROM runs WHERE campaign = 'gateway.lookup')",
+                    )
+                },
+                "envelope",
+                Some("gateway.lookup@1"),
+            ),
         ),
         (
             "a list",
-            |sale| {
-                let list = sale.path("state/runs/sale@2/recipients.csv");
-                let text = fs::read_to_string(&list).expect("the copy").replace("Person 3", "Person 4");
-                fs::write(&list, text).expect("another copy");
-            },
-            "not as it was frozen",
-            Some("sale@2"),
+            (
+                |sale| {
+                    let list = sale.path("state/runs/sale@2/recipients.csv");
+                    let text = fs::read_to_string(&list).expect("the copy").replace("Person 3", "Person 4");
+                    fs::write(&list, text).expect("another copy");
+                },
+                "not as it was frozen",
+                Some("sale@2"),
+            ),
         ),
         (
             "what is frozen",
-            |sale| fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy"),
-            "sale@1",
-            Some("sale@1"),
+            (
+                |sale| fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy"),
+                "sale@1",
+                Some("sale@1"),
+            ),
         ),
         (
             "an opt-out",
-            |sale| {
-                sale.campaign(&["suppress", "add", &format!("+{}", phone(4))]).exits(0);
-                change_ledger(sale, "UPDATE opt_outs SET phone = phone + 1");
-            },
-            "who opted out is not as it was written",
-            None,
+            (
+                |sale| {
+                    sale.campaign(&["suppress", "add", &format!("+{}", phone(4))]).exits(0);
+                    change_ledger(sale, "UPDATE opt_outs SET phone = phone + 1");
+                },
+                "who opted out is not as it was written",
+                None,
+            ),
         ),
     ];
-    for (case, damage, words, run) in damages {
+    for (case, (damage, words, run)) in damages {
         let _case = telling(format!("case: {case}"));
         let sale = used(&gateway);
         damage(&sale);
