@@ -57,17 +57,76 @@ const FOUND: [(u32, i32, &str); 43] = [
 /// Rules that tell the same once more, of single rows or in the words of YAML.
 const BESIDE: [&str; 4] = ["invalid-row", "yaml-quote", "unused-column", "same-for-all"];
 
-#[test]
-fn each_spoilt_campaign_is_told_by_its_rule_with_what_to_do_and_nothing_else_is_wrong() {
+/// What is said to be done about some, and that to the letter: words of the help, what stands there, and what is written.
+const MENDED: [(u32, &str, &str, &str); 12] = [
+    (1, "begin this line with 6 spaces", "\t  ", "      "),
+    (5, "beside `signature` it begins with 6 spaces", "\n     message", "\n      message"),
+    (8, "as in `delivery: { rate: 10/s }`", "rate: 20/s", "delivery: { rate: 20/s }"),
+    (9, "`signature: OlenaCo` under it, two spaces deeper", "- sms:\n", "- sms:\n      signature: OlenaCo\n"),
+    (13, "at most `2d`", "30 days", "2d"),
+    (
+        14,
+        "move the lines under it to those under the first one",
+        "shop: Olena\n",
+        "shop: Olena\n  link: https://shop.example\n",
+    ),
+    (29, "`{% endif %}` behind the last words", "else %}Hello!", "else %}Hello!{% endif %}"),
+    (33, "add `link: …`", "button: Shop now\n", "button: Shop now\n      link: https://shop.example\n"),
+    (38, "`\"Mon, Thu 10:00\"`", "Monday at 10", "\"Mon, Thu 10:00\""),
+    (
+        39,
+        "`{{ NAME | default(value='…', boolean=true) }}`",
+        "{{ first_name }}",
+        "{{ first_name | default(value='friend', boolean=true) }}",
+    ),
+    (40, "`{% if vip == 'true' %}`", "{% if vip %}", "{% if vip == 'true' %}"),
+    (41, "`https://shop.example`", "https:/shop", "https://shop"),
+];
+
+/// The folder of them.
+fn spoilt() -> Folder {
     let spoilt = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/spoilt");
     let folder = Folder::new(false);
-    let mut campaigns = 0;
     for entry in fs::read_dir(spoilt).expect("a folder") {
         let path = entry.expect("an entry").path();
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        campaigns += usize::from(name.ends_with(".yaml") && name != "gateways.yaml");
-        fs::copy(&path, folder.path(&name)).expect("a copy");
+        fs::copy(&path, folder.path(&path.file_name().expect("a name").to_string_lossy())).expect("a copy");
     }
+    folder
+}
+
+/// What `check` finds in one of them.
+fn findings(folder: &Folder, number: u32) -> Vec<serde_json::Value> {
+    let mut command = folder.command(&["check", &format!("{number:02}.yaml"), "--json"]);
+    command.env("CAMPAIGN_API_KEY", "x");
+    let told = crate::support::Process::start(command).finish().json();
+    told["findings"].as_array().expect("findings").clone()
+}
+
+#[test]
+fn what_the_help_says_to_write_mends_the_campaign_when_it_is_written_as_it_stands() {
+    let folder = spoilt();
+    for (number, help, stands, written) in MENDED {
+        let _case = telling(format!("case: {number:02}.yaml"));
+        let says = |finding: &serde_json::Value| finding["help"].as_str().is_some_and(|said| said.contains(help));
+        let told = findings(&folder, number);
+        assert!(told.iter().any(says), "no `{help}` in {told:#?}");
+        let name = format!("{number:02}.yaml");
+        match number {
+            14 => folder.replace(&name, "\nvars:\n  link: https://shop.example\n", ""),
+            39 => folder.replace("39.csv", ",None,", ",,"),
+            _ => {}
+        }
+        folder.replace(&name, stands, written);
+        assert_eq!(findings(&folder, number), Vec::<serde_json::Value>::new());
+    }
+}
+
+#[test]
+fn each_spoilt_campaign_is_told_by_its_rule_with_what_to_do_and_nothing_else_is_wrong() {
+    let folder = spoilt();
+    let names = fs::read_dir(folder.path(".")).expect("a folder");
+    let names = names.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+    let campaigns = names.filter(|name| name.ends_with(".yaml") && name != "gateways.yaml").count();
     assert_eq!(campaigns, FOUND.len(), "each campaign has its line");
     for (number, code, rule) in FOUND {
         let _case = telling(format!("case: {number:02}.yaml"));
