@@ -48,7 +48,7 @@ const NAMED_BELOW: [(&str, &str, &str); 9] = [
     ("runs/fetch/command.rs", "std::process", "what the streams of a program are that prints a list"),
     ("runs/fetch/command.rs", "stdin", "it reads nothing"),
     ("runs/fetch/command.rs", "stdout", "the list that it prints"),
-    ("ledger/sqlite/schema.rs", "exit", "a column of earlier versions, which the migration takes away"),
+    ("ledger/sqlite/schema/sending.rs", "exit", "a column of earlier versions, which the migration takes away"),
 ];
 
 /// How the copies of runs are called in the state folder.

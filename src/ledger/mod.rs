@@ -6,6 +6,7 @@
 mod allowance;
 mod block;
 mod bounds;
+mod checksum;
 #[cfg(test)]
 mod conformance;
 mod copies;

@@ -5,6 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
+use super::ledger::SqliteLedger;
+use super::sql;
 use crate::failpoint;
 use crate::ledger::{Copies, Hold, LedgerError, LedgerFuture, ListReader, NewCopies, Run, StrayCopies};
 use crate::private::{self, Existing};
@@ -14,13 +16,46 @@ use crate::regular_file;
 const INPUTS: &str = "frozen.json";
 const LIST: &str = "recipients.csv";
 
+impl SqliteLedger {
+    /// Makes room for the copies of a run of what is held.
+    pub(super) async fn new_copies(&self, hold: &Hold) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(NewFolder::prepare(&self.path, hold)?))
+    }
+
+    /// Makes room for the copies that take the place of those of a run.
+    pub(super) async fn other_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(OtherFolder::prepare(&self.path, &run.name())?))
+    }
+
+    /// The copies that a run is sent from.
+    pub(super) async fn copies_of(&self, run: &Run) -> Result<Copies, LedgerError> {
+        of(&self.path, &run.name()).await
+    }
+
+    /// The copies of runs that the ledger does not have.
+    pub(super) async fn strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
+        let known = self.told(sql::run_names(&mut *self.reader().await?).await)?;
+        Ok(strays(&self.path, &known))
+    }
+
+    /// Gives the copies of a run that the ledger does not have another name, and tells it.
+    pub(super) async fn put_stray_aside(&self, run: &str) -> Result<String, LedgerError> {
+        put_stray_aside(&self.path, run)
+    }
+
+    /// Overwrites and removes the copies of a run, if they are there.
+    pub(super) async fn remove_copies(&self, run: &Run) -> Result<(), LedgerError> {
+        discard(&self.path, &run.name())
+    }
+}
+
 /// The folder of all folders of the ledger at `ledger`.
 fn all(ledger: &Path) -> PathBuf {
     ledger.with_file_name("runs")
 }
 
 /// The folder of a run that has no name yet, readable by its owner alone; dropped, it is removed.
-pub(super) struct NewFolder {
+struct NewFolder {
     path: PathBuf,
     list: File,
 }
@@ -29,7 +64,7 @@ impl NewFolder {
     /// Makes one for a run of what is held.
     ///
     /// Nobody else has the campaign on the account, so what an interrupted start left there is nobody's.
-    pub(super) fn prepare(ledger: &Path, hold: &Hold) -> Result<Self, LedgerError> {
+    fn prepare(ledger: &Path, hold: &Hold) -> Result<Self, LedgerError> {
         let path = all(ledger).join(format!(".new-{}", hold.name()));
         let made = private::folder(&all(ledger)).and_then(|()| Self::empty(path));
         made.map_err(|error| not_copied(&error))
@@ -92,7 +127,7 @@ impl Drop for NewFolder {
 ///
 /// What a crash leaves is whole: the new copies count as soon as their folder has its name, and each of them from then on
 /// until it stands where the old one stood. The old ones are overwritten before they give way.
-pub(super) struct OtherFolder(NewFolder);
+struct OtherFolder(NewFolder);
 
 /// The copies that are being made, within the folder of a run, and those that count.
 const MAKING: &str = ".next";
@@ -100,7 +135,7 @@ const NEXT: &str = "next";
 
 impl OtherFolder {
     /// Makes one for a run whose campaign is held.
-    pub(super) fn prepare(ledger: &Path, run: &str) -> Result<Self, LedgerError> {
+    fn prepare(ledger: &Path, run: &str) -> Result<Self, LedgerError> {
         let folder = all(ledger).join(run);
         let made = settle(&folder).and_then(|()| NewFolder::empty(folder.join(MAKING)));
         made.map(Self).map_err(|error| not_copied(&error))
@@ -141,7 +176,7 @@ fn settle(folder: &Path) -> io::Result<()> {
 }
 
 /// Overwrites and removes the copies of a run, if they are there.
-pub(super) fn discard(ledger: &Path, run: &str) -> Result<(), LedgerError> {
+fn discard(ledger: &Path, run: &str) -> Result<(), LedgerError> {
     let folder = all(ledger).join(run);
     let removed = || {
         for place in [folder.clone(), folder.join(NEXT), folder.join(MAKING)] {
@@ -197,7 +232,7 @@ impl Write for ListCopy {
 }
 
 /// The copies of a run of the ledger at `ledger`. The disk is waited for elsewhere: one that hangs holds up no signal.
-pub(super) async fn of(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
+async fn of(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
     let folder = all(ledger).join(run);
     let (named, file) = (folder.display().to_string(), place(&folder, INPUTS));
     let read = tokio::task::spawn_blocking(move || {
@@ -232,7 +267,7 @@ pub(super) fn strays(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
 }
 
 /// Gives the copies of a run that the ledger does not have another name beside their own, and tells it.
-pub(super) fn put_stray_aside(ledger: &Path, run: &str) -> Result<String, LedgerError> {
+fn put_stray_aside(ledger: &Path, run: &str) -> Result<String, LedgerError> {
     let folder = all(ledger).join(run);
     let failed = |error: io::Error| LedgerError::Storage {
         path: folder.display().to_string(),

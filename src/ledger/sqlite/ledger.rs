@@ -1,33 +1,20 @@
-//! The adapter: maps each call of the port to the queries beside it.
+//! The ledger in a SQLite file: opened, read and written.
 
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roaring::RoaringBitmap;
 use sqlx::{SqliteConnection, SqlitePool};
 use tokio::sync::OnceCell;
 
-use super::blocks::{self, Draw};
-use super::change::{Failure, Now};
-use super::copies::{self, NewFolder};
+use super::dialect::Reader;
 use super::mark::{self, MarkReading};
-use super::numbers::Numbers;
-use super::places::{self, Place};
-use super::runs::Stage;
+use super::sql::{Failure, Now, Numbers};
 use super::turn::Patience;
 use super::writer::{OnCommit, Writer, storage};
-use super::{adoption, envelopes, events, guard, hosts, left_out, lock, opening, pace, runs, soundness, stops};
-use crate::domain::MessageId;
-use crate::ledger::rules::held;
-use crate::ledger::{
-    Allowance, AskedRow, Block, BlockRequest, Claim, Copies, Drawn, EnvelopeRecord, EnvelopeSummary, Epoch, Hold,
-    Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, NumberSet, Origin,
-    Ownership, Permit, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies,
-    Wait, hold,
-};
+use super::{adoption, copies, opening, soundness};
+use crate::ledger::{LedgerError, StrayCopies};
 
 /// How long a change may take, with the wait for another process.
 const LONGEST_WRITE: Duration = Duration::from_secs(120);
@@ -45,7 +32,7 @@ pub struct SqliteLedger {
     pub(super) patience: Patience,
     on_commit: OnCommit,
     /// The last envelope of each run that this process has.
-    numbers: Numbers,
+    pub(super) numbers: Numbers,
     /// Why nothing may be sent with this ledger, nor anything be written to it.
     stale: Option<LedgerError>,
 }
@@ -152,7 +139,7 @@ impl SqliteLedger {
         let written = writer.write(move |connection| {
             // Asked inside the transaction, so that the times of all processes follow one another.
             let result = change(connection, Now(clock().as_microsecond()));
-            Box::pin(async move { result.await.map_err(|failure| failure.at(&path)) })
+            Box::pin(async move { result.await.map_err(|failure| failed(&path, failure)) })
         });
         // A disk that hangs is a failure too: what was asked may still be done, but nobody builds on it.
         tokio::time::timeout(LONGEST_WRITE, written).await.unwrap_or_else(|_| {
@@ -161,8 +148,14 @@ impl SqliteLedger {
         })
     }
 
-    pub(super) fn readers(&self) -> &SqlitePool {
-        &self.readers
+    /// A connection to read with.
+    pub(super) async fn reader(&self) -> Result<Reader, LedgerError> {
+        self.readers.acquire().await.map_err(|error| storage(&self.path, &error))
+    }
+
+    /// What was read, or why it could not be.
+    pub(super) fn told<T>(&self, read: Result<T, Failure>) -> Result<T, LedgerError> {
+        read.map_err(|failure| failed(&self.path, failure))
     }
 
     /// Refuses what leads to sending, unless this is the ledger that was written last and its file is sound.
@@ -171,18 +164,15 @@ impl SqliteLedger {
         soundness::check(&self.readers, &self.path).await
     }
 
-    /// The places of a shared run.
-    pub(super) async fn places(&self, run: &Run) -> Result<Vec<Place>, LedgerError> {
-        let places = blocks::places(&self.readers, run.key).await;
-        places.map_err(|failure| self.read_error(failure))
-    }
-
     pub(super) fn now(&self) -> Now {
         Now((self.clock)().as_microsecond())
     }
+}
 
-    pub(super) fn read_error(&self, failure: Failure) -> LedgerError {
-        failure.at(&self.path)
+fn failed(path: &Path, failure: Failure) -> LedgerError {
+    match failure {
+        Failure::Sql(error) => storage(path, &error),
+        Failure::Ledger(error) => error,
     }
 }
 
@@ -204,197 +194,4 @@ async fn judge(readers: &SqlitePool, path: &Path, mut known: MarkReading) -> Res
 fn not_newest(path: &Path, reason: String) -> LedgerError {
     let mark = mark::place(path).display().to_string();
     LedgerError::NotNewest { path: path.display().to_string(), reason, mark }
-}
-
-impl Ledger for SqliteLedger {
-    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
-        let new = new.clone();
-        Box::pin(async move {
-            self.fit_for_sending().await?;
-            self.write(move |connection, _| Box::pin(runs::create(connection, new, Stage::Preparing))).await
-        })
-    }
-
-    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(runs::open(connection, now, run, replaced))))
-    }
-
-    fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
-        Box::pin(async move { runs::wanted(&self.readers, wanted).await.map_err(|failure| self.read_error(failure)) })
-    }
-
-    fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>> {
-        Box::pin(async move { runs::find(&self.readers, id).await.map_err(|failure| self.read_error(failure)) })
-    }
-
-    fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
-        let place = lock::path(&self.path, &hold::name(campaign, account));
-        Box::pin(async move {
-            let taken = lock::take(&place).await.map_err(|error| lock::failed(&place, &error))?;
-            Ok(taken.map(|file| Hold::new(campaign, account, file)))
-        })
-    }
-
-    fn is_held<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
-        let place = lock::path(&self.path, &hold::name(campaign, account));
-        Box::pin(async move { lock::is_held(&place).map_err(|error| lock::failed(&place, &error)) })
-    }
-
-    fn held_since<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
-        let place = lock::path(&self.path, &hold::name(campaign, account));
-        Box::pin(async move { lock::held_since(&place).map_err(|error| lock::failed(&place, &error)) })
-    }
-
-    fn prepare_copies<'a>(&'a self, hold: &'a Hold) -> LedgerFuture<'a, Box<dyn NewCopies>> {
-        Box::pin(async { Ok(Box::new(NewFolder::prepare(&self.path, hold)?) as Box<dyn NewCopies>) })
-    }
-
-    fn copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {
-        Box::pin(async {
-            LedgerError::refuse_purged(run)?;
-            copies::of(&self.path, &run.name()).await
-        })
-    }
-
-    fn stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
-        Box::pin(async {
-            let known = runs::names(&self.readers).await.map_err(|failure| self.read_error(failure))?;
-            Ok(copies::strays(&self.path, &known))
-        })
-    }
-
-    fn put_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String> {
-        Box::pin(async { copies::put_stray_aside(&self.path, run) })
-    }
-
-    fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim> {
-        Box::pin(async move {
-            self.fit_for_sending().await?;
-            let known = runs::read(&self.readers, run).await.map_err(|failure| self.read_error(failure))?;
-            held(hold, &known)?;
-            let lease = Lease { run, rows: known.rows(), epoch: Epoch(rand::random()) };
-            // Nobody comes meanwhile to the places that are shut; who comes to another keeps what it draws there.
-            let (shut, _locks) = places::shut(&self.path, &known, &self.places(&known).await?)?;
-            let numbers = self.numbers.clone();
-            self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, numbers, lease, shut))).await
-        })
-    }
-
-    fn draw<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, Drawn> {
-        Box::pin(async move {
-            self.fit_for_sending().await?;
-            let (place, lock) = places::free(&self.path, shared)?;
-            let (shared, epoch, random) = (shared.clone(), Epoch(rand::random()), rand::random());
-            let draw = Draw { shared, wanted, place, epoch, random };
-            let drawn = self.write(move |connection, now| Box::pin(blocks::draw(connection, now, draw))).await?;
-            Ok(drawn.map_or_else(|refused| refused, |(run, lease)| Drawn::Block(Block::new(run, lease, lock))))
-        })
-    }
-
-    fn rows_in_hand(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
-        Box::pin(async move {
-            let run = runs::read(&self.readers, run).await.map_err(|failure| self.read_error(failure))?;
-            Ok(Rows::all_of(&places::taken(&self.path, &run, &self.places(&run).await?)?))
-        })
-    }
-
-    fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
-        let numbers = self.numbers.clone();
-        Box::pin(self.write(move |connection, now| Box::pin(runs::end(connection, now, numbers, lease, end))))
-    }
-
-    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
-        let numbers = self.numbers.clone();
-        Box::pin(self.write(move |connection, now| Box::pin(envelopes::begin(connection, now, numbers, intent))))
-    }
-
-    fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(envelopes::settle(connection, now, settlement))))
-    }
-
-    fn retire(&self, run: RunId) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(runs::retire(connection, now, run))))
-    }
-
-    fn moved(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(runs::moved(connection, runs, file))))
-    }
-
-    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(stops::request(connection, run, requested))))
-    }
-
-    fn stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
-        Box::pin(async move { stops::requested(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
-    }
-
-    fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
-        let account = account.to_owned();
-        Box::pin(self.write(move |connection, now| Box::pin(pace::slow_down(connection, now, account, wait))))
-    }
-
-    fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {
-        let account = account.clone();
-        Box::pin(self.write(move |connection, now| {
-            Box::pin(async move { pace::reserve(connection, now, &account, count).await })
-        }))
-    }
-
-    fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
-        Box::pin(
-            async move { envelopes::summaries(&self.readers, run).await.map_err(|failure| self.read_error(failure)) },
-        )
-    }
-
-    fn envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
-        Box::pin(async move {
-            envelopes::read(&self.readers, run, numbers).await.map_err(|failure| self.read_error(failure))
-        })
-    }
-
-    fn evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
-        Box::pin(async move {
-            envelopes::evidence(&self.readers, run, envelope).await.map_err(|failure| self.read_error(failure))
-        })
-    }
-
-    fn left_out(&self, run: RunId) -> LedgerFuture<'_, LeftOut> {
-        Box::pin(async move { left_out::read(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
-    }
-
-    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
-        Box::pin(async move {
-            guard::numbers_sent_to(&self.readers, runs).await.map_err(|failure| self.read_error(failure))
-        })
-    }
-
-    fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
-        Box::pin(self.write(move |connection, now| Box::pin(events::record(connection, now, lease, events))))
-    }
-
-    fn retry(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
-        Box::pin(self.write(move |connection, now| Box::pin(events::retry(connection, now, lease, order))))
-    }
-
-    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
-        Box::pin(async move { events::read(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
-    }
-
-    fn keep_asked(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(events::asked(connection, run, questions))))
-    }
-
-    fn asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
-        Box::pin(async move { events::questions(&self.readers, run).await.map_err(|failure| self.read_error(failure)) })
-    }
-
-    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
-        let (profile, host) = (profile.to_owned(), host.to_owned());
-        Box::pin(self.write(move |connection, _| Box::pin(hosts::remember(connection, profile, host))))
-    }
-
-    fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
-        let (profile, host) = (profile.to_owned(), host.to_owned());
-        Box::pin(self.write(move |connection, _| Box::pin(hosts::trust(connection, profile, host))))
-    }
 }

@@ -1,4 +1,4 @@
-//! The lock of a campaign on an account: a file in the folder of the ledger, which the system lets go of when its process
+//! Locks: files in a folder beside the ledger, which the system lets go of when its process
 //! ends, however it ends.
 
 use std::fs::{File, TryLockError};
@@ -8,20 +8,48 @@ use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 
-use crate::ledger::LedgerError;
+use super::dialect::Lock;
+use super::ledger::SqliteLedger;
+use crate::ledger::{LedgerError, hold};
 use crate::private::{self, Existing};
 
 /// How long one look at a lock takes at most, and how many are waited for.
 const LOOK: Duration = Duration::from_millis(20);
 const LOOKS: u32 = 10;
 
+impl SqliteLedger {
+    /// Takes a campaign on an account; nothing when another process has it.
+    pub(super) async fn lock_campaign(&self, campaign: &str, account: &str) -> Result<Option<Lock>, LedgerError> {
+        let place = path(&self.path, &hold::name(campaign, account));
+        take(&place).await.map_err(|error| failed(&place, &error))
+    }
+
+    /// Takes a lock if it is free at this moment.
+    pub(super) async fn try_lock(&self, name: &str) -> Result<Option<Lock>, LedgerError> {
+        let place = path(&self.path, name);
+        try_take(&place).map_err(|error| failed(&place, &error))
+    }
+
+    /// Whether some process has a lock.
+    pub(super) async fn is_locked(&self, name: &str) -> Result<bool, LedgerError> {
+        let place = path(&self.path, name);
+        is_held(&place).map_err(|error| failed(&place, &error))
+    }
+
+    /// Since when some process has a lock; nothing where none has.
+    pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
+        let place = path(&self.path, name);
+        held_since(&place).map_err(|error| failed(&place, &error))
+    }
+}
+
 /// The file of a lock, beside the ledger at `ledger`.
-pub(super) fn path(ledger: &Path, name: &str) -> PathBuf {
+fn path(ledger: &Path, name: &str) -> PathBuf {
     ledger.with_file_name("locks").join(name)
 }
 
 /// Takes the lock; nothing when another process has it.
-pub(super) async fn take(place: &Path) -> io::Result<Option<File>> {
+async fn take(place: &Path) -> io::Result<Option<File>> {
     // Somebody may just be looking, which takes a moment; an owner stays.
     for _ in 0..LOOKS {
         if let Some(file) = try_take(place)? {
@@ -35,7 +63,7 @@ pub(super) async fn take(place: &Path) -> io::Result<Option<File>> {
 }
 
 /// Takes the lock if it is free at this moment.
-pub(super) fn try_take(place: &Path) -> io::Result<Option<File>> {
+fn try_take(place: &Path) -> io::Result<Option<File>> {
     if let Some(folder) = place.parent() {
         private::folder(folder)?;
     }
@@ -53,7 +81,7 @@ pub(super) fn failed(place: &Path, error: &io::Error) -> LedgerError {
 }
 
 /// Since when some process has the lock; nothing where none has.
-pub(super) fn held_since(place: &Path) -> io::Result<Option<Timestamp>> {
+fn held_since(place: &Path) -> io::Result<Option<Timestamp>> {
     let taken = place.metadata().and_then(|lock| lock.modified()).ok();
     Ok(if is_held(place)? { taken.and_then(|at| Timestamp::try_from(at).ok()) } else { None })
 }
@@ -61,7 +89,7 @@ pub(super) fn held_since(place: &Path) -> io::Result<Option<Timestamp>> {
 /// Whether some process has the lock. Looking disturbs nobody for longer than a moment.
 ///
 /// A lock that cannot be looked at may be held: that is an error, and no answer.
-pub(super) fn is_held(place: &Path) -> io::Result<bool> {
+fn is_held(place: &Path) -> io::Result<bool> {
     let file = match File::open(place) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

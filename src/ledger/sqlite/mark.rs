@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use super::checksum::Checksum;
 use crate::failpoint;
+use crate::ledger::checksum::Checksum;
 use crate::private::{self, Existing};
 use crate::regular_file;
 

@@ -4,43 +4,21 @@
 //! a small pool reads.
 
 mod adoption;
-mod blocks;
-mod bounds;
-mod change;
-mod checksum;
-mod contacts;
 mod copies;
-mod days;
-mod envelopes;
-mod events;
-mod forgetting;
-mod guard;
+mod dialect;
 mod holder;
-mod hosts;
 mod ledger;
-mod left_out;
 mod lock;
 mod mark;
-mod notifications;
-mod numbers;
 mod opening;
-mod pace;
-mod pack;
-mod places;
-mod plans;
-mod receipts;
-mod runs;
-mod schedules;
 mod schema;
 mod soundness;
-mod spending;
-mod stops;
-mod suppression;
+#[path = "../sql/mod.rs"]
+mod sql;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod turn;
-mod upkeep;
-mod words;
 mod writer;
 
 pub use ledger::SqliteLedger;

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use futures_util::TryStreamExt as _;
 use roaring::RoaringTreemap;
 use serde_json::json;
-use sqlx::sqlite::{SqliteExecutor, SqliteRow};
-use sqlx::{Row as _, SqliteConnection, SqlitePool};
+use sqlx::{Connection as _, Row as _};
 
 use super::change::{Failure, Now};
-use super::checksum::Checksum;
+use super::dialect::{Adapter, Connection, Record, given};
 use super::forgetting;
-use super::ledger::SqliteLedger;
 use super::runs::{instant, signed, unsigned};
+use super::statement::{query, scalar};
 use super::{left_out, runs};
 use crate::domain::{Addressee, ForgottenNumber, Phone, Row};
+use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::Forgotten;
 use crate::ledger::{
     Additions, Lease, LedgerError, LedgerFuture, LeftOut, NumberKey, NumberSet, OptOut, OptOuts, OptedOut, Ownership,
@@ -29,7 +29,7 @@ const AT_ONCE: usize = 4_096;
 /// The version of the list.
 const VERSION: &str = "SELECT version FROM opt_out_list";
 
-impl SuppressionList for SqliteLedger {
+impl SuppressionList for Adapter {
     fn suppress(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
         Box::pin(self.write(move |connection, _| Box::pin(async move { add(connection, &opt_outs).await })))
     }
@@ -39,10 +39,7 @@ impl SuppressionList for SqliteLedger {
     }
 
     fn opted_out<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, OptedOut> {
-        Box::pin(async move {
-            let read = opted_out(self.readers(), campaign, loopback).await;
-            read.map_err(|failure| self.read_error(failure))
-        })
+        Box::pin(async move { self.told(opted_out(&mut *self.reader().await?, campaign, loopback).await) })
     }
 
     fn leave_out(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership> {
@@ -58,32 +55,17 @@ impl SuppressionList for SqliteLedger {
     }
 
     fn opt_outs_of(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
-        Box::pin(async move {
-            let read = async {
-                let mut reader = self.readers().acquire().await?;
-                let forgotten = ForgottenOnes::read(&mut reader).await?;
-                let who = forgotten.map_or(phone.into(), |forgotten| forgotten.of(phone.into()));
-                of(&mut reader, [who].into_iter()).await
-            };
-            read.await.map_err(|failure| self.read_error(failure))
-        })
+        Box::pin(async move { self.told(of_phone(&mut *self.reader().await?, phone).await) })
     }
 
     fn opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOuts> {
-        Box::pin(async move {
-            let read = opt_outs(self.readers(), behind, at_most).await;
-            read.map_err(|failure| self.read_error(failure))
-        })
+        Box::pin(async move { self.told(opt_outs(&mut *self.reader().await?, behind, at_most).await) })
     }
 }
 
 /// Keeps what stays of a number on the list instead of it, and puts it there if it is not.
-pub(super) async fn forget(
-    connection: &mut SqliteConnection,
-    forgotten: Forgotten,
-    opt_out: OptOut,
-) -> Result<(), Failure> {
-    let rows = sqlx::query("SELECT * FROM opt_outs WHERE phone = ?")
+pub(super) async fn forget(connection: &mut Connection, forgotten: Forgotten, opt_out: OptOut) -> Result<(), Failure> {
+    let rows = query("SELECT * FROM opt_outs WHERE phone = $1")
         .bind(signed(forgotten.phone.get()))
         .fetch_all(&mut *connection)
         .await?;
@@ -97,10 +79,10 @@ pub(super) async fn forget(
             removal = (row.try_get("removed_by")?, forgotten.in_words(row.try_get("removed_why")?));
             sum = sum.number(at).text(&removal.0).text(&removal.1);
         }
-        sqlx::query(
-            "UPDATE opt_outs SET phone = ?, reason = ?, source = ?, sum = ?,
-                 removed_why = CASE WHEN removed_at IS NULL THEN NULL ELSE ? END
-             WHERE key = ?",
+        query(
+            "UPDATE opt_outs SET phone = $1, reason = $2, source = $3, sum = $4,
+                 removed_why = CASE WHEN removed_at IS NULL THEN NULL ELSE $5 END
+             WHERE key = $6",
         )
         .bind(columns.phone)
         .bind(&reason)
@@ -123,9 +105,9 @@ struct ForgottenOnes {
 
 impl ForgottenOnes {
     /// Nothing where nobody was forgotten.
-    async fn read(connection: &mut SqliteConnection) -> Result<Option<Self>, Failure> {
+    async fn read(connection: &mut Connection) -> Result<Option<Self>, Failure> {
         let Some(key) = forgetting::key(&mut *connection).await? else { return Ok(None) };
-        let listed: Vec<i64> = sqlx::query_scalar("SELECT DISTINCT phone FROM opt_outs WHERE phone >= ?")
+        let listed: Vec<i64> = scalar("SELECT DISTINCT phone FROM opt_outs WHERE phone >= $1")
             .bind(signed(ForgottenNumber::LEAST))
             .fetch_all(connection)
             .await?;
@@ -140,7 +122,7 @@ impl ForgottenOnes {
 }
 
 /// Puts all of these on the list; the version is another one where any of them was not there.
-pub(super) async fn add(connection: &mut SqliteConnection, opt_outs: &[OptOut]) -> Result<Additions, Failure> {
+pub(super) async fn add(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<Additions, Failure> {
     let mut listed = Cow::Borrowed(opt_outs);
     if let Some(forgotten) = ForgottenOnes::read(connection).await? {
         listed.to_mut().iter_mut().for_each(|opt_out| opt_out.who = forgotten.of(opt_out.who));
@@ -150,12 +132,15 @@ pub(super) async fn add(connection: &mut SqliteConnection, opt_outs: &[OptOut]) 
     let mut additions = Additions { known, ..Additions::default() };
     for some in opt_outs.chunks(AT_ONCE) {
         let records: Vec<_> = some.iter().map(record).collect();
-        let added = sqlx::query(
+        let added = query(concat!(
             "INSERT INTO opt_outs (phone, campaign, loopback, reason, source, at, sum)
-             SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
-             FROM json_each(?) WHERE true
-             ON CONFLICT (phone, campaign, loopback) WHERE removed_at IS NULL DO NOTHING",
-        )
+                 SELECT CAST(value ->> 0 AS BIGINT), value ->> 1, CAST(value ->> 2 AS BIGINT), value ->> 3, value ->> 4,
+                     CAST(value ->> 5 AS BIGINT), CAST(value ->> 6 AS BIGINT)
+                 FROM ",
+            given!("$1"),
+            " WHERE TRUE
+                 ON CONFLICT (phone, campaign, loopback) WHERE removed_at IS NULL DO NOTHING",
+        ))
         .bind(json!(records).to_string())
         .execute(&mut *connection)
         .await?
@@ -178,20 +163,20 @@ fn record(opt_out: &OptOut) -> serde_json::Value {
 }
 
 /// Those of these that are on the list already, as they stand there.
-async fn known(connection: &mut SqliteConnection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, Failure> {
+async fn known(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, Failure> {
     let mut known = of(connection, opt_outs.iter().map(|opt_out| opt_out.who)).await?;
     known.retain(|known| opt_outs.iter().any(|new| new.covers(known)));
     Ok(known)
 }
 
 /// Takes a number off the list; the records stay, with who took it off.
-async fn remove(connection: &mut SqliteConnection, now: Now, removal: &Removal) -> Result<Vec<OptOut>, Failure> {
+async fn remove(connection: &mut Connection, now: Now, removal: &Removal) -> Result<Vec<OptOut>, Failure> {
     let Removal { phone, scope, by, why } = removal;
     let mut who = Addressee::from(*phone);
     if let Some(forgotten) = ForgottenOnes::read(connection).await? {
         who = forgotten.of(who);
     }
-    let rows = sqlx::query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND phone = ? ORDER BY key")
+    let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND phone = $1 ORDER BY key")
         .bind(signed(who.get()))
         .fetch_all(&mut *connection)
         .await?;
@@ -203,7 +188,7 @@ async fn remove(connection: &mut SqliteConnection, now: Now, removal: &Removal) 
         }
         let why = why.as_deref().unwrap_or("");
         let sum = Columns::of(row)?.sum().number(now.0).text(by).text(why).finish();
-        sqlx::query("UPDATE opt_outs SET removed_at = ?, removed_by = ?, removed_why = ?, sum = ? WHERE key = ?")
+        query("UPDATE opt_outs SET removed_at = $1, removed_by = $2, removed_why = $3, sum = $4 WHERE key = $5")
             .bind(now.0)
             .bind(&**by)
             .bind(why)
@@ -219,13 +204,13 @@ async fn remove(connection: &mut SqliteConnection, now: Now, removal: &Removal) 
     Ok(removed)
 }
 
-async fn raise(connection: &mut SqliteConnection) -> Result<(), Failure> {
-    sqlx::query("UPDATE opt_out_list SET version = version + 1").execute(connection).await?;
+async fn raise(connection: &mut Connection) -> Result<(), Failure> {
+    query("UPDATE opt_out_list SET version = version + 1").execute(connection).await?;
     Ok(())
 }
 
 /// The rows of an envelope whose people opted out of what their run sends.
-pub(super) async fn among(connection: &mut SqliteConnection, run: &Run, rows: &[SentRow]) -> Result<Vec<Row>, Failure> {
+pub(super) async fn among(connection: &mut Connection, run: &Run, rows: &[SentRow]) -> Result<Vec<Row>, Failure> {
     let forgotten = ForgottenOnes::read(connection).await?;
     let as_listed = |sent: &SentRow| forgotten.as_ref().map_or(sent.to, |forgotten| forgotten.of(sent.to));
     let listed = of(connection, rows.iter().map(as_listed)).await?;
@@ -236,15 +221,22 @@ pub(super) async fn among(connection: &mut SqliteConnection, run: &Run, rows: &[
     Ok(rows.iter().filter(held).map(|sent| sent.row).collect())
 }
 
+/// Where a number is on the list.
+async fn of_phone(reader: &mut Connection, phone: Phone) -> Result<Vec<OptOut>, Failure> {
+    let forgotten = ForgottenOnes::read(reader).await?;
+    let who = forgotten.map_or(phone.into(), |forgotten| forgotten.of(phone.into()));
+    of(reader, [who].into_iter()).await
+}
+
 /// Who is on the list of these.
-async fn of(
-    connection: &mut SqliteConnection,
-    people: impl Iterator<Item = Addressee>,
-) -> Result<Vec<OptOut>, Failure> {
+async fn of(connection: &mut Connection, people: impl Iterator<Item = Addressee>) -> Result<Vec<OptOut>, Failure> {
     let phones: Vec<u64> = people.map(Addressee::get).collect();
-    let rows = sqlx::query(
-        "SELECT opt_outs.* FROM json_each(?) CROSS JOIN opt_outs ON phone = value WHERE removed_at IS NULL",
-    )
+    let rows = query(concat!(
+        "SELECT opt_outs.* FROM ",
+        given!("$1"),
+        " CROSS JOIN opt_outs
+             WHERE phone = CAST(value AS BIGINT) AND removed_at IS NULL",
+    ))
     .bind(json!(phones).to_string())
     .fetch_all(connection)
     .await?;
@@ -253,12 +245,12 @@ async fn of(
 
 /// The numbers that are held back from a campaign. Records that were taken off are looked at too: one that is damaged
 /// there may be on the list.
-async fn opted_out(readers: &SqlitePool, campaign: &str, loopback: bool) -> Result<OptedOut, Failure> {
+async fn opted_out(reader: &mut Connection, campaign: &str, loopback: bool) -> Result<OptedOut, Failure> {
     // In one transaction, so that the numbers are those of the version.
-    let mut reader = readers.begin().await?;
+    let mut reader = reader.begin().await?;
     let (version, key) = (version(&mut *reader).await?, forgetting::key(&mut *reader).await?);
     let mut numbers = RoaringTreemap::new();
-    let mut rows = sqlx::query("SELECT * FROM opt_outs").fetch(&mut *reader);
+    let mut rows = query("SELECT * FROM opt_outs").fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {
         let (entry, removed): (_, Option<i64>) = (opt_out(&row)?, row.try_get("removed_at")?);
         if removed.is_none() && entry.holds(campaign, loopback) {
@@ -269,16 +261,16 @@ async fn opted_out(readers: &SqlitePool, campaign: &str, loopback: bool) -> Resu
     Ok(OptedOut { version, numbers: NumberSet::new(numbers, key) })
 }
 
-async fn version(reader: impl SqliteExecutor<'_>) -> Result<u64, Failure> {
-    Ok(unsigned(sqlx::query_scalar(VERSION).fetch_one(reader).await?))
+async fn version(reader: &mut Connection) -> Result<u64, Failure> {
+    Ok(unsigned(scalar(VERSION).fetch_one(reader).await?))
 }
 
 /// Who is on the list: so many at most, in the order in which they came.
-async fn opt_outs(readers: &SqlitePool, behind: Option<i64>, at_most: u32) -> Result<OptOuts, Failure> {
-    let rows = sqlx::query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND key > ? ORDER BY key LIMIT ?")
+async fn opt_outs(reader: &mut Connection, behind: Option<i64>, at_most: u32) -> Result<OptOuts, Failure> {
+    let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND key > $1 ORDER BY key LIMIT $2")
         .bind(behind.unwrap_or(0))
-        .bind(at_most)
-        .fetch_all(readers)
+        .bind(i64::from(at_most))
+        .fetch_all(reader)
         .await?;
     let full = rows.len() >= at_most as usize;
     let next = rows.last().filter(|_| full).map(|row| row.try_get("key")).transpose()?;
@@ -296,7 +288,7 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn of(row: &'a SqliteRow) -> Result<Self, Failure> {
+    fn of(row: &'a Record) -> Result<Self, Failure> {
         Ok(Self {
             phone: row.try_get("phone")?,
             campaign: row.try_get("campaign")?,
@@ -314,7 +306,7 @@ impl<'a> Columns<'a> {
 }
 
 /// A record, as long as it is as it was written.
-fn opt_out(row: &SqliteRow) -> Result<OptOut, Failure> {
+fn opt_out(row: &Record) -> Result<OptOut, Failure> {
     let columns = Columns::of(row)?;
     let sum = match row.try_get::<Option<i64>, _>("removed_at")? {
         None => columns.sum(),

@@ -1,32 +1,24 @@
 //! What the runs of an edition have used of their budget: a sum by run, kept while intents with bounds come, and made
 //! anew of the run's envelopes where it is not kept.
 
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::Row as _;
 
 use super::change::Failure;
+use super::dialect::Connection;
 use super::pack::{amount, unpack_costs};
 use super::runs::{signed, unsigned};
+use super::statement::query;
 use super::{envelopes, events};
 use crate::domain::{Budget, Outcome, Spending};
 use crate::ledger::rules::{self, Sharing, given_back, spent, taken};
 use crate::ledger::{Bound, Intent, RowEvents, Run, RunId};
-
-/// Envelopes know what their rows cost, where anybody does; and what runs have used is kept beside them.
-pub(super) const TABLES: &str = "
-    ALTER TABLE envelopes ADD COLUMN costs BLOB;
-    CREATE TABLE spending (
-        run INTEGER PRIMARY KEY REFERENCES runs (key),
-        recipients INTEGER NOT NULL,
-        cost TEXT NOT NULL
-    ) STRICT;
-";
 
 /// Envelopes that are read at once.
 const BLOCK: u32 = 256;
 
 /// What the run of an intent has used, and how much of the intent keeps within its budget, where that is not all of it.
 pub(super) async fn over(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     run: &Run,
     (budget, intent): (&Budget, &Intent),
 ) -> Result<(Spending, Option<(usize, Bound)>), Failure> {
@@ -36,7 +28,7 @@ pub(super) async fn over(
 
 /// Takes what an intent of a run uses, which has used so much by now.
 pub(super) async fn take(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     run: RunId,
     (own, intent): (Spending, &Intent),
 ) -> Result<(), Failure> {
@@ -45,16 +37,16 @@ pub(super) async fn take(
 
 /// Gives back what was refused and what was not sent of an envelope that is settled, where its run's sum is kept.
 pub(super) async fn give_back(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     (run, envelope): (RunId, u32),
     outcomes: &[Outcome],
 ) -> Result<(), Failure> {
-    let kept = sqlx::query(
+    let kept = query(
         "SELECT spending.recipients, spending.cost, envelopes.costs FROM spending JOIN envelopes USING (run)
-         WHERE run = ? AND envelope = ?",
+         WHERE run = $1 AND envelope = $2",
     )
     .bind(run.0)
-    .bind(envelope)
+    .bind(i64::from(envelope))
     .fetch_optional(&mut *connection)
     .await?;
     let Some(kept) = kept else { return Ok(()) };
@@ -64,24 +56,24 @@ pub(super) async fn give_back(
 }
 
 /// Keeps the sum of a run whose envelopes are about to go.
-pub(super) async fn keep_for_good(connection: &mut SqliteConnection, run: RunId) -> Result<(), Failure> {
+pub(super) async fn keep_for_good(connection: &mut Connection, run: RunId) -> Result<(), Failure> {
     let counted = count(connection, run).await?;
     keep(connection, run, counted).await
 }
 
 /// Keeps the sum of a run no more: it is made anew when somebody asks.
-pub(super) async fn forget(connection: &mut SqliteConnection, run: RunId) -> Result<(), Failure> {
-    sqlx::query("DELETE FROM spending WHERE run = ?").bind(run.0).execute(connection).await?;
+pub(super) async fn forget(connection: &mut Connection, run: RunId) -> Result<(), Failure> {
+    query("DELETE FROM spending WHERE run = $1").bind(run.0).execute(connection).await?;
     Ok(())
 }
 
 /// What a run has used, and what the others have that use its budget.
-async fn used(connection: &mut SqliteConnection, run: &Run) -> Result<(Spending, Spending), Failure> {
+async fn used(connection: &mut Connection, run: &Run) -> Result<(Spending, Spending), Failure> {
     let sharing = Sharing::of(run);
-    let runs = sqlx::query(
+    let runs = query(
         "SELECT runs.key, runs.owner IS NOT NULL, spending.recipients, spending.cost
          FROM runs LEFT JOIN spending ON spending.run = runs.key
-         WHERE runs.key = ?1 OR (campaign = ?2 AND edition = ?3 AND loopback = ?4 AND live AND NOT shared)",
+         WHERE runs.key = $1 OR (campaign = $2 AND edition = $3 AND loopback = $4 AND live AND NOT shared)",
     )
     .bind(run.key.0)
     .bind(sharing.map(|sharing| sharing.campaign))
@@ -110,7 +102,7 @@ async fn used(connection: &mut SqliteConnection, run: &Run) -> Result<(Spending,
 }
 
 /// What a run has used, by its envelopes.
-async fn count(connection: &mut SqliteConnection, run: RunId) -> Result<Spending, Failure> {
+async fn count(connection: &mut Connection, run: RunId) -> Result<Spending, Failure> {
     let events = RowEvents::from(events::read(&mut *connection, run).await?);
     let (mut sum, mut next) = (Spending::default(), 1);
     loop {
@@ -121,13 +113,16 @@ async fn count(connection: &mut SqliteConnection, run: RunId) -> Result<Spending
     }
 }
 
-async fn keep(connection: &mut SqliteConnection, run: RunId, spending: Spending) -> Result<(), Failure> {
+async fn keep(connection: &mut Connection, run: RunId, spending: Spending) -> Result<(), Failure> {
     let Spending { recipients, cost } = spending;
-    sqlx::query("INSERT OR REPLACE INTO spending (run, recipients, cost) VALUES (?, ?, ?)")
-        .bind(run.0)
-        .bind(signed(recipients))
-        .bind(cost.digits())
-        .execute(connection)
-        .await?;
+    query(
+        "INSERT INTO spending (run, recipients, cost) VALUES ($1, $2, $3)
+         ON CONFLICT (run) DO UPDATE SET recipients = excluded.recipients, cost = excluded.cost",
+    )
+    .bind(run.0)
+    .bind(signed(recipients))
+    .bind(cost.digits())
+    .execute(connection)
+    .await?;
     Ok(())
 }

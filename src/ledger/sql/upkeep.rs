@@ -1,10 +1,10 @@
 //! What a ledger tells of itself.
 
-use super::ledger::SqliteLedger;
+use super::dialect::Adapter;
 use super::pace;
 use crate::ledger::{AccountPace, LedgerFuture, Upkeep};
 
-impl Upkeep for SqliteLedger {
+impl Upkeep for Adapter {
     fn prove_writable(&self) -> LedgerFuture<'_, ()> {
         // The commit itself is counted, so something is written.
         Box::pin(self.write(|_, _| Box::pin(async { Ok(()) })))
@@ -15,6 +15,6 @@ impl Upkeep for SqliteLedger {
     }
 
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {
-        Box::pin(async move { pace::all(&self.readers).await.map_err(|failure| self.read_error(failure)) })
+        Box::pin(async move { self.told(pace::all(&mut *self.reader().await?).await) })
     }
 }

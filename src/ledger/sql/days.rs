@@ -5,33 +5,24 @@ use std::collections::BTreeMap;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::Row as _;
 
 use super::change::{Failure, Now};
+use super::dialect::Connection;
 use super::runs::{instant, signed, unsigned};
+use super::statement::query;
 use super::{envelopes, events};
 use crate::calendar::PerDay;
 use crate::domain::Outcome;
 use crate::ledger::rules::{Sharing, is_out, over_day, spent};
 use crate::ledger::{Bound, LedgerError, RowEvents, Run, RunId};
 
-/// The days of a run on the clocks of a zone; a day without a name says that its sums are kept.
-pub(super) const TABLES: &str = "
-    CREATE TABLE days (
-        run INTEGER NOT NULL REFERENCES runs (key),
-        zone TEXT NOT NULL,
-        day TEXT NOT NULL,
-        sent INTEGER NOT NULL,
-        PRIMARY KEY (run, zone, day)
-    ) STRICT, WITHOUT ROWID;
-";
-
 /// Envelopes that are read at once.
 const BLOCK: u32 = 256;
 
 /// How many messages of an intent still leave today, where that is not all of them.
 pub(super) async fn over(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     run: &Run,
     (per_day, rows): (&PerDay, usize),
@@ -42,19 +33,20 @@ pub(super) async fn over(
 
 /// Counts messages that leave today.
 pub(super) async fn add(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     run: RunId,
     (per_day, rows): (&PerDay, usize),
 ) -> Result<(), Failure> {
     // What nobody counts on other clocks any more is made anew when somebody does.
-    sqlx::query("DELETE FROM days WHERE run = ? AND zone <> ?")
+    query("DELETE FROM days WHERE run = $1 AND zone <> $2")
         .bind(run.0)
         .bind(per_day.zone_name())
         .execute(&mut *connection)
         .await?;
-    sqlx::query(
-        "INSERT INTO days (run, zone, day, sent) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET sent = sent + excluded.sent",
+    query(
+        "INSERT INTO days (run, zone, day, sent) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (run, zone, day) DO UPDATE SET sent = days.sent + excluded.sent",
     )
     .bind(run.0)
     .bind(per_day.zone_name())
@@ -67,16 +59,16 @@ pub(super) async fn add(
 
 /// Gives back what did not go out of an envelope that is settled, where the days of its run are kept.
 pub(super) async fn give_back(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     (run, envelope): (RunId, u32),
     outcomes: &[Outcome],
 ) -> Result<(), Failure> {
-    let kept = sqlx::query(
+    let kept = query(
         "SELECT days.zone, envelopes.begun_at FROM days JOIN envelopes USING (run)
-         WHERE run = ? AND days.day = '' AND envelope = ?",
+         WHERE run = $1 AND days.day = '' AND envelope = $2",
     )
     .bind(run.0)
-    .bind(envelope)
+    .bind(i64::from(envelope))
     .fetch_all(&mut *connection)
     .await?;
     let back = outcomes.iter().filter(|outcome| !is_out(outcome)).count() as u64;
@@ -84,7 +76,7 @@ pub(super) async fn give_back(
         let zone: String = row.try_get(0)?;
         let of = TimeZone::get(&zone).map_err(|error| LedgerError::Unreadable(error.to_string()))?;
         let day = instant(row.try_get(1)?)?.to_zoned(of).date().to_string();
-        sqlx::query("UPDATE days SET sent = sent - ? WHERE run = ? AND zone = ? AND day = ?")
+        query("UPDATE days SET sent = sent - $1 WHERE run = $2 AND zone = $3 AND day = $4")
             .bind(signed(back))
             .bind(run.0)
             .bind(zone)
@@ -96,18 +88,18 @@ pub(super) async fn give_back(
 }
 
 /// Keeps the days of a run no more.
-pub(super) async fn forget(connection: &mut SqliteConnection, run: RunId) -> Result<(), Failure> {
-    sqlx::query("DELETE FROM days WHERE run = ?").bind(run.0).execute(connection).await?;
+pub(super) async fn forget(connection: &mut Connection, run: RunId) -> Result<(), Failure> {
+    query("DELETE FROM days WHERE run = $1").bind(run.0).execute(connection).await?;
     Ok(())
 }
 
 /// How many messages of an edition left on each day.
-async fn left(connection: &mut SqliteConnection, run: &Run, per_day: &PerDay) -> Result<BTreeMap<Date, u64>, Failure> {
+async fn left(connection: &mut Connection, run: &Run, per_day: &PerDay) -> Result<BTreeMap<Date, u64>, Failure> {
     let sharing = Sharing::of(run);
-    let found = sqlx::query(
+    let found = query(
         "SELECT runs.key, runs.owner IS NOT NULL, days.day, days.sent
-         FROM runs LEFT JOIN days ON days.run = runs.key AND days.zone = ?5
-         WHERE runs.key = ?1 OR (campaign = ?2 AND edition = ?3 AND loopback = ?4 AND live AND NOT shared)",
+         FROM runs LEFT JOIN days ON days.run = runs.key AND days.zone = $5
+         WHERE runs.key = $1 OR (campaign = $2 AND edition = $3 AND loopback = $4 AND live AND NOT shared)",
     )
     .bind(run.key.0)
     .bind(sharing.map(|sharing| sharing.campaign))
@@ -137,11 +129,7 @@ async fn left(connection: &mut SqliteConnection, run: &Run, per_day: &PerDay) ->
 }
 
 /// How many messages of a run left on each day, by its envelopes.
-async fn count(
-    connection: &mut SqliteConnection,
-    run: RunId,
-    per_day: &PerDay,
-) -> Result<BTreeMap<Date, u64>, Failure> {
+async fn count(connection: &mut Connection, run: RunId, per_day: &PerDay) -> Result<BTreeMap<Date, u64>, Failure> {
     let events = RowEvents::from(events::read(&mut *connection, run).await?);
     let (mut days, mut next) = (BTreeMap::<Date, u64>::new(), 1);
     loop {
@@ -155,20 +143,23 @@ async fn count(
 }
 
 async fn keep(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     run: RunId,
     per_day: &PerDay,
     days: &BTreeMap<Date, u64>,
 ) -> Result<(), Failure> {
     let named = days.iter().map(|(day, sent)| (day.to_string(), *sent));
     for (day, sent) in named.chain([(String::new(), 0)]) {
-        sqlx::query("INSERT OR REPLACE INTO days (run, zone, day, sent) VALUES (?, ?, ?, ?)")
-            .bind(run.0)
-            .bind(per_day.zone_name())
-            .bind(day)
-            .bind(signed(sent))
-            .execute(&mut *connection)
-            .await?;
+        query(
+            "INSERT INTO days (run, zone, day, sent) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (run, zone, day) DO UPDATE SET sent = excluded.sent",
+        )
+        .bind(run.0)
+        .bind(per_day.zone_name())
+        .bind(day)
+        .bind(signed(sent))
+        .execute(&mut *connection)
+        .await?;
     }
     Ok(())
 }

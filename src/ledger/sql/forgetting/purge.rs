@@ -1,16 +1,17 @@
 //! Removing what is known of the rows of a run, but for what the guard needs.
 
 use roaring::RoaringTreemap;
-use sqlx::sqlite::SqliteExecutor;
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::Row as _;
 
+use super::super::change::{Failure, Now};
+use super::super::dialect::Connection;
+use super::super::pack::{pack, unpack};
+use super::super::runs::{self, instant};
+use super::super::statement::query;
+use super::super::{blocks, contacts, guard, receipts, spending};
 use super::known_or_new_key;
 use crate::domain::{Addressee, Phone};
-use crate::ledger::sqlite::change::{Failure, Now};
-use crate::ledger::sqlite::checksum::Checksum;
-use crate::ledger::sqlite::pack::{pack, unpack};
-use crate::ledger::sqlite::runs::{self, instant};
-use crate::ledger::sqlite::{blocks, contacts, guard, receipts, spending};
+use crate::ledger::checksum::Checksum;
 use crate::ledger::{LedgerError, NumberKey, Ownership, Run, RunId, StateCounts};
 
 /// Where rows of runs are.
@@ -18,7 +19,7 @@ const TABLES: [&str; 5] = ["envelopes", "left_out", "events", "questions", "forg
 
 /// Removes what is known of the rows of a run that stands as it was counted, but for what stays of the numbers.
 pub(super) async fn purge(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     counted: Run,
     counts: (StateCounts, u64),
@@ -40,35 +41,35 @@ pub(super) async fn purge(
     contacts::purge(connection, now, (run, &key)).await?;
     keep_guarded(connection, run, &key).await?;
     for table in TABLES {
-        let statement = format!("DELETE FROM {table} WHERE run = ?");
-        sqlx::query(sqlx::AssertSqlSafe(statement)).bind(run.0).execute(&mut *connection).await?;
+        let statement = format!("DELETE FROM {table} WHERE run = $1");
+        query(sqlx::AssertSqlSafe(statement)).bind(run.0).execute(&mut *connection).await?;
     }
     receipts::purge(connection, run).await?;
     Ok(Ownership::Held)
 }
 
 /// Keeps what stays of the numbers that have a message of a run.
-async fn keep_guarded(connection: &mut SqliteConnection, run: RunId, key: &NumberKey) -> Result<(), Failure> {
+async fn keep_guarded(connection: &mut Connection, run: RunId, key: &NumberKey) -> Result<(), Failure> {
     let numbers = guard::sent_to(connection, run).await?;
     let stays = |member| Phone::new(member).map_or(member, |phone| Addressee::Forgotten(key.forgotten(phone)).get());
     let mut stay: Vec<u64> = numbers.iter().map(stays).collect();
     stay.sort_unstable();
     let numbers = pack(&stay)?;
-    sqlx::query("INSERT OR REPLACE INTO guarded (run, numbers, sum) VALUES (?, ?, ?)")
-        .bind(run.0)
-        .bind(&numbers)
-        .bind(sum(run, &numbers).finish())
-        .execute(connection)
-        .await?;
+    query(
+        "INSERT INTO guarded (run, numbers, sum) VALUES ($1, $2, $3)
+         ON CONFLICT (run) DO UPDATE SET numbers = excluded.numbers, sum = excluded.sum",
+    )
+    .bind(run.0)
+    .bind(&numbers)
+    .bind(sum(run, &numbers).finish())
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
 /// What stays of the numbers that had a message of a run when it was purged.
-pub(in crate::ledger::sqlite) async fn guarded(
-    reader: impl SqliteExecutor<'_>,
-    run: RunId,
-) -> Result<RoaringTreemap, Failure> {
-    let kept = sqlx::query("SELECT numbers, sum FROM guarded WHERE run = ?").bind(run.0).fetch_optional(reader).await?;
+pub(in crate::ledger) async fn guarded(reader: &mut Connection, run: RunId) -> Result<RoaringTreemap, Failure> {
+    let kept = query("SELECT numbers, sum FROM guarded WHERE run = $1").bind(run.0).fetch_optional(reader).await?;
     let Some(kept) = kept else { return Ok(RoaringTreemap::new()) };
     let numbers: &[u8] = kept.try_get(0)?;
     if !sum(run, numbers).agrees(kept.try_get(1)?) {

@@ -1,29 +1,31 @@
 //! Taking a number out of the envelopes that have it.
 
 use roaring::RoaringBitmap;
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::Row as _;
 
+use super::super::change::{Failure, Now};
+use super::super::dialect::Connection;
+use super::super::envelopes::{Head, Outcomes, record};
+use super::super::pack::pack;
+use super::super::statement::{query, small};
 use crate::ledger::RunId;
 use crate::ledger::rules::Forgotten;
-use crate::ledger::sqlite::change::{Failure, Now};
-use crate::ledger::sqlite::envelopes::{Head, Outcomes, record};
-use crate::ledger::sqlite::pack::pack;
 
 /// Takes a number out of these rows of a run, what became of them, and the answers that were kept.
 pub(super) async fn forget(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     run: RunId,
     rows: &RoaringBitmap,
     forgotten: Forgotten,
 ) -> Result<(), Failure> {
     let (Some(first), Some(last)) = (rows.min(), rows.max()) else { return Ok(()) };
-    let within = sqlx::query(
+    let within = query(
         "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
-         WHERE run = ? AND first_row <= ? AND last_row >= ? ORDER BY envelope",
+         WHERE run = $1 AND first_row <= $2 AND last_row >= $3 ORDER BY envelope",
     )
     .bind(run.0)
-    .bind(last)
-    .bind(first)
+    .bind(i64::from(last))
+    .bind(i64::from(first))
     .fetch_all(&mut *connection)
     .await?;
     for row in &within {
@@ -33,15 +35,15 @@ pub(super) async fn forget(
             continue;
         }
         let (packed, head) = (pack(&envelope.rows)?, Head::of(row)?);
-        let sum = head.sum((row.try_get("first_row")?, row.try_get("last_row")?), &packed).finish();
+        let sum = head.sum((small(row, "first_row")?, small(row, "last_row")?), &packed).finish();
         let alone = envelope.rows.iter().all(|sent| rows.contains(sent.row.get()));
         let evidence: Option<&str> = row.try_get("evidence")?;
-        sqlx::query("UPDATE envelopes SET rows = ?, rows_sum = ?, evidence = ? WHERE run = ? AND envelope = ?")
+        query("UPDATE envelopes SET rows = $1, rows_sum = $2, evidence = $3 WHERE run = $4 AND envelope = $5")
             .bind(packed)
             .bind(sum)
             .bind(evidence.filter(|_| !alone).map(|body| forgotten.in_words(body)))
             .bind(run.0)
-            .bind(head.envelope)
+            .bind(i64::from(head.envelope))
             .execute(&mut *connection)
             .await?;
         if let Some((at, outcomes)) = settled_at.zip(outcomes) {

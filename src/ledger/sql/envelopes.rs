@@ -4,17 +4,18 @@ use std::ops::RangeInclusive;
 
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
-use sqlx::sqlite::{SqliteExecutor, SqliteRow};
-use sqlx::{Row as _, SqliteConnection, SqlitePool};
+use sqlx::Row as _;
 
 use super::change::{Failure, Now};
-use super::checksum::Checksum;
+use super::dialect::{Connection, Record};
 use super::numbers::Numbers;
 use super::pack::{pack, pack_costs, pack_outcomes, unpack, unpack_costs, unpack_outcomes};
 use super::runs::{self, instant};
+use super::statement::{self, query, scalar, small};
 use super::words::{parse, word};
 use super::{blocks, bounds, contacts, events, left_out, pace, receipts, suppression};
 use crate::domain::{Addressee, Outcome, Purpose, Row};
+use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::{doubt, late, merge, owns, refusal, takes_slot};
 use crate::ledger::{
     Activity, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, LeftOut, OPTED_OUT, Permit,
@@ -26,13 +27,13 @@ use crate::ledger::{
 /// What was recorded before envelopes had a kind of their own is of the kind of the run.
 pub(super) const WHOLE: &str =
     "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
-     WHERE run = ? AND envelope BETWEEN ? AND ? ORDER BY envelope";
+     WHERE run = $1 AND envelope BETWEEN $2 AND $3 ORDER BY envelope";
 /// Envelopes that are read at once.
 const BLOCK: u32 = 256;
 
 /// Takes a run but for the blocks of others; what whoever had it before had begun is in doubt from here on.
 pub(super) async fn claim(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     numbers: Numbers,
     lease: Lease,
@@ -50,22 +51,22 @@ pub(super) async fn claim(
 
 /// Has intents of a run fall into doubt; tells how many.
 pub(super) async fn doubt_intents(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     run: RunId,
     falls: impl Fn(Rows) -> bool,
 ) -> Result<usize, Failure> {
     let intents =
-        sqlx::query("SELECT envelope, first_row, last_row, rows FROM envelopes WHERE run = ? AND settled_at IS NULL")
+        query("SELECT envelope, first_row, last_row, rows FROM envelopes WHERE run = $1 AND settled_at IS NULL")
             .bind(run.0)
             .fetch_all(&mut *connection)
             .await?;
     let mut fallen = 0;
     for intent in &intents {
-        let (first, last) = (Row::new(intent.try_get("first_row")?), Row::new(intent.try_get("last_row")?));
+        let (first, last) = (statement::row(intent, "first_row")?, statement::row(intent, "last_row")?);
         if falls(Rows { first, last }) {
             let rows: Vec<SentRow> = unpack(intent.try_get("rows")?)?;
-            let outcomes = Outcomes::new((run, intent.try_get("envelope")?), now, &doubt(rows.len()))?;
+            let outcomes = Outcomes::new((run, small(intent, "envelope")?), now, &doubt(rows.len()))?;
             outcomes.write(&mut *connection, None).await?;
             fallen += 1;
         }
@@ -75,7 +76,7 @@ pub(super) async fn doubt_intents(
 
 /// Records an intent, unless it may not leave as it is.
 pub(super) async fn begin(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     numbers: Numbers,
     intent: Intent,
@@ -122,7 +123,7 @@ pub(super) async fn begin(
 /// unless the list was `looked_at`, and tells until when the gateway wants nothing of the account, and whether it is kept when
 /// numbers get messages of the run.
 async fn insert(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     (envelope, intent): (u32, &Intent),
     looked_at: bool,
@@ -135,20 +136,20 @@ async fn insert(
     let (kind, costs) = (word(&intent.kind)?, pack_costs(&intent.costs)?);
     let head =
         Head { run: run.0, envelope, epoch: epoch.0, begun_at: now.0, kind: Some(&kind), costs: costs.as_deref() };
-    let inserted = sqlx::query(
+    let inserted = query(
         "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind, costs)
-         SELECT key, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?13 FROM runs WHERE key = ?9 AND stop_requested = 0 AND (owner = ?2 OR
-             EXISTS (SELECT 1 FROM blocks WHERE run = key AND epoch = ?2 AND first_row <= ?4 AND last_row >= ?5))
-             AND (opt_outs = (SELECT version FROM opt_out_list) OR purpose = ?11
-                  OR (shared AND purpose IS NULL) OR ?12)
-         RETURNING (SELECT not_before FROM accounts WHERE name = ?10),
-             EXISTS (SELECT 1 FROM contacts_kept JOIN runs USING (loopback) WHERE runs.key = ?9)",
+         SELECT key, $1, $2, $3, $4, $5, $6, $7, $8, $13 FROM runs WHERE key = $9 AND NOT stop_requested AND (owner = $2 OR
+             EXISTS (SELECT 1 FROM blocks WHERE run = key AND epoch = $2 AND first_row <= $4 AND last_row >= $5))
+             AND (opt_outs = (SELECT version FROM opt_out_list) OR purpose = $11
+                  OR (shared AND purpose IS NULL) OR $12)
+         RETURNING (SELECT not_before FROM accounts WHERE name = $10),
+             EXISTS (SELECT 1 FROM contacts_kept JOIN runs USING (loopback) WHERE runs.key = $9)",
     )
-    .bind(envelope)
+    .bind(i64::from(envelope))
     .bind(epoch.0)
     .bind(now.0)
-    .bind(first.get())
-    .bind(last.get())
+    .bind(i64::from(first.get()))
+    .bind(i64::from(last.get()))
     .bind(&packed)
     .bind(head.sum((first.get(), last.get()), &packed).finish())
     .bind(&kind)
@@ -206,22 +207,18 @@ impl Outcomes {
         Checksum::of("envelopes.outcomes").number(run).number(envelope).number(settled_at).bytes(packed)
     }
 
-    pub(super) async fn write(
-        &self,
-        connection: &mut SqliteConnection,
-        evidence: Option<String>,
-    ) -> Result<(), Failure> {
+    pub(super) async fn write(&self, connection: &mut Connection, evidence: Option<String>) -> Result<(), Failure> {
         let Self { run, envelope, settled_at, packed } = self;
-        sqlx::query(
-            "UPDATE envelopes SET settled_at = ?, outcomes = ?, outcomes_sum = ?, evidence = COALESCE(?, evidence)
-             WHERE run = ? AND envelope = ?",
+        query(
+            "UPDATE envelopes SET settled_at = $1, outcomes = $2, outcomes_sum = $3, evidence = COALESCE($4, evidence)
+             WHERE run = $5 AND envelope = $6",
         )
         .bind(settled_at)
         .bind(packed)
         .bind(Self::sum(run.0, *envelope, *settled_at, packed).finish())
         .bind(evidence)
         .bind(run.0)
-        .bind(envelope)
+        .bind(i64::from(*envelope))
         .execute(connection)
         .await?;
         Ok(())
@@ -229,28 +226,28 @@ impl Outcomes {
 }
 
 /// Records outcomes. Where the envelope fell into doubt meanwhile, what is proven now takes its place.
-pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settlement: Settlement) -> Result<(), Failure> {
+pub(super) async fn settle(connection: &mut Connection, now: Now, settlement: Settlement) -> Result<(), Failure> {
     let Settlement { run, envelope, outcomes, evidence } = settlement;
     let settled = Outcomes::new((run, envelope), now, &outcomes)?;
-    let changed = sqlx::query(
-        "UPDATE envelopes SET settled_at = ?, outcomes = ?, outcomes_sum = ?, evidence = ?
-         WHERE run = ? AND envelope = ? AND settled_at IS NULL",
+    let changed = query(
+        "UPDATE envelopes SET settled_at = $1, outcomes = $2, outcomes_sum = $3, evidence = $4
+         WHERE run = $5 AND envelope = $6 AND settled_at IS NULL",
     )
     .bind(settled.settled_at)
     .bind(&settled.packed)
     .bind(Outcomes::sum(run.0, envelope, settled.settled_at, &settled.packed).finish())
     .bind(&evidence)
     .bind(run.0)
-    .bind(envelope)
+    .bind(i64::from(envelope))
     .execute(&mut *connection)
     .await?
     .rows_affected();
     if changed > 0 {
         return bounds::settled(connection, (run, envelope), &outcomes).await;
     }
-    let packed: Vec<u8> = sqlx::query_scalar("SELECT outcomes FROM envelopes WHERE run = ? AND envelope = ?")
+    let packed: Vec<u8> = scalar("SELECT outcomes FROM envelopes WHERE run = $1 AND envelope = $2")
         .bind(run.0)
-        .bind(envelope)
+        .bind(i64::from(envelope))
         .fetch_one(&mut *connection)
         .await?;
     let merged = merge(unpack_outcomes(&packed)?, outcomes);
@@ -263,7 +260,7 @@ pub(super) async fn settle(connection: &mut SqliteConnection, now: Now, settleme
 }
 
 /// Counts an ended run anew, envelope by envelope.
-async fn recount(connection: &mut SqliteConnection, key: RunId) -> Result<(), Failure> {
+async fn recount(connection: &mut Connection, key: RunId) -> Result<(), Failure> {
     let run = runs::read(&mut *connection, key).await?;
     let left_out = left_out::read(&mut *connection, key).await?;
     let events = events::read(&mut *connection, key).await?;
@@ -281,38 +278,42 @@ async fn recount(connection: &mut SqliteConnection, key: RunId) -> Result<(), Fa
     runs::change(connection, key, |run| run.recount(&states, &left_out)).await
 }
 
-pub(super) async fn summaries(readers: &SqlitePool, run: RunId) -> Result<Vec<EnvelopeSummary>, Failure> {
-    let mut rows = sqlx::query("SELECT envelope, first_row, last_row FROM envelopes WHERE run = ? ORDER BY envelope")
+pub(super) async fn summaries(reader: &mut Connection, run: RunId) -> Result<Vec<EnvelopeSummary>, Failure> {
+    let mut rows = query("SELECT envelope, first_row, last_row FROM envelopes WHERE run = $1 ORDER BY envelope")
         .bind(run.0)
-        .fetch(readers);
+        .fetch(reader);
     let mut summaries = Vec::new();
     while let Some(row) = rows.try_next().await? {
         summaries.push(EnvelopeSummary {
-            envelope: row.try_get(0)?,
-            first: Row::new(row.try_get(1)?),
-            last: Row::new(row.try_get(2)?),
+            envelope: small(&row, 0)?,
+            first: statement::row(&row, 1)?,
+            last: statement::row(&row, 2)?,
         });
     }
     Ok(summaries)
 }
 
 pub(super) async fn read(
-    readers: impl SqliteExecutor<'_>,
+    reader: &mut Connection,
     run: RunId,
     numbers: RangeInclusive<u32>,
 ) -> Result<Vec<EnvelopeRecord>, Failure> {
-    let rows = sqlx::query(WHOLE).bind(run.0).bind(numbers.start()).bind(numbers.end()).fetch_all(readers).await?;
+    let rows = query(WHOLE)
+        .bind(run.0)
+        .bind(i64::from(*numbers.start()))
+        .bind(i64::from(*numbers.end()))
+        .fetch_all(reader)
+        .await?;
     rows.iter().map(record).collect()
 }
 
 /// Whom a row was sent to.
-pub(super) async fn number(readers: &SqlitePool, run: RunId, row: Row) -> Result<Option<Addressee>, Failure> {
-    let mut within =
-        sqlx::query_scalar("SELECT rows FROM envelopes WHERE run = ? AND first_row <= ? AND last_row >= ?")
-            .bind(run.0)
-            .bind(row.get())
-            .bind(row.get())
-            .fetch(readers);
+pub(super) async fn number(reader: &mut Connection, run: RunId, row: Row) -> Result<Option<Addressee>, Failure> {
+    let mut within = scalar("SELECT rows FROM envelopes WHERE run = $1 AND first_row <= $2 AND last_row >= $3")
+        .bind(run.0)
+        .bind(i64::from(row.get()))
+        .bind(i64::from(row.get()))
+        .fetch(reader);
     while let Some(packed) = within.try_next().await? {
         let packed: Vec<u8> = packed;
         let rows: Vec<SentRow> = unpack(&packed)?;
@@ -324,21 +325,20 @@ pub(super) async fn number(readers: &SqlitePool, run: RunId, row: Row) -> Result
 }
 
 /// The body of an envelope's answer, where one was kept.
-pub(super) async fn evidence(readers: &SqlitePool, run: RunId, envelope: u32) -> Result<Option<String>, Failure> {
-    let evidence: Option<Option<String>> =
-        sqlx::query_scalar("SELECT evidence FROM envelopes WHERE run = ? AND envelope = ?")
-            .bind(run.0)
-            .bind(envelope)
-            .fetch_optional(readers)
-            .await?;
+pub(super) async fn evidence(reader: &mut Connection, run: RunId, envelope: u32) -> Result<Option<String>, Failure> {
+    let evidence: Option<Option<String>> = scalar("SELECT evidence FROM envelopes WHERE run = $1 AND envelope = $2")
+        .bind(run.0)
+        .bind(i64::from(envelope))
+        .fetch_optional(reader)
+        .await?;
     Ok(evidence.flatten())
 }
 
 impl<'a> Head<'a> {
-    pub(super) fn of(row: &'a SqliteRow) -> Result<Self, Failure> {
+    pub(super) fn of(row: &'a Record) -> Result<Self, Failure> {
         Ok(Self {
             run: row.try_get("run")?,
-            envelope: row.try_get("envelope")?,
+            envelope: small(row, "envelope")?,
             epoch: row.try_get("owner")?,
             begun_at: row.try_get("begun_at")?,
             kind: row.try_get("kind")?,
@@ -347,10 +347,10 @@ impl<'a> Head<'a> {
     }
 }
 
-pub(super) fn record(row: &SqliteRow) -> Result<EnvelopeRecord, Failure> {
+pub(super) fn record(row: &Record) -> Result<EnvelopeRecord, Failure> {
     let head = Head::of(row)?;
     let packed: &[u8] = row.try_get("rows")?;
-    let within = (row.try_get("first_row")?, row.try_get("last_row")?);
+    let within = (small(row, "first_row")?, small(row, "last_row")?);
     if !head.sum(within, packed).agrees(row.try_get("rows_sum")?) {
         // Nobody knows any more whom it went to.
         return Err(LedgerError::Damaged { what: format!("the record of envelope {}", head.envelope) }.into());
@@ -367,7 +367,7 @@ pub(super) fn record(row: &SqliteRow) -> Result<EnvelopeRecord, Failure> {
 }
 
 /// What became of an envelope's rows; nothing for an intent.
-fn settled(row: &SqliteRow, head: &Head<'_>, rows: usize) -> Result<Option<(Timestamp, Vec<Outcome>)>, Failure> {
+fn settled(row: &Record, head: &Head<'_>, rows: usize) -> Result<Option<(Timestamp, Vec<Outcome>)>, Failure> {
     let settled_at: Option<i64> = row.try_get("settled_at")?;
     let packed: Option<&[u8]> = row.try_get("outcomes")?;
     let sum: Option<i64> = row.try_get("outcomes_sum")?;

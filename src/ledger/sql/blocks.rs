@@ -1,14 +1,15 @@
 //! Queries about blocks: the rows of a shared run that processes draw.
 
-use sqlx::sqlite::SqliteExecutor;
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::Row as _;
 
 use super::change::{Failure, Now};
-use super::checksum::Checksum;
+use super::dialect::{Connection, Record};
 use super::envelopes;
 use super::places::Place;
 use super::runs::{self, Stage, instant};
+use super::statement::{as_small, query, row, scalar, small};
 use crate::domain::{IdRange, Row};
+use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::{HOUR, next_draw, next_rows, owns};
 use crate::ledger::{BlockIds, BlockRequest, Drawn, Epoch, Lease, LedgerError, Rows, Run, RunId, SharedRun};
 
@@ -23,7 +24,7 @@ pub(super) struct Draw {
 
 /// Gives a free place the next rows of the latest such run, or of a new one where that has none left; or why not.
 pub(super) async fn draw(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     draw: Draw,
 ) -> Result<Result<(Run, Lease), Drawn>, Failure> {
@@ -60,14 +61,14 @@ pub(super) async fn draw(
         None => runs::free_ids(connection, (now, rand::random()), rows.len()).await?.first,
     };
     let ids = BlockIds { rows, first };
-    sqlx::query(
+    query(
         "INSERT INTO blocks (run, place, first_row, last_row, first_id, sum, epoch, drawn_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
     .bind(run.key.0)
-    .bind(place)
-    .bind(rows.first.get())
-    .bind(rows.last.get())
+    .bind(i64::from(place))
+    .bind(i64::from(rows.first.get()))
+    .bind(i64::from(rows.last.get()))
     .bind(runs::signed(first))
     .bind(sum(run.key, ids).finish())
     .bind(epoch.0)
@@ -80,10 +81,10 @@ pub(super) async fn draw(
 }
 
 /// When blocks were drawn through a profile within the last hour, the first first.
-async fn drawn(connection: &mut SqliteConnection, now: Now, shared: &SharedRun) -> Result<Vec<i64>, Failure> {
-    let drawn = sqlx::query_scalar(
+async fn drawn(connection: &mut Connection, now: Now, shared: &SharedRun) -> Result<Vec<i64>, Failure> {
+    let drawn = scalar(
         "SELECT drawn_at FROM blocks JOIN runs ON key = run
-         WHERE campaign = ? AND gateway = ? AND drawn_at > ? ORDER BY drawn_at",
+         WHERE campaign = $1 AND gateway = $2 AND drawn_at > $3 ORDER BY drawn_at",
     )
     .bind(&shared.campaign)
     .bind(&shared.gateway)
@@ -94,14 +95,14 @@ async fn drawn(connection: &mut SqliteConnection, now: Now, shared: &SharedRun) 
 }
 
 /// Takes the blocks of a place where nobody is any more: what was begun of them is in doubt from here on.
-async fn give_up(connection: &mut SqliteConnection, now: Now, shared: &SharedRun, place: u32) -> Result<(), Failure> {
-    let blocks = sqlx::query(
+async fn give_up(connection: &mut Connection, now: Now, shared: &SharedRun, place: u32) -> Result<(), Failure> {
+    let blocks = query(
         "SELECT run, first_row, last_row FROM blocks JOIN runs ON key = run
-         WHERE campaign = ? AND account = ? AND place = ? AND epoch IS NOT NULL",
+         WHERE campaign = $1 AND account = $2 AND place = $3 AND epoch IS NOT NULL",
     )
     .bind(&shared.campaign)
     .bind(&shared.account)
-    .bind(place)
+    .bind(i64::from(place))
     .fetch_all(&mut *connection)
     .await?;
     for block in blocks {
@@ -113,11 +114,7 @@ async fn give_up(connection: &mut SqliteConnection, now: Now, shared: &SharedRun
 }
 
 /// Takes the blocks of these places of a run, where nobody is; tells those that somebody may have still.
-pub(super) async fn shut_out(
-    connection: &mut SqliteConnection,
-    run: RunId,
-    shut: &[u32],
-) -> Result<Vec<Rows>, Failure> {
+pub(super) async fn shut_out(connection: &mut Connection, run: RunId, shut: &[u32]) -> Result<Vec<Rows>, Failure> {
     for place in shut {
         close(connection, run, *place).await?;
     }
@@ -125,19 +122,19 @@ pub(super) async fn shut_out(
 }
 
 /// Takes the block of a place from whoever had it. It stays recorded, so that its rows are never drawn again.
-async fn close(connection: &mut SqliteConnection, run: RunId, place: u32) -> Result<(), Failure> {
-    sqlx::query("UPDATE blocks SET epoch = NULL WHERE run = ? AND place = ?")
+async fn close(connection: &mut Connection, run: RunId, place: u32) -> Result<(), Failure> {
+    query("UPDATE blocks SET epoch = NULL WHERE run = $1 AND place = $2")
         .bind(run.0)
-        .bind(place)
+        .bind(i64::from(place))
         .execute(connection)
         .await?;
     Ok(())
 }
 
 /// The latest such run, be it full or not.
-async fn latest(connection: &mut SqliteConnection, shared: &SharedRun) -> Result<Option<Run>, Failure> {
+async fn latest(connection: &mut Connection, shared: &SharedRun) -> Result<Option<Run>, Failure> {
     let keys: Vec<i64> =
-        sqlx::query_scalar("SELECT key FROM runs WHERE shared AND campaign = ? AND edition = ? ORDER BY key DESC")
+        scalar("SELECT key FROM runs WHERE shared AND campaign = $1 AND edition = $2 ORDER BY key DESC")
             .bind(&shared.campaign)
             .bind(&shared.edition)
             .fetch_all(&mut *connection)
@@ -151,17 +148,17 @@ async fn latest(connection: &mut SqliteConnection, shared: &SharedRun) -> Result
     Ok(None)
 }
 
-async fn last_drawn(connection: &mut SqliteConnection, run: RunId) -> Result<Option<Row>, Failure> {
-    let last: Option<u32> =
-        sqlx::query_scalar("SELECT MAX(last_row) FROM blocks WHERE run = ?").bind(run.0).fetch_one(connection).await?;
-    Ok(last.map(Row::new))
+async fn last_drawn(connection: &mut Connection, run: RunId) -> Result<Option<Row>, Failure> {
+    let last: Option<i64> =
+        scalar("SELECT MAX(last_row) FROM blocks WHERE run = $1").bind(run.0).fetch_one(connection).await?;
+    last.map(|last| as_small(last).map(Row::new)).transpose()
 }
 
 /// The identifiers of a shared run's rows, in their order.
-pub(super) async fn ids(readers: impl SqliteExecutor<'_>, run: RunId) -> Result<Vec<BlockIds>, Failure> {
-    let blocks = sqlx::query("SELECT first_row, last_row, first_id, sum FROM blocks WHERE run = ? ORDER BY first_row")
+pub(super) async fn ids(reader: &mut Connection, run: RunId) -> Result<Vec<BlockIds>, Failure> {
+    let blocks = query("SELECT first_row, last_row, first_id, sum FROM blocks WHERE run = $1 ORDER BY first_row")
         .bind(run.0)
-        .fetch_all(readers)
+        .fetch_all(reader)
         .await?;
     let mut ids = Vec::with_capacity(blocks.len());
     for block in blocks {
@@ -177,14 +174,14 @@ pub(super) async fn ids(readers: impl SqliteExecutor<'_>, run: RunId) -> Result<
 }
 
 /// Whether some block has one of these identifiers.
-pub(super) async fn have(connection: impl SqliteExecutor<'_>, ids: IdRange) -> Result<bool, Failure> {
+pub(super) async fn have(connection: &mut Connection, ids: IdRange) -> Result<bool, Failure> {
     // No block is longer than a run, so the index finds the few that could.
-    let found: Option<i64> = sqlx::query_scalar(
-        "SELECT 1 FROM blocks WHERE first_id < ?1 AND first_id > ?2 - ?3 AND first_id + last_row - first_row >= ?2 LIMIT 1",
+    let found: Option<i64> = scalar(
+        "SELECT 1 FROM blocks WHERE first_id < $1 AND first_id > $2 - $3 AND first_id + last_row - first_row >= $2 LIMIT 1",
     )
     .bind(runs::signed(ids.first + ids.len))
     .bind(runs::signed(ids.first))
-    .bind(SharedRun::ROWS)
+    .bind(i64::from(SharedRun::ROWS))
     .fetch_optional(connection)
     .await?;
     Ok(found.is_some())
@@ -195,13 +192,13 @@ fn sum(run: RunId, BlockIds { rows, first }: BlockIds) -> Checksum {
 }
 
 /// Whether somebody has these rows by this right still, as a block.
-pub(super) async fn is_leased(connection: impl SqliteExecutor<'_>, lease: Lease) -> Result<bool, Failure> {
+pub(super) async fn is_leased(connection: &mut Connection, lease: Lease) -> Result<bool, Failure> {
     let Lease { run, rows, epoch } = lease;
     let found: Option<i64> =
-        sqlx::query_scalar("SELECT 1 FROM blocks WHERE run = ? AND first_row = ? AND last_row = ? AND epoch = ?")
+        scalar("SELECT 1 FROM blocks WHERE run = $1 AND first_row = $2 AND last_row = $3 AND epoch = $4")
             .bind(run.0)
-            .bind(rows.first.get())
-            .bind(rows.last.get())
+            .bind(i64::from(rows.first.get()))
+            .bind(i64::from(rows.last.get()))
             .bind(epoch.0)
             .fetch_optional(connection)
             .await?;
@@ -209,17 +206,13 @@ pub(super) async fn is_leased(connection: impl SqliteExecutor<'_>, lease: Lease)
 }
 
 /// The places of a run where somebody is, or was last.
-pub(super) async fn places(readers: impl SqliteExecutor<'_>, run: RunId) -> Result<Vec<Place>, Failure> {
-    let places = sqlx::query("SELECT place, first_row, last_row FROM blocks WHERE run = ? AND epoch IS NOT NULL")
+pub(super) async fn places(reader: &mut Connection, run: RunId) -> Result<Vec<Place>, Failure> {
+    let places = query("SELECT place, first_row, last_row FROM blocks WHERE run = $1 AND epoch IS NOT NULL")
         .bind(run.0)
-        .fetch_all(readers)
+        .fetch_all(reader)
         .await?;
-    let place = |place: &sqlx::sqlite::SqliteRow| {
-        Ok(Place { number: place.try_get(0)?, rows: Rows { first: row(place, 1)?, last: row(place, 2)? } })
+    let place = |place: &Record| {
+        Ok(Place { number: small(place, 0)?, rows: Rows { first: row(place, 1)?, last: row(place, 2)? } })
     };
     places.iter().map(place).collect()
-}
-
-fn row(record: &sqlx::sqlite::SqliteRow, column: usize) -> Result<Row, Failure> {
-    Ok(Row::new(record.try_get(column)?))
 }

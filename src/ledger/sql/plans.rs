@@ -1,12 +1,12 @@
 //! Queries about plans and approvals.
 
-use sqlx::sqlite::{SqliteExecutor, SqliteRow};
-use sqlx::{Row as _, SqliteConnection, SqlitePool};
+use sqlx::Row as _;
 
-use super::SqliteLedger;
 use super::change::{Failure, Now};
-use super::checksum::Checksum;
+use super::dialect::{Adapter, Connection, Record};
 use super::runs::{self, instant, signed, unsigned};
+use super::statement::{Statement, query};
+use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::plans_since;
 use crate::ledger::{Approval, ApprovalUse, KeptApproval, LedgerError, LedgerFuture, Plan, Plans, RunId};
 
@@ -15,17 +15,14 @@ const APPROVALS: &str = "
     SELECT approvals.*, used.at AS used_at, used.run AS used_run, used.sum AS used_sum FROM approvals
     LEFT JOIN approval_uses used ON used.key = (SELECT max(key) FROM approval_uses WHERE token = approvals.token)";
 
-impl Plans for SqliteLedger {
+impl Plans for Adapter {
     fn keep_plan(&self, plan: Plan) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(move |connection, now| Box::pin(keep_plan(connection, now, plan))))
     }
 
     fn plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
         let now = self.now();
-        Box::pin(async move {
-            let found = plans(&self.readers, now, digest).await;
-            found.map_err(|failure| self.read_error(failure))
-        })
+        Box::pin(async move { self.told(plans(&mut *self.reader().await?, now, digest).await) })
     }
 
     fn approve(&self, approval: Approval) -> LedgerFuture<'_, bool> {
@@ -34,9 +31,9 @@ impl Plans for SqliteLedger {
 
     fn approvals<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
         Box::pin(async move {
-            let statement = format!("{APPROVALS} WHERE approvals.digest = ? ORDER BY approvals.key");
-            let found = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(digest).fetch_all(&self.readers).await;
-            self.approvals_among(found)
+            let statement = format!("{APPROVALS} WHERE approvals.digest = $1 ORDER BY approvals.key");
+            let asked = query(sqlx::AssertSqlSafe(statement)).bind(digest);
+            self.told(approvals(&mut *self.reader().await?, asked).await)
         })
     }
 
@@ -61,47 +58,47 @@ impl Plans for SqliteLedger {
     fn approvals_of(&self, run: RunId) -> LedgerFuture<'_, Vec<KeptApproval>> {
         Box::pin(async move {
             let statement = format!(
-                "{APPROVALS} WHERE approvals.token IN (SELECT token FROM approval_uses WHERE run = ?) ORDER BY approvals.key"
+                "{APPROVALS} WHERE approvals.token IN (SELECT token FROM approval_uses WHERE run = $1) ORDER BY approvals.key"
             );
-            let found = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(run.0).fetch_all(&self.readers).await;
-            self.approvals_among(found)
+            let asked = query(sqlx::AssertSqlSafe(statement)).bind(run.0);
+            self.told(approvals(&mut *self.reader().await?, asked).await)
         })
     }
 }
 
-impl SqliteLedger {
-    fn approvals_among(&self, found: sqlx::Result<Vec<SqliteRow>>) -> Result<Vec<KeptApproval>, LedgerError> {
-        let rows = found.map_err(|error| self.read_error(error.into()))?;
-        rows.iter().map(|row| approval(row).map_err(|failure| self.read_error(failure))).collect()
-    }
+async fn approvals(reader: &mut Connection, asked: Statement) -> Result<Vec<KeptApproval>, Failure> {
+    asked.fetch_all(reader).await?.iter().map(approval).collect()
 }
 
-async fn keep_plan(connection: &mut SqliteConnection, now: Now, plan: Plan) -> Result<(), Failure> {
+async fn keep_plan(connection: &mut Connection, now: Now, plan: Plan) -> Result<(), Failure> {
     let since = plans_since(instant(now.0)?);
-    sqlx::query("DELETE FROM plans WHERE at <= ?").bind(since.as_microsecond()).execute(&mut *connection).await?;
+    query("DELETE FROM plans WHERE at <= $1").bind(since.as_microsecond()).execute(&mut *connection).await?;
     let sum = plan_sum(&plan).finish();
     let Plan { digest, record, at } = plan;
-    sqlx::query("INSERT OR REPLACE INTO plans (digest, record, at, sum) VALUES (?, ?, ?, ?)")
-        .bind(digest)
-        .bind(record)
-        .bind(at.as_microsecond())
-        .bind(sum)
-        .execute(connection)
-        .await?;
+    query(
+        "INSERT INTO plans (digest, record, at, sum) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (digest) DO UPDATE SET record = excluded.record, at = excluded.at, sum = excluded.sum",
+    )
+    .bind(digest)
+    .bind(record)
+    .bind(at.as_microsecond())
+    .bind(sum)
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
-async fn plans(readers: &SqlitePool, now: Now, digest: &str) -> Result<Vec<Plan>, Failure> {
+async fn plans(reader: &mut Connection, now: Now, digest: &str) -> Result<Vec<Plan>, Failure> {
     let since = plans_since(instant(now.0)?);
-    let rows = sqlx::query("SELECT * FROM plans WHERE substr(digest, 1, length(?1)) = ?1 AND at > ?2 ORDER BY at DESC")
+    let rows = query("SELECT * FROM plans WHERE substr(digest, 1, length($1)) = $1 AND at > $2 ORDER BY at DESC")
         .bind(digest)
         .bind(since.as_microsecond())
-        .fetch_all(readers)
+        .fetch_all(reader)
         .await?;
     rows.iter().map(plan).collect()
 }
 
-fn plan(row: &SqliteRow) -> Result<Plan, Failure> {
+fn plan(row: &Record) -> Result<Plan, Failure> {
     let (digest, record) = (row.try_get("digest")?, row.try_get("record")?);
     let plan = Plan { digest, record, at: instant(row.try_get("at")?)? };
     match plan_sum(&plan).agrees(row.try_get("sum")?) {
@@ -110,12 +107,12 @@ fn plan(row: &SqliteRow) -> Result<Plan, Failure> {
     }
 }
 
-async fn approve(connection: &mut SqliteConnection, approval: Approval) -> Result<bool, Failure> {
+async fn approve(connection: &mut Connection, approval: Approval) -> Result<bool, Failure> {
     let sum = approval_sum(&approval).finish();
     let Approval { token, digest, by, up_to, at, until, standing } = approval;
-    let kept = sqlx::query(
+    let kept = query(
         "INSERT INTO approvals (token, digest, approved_by, up_to, at, until, standing, sum)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (token) DO NOTHING",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (token) DO NOTHING",
     )
     .bind(token)
     .bind(digest)
@@ -132,7 +129,7 @@ async fn approve(connection: &mut SqliteConnection, approval: Approval) -> Resul
 
 /// Looks and uses in the one transaction that is written at a time, so that nobody comes between.
 async fn use_approval(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     token: String,
     run: Option<RunId>,
@@ -143,7 +140,7 @@ async fn use_approval(
         return Ok(false);
     }
     let used = ApprovalUse { at, run };
-    sqlx::query("INSERT INTO approval_uses (token, run, at, sum) VALUES (?, ?, ?, ?)")
+    query("INSERT INTO approval_uses (token, run, at, sum) VALUES ($1, $2, $3, $4)")
         .bind(&token)
         .bind(run.map(|run| run.0))
         .bind(at.as_microsecond())
@@ -153,13 +150,13 @@ async fn use_approval(
     Ok(true)
 }
 
-async fn one_approval(connection: impl SqliteExecutor<'_>, token: &str) -> Result<Option<KeptApproval>, Failure> {
-    let statement = format!("{APPROVALS} WHERE approvals.token = ?");
-    let row = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(token).fetch_optional(connection).await?;
+async fn one_approval(connection: &mut Connection, token: &str) -> Result<Option<KeptApproval>, Failure> {
+    let statement = format!("{APPROVALS} WHERE approvals.token = $1");
+    let row = query(sqlx::AssertSqlSafe(statement)).bind(token).fetch_optional(connection).await?;
     row.as_ref().map(approval).transpose()
 }
 
-fn approval(row: &SqliteRow) -> Result<KeptApproval, Failure> {
+fn approval(row: &Record) -> Result<KeptApproval, Failure> {
     let approval = Approval {
         token: row.try_get("token")?,
         digest: row.try_get("digest")?,

@@ -1,18 +1,19 @@
 //! Queries about the rows of a run that are never sent.
 
-use sqlx::sqlite::SqliteExecutor;
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::Row as _;
 
 use super::change::Failure;
-use super::checksum::Checksum;
+use super::dialect::Connection;
 use super::pack::{pack_set, unpack_set};
+use super::statement::query;
+use crate::ledger::checksum::Checksum;
 use crate::ledger::{LedgerError, LeftOut, RunId, State};
 
 /// Leaves rows out, besides those that are left out already.
-pub(super) async fn add(connection: &mut SqliteConnection, run: RunId, left_out: &LeftOut) -> Result<(), Failure> {
+pub(super) async fn add(connection: &mut Connection, run: RunId, left_out: &LeftOut) -> Result<(), Failure> {
     for (state, reason, rows) in left_out.sets() {
         let packed = pack_set(rows)?;
-        sqlx::query("INSERT INTO left_out (run, state, reason, rows, sum) VALUES (?, ?, ?, ?, ?)")
+        query("INSERT INTO left_out (run, state, reason, rows, sum) VALUES ($1, $2, $3, $4, $5)")
             .bind(run.0)
             .bind(state.name())
             .bind(reason)
@@ -25,10 +26,10 @@ pub(super) async fn add(connection: &mut SqliteConnection, run: RunId, left_out:
 }
 
 /// The rows that are left out.
-pub(super) async fn read(readers: impl SqliteExecutor<'_>, run: RunId) -> Result<LeftOut, Failure> {
-    let rows = sqlx::query("SELECT state, reason, rows, sum FROM left_out WHERE run = ? ORDER BY rowid")
+pub(super) async fn read(reader: &mut Connection, run: RunId) -> Result<LeftOut, Failure> {
+    let rows = query("SELECT state, reason, rows, sum FROM left_out WHERE run = $1 ORDER BY rowid")
         .bind(run.0)
-        .fetch_all(readers)
+        .fetch_all(reader)
         .await?;
     let mut left_out = LeftOut::default();
     for row in rows {

@@ -2,20 +2,20 @@
 
 use futures_util::TryStreamExt as _;
 use roaring::RoaringTreemap;
-use sqlx::{SqliteConnection, SqlitePool};
 
 use super::change::Failure;
+use super::dialect::Connection;
 use super::envelopes::{WHOLE, record};
+use super::statement::query;
 use super::{events, forgetting, receipts};
 use crate::ledger::rules::Guard;
 use crate::ledger::{NumberSet, RunId};
 
 /// The numbers that have an operation in one of these runs.
-pub(super) async fn numbers_sent_to(readers: &SqlitePool, runs: &[RunId]) -> Result<NumberSet, Failure> {
-    let mut reader = readers.acquire().await?;
+pub(super) async fn numbers_sent_to(reader: &mut Connection, runs: &[RunId]) -> Result<NumberSet, Failure> {
     let mut numbers = RoaringTreemap::new();
     for run in runs {
-        numbers |= sent_to(&mut reader, *run).await?;
+        numbers |= sent_to(&mut *reader, *run).await?;
         // After the envelopes: whoever purges them meanwhile has kept this by then.
         numbers |= forgetting::guarded(&mut *reader, *run).await?;
     }
@@ -23,9 +23,9 @@ pub(super) async fn numbers_sent_to(readers: &SqlitePool, runs: &[RunId]) -> Res
 }
 
 /// The numbers that have an operation in a run, by its envelopes.
-pub(super) async fn sent_to(reader: &mut SqliteConnection, run: RunId) -> Result<RoaringTreemap, Failure> {
+pub(super) async fn sent_to(reader: &mut Connection, run: RunId) -> Result<RoaringTreemap, Failure> {
     let mut guard = Guard::new(events::read(&mut *reader, run).await?.into());
-    let mut rows = sqlx::query(WHOLE).bind(run.0).bind(1).bind(u32::MAX).fetch(&mut *reader);
+    let mut rows = query(WHOLE).bind(run.0).bind(1).bind(u32::MAX).fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {
         guard.add(&record(&row)?);
     }

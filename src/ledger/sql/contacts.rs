@@ -7,12 +7,12 @@ use futures_util::TryStreamExt as _;
 use roaring::{RoaringBitmap, RoaringTreemap};
 use rustc_hash::FxHashMap;
 use serde_json::json;
-use sqlx::sqlite::SqliteExecutor;
-use sqlx::{Row as _, SqliteConnection, SqlitePool};
+use sqlx::{Connection as _, Row as _};
 
 use super::change::{Failure, Now};
-use super::ledger::SqliteLedger;
+use super::dialect::{Adapter, Connection, given};
 use super::runs::{self, signed, unsigned};
+use super::statement::{query, scalar};
 use super::{envelopes, events, forgetting};
 use crate::domain::{Addressee, Cap, ForgottenNumber, Phone, Row};
 use crate::ledger::rules::{Forgotten, allowed, capped, contacts, counts_for_caps};
@@ -20,40 +20,20 @@ use crate::ledger::{
     Contacts, EnvelopeRecord, Intent, LedgerError, LedgerFuture, NumberKey, NumberSet, RowEvents, Run, RunId,
 };
 
-/// When numbers got messages, by the number; and of which gateways that is kept, and since when it was last cleared.
-pub(super) const TABLES: &str = "
-    CREATE TABLE contacts (
-        phone INTEGER NOT NULL,
-        loopback INTEGER NOT NULL,
-        at INTEGER NOT NULL,
-        run INTEGER NOT NULL,
-        envelope INTEGER NOT NULL,
-        row INTEGER NOT NULL,
-        PRIMARY KEY (phone, loopback, at, run, envelope, row)
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE contacts_kept (
-        loopback INTEGER PRIMARY KEY,
-        cleared_at INTEGER NOT NULL
-    ) STRICT;
-";
-
 /// Envelopes that are read at once.
 const BLOCK: u32 = 256;
 /// A day in microseconds.
 const DAY: i64 = 86_400_000_000;
 
-impl Contacts for SqliteLedger {
+impl Contacts for Adapter {
     fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
-        Box::pin(async move {
-            let read = numbers(self.readers(), Now((self.clock)().as_microsecond()), caps, loopback).await;
-            read.map_err(|failure| self.read_error(failure))
-        })
+        Box::pin(async move { self.told(numbers(&mut *self.reader().await?, self.now(), caps, loopback).await) })
     }
 }
 
 /// The rows of an intent that its caps hold back.
 pub(super) async fn held_by_caps(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     run: &Run,
     intent: &Intent,
@@ -68,9 +48,12 @@ pub(super) async fn held_by_caps(
         let stays = intent.rows.iter().filter_map(|sent| Some((key.forgotten(sent.to.number()?), sent.to)));
         people.extend(stays.map(|(stays, to)| (Addressee::Forgotten(stays).get(), to)));
     }
-    let found = sqlx::query(
-        "SELECT DISTINCT contacts.* FROM json_each(?) CROSS JOIN contacts ON phone = value AND loopback = ? AND at > ?",
-    )
+    let found = query(concat!(
+        "SELECT DISTINCT contacts.* FROM ",
+        given!("$1"),
+        " CROSS JOIN contacts
+             WHERE phone = CAST(value AS BIGINT) AND loopback = $2 AND at > $3",
+    ))
     .bind(json!(people.keys().collect::<Vec<_>>()).to_string())
     .bind(run.heed.loopback)
     .bind(since(now, caps))
@@ -85,9 +68,9 @@ pub(super) async fn held_by_caps(
 }
 
 /// The numbers that caps hold back.
-async fn numbers(readers: &SqlitePool, now: Now, caps: &[Cap], loopback: bool) -> Result<NumberSet, Failure> {
+async fn numbers(reader: &mut Connection, now: Now, caps: &[Cap], loopback: bool) -> Result<NumberSet, Failure> {
     // In one transaction, so that nobody begins to keep them meanwhile.
-    let mut reader = readers.begin().await?;
+    let mut reader = reader.begin().await?;
     let key = forgetting::key(&mut *reader).await?;
     let mut numbers = RoaringTreemap::new();
     if !is_kept(&mut *reader, loopback).await? {
@@ -99,7 +82,7 @@ async fn numbers(readers: &SqlitePool, now: Now, caps: &[Cap], loopback: bool) -
         numbers.extend(times.into_iter().filter(|(_, times)| !allowed(caps, now.0, times)).map(|(phone, _)| phone));
         return Ok(NumberSet::new(numbers, key));
     }
-    let mut found = sqlx::query("SELECT phone, at FROM contacts WHERE loopback = ? AND at > ? ORDER BY phone")
+    let mut found = query("SELECT phone, at FROM contacts WHERE loopback = $1 AND at > $2 ORDER BY phone")
         .bind(loopback)
         .bind(since(now, caps))
         .fetch(&mut *reader);
@@ -122,12 +105,7 @@ async fn numbers(readers: &SqlitePool, now: Now, caps: &[Cap], loopback: bool) -
 }
 
 /// Keeps that the messages of an intent go out, where that is kept.
-pub(super) async fn add(
-    connection: &mut SqliteConnection,
-    now: Now,
-    envelope: u32,
-    intent: &Intent,
-) -> Result<(), Failure> {
+pub(super) async fn add(connection: &mut Connection, now: Now, envelope: u32, intent: &Intent) -> Result<(), Failure> {
     let run = runs::read(&mut *connection, intent.lease.run).await?;
     if !counts_for_caps(&run) {
         return Ok(());
@@ -138,7 +116,7 @@ pub(super) async fn add(
 }
 
 /// Keeps of an envelope what counts by now, where anything of it is kept: what was refused does not.
-pub(super) async fn renew(connection: &mut SqliteConnection, run: RunId, envelope: u32) -> Result<(), Failure> {
+pub(super) async fn renew(connection: &mut Connection, run: RunId, envelope: u32) -> Result<(), Failure> {
     if !is_any_kept(&mut *connection).await? {
         return Ok(());
     }
@@ -149,14 +127,14 @@ pub(super) async fn renew(connection: &mut SqliteConnection, run: RunId, envelop
     let events = RowEvents::from(events::read(&mut *connection, run).await?);
     for record in envelopes::read(&mut *connection, run, envelope..=envelope).await? {
         for sent in &record.rows {
-            sqlx::query(
-                "DELETE FROM contacts WHERE phone = ? AND loopback = ? AND run = ? AND envelope = ? AND row = ?",
+            query(
+                "DELETE FROM contacts WHERE phone = $1 AND loopback = $2 AND run = $3 AND envelope = $4 AND row = $5",
             )
             .bind(signed(sent.to.get()))
             .bind(of.heed.loopback)
             .bind(run.0)
-            .bind(envelope)
-            .bind(sent.row.get())
+            .bind(i64::from(envelope))
+            .bind(i64::from(sent.row.get()))
             .execute(&mut *connection)
             .await?;
         }
@@ -167,17 +145,17 @@ pub(super) async fn renew(connection: &mut SqliteConnection, run: RunId, envelop
 
 /// Keeps what stays of a number instead of it, for these rows of a run.
 pub(super) async fn forget(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     run: RunId,
     rows: &RoaringBitmap,
     forgotten: Forgotten,
 ) -> Result<(), Failure> {
     for row in rows {
-        sqlx::query("UPDATE OR IGNORE contacts SET phone = ? WHERE phone = ? AND run = ? AND row = ?")
+        query("UPDATE contacts SET phone = $1 WHERE phone = $2 AND run = $3 AND row = $4")
             .bind(signed(forgotten.who().get()))
             .bind(signed(forgotten.phone.get()))
             .bind(run.0)
-            .bind(row)
+            .bind(i64::from(row))
             .execute(&mut *connection)
             .await?;
     }
@@ -186,7 +164,7 @@ pub(super) async fn forget(
 
 /// Keeps what stays of the numbers of a run instead of them, before its envelopes go.
 pub(super) async fn purge(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     (run, key): (RunId, &NumberKey),
 ) -> Result<(), Failure> {
@@ -197,7 +175,7 @@ pub(super) async fn purge(
     if of.ended_at.is_none_or(|at| at.as_microsecond() > oldest(now)) {
         keep_from_now(connection, now, of.heed.loopback).await?;
     }
-    let phones: Vec<i64> = sqlx::query_scalar("SELECT DISTINCT phone FROM contacts WHERE run = ? AND phone < ?")
+    let phones: Vec<i64> = scalar("SELECT DISTINCT phone FROM contacts WHERE run = $1 AND phone < $2")
         .bind(run.0)
         .bind(signed(ForgottenNumber::LEAST))
         .fetch_all(&mut *connection)
@@ -205,10 +183,12 @@ pub(super) async fn purge(
     for some in phones.chunks(4_096) {
         let stays = some.iter().filter_map(|phone| Some((*phone, key.forgotten(Phone::new(unsigned(*phone))?))));
         let stays: Vec<_> = stays.map(|(phone, stays)| json!([phone, Addressee::Forgotten(stays).get()])).collect();
-        sqlx::query(
-            "UPDATE OR IGNORE contacts SET phone = stays.value ->> 1 FROM json_each(?) AS stays
-             WHERE phone = stays.value ->> 0 AND run = ?",
-        )
+        query(concat!(
+            "UPDATE contacts SET phone = CAST(value ->> 1 AS BIGINT) FROM ",
+            given!("$1"),
+            "
+                 WHERE phone = CAST(value ->> 0 AS BIGINT) AND run = $2",
+        ))
         .bind(json!(stays).to_string())
         .bind(run.0)
         .execute(&mut *connection)
@@ -218,14 +198,14 @@ pub(super) async fn purge(
 }
 
 /// Forgets what is older than any cap looks at, once a day.
-pub(super) async fn clear(connection: &mut SqliteConnection, now: Now) -> Result<(), Failure> {
-    let cleared = sqlx::query("UPDATE contacts_kept SET cleared_at = ?1 WHERE cleared_at < ?1 - ?2 OR cleared_at > ?1")
+pub(super) async fn clear(connection: &mut Connection, now: Now) -> Result<(), Failure> {
+    let cleared = query("UPDATE contacts_kept SET cleared_at = $1 WHERE cleared_at < $1 - $2 OR cleared_at > $1")
         .bind(now.0)
         .bind(DAY)
         .execute(&mut *connection)
         .await?;
     if cleared.rows_affected() > 0 {
-        sqlx::query("DELETE FROM contacts WHERE at < ?").bind(oldest(now)).execute(connection).await?;
+        query("DELETE FROM contacts WHERE at < $1").bind(oldest(now)).execute(connection).await?;
     }
     Ok(())
 }
@@ -247,12 +227,16 @@ impl Contact {
     }
 }
 
-async fn insert(connection: &mut SqliteConnection, run: &Run, found: &[Contact]) -> Result<(), Failure> {
+async fn insert(connection: &mut Connection, run: &Run, found: &[Contact]) -> Result<(), Failure> {
     let records: Vec<_> = found.iter().map(|one| json!([one.phone, one.at, one.envelope, one.row])).collect();
-    sqlx::query(
-        "INSERT OR IGNORE INTO contacts (phone, loopback, at, run, envelope, row)
-         SELECT value ->> 0, ?2, value ->> 1, ?3, value ->> 2, value ->> 3 FROM json_each(?1)",
-    )
+    query(concat!(
+        "INSERT INTO contacts (phone, loopback, at, run, envelope, row)
+             SELECT CAST(value ->> 0 AS BIGINT), $2, CAST(value ->> 1 AS BIGINT), $3, CAST(value ->> 2 AS BIGINT),
+                 CAST(value ->> 3 AS BIGINT)
+             FROM ",
+        given!("$1"),
+        " WHERE TRUE ON CONFLICT DO NOTHING",
+    ))
     .bind(json!(records).to_string())
     .bind(run.heed.loopback)
     .bind(run.key.0)
@@ -262,7 +246,7 @@ async fn insert(connection: &mut SqliteConnection, run: &Run, found: &[Contact])
 }
 
 /// Begins to keep when numbers got messages, if nobody did: what was sent before is taken from the envelopes.
-async fn keep_from_now(connection: &mut SqliteConnection, now: Now, loopback: bool) -> Result<(), Failure> {
+async fn keep_from_now(connection: &mut Connection, now: Now, loopback: bool) -> Result<(), Failure> {
     if is_kept(&mut *connection, loopback).await? {
         return Ok(());
     }
@@ -273,14 +257,14 @@ async fn keep_from_now(connection: &mut SqliteConnection, now: Now, loopback: bo
             insert(connection, &run, some).await?;
         }
     }
-    let kept = sqlx::query("INSERT INTO contacts_kept (loopback, cleared_at) VALUES (?, ?)").bind(loopback).bind(now.0);
+    let kept = query("INSERT INTO contacts_kept (loopback, cleared_at) VALUES ($1, $2)").bind(loopback).bind(now.0);
     kept.execute(connection).await?;
     Ok(())
 }
 
 /// The runs whose messages count.
-async fn counting(connection: &mut SqliteConnection, loopback: bool) -> Result<Vec<RunId>, Failure> {
-    let keys: Vec<i64> = sqlx::query_scalar("SELECT key FROM runs WHERE live AND NOT shared AND loopback = ?")
+async fn counting(connection: &mut Connection, loopback: bool) -> Result<Vec<RunId>, Failure> {
+    let keys: Vec<i64> = scalar("SELECT key FROM runs WHERE live AND NOT shared AND loopback = $1")
         .bind(loopback)
         .fetch_all(&mut *connection)
         .await?;
@@ -293,7 +277,7 @@ async fn counting(connection: &mut SqliteConnection, loopback: bool) -> Result<V
 }
 
 /// The messages of a run since a time.
-async fn of_run(connection: &mut SqliteConnection, run: RunId, since: i64) -> Result<Vec<Contact>, Failure> {
+async fn of_run(connection: &mut Connection, run: RunId, since: i64) -> Result<Vec<Contact>, Failure> {
     let events = RowEvents::from(events::read(&mut *connection, run).await?);
     let (mut found, mut next) = (Vec::new(), 1);
     loop {
@@ -305,13 +289,13 @@ async fn of_run(connection: &mut SqliteConnection, run: RunId, since: i64) -> Re
     }
 }
 
-async fn is_kept(connection: impl SqliteExecutor<'_>, loopback: bool) -> Result<bool, Failure> {
-    let kept = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM contacts_kept WHERE loopback = ?)").bind(loopback);
+async fn is_kept(connection: &mut Connection, loopback: bool) -> Result<bool, Failure> {
+    let kept = scalar("SELECT EXISTS (SELECT 1 FROM contacts_kept WHERE loopback = $1)").bind(loopback);
     Ok(kept.fetch_one(connection).await?)
 }
 
-async fn is_any_kept(connection: impl SqliteExecutor<'_>) -> Result<bool, Failure> {
-    Ok(sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM contacts_kept)").fetch_one(connection).await?)
+async fn is_any_kept(connection: &mut Connection) -> Result<bool, Failure> {
+    Ok(scalar("SELECT EXISTS (SELECT 1 FROM contacts_kept)").fetch_one(connection).await?)
 }
 
 /// From when on caps look at messages.

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteConnection, SqlitePool};
+use sqlx::Row as _;
 
 use super::change::{Failure, Now};
+use super::dialect::{Connection, Record};
+use super::statement::query;
 use crate::ledger::{AccountPace, Allowance, Wait};
 
 /// Takes room from the account's pace.
 pub(super) async fn reserve(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     account: &Allowance,
     count: u32,
@@ -24,7 +25,7 @@ pub(super) async fn reserve(
 }
 
 pub(super) async fn slow_down(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     account: String,
     wait: Option<Duration>,
@@ -35,21 +36,21 @@ pub(super) async fn slow_down(
 }
 
 /// The pace of every account, by name.
-pub(super) async fn all(pool: &SqlitePool) -> Result<Vec<(String, AccountPace)>, Failure> {
+pub(super) async fn all(reader: &mut Connection) -> Result<Vec<(String, AccountPace)>, Failure> {
     let all =
         "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken, name FROM accounts ORDER BY name";
-    let rows = sqlx::query(all).fetch_all(pool).await?;
+    let rows = query(all).fetch_all(reader).await?;
     rows.iter().map(|row| Ok((row.try_get("name")?, read(row)?))).collect()
 }
 
 /// The pace of an account.
-pub(super) async fn pace(connection: &mut SqliteConnection, account: &str) -> Result<AccountPace, Failure> {
-    let one = "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken FROM accounts WHERE name = ?";
-    let row = sqlx::query(one).bind(account).fetch_optional(connection).await?;
+pub(super) async fn pace(connection: &mut Connection, account: &str) -> Result<AccountPace, Failure> {
+    let one = "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken FROM accounts WHERE name = $1";
+    let row = query(one).bind(account).fetch_optional(connection).await?;
     row.as_ref().map_or_else(|| Ok(AccountPace::default()), read)
 }
 
-fn read(row: &SqliteRow) -> Result<AccountPace, Failure> {
+fn read(row: &Record) -> Result<AccountPace, Failure> {
     Ok(AccountPace {
         next_free: row.try_get(0)?,
         share: row.try_get(1)?,
@@ -61,10 +62,13 @@ fn read(row: &SqliteRow) -> Result<AccountPace, Failure> {
     })
 }
 
-async fn store(connection: &mut SqliteConnection, account: &str, pace: AccountPace) -> Result<(), Failure> {
-    sqlx::query(
-        "INSERT OR REPLACE INTO accounts (name, next_free, share, slowed_at, not_before, written_at, rate, taken)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+async fn store(connection: &mut Connection, account: &str, pace: AccountPace) -> Result<(), Failure> {
+    query(
+        "INSERT INTO accounts (name, next_free, share, slowed_at, not_before, written_at, rate, taken)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+         ON CONFLICT (name) DO UPDATE SET next_free = excluded.next_free, share = excluded.share,
+             slowed_at = excluded.slowed_at, not_before = excluded.not_before, written_at = excluded.written_at,
+             rate = excluded.rate, taken = excluded.taken",
     )
     .bind(account)
     .bind(pace.next_free)

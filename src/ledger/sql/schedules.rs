@@ -1,25 +1,25 @@
 //! Queries about armed schedules and their occurrences.
 
 use jiff::Timestamp;
-use sqlx::sqlite::{SqliteExecutor, SqliteRow};
-use sqlx::{Row as _, SqliteConnection, SqlitePool};
+use sqlx::Row as _;
 
-use super::SqliteLedger;
 use super::change::Failure;
-use super::checksum::Checksum;
+use super::dialect::{Adapter, Connection, Record};
 use super::runs::{self, PREPARING, Stage, instant};
+use super::statement::{query, scalar};
+use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::may_fire;
 use crate::ledger::{
     ArmedSchedule, Fate, LedgerError, LedgerFuture, NewRun, OccurrenceKey, OccurrenceRecord, Run, RunId, Schedules,
 };
 
-impl Schedules for SqliteLedger {
+impl Schedules for Adapter {
     fn arm(&self, schedule: ArmedSchedule) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(move |connection, _| Box::pin(arm(connection, schedule))))
     }
 
     fn schedules(&self) -> LedgerFuture<'_, Vec<ArmedSchedule>> {
-        Box::pin(async move { armed(&self.readers).await.map_err(|failure| self.read_error(failure)) })
+        Box::pin(async move { self.told(armed(&mut *self.reader().await?).await) })
     }
 
     fn pause<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool> {
@@ -63,41 +63,28 @@ impl Schedules for SqliteLedger {
         until: Timestamp,
         latest: u32,
     ) -> LedgerFuture<'a, Vec<OccurrenceRecord>> {
-        Box::pin(async move {
-            let found = sqlx::query(
-                "SELECT * FROM occurrences WHERE schedule = ? AND at <= ? ORDER BY at DESC, nominal DESC LIMIT ?",
-            )
-            .bind(schedule)
-            .bind(until.as_microsecond())
-            .bind(latest)
-            .fetch_all(&self.readers)
-            .await;
-            let rows = found.map_err(|error| self.read_error(error.into()))?;
-            rows.iter().map(|row| record(row).map_err(|failure| self.read_error(failure))).collect()
-        })
+        Box::pin(async move { self.told(last(&mut *self.reader().await?, schedule, until, latest).await) })
     }
 
     fn occurrence_of(&self, run: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>> {
-        Box::pin(async move {
-            let found =
-                sqlx::query("SELECT * FROM occurrences WHERE run = ?").bind(run.0).fetch_optional(&self.readers).await;
-            let row = found.map_err(|error| self.read_error(error.into()))?;
-            row.map(|row| record(&row)).transpose().map_err(|failure| self.read_error(failure))
-        })
+        Box::pin(async move { self.told(of_run(&mut *self.reader().await?, run).await) })
     }
 
     fn occurrence<'a>(&'a self, key: &'a OccurrenceKey) -> LedgerFuture<'a, Option<Fate>> {
-        Box::pin(async move { recorded(&self.readers, key).await.map_err(|failure| self.read_error(failure)) })
+        Box::pin(async move { self.told(recorded(&mut *self.reader().await?, key).await) })
     }
 }
 
-async fn arm(connection: &mut SqliteConnection, schedule: ArmedSchedule) -> Result<(), Failure> {
+async fn arm(connection: &mut Connection, schedule: ArmedSchedule) -> Result<(), Failure> {
     let sum = schedule_sum(&schedule).finish();
     let ArmedSchedule { name, file, digest, gateway, addresses, account, by, armed_at, since, paused } = schedule;
-    sqlx::query(
-        "INSERT OR REPLACE INTO schedules
+    query(
+        "INSERT INTO schedules
              (name, file, digest, gateway, addresses, account, armed_by, armed_at, since, paused, sum)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+         ON CONFLICT (name) DO UPDATE SET file = excluded.file, digest = excluded.digest, gateway = excluded.gateway,
+             addresses = excluded.addresses, account = excluded.account, armed_by = excluded.armed_by,
+             armed_at = excluded.armed_at, since = excluded.since, paused = excluded.paused, sum = excluded.sum",
     )
     .bind(name)
     .bind(file)
@@ -115,17 +102,17 @@ async fn arm(connection: &mut SqliteConnection, schedule: ArmedSchedule) -> Resu
     Ok(())
 }
 
-async fn armed(readers: &SqlitePool) -> Result<Vec<ArmedSchedule>, Failure> {
-    let rows = sqlx::query("SELECT * FROM schedules ORDER BY name").fetch_all(readers).await?;
+async fn armed(reader: &mut Connection) -> Result<Vec<ArmedSchedule>, Failure> {
+    let rows = query("SELECT * FROM schedules ORDER BY name").fetch_all(reader).await?;
     rows.iter().map(schedule).collect()
 }
 
 async fn change(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     name: String,
     change: impl FnOnce(&mut ArmedSchedule) + Send,
 ) -> Result<bool, Failure> {
-    let row = sqlx::query("SELECT * FROM schedules WHERE name = ?").bind(name).fetch_optional(&mut *connection).await?;
+    let row = query("SELECT * FROM schedules WHERE name = $1").bind(name).fetch_optional(&mut *connection).await?;
     let Some(row) = row else { return Ok(false) };
     let mut schedule = schedule(&row)?;
     change(&mut schedule);
@@ -133,22 +120,44 @@ async fn change(
     Ok(true)
 }
 
-async fn disarm(connection: &mut SqliteConnection, name: String) -> Result<bool, Failure> {
-    let gone = sqlx::query("DELETE FROM schedules WHERE name = ?").bind(name).execute(connection).await?;
+async fn disarm(connection: &mut Connection, name: String) -> Result<bool, Failure> {
+    let gone = query("DELETE FROM schedules WHERE name = $1").bind(name).execute(connection).await?;
     Ok(gone.rows_affected() > 0)
 }
 
+/// The last occurrences of a schedule until a moment, the last first.
+async fn last(
+    reader: &mut Connection,
+    schedule: &str,
+    until: Timestamp,
+    latest: u32,
+) -> Result<Vec<OccurrenceRecord>, Failure> {
+    let found =
+        query("SELECT * FROM occurrences WHERE schedule = $1 AND at <= $2 ORDER BY at DESC, nominal DESC LIMIT $3")
+            .bind(schedule)
+            .bind(until.as_microsecond())
+            .bind(i64::from(latest))
+            .fetch_all(reader)
+            .await?;
+    found.iter().map(record).collect()
+}
+
+/// The occurrence that began a run.
+async fn of_run(reader: &mut Connection, run: RunId) -> Result<Option<OccurrenceRecord>, Failure> {
+    let found = query("SELECT * FROM occurrences WHERE run = $1").bind(run.0).fetch_optional(reader).await?;
+    found.as_ref().map(record).transpose()
+}
+
 /// What became of an occurrence, and whether the run that it began was opened.
-async fn standing(connection: &mut SqliteConnection, key: &OccurrenceKey) -> Result<(Option<Fate>, bool), Failure> {
+async fn standing(connection: &mut Connection, key: &OccurrenceKey) -> Result<(Option<Fate>, bool), Failure> {
     let fate = recorded(&mut *connection, key).await?;
     let Some(Fate::Fired(run)) = fate else { return Ok((fate, false)) };
-    let progress: String =
-        sqlx::query_scalar("SELECT progress FROM runs WHERE key = ?").bind(run.0).fetch_one(connection).await?;
+    let progress: String = scalar("SELECT progress FROM runs WHERE key = $1").bind(run.0).fetch_one(connection).await?;
     Ok((fate, progress != PREPARING))
 }
 
 async fn fire(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     new: NewRun,
     key: OccurrenceKey,
     at: Timestamp,
@@ -162,23 +171,13 @@ async fn fire(
     Ok(Some(run))
 }
 
-async fn give_up(
-    connection: &mut SqliteConnection,
-    key: OccurrenceKey,
-    at: Timestamp,
-    fate: Fate,
-) -> Result<bool, Failure> {
+async fn give_up(connection: &mut Connection, key: OccurrenceKey, at: Timestamp, fate: Fate) -> Result<bool, Failure> {
     let (Some(Fate::Fired(_)), false) = standing(&mut *connection, &key).await? else { return Ok(false) };
     keep(connection, &key, at, &fate).await?;
     Ok(true)
 }
 
-async fn skip(
-    connection: &mut SqliteConnection,
-    key: OccurrenceKey,
-    at: Timestamp,
-    fate: Fate,
-) -> Result<bool, Failure> {
+async fn skip(connection: &mut Connection, key: OccurrenceKey, at: Timestamp, fate: Fate) -> Result<bool, Failure> {
     if recorded(&mut *connection, &key).await?.is_some() {
         return Ok(false);
     }
@@ -187,18 +186,15 @@ async fn skip(
 }
 
 /// Keeps what became of an occurrence, in the place of what was kept before.
-async fn keep(
-    connection: &mut SqliteConnection,
-    key: &OccurrenceKey,
-    at: Timestamp,
-    fate: &Fate,
-) -> Result<(), Failure> {
+async fn keep(connection: &mut Connection, key: &OccurrenceKey, at: Timestamp, fate: &Fate) -> Result<(), Failure> {
     let (run, reason) = match fate {
         Fate::Fired(run) => (Some(run.0), None),
         Fate::Skipped(reason) => (None, Some(reason)),
     };
-    sqlx::query(
-        "INSERT OR REPLACE INTO occurrences (schedule, nominal, zone, at, run, reason, sum) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    query(
+        "INSERT INTO occurrences (schedule, nominal, zone, at, run, reason, sum) VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (schedule, nominal, zone) DO UPDATE SET at = excluded.at, run = excluded.run,
+             reason = excluded.reason, sum = excluded.sum",
     )
     .bind(&key.schedule)
     .bind(&key.nominal)
@@ -213,8 +209,8 @@ async fn keep(
 }
 
 /// What became of an occurrence.
-async fn recorded(connection: impl SqliteExecutor<'_>, key: &OccurrenceKey) -> Result<Option<Fate>, Failure> {
-    let row = sqlx::query("SELECT * FROM occurrences WHERE schedule = ? AND nominal = ? AND zone = ?")
+async fn recorded(connection: &mut Connection, key: &OccurrenceKey) -> Result<Option<Fate>, Failure> {
+    let row = query("SELECT * FROM occurrences WHERE schedule = $1 AND nominal = $2 AND zone = $3")
         .bind(&key.schedule)
         .bind(&key.nominal)
         .bind(&key.zone)
@@ -223,7 +219,7 @@ async fn recorded(connection: impl SqliteExecutor<'_>, key: &OccurrenceKey) -> R
     row.map(|row| record(&row).map(|record| record.fate)).transpose()
 }
 
-fn record(row: &SqliteRow) -> Result<OccurrenceRecord, Failure> {
+fn record(row: &Record) -> Result<OccurrenceRecord, Failure> {
     let (schedule, nominal) = (row.try_get("schedule")?, row.try_get("nominal")?);
     let key = OccurrenceKey { schedule, nominal, zone: row.try_get("zone")? };
     let at = instant(row.try_get("at")?)?;
@@ -236,7 +232,7 @@ fn record(row: &SqliteRow) -> Result<OccurrenceRecord, Failure> {
     Ok(OccurrenceRecord { key, at, fate })
 }
 
-fn schedule(row: &SqliteRow) -> Result<ArmedSchedule, Failure> {
+fn schedule(row: &Record) -> Result<ArmedSchedule, Failure> {
     let schedule = ArmedSchedule {
         name: row.try_get("name")?,
         file: row.try_get("file")?,

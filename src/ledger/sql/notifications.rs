@@ -3,24 +3,25 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::{Row as _, SqliteConnection, SqlitePool};
+use sqlx::Row as _;
 
 use super::change::{Failure, Now};
-use super::ledger::SqliteLedger;
+use super::dialect::{Adapter, Connection, Record};
+use super::statement::{query, scalar, small};
 use super::words::{parse, word};
 use crate::ledger::{LedgerError, LedgerFuture, NewNotification, Notification, NotificationQueue, Told};
 
 /// How long what was told is kept.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-impl NotificationQueue for SqliteLedger {
+impl NotificationQueue for Adapter {
     fn notify(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(move |connection, now| Box::pin(keep(connection, now, new))))
     }
 
     fn notifications_due(&self, apart: Duration) -> LedgerFuture<'_, bool> {
         let now = self.now();
-        Box::pin(async move { due(&self.readers, now, apart).await.map_err(|failure| self.read_error(failure)) })
+        Box::pin(async move { self.told(due(&mut *self.reader().await?, now, apart).await) })
     }
 
     fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
@@ -33,13 +34,9 @@ impl NotificationQueue for SqliteLedger {
 }
 
 /// Keeps notifications, in the transaction of what they tell of.
-pub(super) async fn keep(
-    connection: &mut SqliteConnection,
-    now: Now,
-    new: Vec<NewNotification>,
-) -> Result<(), Failure> {
+pub(super) async fn keep(connection: &mut Connection, now: Now, new: Vec<NewNotification>) -> Result<(), Failure> {
     for NewNotification { occasion, way, notice } in new {
-        sqlx::query("INSERT INTO notifications (at, occasion, way, notice, next_at) VALUES (?1, ?2, ?3, ?4, ?1)")
+        query("INSERT INTO notifications (at, occasion, way, notice, next_at) VALUES ($1, $2, $3, $4, $1)")
             .bind(now.0)
             .bind(word(&occasion)?)
             .bind(way)
@@ -50,30 +47,30 @@ pub(super) async fn keep(
     Ok(())
 }
 
-async fn due(readers: &SqlitePool, now: Now, apart: Duration) -> Result<bool, Failure> {
-    let found: i64 = sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM notifications n WHERE done_at IS NULL AND taken_until <= ?1 AND next_at <= ?1
-             AND NOT EXISTS (SELECT 1 FROM notifications d WHERE d.sent = 1 AND d.done_at > ?2 AND d.way = n.way
+async fn due(reader: &mut Connection, now: Now, apart: Duration) -> Result<bool, Failure> {
+    let found: bool = scalar(
+        "SELECT EXISTS (SELECT 1 FROM notifications n WHERE done_at IS NULL AND taken_until <= $1 AND next_at <= $1
+             AND NOT EXISTS (SELECT 1 FROM notifications d WHERE d.sent AND d.done_at > $2 AND d.way = n.way
                  AND d.occasion = n.occasion))",
     )
     .bind(now.0)
     .bind(before(now, apart))
-    .fetch_one(readers)
+    .fetch_one(reader)
     .await?;
-    Ok(found != 0)
+    Ok(found)
 }
 
 async fn take(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     apart: Duration,
     held: Duration,
 ) -> Result<Vec<Notification>, Failure> {
-    let rows = sqlx::query(
-        "UPDATE notifications SET taken_until = ?3, tries = tries + 1
-         WHERE done_at IS NULL AND taken_until <= ?1 AND (way, occasion) IN (
-             SELECT way, occasion FROM notifications WHERE done_at IS NULL AND taken_until <= ?1 AND next_at <= ?1
-             EXCEPT SELECT way, occasion FROM notifications WHERE sent = 1 AND done_at > ?2)
+    let rows = query(
+        "UPDATE notifications SET taken_until = $3, tries = tries + 1
+         WHERE done_at IS NULL AND taken_until <= $1 AND (way, occasion) IN (
+             SELECT way, occasion FROM notifications WHERE done_at IS NULL AND taken_until <= $1 AND next_at <= $1
+             EXCEPT SELECT way, occasion FROM notifications WHERE sent AND done_at > $2)
          RETURNING key, at, tries, occasion, way, notice",
     )
     .bind(now.0)
@@ -86,12 +83,12 @@ async fn take(
     Ok(taken)
 }
 
-fn read(row: &sqlx::sqlite::SqliteRow) -> Result<Notification, Failure> {
+fn read(row: &Record) -> Result<Notification, Failure> {
     let at = Timestamp::from_microsecond(row.try_get("at")?);
     Ok(Notification {
         key: row.try_get("key")?,
         at: at.map_err(|error| LedgerError::Unreadable(error.to_string()))?,
-        tries: row.try_get("tries")?,
+        tries: small(row, "tries")?,
         what: NewNotification {
             occasion: parse(row.try_get("occasion")?)?,
             way: row.try_get("way")?,
@@ -100,17 +97,17 @@ fn read(row: &sqlx::sqlite::SqliteRow) -> Result<Notification, Failure> {
     })
 }
 
-async fn settle(connection: &mut SqliteConnection, now: Now, keys: Vec<i64>, told: Told) -> Result<(), Failure> {
+async fn settle(connection: &mut Connection, now: Now, keys: Vec<i64>, told: Told) -> Result<(), Failure> {
     let change = match told {
-        Told::Sent => "UPDATE notifications SET done_at = ?1, sent = 1, taken_until = 0 WHERE key = ?3",
-        Told::GivenUp => "UPDATE notifications SET done_at = ?1, taken_until = 0 WHERE key = ?3",
-        Told::Again(_) => "UPDATE notifications SET next_at = ?1 + ?2, taken_until = 0 WHERE key = ?3",
+        Told::Sent => "UPDATE notifications SET done_at = $1, sent = TRUE, taken_until = 0 WHERE key = $3",
+        Told::GivenUp => "UPDATE notifications SET done_at = $1, taken_until = 0 WHERE key = $3",
+        Told::Again(_) => "UPDATE notifications SET next_at = $1 + $2, taken_until = 0 WHERE key = $3",
     };
     let wait = if let Told::Again(wait) = told { micros(wait) } else { 0 };
     for key in keys {
-        sqlx::query(change).bind(now.0).bind(wait).bind(key).execute(&mut *connection).await?;
+        query(change).bind(now.0).bind(wait).bind(key).execute(&mut *connection).await?;
     }
-    sqlx::query("DELETE FROM notifications WHERE done_at < ?").bind(before(now, KEPT)).execute(connection).await?;
+    query("DELETE FROM notifications WHERE done_at < $1").bind(before(now, KEPT)).execute(connection).await?;
     Ok(())
 }
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::SqliteConnection;
-
 use super::change::{Failure, Now};
+use super::dialect::Connection;
 use super::{contacts, days, left_out, spending};
 use crate::domain::Outcome;
 use crate::ledger::rules::{is_out, nearer};
@@ -12,7 +11,7 @@ use crate::ledger::{CAPPED, Intent, LeftOut, NewRowEvent, Permit, Run, RunId};
 
 /// Why an intent may not be recorded as it is, if it has bounds and goes over them; else what it uses is taken.
 pub(super) async fn take(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     run: &Run,
     intent: &Intent,
@@ -46,14 +45,14 @@ pub(super) async fn take(
 }
 
 /// A run was taken.
-pub(super) async fn claimed(connection: &mut SqliteConnection, now: Now, run: RunId) -> Result<(), Failure> {
+pub(super) async fn claimed(connection: &mut Connection, now: Now, run: RunId) -> Result<(), Failure> {
     forget(connection, run).await?;
     contacts::clear(connection, now).await
 }
 
 /// An intent was settled: what did not go out uses nothing.
 pub(super) async fn settled(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     (run, envelope): (RunId, u32),
     outcomes: &[Outcome],
 ) -> Result<(), Failure> {
@@ -66,17 +65,13 @@ pub(super) async fn settled(
 }
 
 /// What was known of an envelope is another thing now.
-pub(super) async fn merged(connection: &mut SqliteConnection, run: RunId, envelope: u32) -> Result<(), Failure> {
+pub(super) async fn merged(connection: &mut Connection, run: RunId, envelope: u32) -> Result<(), Failure> {
     forget(connection, run).await?;
     contacts::renew(connection, run, envelope).await
 }
 
 /// Something was learnt or decided about messages.
-pub(super) async fn learnt(
-    connection: &mut SqliteConnection,
-    run: RunId,
-    events: &[NewRowEvent],
-) -> Result<(), Failure> {
+pub(super) async fn learnt(connection: &mut Connection, run: RunId, events: &[NewRowEvent]) -> Result<(), Failure> {
     forget(connection, run).await?;
     for envelope in events.iter().map(|event| event.envelope).collect::<BTreeSet<u32>>() {
         contacts::renew(connection, run, envelope).await?;
@@ -85,7 +80,7 @@ pub(super) async fn learnt(
 }
 
 /// Keeps the sums of a run no more: they are made anew when somebody asks.
-async fn forget(connection: &mut SqliteConnection, run: RunId) -> Result<(), Failure> {
+async fn forget(connection: &mut Connection, run: RunId) -> Result<(), Failure> {
     spending::forget(connection, run).await?;
     days::forget(connection, run).await
 }

@@ -3,25 +3,25 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sqlx::SqliteConnection;
-
 use super::change::Failure;
+use super::dialect::Connection;
+use super::statement::scalar;
 use crate::ledger::{Epoch, Lease, RunId};
 
 /// The last envelope of each run that this process has whole: nobody else adds any.
 #[derive(Clone, Default)]
-pub(super) struct Numbers(Arc<Mutex<HashMap<(RunId, Epoch), u32>>>);
+pub(in crate::ledger) struct Numbers(Arc<Mutex<HashMap<(RunId, Epoch), u32>>>);
 
 impl Numbers {
     /// Counts the envelopes of a run that was taken.
-    pub(super) async fn begin(&self, connection: &mut SqliteConnection, lease: Lease) -> Result<(), Failure> {
+    pub(super) async fn begin(&self, connection: &mut Connection, lease: Lease) -> Result<(), Failure> {
         let last = last(connection, lease.run).await?;
         self.known().insert((lease.run, lease.epoch), last);
         Ok(())
     }
 
     /// The number that the next envelope has.
-    pub(super) async fn next(&self, connection: &mut SqliteConnection, lease: Lease) -> Result<u32, Failure> {
+    pub(super) async fn next(&self, connection: &mut Connection, lease: Lease) -> Result<u32, Failure> {
         let known = self.known().get(&(lease.run, lease.epoch)).copied();
         let last = match known {
             Some(last) => last,
@@ -47,7 +47,7 @@ impl Numbers {
     }
 }
 
-async fn last(connection: &mut SqliteConnection, run: RunId) -> Result<u32, Failure> {
-    let last = sqlx::query_scalar("SELECT COALESCE(MAX(envelope), 0) FROM envelopes WHERE run = ?").bind(run.0);
+async fn last(connection: &mut Connection, run: RunId) -> Result<u32, Failure> {
+    let last = scalar("SELECT COALESCE(MAX(envelope), 0) FROM envelopes WHERE run = $1").bind(run.0);
     Ok(last.fetch_one(connection).await?)
 }

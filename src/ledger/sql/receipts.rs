@@ -8,15 +8,15 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
-use sqlx::sqlite::{SqliteExecutor, SqliteRow};
-use sqlx::{QueryBuilder, Row as _, SqliteConnection};
+use sqlx::{QueryBuilder, Row as _};
 
 use super::change::{Failure, Now};
-use super::checksum::Checksum;
-use super::ledger::SqliteLedger;
+use super::dialect::{Adapter, Connection, Database, Record, given};
 use super::pack::{pack, unpack};
+use super::statement::{self, query, scalar};
 use super::{envelopes, runs, suppression};
 use crate::domain::{Addressee, Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, Row, Status};
+use crate::ledger::checksum::Checksum;
 use crate::ledger::receipts::keep;
 use crate::ledger::rules::forget_in_receipt;
 use crate::ledger::{
@@ -28,7 +28,7 @@ const STRETCH: u32 = 32;
 /// Records that one statement writes: each statement is a way to the thread of the connection and back.
 const WRITTEN_AT_ONCE: usize = 256;
 
-impl Receipts for SqliteLedger {
+impl Receipts for Adapter {
     fn receive(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<Reception>> {
         Box::pin(self.write(move |connection, now| Box::pin(receive(connection, now, receipts))))
     }
@@ -37,25 +37,21 @@ impl Receipts for SqliteLedger {
         let (address, values) = (address.to_owned(), check_values.join(" "));
         Box::pin(self.write(move |connection, _| {
             Box::pin(async move {
-                sqlx::query("INSERT OR REPLACE INTO hooks (address, check_values) VALUES (?, ?)")
-                    .bind(address)
-                    .bind(values)
-                    .execute(connection)
-                    .await?;
+                query(
+                    "INSERT INTO hooks (address, check_values) VALUES ($1, $2)
+                     ON CONFLICT (address) DO UPDATE SET check_values = excluded.check_values",
+                )
+                .bind(address)
+                .bind(values)
+                .execute(connection)
+                .await?;
                 Ok(())
             })
         }))
     }
 
     fn hook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
-        Box::pin(async move {
-            let kept: Option<String> = sqlx::query_scalar("SELECT check_values FROM hooks WHERE address = ?")
-                .bind(address)
-                .fetch_optional(&self.readers)
-                .await
-                .map_err(|error| self.read_error(error.into()))?;
-            Ok(kept.iter().flat_map(|values| values.split(' ')).map(str::to_owned).collect())
-        })
+        Box::pin(async move { self.told(hook_secrets(&mut *self.reader().await?, address).await) })
     }
 
     fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
@@ -65,15 +61,18 @@ impl Receipts for SqliteLedger {
     }
 
     fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
-        Box::pin(async move {
-            let number = envelopes::number(&self.readers, run, row).await;
-            number.map_err(|failure| self.read_error(failure))
-        })
+        Box::pin(async move { self.told(envelopes::number(&mut *self.reader().await?, run, row).await) })
     }
 
     fn receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
-        Box::pin(async move { read(&self.readers, run, rows).await.map_err(|failure| self.read_error(failure)) })
+        Box::pin(async move { self.told(read(&mut *self.reader().await?, run, rows).await) })
     }
+}
+
+async fn hook_secrets(reader: &mut Connection, address: &str) -> Result<Vec<String>, Failure> {
+    let kept: Option<String> =
+        scalar("SELECT check_values FROM hooks WHERE address = $1").bind(address).fetch_optional(reader).await?;
+    Ok(kept.iter().flat_map(|values| values.split(' ')).map(str::to_owned).collect())
 }
 
 /// The key of the record of a row's stretch: those of a run follow one another in the order of its rows.
@@ -82,7 +81,7 @@ fn key(run: RunId, row: u32) -> i64 {
 }
 
 async fn receive(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     Now(now): Now,
     receipts: Vec<NewReceipt>,
 ) -> Result<Vec<Reception>, Failure> {
@@ -121,7 +120,7 @@ async fn receive(
         suppression::add(connection, &opted_out).await?;
     }
     for (run, kept) in runs {
-        sqlx::query("UPDATE runs SET receipts = receipts + ? WHERE key = ?")
+        query("UPDATE runs SET receipts = receipts + $1 WHERE key = $2")
             .bind(kept)
             .bind(run.0)
             .execute(&mut *connection)
@@ -132,26 +131,31 @@ async fn receive(
 
 /// Of which of these messages the people are forgotten: what is told of them later is not kept either.
 async fn forgotten_among(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     receipts: &[NewReceipt],
 ) -> Result<HashSet<(RunId, Row)>, Failure> {
     let told: Vec<_> = receipts.iter().map(|new| (new.run.0, new.row.get())).collect();
-    let rows = sqlx::query(
-        "SELECT forgotten_rows.run, forgotten_rows.row FROM json_each(?) CROSS JOIN forgotten_rows
-         ON forgotten_rows.run = value ->> 0 AND forgotten_rows.row = value ->> 1",
+    let rows = query(
+        concat!(
+            "SELECT forgotten_rows.run, forgotten_rows.row FROM ", given!("$1"), " CROSS JOIN forgotten_rows
+             WHERE forgotten_rows.run = CAST(value ->> 0 AS BIGINT) AND forgotten_rows.row = CAST(value ->> 1 AS BIGINT)",
+        ),
     )
     .bind(serde_json::to_string(&told).unwrap_or_default())
     .fetch_all(connection)
     .await?;
-    rows.iter().map(|found| Ok((RunId(found.try_get(0)?), Row::new(found.try_get(1)?)))).collect()
+    rows.iter().map(|found| Ok((RunId(found.try_get(0)?), statement::row(found, 1)?))).collect()
 }
 
 /// Which of their runs were purged: nothing is kept of those any more.
-async fn purged_among(connection: &mut SqliteConnection, receipts: &[NewReceipt]) -> Result<HashSet<RunId>, Failure> {
+async fn purged_among(connection: &mut Connection, receipts: &[NewReceipt]) -> Result<HashSet<RunId>, Failure> {
     let runs: BTreeSet<i64> = receipts.iter().map(|new| new.run.0).collect();
-    let purged: Vec<i64> = sqlx::query_scalar(
-        "SELECT runs.key FROM json_each(?) CROSS JOIN runs ON runs.key = json_each.value WHERE purged_at IS NOT NULL",
-    )
+    let purged: Vec<i64> = scalar(concat!(
+        "SELECT runs.key FROM ",
+        given!("$1"),
+        " CROSS JOIN runs
+             WHERE runs.key = CAST(value AS BIGINT) AND purged_at IS NOT NULL",
+    ))
     .bind(serde_json::to_string(&runs).unwrap_or_default())
     .fetch_all(connection)
     .await?;
@@ -159,8 +163,8 @@ async fn purged_among(connection: &mut SqliteConnection, receipts: &[NewReceipt]
 }
 
 /// Removes the receipts of a run.
-pub(super) async fn purge(connection: &mut SqliteConnection, run: RunId) -> Result<(), Failure> {
-    sqlx::query("DELETE FROM receipts WHERE key BETWEEN ? AND ?")
+pub(super) async fn purge(connection: &mut Connection, run: RunId) -> Result<(), Failure> {
+    query("DELETE FROM receipts WHERE key BETWEEN $1 AND $2")
         .bind(key(run, 0))
         .bind(key(run, u32::MAX))
         .execute(connection)
@@ -169,7 +173,7 @@ pub(super) async fn purge(connection: &mut SqliteConnection, run: RunId) -> Resu
 }
 
 /// Takes what people said out of the receipts of these rows.
-pub(super) async fn forget(connection: &mut SqliteConnection, run: RunId, rows: &RoaringBitmap) -> Result<(), Failure> {
+pub(super) async fn forget(connection: &mut Connection, run: RunId, rows: &RoaringBitmap) -> Result<(), Failure> {
     let keys: BTreeSet<i64> = rows.iter().map(|row| key(run, row)).collect();
     let mut stretches = Stretch::read(connection, keys.into_iter()).await?;
     stretches.retain(|stretch| !stretch.rows.is_empty());
@@ -183,16 +187,12 @@ pub(super) async fn forget(connection: &mut SqliteConnection, run: RunId, rows: 
     Ok(())
 }
 
-pub(super) async fn read(
-    readers: impl SqliteExecutor<'_>,
-    run: RunId,
-    rows: Range<u32>,
-) -> Result<Vec<RowReceipts>, Failure> {
+pub(super) async fn read(reader: &mut Connection, run: RunId, rows: Range<u32>) -> Result<Vec<RowReceipts>, Failure> {
     let Some(last) = rows.end.checked_sub(1).filter(|last| *last >= rows.start) else { return Ok(Vec::new()) };
-    let mut records = sqlx::query("SELECT key, receipts, sum FROM receipts WHERE key BETWEEN ? AND ? ORDER BY key")
+    let mut records = query("SELECT key, receipts, sum FROM receipts WHERE key BETWEEN $1 AND $2 ORDER BY key")
         .bind(key(run, rows.start))
         .bind(key(run, last))
-        .fetch(readers);
+        .fetch(reader);
     let mut told = Vec::new();
     while let Some(record) = records.try_next().await? {
         let stretch = Stretch::unpack(record.try_get(0)?, record.try_get(1)?, record.try_get(2)?)?;
@@ -203,14 +203,14 @@ pub(super) async fn read(
 
 /// All receipts of a run, by row, a stretch of rows at a time.
 pub(super) fn stretches<'r>(
-    reader: impl SqliteExecutor<'r> + 'r,
+    reader: &'r mut Connection,
     run: RunId,
 ) -> BoxStream<'r, Result<Vec<RowReceipts>, Failure>> {
-    let records = sqlx::query("SELECT key, receipts, sum FROM receipts WHERE key BETWEEN ? AND ? ORDER BY key")
+    let records = query("SELECT key, receipts, sum FROM receipts WHERE key BETWEEN $1 AND $2 ORDER BY key")
         .bind(key(run, 0))
         .bind(key(run, u32::MAX))
         .fetch(reader);
-    let unpack = |record: sqlx::Result<SqliteRow>| {
+    let unpack = |record: sqlx::Result<Record>| {
         let record = record?;
         let stretch = Stretch::unpack(record.try_get(0)?, record.try_get(1)?, record.try_get(2)?)?;
         Ok(stretch.rows.into_iter().collect())
@@ -232,13 +232,16 @@ impl Stretch {
     }
 
     /// The stretches with these keys, which ascend; empty ones where no receipt came yet.
-    async fn read(connection: &mut SqliteConnection, keys: impl Iterator<Item = i64>) -> Result<Vec<Self>, Failure> {
+    async fn read(connection: &mut Connection, keys: impl Iterator<Item = i64>) -> Result<Vec<Self>, Failure> {
         let mut stretches: BTreeMap<i64, Self> = keys.map(|key| (key, Self::empty(key))).collect();
         let wanted = serde_json::to_string(&stretches.keys().collect::<Vec<_>>()).unwrap_or_default();
-        let mut records =
-            sqlx::query("SELECT receipts.* FROM json_each(?) CROSS JOIN receipts ON receipts.key = json_each.value")
-                .bind(wanted)
-                .fetch(connection);
+        let mut records = query(concat!(
+            "SELECT receipts.* FROM ",
+            given!("$1"),
+            " CROSS JOIN receipts WHERE receipts.key = CAST(value AS BIGINT)",
+        ))
+        .bind(wanted)
+        .fetch(connection);
         while let Some(record) = records.try_next().await? {
             let key = record.try_get("key")?;
             stretches.insert(key, Self::unpack(key, record.try_get("receipts")?, record.try_get("sum")?)?);
@@ -276,14 +279,15 @@ impl Stretch {
         Ok(pack(&rows.map(packed).collect::<Vec<_>>())?)
     }
 
-    async fn write(connection: &mut SqliteConnection, stretches: &[Self]) -> Result<(), Failure> {
+    async fn write(connection: &mut Connection, stretches: &[Self]) -> Result<(), Failure> {
         let packed: Vec<(i64, Vec<u8>)> =
             stretches.iter().map(|stretch| Ok((stretch.key, stretch.pack()?))).collect::<Result<_, Failure>>()?;
-        let mut query = QueryBuilder::new("INSERT OR REPLACE INTO receipts (key, receipts, sum) ");
+        let mut query = QueryBuilder::<Database>::new("INSERT INTO receipts (key, receipts, sum) ");
         query.push_values(packed, |mut record, (key, packed)| {
             let sum = sum_of(key, &packed).finish();
             record.push_bind(key).push_bind(packed).push_bind(sum);
         });
+        query.push(" ON CONFLICT (key) DO UPDATE SET receipts = excluded.receipts, sum = excluded.sum");
         // Hardly two are of the same length, so none is worth being remembered.
         query.build().persistent(false).execute(connection).await?;
         Ok(())

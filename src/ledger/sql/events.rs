@@ -1,20 +1,21 @@
 //! Queries about single rows: events, questions, orders to send again.
 
 use roaring::RoaringBitmap;
-use sqlx::sqlite::SqliteExecutor;
-use sqlx::{Row as _, SqliteConnection, SqlitePool};
+use sqlx::Row as _;
 
 use super::bounds;
 use super::change::{Failure, Now};
-use super::checksum::Checksum;
+use super::dialect::Connection;
 use super::runs::{self, instant};
+use super::statement::{self, as_small, query, scalar, small};
 use crate::domain::{IdRange, Row};
+use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::{Forgotten, forget_in_change};
 use crate::ledger::{AskedRow, Change, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowEvent, RunId};
 
 /// Records events, unless the run was lost.
 pub(super) async fn record(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     lease: Lease,
     events: Vec<NewRowEvent>,
@@ -28,7 +29,7 @@ pub(super) async fn record(
 
 /// Reserves identifiers for an order and records that its rows are to be sent as new messages.
 pub(super) async fn retry(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     lease: Lease,
     order: RetryOrder,
@@ -38,15 +39,16 @@ pub(super) async fn retry(
     if !known.is_leased(lease) {
         return Ok(Ownership::Lost);
     }
-    let number: u32 = sqlx::query_scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM orders WHERE run = ?")
+    let number = scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM orders WHERE run = $1")
         .bind(run.0)
         .fetch_one(&mut *connection)
         .await?;
+    let number = as_small(number)?;
     let ids = runs::free_ids(connection, (now, order.random), known.ids.len).await?;
     let (first, ids) = (runs::signed(ids.first), runs::signed(ids.len));
-    sqlx::query("INSERT INTO orders (run, number, first_id, ids, at, sum) VALUES (?, ?, ?, ?, ?, ?)")
+    query("INSERT INTO orders (run, number, first_id, ids, at, sum) VALUES ($1, $2, $3, $4, $5, $6)")
         .bind(run.0)
-        .bind(number)
+        .bind(i64::from(number))
         .bind(first)
         .bind(ids)
         .bind(now.0)
@@ -57,13 +59,13 @@ pub(super) async fn retry(
     Ok(Ownership::Held)
 }
 
-async fn add(connection: &mut SqliteConnection, now: Now, run: RunId, events: &[NewRowEvent]) -> Result<(), Failure> {
+async fn add(connection: &mut Connection, now: Now, run: RunId, events: &[NewRowEvent]) -> Result<(), Failure> {
     for NewRowEvent { row, envelope, change } in events {
         let change = postcard::to_stdvec(change).map_err(unreadable)?;
-        sqlx::query("INSERT INTO events (run, row, envelope, at, change, sum) VALUES (?, ?, ?, ?, ?, ?)")
+        query("INSERT INTO events (run, row, envelope, at, change, sum) VALUES ($1, $2, $3, $4, $5, $6)")
             .bind(run.0)
-            .bind(row.get())
-            .bind(envelope)
+            .bind(i64::from(row.get()))
+            .bind(i64::from(*envelope))
             .bind(now.0)
             .bind(&change)
             .bind(event_sum(run, (row.get(), *envelope), now.0, &change).finish())
@@ -76,24 +78,24 @@ async fn add(connection: &mut SqliteConnection, now: Now, run: RunId, events: &[
 
 /// Takes what people wrote about these rows out of what was decided, and a number out of what the gateway told when asked.
 pub(super) async fn forget(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     run: RunId,
     rows: &RoaringBitmap,
     forgotten: Forgotten,
 ) -> Result<(), Failure> {
-    let found = sqlx::query("SELECT key, row, envelope, at, change FROM events WHERE run = ?")
+    let found = query("SELECT key, row, envelope, at, change FROM events WHERE run = $1")
         .bind(run.0)
         .fetch_all(&mut *connection)
         .await?;
     for record in found {
-        let (row, envelope, at): (u32, u32, i64) = (record.try_get(1)?, record.try_get(2)?, record.try_get(3)?);
+        let (row, envelope, at) = (small(&record, 1)?, small(&record, 2)?, record.try_get(3)?);
         if !rows.contains(row) {
             continue;
         }
         let mut change: Change = postcard::from_bytes(record.try_get(4)?).map_err(unreadable)?;
         forget_in_change(&mut change);
         let change = postcard::to_stdvec(&change).map_err(unreadable)?;
-        sqlx::query("UPDATE events SET change = ?, sum = ? WHERE key = ?")
+        query("UPDATE events SET change = $1, sum = $2 WHERE key = $3")
             .bind(&change)
             .bind(event_sum(run, (row, envelope), at, &change).finish())
             .bind(record.try_get::<i64, _>(0)?)
@@ -101,16 +103,16 @@ pub(super) async fn forget(
             .await?;
     }
     for row in rows {
-        let answer: Option<String> = sqlx::query_scalar("SELECT answer FROM questions WHERE run = ? AND row = ?")
+        let answer: Option<String> = scalar("SELECT answer FROM questions WHERE run = $1 AND row = $2")
             .bind(run.0)
-            .bind(row)
+            .bind(i64::from(row))
             .fetch_optional(&mut *connection)
             .await?;
         let Some(answer) = answer else { continue };
-        sqlx::query("UPDATE questions SET answer = ? WHERE run = ? AND row = ?")
+        query("UPDATE questions SET answer = $1 WHERE run = $2 AND row = $3")
             .bind(forgotten.in_words(&answer))
             .bind(run.0)
-            .bind(row)
+            .bind(i64::from(row))
             .execute(&mut *connection)
             .await?;
     }
@@ -118,14 +120,14 @@ pub(super) async fn forget(
 }
 
 /// The events of a run, in the order in which they were recorded.
-pub(super) async fn read(readers: impl SqliteExecutor<'_>, run: RunId) -> Result<Vec<RowEvent>, Failure> {
-    let rows = sqlx::query("SELECT row, envelope, at, change, sum FROM events WHERE run = ? ORDER BY key")
+pub(super) async fn read(reader: &mut Connection, run: RunId) -> Result<Vec<RowEvent>, Failure> {
+    let rows = query("SELECT row, envelope, at, change, sum FROM events WHERE run = $1 ORDER BY key")
         .bind(run.0)
-        .fetch_all(readers)
+        .fetch_all(reader)
         .await?;
     let mut events = Vec::with_capacity(rows.len());
     for record in rows {
-        let (row, envelope, at): (u32, u32, i64) = (record.try_get(0)?, record.try_get(1)?, record.try_get(2)?);
+        let (row, envelope, at) = (small(&record, 0)?, small(&record, 1)?, record.try_get(2)?);
         let change: &[u8] = record.try_get(3)?;
         if !event_sum(run, (row, envelope), at, change).agrees(record.try_get(4)?) {
             return Err(LedgerError::Damaged { what: format!("what was decided about row {row}") }.into());
@@ -137,14 +139,14 @@ pub(super) async fn read(readers: impl SqliteExecutor<'_>, run: RunId) -> Result
 }
 
 /// The identifiers of a run's orders, the first first.
-pub(super) async fn orders(readers: &SqlitePool, run: RunId) -> Result<Vec<IdRange>, Failure> {
-    let rows = sqlx::query("SELECT number, first_id, ids, sum FROM orders WHERE run = ? ORDER BY number")
+pub(super) async fn orders(reader: &mut Connection, run: RunId) -> Result<Vec<IdRange>, Failure> {
+    let rows = query("SELECT number, first_id, ids, sum FROM orders WHERE run = $1 ORDER BY number")
         .bind(run.0)
-        .fetch_all(readers)
+        .fetch_all(reader)
         .await?;
     let mut orders = Vec::with_capacity(rows.len());
     for record in rows {
-        let (number, first, ids): (u32, i64, i64) = (record.try_get(0)?, record.try_get(1)?, record.try_get(2)?);
+        let (number, first, ids) = (small(&record, 0)?, record.try_get(1)?, record.try_get(2)?);
         if !order_sum(run, number, first, ids).agrees(record.try_get(3)?) {
             return Err(LedgerError::Damaged { what: format!("the order {number} to send again") }.into());
         }
@@ -154,21 +156,20 @@ pub(super) async fn orders(readers: &SqlitePool, run: RunId) -> Result<Vec<IdRan
 }
 
 /// Keeps how often rows were asked about.
-pub(super) async fn asked(
-    connection: &mut SqliteConnection,
-    run: RunId,
-    questions: Vec<AskedRow>,
-) -> Result<(), Failure> {
+pub(super) async fn asked(connection: &mut Connection, run: RunId, questions: Vec<AskedRow>) -> Result<(), Failure> {
     for question in questions {
-        sqlx::query(
-            "INSERT OR REPLACE INTO questions (run, row, envelope, asked, negatives, first_at, last_at, negative_at, answer)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        query(
+            "INSERT INTO questions (run, row, envelope, asked, negatives, first_at, last_at, negative_at, answer)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+             ON CONFLICT (run, row) DO UPDATE SET envelope = excluded.envelope, asked = excluded.asked,
+                 negatives = excluded.negatives, first_at = excluded.first_at, last_at = excluded.last_at,
+                 negative_at = excluded.negative_at, answer = excluded.answer",
         )
         .bind(run.0)
-        .bind(question.row.get())
-        .bind(question.envelope)
-        .bind(question.asked)
-        .bind(question.negatives)
+        .bind(i64::from(question.row.get()))
+        .bind(i64::from(question.envelope))
+        .bind(i64::from(question.asked))
+        .bind(i64::from(question.negatives))
         .bind(question.first_at.as_microsecond())
         .bind(question.last_at.as_microsecond())
         .bind(question.negative_at.map(jiff::Timestamp::as_microsecond))
@@ -180,22 +181,22 @@ pub(super) async fn asked(
 }
 
 /// How often the rows of a run were asked about.
-pub(super) async fn questions(readers: &SqlitePool, run: RunId) -> Result<Vec<AskedRow>, Failure> {
-    let rows = sqlx::query(
+pub(super) async fn questions(reader: &mut Connection, run: RunId) -> Result<Vec<AskedRow>, Failure> {
+    let rows = query(
         "SELECT row, envelope, asked, negatives, first_at, last_at, negative_at, answer FROM questions
-         WHERE run = ? ORDER BY row",
+         WHERE run = $1 ORDER BY row",
     )
     .bind(run.0)
-    .fetch_all(readers)
+    .fetch_all(reader)
     .await?;
     rows.iter()
         .map(|record| {
             let negative_at: Option<i64> = record.try_get(6)?;
             Ok(AskedRow {
-                row: Row::new(record.try_get(0)?),
-                envelope: record.try_get(1)?,
-                asked: record.try_get(2)?,
-                negatives: record.try_get(3)?,
+                row: statement::row(record, 0)?,
+                envelope: small(record, 1)?,
+                asked: small(record, 2)?,
+                negatives: small(record, 3)?,
                 first_at: instant(record.try_get(4)?)?,
                 last_at: instant(record.try_get(5)?)?,
                 negative_at: negative_at.map(instant).transpose()?,

@@ -1,27 +1,15 @@
 //! What a change to the ledger is given, and how it fails.
 
-use std::path::Path;
-
-use super::writer::storage;
 use crate::ledger::LedgerError;
 
 /// Microseconds of the wall clock when a change was asked for.
 #[derive(Clone, Copy)]
-pub(super) struct Now(pub(super) i64);
+pub(in crate::ledger) struct Now(pub(in crate::ledger) i64);
 
-/// Why a query failed, before the file's name is known.
-pub(super) enum Failure {
+/// Why a query failed, before anybody knows where the ledger is.
+pub(in crate::ledger) enum Failure {
     Sql(sqlx::Error),
     Ledger(LedgerError),
-}
-
-impl Failure {
-    pub(super) fn at(self, path: &Path) -> LedgerError {
-        match self {
-            Failure::Sql(error) => storage(path, &error),
-            Failure::Ledger(error) => error,
-        }
-    }
 }
 
 impl From<sqlx::Error> for Failure {

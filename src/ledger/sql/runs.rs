@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::sqlite::{SqliteExecutor, SqliteRow};
-use sqlx::{QueryBuilder, Row as _, SqliteConnection, SqlitePool};
+use sqlx::{QueryBuilder, Row as _};
 
 use super::change::{Failure, Now};
-use super::checksum::Checksum;
+use super::dialect::{Connection, Database, Record};
 use super::numbers::Numbers;
+use super::statement::{query, scalar, small};
 use super::words::{parse, unreadable, word};
 use super::{blocks, events, left_out, notifications};
 use crate::domain::{IdRange, MessageId, Purpose};
+use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::candidates;
 use crate::ledger::{
     Epoch, Heed, Lease, LedgerError, NewRun, Origin, Progress, Run, RunEnd, RunFilter, RunId, SharedRun, StopKind,
@@ -29,8 +30,8 @@ pub(super) enum Stage {
     Shared,
 }
 
-pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun, stage: Stage) -> Result<Run, Failure> {
-    let number: i64 = sqlx::query_scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM runs WHERE campaign = ?")
+pub(super) async fn create(connection: &mut Connection, new: NewRun, stage: Stage) -> Result<Run, Failure> {
+    let number: i64 = scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM runs WHERE campaign = $1")
         .bind(&new.campaign)
         .fetch_one(&mut *connection)
         .await?;
@@ -41,10 +42,11 @@ pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun, stage
         Stage::Shared => word(&Progress::Finished)?,
     };
     let ids = free_ids(connection, (began, new.random), len).await?;
-    let key = sqlx::query(
+    let key: i64 = scalar(
         "INSERT INTO runs (campaign, number, edition, gateway, account, endpoint, kind, live, round, recipients,
              first_id, ids, began_at, progress, shared, file, purpose, loopback, opt_outs)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+         RETURNING key",
     )
     .bind(&new.campaign)
     .bind(number)
@@ -54,7 +56,7 @@ pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun, stage
     .bind(word(&new.endpoint)?)
     .bind(word(&new.kind)?)
     .bind(new.live)
-    .bind(new.round)
+    .bind(i64::from(new.round))
     .bind(signed(new.recipients))
     .bind(signed(ids.first))
     .bind(signed(ids.len))
@@ -65,12 +67,11 @@ pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun, stage
     .bind(new.heed.purpose.name())
     .bind(new.heed.loopback)
     .bind(signed(new.heed.version))
-    .execute(&mut *connection)
-    .await?
-    .last_insert_rowid();
+    .fetch_one(&mut *connection)
+    .await?;
     left_out::add(connection, RunId(key), &new.left_out).await?;
-    let row = sqlx::query("SELECT * FROM runs WHERE key = ?").bind(key).fetch_one(&mut *connection).await?;
-    sqlx::query("UPDATE runs SET sum = ? WHERE key = ?")
+    let row = query("SELECT * FROM runs WHERE key = $1").bind(key).fetch_one(&mut *connection).await?;
+    query("UPDATE runs SET sum = $1 WHERE key = $2")
         .bind(run_sum(&row)?.finish())
         .bind(key)
         .execute(&mut *connection)
@@ -79,24 +80,28 @@ pub(super) async fn create(connection: &mut SqliteConnection, new: NewRun, stage
 }
 
 /// The columns of a run that never change.
-fn run_sum(row: &SqliteRow) -> Result<Checksum, Failure> {
+fn run_sum(row: &Record) -> Result<Checksum, Failure> {
     let mut sum = Checksum::of("runs");
     for name in ["campaign", "edition", "gateway", "account", "endpoint", "kind"] {
         sum = sum.text(row.try_get(name)?);
     }
-    for name in ["key", "number", "live", "round", "recipients", "first_id", "ids", "began_at"] {
+    for name in ["key", "number"] {
+        sum = sum.number(row.try_get::<i64, _>(name)?);
+    }
+    sum = sum.number(row.try_get::<bool, _>("live")?);
+    for name in ["round", "recipients", "first_id", "ids", "began_at"] {
         sum = sum.number(row.try_get::<i64, _>(name)?);
     }
     // What a run heeds of the suppression list, where it is not of an earlier version.
     if let Some(purpose) = row.try_get::<Option<&str>, _>("purpose")? {
-        sum = sum.text(purpose).number(row.try_get::<i64, _>("loopback")?).number(row.try_get::<i64, _>("opt_outs")?);
+        sum = sum.text(purpose).number(row.try_get::<bool, _>("loopback")?).number(row.try_get::<i64, _>("opt_outs")?);
     }
     Ok(sum)
 }
 
 /// A range of identifiers that nothing in this ledger has.
 pub(super) async fn free_ids(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     (now, random): (Now, u64),
     len: u64,
 ) -> Result<IdRange, Failure> {
@@ -109,10 +114,10 @@ pub(super) async fn free_ids(
 }
 
 /// Whether no message has one of these identifiers.
-pub(super) async fn are_free(connection: &mut SqliteConnection, ids: IdRange) -> Result<bool, Failure> {
-    let taken: Option<i64> = sqlx::query_scalar(
+pub(super) async fn are_free(connection: &mut Connection, ids: IdRange) -> Result<bool, Failure> {
+    let taken: Option<i64> = scalar(
         "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders)
-         WHERE first_id < ? AND first_id + ids > ? LIMIT 1",
+         WHERE first_id < $1 AND first_id + ids > $2 LIMIT 1",
     )
     .bind(signed(ids.first + ids.len))
     .bind(signed(ids.first))
@@ -122,7 +127,7 @@ pub(super) async fn are_free(connection: &mut SqliteConnection, ids: IdRange) ->
 }
 
 pub(super) async fn open(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     run: RunId,
     replaced: Option<RunId>,
@@ -135,13 +140,13 @@ pub(super) async fn open(
     }
 }
 
-pub(super) async fn retire(connection: &mut SqliteConnection, now: Now, run: RunId) -> Result<(), Failure> {
+pub(super) async fn retire(connection: &mut Connection, now: Now, run: RunId) -> Result<(), Failure> {
     let at = instant(now.0)?;
     change(connection, run, |run| run.replace(at)).await
 }
 
 pub(super) async fn end(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: Now,
     numbers: Numbers,
     lease: Lease,
@@ -155,8 +160,8 @@ pub(super) async fn end(
 }
 
 /// The run without its orders, as it stands in this transaction.
-pub(super) async fn read(connection: impl SqliteExecutor<'_>, key: RunId) -> Result<Run, Failure> {
-    let row = sqlx::query("SELECT * FROM runs WHERE key = ?").bind(key.0).fetch_one(connection).await?;
+pub(super) async fn read(connection: &mut Connection, key: RunId) -> Result<Run, Failure> {
+    let row = query("SELECT * FROM runs WHERE key = $1").bind(key.0).fetch_one(connection).await?;
     let progress = match row.try_get("progress")? {
         PREPARING => Progress::Open,
         progress => parse(progress)?,
@@ -166,7 +171,7 @@ pub(super) async fn read(connection: impl SqliteExecutor<'_>, key: RunId) -> Res
 
 /// Changes how a run stands.
 pub(super) async fn change(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     key: RunId,
     change: impl FnOnce(&mut Run),
 ) -> Result<(), Failure> {
@@ -174,16 +179,16 @@ pub(super) async fn change(
     change(&mut run);
     let (counts, parts) = run.counts.map_or((None, None), |(counts, parts)| (Some(counts), Some(signed(parts))));
     let counts = counts.map(|counts| serde_json::to_string(&counts).map_err(unreadable)).transpose()?;
-    sqlx::query(
-        "UPDATE runs SET progress = ?, stopped = ?, stop = ?, signal = ?, counts = ?, parts = ?, results = ?,
-             ended_at = ?, lag = ?, owner = ?, stop_requested = ?, receipts_counted = ?,
-             purged_at = ?
-         WHERE key = ?",
+    query(
+        "UPDATE runs SET progress = $1, stopped = $2, stop = $3, signal = $4, counts = $5, parts = $6, results = $7,
+             ended_at = $8, lag = $9, owner = $10, stop_requested = $11, receipts_counted = $12,
+             purged_at = $13
+         WHERE key = $14",
     )
     .bind(word(&run.progress)?)
     .bind(run.stopped)
     .bind(run.stop.map(StopKind::name))
-    .bind(run.stop.and_then(StopKind::signal))
+    .bind(run.stop.and_then(StopKind::signal).map(i64::from))
     .bind(counts)
     .bind(parts)
     .bind(run.results)
@@ -200,17 +205,17 @@ pub(super) async fn change(
 }
 
 /// Keeps for these runs that they are of this campaign file.
-pub(super) async fn moved(connection: &mut SqliteConnection, runs: Vec<RunId>, file: String) -> Result<(), Failure> {
+pub(super) async fn moved(connection: &mut Connection, runs: Vec<RunId>, file: String) -> Result<(), Failure> {
     for run in runs {
-        sqlx::query("UPDATE runs SET file = ? WHERE key = ?").bind(&file).bind(run.0).execute(&mut *connection).await?;
+        query("UPDATE runs SET file = $1 WHERE key = $2").bind(&file).bind(run.0).execute(&mut *connection).await?;
     }
     Ok(())
 }
 
 /// The runs that are wanted of those that were opened, oldest first.
-pub(super) async fn wanted(readers: &SqlitePool, wanted: RunFilter) -> Result<Vec<Run>, Failure> {
+pub(super) async fn wanted(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Run>, Failure> {
     let RunFilter { key, campaign, open, live, results, ids, uncounted, latest } = wanted;
-    let mut query = QueryBuilder::new("SELECT * FROM runs WHERE progress <> ");
+    let mut query = QueryBuilder::<Database>::new("SELECT * FROM runs WHERE progress <> ");
     query.push_bind(PREPARING);
     if let Some(key) = key {
         query.push(" AND key = ").push_bind(key.0);
@@ -241,53 +246,53 @@ pub(super) async fn wanted(readers: &SqlitePool, wanted: RunFilter) -> Result<Ve
             query.push(" AND first_id + ").push(length).push(" > ").push_bind(first).push(after);
         }
     }
-    query.push(" ORDER BY key DESC LIMIT ").push_bind(latest.map_or(-1, i64::from));
-    let rows = query.build().fetch_all(readers).await?;
+    query.push(" ORDER BY key DESC LIMIT ").push_bind(latest.map_or(i64::MAX, i64::from));
+    let rows = query.build().fetch_all(&mut *reader).await?;
     let mut runs = Vec::with_capacity(rows.len());
     for row in rows.iter().rev() {
-        runs.push(whole(readers, row).await?);
+        runs.push(whole(&mut *reader, row).await?);
     }
     Ok(runs)
 }
 
 /// A run that was opened, with its orders.
-async fn whole(readers: &SqlitePool, row: &SqliteRow) -> Result<Run, Failure> {
+async fn whole(reader: &mut Connection, row: &Record) -> Result<Run, Failure> {
     let mut run = run(row, parse(row.try_get("progress")?)?)?;
     if !run_sum(row)?.agrees(row.try_get("sum")?) {
         return Err(LedgerError::Damaged { what: format!("the record of the run {}", run.name()) }.into());
     }
-    run.orders = events::orders(readers, run.key).await?;
+    run.orders = events::orders(&mut *reader, run.key).await?;
     if run.shared {
-        run.blocks = blocks::ids(readers, run.key).await?;
+        run.blocks = blocks::ids(reader, run.key).await?;
     }
     Ok(run)
 }
 
 /// The run whose ranges, or those of its orders, have this identifier.
-pub(super) async fn find(readers: &SqlitePool, id: MessageId) -> Result<Option<Origin>, Failure> {
-    let found = sqlx::query(
-        "SELECT * FROM runs WHERE progress <> ?1 AND key IN (
-             SELECT key FROM runs WHERE ?2 >= first_id AND ?2 < first_id + ids
-             UNION ALL SELECT run FROM orders WHERE ?2 >= first_id AND ?2 < first_id + ids
+pub(super) async fn find(reader: &mut Connection, id: MessageId) -> Result<Option<Origin>, Failure> {
+    let found = query(
+        "SELECT * FROM runs WHERE progress <> $1 AND key IN (
+             SELECT key FROM runs WHERE $2 >= first_id AND $2 < first_id + ids
+             UNION ALL SELECT run FROM orders WHERE $2 >= first_id AND $2 < first_id + ids
              UNION ALL SELECT run FROM blocks
-                 WHERE ?2 >= first_id AND first_id > ?2 - ?3 AND ?2 <= first_id + last_row - first_row)",
+                 WHERE $2 >= first_id AND first_id > $2 - $3 AND $2 <= first_id + last_row - first_row)",
     )
     .bind(PREPARING)
     .bind(signed(id.get()))
-    .bind(SharedRun::ROWS)
-    .fetch_optional(readers)
+    .bind(i64::from(SharedRun::ROWS))
+    .fetch_optional(&mut *reader)
     .await?;
     let Some(row) = found else { return Ok(None) };
-    let run = whole(readers, &row).await?;
+    let run = whole(reader, &row).await?;
     Ok(run.row_of(id).map(|row| Origin { run: run.key, row }))
 }
 
 /// The names of all runs, whatever became of them.
-pub(super) async fn names(readers: &SqlitePool) -> Result<Vec<String>, Failure> {
-    Ok(sqlx::query_scalar("SELECT campaign || '@' || number FROM runs").fetch_all(readers).await?)
+pub(in crate::ledger) async fn names(reader: &mut Connection) -> Result<Vec<String>, Failure> {
+    Ok(scalar("SELECT campaign || '@' || number FROM runs").fetch_all(reader).await?)
 }
 
-fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
+fn run(row: &Record, progress: Progress) -> Result<Run, Failure> {
     let counts: Option<String> = row.try_get("counts")?;
     let parts: Option<i64> = row.try_get("parts")?;
     let counts = counts.map(|text| serde_json::from_str(&text).map_err(unreadable)).transpose()?;
@@ -297,7 +302,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
     let (stop, signal): (Option<&str>, Option<u8>) = (row.try_get("stop")?, row.try_get("signal")?);
     Ok(Run {
         key: RunId(row.try_get("key")?),
-        number: row.try_get("number")?,
+        number: small(row, "number")?,
         campaign: row.try_get("campaign")?,
         edition: row.try_get("edition")?,
         gateway: row.try_get("gateway")?,
@@ -305,7 +310,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
         endpoint: parse(row.try_get("endpoint")?)?,
         kind: parse(row.try_get("kind")?)?,
         live: row.try_get("live")?,
-        round: row.try_get("round")?,
+        round: small(row, "round")?,
         recipients: unsigned(row.try_get("recipients")?),
         heed: heed(row)?,
         shared: row.try_get("shared")?,
@@ -330,7 +335,7 @@ fn run(row: &SqliteRow, progress: Progress) -> Result<Run, Failure> {
 }
 
 /// What a run heeds; an earlier version sent campaigns without a word of it, and single messages.
-fn heed(row: &SqliteRow) -> Result<Heed, Failure> {
+fn heed(row: &Record) -> Result<Heed, Failure> {
     let purpose = match row.try_get::<Option<&str>, _>("purpose")? {
         Some(name) => parse(name)?,
         None if row.try_get("shared")? => Purpose::Service,

@@ -1,0 +1,149 @@
+//! Forgetting a person in the tables, and what is left of them in the space that the tables do not use any more.
+
+mod envelopes;
+mod purge;
+
+pub(super) use purge::guarded;
+
+use futures_util::TryStreamExt as _;
+use roaring::RoaringBitmap;
+use sqlx::Row as _;
+
+use super::change::{Failure, Now};
+use super::dialect::{Adapter, Connection};
+use super::statement::{query, scalar, small};
+use super::{contacts, events, left_out, receipts, suppression};
+use crate::domain::Row;
+use crate::ledger::rules::Forgotten;
+use crate::ledger::{
+    ForgetOrder, Forgetting, LedgerError, LedgerFuture, LeftOut, NewCopies, NumberKey, OPTED_OUT, Ownership, Run,
+    RunId, State, StateCounts,
+};
+
+impl Forgetting for Adapter {
+    fn forget(&self, order: ForgetOrder) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(forget(connection, now, order))))
+    }
+
+    fn to_be_forgotten(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>> {
+        Box::pin(async move { self.told(waiting(&mut *self.reader().await?).await) })
+    }
+
+    fn forgot(&self, runs: Vec<RunId>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| {
+            Box::pin(async move {
+                for run in runs {
+                    query("UPDATE forgotten_rows SET waits = FALSE WHERE run = $1")
+                        .bind(run.0)
+                        .execute(&mut *connection)
+                        .await?;
+                }
+                Ok(())
+            })
+        }))
+    }
+
+    fn prepare_other_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        Box::pin(self.other_copies(run))
+    }
+
+    fn purge(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
+        Box::pin(self.write(move |connection, now| Box::pin(purge::purge(connection, now, counted, (counts, parts)))))
+    }
+
+    fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()> {
+        Box::pin(self.remove_copies(run))
+    }
+
+    fn sweep(&self) -> LedgerFuture<'_, ()> {
+        Box::pin(self.swept())
+    }
+}
+
+/// With what numbers are hashed that were forgotten; nothing where none was.
+pub(super) async fn key(reader: &mut Connection) -> Result<Option<NumberKey>, Failure> {
+    let key: Option<Vec<u8>> = scalar("SELECT key FROM forgetting").fetch_optional(reader).await?;
+    let whole = |bytes: Vec<u8>| bytes.try_into().map(NumberKey::new);
+    let damaged = |_| LedgerError::Damaged { what: "what numbers were forgotten with".to_owned() };
+    Ok(key.map(whole).transpose().map_err(damaged)?)
+}
+
+async fn forget(connection: &mut Connection, now: Now, order: ForgetOrder) -> Result<(), Failure> {
+    let ForgetOrder { phone, rows, opt_out } = order;
+    let key = known_or_new_key(connection).await?;
+    let forgotten = Forgotten { phone, stays: key.forgotten(phone) };
+    suppression::forget(connection, forgotten, opt_out).await?;
+    for (run, rows) in &rows {
+        envelopes::forget(connection, *run, rows, forgotten).await?;
+        receipts::forget(connection, *run, rows).await?;
+        contacts::forget(connection, *run, rows, forgotten).await?;
+        events::forget(connection, *run, rows, forgotten).await?;
+        let out = left_out::read(&mut *connection, *run).await?.rows();
+        let mut more = LeftOut::default();
+        (rows - out).iter().for_each(|row| more.insert(Row::new(row), State::Skipped, OPTED_OUT));
+        left_out::add(connection, *run, &more).await?;
+        for row in rows {
+            query(
+                "INSERT INTO forgotten_rows (run, row, waits) VALUES ($1, $2, TRUE)
+                 ON CONFLICT (run, row) DO UPDATE SET waits = TRUE",
+            )
+            .bind(run.0)
+            .bind(i64::from(row))
+            .execute(&mut *connection)
+            .await?;
+        }
+    }
+    for (table, column) in [("runs", "stopped"), ("notifications", "notice")] {
+        in_column(connection, (table, column), forgotten).await?;
+    }
+    tracing::debug!(at = now.0, "a number is forgotten");
+    Ok(())
+}
+
+/// With what numbers are hashed from now on.
+async fn known_or_new_key(connection: &mut Connection) -> Result<NumberKey, Failure> {
+    if let Some(known) = key(&mut *connection).await? {
+        return Ok(known);
+    }
+    let bytes: [u8; NumberKey::LENGTH] = rand::random();
+    query("INSERT INTO forgetting (key, swept) VALUES ($1, FALSE)").bind(bytes.as_slice()).execute(connection).await?;
+    Ok(NumberKey::new(bytes))
+}
+
+/// Takes a number out of the words of a column.
+async fn in_column(
+    connection: &mut Connection,
+    (table, column): (&'static str, &'static str),
+    forgotten: Forgotten,
+) -> Result<(), Failure> {
+    let found = format!("SELECT key, {column} FROM {table} WHERE {column} IS NOT NULL");
+    let changed: Vec<(i64, String)> = query(sqlx::AssertSqlSafe(found))
+        .fetch(&mut *connection)
+        .map_err(Failure::from)
+        .try_filter_map(async |row| {
+            let text: &str = row.try_get(1)?;
+            let without = forgotten.in_words(text);
+            Ok(if without == text { None } else { Some((row.try_get(0)?, without)) })
+        })
+        .try_collect()
+        .await?;
+    for (key, text) in changed {
+        let change = format!("UPDATE {table} SET {column} = $1 WHERE key = $2");
+        query(sqlx::AssertSqlSafe(change)).bind(text).bind(key).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// The rows that wait to be taken out of copies and results.
+async fn waiting(reader: &mut Connection) -> Result<Vec<(RunId, RoaringBitmap)>, Failure> {
+    let found = query("SELECT run, row FROM forgotten_rows WHERE waits ORDER BY run, row").fetch_all(reader);
+    let mut waiting: Vec<(RunId, RoaringBitmap)> = Vec::new();
+    for record in found.await? {
+        let (run, row) = (record.try_get::<i64, _>(0)?, small(&record, 1)?);
+        match waiting.last_mut().filter(|(last, _)| last.0 == run) {
+            Some((_, rows)) => drop(rows.insert(row)),
+            None => waiting.push((RunId(run), RoaringBitmap::from([row]))),
+        }
+    }
+    Ok(waiting)
+}

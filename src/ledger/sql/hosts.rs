@@ -1,0 +1,24 @@
+//! Queries about the hosts of profiles.
+
+use super::change::Failure;
+use super::dialect::Connection;
+use super::statement::{query, scalar};
+
+pub(super) async fn remember(connection: &mut Connection, profile: String, host: String) -> Result<String, Failure> {
+    query("INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
+        .bind(&profile)
+        .bind(&host)
+        .execute(&mut *connection)
+        .await?;
+    let known = scalar("SELECT host FROM profiles WHERE name = $1").bind(&profile).fetch_one(connection).await?;
+    Ok(known)
+}
+
+pub(super) async fn trust(connection: &mut Connection, profile: String, host: String) -> Result<(), Failure> {
+    query("INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET host = excluded.host")
+        .bind(profile)
+        .bind(host)
+        .execute(connection)
+        .await?;
+    Ok(())
+}

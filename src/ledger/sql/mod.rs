@@ -1,0 +1,38 @@
+//! The records of a ledger that is a database, and the queries about them: one text for all databases.
+//!
+//! Each adapter takes this folder in as a module of its own and has its `dialect` beside it: the types of its driver and
+//! the few words in which its SQL differs. So a query is written once, and compiled for each driver.
+
+mod blocks;
+mod bounds;
+mod change;
+mod contacts;
+mod days;
+mod envelopes;
+mod events;
+mod forgetting;
+mod guard;
+mod hosts;
+mod left_out;
+mod notifications;
+mod numbers;
+mod pace;
+mod pack;
+mod places;
+mod plans;
+mod port;
+mod receipts;
+mod runs;
+mod schedules;
+mod spending;
+mod statement;
+mod stops;
+mod suppression;
+mod upkeep;
+mod words;
+
+pub(in crate::ledger) use change::{Failure, Now};
+pub(in crate::ledger) use numbers::Numbers;
+pub(in crate::ledger) use runs::names as run_names;
+
+use super::dialect;

@@ -1,0 +1,52 @@
+//! The places at which blocks are drawn: a lock each, which is let go of when its process ends, however it ends.
+
+use super::dialect::{Adapter, Lock};
+use crate::ledger::{LedgerError, Rows, Run, SharedRun, hold};
+
+/// A place, and the block that was drawn there last.
+pub(super) struct Place {
+    pub(super) number: u32,
+    pub(super) rows: Rows,
+}
+
+/// The blocks of a run at those of its places where some process is; it only looks.
+pub(super) async fn taken(ledger: &Adapter, run: &Run, places: &[Place]) -> Result<Vec<Rows>, LedgerError> {
+    let mut taken = Vec::new();
+    for place in places {
+        if ledger.is_locked(&name(run, place)).await? {
+            taken.push(place.rows);
+        }
+    }
+    Ok(taken)
+}
+
+/// Those of the places where nobody is, and their locks: as long as they are kept, nobody comes there.
+pub(super) async fn shut(ledger: &Adapter, run: &Run, places: &[Place]) -> Result<(Vec<u32>, Vec<Lock>), LedgerError> {
+    let (mut shut, mut locks) = (Vec::new(), Vec::new());
+    for place in places {
+        if let Some(lock) = ledger.try_lock(&name(run, place)).await? {
+            shut.push(place.number);
+            locks.push(lock);
+        }
+    }
+    Ok((shut, locks))
+}
+
+/// The first place where nobody is, and its lock.
+pub(super) async fn free(
+    ledger: &Adapter,
+    SharedRun { campaign, account, .. }: &SharedRun,
+) -> Result<(u32, Lock), LedgerError> {
+    let mut number = 0;
+    loop {
+        // One that nobody ever came to is free.
+        if let Some(lock) = ledger.try_lock(&hold::place_name(campaign, account, number)).await? {
+            return Ok((number, lock));
+        }
+        number += 1;
+    }
+}
+
+fn name(run: &Run, place: &Place) -> String {
+    hold::place_name(&run.campaign, &run.account, place.number)
+}

@@ -1,0 +1,210 @@
+//! The port: maps each call of it to the queries beside it.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+
+use super::blocks::{self, Draw};
+use super::dialect::Adapter;
+use super::places::{self, Place};
+use super::runs::Stage;
+use super::{envelopes, events, guard, hosts, left_out, pace, runs, stops};
+use crate::domain::MessageId;
+use crate::ledger::rules::held;
+use crate::ledger::{
+    Allowance, AskedRow, Block, BlockRequest, Claim, Copies, Drawn, EnvelopeRecord, EnvelopeSummary, Epoch, Hold,
+    Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, NumberSet, Origin,
+    Ownership, Permit, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies,
+    Wait, hold,
+};
+
+impl Ledger for Adapter {
+    fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
+        let new = new.clone();
+        Box::pin(async move {
+            self.fit_for_sending().await?;
+            self.write(move |connection, _| Box::pin(runs::create(connection, new, Stage::Preparing))).await
+        })
+    }
+
+    fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(runs::open(connection, now, run, replaced))))
+    }
+
+    fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
+        Box::pin(async move { self.told(runs::wanted(&mut *self.reader().await?, wanted).await) })
+    }
+
+    fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>> {
+        Box::pin(async move { self.told(runs::find(&mut *self.reader().await?, id).await) })
+    }
+
+    fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
+        Box::pin(async move {
+            let taken = self.lock_campaign(campaign, account).await?;
+            Ok(taken.map(|lock| Hold::new(campaign, account, lock)))
+        })
+    }
+
+    fn is_held<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
+        Box::pin(async move { self.is_locked(&hold::name(campaign, account)).await })
+    }
+
+    fn held_since<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
+        Box::pin(async move { self.locked_since(&hold::name(campaign, account)).await })
+    }
+
+    fn prepare_copies<'a>(&'a self, hold: &'a Hold) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        Box::pin(self.new_copies(hold))
+    }
+
+    fn copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {
+        Box::pin(async {
+            LedgerError::refuse_purged(run)?;
+            self.copies_of(run).await
+        })
+    }
+
+    fn stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
+        Box::pin(self.strays())
+    }
+
+    fn put_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String> {
+        Box::pin(self.put_stray_aside(run))
+    }
+
+    fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim> {
+        Box::pin(async move {
+            self.fit_for_sending().await?;
+            let (known, places) = self.places(run).await?;
+            held(hold, &known)?;
+            let lease = Lease { run, rows: known.rows(), epoch: Epoch(rand::random()) };
+            // Nobody comes meanwhile to the places that are shut; who comes to another keeps what it draws there.
+            let (shut, _locks) = places::shut(self, &known, &places).await?;
+            let numbers = self.numbers.clone();
+            self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, numbers, lease, shut))).await
+        })
+    }
+
+    fn draw<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, Drawn> {
+        Box::pin(async move {
+            self.fit_for_sending().await?;
+            let (place, lock) = places::free(self, shared).await?;
+            let (shared, epoch, random) = (shared.clone(), Epoch(rand::random()), rand::random());
+            let draw = Draw { shared, wanted, place, epoch, random };
+            let drawn = self.write(move |connection, now| Box::pin(blocks::draw(connection, now, draw))).await?;
+            Ok(drawn.map_or_else(|refused| refused, |(run, lease)| Drawn::Block(Block::new(run, lease, lock))))
+        })
+    }
+
+    fn rows_in_hand(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(async move {
+            let (run, places) = self.places(run).await?;
+            Ok(Rows::all_of(&places::taken(self, &run, &places).await?))
+        })
+    }
+
+    fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
+        let numbers = self.numbers.clone();
+        Box::pin(self.write(move |connection, now| Box::pin(runs::end(connection, now, numbers, lease, end))))
+    }
+
+    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
+        let numbers = self.numbers.clone();
+        Box::pin(self.write(move |connection, now| Box::pin(envelopes::begin(connection, now, numbers, intent))))
+    }
+
+    fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(envelopes::settle(connection, now, settlement))))
+    }
+
+    fn retire(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(runs::retire(connection, now, run))))
+    }
+
+    fn moved(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(runs::moved(connection, runs, file))))
+    }
+
+    fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(stops::request(connection, run, requested))))
+    }
+
+    fn stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
+        Box::pin(async move { self.told(stops::requested(&mut *self.reader().await?, run).await) })
+    }
+
+    fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
+        let account = account.to_owned();
+        Box::pin(self.write(move |connection, now| Box::pin(pace::slow_down(connection, now, account, wait))))
+    }
+
+    fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {
+        let account = account.clone();
+        Box::pin(self.write(move |connection, now| {
+            Box::pin(async move { pace::reserve(connection, now, &account, count).await })
+        }))
+    }
+
+    fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
+        Box::pin(async move { self.told(envelopes::summaries(&mut *self.reader().await?, run).await) })
+    }
+
+    fn envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        Box::pin(async move { self.told(envelopes::read(&mut *self.reader().await?, run, numbers).await) })
+    }
+
+    fn evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
+        Box::pin(async move { self.told(envelopes::evidence(&mut *self.reader().await?, run, envelope).await) })
+    }
+
+    fn left_out(&self, run: RunId) -> LedgerFuture<'_, LeftOut> {
+        Box::pin(async move { self.told(left_out::read(&mut *self.reader().await?, run).await) })
+    }
+
+    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
+        Box::pin(async move { self.told(guard::numbers_sent_to(&mut *self.reader().await?, runs).await) })
+    }
+
+    fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
+        Box::pin(self.write(move |connection, now| Box::pin(events::record(connection, now, lease, events))))
+    }
+
+    fn retry(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
+        Box::pin(self.write(move |connection, now| Box::pin(events::retry(connection, now, lease, order))))
+    }
+
+    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
+        Box::pin(async move { self.told(events::read(&mut *self.reader().await?, run).await) })
+    }
+
+    fn keep_asked(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(events::asked(connection, run, questions))))
+    }
+
+    fn asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
+        Box::pin(async move { self.told(events::questions(&mut *self.reader().await?, run).await) })
+    }
+
+    fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
+        let (profile, host) = (profile.to_owned(), host.to_owned());
+        Box::pin(self.write(move |connection, _| Box::pin(hosts::remember(connection, profile, host))))
+    }
+
+    fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
+        let (profile, host) = (profile.to_owned(), host.to_owned());
+        Box::pin(self.write(move |connection, _| Box::pin(hosts::trust(connection, profile, host))))
+    }
+}
+
+impl Adapter {
+    /// A run, and its places if it is a shared one.
+    async fn places(&self, run: RunId) -> Result<(Run, Vec<Place>), LedgerError> {
+        let mut reader = self.reader().await?;
+        let run = self.told(runs::read(&mut reader, run).await)?;
+        let places = self.told(blocks::places(&mut reader, run.key).await)?;
+        Ok((run, places))
+    }
+}

@@ -1,0 +1,42 @@
+//! Statements, and what they answer with.
+
+use sqlx::query::{Query, QueryScalar};
+use sqlx::{ColumnIndex, FromRow, Row as _, SqlSafeStr};
+
+use super::change::Failure;
+use super::dialect::{self, Database, Record};
+use crate::domain::Row;
+use crate::ledger::LedgerError;
+
+type Arguments = <Database as sqlx::Database>::Arguments;
+
+/// A statement, and what is bound to it.
+pub(super) type Statement = Query<'static, Database, Arguments>;
+
+/// A statement.
+pub(super) fn query(sql: impl SqlSafeStr) -> Statement {
+    sqlx::query(sql).persistent(dialect::REMEMBERS)
+}
+
+/// A statement that answers with one column.
+pub(super) fn scalar<T>(sql: impl SqlSafeStr) -> QueryScalar<'static, Database, T, Arguments>
+where
+    (T,): for<'r> FromRow<'r, Record>,
+{
+    sqlx::query_scalar(sql).persistent(dialect::REMEMBERS)
+}
+
+/// A whole number of a record that is never large; databases have signed ones only.
+pub(super) fn small(record: &Record, column: impl ColumnIndex<Record>) -> Result<u32, Failure> {
+    as_small(record.try_get(column)?)
+}
+
+/// The same as it comes alone.
+pub(super) fn as_small(number: i64) -> Result<u32, Failure> {
+    u32::try_from(number).map_err(|_| LedgerError::Unreadable(format!("the number {number}")).into())
+}
+
+/// A row of a list, of a record.
+pub(super) fn row(record: &Record, column: impl ColumnIndex<Record>) -> Result<Row, Failure> {
+    small(record, column).map(Row::new)
+}

@@ -1,0 +1,76 @@
+//! The schema, one migration after another; a released one is never changed.
+
+mod people;
+mod sending;
+
+use std::cmp::Ordering;
+
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
+use sqlx::{SqlSafeStr, SqliteConnection};
+
+/// All migrations, the first first.
+pub(super) fn migrations() -> Vec<Migration> {
+    let steps = [
+        ("runs, envelopes, accounts", sending::FIRST),
+        ("events, questions, orders, checksums", sending::SECOND),
+        ("questions about attempts", sending::THIRD),
+        ("pace and clocks", sending::FOURTH),
+        ("why a run stopped", sending::FIFTH),
+        ("the kind of an envelope", sending::SIXTH),
+        ("whose run it is", sending::SEVENTH),
+        ("shared runs", sending::EIGHTH),
+        ("what was used of a pace", sending::PACE_USED),
+        ("who opted out", people::OPT_OUTS),
+        ("receipts", people::RECEIPTS),
+        ("notifications", people::NOTIFICATIONS),
+        ("schedules", people::SCHEDULES),
+        ("when blocks were drawn", sending::DRAWN_AT),
+        ("plans and approvals", people::PLANS),
+        ("what was spent", sending::SPENDING),
+        ("when numbers got messages", people::CONTACTS),
+        ("how many left on each day", sending::DAYS),
+        ("who was forgotten", people::FORGETTING),
+        ("what was purged", people::PURGED),
+    ];
+    let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
+        Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    };
+    (1..).zip(steps).map(migration).collect()
+}
+
+/// How the schema of a database stands to the newest one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Age {
+    /// There is nothing to do.
+    Newest,
+    /// It has to be brought to it first; a database without tables is the oldest.
+    Older,
+    /// It belongs to a newer version.
+    Newer,
+}
+
+/// How old the schema of a database is; takes no turn to write.
+pub(super) async fn age(connection: &mut SqliteConnection) -> sqlx::Result<Age> {
+    let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
+        .fetch_one(&mut *connection)
+        .await?;
+    if kept == 0 {
+        return Ok(Age::Older);
+    }
+    let last: Option<i64> =
+        sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(connection).await?;
+    let newest = i64::try_from(migrations().len()).unwrap_or(i64::MAX);
+    Ok(match last.unwrap_or(0).cmp(&newest) {
+        Ordering::Less => Age::Older,
+        Ordering::Equal => Age::Newest,
+        Ordering::Greater => Age::Newer,
+    })
+}
+
+/// Brings the database to the newest schema, in the transaction that the caller began.
+///
+/// The turn to write is taken before anything is looked at: of two processes that open a new ledger at once
+/// the second waits, and finds the first one's tables.
+pub(super) async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
+    Migrator::with_migrations(migrations()).run(connection).await
+}
