@@ -3,22 +3,22 @@
 use sha2::{Digest as _, Sha256};
 
 /// The checksum of a record: of its columns in their order.
-pub(super) struct Checksum(Sha256);
+pub(in crate::ledger) struct Checksum(Sha256);
 
 impl Checksum {
     /// A checksum for records of this table.
-    pub(super) fn of(table: &str) -> Self {
+    pub(in crate::ledger) fn of(table: &str) -> Self {
         Self(Sha256::new()).text(table)
     }
 
     /// With a whole number.
-    pub(super) fn number(mut self, number: impl Into<i64>) -> Self {
+    pub(in crate::ledger) fn number(mut self, number: impl Into<i64>) -> Self {
         self.0.update(number.into().to_le_bytes());
         self
     }
 
     /// With bytes.
-    pub(super) fn bytes(mut self, bytes: &[u8]) -> Self {
+    pub(in crate::ledger) fn bytes(mut self, bytes: &[u8]) -> Self {
         // The length first, so that no two lists of columns read the same.
         self.0.update((bytes.len() as u64).to_le_bytes());
         self.0.update(bytes);
@@ -26,12 +26,12 @@ impl Checksum {
     }
 
     /// With a text.
-    pub(super) fn text(self, text: &str) -> Self {
+    pub(in crate::ledger) fn text(self, text: &str) -> Self {
         self.bytes(text.as_bytes())
     }
 
     /// The first eight bytes of the hash, as the ledger stores them.
-    pub(super) fn finish(self) -> i64 {
+    pub(in crate::ledger) fn finish(self) -> i64 {
         let hash = self.0.finalize();
         let mut first = [0; 8];
         first.copy_from_slice(&hash[..8]);
@@ -39,7 +39,7 @@ impl Checksum {
     }
 
     /// Whether a record is as it was written; one from before there were checksums counts as such.
-    pub(super) fn agrees(self, stored: Option<i64>) -> bool {
+    pub(in crate::ledger) fn agrees(self, stored: Option<i64>) -> bool {
         stored.is_none_or(|stored| stored == self.finish())
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod memory;
 mod notification;
 mod number_set;
 mod pace;
+mod pack;
 mod parts;
 mod plans;
 mod receipts;

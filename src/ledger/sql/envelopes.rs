@@ -9,13 +9,13 @@ use sqlx::Row as _;
 use super::change::{Failure, Now};
 use super::dialect::{Connection, Record};
 use super::numbers::Numbers;
-use super::pack::{pack, pack_costs, pack_outcomes, unpack, unpack_costs, unpack_outcomes};
 use super::runs::{self, instant};
 use super::statement::{self, query, scalar, small};
 use super::words::{parse, word};
 use super::{blocks, bounds, contacts, events, left_out, pace, receipts, suppression};
 use crate::domain::{Addressee, Outcome, Purpose, Row};
 use crate::ledger::checksum::Checksum;
+use crate::ledger::pack::{pack, pack_costs, pack_outcomes, unpack, unpack_costs, unpack_outcomes};
 use crate::ledger::rules::{doubt, late, merge, owns, refusal, takes_slot};
 use crate::ledger::{
     Activity, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, LeftOut, OPTED_OUT, Permit,

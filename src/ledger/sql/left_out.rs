@@ -4,9 +4,9 @@ use sqlx::Row as _;
 
 use super::change::Failure;
 use super::dialect::Connection;
-use super::pack::{pack_set, unpack_set};
 use super::statement::query;
 use crate::ledger::checksum::Checksum;
+use crate::ledger::pack::{pack_set, unpack_set};
 use crate::ledger::{LedgerError, LeftOut, RunId, State};
 
 /// Leaves rows out, besides those that are left out already.

@@ -17,7 +17,6 @@ mod left_out;
 mod notifications;
 mod numbers;
 mod pace;
-mod pack;
 mod places;
 mod plans;
 mod port;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use super::blocks::{self, Draw};
-use super::dialect::Adapter;
+use super::dialect::{Adapter, Lock};
 use super::places::{self, Place};
 use super::runs::Stage;
 use super::{envelopes, events, guard, hosts, left_out, pace, runs, stops};
@@ -78,13 +78,10 @@ impl Ledger for Adapter {
     fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim> {
         Box::pin(async move {
             self.fit_for_sending().await?;
-            let (known, places) = self.places(run).await?;
-            held(hold, &known)?;
-            let lease = Lease { run, rows: known.rows(), epoch: Epoch(rand::random()) };
             // Nobody comes meanwhile to the places that are shut; who comes to another keeps what it draws there.
-            let (shut, _locks) = places::shut(self, &known, &places).await?;
-            let numbers = self.numbers.clone();
-            self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, numbers, lease, shut))).await
+            let (known, shut, _locks) = self.shut(run).await?;
+            held(hold, &known)?;
+            self.take(&known, shut).await
         })
     }
 
@@ -200,6 +197,20 @@ impl Ledger for Adapter {
 }
 
 impl Adapter {
+    /// A run, and those of its places where nobody is, with their locks.
+    pub(in crate::ledger) async fn shut(&self, run: RunId) -> Result<(Run, Vec<u32>, Vec<Lock>), LedgerError> {
+        let (run, places) = self.places(run).await?;
+        let (shut, locks) = places::shut(self, &run, &places).await?;
+        Ok((run, shut, locks))
+    }
+
+    /// Takes a run but for the blocks at places that are not shut.
+    pub(in crate::ledger) async fn take(&self, run: &Run, shut: Vec<u32>) -> Result<Claim, LedgerError> {
+        let lease = Lease { run: run.key, rows: run.rows(), epoch: Epoch(rand::random()) };
+        let numbers = self.numbers.clone();
+        self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, numbers, lease, shut))).await
+    }
+
     /// A run, and its places if it is a shared one.
     async fn places(&self, run: RunId) -> Result<(Run, Vec<Place>), LedgerError> {
         let mut reader = self.reader().await?;

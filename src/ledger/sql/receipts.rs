@@ -12,11 +12,11 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::change::{Failure, Now};
 use super::dialect::{Adapter, Connection, Database, Record, given};
-use super::pack::{pack, unpack};
 use super::statement::{self, query, scalar};
 use super::{envelopes, runs, suppression};
 use crate::domain::{Addressee, Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, Row, Status};
 use crate::ledger::checksum::Checksum;
+use crate::ledger::pack::{pack, unpack};
 use crate::ledger::receipts::keep;
 use crate::ledger::rules::forget_in_receipt;
 use crate::ledger::{

@@ -5,11 +5,11 @@ use sqlx::Row as _;
 
 use super::change::Failure;
 use super::dialect::Connection;
-use super::pack::{amount, unpack_costs};
 use super::runs::{signed, unsigned};
 use super::statement::query;
 use super::{envelopes, events};
 use crate::domain::{Budget, Outcome, Spending};
+use crate::ledger::pack::{amount, unpack_costs};
 use crate::ledger::rules::{self, Sharing, given_back, spent, taken};
 use crate::ledger::{Bound, Intent, RowEvents, Run, RunId};
 

@@ -6,9 +6,9 @@ use sqlx::Row as _;
 use super::super::change::{Failure, Now};
 use super::super::dialect::Connection;
 use super::super::envelopes::{Head, Outcomes, record};
-use super::super::pack::pack;
 use super::super::statement::{query, small};
 use crate::ledger::RunId;
+use crate::ledger::pack::pack;
 use crate::ledger::rules::Forgotten;
 
 /// Takes a number out of these rows of a run, what became of them, and the answers that were kept.

@@ -5,13 +5,13 @@ use sqlx::Row as _;
 
 use super::super::change::{Failure, Now};
 use super::super::dialect::Connection;
-use super::super::pack::{pack, unpack};
 use super::super::runs::{self, instant};
 use super::super::statement::query;
 use super::super::{blocks, contacts, guard, receipts, spending};
 use super::known_or_new_key;
 use crate::domain::{Addressee, Phone};
 use crate::ledger::checksum::Checksum;
+use crate::ledger::pack::{pack, unpack};
 use crate::ledger::{LedgerError, NumberKey, Ownership, Run, RunId, StateCounts};
 
 /// Where rows of runs are.

@@ -1,21 +1,17 @@
 //! What happens to blocks while others come, and when an older copy of the ledger is put back.
 
-use super::super::envelopes;
-use super::super::places;
 use super::*;
 use crate::ledger::conformance::scene::{shared_run, single_intent};
-use crate::ledger::{BlockRequest, Epoch, Lease, Permit};
+use crate::ledger::{BlockRequest, Permit};
 
 #[tokio::test]
 async fn who_comes_while_a_shared_run_is_being_taken_keeps_the_own_block() {
     let scene = Scene::new().await;
-    let path = scene.folder.path().join("ledger");
     let ended = scene.ledger.draw(&shared_run(), BlockRequest::rows(1)).await.unwrap().block().unwrap();
     let run = ended.run.clone();
     drop(ended);
-    // What `SqliteLedger::claim` does before its transaction.
-    let known = scene.ledger.places(&run).await.unwrap();
-    let (others, _shut) = places::shut(&path, &run, &known).unwrap();
+    // What taking it does before its transaction.
+    let (known, shut, _locks) = scene.ledger.shut(run.key).await.unwrap();
     // Somebody comes meanwhile, to a place that nobody was ever at.
     let living = scene.ledger.draw(&shared_run(), BlockRequest::rows(1)).await.unwrap().block().unwrap();
     assert!(matches!(
@@ -23,10 +19,7 @@ async fn who_comes_while_a_shared_run_is_being_taken_keeps_the_own_block() {
         Permit::Granted { .. }
     ));
     // Its transaction.
-    let lease = Lease { run: run.key, rows: run.rows(), epoch: Epoch(77) };
-    let numbers = super::super::numbers::Numbers::default();
-    let claim =
-        scene.ledger.write(move |c, now| Box::pin(envelopes::claim(c, now, numbers, lease, others))).await.unwrap();
+    let claim = scene.ledger.take(&known, shut).await.unwrap();
     assert_eq!(claim.doubtful, 0, "nobody's living work is called doubt");
     assert!(
         matches!(

@@ -76,7 +76,7 @@ async fn every_table_is_known_to_hold_something_of_people_or_nothing() {
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '\\_sqlx%' ESCAPE '\\'",
     )
-    .fetch_all(scene.ledger.readers())
+    .fetch_all(&scene.ledger.readers)
     .await
     .unwrap();
     let known: BTreeMap<&str, Holds> = TABLES.into_iter().collect();

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::*;
-use crate::ledger::sqlite::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
+use crate::ledger::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
 use crate::ledger::{Author, Change};
 
 /// More bytes than any variant needs whose values are all zero, empty or absent.

@@ -11,24 +11,24 @@ use crate::ledger::LedgerError;
 const LARGEST_ENVELOPE: usize = 1_000_000;
 
 /// The bytes of a list.
-pub(super) fn pack<T: Serialize>(list: &[T]) -> Result<Vec<u8>, LedgerError> {
+pub(in crate::ledger) fn pack<T: Serialize>(list: &[T]) -> Result<Vec<u8>, LedgerError> {
     postcard::to_stdvec(list).map_err(|error| LedgerError::Unreadable(error.to_string()))
 }
 
 /// The list of these bytes.
-pub(super) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<Vec<T>, LedgerError> {
+pub(in crate::ledger) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<Vec<T>, LedgerError> {
     postcard::from_bytes(bytes).map_err(|error| LedgerError::Unreadable(error.to_string()))
 }
 
 /// The bytes of an envelope's outcomes: equal neighbours are written once with their number.
-pub(super) fn pack_outcomes(outcomes: &[Outcome]) -> Result<Vec<u8>, LedgerError> {
+pub(in crate::ledger) fn pack_outcomes(outcomes: &[Outcome]) -> Result<Vec<u8>, LedgerError> {
     let stretches: Vec<(usize, &Outcome)> =
         outcomes.chunk_by(|one, next| one == next).map(|equal| (equal.len(), &equal[0])).collect();
     pack(&stretches)
 }
 
 /// The outcomes of these bytes.
-pub(super) fn unpack_outcomes(bytes: &[u8]) -> Result<Vec<Outcome>, LedgerError> {
+pub(in crate::ledger) fn unpack_outcomes(bytes: &[u8]) -> Result<Vec<Outcome>, LedgerError> {
     let stretches: Vec<(usize, Outcome)> = unpack(bytes)?;
     if stretches.iter().any(|(count, _)| *count > LARGEST_ENVELOPE) {
         return Err(LedgerError::Unreadable("an envelope with more rows than envelopes have".to_owned()));
@@ -37,7 +37,7 @@ pub(super) fn unpack_outcomes(bytes: &[u8]) -> Result<Vec<Outcome>, LedgerError>
 }
 
 /// The bytes of what an envelope's rows cost: equal neighbours are written once with their number; nothing of nothing.
-pub(super) fn pack_costs(costs: &[Amount]) -> Result<Option<Vec<u8>>, LedgerError> {
+pub(in crate::ledger) fn pack_costs(costs: &[Amount]) -> Result<Option<Vec<u8>>, LedgerError> {
     if costs.is_empty() {
         return Ok(None);
     }
@@ -47,7 +47,7 @@ pub(super) fn pack_costs(costs: &[Amount]) -> Result<Option<Vec<u8>>, LedgerErro
 }
 
 /// What the rows of these bytes cost.
-pub(super) fn unpack_costs(bytes: &[u8]) -> Result<Vec<Amount>, LedgerError> {
+pub(in crate::ledger) fn unpack_costs(bytes: &[u8]) -> Result<Vec<Amount>, LedgerError> {
     let stretches: Vec<(usize, String)> = unpack(bytes)?;
     let mut costs = Vec::new();
     for (count, digits) in stretches {
@@ -61,18 +61,18 @@ pub(super) fn unpack_costs(bytes: &[u8]) -> Result<Vec<Amount>, LedgerError> {
 }
 
 /// The amount of these digits.
-pub(super) fn amount(digits: &str) -> Result<Amount, LedgerError> {
+pub(in crate::ledger) fn amount(digits: &str) -> Result<Amount, LedgerError> {
     digits.parse().map_err(|NoAmount| LedgerError::Unreadable(format!("`{digits}` is no amount")))
 }
 
 /// The bytes of a set of rows, in the format that all Roaring libraries read.
-pub(super) fn pack_set(rows: &RoaringBitmap) -> Result<Vec<u8>, LedgerError> {
+pub(in crate::ledger) fn pack_set(rows: &RoaringBitmap) -> Result<Vec<u8>, LedgerError> {
     let mut bytes = Vec::with_capacity(rows.serialized_size());
     rows.serialize_into(&mut bytes).map_err(|error| LedgerError::Unreadable(error.to_string()))?;
     Ok(bytes)
 }
 
 /// The set of these bytes.
-pub(super) fn unpack_set(bytes: &[u8]) -> Result<RoaringBitmap, LedgerError> {
+pub(in crate::ledger) fn unpack_set(bytes: &[u8]) -> Result<RoaringBitmap, LedgerError> {
     RoaringBitmap::deserialize_from(bytes).map_err(|error| LedgerError::Unreadable(error.to_string()))
 }
