@@ -15,6 +15,7 @@ mod event;
 mod forgetting;
 mod hold;
 mod left_out;
+mod mark;
 #[cfg(test)]
 pub(crate) mod memory;
 mod notification;

@@ -29,9 +29,11 @@ mod stops;
 mod suppression;
 mod upkeep;
 mod words;
+mod writer;
 
 pub(in crate::ledger) use change::{Failure, Now};
 pub(in crate::ledger) use numbers::Numbers;
 pub(in crate::ledger) use runs::names as run_names;
+pub(in crate::ledger) use writer::{OnCommit, Writer};
 
 use super::dialect;

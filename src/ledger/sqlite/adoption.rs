@@ -3,25 +3,25 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use sqlx::Connection as _;
 
-use super::mark::{Mark, MarkReading};
+use super::dialect::storage;
+use super::ledger::Clock;
 use super::opening::{self, current_mark};
 use super::turn::{self, Patience};
-use super::writer::storage;
 use crate::ledger::LedgerError;
+use crate::ledger::mark::{Mark, MarkReading};
 
 /// Ends the unfinished runs, brings the ledger past its mark, and has the mark follow it.
 ///
 /// In this order: if it is interrupted, the ledger is refused as before, and the person says it again.
-pub(super) async fn adopt(path: &Path, known: &MarkReading, now: Timestamp) -> Result<(), LedgerError> {
+pub(super) async fn adopt(path: &Path, known: &MarkReading, clock: Clock) -> Result<(), LedgerError> {
     let path: Arc<Path> = path.into();
-    let mut pen = opening::pen(&path, Patience::default()).await?;
+    let mut pen = opening::pen(&path, clock, Patience::default()).await?;
     let failed = |error: sqlx::Error| storage(&path, &error);
     turn::begin(&mut pen.connection, &path, Patience::default()).await?;
     sqlx::query("UPDATE runs SET progress = 'replaced', owner = NULL, ended_at = ? WHERE live AND progress = 'open'")
-        .bind(now.as_microsecond())
+        .bind(clock().as_microsecond())
         .execute(&mut pen.connection)
         .await
         .map_err(failed)?;

@@ -1,6 +1,7 @@
 //! What the queries of a ledger are written in here: SQLite's types, and its words where databases differ.
 
 use std::fs::File;
+use std::path::Path;
 
 pub(super) use sqlx::Sqlite as Database;
 pub(super) use sqlx::SqliteConnection as Connection;
@@ -8,6 +9,9 @@ use sqlx::pool::PoolConnection;
 pub(super) use sqlx::sqlite::SqliteRow as Record;
 
 pub(super) use super::ledger::SqliteLedger as Adapter;
+pub(super) use super::pen::Pen;
+use super::sql::Failure;
+use crate::ledger::LedgerError;
 
 /// What keeps a lock as long as it is there.
 pub(super) type Lock = File;
@@ -24,3 +28,20 @@ macro_rules! given {
     };
 }
 pub(super) use given;
+
+/// A failure, with the file's name.
+pub(super) fn failed(place: &str, failure: Failure) -> LedgerError {
+    match failure {
+        Failure::Sql(error) => storage(Path::new(place), &error),
+        Failure::Ledger(error) => error,
+    }
+}
+
+/// A failure of the storage, in its own words.
+pub(super) fn storage(path: &Path, error: &sqlx::Error) -> LedgerError {
+    let reason = match error {
+        sqlx::Error::Database(error) => error.message().to_owned(),
+        other => other.to_string(),
+    };
+    LedgerError::Storage { path: path.display().to_string(), reason }
+}

@@ -5,19 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::{SqliteConnection, SqlitePool};
+use sqlx::SqlitePool;
 use tokio::sync::OnceCell;
 
 use super::dialect::Reader;
-use super::mark::{self, MarkReading};
-use super::sql::{Failure, Now, Numbers};
+use super::dialect::storage;
+use super::pen::Pen;
+use super::sql::{Now, Numbers, OnCommit, Writer};
 use super::turn::Patience;
-use super::writer::{OnCommit, Writer, storage};
 use super::{adoption, copies, opening, soundness};
+use crate::ledger::mark::{self, MarkReading};
 use crate::ledger::{LedgerError, StrayCopies};
-
-/// How long a change may take, with the wait for another process.
-const LONGEST_WRITE: Duration = Duration::from_secs(120);
 
 /// The wall clock.
 pub(super) type Clock = fn() -> Timestamp;
@@ -25,12 +23,14 @@ pub(super) type Clock = fn() -> Timestamp;
 /// The ledger in a SQLite file.
 pub struct SqliteLedger {
     /// Opened when something is first written.
-    writer: OnceCell<Writer>,
+    pub(super) writer: OnceCell<Writer>,
     pub(super) readers: SqlitePool,
     pub(super) path: Arc<Path>,
+    /// The same, as people are told it.
+    pub(super) place: Arc<str>,
     pub(super) clock: Clock,
     pub(super) patience: Patience,
-    on_commit: OnCommit,
+    pub(super) on_commit: OnCommit,
     /// The last envelope of each run that this process has.
     pub(super) numbers: Numbers,
     /// Why nothing may be sent with this ledger, nor anything be written to it.
@@ -61,9 +61,10 @@ impl SqliteLedger {
         opening::prepare(path, Patience::default()).await?;
         let readers = opening::readers(path).await?;
         let stale = judge(&readers, path, known).await?;
-        let (path, writer, patience) = (Arc::from(path), OnceCell::new(), Patience::default());
+        let (place, writer, patience) = (Arc::from(path.display().to_string()), OnceCell::new(), Patience::default());
         let on_commit: OnCommit = Arc::new(|_| {});
-        Ok(Self { writer, readers, path, clock, patience, on_commit, numbers: Numbers::default(), stale })
+        let (path, numbers) = (Arc::from(path), Numbers::default());
+        Ok(Self { writer, readers, path, place, clock, patience, on_commit, numbers, stale })
     }
 
     /// The same, which tells how long each commit took, with the wait for other processes.
@@ -91,7 +92,7 @@ impl SqliteLedger {
         let Some(reason) = deleted.or_else(|| refused.stale.clone()) else { return Ok((refused, None)) };
         soundness::check(&refused.readers, path).await?;
         refused.close().await;
-        adoption::adopt(path, &known, clock()).await?;
+        adoption::adopt(path, &known, clock).await?;
         Ok((Self::open(path, clock).await?, Some(reason)))
     }
 
@@ -119,43 +120,14 @@ impl SqliteLedger {
         }
     }
 
-    /// Runs a change in the writer's next transaction.
-    pub(super) async fn write<T, F>(&self, change: F) -> Result<T, LedgerError>
-    where
-        T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut SqliteConnection, Now) -> futures_util::future::BoxFuture<'c, Result<T, Failure>>
-            + Send
-            + 'static,
-    {
-        // Each commit would bring it nearer to the mark, until it passes for the newest.
-        self.newest()?;
-        let open = async || {
-            let pen = opening::pen(&self.path, self.patience).await?;
-            Ok::<_, LedgerError>(Writer::start(pen, Arc::clone(&self.on_commit)))
-        };
-        let writer = self.writer.get_or_try_init(open).await?;
-        let path = Arc::clone(&self.path);
-        let clock = self.clock;
-        let written = writer.write(move |connection| {
-            // Asked inside the transaction, so that the times of all processes follow one another.
-            let result = change(connection, Now(clock().as_microsecond()));
-            Box::pin(async move { result.await.map_err(|failure| failed(&path, failure)) })
-        });
-        // A disk that hangs is a failure too: what was asked may still be done, but nobody builds on it.
-        tokio::time::timeout(LONGEST_WRITE, written).await.unwrap_or_else(|_| {
-            let reason = format!("nothing was written for {} s", LONGEST_WRITE.as_secs());
-            Err(LedgerError::Storage { path: self.path.display().to_string(), reason })
-        })
-    }
-
     /// A connection to read with.
     pub(super) async fn reader(&self) -> Result<Reader, LedgerError> {
         self.readers.acquire().await.map_err(|error| storage(&self.path, &error))
     }
 
-    /// What was read, or why it could not be.
-    pub(super) fn told<T>(&self, read: Result<T, Failure>) -> Result<T, LedgerError> {
-        read.map_err(|failure| failed(&self.path, failure))
+    /// What writes.
+    pub(super) async fn pen(&self) -> Result<Pen, LedgerError> {
+        opening::pen(&self.path, self.clock, self.patience).await
     }
 
     /// Refuses what leads to sending, unless this is the ledger that was written last and its file is sound.
@@ -166,13 +138,6 @@ impl SqliteLedger {
 
     pub(super) fn now(&self) -> Now {
         Now((self.clock)().as_microsecond())
-    }
-}
-
-fn failed(path: &Path, failure: Failure) -> LedgerError {
-    match failure {
-        Failure::Sql(error) => storage(path, &error),
-        Failure::Ledger(error) => error,
     }
 }
 

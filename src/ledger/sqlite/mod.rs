@@ -9,8 +9,8 @@ mod dialect;
 mod holder;
 mod ledger;
 mod lock;
-mod mark;
 mod opening;
+mod pen;
 mod schema;
 mod soundness;
 #[path = "../sql/mod.rs"]
@@ -19,6 +19,5 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 mod turn;
-mod writer;
 
 pub use ledger::SqliteLedger;

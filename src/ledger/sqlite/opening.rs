@@ -13,12 +13,14 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
+use super::dialect::storage;
+use super::ledger::Clock;
 use super::lock;
-use super::mark::{self, Mark, MarkFile};
+use super::pen::Pen;
 use super::schema::{self, Age};
 use super::turn::{self, Patience, Wait, is_busy, is_read_only};
-use super::writer::{Pen, storage};
 use crate::ledger::LedgerError;
+use crate::ledger::mark::{self, Mark, MarkFile};
 use crate::private::{self, Existing};
 
 /// How many pages the log may have before a commit empties it into the file.
@@ -94,7 +96,7 @@ async fn migrate(connection: &mut SqliteConnection, path: &Path, patience: Patie
 }
 
 /// The connection that writes, and the mark that follows it.
-pub(super) async fn pen(path: &Arc<Path>, patience: Patience) -> Result<Pen, LedgerError> {
+pub(super) async fn pen(path: &Arc<Path>, clock: Clock, patience: Patience) -> Result<Pen, LedgerError> {
     let mut connection = connect(path, patience).await?;
     let place = mark::place(path);
     let unmarked = |error: std::io::Error| LedgerError::Storage {
@@ -111,7 +113,7 @@ pub(super) async fn pen(path: &Arc<Path>, patience: Patience) -> Result<Pen, Led
     if first {
         sqlx::query("COMMIT").execute(&mut connection).await.map_err(|error| storage(path, &error))?;
     }
-    Ok(Pen { connection, mark, path: Arc::clone(path), patience })
+    Ok(Pen { connection, mark, path: Arc::clone(path), clock, patience })
 }
 
 /// Connects to write, creates the file where there is none, and waits for another process that does the same.

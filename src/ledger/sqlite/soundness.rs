@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use sqlx::SqlitePool;
 
-use super::writer::storage;
+use super::dialect::storage;
 use crate::ledger::LedgerError;
 use crate::private::{self, Existing};
 

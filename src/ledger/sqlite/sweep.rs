@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use sqlx::{Connection as _, Row as _};
 
+use super::dialect::storage;
 use super::ledger::SqliteLedger;
 use super::opening;
-use super::writer::storage;
 use crate::ledger::LedgerError;
 
 /// How long other processes that read are waited for until the log can be emptied.

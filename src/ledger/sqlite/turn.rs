@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use sqlx::SqliteConnection;
 
+use super::dialect::storage;
 use super::holder::{self, Holder};
-use super::writer::storage;
 use crate::ledger::LedgerError;
 
 /// How long SQLite itself waits before it says that another process has the turn.

@@ -1,4 +1,4 @@
-//! The mark beside the ledger: how far it has come.
+//! The mark of a ledger in a folder of its own machine: how far the ledger has come.
 //!
 //! A ledger that was deleted, damaged at the end of its log, or put back from an older copy, does not know who has a
 //! message by now. The mark is what tells. It follows each commit in place, before anybody hears of that commit, and
@@ -29,14 +29,14 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// Which ledger it is, and how many commits it had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct Mark {
-    pub(super) id: i64,
-    pub(super) generation: i64,
+pub(in crate::ledger) struct Mark {
+    pub(in crate::ledger) id: i64,
+    pub(in crate::ledger) generation: i64,
 }
 
 /// What a look at the mark of a ledger found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum MarkReading {
+pub(in crate::ledger) enum MarkReading {
     /// There is no mark.
     Nothing,
     /// The marks that its slots hold; they name one ledger, unless somebody was interrupted while accepting another.
@@ -46,7 +46,7 @@ pub(super) enum MarkReading {
 }
 
 /// The file of the mark, open to be written.
-pub(super) struct MarkFile {
+pub(in crate::ledger) struct MarkFile {
     file: File,
     /// The furthest that this process has written.
     written: i64,
@@ -54,7 +54,7 @@ pub(super) struct MarkFile {
 
 impl Mark {
     /// Why the ledger with this mark is not the one that was written here last; nothing if it is.
-    pub(super) fn against(self, known: &MarkReading) -> Option<String> {
+    pub(in crate::ledger) fn against(self, known: &MarkReading) -> Option<String> {
         match known {
             // A ledger that nothing was ever written to has no mark yet.
             MarkReading::Nothing if self.generation == 0 => None,
@@ -101,12 +101,12 @@ impl Mark {
 }
 
 /// Where the mark of a ledger is.
-pub(super) fn place(ledger: &Path) -> PathBuf {
+pub(in crate::ledger) fn place(ledger: &Path) -> PathBuf {
     ledger.with_extension("mark")
 }
 
 /// What is known of the mark in a file.
-pub(super) fn read(path: &Path) -> MarkReading {
+pub(in crate::ledger) fn read(path: &Path) -> MarkReading {
     let opened = match regular_file::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return MarkReading::Nothing,
@@ -151,7 +151,7 @@ impl MarkFile {
     ///
     /// # Errors
     /// When it cannot be created, opened or read.
-    pub(super) fn open(path: &Path, current: Mark) -> io::Result<Self> {
+    pub(in crate::ledger) fn open(path: &Path, current: Mark) -> io::Result<Self> {
         if !path.exists() {
             create(path, current)?;
         }
@@ -164,7 +164,7 @@ impl MarkFile {
     ///
     /// # Errors
     /// When it cannot be written, or is another ledger's by now.
-    pub(super) fn follow(&mut self, mark: Mark) -> io::Result<()> {
+    pub(in crate::ledger) fn follow(&mut self, mark: Mark) -> io::Result<()> {
         lock(&self.file)?;
         let written = self.advance(mark);
         failpoint::pass("mark.written");
@@ -195,7 +195,7 @@ impl MarkFile {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
+    pub(in crate::ledger) fn finish(&mut self) -> io::Result<()> {
         if self.written == 0 {
             return Ok(());
         }
@@ -210,7 +210,7 @@ impl MarkFile {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(super) fn accept(&mut self, mark: Mark) -> io::Result<()> {
+    pub(in crate::ledger) fn accept(&mut self, mark: Mark) -> io::Result<()> {
         lock(&self.file)?;
         self.file.set_len(SLOTS[1] + SLOT as u64)?;
         let written = self.write_both(mark);

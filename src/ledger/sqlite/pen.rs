@@ -1,0 +1,89 @@
+//! What writes the file: one connection, and the mark that follows it.
+//!
+//! After the first failure it writes nothing any more: what an fsync that failed left behind is unknown, and asking again
+//! on the same handle would hide it. Where another process kept the turn nothing was begun, so that is told to those who
+//! asked, and the next change is tried.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sqlx::{Connection as _, Row as _, SqliteConnection};
+
+use super::dialect::storage;
+use super::ledger::Clock;
+use super::sql::Now;
+use super::turn::{self, Patience};
+use crate::failpoint;
+use crate::ledger::LedgerError;
+use crate::ledger::mark::{Mark, MarkFile};
+
+/// What the task writes with.
+pub(super) struct Pen {
+    pub(super) connection: SqliteConnection,
+    pub(super) mark: MarkFile,
+    pub(super) path: Arc<Path>,
+    pub(super) clock: Clock,
+    pub(super) patience: Patience,
+}
+
+impl Pen {
+    /// Begins a transaction, once no other process has the turn.
+    pub(super) async fn begin(&mut self) -> Result<(), LedgerError> {
+        turn::begin(&mut self.connection, &self.path, self.patience).await
+    }
+
+    /// The connection, and the time of the next change.
+    #[expect(clippy::unnecessary_wraps, reason = "other databases may have gone away")]
+    pub(super) fn at_work(&mut self) -> Result<(&mut SqliteConnection, Now), LedgerError> {
+        // Asked inside the transaction, so that the times of all processes follow one another.
+        Ok((&mut self.connection, Now((self.clock)().as_microsecond())))
+    }
+
+    /// Counts the commit and makes it.
+    pub(super) async fn commit(&mut self) -> Result<Mark, LedgerError> {
+        let counted = count(&mut self.connection).await.map_err(|error| storage(&self.path, &error))?;
+        failpoint::pass("commit.before");
+        let committed = sqlx::query("COMMIT").execute(&mut self.connection).await;
+        committed.map_err(|error| storage(&self.path, &error))?;
+        failpoint::pass("commit.after");
+        Ok(counted)
+    }
+
+    /// Takes the transaction back.
+    pub(super) async fn give_up(&mut self) {
+        // One that never began, or that the storage ended by itself, cannot be taken back.
+        let _ = sqlx::query("ROLLBACK").execute(&mut self.connection).await;
+    }
+
+    /// Has the mark follow a commit.
+    pub(super) fn follow(&mut self, mark: Mark) -> Result<(), LedgerError> {
+        self.mark.follow(mark).map_err(|error| {
+            let reason = format!("its mark cannot be written: {error}");
+            LedgerError::Storage { path: self.path.display().to_string(), reason }
+        })
+    }
+
+    /// Whether nothing may be written after this failure.
+    pub(super) fn is_spent(error: &LedgerError) -> bool {
+        !matches!(error, LedgerError::Busy { .. })
+    }
+
+    /// Closes the file and its mark.
+    pub(super) async fn close(mut self) {
+        if let Err(error) = self.mark.finish() {
+            tracing::warn!("cannot write the mark of the ledger `{}`: {error}", self.path.display());
+        }
+        // What is in the log is on the disk; in the file itself a damaged page is noticed, at the end of a log it is not.
+        // Another process that reads may be in the way; it or the next one empties the log then.
+        let _ = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut self.connection).await;
+        let _ = self.connection.close().await;
+    }
+}
+
+/// Counts a commit, inside its transaction.
+async fn count(connection: &mut SqliteConnection) -> sqlx::Result<Mark> {
+    let row = sqlx::query("UPDATE meta SET generation = generation + 1 RETURNING id, generation")
+        .fetch_one(connection)
+        .await?;
+    Ok(Mark { id: row.try_get(0)?, generation: row.try_get(1)? })
+}
