@@ -24,6 +24,7 @@ mod pace;
 mod pack;
 mod parts;
 mod plans;
+mod postgres;
 mod receipts;
 mod record;
 mod row_events;
@@ -52,6 +53,7 @@ pub use number_set::{NumberKey, NumberSet};
 pub use pace::{AccountPace, Reservation, Wait, WaitReason, halved, recovered};
 pub use parts::Parts;
 pub use plans::{Approval, ApprovalUse, KeptApproval, Plan, Plans};
+pub use postgres::{PostgresAddress, PostgresLedger};
 pub use receipts::{KeptReceipt, NewReceipt, ReceiptWalk, Receipts, Reception, RowReceipts};
 pub use record::{
     Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, NewRun, Origin, Ownership, Permit, Progress, Run,
@@ -153,6 +155,12 @@ pub trait Ledger:
     /// where somebody got as many messages as a cap of the intent allows. Where it
     /// would go over a bound of the intent, it records nothing and tells how much of it would not.
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
+
+    /// Whether an envelope that was begun by this right may still leave, as far as this process knows without asking: looked
+    /// at once more before its first byte, since a process may have slept between.
+    fn may_leave(&self, _lease: Lease) -> bool {
+        true
+    }
 
     /// Records what became of an envelope, whoever has the run by now: an answer is evidence.
     fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()>;

@@ -5,6 +5,8 @@
 mod blocks;
 mod bounds;
 mod caps;
+#[path = "../../../tests/support/cluster.rs"]
+mod cluster;
 mod copies;
 mod envelopes;
 mod events;
@@ -21,18 +23,26 @@ mod suppression;
 use jiff::Timestamp;
 use tempfile::TempDir;
 
+use self::cluster::Cluster;
 use self::scene::Scene;
 use super::memory::{Contents, MemoryLedger};
+use super::postgres::{PostgresAddress, PostgresLedger};
 use super::sqlite::SqliteLedger;
 
 /// A new ledger in memory; it needs no folder.
-async fn memory(_: &TempDir) -> MemoryLedger {
-    MemoryLedger::new(Contents::default(), Timestamp::now)
+async fn memory(_: &TempDir) -> Option<MemoryLedger> {
+    Some(MemoryLedger::new(Contents::default(), Timestamp::now))
 }
 
 /// A new ledger in a file of this folder.
-async fn sqlite(folder: &TempDir) -> SqliteLedger {
-    SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.expect("a ledger")
+async fn sqlite(folder: &TempDir) -> Option<SqliteLedger> {
+    Some(SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.expect("a ledger"))
+}
+
+/// A new ledger in a database of a server of its own; nothing where no server can be started.
+async fn postgres(folder: &TempDir) -> Option<PostgresLedger> {
+    let address = PostgresAddress::parse(&Cluster::shared()?.database()).expect("an address");
+    Some(PostgresLedger::open(&address, folder.path()).await.expect("a ledger"))
 }
 
 /// Has each adapter keep each promise, as a test of its own.
@@ -40,14 +50,18 @@ macro_rules! promises {
     ($($file:ident: $($promise:ident),+;)+) => {
         promises!(@ memory_keeps, memory; $($($file $promise)+)+);
         promises!(@ sqlite_keeps, sqlite; $($($file $promise)+)+);
+        promises!(@ postgres_keeps, postgres; $($($file $promise)+)+);
     };
     (@ $name:ident, $adapter:ident; $($file:ident $promise:ident)+) => {
         mod $name {
             $(
-                #[tokio::test]
+                // The lists of some ledgers are written and read by threads that wait for others.
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $promise() {
                     let folder = tempfile::tempdir().expect("a folder");
-                    super::$file::$promise(super::Scene::on(super::$adapter(&folder).await).await).await;
+                    if let Some(ledger) = super::$adapter(&folder).await {
+                        super::$file::$promise(super::Scene::on(ledger).await).await;
+                    }
                 }
             )+
         }

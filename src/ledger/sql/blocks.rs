@@ -177,7 +177,7 @@ pub(super) async fn ids(reader: &mut Connection, run: RunId) -> Result<Vec<Block
 pub(super) async fn have(connection: &mut Connection, ids: IdRange) -> Result<bool, Failure> {
     // No block is longer than a run, so the index finds the few that could.
     let found: Option<i64> = scalar(
-        "SELECT 1 FROM blocks WHERE first_id < $1 AND first_id > $2 - $3 AND first_id + last_row - first_row >= $2 LIMIT 1",
+        "SELECT first_id FROM blocks WHERE first_id < $1 AND first_id > $2 - $3 AND first_id + last_row - first_row >= $2 LIMIT 1",
     )
     .bind(runs::signed(ids.first + ids.len))
     .bind(runs::signed(ids.first))
@@ -195,7 +195,7 @@ fn sum(run: RunId, BlockIds { rows, first }: BlockIds) -> Checksum {
 pub(super) async fn is_leased(connection: &mut Connection, lease: Lease) -> Result<bool, Failure> {
     let Lease { run, rows, epoch } = lease;
     let found: Option<i64> =
-        scalar("SELECT 1 FROM blocks WHERE run = $1 AND first_row = $2 AND last_row = $3 AND epoch = $4")
+        scalar("SELECT first_id FROM blocks WHERE run = $1 AND first_row = $2 AND last_row = $3 AND epoch = $4")
             .bind(run.0)
             .bind(i64::from(rows.first.get()))
             .bind(i64::from(rows.last.get()))

@@ -25,7 +25,7 @@ pub(super) async fn numbers_sent_to(reader: &mut Connection, runs: &[RunId]) -> 
 /// The numbers that have an operation in a run, by its envelopes.
 pub(super) async fn sent_to(reader: &mut Connection, run: RunId) -> Result<RoaringTreemap, Failure> {
     let mut guard = Guard::new(events::read(&mut *reader, run).await?.into());
-    let mut rows = query(WHOLE).bind(run.0).bind(1).bind(u32::MAX).fetch(&mut *reader);
+    let mut rows = query(WHOLE).bind(run.0).bind(1_i64).bind(i64::from(u32::MAX)).fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {
         guard.add(&record(&row)?);
     }

@@ -24,7 +24,7 @@ mod receipts;
 mod runs;
 mod schedules;
 mod spending;
-mod statement;
+pub(in crate::ledger) mod statement;
 mod stops;
 mod suppression;
 mod upkeep;
@@ -33,7 +33,6 @@ mod writer;
 
 pub(in crate::ledger) use change::{Failure, Now};
 pub(in crate::ledger) use numbers::Numbers;
-pub(in crate::ledger) use runs::names as run_names;
 pub(in crate::ledger) use writer::{OnCommit, Writer};
 
 use super::dialect;

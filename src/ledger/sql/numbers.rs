@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::change::Failure;
 use super::dialect::Connection;
-use super::statement::scalar;
+use super::statement::{as_small, scalar};
 use crate::ledger::{Epoch, Lease, RunId};
 
 /// The last envelope of each run that this process has whole: nobody else adds any.
@@ -49,5 +49,5 @@ impl Numbers {
 
 async fn last(connection: &mut Connection, run: RunId) -> Result<u32, Failure> {
     let last = scalar("SELECT COALESCE(MAX(envelope), 0) FROM envelopes WHERE run = $1").bind(run.0);
-    Ok(last.fetch_one(connection).await?)
+    as_small(last.fetch_one(connection).await?)
 }

@@ -92,7 +92,13 @@ impl Ledger for Adapter {
             let (shared, epoch, random) = (shared.clone(), Epoch(rand::random()), rand::random());
             let draw = Draw { shared, wanted, place, epoch, random };
             let drawn = self.write(move |connection, now| Box::pin(blocks::draw(connection, now, draw))).await?;
-            Ok(drawn.map_or_else(|refused| refused, |(run, lease)| Drawn::Block(Block::new(run, lease, lock))))
+            Ok(drawn.map_or_else(
+                |refused| refused,
+                |(run, lease)| {
+                    self.bind(lease.epoch, &hold::place_name(&run.campaign, &run.account, place));
+                    Drawn::Block(Block::new(run, lease, lock))
+                },
+            ))
         })
     }
 
@@ -110,7 +116,14 @@ impl Ledger for Adapter {
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
         let numbers = self.numbers.clone();
-        Box::pin(self.write(move |connection, now| Box::pin(envelopes::begin(connection, now, numbers, intent))))
+        Box::pin(async move {
+            self.be_heard(intent.lease.epoch).await?;
+            self.write(move |connection, now| Box::pin(envelopes::begin(connection, now, numbers, intent))).await
+        })
+    }
+
+    fn may_leave(&self, lease: Lease) -> bool {
+        self.still_has(lease.epoch)
     }
 
     fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
@@ -207,6 +220,7 @@ impl Adapter {
     /// Takes a run but for the blocks at places that are not shut.
     pub(in crate::ledger) async fn take(&self, run: &Run, shut: Vec<u32>) -> Result<Claim, LedgerError> {
         let lease = Lease { run: run.key, rows: run.rows(), epoch: Epoch(rand::random()) };
+        self.bind(lease.epoch, &hold::name(&run.campaign, &run.account));
         let numbers = self.numbers.clone();
         self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, numbers, lease, shut))).await
     }

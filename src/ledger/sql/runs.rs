@@ -116,7 +116,7 @@ pub(super) async fn free_ids(
 /// Whether no message has one of these identifiers.
 pub(super) async fn are_free(connection: &mut Connection, ids: IdRange) -> Result<bool, Failure> {
     let taken: Option<i64> = scalar(
-        "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders)
+        "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders) AS ranges
          WHERE first_id < $1 AND first_id + ids > $2 LIMIT 1",
     )
     .bind(signed(ids.first + ids.len))
@@ -287,11 +287,6 @@ pub(super) async fn find(reader: &mut Connection, id: MessageId) -> Result<Optio
     Ok(run.row_of(id).map(|row| Origin { run: run.key, row }))
 }
 
-/// The names of all runs, whatever became of them.
-pub(in crate::ledger) async fn names(reader: &mut Connection) -> Result<Vec<String>, Failure> {
-    Ok(scalar("SELECT campaign || '@' || number FROM runs").fetch_all(reader).await?)
-}
-
 fn run(row: &Record, progress: Progress) -> Result<Run, Failure> {
     let counts: Option<String> = row.try_get("counts")?;
     let parts: Option<i64> = row.try_get("parts")?;
@@ -299,7 +294,8 @@ fn run(row: &Record, progress: Progress) -> Result<Run, Failure> {
     let ended_at: Option<i64> = row.try_get("ended_at")?;
     let epoch: Option<i64> = row.try_get("owner")?;
     let lag: Option<i64> = row.try_get("lag")?;
-    let (stop, signal): (Option<&str>, Option<u8>) = (row.try_get("stop")?, row.try_get("signal")?);
+    let (stop, signal): (Option<&str>, Option<i64>) = (row.try_get("stop")?, row.try_get("signal")?);
+    let signal = signal.and_then(|signal| u8::try_from(signal).ok());
     Ok(Run {
         key: RunId(row.try_get("key")?),
         number: small(row, "number")?,

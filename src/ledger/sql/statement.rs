@@ -11,15 +11,15 @@ use crate::ledger::LedgerError;
 type Arguments = <Database as sqlx::Database>::Arguments;
 
 /// A statement, and what is bound to it.
-pub(super) type Statement = Query<'static, Database, Arguments>;
+pub(in crate::ledger) type Statement = Query<'static, Database, Arguments>;
 
 /// A statement.
-pub(super) fn query(sql: impl SqlSafeStr) -> Statement {
+pub(in crate::ledger) fn query(sql: impl SqlSafeStr) -> Statement {
     sqlx::query(sql).persistent(dialect::REMEMBERS)
 }
 
 /// A statement that answers with one column.
-pub(super) fn scalar<T>(sql: impl SqlSafeStr) -> QueryScalar<'static, Database, T, Arguments>
+pub(in crate::ledger) fn scalar<T>(sql: impl SqlSafeStr) -> QueryScalar<'static, Database, T, Arguments>
 where
     (T,): for<'r> FromRow<'r, Record>,
 {

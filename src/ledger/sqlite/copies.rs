@@ -5,8 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
+use super::dialect::storage;
 use super::ledger::SqliteLedger;
-use super::sql;
 use crate::failpoint;
 use crate::ledger::{Copies, Hold, LedgerError, LedgerFuture, ListReader, NewCopies, Run, StrayCopies};
 use crate::private::{self, Existing};
@@ -34,7 +34,8 @@ impl SqliteLedger {
 
     /// The copies of runs that the ledger does not have.
     pub(super) async fn strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
-        let known = self.told(sql::run_names(&mut *self.reader().await?).await)?;
+        let known = sqlx::query_scalar("SELECT campaign || '@' || number FROM runs").fetch_all(&self.readers).await;
+        let known: Vec<String> = known.map_err(|error| storage(&self.path, &error))?;
         Ok(strays(&self.path, &known))
     }
 

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::dialect::Lock;
 use super::ledger::SqliteLedger;
-use crate::ledger::{LedgerError, hold};
+use crate::ledger::{Epoch, LedgerError, hold};
 use crate::private::{self, Existing};
 
 /// How long one look at a lock takes at most, and how many are waited for.
@@ -40,6 +40,24 @@ impl SqliteLedger {
     pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
         let place = path(&self.path, name);
         held_since(&place).map_err(|error| failed(&place, &error))
+    }
+}
+
+impl SqliteLedger {
+    /// A right to rows goes by no lease: the system gives a lock to nobody else as long as its process is there.
+    #[expect(clippy::unused_self, reason = "other databases keep it")]
+    pub(super) fn bind(&self, _: Epoch, _: &str) {}
+
+    /// Nobody has to hear that this process is there.
+    #[expect(clippy::unused_self, clippy::unused_async, reason = "other databases have to")]
+    pub(super) async fn be_heard(&self, _: Epoch) -> Result<(), LedgerError> {
+        Ok(())
+    }
+
+    /// What was granted lasts.
+    #[expect(clippy::unused_self, reason = "other databases grant for a while")]
+    pub(super) fn still_has(&self, _: Epoch) -> bool {
+        true
     }
 }
 

@@ -1,0 +1,122 @@
+//! The address of a database, and how it is told to people.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr as _;
+
+use sqlx::ConnectOptions as _;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+
+/// Where a shared ledger is, with the password to it.
+#[derive(Clone)]
+pub struct PostgresAddress {
+    options: PgConnectOptions,
+    shown: String,
+}
+
+/// Why a text is no address; nothing of the text is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is no address of a PostgreSQL database; write it like `postgres://USER:PASSWORD@HOST:PORT/DATABASE`")]
+pub struct NoPostgresAddress;
+
+impl PostgresAddress {
+    /// The address that a URL gives; what it leaves open is taken from the usual variables (`PGPASSWORD`, `PGSSLMODE` and
+    /// so on) and `~/.pgpass`.
+    ///
+    /// Off loopback the connection is encrypted and the server's certificate is verified, unless `sslmode` says otherwise.
+    ///
+    /// # Errors
+    /// When it is no such URL.
+    pub fn parse(url: &str) -> Result<Self, NoPostgresAddress> {
+        if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+            return Err(NoPostgresAddress);
+        }
+        let mut options = PgConnectOptions::from_str(url).map_err(|_| NoPostgresAddress)?;
+        let says_how = url.contains("sslmode=") || url.contains("ssl-mode=") || std::env::var_os("PGSSLMODE").is_some();
+        if !says_how && !is_here(&options) {
+            options = options.ssl_mode(PgSslMode::VerifyFull);
+        }
+        let shown = shown(&options);
+        // Poolers refuse the parameters that they do not know.
+        let options = options
+            .extra_float_digits(None)
+            .application_name(&format!("campaign {}", std::process::id()))
+            .disable_statement_logging();
+        Ok(Self { options, shown })
+    }
+
+    /// How to connect.
+    pub(super) fn options(&self) -> &PgConnectOptions {
+        &self.options
+    }
+
+    /// The address without its password.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+}
+
+impl fmt::Debug for PostgresAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+/// Whether the server is on this machine.
+fn is_here(options: &PgConnectOptions) -> bool {
+    let host = options.get_host().trim_matches(['[', ']']);
+    let by_name = host == "localhost" || host.starts_with('/') || options.get_socket().is_some();
+    by_name || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn shown(options: &PgConnectOptions) -> String {
+    let user = options.get_username();
+    let database = options.get_database().unwrap_or(user);
+    match options.get_socket() {
+        Some(folder) => format!("postgres://{user}@/{database}?host={}", folder.display()),
+        None => format!("postgres://{user}@{}:{}/{database}", options.get_host(), options.get_port()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_told_without_its_password() {
+        for (url, shown) in [
+            ("postgres://me:s3cret@db.example/campaigns", "postgres://me@db.example:5432/campaigns"),
+            ("postgresql://me:s3%40cret@127.0.0.1:6432/c?sslmode=disable", "postgres://me@127.0.0.1:6432/c"),
+            ("postgres://me@%2Fvar%2Frun/c?password=s3cret", "postgres://me@/c?host=/var/run"),
+        ] {
+            let address = PostgresAddress::parse(url).unwrap();
+            assert_eq!(address.shown(), shown);
+            assert!(!format!("{address:?}").contains("s3"), "{address:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_without_being_repeated() {
+        for url in ["", "s3cret", "mysql://me:s3cret@db/c", "postgres://me:s3cret@db:port/c", "/var/ledger.sqlite"] {
+            let refused = PostgresAddress::parse(url).unwrap_err();
+            assert!(!refused.to_string().contains("s3cret"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn off_loopback_the_server_proves_who_it_is_unless_somebody_says_otherwise() {
+        for (url, verified) in [
+            ("postgres://me@db.example/c", true),
+            ("postgres://me@10.0.0.7/c", true),
+            ("postgres://me@db.example/c?sslmode=require", false),
+            ("postgres://me@127.0.0.1/c", false),
+            ("postgres://me@[::1]/c", false),
+            ("postgres://me@localhost/c", false),
+            ("postgres://me@%2Frun/c", false),
+        ] {
+            let mode = PostgresAddress::parse(url).unwrap().options.get_ssl_mode();
+            assert_eq!(matches!(mode, PgSslMode::VerifyFull), verified, "{url}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The copies of runs: what was frozen, and the list in shards.
+
+use std::fmt::Display;
+use std::io;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use sqlx::postgres::PgConnection;
+use sqlx::{PgPool, Row as _};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use super::dialect::storage;
+use super::ledger::PostgresLedger;
+use super::locks::Locks;
+use super::shards::{ShardReader, ShardWriter};
+use super::sql::Failure;
+use super::sql::statement::{query, scalar};
+use super::transaction;
+use crate::failpoint;
+use crate::ledger::{Copies, Hold, LedgerError, LedgerFuture, ListReader, NewCopies, Run, StrayCopies};
+
+/// Shards that wait between the list and the database.
+const WAITING: usize = 4;
+
+/// Copies without the name of a run, until they are frozen; dropped, they are removed.
+struct NewShards {
+    key: i64,
+    pool: PgPool,
+    locks: Locks,
+    place: String,
+    /// Writes the shards of the list; tells why not.
+    writing: Option<JoinHandle<sqlx::Result<()>>>,
+    /// Whose place they take, which somebody has; else what is there under the name is put aside.
+    replaces: bool,
+    kept: bool,
+}
+
+impl NewShards {
+    /// Removes what an interrupted start left under this name, and begins anew.
+    async fn prepare(ledger: &PostgresLedger, name: String, replaces: bool) -> Result<Self, LedgerError> {
+        let begin = ledger.write(move |connection, now| {
+            Box::pin(async move {
+                remove(&mut *connection, &name).await?;
+                let key = scalar("INSERT INTO copies (name, made_at) VALUES ($1, $2) RETURNING key");
+                let key: i64 = key.bind(name).bind(now.0).fetch_one(connection).await?;
+                Ok(key)
+            })
+        });
+        let key = begin.await.map_err(|error| not_copied(&error.reason()))?;
+        let (pool, locks, place) = (ledger.pool.clone(), ledger.locks.clone(), ledger.place.to_string());
+        Ok(Self { key, pool, locks, place, writing: None, replaces, kept: false })
+    }
+}
+
+impl NewCopies for NewShards {
+    fn list(&mut self) -> Result<Box<dyn io::Write + Send>, LedgerError> {
+        let (given, shards) = sync_channel(WAITING);
+        let (key, pool, runtime) = (self.key, self.pool.clone(), Handle::current());
+        self.writing = Some(tokio::task::spawn_blocking(move || runtime.block_on(write(&pool, key, &shards))));
+        Ok(Box::new(ShardWriter::new(given)))
+    }
+
+    fn freeze(mut self: Box<Self>, inputs: Vec<u8>, run: &Run) -> LedgerFuture<'_, ()> {
+        let name = run.name();
+        Box::pin(async move {
+            if let Some(writing) = self.writing.take() {
+                let written = writing.await.map_err(|error| not_copied(&error))?;
+                written.map_err(|error| not_copied(&storage(&self.place, &error).reason()))?;
+            }
+            failpoint::pass("run.frozen");
+            let named = async {
+                let mut transaction = transaction::beside(&self.pool).await?;
+                match self.replaces {
+                    true => remove(&mut transaction, &name).await?,
+                    // Only a ledger that was put back can lead here; those copies may still be needed.
+                    false => drop(put_aside(&mut transaction, &name).await?),
+                }
+                query("UPDATE copies SET name = $1, inputs = $2 WHERE key = $3")
+                    .bind(&name)
+                    .bind(inputs)
+                    .bind(self.key)
+                    .execute(&mut *transaction)
+                    .await?;
+                transaction.commit().await
+            };
+            named.await.map_err(|error| not_copied(&storage(&self.place, &error).reason()))?;
+            failpoint::pass("run.named");
+            self.kept = true;
+            Ok(())
+        })
+    }
+}
+
+impl Drop for NewShards {
+    fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
+        let (key, pool, writing) = (self.key, self.pool.clone(), self.writing.take());
+        self.locks.afterwards(async move {
+            if let Some(writing) = writing {
+                let _ = writing.await;
+            }
+            let mut transaction = transaction::beside(&pool).await?;
+            query("DELETE FROM copies WHERE key = $1").bind(key).execute(&mut *transaction).await?;
+            transaction.commit().await
+        });
+    }
+}
+
+/// Writes shards as they come.
+async fn write(pool: &PgPool, key: i64, shards: &Receiver<Vec<u8>>) -> sqlx::Result<()> {
+    let mut number = 0_i64;
+    while let Ok(shard) = shards.recv() {
+        let mut transaction = transaction::beside(pool).await?;
+        // With those that came meanwhile, in one commit.
+        for shard in std::iter::once(shard).chain(shards.try_iter().take(WAITING)) {
+            query("INSERT INTO copy_shards (copies, shard, rows) VALUES ($1, $2, $3)")
+                .bind(key)
+                .bind(number)
+                .bind(shard)
+                .execute(&mut *transaction)
+                .await?;
+            number += 1;
+        }
+        transaction.commit().await?;
+    }
+    Ok(())
+}
+
+/// Reads the shards of a list one after another, each by itself: whoever reads may take its time.
+fn read(pool: PgPool, key: i64, runtime: Handle) -> ListReader {
+    let (given, coming) = sync_channel(WAITING);
+    let asking = runtime.clone();
+    drop(runtime.spawn_blocking(move || {
+        let mut number = 0_i64;
+        loop {
+            let shard = match asking.block_on(shard(&pool, key, number)) {
+                Ok(Some(shard)) => Ok(shard),
+                Ok(None) => return,
+                Err(error) => Err(io::Error::other(error)),
+            };
+            let failed = shard.is_err();
+            // Nobody reads any more, or it cannot be read.
+            if given.send(shard).is_err() || failed {
+                return;
+            }
+            number += 1;
+        }
+    }));
+    Box::new(ShardReader::new(coming))
+}
+
+async fn shard(pool: &PgPool, key: i64, number: i64) -> sqlx::Result<Option<Vec<u8>>> {
+    let mut reader = transaction::read(pool).await?;
+    scalar("SELECT rows FROM copy_shards WHERE copies = $1 AND shard = $2")
+        .bind(key)
+        .bind(number)
+        .fetch_optional(&mut *reader)
+        .await
+}
+
+impl PostgresLedger {
+    /// Makes room for the copies of a run of what is held.
+    pub(super) async fn new_copies(&self, hold: &Hold) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(NewShards::prepare(self, format!(".new-{}", hold.name()), false).await?))
+    }
+
+    /// Makes room for the copies that take the place of those of a run.
+    pub(super) async fn other_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(NewShards::prepare(self, format!(".next-{}", run.name()), true).await?))
+    }
+
+    /// The copies that a run is sent from.
+    pub(super) async fn copies_of(&self, run: &Run) -> Result<Copies, LedgerError> {
+        let name = run.name();
+        let mut reader = self.reader().await?;
+        let found =
+            query("SELECT key, inputs FROM copies WHERE name = $1").bind(&name).fetch_optional(&mut *reader).await;
+        let found = self.told(found.map_err(Failure::Sql))?;
+        let place = self.copies_place(&name);
+        let Some(found) = found else {
+            return Err(LedgerError::Copies { place, reason: "there are none".to_owned() });
+        };
+        let known = || Ok::<_, sqlx::Error>((found.try_get(0)?, found.try_get::<Option<_>, _>(1)?.unwrap_or_default()));
+        let (key, inputs) = self.told(known().map_err(Failure::Sql))?;
+        let (pool, runtime) = (self.pool.clone(), Handle::current());
+        Ok(Copies::new(place, inputs, move || Ok(read(pool.clone(), key, runtime.clone()))))
+    }
+
+    /// The copies of runs that the ledger does not have.
+    pub(super) async fn strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
+        let mut reader = self.reader().await?;
+        let found = query(
+            "SELECT name, inputs FROM copies WHERE name ~ '@[0-9]+$' AND inputs IS NOT NULL
+             AND name NOT IN (SELECT campaign || '@' || number FROM runs) ORDER BY name",
+        );
+        let found = self.told(found.fetch_all(&mut *reader).await.map_err(Failure::Sql))?;
+        let stray = |row: &sqlx::postgres::PgRow| {
+            let run: String = row.try_get(0)?;
+            Ok(StrayCopies { place: self.copies_place(&run), run, inputs: row.try_get(1)? })
+        };
+        self.told(found.iter().map(stray).collect::<sqlx::Result<_>>().map_err(Failure::Sql))
+    }
+
+    /// Gives the copies of a run that the ledger does not have another name, and tells it.
+    pub(super) async fn put_stray_aside(&self, run: &str) -> Result<String, LedgerError> {
+        let name = run.to_owned();
+        let aside = self.write(move |connection, _| Box::pin(async move { Ok(put_aside(connection, &name).await?) }));
+        Ok(self.copies_place(&aside.await?))
+    }
+
+    /// Removes the copies of a run, if they are there.
+    pub(super) async fn remove_copies(&self, run: &Run) -> Result<(), LedgerError> {
+        let name = run.name();
+        self.write(move |connection, _| Box::pin(async move { Ok(remove(connection, &name).await?) })).await
+    }
+
+    /// Where the copies of a run are, as people can find them.
+    fn copies_place(&self, name: &str) -> String {
+        format!("{}, table campaign.copies, {name}", self.place)
+    }
+}
+
+async fn remove(connection: &mut PgConnection, name: &str) -> sqlx::Result<()> {
+    query("DELETE FROM copies WHERE name = $1").bind(name).execute(connection).await.map(drop)
+}
+
+/// Gives copies a name beside their own, if they are there, and tells it.
+async fn put_aside(connection: &mut PgConnection, name: &str) -> sqlx::Result<String> {
+    let taken: i64 = scalar("SELECT count(*) FROM copies WHERE name LIKE $1 || '.old-%'")
+        .bind(name)
+        .fetch_one(&mut *connection)
+        .await?;
+    let aside = format!("{name}.old-{}", taken + 1);
+    query("UPDATE copies SET name = $1 WHERE name = $2").bind(&aside).bind(name).execute(connection).await?;
+    Ok(aside)
+}
+
+fn not_copied(reason: &dyn Display) -> LedgerError {
+    LedgerError::NotCopied { place: "the ledger".to_owned(), reason: reason.to_string() }
+}

@@ -1,0 +1,50 @@
+//! What the queries of a ledger are written in here: PostgreSQL's types, and its words where databases differ.
+
+pub(super) use sqlx::PgConnection as Connection;
+pub(super) use sqlx::Postgres as Database;
+pub(super) use sqlx::postgres::PgRow as Record;
+
+pub(super) use super::ledger::PostgresLedger as Adapter;
+pub(super) use super::locks::Lock;
+pub(super) use super::pen::Pen;
+use super::sql::Failure;
+use crate::ledger::LedgerError;
+
+/// A connection that only reads, within a transaction that sees one state of the ledger.
+pub(super) type Reader = sqlx::Transaction<'static, Database>;
+
+/// Whether the driver may remember statements from one query to the next: a pooler gives the next one to another server.
+pub(super) const REMEMBERS: bool = false;
+
+/// The elements of a JSON list that is bound as this parameter: a table with the column `value`.
+macro_rules! given {
+    ($parameter:literal) => {
+        concat!("jsonb_array_elements(CAST(", $parameter, " AS jsonb)) AS given (value)")
+    };
+}
+pub(super) use given;
+
+/// A failure, with the address of the database.
+pub(super) fn failed(place: &str, failure: Failure) -> LedgerError {
+    match failure {
+        Failure::Sql(error) => storage(place, &error),
+        Failure::Ledger(error) => error,
+    }
+}
+
+/// A failure of the database, in its own words; those of a connection may hold the address, but never the password.
+pub(super) fn storage(place: &str, error: &sqlx::Error) -> LedgerError {
+    let path = place.to_owned();
+    match error {
+        sqlx::Error::Database(error) if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE) => {
+            let who =
+                "something has locked what it needs, and does not let it go (`SELECT * FROM pg_stat_activity` tells)";
+            LedgerError::Busy { path, who: who.to_owned() }
+        }
+        sqlx::Error::Database(error) => LedgerError::Storage { path, reason: error.message().to_owned() },
+        other => LedgerError::Storage { path, reason: other.to_string() },
+    }
+}
+
+/// PostgreSQL's code for a lock that was not given within `lock_timeout` (PostgreSQL, Appendix A).
+pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";

@@ -1,0 +1,152 @@
+//! The ledger in a database: opened, read and written.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::Timestamp;
+use sqlx::PgPool;
+use tokio::sync::OnceCell;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::address::PostgresAddress;
+use super::dialect::Reader;
+use super::locks::Locks;
+use super::pen::Pen;
+use super::sql::{Failure, Now, Numbers, OnCommit, Writer};
+use super::{adoption, opening, transaction};
+use crate::ledger::mark::MarkFile;
+use crate::ledger::{LedgerError, mark};
+
+/// The ledger in a PostgreSQL database.
+pub struct PostgresLedger {
+    address: PostgresAddress,
+    /// The file of the mark, which is this machine's.
+    mark: PathBuf,
+    /// Opened when something is first written.
+    pub(super) writer: OnceCell<Writer>,
+    pub(super) pool: PgPool,
+    /// The address as people are told it.
+    pub(super) place: Arc<str>,
+    pub(super) on_commit: OnCommit,
+    /// The last envelope of each run that this process has.
+    pub(super) numbers: Numbers,
+    pub(super) locks: Locks,
+    _keeper: AbortOnDropHandle<()>,
+    /// How far the clock of the database is ahead of the one here, in microseconds.
+    ahead: Arc<AtomicI64>,
+    /// Why nothing may be sent with this ledger, nor anything be written to it.
+    stale: Option<LedgerError>,
+}
+
+impl PostgresLedger {
+    /// Opens the ledger at an address, and makes its tables where there are none; `marks` is a folder of this machine.
+    ///
+    /// # Errors
+    /// When there is no connection, the tables cannot be made, or they belong to a newer version.
+    pub async fn open(address: &PostgresAddress, marks: &Path) -> Result<Self, LedgerError> {
+        let place: Arc<str> = address.shown().into();
+        let mark = marks.join(opening::mark_name(&place));
+        // Before the ledger, so that another process that writes both meanwhile does not make it look old.
+        let known = mark::read(&mark);
+        let pool = opening::prepare(address).await?;
+        let (current, now) = opening::state(&pool, &place).await?;
+        let stale = opening::judge(current, &known, (&place, &mark));
+        let ahead = Arc::new(AtomicI64::new(now - microseconds()));
+        let locks = Locks::new(pool.clone(), Arc::clone(&place));
+        let keeper = locks.keep();
+        Ok(Self {
+            address: address.clone(),
+            mark,
+            writer: OnceCell::new(),
+            pool,
+            place,
+            on_commit: Arc::new(|_| {}),
+            numbers: Numbers::default(),
+            locks,
+            _keeper: keeper,
+            ahead,
+            stale,
+        })
+    }
+
+    /// The same, which tells how long each commit took, with the wait for other processes.
+    #[must_use]
+    pub fn with_commits_told(self, on_commit: OnCommit) -> Self {
+        Self { on_commit, ..self }
+    }
+
+    /// Opens the ledger at an address as the one that counts from now on, whatever the mark says, because a person says so.
+    ///
+    /// Runs that it knows as unfinished end as they are: nobody can tell what was sent of them meanwhile. Tells why it
+    /// would have been refused; nothing if it would not have been.
+    ///
+    /// # Errors
+    /// As for [`PostgresLedger::open`].
+    pub async fn accept(address: &PostgresAddress, marks: &Path) -> Result<(Self, Option<LedgerError>), LedgerError> {
+        let refused = Self::open(address, marks).await?;
+        let Some(reason) = refused.stale.clone() else { return Ok((refused, None)) };
+        let known = mark::read(&refused.mark);
+        adoption::adopt(&refused.pool, (&refused.place, &refused.mark), &known).await?;
+        refused.close().await;
+        Ok((Self::open(address, marks).await?, Some(reason)))
+    }
+
+    /// Refuses a ledger that is behind what this machine knows of it.
+    ///
+    /// # Errors
+    /// When it is.
+    pub fn newest(&self) -> Result<(), LedgerError> {
+        self.stale.clone().map_or(Ok(()), Err)
+    }
+
+    /// Takes no more changes, and waits until what was acknowledged is marked and what was let go is told.
+    pub async fn close(&self) {
+        self.locks.close().await;
+        if let Some(writer) = self.writer.get() {
+            writer.close().await;
+        }
+        self.pool.close().await;
+    }
+
+    /// A connection to read with.
+    pub(super) async fn reader(&self) -> Result<Reader, LedgerError> {
+        self.told(transaction::read(&self.pool).await.map_err(Failure::Sql))
+    }
+
+    /// What writes.
+    pub(super) async fn pen(&self) -> Result<Pen, LedgerError> {
+        let unmarked = |error: std::io::Error| LedgerError::Storage {
+            path: self.place.to_string(),
+            reason: format!("its mark `{}` cannot be opened: {error}", self.mark.display()),
+        };
+        let (current, _) = opening::state(&self.pool, &self.place).await?;
+        let mark = MarkFile::open(&self.mark, current).map_err(unmarked)?;
+        Ok(Pen::new(self.address.clone(), Arc::clone(&self.place), mark, Arc::clone(&self.ahead)))
+    }
+
+    /// Refuses what leads to sending, unless this is the ledger as it was last seen here, and takes changes.
+    pub(super) async fn fit_for_sending(&self) -> Result<(), LedgerError> {
+        self.newest()?;
+        let (current, _) = opening::state(&self.pool, &self.place).await?;
+        opening::judge(current, &mark::read(&self.mark), (&self.place, &self.mark)).map_or(Ok(()), Err)
+    }
+
+    /// The time of the database, as far as it is known here.
+    pub(super) fn now(&self) -> Now {
+        Now(microseconds().saturating_add(self.ahead.load(Ordering::Relaxed)))
+    }
+
+    /// Has what is deleted leave the tables; the database uses their space again as it sees fit.
+    pub(super) async fn swept(&self) -> Result<(), LedgerError> {
+        let swept = sqlx::raw_sql(
+            "VACUUM campaign.envelopes, campaign.receipts, campaign.events, campaign.contacts, campaign.copy_shards",
+        );
+        self.told(swept.execute(&self.pool).await.map(drop).map_err(Failure::Sql))
+    }
+}
+
+/// The clock of this machine.
+pub(super) fn microseconds() -> i64 {
+    Timestamp::now().as_microsecond()
+}

@@ -1,0 +1,237 @@
+//! Locks: records with a lease, which whoever has one renews, and loses when it does not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::postgres::PgConnection;
+use sqlx::{PgPool, Row as _};
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+use super::leases::{GRANTED, Leases, Moment, RENEWED};
+use super::ledger::PostgresLedger;
+use super::sql::statement::query;
+use super::sql::{Failure, Now};
+use super::transaction;
+use crate::ledger::{Epoch, LedgerError, hold};
+
+/// How long one look at a lock takes at most, and how many are waited for.
+const LOOK: Duration = Duration::from_millis(20);
+const LOOKS: u32 = 10;
+
+/// A lock that this process has, until this is dropped.
+pub(in crate::ledger) struct Lock {
+    name: String,
+    holder: i64,
+    locks: Locks,
+}
+
+/// What locks are kept with.
+#[derive(Clone)]
+pub(super) struct Locks {
+    pub(super) leases: Leases,
+    pool: PgPool,
+    /// What is still to be told to the database.
+    tasks: TaskTracker,
+    place: Arc<str>,
+}
+
+impl Locks {
+    pub(super) fn new(pool: PgPool, place: Arc<str>) -> Self {
+        Self { leases: Leases::default(), pool, tasks: TaskTracker::new(), place }
+    }
+
+    /// Renews what this process has until what it gives is dropped.
+    pub(super) fn keep(&self) -> AbortOnDropHandle<()> {
+        let locks = self.clone();
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(RENEWED).await;
+                if let Err(error) = locks.renew().await {
+                    tracing::warn!("the ledger `{}` does not hear that this process is there: {error}", locks.place);
+                }
+            }
+        }))
+    }
+
+    async fn renew(&self) -> sqlx::Result<()> {
+        let held = self.leases.all();
+        if held.is_empty() {
+            return Ok(());
+        }
+        let asked = Moment::now();
+        let mut transaction = transaction::beside(&self.pool).await?;
+        let now = transaction::moment(&mut transaction).await?;
+        let mut kept = Vec::with_capacity(held.len());
+        for (name, holder) in held {
+            let renewed = query("UPDATE locks SET until = $1 WHERE name = $2 AND holder = $3")
+                .bind(granted(now))
+                .bind(&name)
+                .bind(holder)
+                .execute(&mut *transaction)
+                .await?;
+            kept.push((name, holder, renewed.rows_affected() > 0));
+        }
+        transaction.commit().await?;
+        for (name, holder, is_mine) in kept {
+            self.leases.renewed(&name, holder, is_mine.then_some(asked));
+        }
+        Ok(())
+    }
+
+    /// Waits until the database knows what was let go.
+    pub(super) async fn close(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Does something that nobody waits for before the ledger is closed.
+    pub(super) fn afterwards(&self, task: impl Future<Output = sqlx::Result<()>> + Send + 'static) {
+        let place = Arc::clone(&self.place);
+        if tokio::runtime::Handle::try_current().is_ok() {
+            drop(self.tasks.spawn(async move {
+                if let Err(error) = task.await {
+                    tracing::debug!("the ledger `{place}` was not told something: {error}");
+                }
+            }));
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let (name, holder, locks) = (std::mem::take(&mut self.name), self.holder, self.locks.clone());
+        locks.leases.released(&name, holder);
+        // Whoever is not told waits for the end of the lease.
+        self.locks.afterwards(async move {
+            let mut transaction = transaction::beside(&locks.pool).await?;
+            query("DELETE FROM locks WHERE name = $1 AND holder = $2")
+                .bind(&name)
+                .bind(holder)
+                .execute(&mut *transaction)
+                .await?;
+            transaction.commit().await?;
+            locks.leases.is_gone(&name, holder);
+            Ok(())
+        });
+    }
+}
+
+impl PostgresLedger {
+    /// Takes a campaign on an account; nothing while another process has it.
+    ///
+    /// Where one had it that is not heard of any more, its right to the runs is gone in the same transaction.
+    pub(super) async fn lock_campaign(&self, campaign: &str, account: &str) -> Result<Option<Lock>, LedgerError> {
+        let name = hold::name(campaign, account);
+        let runs = (campaign.to_owned(), account.to_owned());
+        for _ in 0..LOOKS {
+            if let Some(lock) = self.lock(&name, Some(runs.clone())).await? {
+                return Ok(Some(lock));
+            }
+            // Somebody may just be letting go of it; an owner stays.
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(None)
+    }
+
+    /// Takes a lock if it is free at this moment.
+    pub(super) async fn try_lock(&self, name: &str) -> Result<Option<Lock>, LedgerError> {
+        self.lock(name, None).await
+    }
+
+    async fn lock(&self, name: &str, runs: Option<(String, String)>) -> Result<Option<Lock>, LedgerError> {
+        let (asked, holder) = (Moment::now(), rand::random());
+        let (leases, wanted) = (self.locks.leases.clone(), name.to_owned());
+        let taken = self.write(move |connection, now| Box::pin(take(connection, now, leases, (wanted, holder), runs)));
+        if !taken.await? {
+            return Ok(None);
+        }
+        self.locks.leases.took(name, holder, asked);
+        Ok(Some(Lock { name: name.to_owned(), holder, locks: self.locks.clone() }))
+    }
+
+    /// Whether some process has a lock.
+    pub(super) async fn is_locked(&self, name: &str) -> Result<bool, LedgerError> {
+        Ok(self.locked_since(name).await?.is_some())
+    }
+
+    /// Since when some process has a lock; nothing where none has.
+    pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
+        // Before the database is asked: it may hear of them meanwhile, and answer as before.
+        let let_go = self.locks.leases.let_go();
+        let mut reader = self.reader().await?;
+        let read = async {
+            let now = transaction::moment(&mut reader).await?;
+            let found = query("SELECT holder, taken_at FROM locks WHERE name = $1 AND until > $2")
+                .bind(name)
+                .bind(now)
+                .fetch_optional(&mut *reader)
+                .await?;
+            found.map(|lock| Ok((lock.try_get(0)?, lock.try_get(1)?))).transpose().map_err(Failure::Sql)
+        };
+        let found: Option<(i64, i64)> = self.told(read.await)?;
+        let found = found.filter(|(holder, _)| !let_go.contains(&(name.to_owned(), *holder)));
+        Ok(found.and_then(|(_, since)| Timestamp::from_microsecond(since).ok()))
+    }
+
+    /// Has a right to rows go by a lock.
+    pub(super) fn bind(&self, epoch: Epoch, name: &str) {
+        self.locks.leases.bind(epoch, name);
+    }
+
+    /// Renews what this process has, if it does not know any more that it has this right: it may have slept.
+    pub(super) async fn be_heard(&self, epoch: Epoch) -> Result<(), LedgerError> {
+        if self.still_has(epoch) {
+            return Ok(());
+        }
+        self.told(self.locks.renew().await.map_err(Failure::Sql))
+    }
+
+    /// Whether something may leave by this right at this moment.
+    pub(super) fn still_has(&self, epoch: Epoch) -> bool {
+        self.locks.leases.last(epoch, Moment::now())
+    }
+}
+
+/// Takes a lock that nobody has, or whose lease is over; with it the runs from whoever had them by it.
+async fn take(
+    connection: &mut PgConnection,
+    now: Now,
+    leases: Leases,
+    (name, holder): (String, i64),
+    runs: Option<(String, String)>,
+) -> Result<bool, Failure> {
+    let known = query("SELECT holder, until FROM locks WHERE name = $1 FOR UPDATE")
+        .bind(&name)
+        .fetch_optional(&mut *connection)
+        .await?;
+    if let Some(known) = known {
+        let (by, until): (i64, i64) = (known.try_get(0)?, known.try_get(1)?);
+        if until > now.0 && !leases.let_go().contains(&(name.clone(), by)) {
+            return Ok(false);
+        }
+    }
+    query(
+        "INSERT INTO locks (name, holder, taken_at, until) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, taken_at = excluded.taken_at, until = excluded.until",
+    )
+    .bind(&name)
+    .bind(holder)
+    .bind(now.0)
+    .bind(granted(now.0))
+    .execute(&mut *connection)
+    .await?;
+    if let Some((campaign, account)) = runs {
+        query("UPDATE runs SET owner = NULL WHERE campaign = $1 AND account = $2 AND owner IS NOT NULL")
+            .bind(campaign)
+            .bind(account)
+            .execute(connection)
+            .await?;
+    }
+    Ok(true)
+}
+
+/// Until when a lock is granted that was asked for at a time.
+fn granted(now: i64) -> i64 {
+    now.saturating_add(i64::try_from(GRANTED.as_micros()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,23 @@
+//! The ledger in a PostgreSQL database, shared by machines.
+//!
+//! In each process one connection writes, owned by one task that gathers waiting changes into one commit; the processes
+//! take turns by a lock that lasts as long as a transaction. Nothing is kept between transactions on a connection, so that
+//! a pooler may give each of them another one.
+
+mod address;
+mod adoption;
+mod copies;
+mod dialect;
+mod leases;
+mod ledger;
+mod locks;
+mod opening;
+mod pen;
+mod schema;
+mod shards;
+#[path = "../sql/mod.rs"]
+mod sql;
+mod transaction;
+
+pub use address::PostgresAddress;
+pub use ledger::PostgresLedger;

@@ -1,0 +1,78 @@
+//! Opening the ledger: a connection, its tables, and whether it is as far as this machine knows it to have come.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use sqlx::migrate::MigrateError;
+use sqlx::postgres::PgPoolOptions;
+use sqlx::{PgPool, Row as _, raw_sql};
+
+use super::address::PostgresAddress;
+use super::dialect::storage;
+use super::schema::{self, Age};
+use super::transaction;
+use crate::ledger::LedgerError;
+use crate::ledger::mark::{Mark, MarkReading};
+
+/// Connections that read, and write single records of their own: one may be at a list for long.
+const CONNECTIONS: u32 = 3;
+/// How long a command waits for a connection.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Connects, and makes sure that there are tables that this version can use.
+pub(super) async fn prepare(address: &PostgresAddress) -> Result<PgPool, LedgerError> {
+    let place = address.shown();
+    let options = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE);
+    let pool = options.connect_with(address.options().clone()).await.map_err(|error| storage(place, &error))?;
+    let age = async {
+        let mut connection = pool.begin().await?;
+        schema::age(&mut connection).await
+    };
+    match age.await.map_err(|error| storage(place, &error))? {
+        Age::Usable => {}
+        Age::Newer => return Err(LedgerError::TooNew { path: place.to_owned() }),
+        Age::Missing => make(&pool, place).await?,
+    }
+    Ok(pool)
+}
+
+/// Makes the tables, while nobody else does.
+async fn make(pool: &PgPool, place: &str) -> Result<(), LedgerError> {
+    let failed = |error: sqlx::Error| storage(place, &error);
+    let mut transaction = pool.begin().await.map_err(failed)?;
+    let made = schema::make(&mut transaction).await;
+    made.map_err(|error| match error {
+        MigrateError::Execute(error) => failed(error),
+        MigrateError::VersionMissing(_) => LedgerError::TooNew { path: place.to_owned() },
+        other => LedgerError::Storage { path: place.to_owned(), reason: other.to_string() },
+    })?;
+    transaction.commit().await.map_err(failed)
+}
+
+/// Which ledger this is, how far it has come, and its time.
+pub(super) async fn state(pool: &PgPool, place: &str) -> Result<(Mark, i64), LedgerError> {
+    let asked = async {
+        let mut reader = transaction::read(pool).await?;
+        let row = raw_sql("SELECT id, generation FROM meta").fetch_one(&mut *reader).await?;
+        let mark = Mark { id: row.try_get(0)?, generation: row.try_get(1)? };
+        Ok((mark, transaction::moment(&mut reader).await?))
+    };
+    asked.await.map_err(|error: sqlx::Error| storage(place, &error))
+}
+
+/// Why a ledger is behind what this machine knows of it; nothing if it is not. A machine that never wrote knows nothing.
+pub(super) fn judge(current: Mark, known: &MarkReading, (place, mark): (&str, &Path)) -> Option<LedgerError> {
+    let reason = match known {
+        MarkReading::Nothing => return None,
+        known => current.against(known)?,
+    };
+    Some(LedgerError::NotNewest { path: place.to_owned(), reason, mark: mark.display().to_string() })
+}
+
+/// The name of the file of a ledger's mark: each database has its own.
+pub(super) fn mark_name(place: &str) -> String {
+    let hash = Sha256::digest(place.as_bytes());
+    let short: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    format!("shared-{short}.mark")
+}

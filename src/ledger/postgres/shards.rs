@@ -1,0 +1,118 @@
+//! A list in shards: some thousands of rows each, compressed, so that the database keeps no record for a person.
+
+use std::io::{self, Read, Write};
+use std::sync::mpsc::{Receiver, SyncSender};
+
+/// The bytes of a shard before it is compressed: some 5,000 rows.
+const SHARD: usize = 512 * 1024;
+/// How hard a shard is compressed (zstd's levels): the lowest costs a fraction of what reading the list does.
+const LEVEL: i32 = 1;
+
+/// Cuts a list into shards, and gives them away one by one; a shorter one ends it, and so does a flush.
+pub(super) struct ShardWriter {
+    shard: Vec<u8>,
+    given: SyncSender<Vec<u8>>,
+}
+
+impl ShardWriter {
+    pub(super) fn new(given: SyncSender<Vec<u8>>) -> Self {
+        Self { shard: Vec::with_capacity(SHARD), given }
+    }
+
+    fn give(&mut self) -> io::Result<()> {
+        if self.shard.is_empty() {
+            return Ok(());
+        }
+        let packed = zstd::bulk::compress(&self.shard, LEVEL)?;
+        self.shard.clear();
+        // Whoever took them has said why it does not any more.
+        self.given.send(packed).map_err(|_| io::Error::other("the recipients cannot be copied to the ledger"))
+    }
+}
+
+impl Write for ShardWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = SHARD - self.shard.len();
+        let taken = bytes.len().min(room);
+        self.shard.extend_from_slice(&bytes[..taken]);
+        if taken == room {
+            self.give()?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.give()
+    }
+}
+
+impl Drop for ShardWriter {
+    fn drop(&mut self) {
+        // What was not flushed need not be kept, but mostly is wanted.
+        let _ = self.give();
+    }
+}
+
+/// Reads a list from its shards, as they come.
+pub(super) struct ShardReader {
+    shard: io::Cursor<Vec<u8>>,
+    coming: Receiver<io::Result<Vec<u8>>>,
+}
+
+impl ShardReader {
+    pub(super) fn new(coming: Receiver<io::Result<Vec<u8>>>) -> Self {
+        Self { shard: io::Cursor::default(), coming }
+    }
+}
+
+impl Read for ShardReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.shard.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            // Nobody gives any more: that was the last.
+            let Ok(packed) = self.coming.recv() else { return Ok(0) };
+            self.shard = io::Cursor::new(zstd::bulk::decompress(&packed?, SHARD)?);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_list_comes_back_byte_for_byte_however_it_was_written(
+            pieces in proptest::collection::vec((0_usize..300_000, any::<u8>(), any::<bool>()), 0..8),
+        ) {
+            let (given, shards) = sync_channel(64);
+            let mut writer = ShardWriter::new(given);
+            let mut list = Vec::new();
+            for (length, byte, flushed) in pieces {
+                let piece: Vec<u8> = (0..length).map(|at| byte.wrapping_add((at % 251) as u8)).collect();
+                writer.write_all(&piece).unwrap();
+                list.extend(piece);
+                if flushed {
+                    writer.flush().unwrap();
+                }
+            }
+            drop(writer);
+            let (give, coming) = sync_channel(64);
+            for shard in shards {
+                prop_assert!(zstd::bulk::decompress(&shard, SHARD).unwrap().len() <= SHARD);
+                give.send(Ok(shard)).unwrap();
+            }
+            drop(give);
+            let mut read = Vec::new();
+            ShardReader::new(coming).read_to_end(&mut read).unwrap();
+            prop_assert_eq!(read, list);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! How transactions begin and end: everything that they need is set within them, since a pooler keeps nothing of a session.
+
+use sqlx::postgres::PgConnection;
+use sqlx::{PgPool, Row as _, raw_sql};
+
+use super::dialect::Reader;
+use crate::ledger::mark::Mark;
+
+/// A transaction that reads, and sees one state of the ledger from its first look on.
+const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO campaign";
+
+/// A transaction that may wait for a lock, and may stand still, only so long; whoever is suspended in one is thrown out,
+/// and is in nobody's way. What it commits is on the disk, whatever the server does by default.
+macro_rules! write {
+    () => {
+        "BEGIN; SET LOCAL search_path TO campaign; SET LOCAL lock_timeout TO '60s';
+         SET LOCAL idle_in_transaction_session_timeout TO '10s'; SET LOCAL synchronous_commit TO on"
+    };
+}
+
+/// Microseconds since 1970: of the moment, and not of the beginning of the transaction, which may have waited.
+macro_rules! moment {
+    () => {
+        "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
+    };
+}
+
+/// With the turn to write, which a transaction has until it ends, and the time of the database once it has it: all in one
+/// message. The number is the one lock of the ledger: the letters `campaign`.
+const TURN: &str = concat!(write!(), "; SELECT pg_advisory_xact_lock(7161125211933861742); ", moment!());
+
+/// Counts the commit and makes it, in one message.
+const COMMIT: &str = "UPDATE meta SET generation = generation + 1 RETURNING id, generation; COMMIT";
+
+/// A connection of a pool that reads.
+pub(super) async fn read(pool: &PgPool) -> sqlx::Result<Reader> {
+    pool.begin_with(READ).await
+}
+
+/// A transaction that writes beside others: only single records of its own process.
+pub(super) async fn beside(pool: &PgPool) -> sqlx::Result<Reader> {
+    pool.begin_with(write!()).await
+}
+
+/// Begins a transaction that has the turn to write; tells the time of the database.
+pub(super) async fn write(connection: &mut PgConnection) -> sqlx::Result<i64> {
+    let answers = raw_sql(TURN).fetch_all(connection).await?;
+    answers.last().ok_or(sqlx::Error::RowNotFound)?.try_get(0)
+}
+
+/// The time of the database.
+pub(super) async fn moment(connection: &mut PgConnection) -> sqlx::Result<i64> {
+    raw_sql(moment!()).fetch_one(connection).await?.try_get(0)
+}
+
+/// Counts the commit and makes it.
+pub(super) async fn commit(connection: &mut PgConnection) -> sqlx::Result<Mark> {
+    let answers = raw_sql(COMMIT).fetch_all(connection).await?;
+    let counted = answers.first().ok_or(sqlx::Error::RowNotFound)?;
+    Ok(Mark { id: counted.try_get(0)?, generation: counted.try_get(1)? })
+}

@@ -1,0 +1,125 @@
+//! A PostgreSQL server of one's own: in a temporary folder, on a socket there, for as long as the process that started it.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// How long a server may take to start.
+const STARTING: Duration = Duration::from_secs(60);
+
+/// A server that ends with this process, however it ends.
+pub(crate) struct Cluster {
+    folder: TempDir,
+    bin: PathBuf,
+    databases: AtomicU32,
+    _server: Server,
+}
+
+/// The shell that has the server; it ends it once nobody holds the other end of its input any more.
+struct Server {
+    shell: Child,
+    input: Option<ChildStdin>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.shell.wait();
+    }
+}
+
+impl Cluster {
+    /// One for all tests of this process; nothing where none is installed, which is said.
+    pub(crate) fn shared() -> Option<&'static Self> {
+        static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(&["fsync=off", "max_connections=400"])).as_ref()
+    }
+
+    /// Starts one with these settings; nothing where none is installed, which is said.
+    pub(crate) fn start(settings: &[&str]) -> Option<Self> {
+        let started = Self::attempt(settings);
+        if started.is_none() {
+            // `.ci/run` installs one, and has the tests fail where there is none.
+            assert!(std::env::var_os("CAMPAIGN_NEEDS_POSTGRES").is_none(), "no PostgreSQL server can be started here");
+            let _ = writeln!(std::io::stderr(), "skipped: this needs a PostgreSQL server that can be started here");
+        }
+        started
+    }
+
+    fn attempt(settings: &[&str]) -> Option<Self> {
+        let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
+        let bin = versions.map(|version| version.path().join("bin")).max()?;
+        let folder = tempfile::tempdir().expect("a folder");
+        if is_root() {
+            // The server refuses the superuser, and Debian made it a user of its own.
+            Command::new("chown").arg("postgres").arg(folder.path()).status().ok()?.success().then_some(())?;
+        }
+        let data = folder.path().join("data");
+        let mut made = as_user(&bin.join("initdb"));
+        made.args(["-N", "-A", "trust", "-U", "story", "-E", "UTF8", "--locale=C", "-D"]).arg(&data);
+        quietly(made.current_dir(folder.path())).status().ok()?.success().then_some(())?;
+        let server = serve(&bin, folder.path(), settings)?;
+        let cluster = Self { folder, bin, databases: AtomicU32::new(0), _server: server };
+        let since = Instant::now();
+        while !cluster.is_ready() {
+            (since.elapsed() < STARTING).then_some(())?;
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(cluster)
+    }
+
+    fn is_ready(&self) -> bool {
+        let mut asked = Command::new(self.bin.join("pg_isready"));
+        asked.arg("-h").arg(self.folder.path());
+        quietly(&mut asked).status().is_ok_and(|status| status.success())
+    }
+
+    /// The address of a new database.
+    pub(crate) fn database(&self) -> String {
+        let name = format!("story{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        let mut made = Command::new(self.bin.join("createdb"));
+        made.args(["-U", "story", "-h"]).arg(self.folder.path()).arg(&name);
+        assert!(quietly(&mut made).status().is_ok_and(|status| status.success()), "no database");
+        let folder = self.folder.path().display().to_string().replace('/', "%2F");
+        format!("postgres://story@{folder}/{name}")
+    }
+}
+
+/// Starts the server in a shell that ends it.
+fn serve(bin: &Path, folder: &Path, settings: &[&str]) -> Option<Server> {
+    let mut command = as_user(Path::new("sh"));
+    let script = "\"$@\" & server=$!; cat > /dev/null; kill -INT $server; wait $server";
+    command.args(["-c", script, "sh"]).arg(bin.join("postgres")).arg("-D").arg(folder.join("data"));
+    command.arg("-k").arg(folder).args(["-c", "listen_addresses="]);
+    for setting in settings {
+        command.args(["-c", setting]);
+    }
+    let log = std::fs::File::create(folder.join("log")).ok()?;
+    command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
+    let mut shell = command.spawn().ok()?;
+    let input = shell.stdin.take();
+    Some(Server { shell, input })
+}
+
+/// A program as somebody whom the server is content with.
+fn as_user(program: &Path) -> Command {
+    if !is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("runuser");
+    command.args(["-u", "postgres", "--"]).arg(program);
+    command
+}
+
+fn is_root() -> bool {
+    rustix::process::getuid().is_root()
+}
+
+fn quietly(command: &mut Command) -> &mut Command {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
+}
