@@ -1,7 +1,6 @@
 //! The yes of a person at the terminal, or one that was given with the command.
 
 use std::io::{BufRead as _, Write as _};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -90,19 +89,19 @@ impl Consent for Person {
 /// What a person agrees to, and how.
 fn words(question: &Proposal<'_>) -> (String, Yes) {
     match question {
-        Proposal::Begin { inputs, profile, survey, state, rows } => {
-            (begin((inputs, profile), survey, state, rows), Yes::Number(rows.len()))
+        Proposal::Begin { inputs, profile, survey, ledger, rows } => {
+            (begin((inputs, profile), survey, ledger, rows), Yes::Number(rows.len()))
         }
-        Proposal::Arm { arming, profile, state } => {
+        Proposal::Arm { arming, profile, ledger } => {
             let inputs = &arming.inputs;
             let (mut text, yes) = match &arming.survey {
                 Some(survey) => {
                     let rows = survey.survey.planned_rows();
-                    (begin((inputs, profile), survey, state, &rows), Yes::Number(rows.len()))
+                    (begin((inputs, profile), survey, ledger, &rows), Yes::Number(rows.len()))
                 }
                 None => {
                     let (name, through, host) = (&inputs.campaign.brief.name, &profile.name, profile.base_url.host());
-                    let (list, ledger) = (&inputs.campaign.recipients, state.display());
+                    let list = &inputs.campaign.recipients;
                     let text = format!("{name} · through {through} at {host}\n  list: {list}, which is to come\n");
                     (text + &format!("  ledger: {ledger}\n"), Yes::Word("yes"))
                 }
@@ -111,9 +110,9 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
             text += &arming.next.iter().map(|next| format!("    {}\n", date(next))).collect::<String>();
             (text, yes)
         }
-        Proposal::Approve { approving, profile, standing, state } => {
+        Proposal::Approve { approving, profile, standing, ledger } => {
             let (inputs, planned) = (&approving.inputs, &approving.planned);
-            let mut text = begin((inputs, profile), &approving.survey, state, &approving.rows);
+            let mut text = begin((inputs, profile), &approving.survey, ledger, &approving.rows);
             text += &match standing {
                 None => {
                     let people = plural(planned.messages, "recipient");
@@ -138,7 +137,7 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
             }
             (text, Yes::Number(*number))
         }
-        Proposal::Single { operation, phones, profile, state } => {
+        Proposal::Single { operation, phones, profile, ledger } => {
             let (what, effect) = match operation {
                 SingleKind::Lookup => ("a lookup of", "it costs money; the subscriber notices nothing"),
                 SingleKind::CodeCall => ("a code call to", "it costs money, and that phone rings"),
@@ -147,12 +146,12 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
             };
             let phones: Vec<String> = phones.iter().map(|phone| format!("+{phone}")).collect();
             let phones = phones.join(", ");
-            let (through, host, ledger) = (&profile.name, profile.base_url.host(), state.display());
+            let (through, host) = (&profile.name, profile.base_url.host());
             let text = format!("{what} {phones} · through {through} at {host}\n  {effect}\n  ledger: {ledger}\n");
             (text, Yes::Word("yes"))
         }
-        Proposal::Pending { gateway, shown, state } => {
-            let (shown, ledger) = (harmless(shown), state.display());
+        Proposal::Pending { gateway, shown, ledger } => {
+            let shown = harmless(shown);
             let text = format!(
                 "an assistant wants this through {gateway}:\n{shown}\n  this approves it once, within an hour\n  ledger: {ledger}\n"
             );
@@ -175,7 +174,7 @@ fn template(change: &TemplateChange) -> String {
 }
 
 /// What a new run is going to do.
-fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &Path, rows: &RoaringBitmap) -> String {
+fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, ledger: &str, rows: &RoaringBitmap) -> String {
     let (campaign, survey) = (&inputs.campaign, &surveyed.survey);
     let mut text = format!("{} · through {} at {}\n", campaign.brief.name, profile.name, profile.base_url.host());
     text += &format!("  list: {} ({} rows)\n", campaign.recipients, thousands(survey.recipients));
@@ -201,7 +200,7 @@ fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, state: &
     if let Some(cost) = surveyed.cost(inputs, rows) {
         text += &format!(", {}", cost_words(&cost, profile.currency.as_deref()));
     }
-    text += &format!("\n  ledger: {}\n", state.display());
+    text += &format!("\n  ledger: {ledger}\n");
     if let Some(first) = &survey.firsts.first() {
         text += "  the first message:\n";
         for line in preview(first.row, first.phone, &first.content).lines() {

@@ -147,7 +147,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
             list(names.iter().map(String::as_str))
         )),
         Error::NoSuchRun { name, near } => {
-            let status = || format!("see `{}` for the runs of this state folder", command("status".to_owned()));
+            let status = || format!("see `{}` for the runs of this ledger", command("status".to_owned()));
             let hint = near.map_or_else(status, |near| format!("did you mean `{near}`?"));
             Explanation::wrong(format!("there is no run `{name}`; {hint}"))
         }
@@ -278,13 +278,12 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "the gateway `{gateway}` was at {known} and is now at {now}; if that is right, say `{}`",
             command(format!("gateway trust {gateway}"))
         )),
-        Error::LedgerLost { state, signs } => {
+        Error::LedgerLost { ledger, signs } => {
             let told: Vec<String> = signs.iter().map(LossSign::to_string).collect();
             Explanation::storage(format!(
-                "nothing was sent: messages went out that the ledger in `{}` does not know of: {}. If they were sent from \
-                 another ledger (another user, another `--state-dir`), use that one; if it is lost for good, take those \
+                "nothing was sent: messages went out that the ledger in `{ledger}` does not know of: {}. If they were sent from \
+                 another ledger (another user, another `--state-dir` or `--ledger`), use that one; if it is lost for good, take those \
                  who have a message off your list and say `--new-ledger`",
-                state.display(),
                 told.join("; ")
             ))
         }

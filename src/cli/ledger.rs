@@ -17,7 +17,7 @@ pub(super) async fn ledger(context: &Context, command: LedgerCommand) -> Result<
 }
 
 async fn check(context: &Context) -> Result<u8, Failure> {
-    let place = context.state()?.display().to_string();
+    let place = context.place()?;
     let Some(ledger) = context.existing_ledger().await? else {
         match context.output.json {
             true => context.output.object(&json!({ "runs": 0, "rows": 0, "problems": [], "exit": exit::FINE })),
@@ -48,7 +48,7 @@ async fn check(context: &Context) -> Result<u8, Failure> {
         text += &format!("  {run}{}\n", one_line(what));
     }
     if !problems.is_empty() {
-        text += "nothing was changed; put a good copy of the state folder back, or keep it and ask for help\n";
+        text += "nothing was changed; put a good copy of the ledger back, or keep it and ask for help\n";
     }
     text += &format!("next: {}\n", context.output.command("status"));
     context.output.done(&text, code);

@@ -22,6 +22,7 @@ mod forget;
 mod gateway;
 mod init;
 mod ledger;
+mod ledgers;
 mod listing;
 mod number;
 mod outcome;

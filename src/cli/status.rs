@@ -84,7 +84,7 @@ impl RunStanding {
 
 /// All runs.
 pub(super) async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
-    let state = context.state()?;
+    let place = context.place()?;
     let views = match context.existing_ledger().await? {
         Some(ledger) => {
             let views = RunView::list(ledger.as_ref()).await?;
@@ -98,7 +98,7 @@ pub(super) async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
         context.output.object(&json!({ "runs": runs, "exit": exit::FINE }));
     } else if views.is_empty() {
         let next = context.output.command("init NAME");
-        context.output.result(&format!("no runs yet in `{}`\nnext: {next}\n", state.display()));
+        context.output.result(&format!("no runs yet in `{place}`\nnext: {next}\n"));
     } else {
         let command = context.output.command("status --all");
         let text = table(&views, all, (context.output.columns(), &command));

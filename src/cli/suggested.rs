@@ -4,7 +4,7 @@
 //! same words would look into another ledger, and send to people once more who have their message.
 
 use std::fmt::{self, Display};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -27,10 +27,16 @@ pub(super) struct Options(String);
 impl Options {
     /// Those that were typed. What comes from the environment is there for the next command too.
     pub(super) fn typed(global: &Global, matches: &ArgMatches) -> Self {
-        let options = [("state_dir", "--state-dir", &global.state_dir), ("gateways", "--gateways", &global.gateways)];
+        let path = |path: &Option<PathBuf>| path.as_ref().map(quoted);
+        let ledger = || quoted(global.ledger.as_ref()?.repeatable()?).into();
+        let options = [
+            ("ledger", "--ledger", ledger()),
+            ("state_dir", "--state-dir", path(&global.state_dir)),
+            ("gateways", "--gateways", path(&global.gateways)),
+        ];
         let typed = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
         let typed = options.into_iter().filter(|(id, ..)| typed(id));
-        Self(typed.filter_map(|(_, name, path)| Some(format!(" {name} {}", quoted(path.as_ref()?)))).collect())
+        Self(typed.filter_map(|(_, name, value)| Some(format!(" {name} {}", value?))).collect())
     }
 }
 
@@ -150,6 +156,8 @@ mod tests {
         ] {
             assert_eq!(options(arguments), " --state-dir 'a b'", "{arguments:?}");
         }
+        let shared = ["status", "--ledger", "postgres://me:s3cret@db/c?sslmode=require"];
+        assert_eq!(options(&shared), " --ledger 'postgres://me@db/c?sslmode=require'");
         let both = ["run", "--gateways", "../g.yaml", "sale.yaml", "--state-dir", "/s"];
         assert_eq!(options(&both), " --state-dir /s --gateways ../g.yaml");
     }

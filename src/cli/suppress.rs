@@ -55,7 +55,7 @@ async fn add(context: &Context, args: &NumberArgs) -> Result<(), Failure> {
 async fn remove(context: &Context, args: &NumberArgs) -> Result<(), Failure> {
     let terms = terms(&args.terms)?;
     let phone = number(&args.phone, args.terms.region.as_deref())?;
-    let removed = match context.has_ledger()? {
+    let removed = match context.has_ledger().await? {
         true => runs::unsuppress(context.ledger().await?.as_ref(), phone, &terms).await?,
         false => Vec::new(),
     };

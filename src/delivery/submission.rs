@@ -15,7 +15,7 @@ use super::slow_answers::SlowAnswers;
 use super::watchdog::{Step, Waiting, Watchdog};
 use crate::domain::{Outcome, Row, Status};
 use crate::failpoint;
-use crate::gateway::{Envelope, Gateway, Reply, Signal};
+use crate::gateway::{Envelope, Gateway, MayLeave, Reply, Signal};
 use crate::ledger::{
     Allowance, Bound, Bounds, Change, Intent, Lease, Ledger, LedgerError, NewRowEvent, Ownership, Permit, SentRow,
     Settlement,
@@ -85,7 +85,8 @@ impl Route {
             turn = self.gate.turn(envelope.operations().len()) => turn,
         };
         let leave_by = envelope.operations().iter().filter_map(|operation| operation.leave_by).min();
-        let late = || self.hours.as_ref().map(|hours| hours.now()).filter(|now| leave_by.is_some_and(|by| *now >= by));
+        let hours = self.hours.clone();
+        let late = move || hours.as_ref().map(|hours| hours.now()).filter(|now| leave_by.is_some_and(|by| *now >= by));
         if let Some(now) = late() {
             return Ok(Submission::Late(now));
         }
@@ -129,16 +130,21 @@ impl Route {
                 () = tokio::time::sleep(wait.time) => {}
             }
         }
-        // A machine that slept may have slept for long.
-        if late().is_some() {
+        // A machine that slept may have slept for long: until it is too late, or another one has the run.
+        let (ledger, lease) = (Arc::clone(&self.ledger), self.lease);
+        let may_leave: MayLeave = Arc::new(move || late().is_none() && ledger.may_leave(lease));
+        if !may_leave() {
             return Ok(Submission::HeldBack(number, held_back(envelope)));
         }
         failpoint::pass("envelope.leaves");
         self.watchdog.enters(Waiting::Envelope(number), Step::Answer);
         turn.leaves();
-        let reply = self.slow.wait(tokio::time::timeout(self.timeout + GRACE, self.gateway.submit(envelope))).await;
+        let submitted = self.gateway.submit(envelope, may_leave);
+        let reply = self.slow.wait(tokio::time::timeout(self.timeout + GRACE, submitted)).await;
         failpoint::pass("answer.came");
-        let reply = reply.unwrap_or_else(|_| self.silence(envelope));
+        let Some(reply) = reply.unwrap_or_else(|_| Some(self.silence(envelope))) else {
+            return Ok(Submission::HeldBack(number, held_back(envelope)));
+        };
         told(&reply, began);
         Ok(Submission::Replied(number, reply))
     }

@@ -24,18 +24,23 @@ pub use reply::{Oddity, Reply, Signal, StatusAnswer, StopCause};
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use crate::domain::MessageId;
 
 /// A boxed future: the network is an edge where one indirection does not matter.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// Whether an envelope may still leave, asked as late as possible.
+pub type MayLeave = Arc<dyn Fn() -> bool + Send + Sync>;
+
 /// The gateway as the engine sees it.
 pub trait Gateway: Send + Sync {
-    /// Sends one envelope once and tells what became of each operation.
+    /// Sends one envelope once and tells what became of each operation; nothing if it may not leave any more when its first
+    /// byte would, and then none did.
     ///
     /// The reply always has exactly one outcome per operation, in order.
-    fn submit<'a>(&'a self, envelope: &'a Envelope) -> BoxFuture<'a, Reply>;
+    fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<Reply>>;
 
     /// Asks for the status of messages by our identifiers (contract 4.3 `status`), one answer each.
     fn statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>>;

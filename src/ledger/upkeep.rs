@@ -1,9 +1,14 @@
 //! What those ask of the ledger who look after it, or after a server.
 
+use futures_util::future::BoxFuture;
+
 use super::{AccountPace, LedgerFuture};
 
 /// What a ledger tells of itself.
 pub trait Upkeep: Send + Sync {
+    /// Where the ledger is, as people are told it.
+    fn place(&self) -> String;
+
     /// Commits that nothing changed: `Ok` proves that the ledger can be written.
     fn prove_writable(&self) -> LedgerFuture<'_, ()>;
 
@@ -12,4 +17,7 @@ pub trait Upkeep: Send + Sync {
 
     /// The pace of every account that has one, by name.
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>>;
+
+    /// Takes no more changes, and waits until what was acknowledged is marked and what was opened is closed.
+    fn close(&self) -> BoxFuture<'_, ()>;
 }

@@ -103,7 +103,7 @@ impl Arming {
     /// Why it was not armed.
     pub async fn arm(self, adapters: &Adapters, consent: &dyn Consent) -> Result<ArmedSchedule, Error> {
         if let Some(profile) = self.inputs.destination.remote() {
-            confirm(consent, Proposal::Arm { arming: &self, profile, state: &adapters.state }).await?;
+            confirm(consent, Proposal::Arm { arming: &self, profile, ledger: adapters.ledger.place() }).await?;
         }
         adapters.ledger.arm(self.armed.clone()).await?;
         Ok(self.armed)

@@ -81,7 +81,7 @@ impl Session {
         opened: &TodaysTexts,
         replaced: Option<Run>,
     ) -> Result<Preparation, Error> {
-        let (inputs, ledger, state) = (self.inputs(), self.adapters.ledger.as_ref(), &self.adapters.state);
+        let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
         let (live, again) = (inputs.destination.is_live(), self.launch.request.round != Round::Same);
         if live {
             refuse_over(inputs, (self.adapters.clock)())?;
@@ -127,7 +127,7 @@ impl Session {
             if self.asks_first(consent) {
                 self.ask_for_new(profile, &survey.survey, &chosen).await?;
             }
-            let question = Proposal::Begin { inputs, profile, survey: &survey, state, rows: &chosen };
+            let question = Proposal::Begin { inputs, profile, survey: &survey, ledger: ledger.place(), rows: &chosen };
             confirm(consent, question).await?;
         }
         self.own().await?;

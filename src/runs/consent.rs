@@ -1,7 +1,5 @@
 //! The yes without which nothing is sent off this machine.
 
-use std::path::Path;
-
 use roaring::RoaringBitmap;
 
 use super::{Approving, Arming, Error, Inputs, ListSurvey, Standing, TemplateChange};
@@ -22,8 +20,8 @@ pub enum Proposal<'q> {
         profile: &'q Profile,
         /// What was found in the list.
         survey: &'q ListSurvey,
-        /// The state folder, where the ledger is.
-        state: &'q Path,
+        /// Where the ledger is.
+        ledger: String,
         /// Whom messages go to.
         rows: &'q RoaringBitmap,
     },
@@ -33,8 +31,8 @@ pub enum Proposal<'q> {
         arming: &'q Arming,
         /// What it goes through.
         profile: &'q Profile,
-        /// The state folder, where the ledger is.
-        state: &'q Path,
+        /// Where the ledger is.
+        ledger: String,
     },
     /// That what was planned is sent.
     Approve {
@@ -44,8 +42,8 @@ pub enum Proposal<'q> {
         profile: &'q Profile,
         /// Whether it is for all that is due by its schedule.
         standing: Option<Standing>,
-        /// The state folder, where the ledger is.
-        state: &'q Path,
+        /// Where the ledger is.
+        ledger: String,
     },
     /// Going on with a run.
     GoOn {
@@ -68,8 +66,8 @@ pub enum Proposal<'q> {
         phones: &'q [Phone],
         /// What it goes through.
         profile: &'q Profile,
-        /// The state folder, where the ledger is.
-        state: &'q Path,
+        /// Where the ledger is.
+        ledger: String,
     },
     /// A single thing that an assistant wants to have done.
     Pending {
@@ -77,8 +75,8 @@ pub enum Proposal<'q> {
         gateway: &'q str,
         /// What it is, as a person reads it.
         shown: &'q str,
-        /// The state folder, where the ledger is.
-        state: &'q Path,
+        /// Where the ledger is.
+        ledger: String,
     },
     /// A change of the templates of an account.
     Template {

@@ -324,8 +324,8 @@ pub enum Error {
     },
     /// Messages went out that the ledger does not know of.
     LedgerLost {
-        /// The state folder.
-        state: PathBuf,
+        /// Where the ledger is, or would be.
+        ledger: String,
         /// How that is known.
         signs: Vec<LossSign>,
     },

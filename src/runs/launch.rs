@@ -152,7 +152,7 @@ impl Launch {
         // While it is held, so that nobody writes those results meanwhile.
         match self.request.new_ledger {
             true => put_aside(ledger, &self.inputs, &adapters.observer).await?,
-            false => refuse_lost(ledger, &adapters.state, &self.inputs).await?,
+            false => refuse_lost(ledger, &self.inputs).await?,
         }
         finish_forgetting(&adapters, &hold).await;
         let pin = Pin::of(ledger, &self.request, self.inputs.destination.profile()).await?;

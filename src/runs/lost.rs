@@ -12,8 +12,8 @@ use crate::report::{LossSign, stray_runs, unknown_results};
 ///
 /// # Errors
 /// When something does, or the ledger cannot be read.
-pub(super) async fn refuse_lost(ledger: &dyn Ledger, state: &Path, inputs: &Inputs) -> Result<(), Error> {
-    refuse(signs(ledger, inputs).await?, state)
+pub(super) async fn refuse_lost(ledger: &dyn Ledger, inputs: &Inputs) -> Result<(), Error> {
+    refuse(signs(ledger, inputs).await?, ledger.place())
 }
 
 /// The same where there is no ledger, while these copies stand where one would have them.
@@ -22,13 +22,13 @@ pub(super) async fn refuse_lost(ledger: &dyn Ledger, state: &Path, inputs: &Inpu
 /// When something tells of messages.
 pub(super) async fn refuse_stray(copies: Vec<StrayCopies>, state: &Path, inputs: &Inputs) -> Result<(), Error> {
     match inputs.destination.is_live() {
-        true => refuse(all_signs(copies, None, inputs).await?, state),
+        true => refuse(all_signs(copies, None, inputs).await?, state.display().to_string()),
         false => Ok(()),
     }
 }
 
-fn refuse(signs: Vec<LossSign>, state: &Path) -> Result<(), Error> {
-    if signs.is_empty() { Ok(()) } else { Err(Error::LedgerLost { state: state.to_owned(), signs }) }
+fn refuse(signs: Vec<LossSign>, ledger: String) -> Result<(), Error> {
+    if signs.is_empty() { Ok(()) } else { Err(Error::LedgerLost { ledger, signs }) }
 }
 
 /// Gives what contradicts the ledger other names, because a person wants the ledger to count.

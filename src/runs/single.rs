@@ -151,8 +151,8 @@ impl Single {
     async fn confirm_for(&self, phones: &[Phone], adapters: &Adapters, consent: &dyn Consent) -> Result<(), Error> {
         if let Some(profile) = self.destination.remote() {
             check_host(adapters.ledger.as_ref(), profile).await?;
-            let (operation, state) = (self.operation, adapters.state.as_path());
-            confirm(consent, Proposal::Single { operation, phones, profile, state }).await?;
+            let (operation, ledger) = (self.operation, adapters.ledger.place());
+            confirm(consent, Proposal::Single { operation, phones, profile, ledger }).await?;
         }
         Ok(())
     }

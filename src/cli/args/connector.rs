@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use reqwest::Url;
 
-use super::{GatewayOption, Global};
+use super::{GatewayOption, Global, LedgerUrl};
 use crate::connector::Client;
 
 #[derive(Debug, Args)]
@@ -76,6 +76,7 @@ impl ConnectorArgs {
             ("--gateway", through.gateway.clone()),
             ("--campaigns", campaigns.clone().map(path)),
             ("--gateways", Some(path(gateways))),
+            ("--ledger", global.ledger.as_ref().and_then(LedgerUrl::repeatable)),
             ("--state-dir", global.state_dir.clone().map(path)),
             ("--max-sends-per-hour", allow_send.then(|| max_sends_per_hour.to_string())),
             ("--only-to", only_to.clone().map(path)),

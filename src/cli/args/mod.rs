@@ -6,6 +6,7 @@ mod connector;
 mod examples;
 mod gateway;
 mod ledger;
+mod ledger_url;
 mod outcome;
 mod people;
 mod plan;
@@ -23,6 +24,7 @@ pub(super) use gateway::{
     ViberTemplatesCommand,
 };
 pub(super) use ledger::LedgerCommand;
+pub(super) use ledger_url::LedgerUrl;
 pub(super) use outcome::OutcomeArgs;
 pub(super) use people::{FindArgs, ForgetArgs, PurgeArgs};
 pub(super) use plan::{ApproveArgs, PlanArgs};
@@ -55,6 +57,10 @@ const GLOBAL: &str = "Options of every command";
 /// Options that every command takes.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Global {
+    /// The ledger that several machines share, such as postgres://user@host/database, whose password belongs into
+    /// PGPASSWORD or ~/.pgpass [default: a file in the state folder]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "URL", env = "CAMPAIGN_LEDGER", hide_env_values = true)]
+    pub(super) ledger: Option<LedgerUrl>,
     /// Where the ledger and the frozen runs are kept [default: the user's state folder]
     #[arg(long, global = true, help_heading = GLOBAL, value_name = "DIR", env = "CAMPAIGN_STATE_DIR")]
     pub(super) state_dir: Option<PathBuf>,

@@ -4,6 +4,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use roaring::{RoaringBitmap, RoaringTreemap};
 use tokio::time::sleep;
 
@@ -146,6 +147,10 @@ impl Receipts for ProcessLedger {
 }
 
 impl Upkeep for ProcessLedger {
+    fn place(&self) -> String {
+        "memory".to_owned()
+    }
+
     fn prove_writable(&self) -> LedgerFuture<'_, ()> {
         Box::pin(async move { self.write(|_, _| Ok(())).await })
     }
@@ -156,6 +161,10 @@ impl Upkeep for ProcessLedger {
 
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {
         Box::pin(self.read(|contents| contents.paces.clone().into_iter().collect()))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
     }
 }
 

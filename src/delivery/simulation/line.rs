@@ -11,7 +11,7 @@ use super::mistake::Mistake;
 use super::plan::{Oracle, Plan};
 use super::platform::{Answer, Platform};
 use crate::domain::{MessageId, Status};
-use crate::gateway::{BoxFuture, Envelope, Exchange, Gateway, Reply, Rules, StatusAnswer, Words, answers, read};
+use crate::gateway::{BoxFuture, Envelope, Exchange, Gateway, MayLeave, Reply, Rules, StatusAnswer, Words, answers, read};
 
 pub(super) struct Line {
     pub(super) plan: Arc<Plan>,
@@ -46,9 +46,12 @@ impl Line {
 }
 
 impl Gateway for Line {
-    fn submit<'a>(&'a self, envelope: &'a Envelope) -> BoxFuture<'a, Reply> {
+    fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<Reply>> {
         Box::pin(async move {
             self.life.step().await;
+            if !may_leave() {
+                return None;
+            }
             // From here on the bytes are on their way, whatever becomes of the process.
             let arrived = Platform::read(envelope);
             self.judge.arrived(self.process, &self.disk.lock().unwrap(), envelope, &arrived);
@@ -59,7 +62,7 @@ impl Gateway for Line {
             };
             let reply = read(&rules, self.plan.endpoint, envelope, &self.mistaken(exchange));
             self.judge.answered(self.process, &reply);
-            reply
+            Some(reply)
         })
     }
 

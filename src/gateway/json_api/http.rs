@@ -13,10 +13,11 @@ use secrecy::{ExposeSecret, SecretString};
 use super::Words;
 use super::conceal::{conceal, conceal_numbers};
 use super::exchange::Exchange;
+use super::held_body::HeldBody;
 use super::read::{Rules, read};
 use super::{encode, status_answer};
 use crate::domain::{Endpoint, MessageId};
-use crate::gateway::{BoxFuture, Envelope, Gateway, Reply, StatusAnswer};
+use crate::gateway::{BoxFuture, Envelope, Gateway, MayLeave, Reply, StatusAnswer};
 
 /// The largest answer that is read, in bytes.
 const LARGEST_ANSWER: usize = 8 << 20;
@@ -107,12 +108,31 @@ impl JsonApi {
         let count = operations.clone().count();
         let body = encode::body(self.key.expose_secret(), operations);
         let (began, bytes) = (Instant::now(), body.len());
-        let exchange = match self.client.post(url).body(body).send().await {
-            Ok(response) => self.receive(response).await,
-            Err(error) => self.failed(&error),
-        };
+        let exchange = self.exchange(url, body.into()).await;
         told(&exchange, bytes, count, began);
         exchange
+    }
+
+    /// Posts an envelope, unless it may not leave any more when the connection takes its first byte.
+    async fn post_envelope(&self, url: &str, envelope: &Envelope, may_leave: MayLeave) -> Option<Exchange> {
+        let operations = envelope.operations().iter().map(|operation| operation.json.as_slice());
+        let body = encode::body(self.key.expose_secret(), operations);
+        let (began, bytes) = (Instant::now(), body.len());
+        let (body, withheld) = HeldBody::new(body, may_leave);
+        let exchange = self.exchange(url, reqwest::Body::wrap(body)).await;
+        if withheld.get() {
+            tracing::info!(operations = envelope.operations().len(), "request withheld");
+            return None;
+        }
+        told(&exchange, bytes, envelope.operations().len(), began);
+        Some(exchange)
+    }
+
+    async fn exchange(&self, url: &str, body: reqwest::Body) -> Exchange {
+        match self.client.post(url).body(body).send().await {
+            Ok(response) => self.receive(response).await,
+            Err(error) => self.failed(&error),
+        }
     }
 
     async fn receive(&self, mut response: reqwest::Response) -> Exchange {
@@ -154,18 +174,17 @@ impl JsonApi {
 }
 
 impl Gateway for JsonApi {
-    fn submit<'a>(&'a self, envelope: &'a Envelope) -> BoxFuture<'a, Reply> {
+    fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<Reply>> {
         Box::pin(async move {
             let url = match self.endpoint {
                 Endpoint::Sync => &self.sync_url,
                 Endpoint::Async => &self.async_url,
             };
-            let operations = envelope.operations().iter().map(|operation| operation.json.as_slice());
-            let exchange = self.post(url, operations).await;
+            let exchange = self.post_envelope(url, envelope, may_leave).await?;
             let mut reply = read(&self.rules, self.endpoint, envelope, &exchange);
             conceal(&mut reply, self.key.expose_secret());
             conceal_numbers(&mut reply, envelope);
-            reply
+            Some(reply)
         })
     }
 

@@ -6,6 +6,7 @@ mod conceal;
 mod cut;
 mod encode;
 mod exchange;
+mod held_body;
 mod http;
 mod inquiry;
 mod loose;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
@@ -105,6 +106,10 @@ impl Drop for HeldName {
 }
 
 impl Upkeep for MemoryLedger {
+    fn place(&self) -> String {
+        "memory".to_owned()
+    }
+
     fn prove_writable(&self) -> LedgerFuture<'_, ()> {
         self.look(|_| ())
     }
@@ -115,6 +120,10 @@ impl Upkeep for MemoryLedger {
 
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {
         self.look(|contents| contents.paces.iter().map(|(name, pace)| (name.clone(), *pace)).collect())
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr as _;
 
+use reqwest::Url;
 use sqlx::ConnectOptions as _;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
@@ -12,12 +13,25 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 pub struct PostgresAddress {
     options: PgConnectOptions,
     shown: String,
+    repeatable: String,
 }
 
-/// Why a text is no address; nothing of the text is in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is no address of a PostgreSQL database; write it like `postgres://USER:PASSWORD@HOST:PORT/DATABASE`")]
-pub struct NoPostgresAddress;
+/// Why a text is no address; nothing that may be a password is in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoPostgresAddress {
+    /// It is another kind of text.
+    #[error("the ledger's address is none of a PostgreSQL database; write it like `postgres://USER@HOST:PORT/DATABASE`")]
+    Unreadable,
+    /// It asks for something that a connection does not have.
+    #[error("the ledger's address has a parameter `{0}`, which there is none of; those that there are: {list}", list = PARAMETERS.join(", "))]
+    UnknownParameter(String),
+}
+
+/// What an address may say behind its `?`, so that nothing that is misspelt is passed over.
+const PARAMETERS: [&str; 11] = [
+    "application_name", "dbname", "host", "hostaddr", "password", "port", "sslcert", "sslkey", "sslmode", "sslrootcert",
+    "user",
+];
 
 impl PostgresAddress {
     /// The address that a URL gives; what it leaves open is taken from the usual variables (`PGPASSWORD`, `PGSSLMODE` and
@@ -29,10 +43,15 @@ impl PostgresAddress {
     /// When it is no such URL.
     pub fn parse(url: &str) -> Result<Self, NoPostgresAddress> {
         if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
-            return Err(NoPostgresAddress);
+            return Err(NoPostgresAddress::Unreadable);
         }
-        let mut options = PgConnectOptions::from_str(url).map_err(|_| NoPostgresAddress)?;
-        let says_how = url.contains("sslmode=") || url.contains("ssl-mode=") || std::env::var_os("PGSSLMODE").is_some();
+        let mut parsed = Url::parse(url).map_err(|_| NoPostgresAddress::Unreadable)?;
+        if let Some((key, _)) = parsed.query_pairs().find(|(key, _)| !PARAMETERS.contains(&key.as_ref())) {
+            return Err(NoPostgresAddress::UnknownParameter(key.into_owned()));
+        }
+        let mut options = PgConnectOptions::from_str(url).map_err(|_| NoPostgresAddress::Unreadable)?;
+        let says_how =
+            parsed.query_pairs().any(|(key, _)| key == "sslmode") || std::env::var_os("PGSSLMODE").is_some();
         if !says_how && !is_here(&options) {
             options = options.ssl_mode(PgSslMode::VerifyFull);
         }
@@ -42,7 +61,8 @@ impl PostgresAddress {
             .extra_float_digits(None)
             .application_name(&format!("campaign {}", std::process::id()))
             .disable_statement_logging();
-        Ok(Self { options, shown })
+        let repeatable = without_password(&mut parsed);
+        Ok(Self { options, shown, repeatable })
     }
 
     /// How to connect.
@@ -50,7 +70,13 @@ impl PostgresAddress {
         &self.options
     }
 
-    /// The address without its password.
+    /// The address as it was given, but without its password.
+    #[must_use]
+    pub fn repeatable(&self) -> &str {
+        &self.repeatable
+    }
+
+    /// The ledger that it leads to, without the password.
     #[must_use]
     pub fn shown(&self) -> &str {
         &self.shown
@@ -70,6 +96,18 @@ fn is_here(options: &PgConnectOptions) -> bool {
     by_name || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+fn without_password(url: &mut Url) -> String {
+    // Only what has no host has no place for one.
+    let _ = url.set_password(None);
+    let kept: Vec<_> =
+        url.query_pairs().filter(|(key, _)| key != "password").map(|(key, value)| (key.into_owned(), value.into_owned())).collect();
+    url.set_query(None);
+    if !kept.is_empty() {
+        url.query_pairs_mut().extend_pairs(kept);
+    }
+    url.as_str().to_owned()
+}
+
 fn shown(options: &PgConnectOptions) -> String {
     let user = options.get_username();
     let database = options.get_database().unwrap_or(user);
@@ -85,13 +123,25 @@ mod tests {
 
     #[test]
     fn an_address_is_told_without_its_password() {
-        for (url, shown) in [
-            ("postgres://me:s3cret@db.example/campaigns", "postgres://me@db.example:5432/campaigns"),
-            ("postgresql://me:s3%40cret@127.0.0.1:6432/c?sslmode=disable", "postgres://me@127.0.0.1:6432/c"),
-            ("postgres://me@%2Fvar%2Frun/c?password=s3cret", "postgres://me@/c?host=/var/run"),
+        for (url, shown, repeatable) in [
+            (
+                "postgres://me:s3cret@db.example/campaigns",
+                "postgres://me@db.example:5432/campaigns",
+                "postgres://me@db.example/campaigns",
+            ),
+            (
+                "postgresql://me:s3%40cret@127.0.0.1:6432/c?sslmode=disable",
+                "postgres://me@127.0.0.1:6432/c",
+                "postgresql://me@127.0.0.1:6432/c?sslmode=disable",
+            ),
+            (
+                "postgres://me@%2Fvar%2Frun/c?password=s3cret",
+                "postgres://me@/c?host=/var/run",
+                "postgres://me@%2Fvar%2Frun/c",
+            ),
         ] {
             let address = PostgresAddress::parse(url).unwrap();
-            assert_eq!(address.shown(), shown);
+            assert_eq!((address.shown(), address.repeatable()), (shown, repeatable));
             assert!(!format!("{address:?}").contains("s3"), "{address:?}");
         }
     }
@@ -102,6 +152,12 @@ mod tests {
             let refused = PostgresAddress::parse(url).unwrap_err();
             assert!(!refused.to_string().contains("s3cret"), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_parameter_that_nothing_reads_is_refused_by_its_name() {
+        let refused = PostgresAddress::parse("postgres://me@db/c?sslmod=s3cret").unwrap_err().to_string();
+        assert!(refused.contains("`sslmod`") && refused.contains("sslmode") && !refused.contains("s3cret"), "{refused}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The copies of runs: what was frozen, and the list in shards.
 
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::io;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -17,7 +18,7 @@ use super::sql::Failure;
 use super::sql::statement::{query, scalar};
 use super::transaction;
 use crate::failpoint;
-use crate::ledger::{Copies, Hold, LedgerError, LedgerFuture, ListReader, NewCopies, Run, StrayCopies};
+use crate::ledger::{Copies, Hold, LedgerError, LedgerFuture, ListReader, NewCopies, Run, SqliteLedger, StrayCopies};
 
 /// Shards that wait between the list and the database.
 const WAITING: usize = 4;
@@ -188,9 +189,12 @@ impl PostgresLedger {
         Ok(Copies::new(place, inputs, move || Ok(read(pool.clone(), key, runtime.clone()))))
     }
 
-    /// The copies of runs that the ledger does not have.
+    /// The copies of runs that the ledger does not have: in the database, and in files of this machine, whose ledger may
+    /// know of messages that this one does not.
     pub(super) async fn strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
         let mut reader = self.reader().await?;
+        let known = scalar("SELECT campaign || '@' || number FROM runs").fetch_all(&mut *reader).await;
+        let known: HashSet<String> = self.told(known.map_err(Failure::Sql))?.into_iter().collect();
         let found = query(
             "SELECT name, inputs FROM copies WHERE name ~ '@[0-9]+$' AND inputs IS NOT NULL
              AND name NOT IN (SELECT campaign || '@' || number FROM runs) ORDER BY name",
@@ -200,11 +204,18 @@ impl PostgresLedger {
             let run: String = row.try_get(0)?;
             Ok(StrayCopies { place: self.copies_place(&run), run, inputs: row.try_get(1)? })
         };
-        self.told(found.iter().map(stray).collect::<sqlx::Result<_>>().map_err(Failure::Sql))
+        let mut strays: Vec<_> =
+            self.told(found.iter().map(stray).collect::<sqlx::Result<_>>().map_err(Failure::Sql))?;
+        let here = SqliteLedger::copies_without(&self.mark);
+        strays.extend(here.into_iter().filter(|copies| !known.contains(&copies.run)));
+        Ok(strays)
     }
 
     /// Gives the copies of a run that the ledger does not have another name, and tells it.
     pub(super) async fn put_stray_aside(&self, run: &str) -> Result<String, LedgerError> {
+        if SqliteLedger::copies_without(&self.mark).iter().any(|copies| copies.run == run) {
+            return SqliteLedger::put_aside_without(&self.mark, run);
+        }
         let name = run.to_owned();
         let aside = self.write(move |connection, _| Box::pin(async move { Ok(put_aside(connection, &name).await?) }));
         Ok(self.copies_place(&aside.await?))

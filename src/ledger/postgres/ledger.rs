@@ -22,7 +22,7 @@ use crate::ledger::{LedgerError, mark};
 pub struct PostgresLedger {
     address: PostgresAddress,
     /// The file of the mark, which is this machine's.
-    mark: PathBuf,
+    pub(super) mark: PathBuf,
     /// Opened when something is first written.
     pub(super) writer: OnceCell<Writer>,
     pub(super) pool: PgPool,
@@ -40,6 +40,31 @@ pub struct PostgresLedger {
 }
 
 impl PostgresLedger {
+    /// Whether there is a ledger at an address.
+    ///
+    /// # Errors
+    /// When there is no connection.
+    pub async fn is_there(address: &PostgresAddress) -> Result<bool, LedgerError> {
+        opening::is_there(address).await
+    }
+
+    /// Opens the ledger at an address, if there is one; makes none.
+    ///
+    /// # Errors
+    /// As for [`PostgresLedger::open`], and when there was one.
+    pub async fn find(address: &PostgresAddress, marks: &Path) -> Result<Option<Self>, LedgerError> {
+        let mark = marks.join(opening::mark_name(address.shown()));
+        match opening::is_there(address).await? {
+            true => Self::open(address, marks).await.map(Some),
+            false if mark.exists() => Err(LedgerError::NotNewest {
+                path: address.shown().to_owned(),
+                reason: "it was deleted".to_owned(),
+                mark: mark.display().to_string(),
+            }),
+            false => Ok(None),
+        }
+    }
+
     /// Opens the ledger at an address, and makes its tables where there are none; `marks` is a folder of this machine.
     ///
     /// # Errors
@@ -98,6 +123,11 @@ impl PostgresLedger {
     /// When it is.
     pub fn newest(&self) -> Result<(), LedgerError> {
         self.stale.clone().map_or(Ok(()), Err)
+    }
+
+    /// Its address, as people are told it.
+    pub(super) fn place(&self) -> String {
+        self.place.to_string()
     }
 
     /// Takes no more changes, and waits until what was acknowledged is marked and what was let go is told.

@@ -20,16 +20,33 @@ const CONNECTIONS: u32 = 3;
 /// How long a command waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Connects, and makes sure that there are tables that this version can use.
-pub(super) async fn prepare(address: &PostgresAddress) -> Result<PgPool, LedgerError> {
-    let place = address.shown();
+/// Whether there is a ledger at an address.
+pub(super) async fn is_there(address: &PostgresAddress) -> Result<bool, LedgerError> {
+    let pool = connect(address).await?;
+    let age = age(&pool, address.shown()).await?;
+    pool.close().await;
+    Ok(age != Age::Missing)
+}
+
+async fn connect(address: &PostgresAddress) -> Result<PgPool, LedgerError> {
     let options = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE);
-    let pool = options.connect_with(address.options().clone()).await.map_err(|error| storage(place, &error))?;
-    let age = async {
+    let pool = options.connect_with(address.options().clone()).await;
+    pool.map_err(|error| storage(address.shown(), &error))
+}
+
+async fn age(pool: &PgPool, place: &str) -> Result<Age, LedgerError> {
+    let asked = async {
         let mut connection = pool.begin().await?;
         schema::age(&mut connection).await
     };
-    match age.await.map_err(|error| storage(place, &error))? {
+    asked.await.map_err(|error| storage(place, &error))
+}
+
+/// Connects, and makes sure that there are tables that this version can use.
+pub(super) async fn prepare(address: &PostgresAddress) -> Result<PgPool, LedgerError> {
+    let place = address.shown();
+    let pool = connect(address).await?;
+    match age(&pool, place).await? {
         Age::Usable => {}
         Age::Newer => return Err(LedgerError::TooNew { path: place.to_owned() }),
         Age::Missing => make(&pool, place).await?,

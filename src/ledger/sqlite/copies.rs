@@ -268,7 +268,7 @@ pub(super) fn strays(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
 }
 
 /// Gives the copies of a run that the ledger does not have another name beside their own, and tells it.
-fn put_stray_aside(ledger: &Path, run: &str) -> Result<String, LedgerError> {
+pub(super) fn put_stray_aside(ledger: &Path, run: &str) -> Result<String, LedgerError> {
     let folder = all(ledger).join(run);
     let failed = |error: io::Error| LedgerError::Storage {
         path: folder.display().to_string(),

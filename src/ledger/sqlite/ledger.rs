@@ -51,6 +51,14 @@ impl SqliteLedger {
         copies::strays(path, &[])
     }
 
+    /// Gives such copies another name, and tells it.
+    ///
+    /// # Errors
+    /// When the folder cannot be renamed.
+    pub fn put_aside_without(path: &Path, run: &str) -> Result<String, LedgerError> {
+        copies::put_stray_aside(path, run)
+    }
+
     /// Opens the ledger at `path`, and creates it, readable by its owner alone, where there is none.
     ///
     /// # Errors
@@ -110,6 +118,11 @@ impl SqliteLedger {
             Ok(()) => soundness::quick_check(&self.readers, &self.path).await.err(),
             Err(stale) => Some(stale),
         }
+    }
+
+    /// The folder that it is in, as people are told it.
+    pub(super) fn place(&self) -> String {
+        self.path.parent().unwrap_or(&self.path).display().to_string()
     }
 
     /// Takes no more changes and waits until what was acknowledged is marked and the file is closed.

@@ -70,7 +70,7 @@ pub async fn approve(
         Some(_) => approving.standing_digest(adapters).await?,
         None => approving.digest.clone(),
     };
-    confirm(consent, Proposal::Approve { approving, profile, standing, state: &adapters.state }).await?;
+    confirm(consent, Proposal::Approve { approving, profile, standing, ledger: adapters.ledger.place() }).await?;
     // As the ledger keeps it, so that what is signed is what is kept.
     let now = (adapters.clock)().as_microsecond();
     let at = Timestamp::from_microsecond(now).map_err(|error| Error::Internal(error.to_string()))?;

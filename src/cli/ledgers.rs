@@ -1,0 +1,226 @@
+//! The ledger that a call means: the SQLite file in the state folder, or the database that `--ledger` names.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::args::LedgerUrl;
+use super::context::Context;
+use super::failure::Failure;
+use crate::delivery::Interrupt;
+use crate::ledger::{Ledger, LedgerError, PostgresAddress, PostgresLedger, SqliteLedger, StrayCopies};
+use crate::metrics::Metrics;
+use crate::report::stray_runs;
+use crate::runs::{Event, Launch};
+
+/// The file of the ledger in the state folder.
+const LEDGER: &str = "ledger.sqlite";
+
+/// How long a command that sends nothing waits for a process that has the ledger and is stopped.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the end of a command waits for the ledger to be closed.
+const CLOSING: Duration = Duration::from_secs(10);
+/// The same after a second signal: whoever gave it does not want to wait.
+const HURRIED: Duration = Duration::from_millis(200);
+
+/// Hears how long a commit took.
+type OnCommit = Arc<dyn Fn(Duration) + Send + Sync>;
+
+/// The ledgers that a command opened, which are closed at its end.
+#[derive(Default)]
+pub(super) struct OpenLedgers(Mutex<Vec<Arc<dyn Ledger>>>);
+
+impl OpenLedgers {
+    fn keep(&self, ledger: impl Ledger + 'static) -> Arc<dyn Ledger> {
+        let ledger: Arc<dyn Ledger> = Arc::new(ledger);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&ledger));
+        ledger
+    }
+
+    fn take(&self) -> Vec<Arc<dyn Ledger>> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Which ledger a call means.
+enum Chosen {
+    /// The file in the state folder.
+    File(PathBuf),
+    /// The database of several machines.
+    Shared(PostgresAddress),
+}
+
+impl Context {
+    fn chosen(&self) -> Result<Chosen, Failure> {
+        match self.global.ledger.as_ref().and_then(LedgerUrl::given) {
+            Some(url) => PostgresAddress::parse(url).map(Chosen::Shared).map_err(|error| Failure::wrong(error.to_string())),
+            None => Ok(Chosen::File(self.state()?.join(LEDGER))),
+        }
+    }
+
+    /// Where the ledger is, or would be.
+    pub(super) fn place(&self) -> Result<String, Failure> {
+        Ok(match self.chosen()? {
+            Chosen::File(_) => self.state()?.display().to_string(),
+            Chosen::Shared(address) => address.shown().to_owned(),
+        })
+    }
+
+    /// Whether there is a ledger.
+    ///
+    /// # Errors
+    /// When there was one, and it was deleted.
+    pub(super) async fn has_ledger(&self) -> Result<bool, Failure> {
+        Ok(match self.chosen()? {
+            Chosen::File(path) => is_there(&path)?,
+            Chosen::Shared(address) => PostgresLedger::is_there(&address).await?,
+        })
+    }
+
+    /// The ledger, for commands that write; created where there is none.
+    pub(super) async fn ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
+        self.opened(Arc::new(|_| {})).await
+    }
+
+    /// The ledger of a server, whose commits are counted.
+    pub(super) async fn server_ledger(&self, metrics: &Arc<Metrics>) -> Result<Arc<dyn Ledger>, Failure> {
+        let metrics = Arc::clone(metrics);
+        self.opened(Arc::new(move |time| metrics.commit(time))).await
+    }
+
+    async fn opened(&self, on_commit: OnCommit) -> Result<Arc<dyn Ledger>, Failure> {
+        match self.chosen()? {
+            Chosen::File(path) => {
+                // None is begun in its place: a ledger that is put back later would find another one there.
+                is_there(&path)?;
+                self.new_state()?;
+                let ledger = SqliteLedger::open(&path, Timestamp::now).await?;
+                ledger.newest()?;
+                Ok(self.ledgers.keep(ledger.with_commits_told(on_commit)))
+            }
+            Chosen::Shared(address) => {
+                let ledger = PostgresLedger::open(&address, &self.new_state()?).await?;
+                ledger.newest()?;
+                Ok(self.ledgers.keep(ledger.with_commits_told(on_commit)))
+            }
+        }
+    }
+
+    /// The ledger for a launch; none is begun where another one may be put back.
+    pub(super) async fn ledger_for(&self, launch: &Launch) -> Result<Arc<dyn Ledger>, Failure> {
+        if launch.accepts_any_ledger() {
+            return self.accepted_ledger().await;
+        }
+        if let Chosen::File(path) = self.chosen()?
+            && !is_there(&path)?
+        {
+            launch.begin_ledger(&self.state()?, SqliteLedger::copies_without(&path)).await?;
+        }
+        self.ledger().await
+    }
+
+    /// The ledger, whatever its mark says of it, since a person wants it to count.
+    async fn accepted_ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
+        let state = self.new_state()?;
+        let (ledger, refused) = match self.chosen()? {
+            Chosen::File(path) => {
+                let (ledger, refused) = SqliteLedger::accept(&path, Timestamp::now).await?;
+                (self.ledgers.keep(ledger), refused)
+            }
+            Chosen::Shared(address) => {
+                let (ledger, refused) = PostgresLedger::accept(&address, &state).await?;
+                (self.ledgers.keep(ledger), refused)
+            }
+        };
+        if let Some(refused) = refused {
+            self.output.note(&format!("this ledger counts from now on, as you say: {}", refused.reason()));
+        }
+        Ok(ledger)
+    }
+
+    /// The ledger, for commands that only read; nothing where there is none.
+    ///
+    /// Whatever speaks against believing it is said, and ends the command with 74.
+    ///
+    /// # Errors
+    /// When nobody can tell whether there is one: who reads "nothing was sent" there may send it again.
+    pub(super) async fn existing_ledger(&self) -> Result<Option<Arc<dyn Ledger>>, Failure> {
+        let (ledger, distrusted, copies) = match self.chosen()? {
+            Chosen::File(path) => self.existing_file(path).await?,
+            Chosen::Shared(address) => match PostgresLedger::find(&address, &self.state()?).await? {
+                Some(ledger) => {
+                    let (stale, copies) = (ledger.newest().err(), ledger.stray_copies().await?);
+                    (Some(self.ledgers.keep(ledger)), stale, copies)
+                }
+                None => (None, None, SqliteLedger::copies_without(&self.state()?.join(LEDGER))),
+            },
+        };
+        if let Some(reason) = distrusted {
+            self.output.distrust(&reason.to_string());
+        }
+        if let Some(sign) = stray_runs(copies).into_iter().next() {
+            (self.observer)(Event::Contradicted(sign));
+        }
+        Ok(ledger)
+    }
+
+    /// The ledger in a file, why what it says is not to be believed, and copies of runs that it does not have.
+    async fn existing_file(
+        &self,
+        path: PathBuf,
+    ) -> Result<(Option<Arc<dyn Ledger>>, Option<LedgerError>, Vec<StrayCopies>), Failure> {
+        match std::fs::metadata(&path) {
+            Ok(_) => {
+                let ledger = SqliteLedger::open(&path, Timestamp::now).await?.with_patience(PATIENCE);
+                let (unsound, copies) = (ledger.unsound().await, ledger.stray_copies().await?);
+                Ok((Some(self.ledgers.keep(ledger)), unsound, copies))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                is_there(&path)?;
+                Ok((None, None, SqliteLedger::copies_without(&path)))
+            }
+            Err(error) => {
+                let state = self.state()?;
+                Err(Failure::storage(format!("the state folder `{}` cannot be read: {error}", state.display())))
+            }
+        }
+    }
+
+    /// Closes what was opened: everything that was acknowledged is marked then, and in the ledger's file.
+    pub(super) async fn close(&self) {
+        let ledgers = self.ledgers.take();
+        let closing = async {
+            for ledger in ledgers {
+                ledger.close().await;
+            }
+        };
+        tokio::select! {
+            () = closing => {}
+            () = self.hurried() => {}
+            () = tokio::time::sleep(CLOSING) => {
+                tracing::warn!("the ledger could not be closed within {} s; nothing of it is lost", CLOSING.as_secs());
+            }
+        }
+    }
+
+    /// A moment after a second signal.
+    async fn hurried(&self) {
+        if let Some(mut interrupt) = self.interrupt.get().cloned()
+            && interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))).await.is_ok()
+        {
+            return tokio::time::sleep(HURRIED).await;
+        }
+        std::future::pending().await
+    }
+}
+
+/// Whether there is a ledger in a file.
+///
+/// # Errors
+/// When there was one, and it was deleted.
+fn is_there(path: &Path) -> Result<bool, LedgerError> {
+    SqliteLedger::deleted(path).map_or(Ok(path.exists()), Err)
+}
