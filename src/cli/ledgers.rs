@@ -56,7 +56,9 @@ enum Chosen {
 impl Context {
     fn chosen(&self) -> Result<Chosen, Failure> {
         match self.global.ledger.as_ref().and_then(LedgerUrl::given) {
-            Some(url) => PostgresAddress::parse(url).map(Chosen::Shared).map_err(|error| Failure::wrong(error.to_string())),
+            Some(url) => {
+                PostgresAddress::parse(url).map(Chosen::Shared).map_err(|error| Failure::wrong(error.to_string()))
+            }
             None => Ok(Chosen::File(self.state()?.join(LEDGER))),
         }
     }

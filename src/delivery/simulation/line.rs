@@ -11,7 +11,9 @@ use super::mistake::Mistake;
 use super::plan::{Oracle, Plan};
 use super::platform::{Answer, Platform};
 use crate::domain::{MessageId, Status};
-use crate::gateway::{BoxFuture, Envelope, Exchange, Gateway, MayLeave, Reply, Rules, StatusAnswer, Words, answers, read};
+use crate::gateway::{
+    BoxFuture, Envelope, Exchange, Gateway, MayLeave, Reply, Rules, StatusAnswer, Words, answers, read,
+};
 
 pub(super) struct Line {
     pub(super) plan: Arc<Plan>,

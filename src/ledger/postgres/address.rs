@@ -20,7 +20,9 @@ pub struct PostgresAddress {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPostgresAddress {
     /// It is another kind of text.
-    #[error("the ledger's address is none of a PostgreSQL database; write it like `postgres://USER@HOST:PORT/DATABASE`")]
+    #[error(
+        "the ledger's address is none of a PostgreSQL database; write it like `postgres://USER@HOST:PORT/DATABASE`"
+    )]
     Unreadable,
     /// It asks for something that a connection does not have.
     #[error("the ledger's address has a parameter `{0}`, which there is none of; those that there are: {list}", list = PARAMETERS.join(", "))]
@@ -29,7 +31,16 @@ pub enum NoPostgresAddress {
 
 /// What an address may say behind its `?`, so that nothing that is misspelt is passed over.
 const PARAMETERS: [&str; 11] = [
-    "application_name", "dbname", "host", "hostaddr", "password", "port", "sslcert", "sslkey", "sslmode", "sslrootcert",
+    "application_name",
+    "dbname",
+    "host",
+    "hostaddr",
+    "password",
+    "port",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
     "user",
 ];
 
@@ -50,8 +61,7 @@ impl PostgresAddress {
             return Err(NoPostgresAddress::UnknownParameter(key.into_owned()));
         }
         let mut options = PgConnectOptions::from_str(url).map_err(|_| NoPostgresAddress::Unreadable)?;
-        let says_how =
-            parsed.query_pairs().any(|(key, _)| key == "sslmode") || std::env::var_os("PGSSLMODE").is_some();
+        let says_how = parsed.query_pairs().any(|(key, _)| key == "sslmode") || std::env::var_os("PGSSLMODE").is_some();
         if !says_how && !is_here(&options) {
             options = options.ssl_mode(PgSslMode::VerifyFull);
         }
@@ -99,8 +109,11 @@ fn is_here(options: &PgConnectOptions) -> bool {
 fn without_password(url: &mut Url) -> String {
     // Only what has no host has no place for one.
     let _ = url.set_password(None);
-    let kept: Vec<_> =
-        url.query_pairs().filter(|(key, _)| key != "password").map(|(key, value)| (key.into_owned(), value.into_owned())).collect();
+    let kept: Vec<_> = url
+        .query_pairs()
+        .filter(|(key, _)| key != "password")
+        .map(|(key, value)| (key.into_owned(), value.into_owned()))
+        .collect();
     url.set_query(None);
     if !kept.is_empty() {
         url.query_pairs_mut().extend_pairs(kept);
@@ -157,7 +170,10 @@ mod tests {
     #[test]
     fn a_parameter_that_nothing_reads_is_refused_by_its_name() {
         let refused = PostgresAddress::parse("postgres://me@db/c?sslmod=s3cret").unwrap_err().to_string();
-        assert!(refused.contains("`sslmod`") && refused.contains("sslmode") && !refused.contains("s3cret"), "{refused}");
+        assert!(
+            refused.contains("`sslmod`") && refused.contains("sslmode") && !refused.contains("s3cret"),
+            "{refused}"
+        );
     }
 
     #[test]

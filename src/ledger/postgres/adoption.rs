@@ -5,6 +5,7 @@ use std::path::Path;
 use sqlx::{PgPool, Row as _};
 
 use super::dialect::storage;
+use super::pen::Commits;
 use super::transaction;
 use crate::ledger::LedgerError;
 use crate::ledger::mark::{Mark, MarkFile, MarkReading};
@@ -19,7 +20,7 @@ pub(super) async fn adopt(pool: &PgPool, (place, mark): (&str, &Path), known: &M
     };
     let adopted = async {
         let mut connection = pool.acquire().await?;
-        let now = transaction::write(&mut connection).await?;
+        let now = transaction::write(&mut connection).await?.now;
         sqlx::query(
             "UPDATE runs SET progress = 'replaced', owner = NULL, ended_at = $1 WHERE live AND progress = 'open'",
         )
@@ -33,7 +34,7 @@ pub(super) async fn adopt(pool: &PgPool, (place, mark): (&str, &Path), known: &M
             .fetch_one(&mut *connection)
             .await?;
         let current = Mark { id: moved.try_get(0)?, generation: moved.try_get(1)? };
-        transaction::commit(&mut connection).await.map(|counted| (current, counted))
+        transaction::commit(&mut connection, Commits::default().next(), now).await.map(|counted| (current, counted))
     };
     let (current, counted) = adopted.await.map_err(|error: sqlx::Error| storage(place, &error))?;
     let unmarked = |error: std::io::Error| LedgerError::Storage {

@@ -40,6 +40,7 @@ impl NewShards {
     /// Removes what an interrupted start left under this name, and begins anew.
     async fn prepare(ledger: &PostgresLedger, name: String, replaces: bool) -> Result<Self, LedgerError> {
         let begin = ledger.write(move |connection, now| {
+            let name = name.clone();
             Box::pin(async move {
                 remove(&mut *connection, &name).await?;
                 let key = scalar("INSERT INTO copies (name, made_at) VALUES ($1, $2) RETURNING key");
@@ -217,14 +218,21 @@ impl PostgresLedger {
             return SqliteLedger::put_aside_without(&self.mark, run);
         }
         let name = run.to_owned();
-        let aside = self.write(move |connection, _| Box::pin(async move { Ok(put_aside(connection, &name).await?) }));
+        let aside = self.write(move |connection, _| {
+            let name = name.clone();
+            Box::pin(async move { Ok(put_aside(connection, &name).await?) })
+        });
         Ok(self.copies_place(&aside.await?))
     }
 
     /// Removes the copies of a run, if they are there.
     pub(super) async fn remove_copies(&self, run: &Run) -> Result<(), LedgerError> {
         let name = run.name();
-        self.write(move |connection, _| Box::pin(async move { Ok(remove(connection, &name).await?) })).await
+        let removed = self.write(move |connection, _| {
+            let name = name.clone();
+            Box::pin(async move { Ok(remove(connection, &name).await?) })
+        });
+        removed.await
     }
 
     /// Where the copies of a run are, as people can find them.

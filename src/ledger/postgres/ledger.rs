@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::address::PostgresAddress;
 use super::dialect::Reader;
 use super::locks::Locks;
-use super::pen::Pen;
+use super::pen::{Pen, Waiting};
 use super::sql::{Failure, Now, Numbers, OnCommit, Writer};
 use super::{adoption, opening, transaction};
 use crate::ledger::mark::MarkFile;
@@ -141,7 +141,21 @@ impl PostgresLedger {
 
     /// A connection to read with.
     pub(super) async fn reader(&self) -> Result<Reader, LedgerError> {
-        self.told(transaction::read(&self.pool).await.map_err(Failure::Sql))
+        self.told(self.patiently(|| transaction::read(&self.pool)).await.map_err(Failure::Sql))
+    }
+
+    /// Does something as soon as the database is there, if it comes back in time.
+    pub(super) async fn patiently<T, F>(&self, ask: impl Fn() -> F) -> sqlx::Result<T>
+    where
+        F: Future<Output = sqlx::Result<T>>,
+    {
+        let mut waiting = Waiting::new(Arc::clone(&self.place));
+        loop {
+            match ask().await {
+                Err(error) if waiting.goes_on(&error).await => {}
+                ended => return ended,
+            }
+        }
     }
 
     /// What writes.
@@ -152,7 +166,7 @@ impl PostgresLedger {
         };
         let (current, _) = opening::state(&self.pool, &self.place).await?;
         let mark = MarkFile::open(&self.mark, current).map_err(unmarked)?;
-        Ok(Pen::new(self.address.clone(), Arc::clone(&self.place), mark, Arc::clone(&self.ahead)))
+        Ok(Pen::new(self.address.clone(), Arc::clone(&self.place), (mark, current), Arc::clone(&self.ahead)))
     }
 
     /// Refuses what leads to sending, unless this is the ledger as it was last seen here, and takes changes.

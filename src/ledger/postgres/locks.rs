@@ -142,7 +142,9 @@ impl PostgresLedger {
     async fn lock(&self, name: &str, runs: Option<(String, String)>) -> Result<Option<Lock>, LedgerError> {
         let (asked, holder) = (Moment::now(), rand::random());
         let (leases, wanted) = (self.locks.leases.clone(), name.to_owned());
-        let taken = self.write(move |connection, now| Box::pin(take(connection, now, leases, (wanted, holder), runs)));
+        let taken = self.write(move |connection, now| {
+            Box::pin(take(connection, now, leases.clone(), (wanted.clone(), holder), runs.clone()))
+        });
         if !taken.await? {
             return Ok(None);
         }
@@ -184,7 +186,7 @@ impl PostgresLedger {
         if self.still_has(epoch) {
             return Ok(());
         }
-        self.told(self.locks.renew().await.map_err(Failure::Sql))
+        self.told(self.patiently(|| self.locks.renew()).await.map_err(Failure::Sql))
     }
 
     /// Whether something may leave by this right at this moment.

@@ -8,13 +8,13 @@ use sqlx::postgres::PgConnection;
 use sqlx::{ConnectOptions as _, Connection as _, raw_sql};
 
 use super::address::PostgresAddress;
-use super::dialect::{LOCK_NOT_AVAILABLE, storage};
+use super::dialect::storage;
 use super::ledger::microseconds;
 use super::sql::Now;
-use super::transaction;
+use super::transaction::{self, Turn};
 use crate::failpoint;
 use crate::ledger::LedgerError;
-use crate::ledger::mark::{Mark, MarkFile};
+use crate::ledger::mark::{Mark, MarkFile, MarkReading};
 
 /// How long a database that does not answer is waited for before a change fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,46 +28,61 @@ pub(super) struct Pen {
     address: PostgresAddress,
     place: Arc<str>,
     mark: MarkFile,
+    /// How far this process knows the ledger to have come.
+    furthest: Mark,
     connection: Option<PgConnection>,
+    commits: Commits,
+    /// Whether the connection was lost in the middle of a transaction of which nothing was kept.
+    lost: bool,
     /// The time of the database when the transaction had the turn, and when that was here.
     began: (i64, Instant),
     /// How far the clock of the database is ahead of the one here, in microseconds.
     ahead: Arc<AtomicI64>,
-    patience: Duration,
 }
 
 impl Pen {
-    pub(super) fn new(address: PostgresAddress, place: Arc<str>, mark: MarkFile, ahead: Arc<AtomicI64>) -> Self {
+    pub(super) fn new(
+        address: PostgresAddress,
+        place: Arc<str>,
+        (mark, furthest): (MarkFile, Mark),
+        ahead: Arc<AtomicI64>,
+    ) -> Self {
         let began = (0, Instant::now());
-        Self { address, place, mark, connection: None, began, ahead, patience: PATIENCE }
+        let commits = Commits::default();
+        Self { address, place, mark, furthest, connection: None, commits, lost: false, began, ahead }
     }
 
     /// Begins a transaction, once no other process has the turn; connects anew as long as the database is away.
     pub(super) async fn begin(&mut self) -> Result<(), LedgerError> {
-        let (since, mut told) = (Instant::now(), false);
+        let mut waiting = Waiting::new(Arc::clone(&self.place));
         loop {
             let error = match self.attempt().await {
-                Ok(()) => return Ok(()),
+                Ok(turn) => return self.took(turn),
                 Err(error) => error,
             };
             self.connection = None;
-            if is_of_a_lock(&error) || !may_come_back(&error) || since.elapsed() > self.patience {
+            if !waiting.goes_on(&error).await {
                 return Err(storage(&self.place, &error));
             }
-            if since.elapsed() > WORTH_TELLING && !std::mem::replace(&mut told, true) {
-                tracing::warn!("waiting: the ledger `{}` does not answer", self.place);
-            }
-            tokio::time::sleep(PAUSE).await;
         }
     }
 
-    async fn attempt(&mut self) -> sqlx::Result<()> {
+    async fn attempt(&mut self) -> sqlx::Result<Turn> {
         let connection = match self.connection.take() {
             Some(connection) => self.connection.insert(connection),
             None => self.connection.insert(self.address.options().connect().await?),
         };
-        let now = transaction::write(connection).await?;
-        self.began = (now, Instant::now());
+        transaction::write(connection).await
+    }
+
+    /// Has the turn, unless the database does not know any more what it knew: another one may have taken its place.
+    fn took(&mut self, Turn { now, mark }: Turn) -> Result<(), LedgerError> {
+        let known = MarkReading::Marks(vec![self.furthest]);
+        if let Some(reason) = mark.against(&known) {
+            let (path, mark) = (self.place.to_string(), "this process".to_owned());
+            return Err(LedgerError::NotNewest { path, reason, mark });
+        }
+        (self.furthest, self.began) = (mark, (now, Instant::now()));
         self.ahead.store(now - microseconds(), Ordering::Relaxed);
         Ok(())
     }
@@ -80,22 +95,45 @@ impl Pen {
         Ok((connection, Now(began.saturating_add(elapsed))))
     }
 
-    /// Counts the commit and makes it.
+    /// Counts the commit and makes it; where the connection is lost over it, the database is asked what became of it.
     pub(super) async fn commit(&mut self) -> Result<Mark, LedgerError> {
         let connection = self.connection.as_mut().ok_or(LedgerError::Closed)?;
         failpoint::pass("commit.before");
-        let counted = transaction::commit(connection).await.map_err(|error| storage(&self.place, &error))?;
+        let counted = transaction::commit(connection, self.commits.next(), self.began.0).await;
+        let counted = match counted {
+            Ok(mark) => mark,
+            Err(error) if may_come_back(&error) => self.find_out(&error).await?,
+            Err(error) => return Err(storage(&self.place, &error)),
+        };
+        self.furthest = counted;
         failpoint::pass("commit.after");
         Ok(counted)
     }
 
-    /// Takes the transaction back; a connection that cannot do that is not used again.
-    pub(super) async fn give_up(&mut self) {
-        if let Some(mut connection) = self.connection.take()
-            && raw_sql("ROLLBACK").execute(&mut connection).await.is_ok()
-        {
-            self.connection = Some(connection);
+    /// Asks whether the last commit was made, with the turn: whoever was in the middle of it is not any more.
+    async fn find_out(&mut self, error: &sqlx::Error) -> Result<Mark, LedgerError> {
+        self.connection = None;
+        self.begin().await?;
+        let connection = self.connection.as_mut().ok_or(LedgerError::Closed)?;
+        let known = transaction::commits_of(connection, self.commits.writer).await;
+        if known.map_err(|error| storage(&self.place, &error))? == Some(self.commits.made) {
+            // With nothing else in it, this one may end as it likes.
+            let _ = raw_sql("ROLLBACK").execute(connection).await;
+            return Ok(self.furthest);
         }
+        self.lost = true;
+        Err(storage(&self.place, error))
+    }
+
+    /// Takes the transaction back; whether it may be tried once more, since the connection was lost and nothing was kept.
+    pub(super) async fn give_up(&mut self) -> bool {
+        let lost = std::mem::take(&mut self.lost);
+        let Some(mut connection) = self.connection.take() else { return lost };
+        if raw_sql("ROLLBACK").execute(&mut connection).await.is_err() {
+            return true;
+        }
+        self.connection = Some(connection);
+        lost
     }
 
     /// Has the mark follow a commit.
@@ -106,9 +144,9 @@ impl Pen {
         })
     }
 
-    /// Whether nothing may be written after this failure: the next transaction begins with what the database knows.
-    pub(super) fn is_spent(_: &LedgerError) -> bool {
-        false
+    /// Whether nothing may be written after this failure: a database that is behind what it knew stays so.
+    pub(super) fn is_spent(error: &LedgerError) -> bool {
+        matches!(error, LedgerError::NotNewest { .. })
     }
 
     /// Closes the connection and the mark.
@@ -122,15 +160,57 @@ impl Pen {
     }
 }
 
-fn is_of_a_lock(error: &sqlx::Error) -> bool {
-    error.as_database_error().is_some_and(|error| error.code().as_deref() == Some(LOCK_NOT_AVAILABLE))
+/// The commits of one writer, which the database counts in the same transaction.
+#[derive(Clone, Copy)]
+pub(super) struct Commits {
+    pub(super) writer: i64,
+    pub(super) made: i64,
+}
+
+impl Default for Commits {
+    fn default() -> Self {
+        Self { writer: rand::random(), made: 0 }
+    }
+}
+
+impl Commits {
+    /// With the next one.
+    pub(super) fn next(&mut self) -> Self {
+        self.made += 1;
+        *self
+    }
+}
+
+/// A wait for a database that is away.
+pub(super) struct Waiting {
+    place: Arc<str>,
+    since: Instant,
+    told: bool,
+}
+
+impl Waiting {
+    pub(super) fn new(place: Arc<str>) -> Self {
+        Self { place, since: Instant::now(), told: false }
+    }
+
+    /// Waits a moment if this error tells of a database that may be there afterwards.
+    pub(super) async fn goes_on(&mut self, error: &sqlx::Error) -> bool {
+        if !may_come_back(error) || self.since.elapsed() > PATIENCE {
+            return false;
+        }
+        if self.since.elapsed() > WORTH_TELLING && !std::mem::replace(&mut self.told, true) {
+            tracing::warn!("waiting: the ledger `{}` does not answer", self.place);
+        }
+        tokio::time::sleep(PAUSE).await;
+        true
+    }
 }
 
 /// Whether a database that says this may be there in a moment: it restarts, or the way to it is broken.
 ///
 /// Of its own words those of the classes 08 (connection) and 57P (operator intervention) say so, and 53300, that there are
 /// too many connections (PostgreSQL, Appendix A).
-pub(super) fn may_come_back(error: &sqlx::Error) -> bool {
+fn may_come_back(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Database(error) => {
             let code = error.code().unwrap_or_default().into_owned();

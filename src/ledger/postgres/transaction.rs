@@ -1,9 +1,10 @@
 //! How transactions begin and end: everything that they need is set within them, since a pooler keeps nothing of a session.
 
 use sqlx::postgres::PgConnection;
-use sqlx::{PgPool, Row as _, raw_sql};
+use sqlx::{AssertSqlSafe, PgPool, Row as _, raw_sql};
 
 use super::dialect::Reader;
+use super::pen::Commits;
 use crate::ledger::mark::Mark;
 
 /// A transaction that reads, and sees one state of the ledger from its first look on.
@@ -25,12 +26,26 @@ macro_rules! moment {
     };
 }
 
-/// With the turn to write, which a transaction has until it ends, and the time of the database once it has it: all in one
-/// message. The number is the one lock of the ledger: the letters `campaign`.
-const TURN: &str = concat!(write!(), "; SELECT pg_advisory_xact_lock(7161125211933861742); ", moment!());
+/// With the turn to write, which a transaction has until it ends, and the time of the database and its mark once it has it:
+/// all in one message. The number is the one lock of the ledger: the letters `campaign`.
+const TURN: &str = concat!(
+    write!(),
+    "; SELECT pg_advisory_xact_lock(7161125211933861742); ",
+    moment!(),
+    " AS now, id, generation FROM meta"
+);
 
-/// Counts the commit and makes it, in one message.
-const COMMIT: &str = "UPDATE meta SET generation = generation + 1 RETURNING id, generation; COMMIT";
+/// Who writes no more for so long is no writer any more, in microseconds.
+const LONGEST_SILENCE: i64 = 7 * 24 * 3_600_000_000;
+
+/// The turn to write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    /// The time of the database, in microseconds.
+    pub(super) now: i64,
+    /// Which ledger it is, and how far it has come.
+    pub(super) mark: Mark,
+}
 
 /// A connection of a pool that reads.
 pub(super) async fn read(pool: &PgPool) -> sqlx::Result<Reader> {
@@ -42,10 +57,12 @@ pub(super) async fn beside(pool: &PgPool) -> sqlx::Result<Reader> {
     pool.begin_with(write!()).await
 }
 
-/// Begins a transaction that has the turn to write; tells the time of the database.
-pub(super) async fn write(connection: &mut PgConnection) -> sqlx::Result<i64> {
+/// Begins a transaction that has the turn to write.
+pub(super) async fn write(connection: &mut PgConnection) -> sqlx::Result<Turn> {
     let answers = raw_sql(TURN).fetch_all(connection).await?;
-    answers.last().ok_or(sqlx::Error::RowNotFound)?.try_get(0)
+    let turn = answers.last().ok_or(sqlx::Error::RowNotFound)?;
+    let mark = Mark { id: turn.try_get("id")?, generation: turn.try_get("generation")? };
+    Ok(Turn { now: turn.try_get("now")?, mark })
 }
 
 /// The time of the database.
@@ -53,9 +70,26 @@ pub(super) async fn moment(connection: &mut PgConnection) -> sqlx::Result<i64> {
     raw_sql(moment!()).fetch_one(connection).await?.try_get(0)
 }
 
-/// Counts the commit and makes it.
-pub(super) async fn commit(connection: &mut PgConnection) -> sqlx::Result<Mark> {
-    let answers = raw_sql(COMMIT).fetch_all(connection).await?;
+/// Counts the commit, as the ledger's and as this writer's, and makes it: in one message.
+pub(super) async fn commit(connection: &mut PgConnection, commits: Commits, now: i64) -> sqlx::Result<Mark> {
+    let Commits { writer, made } = commits;
+    let forgotten = match made {
+        1 => format!("DELETE FROM writers WHERE wrote_at < {};", now - LONGEST_SILENCE),
+        _ => String::new(),
+    };
+    let counted = format!(
+        "{forgotten} INSERT INTO writers (writer, commits, wrote_at) VALUES ({writer}, {made}, {now})
+         ON CONFLICT (writer) DO UPDATE SET commits = excluded.commits, wrote_at = excluded.wrote_at;
+         UPDATE meta SET generation = generation + 1 RETURNING id, generation; COMMIT"
+    );
+    // Numbers alone are put into it.
+    let answers = raw_sql(AssertSqlSafe(counted)).fetch_all(connection).await?;
     let counted = answers.first().ok_or(sqlx::Error::RowNotFound)?;
     Ok(Mark { id: counted.try_get(0)?, generation: counted.try_get(1)? })
+}
+
+/// How many commits of a writer the database has.
+pub(super) async fn commits_of(connection: &mut PgConnection, writer: i64) -> sqlx::Result<Option<i64>> {
+    let known = sqlx::query_scalar("SELECT commits FROM writers WHERE writer = $1").persistent(false);
+    known.bind(writer).fetch_optional(connection).await
 }

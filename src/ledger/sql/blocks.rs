@@ -14,6 +14,7 @@ use crate::ledger::rules::{HOUR, next_draw, next_rows, owns};
 use crate::ledger::{BlockIds, BlockRequest, Drawn, Epoch, Lease, LedgerError, Rows, Run, RunId, SharedRun};
 
 /// What a process draws: rows of which run, at which place, by which right.
+#[derive(Clone)]
 pub(super) struct Draw {
     pub(super) shared: SharedRun,
     pub(super) wanted: BlockRequest,

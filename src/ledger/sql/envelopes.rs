@@ -1,6 +1,7 @@
 //! Queries about envelopes.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
@@ -79,7 +80,7 @@ pub(super) async fn begin(
     connection: &mut Connection,
     now: Now,
     numbers: Numbers,
-    intent: Intent,
+    intent: Arc<Intent>,
 ) -> Result<Permit, Failure> {
     let envelope = numbers.next(connection, intent.lease).await?;
     let mut inserted = match (&intent.bounds, intent.leave_by) {
@@ -226,9 +227,10 @@ impl Outcomes {
 }
 
 /// Records outcomes. Where the envelope fell into doubt meanwhile, what is proven now takes its place.
-pub(super) async fn settle(connection: &mut Connection, now: Now, settlement: Settlement) -> Result<(), Failure> {
-    let Settlement { run, envelope, outcomes, evidence } = settlement;
-    let settled = Outcomes::new((run, envelope), now, &outcomes)?;
+pub(super) async fn settle(connection: &mut Connection, now: Now, settlement: Arc<Settlement>) -> Result<(), Failure> {
+    let Settlement { run, envelope, outcomes, evidence } = &*settlement;
+    let (run, envelope) = (*run, *envelope);
+    let settled = Outcomes::new((run, envelope), now, outcomes)?;
     let changed = query(
         "UPDATE envelopes SET settled_at = $1, outcomes = $2, outcomes_sum = $3, evidence = $4
          WHERE run = $5 AND envelope = $6 AND settled_at IS NULL",
@@ -236,22 +238,22 @@ pub(super) async fn settle(connection: &mut Connection, now: Now, settlement: Se
     .bind(settled.settled_at)
     .bind(&settled.packed)
     .bind(Outcomes::sum(run.0, envelope, settled.settled_at, &settled.packed).finish())
-    .bind(&evidence)
+    .bind(evidence)
     .bind(run.0)
     .bind(i64::from(envelope))
     .execute(&mut *connection)
     .await?
     .rows_affected();
     if changed > 0 {
-        return bounds::settled(connection, (run, envelope), &outcomes).await;
+        return bounds::settled(connection, (run, envelope), outcomes).await;
     }
     let packed: Vec<u8> = scalar("SELECT outcomes FROM envelopes WHERE run = $1 AND envelope = $2")
         .bind(run.0)
         .bind(i64::from(envelope))
         .fetch_one(&mut *connection)
         .await?;
-    let merged = merge(unpack_outcomes(&packed)?, outcomes);
-    Outcomes::new((run, envelope), now, &merged)?.write(&mut *connection, evidence).await?;
+    let merged = merge(unpack_outcomes(&packed)?, outcomes.clone());
+    Outcomes::new((run, envelope), now, &merged)?.write(&mut *connection, evidence.clone()).await?;
     bounds::merged(connection, run, envelope).await?;
     if runs::read(&mut *connection, run).await?.counts.is_some() {
         recount(connection, run).await?;

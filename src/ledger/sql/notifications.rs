@@ -16,7 +16,7 @@ const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 impl NotificationQueue for Adapter {
     fn notify(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(keep(connection, now, new))))
+        Box::pin(self.write(move |connection, now| Box::pin(keep(connection, now, new.clone()))))
     }
 
     fn notifications_due(&self, apart: Duration) -> LedgerFuture<'_, bool> {
@@ -29,7 +29,7 @@ impl NotificationQueue for Adapter {
     }
 
     fn told(&self, keys: Vec<i64>, told: Told) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(settle(connection, now, keys, told))))
+        Box::pin(self.write(move |connection, now| Box::pin(settle(connection, now, keys.clone(), told))))
     }
 }
 

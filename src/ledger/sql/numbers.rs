@@ -10,19 +10,19 @@ use crate::ledger::{Epoch, Lease, RunId};
 
 /// The last envelope of each run that this process has whole: nobody else adds any.
 #[derive(Clone, Default)]
-pub(in crate::ledger) struct Numbers(Arc<Mutex<HashMap<(RunId, Epoch), u32>>>);
+pub(in crate::ledger) struct Numbers(Arc<Mutex<HashMap<(RunId, Epoch), Option<u32>>>>);
 
 impl Numbers {
     /// Counts the envelopes of a run that was taken.
     pub(super) async fn begin(&self, connection: &mut Connection, lease: Lease) -> Result<(), Failure> {
         let last = last(connection, lease.run).await?;
-        self.known().insert((lease.run, lease.epoch), last);
+        self.known().insert((lease.run, lease.epoch), Some(last));
         Ok(())
     }
 
     /// The number that the next envelope has.
     pub(super) async fn next(&self, connection: &mut Connection, lease: Lease) -> Result<u32, Failure> {
-        let known = self.known().get(&(lease.run, lease.epoch)).copied();
+        let known = self.known().get(&(lease.run, lease.epoch)).copied().flatten();
         let last = match known {
             Some(last) => last,
             None => last(connection, lease.run).await?,
@@ -33,8 +33,13 @@ impl Numbers {
     /// Counts an envelope, unless others add to its run as well.
     pub(super) fn count(&self, lease: Lease, envelope: u32) {
         if let Some(last) = self.known().get_mut(&(lease.run, lease.epoch)) {
-            *last = envelope;
+            *last = Some(envelope);
         }
+    }
+
+    /// Has the last envelopes be asked for again: what was counted was taken back.
+    pub(super) fn forget(&self) {
+        self.known().values_mut().for_each(|last| *last = None);
     }
 
     /// Counts the envelopes of a run no more.
@@ -42,7 +47,7 @@ impl Numbers {
         self.known().remove(&(lease.run, lease.epoch));
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<(RunId, Epoch), u32>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<(RunId, Epoch), Option<u32>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -17,7 +17,7 @@ const APPROVALS: &str = "
 
 impl Plans for Adapter {
     fn keep_plan(&self, plan: Plan) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(keep_plan(connection, now, plan))))
+        Box::pin(self.write(move |connection, now| Box::pin(keep_plan(connection, now, plan.clone()))))
     }
 
     fn plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
@@ -26,7 +26,7 @@ impl Plans for Adapter {
     }
 
     fn approve(&self, approval: Approval) -> LedgerFuture<'_, bool> {
-        Box::pin(self.write(move |connection, _| Box::pin(approve(connection, approval))))
+        Box::pin(self.write(move |connection, _| Box::pin(approve(connection, approval.clone()))))
     }
 
     fn approvals<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
@@ -39,12 +39,13 @@ impl Plans for Adapter {
 
     fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool> {
         let token = token.to_owned();
-        Box::pin(self.write(move |connection, now| Box::pin(use_approval(connection, now, token, run))))
+        Box::pin(self.write(move |connection, now| Box::pin(use_approval(connection, now, token.clone(), run))))
     }
 
     fn open_approved<'a>(&'a self, run: RunId, replaced: Option<RunId>, token: &'a str) -> LedgerFuture<'a, bool> {
         let token = token.to_owned();
         Box::pin(self.write(move |connection, now| {
+            let token = token.clone();
             Box::pin(async move {
                 let approved = use_approval(&mut *connection, now, token, Some(run)).await?;
                 if approved {

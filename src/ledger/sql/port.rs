@@ -1,6 +1,7 @@
 //! The port: maps each call of it to the queries beside it.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -25,7 +26,7 @@ impl Ledger for Adapter {
         let new = new.clone();
         Box::pin(async move {
             self.fit_for_sending().await?;
-            self.write(move |connection, _| Box::pin(runs::create(connection, new, Stage::Preparing))).await
+            self.write(move |connection, _| Box::pin(runs::create(connection, new.clone(), Stage::Preparing))).await
         })
     }
 
@@ -91,7 +92,8 @@ impl Ledger for Adapter {
             let (place, lock) = places::free(self, shared).await?;
             let (shared, epoch, random) = (shared.clone(), Epoch(rand::random()), rand::random());
             let draw = Draw { shared, wanted, place, epoch, random };
-            let drawn = self.write(move |connection, now| Box::pin(blocks::draw(connection, now, draw))).await?;
+            let drawn =
+                self.write(move |connection, now| Box::pin(blocks::draw(connection, now, draw.clone()))).await?;
             Ok(drawn.map_or_else(
                 |refused| refused,
                 |(run, lease)| {
@@ -111,14 +113,21 @@ impl Ledger for Adapter {
 
     fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
         let numbers = self.numbers.clone();
-        Box::pin(self.write(move |connection, now| Box::pin(runs::end(connection, now, numbers, lease, end))))
+        Box::pin(
+            self.write(move |connection, now| {
+                Box::pin(runs::end(connection, now, numbers.clone(), lease, end.clone()))
+            }),
+        )
     }
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
-        let numbers = self.numbers.clone();
+        let (numbers, intent) = (self.numbers.clone(), Arc::new(intent));
         Box::pin(async move {
             self.be_heard(intent.lease.epoch).await?;
-            self.write(move |connection, now| Box::pin(envelopes::begin(connection, now, numbers, intent))).await
+            self.write(move |connection, now| {
+                Box::pin(envelopes::begin(connection, now, numbers.clone(), intent.clone()))
+            })
+            .await
         })
     }
 
@@ -127,7 +136,8 @@ impl Ledger for Adapter {
     }
 
     fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(envelopes::settle(connection, now, settlement))))
+        let settlement = Arc::new(settlement);
+        Box::pin(self.write(move |connection, now| Box::pin(envelopes::settle(connection, now, settlement.clone()))))
     }
 
     fn retire(&self, run: RunId) -> LedgerFuture<'_, ()> {
@@ -135,7 +145,7 @@ impl Ledger for Adapter {
     }
 
     fn moved(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(runs::moved(connection, runs, file))))
+        Box::pin(self.write(move |connection, _| Box::pin(runs::moved(connection, runs.clone(), file.clone()))))
     }
 
     fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
@@ -148,12 +158,13 @@ impl Ledger for Adapter {
 
     fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
         let account = account.to_owned();
-        Box::pin(self.write(move |connection, now| Box::pin(pace::slow_down(connection, now, account, wait))))
+        Box::pin(self.write(move |connection, now| Box::pin(pace::slow_down(connection, now, account.clone(), wait))))
     }
 
     fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {
         let account = account.clone();
         Box::pin(self.write(move |connection, now| {
+            let account = account.clone();
             Box::pin(async move { pace::reserve(connection, now, &account, count).await })
         }))
     }
@@ -179,11 +190,11 @@ impl Ledger for Adapter {
     }
 
     fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
-        Box::pin(self.write(move |connection, now| Box::pin(events::record(connection, now, lease, events))))
+        Box::pin(self.write(move |connection, now| Box::pin(events::record(connection, now, lease, events.clone()))))
     }
 
     fn retry(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
-        Box::pin(self.write(move |connection, now| Box::pin(events::retry(connection, now, lease, order))))
+        Box::pin(self.write(move |connection, now| Box::pin(events::retry(connection, now, lease, order.clone()))))
     }
 
     fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
@@ -191,7 +202,7 @@ impl Ledger for Adapter {
     }
 
     fn keep_asked(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(events::asked(connection, run, questions))))
+        Box::pin(self.write(move |connection, _| Box::pin(events::asked(connection, run, questions.clone()))))
     }
 
     fn asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
@@ -200,12 +211,12 @@ impl Ledger for Adapter {
 
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
         let (profile, host) = (profile.to_owned(), host.to_owned());
-        Box::pin(self.write(move |connection, _| Box::pin(hosts::remember(connection, profile, host))))
+        Box::pin(self.write(move |connection, _| Box::pin(hosts::remember(connection, profile.clone(), host.clone()))))
     }
 
     fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
         let (profile, host) = (profile.to_owned(), host.to_owned());
-        Box::pin(self.write(move |connection, _| Box::pin(hosts::trust(connection, profile, host))))
+        Box::pin(self.write(move |connection, _| Box::pin(hosts::trust(connection, profile.clone(), host.clone()))))
     }
 }
 
@@ -222,7 +233,10 @@ impl Adapter {
         let lease = Lease { run: run.key, rows: run.rows(), epoch: Epoch(rand::random()) };
         self.bind(lease.epoch, &hold::name(&run.campaign, &run.account));
         let numbers = self.numbers.clone();
-        self.write(move |connection, now| Box::pin(envelopes::claim(connection, now, numbers, lease, shut))).await
+        self.write(move |connection, now| {
+            Box::pin(envelopes::claim(connection, now, numbers.clone(), lease, shut.clone()))
+        })
+        .await
     }
 
     /// A run, and its places if it is a shared one.

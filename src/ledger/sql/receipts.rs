@@ -30,12 +30,13 @@ const WRITTEN_AT_ONCE: usize = 256;
 
 impl Receipts for Adapter {
     fn receive(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<Reception>> {
-        Box::pin(self.write(move |connection, now| Box::pin(receive(connection, now, receipts))))
+        Box::pin(self.write(move |connection, now| Box::pin(receive(connection, now, receipts.clone()))))
     }
 
     fn keep_hook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
         let (address, values) = (address.to_owned(), check_values.join(" "));
         Box::pin(self.write(move |connection, _| {
+            let (address, values) = (address.clone(), values.clone());
             Box::pin(async move {
                 query(
                     "INSERT INTO hooks (address, check_values) VALUES ($1, $2)
@@ -56,6 +57,7 @@ impl Receipts for Adapter {
 
     fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(move |connection, _| {
+            let counts = counts.clone();
             Box::pin(runs::change(connection, run, move |run| run.counted(counts, parts, receipts)))
         }))
     }

@@ -15,7 +15,7 @@ use crate::ledger::{
 
 impl Schedules for Adapter {
     fn arm(&self, schedule: ArmedSchedule) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(arm(connection, schedule))))
+        Box::pin(self.write(move |connection, _| Box::pin(arm(connection, schedule.clone()))))
     }
 
     fn schedules(&self) -> LedgerFuture<'_, Vec<ArmedSchedule>> {
@@ -24,37 +24,43 @@ impl Schedules for Adapter {
 
     fn pause<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool> {
         let name = name.to_owned();
-        Box::pin(self.write(move |connection, _| Box::pin(change(connection, name, |schedule| schedule.paused = true))))
+        Box::pin(
+            self.write(move |connection, _| {
+                Box::pin(change(connection, name.clone(), |schedule| schedule.paused = true))
+            }),
+        )
     }
 
     fn resume<'a>(&'a self, name: &'a str, since: Timestamp) -> LedgerFuture<'a, bool> {
         let name = name.to_owned();
         Box::pin(self.write(move |connection, _| {
-            Box::pin(change(connection, name, move |schedule| (schedule.paused, schedule.since) = (false, since)))
+            Box::pin(change(connection, name.clone(), move |schedule| {
+                (schedule.paused, schedule.since) = (false, since)
+            }))
         }))
     }
 
     fn disarm<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool> {
         let name = name.to_owned();
-        Box::pin(self.write(move |connection, _| Box::pin(disarm(connection, name))))
+        Box::pin(self.write(move |connection, _| Box::pin(disarm(connection, name.clone()))))
     }
 
     fn fire<'a>(&'a self, new: &'a NewRun, key: &'a OccurrenceKey, at: Timestamp) -> LedgerFuture<'a, Option<Run>> {
         let (new, key) = (new.clone(), key.clone());
         Box::pin(async move {
             self.fit_for_sending().await?;
-            self.write(move |connection, _| Box::pin(fire(connection, new, key, at))).await
+            self.write(move |connection, _| Box::pin(fire(connection, new.clone(), key.clone(), at))).await
         })
     }
 
     fn skip<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool> {
         let (key, fate) = (key.clone(), Fate::Skipped(reason.to_owned()));
-        Box::pin(self.write(move |connection, _| Box::pin(skip(connection, key, at, fate))))
+        Box::pin(self.write(move |connection, _| Box::pin(skip(connection, key.clone(), at, fate.clone()))))
     }
 
     fn give_up<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool> {
         let (key, fate) = (key.clone(), Fate::Skipped(reason.to_owned()));
-        Box::pin(self.write(move |connection, _| Box::pin(give_up(connection, key, at, fate))))
+        Box::pin(self.write(move |connection, _| Box::pin(give_up(connection, key.clone(), at, fate.clone()))))
     }
 
     fn occurrences<'a>(

@@ -31,11 +31,18 @@ const VERSION: &str = "SELECT version FROM opt_out_list";
 
 impl SuppressionList for Adapter {
     fn suppress(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
-        Box::pin(self.write(move |connection, _| Box::pin(async move { add(connection, &opt_outs).await })))
+        let opt_outs = Arc::new(opt_outs);
+        Box::pin(self.write(move |connection, _| {
+            let opt_outs = Arc::clone(&opt_outs);
+            Box::pin(async move { add(connection, &opt_outs).await })
+        }))
     }
 
     fn unsuppress(&self, removal: Removal) -> LedgerFuture<'_, Vec<OptOut>> {
-        Box::pin(self.write(move |connection, now| Box::pin(async move { remove(connection, now, &removal).await })))
+        Box::pin(self.write(move |connection, now| {
+            let removal = removal.clone();
+            Box::pin(async move { remove(connection, now, &removal).await })
+        }))
     }
 
     fn opted_out<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, OptedOut> {
@@ -44,6 +51,7 @@ impl SuppressionList for Adapter {
 
     fn leave_out(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership> {
         Box::pin(self.write(move |connection, _| {
+            let rows = rows.clone();
             Box::pin(async move {
                 if !runs::read(&mut *connection, lease.run).await?.is_leased(lease) {
                     return Ok(Ownership::Lost);

@@ -1,6 +1,6 @@
 //! The one task of a process that writes: it gathers the changes that wait and commits them together.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::change::{Failure, Now};
 use super::dialect::{Adapter, Connection, Pen, failed};
+use super::numbers::Numbers;
 use crate::failpoint;
 use crate::ledger::LedgerError;
 use crate::ledger::mark::Mark;
@@ -17,14 +18,19 @@ use crate::ledger::mark::Mark;
 const LARGEST_COMMIT: usize = 64;
 /// How long a change may take, with the wait for another process.
 const LONGEST_WRITE: Duration = Duration::from_secs(120);
+/// After what time changes are not tried once more.
+const LONGEST_TRIES: Duration = Duration::from_secs(60);
 
+/// Makes a change within the transaction, or makes it again where nothing is left of the attempt before.
+type Apply = Box<dyn for<'c> FnMut(&'c mut Connection, Now) -> BoxFuture<'c, Result<(), LedgerError>> + Send>;
 /// Tells the asker how the commit ended.
 type Acknowledge = Box<dyn FnOnce(Result<(), LedgerError>) + Send>;
-/// A change, run inside the transaction, or told why there is none; what it returns is called after the commit.
-type Change =
-    Box<dyn for<'c> FnOnce(Result<(&'c mut Connection, Now), LedgerError>) -> BoxFuture<'c, AppliedChange> + Send>;
-/// How a change went: its acknowledgement, and the failure of the storage if there was one.
-type AppliedChange = (Acknowledge, Result<(), LedgerError>);
+
+/// A change that waits for its transaction.
+struct Change {
+    apply: Apply,
+    acknowledge: Acknowledge,
+}
 
 /// Hears how long a commit took.
 pub(in crate::ledger) type OnCommit = Arc<dyn Fn(Duration) + Send + Sync>;
@@ -40,18 +46,22 @@ struct Task {
 
 impl Adapter {
     /// Runs a change in the next transaction, and returns what it came to once that is durable.
-    pub(in crate::ledger) async fn write<T, F>(&self, change: F) -> Result<T, LedgerError>
+    ///
+    /// It is run again in another transaction if the database went away from the one before and kept nothing of it.
+    pub(in crate::ledger) async fn write<T, F>(&self, mut change: F) -> Result<T, LedgerError>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Connection, Now) -> BoxFuture<'c, Result<T, Failure>> + Send + 'static,
+        F: for<'c> FnMut(&'c mut Connection, Now) -> BoxFuture<'c, Result<T, Failure>> + Send + 'static,
     {
         // Each commit would bring it nearer to the mark, until it passes for the newest.
         self.newest()?;
-        let open = async || Ok::<_, LedgerError>(Writer::start(self.pen().await?, Arc::clone(&self.on_commit)));
+        let open = async || {
+            Ok::<_, LedgerError>(Writer::start(self.pen().await?, self.numbers.clone(), Arc::clone(&self.on_commit)))
+        };
         let writer = self.writer.get_or_try_init(open).await?;
         let place = Arc::clone(&self.place);
-        let written = writer.write(move |(connection, now)| {
-            let result = change(connection, now);
+        let written = writer.write(move |connection, now| {
+            let (result, place) = (change(connection, now), Arc::clone(&place));
             Box::pin(async move { result.await.map_err(|failure| failed(&place, failure)) })
         });
         // A disk that hangs is a failure too: what was asked may still be done, but nobody builds on it.
@@ -69,34 +79,30 @@ impl Adapter {
 
 impl Writer {
     /// Starts the task that owns the pen; it ends when the handle is closed or dropped.
-    fn start(pen: Pen, on_commit: OnCommit) -> Self {
+    fn start(pen: Pen, numbers: Numbers, on_commit: OnCommit) -> Self {
         let (changes, receiver) = mpsc::channel(LARGEST_COMMIT);
-        let ended = tokio::spawn(write_all(pen, receiver, on_commit));
+        let ended = tokio::spawn(write_all((pen, numbers), receiver, on_commit));
         Self(Mutex::new(Some(Task { changes, ended })))
     }
 
     /// Applies a change in a transaction and returns its value once the commit is durable.
-    async fn write<T, F>(&self, change: F) -> Result<T, LedgerError>
+    async fn write<T, F>(&self, mut change: F) -> Result<T, LedgerError>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce((&'c mut Connection, Now)) -> BoxFuture<'c, Result<T, LedgerError>> + Send + 'static,
+        F: for<'c> FnMut(&'c mut Connection, Now) -> BoxFuture<'c, Result<T, LedgerError>> + Send + 'static,
     {
         let (sender, receiver) = oneshot::channel();
-        let change: Change = Box::new(move |connection| {
-            let result = connection.map(change);
-            Box::pin(async move {
-                let result = match result {
-                    Ok(result) => result.await,
-                    Err(error) => Err(error),
-                };
-                let failure = result.as_ref().map(|_| ()).map_err(Clone::clone);
-                let acknowledge: Acknowledge = Box::new(move |committed| {
-                    let _ = sender.send(committed.and(result));
-                });
-                (acknowledge, failure)
-            })
+        let value = Arc::new(LastValue::default());
+        let kept = Arc::clone(&value);
+        let apply: Apply = Box::new(move |connection, now| {
+            let (result, kept) = (change(connection, now), Arc::clone(&kept));
+            Box::pin(async move { result.await.map(|value| kept.put(value)) })
+        });
+        let acknowledge: Acknowledge = Box::new(move |committed| {
+            let _ = sender.send(committed.and_then(|()| value.take().ok_or(LedgerError::Closed)));
         });
         let changes = self.0.lock().await.as_ref().map(|task| task.changes.clone());
+        let change = Change { apply, acknowledge };
         changes.ok_or(LedgerError::Closed)?.send(change).await.map_err(|_| LedgerError::Closed)?;
         receiver.await.map_err(|_| LedgerError::Closed)?
     }
@@ -112,16 +118,35 @@ impl Writer {
     }
 }
 
-async fn write_all(mut pen: Pen, mut receiver: mpsc::Receiver<Change>, on_commit: OnCommit) {
+/// What the last attempt at a change came to.
+struct LastValue<T>(std::sync::Mutex<Option<T>>);
+
+impl<T> Default for LastValue<T> {
+    fn default() -> Self {
+        Self(std::sync::Mutex::new(None))
+    }
+}
+
+impl<T> LastValue<T> {
+    fn put(&self, value: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+    }
+
+    fn take(&self) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+async fn write_all((mut pen, numbers): (Pen, Numbers), mut receiver: mpsc::Receiver<Change>, on_commit: OnCommit) {
     let mut waiting = Vec::with_capacity(LARGEST_COMMIT);
     while receiver.recv_many(&mut waiting, LARGEST_COMMIT).await > 0 {
         let began = Instant::now();
-        let (acknowledgements, committed) = commit(&mut pen, waiting.drain(..)).await;
+        let committed = commit((&mut pen, &numbers), &mut waiting).await;
         on_commit(began.elapsed());
         // Whoever hears of a commit may build on it, so the mark knows of it first.
         let followed = committed.and_then(|mark| pen.follow(mark));
-        for acknowledge in acknowledgements {
-            acknowledge(followed.clone());
+        for change in waiting.drain(..) {
+            (change.acknowledge)(followed.clone());
         }
         failpoint::pass("commit.heard");
         if followed.is_err_and(|error| Pen::is_spent(&error)) {
@@ -132,20 +157,27 @@ async fn write_all(mut pen: Pen, mut receiver: mpsc::Receiver<Change>, on_commit
 }
 
 /// Applies changes in one transaction and counts the commit. On a failure all of them fail, those applied before too.
-async fn commit(pen: &mut Pen, changes: impl Iterator<Item = Change>) -> (Vec<Acknowledge>, Result<Mark, LedgerError>) {
-    let mut acknowledgements = Vec::new();
-    let mut result = pen.begin().await;
-    for change in changes {
-        let (acknowledge, applied) = change(result.and_then(|()| pen.at_work())).await;
-        acknowledgements.push(acknowledge);
-        result = applied;
+///
+/// Where the database went away and kept nothing, they are applied once more to what it knows when it is there again.
+async fn commit((pen, numbers): (&mut Pen, &Numbers), changes: &mut [Change]) -> Result<Mark, LedgerError> {
+    let began = Instant::now();
+    loop {
+        let committed = attempt(pen, changes).await;
+        if committed.is_ok() {
+            return committed;
+        }
+        numbers.forget();
+        if !pen.give_up().await || began.elapsed() > LONGEST_TRIES {
+            return committed;
+        }
     }
-    let committed = match result {
-        Ok(()) => pen.commit().await,
-        Err(error) => Err(error),
-    };
-    if committed.is_err() {
-        pen.give_up().await;
+}
+
+async fn attempt(pen: &mut Pen, changes: &mut [Change]) -> Result<Mark, LedgerError> {
+    pen.begin().await?;
+    for change in changes.iter_mut() {
+        let (connection, now) = pen.at_work()?;
+        (change.apply)(connection, now).await?;
     }
-    (acknowledgements, committed)
+    pen.commit().await
 }

@@ -49,10 +49,11 @@ impl Pen {
         Ok(counted)
     }
 
-    /// Takes the transaction back.
-    pub(super) async fn give_up(&mut self) {
+    /// Takes the transaction back; whether it may be tried once more, which a file that failed never is.
+    pub(super) async fn give_up(&mut self) -> bool {
         // One that never began, or that the storage ended by itself, cannot be taken back.
         let _ = sqlx::query("ROLLBACK").execute(&mut self.connection).await;
+        false
     }
 
     /// Has the mark follow a commit.

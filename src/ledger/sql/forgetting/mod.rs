@@ -22,7 +22,7 @@ use crate::ledger::{
 
 impl Forgetting for Adapter {
     fn forget(&self, order: ForgetOrder) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(forget(connection, now, order))))
+        Box::pin(self.write(move |connection, now| Box::pin(forget(connection, now, order.clone()))))
     }
 
     fn to_be_forgotten(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>> {
@@ -31,6 +31,7 @@ impl Forgetting for Adapter {
 
     fn forgot(&self, runs: Vec<RunId>) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(move |connection, _| {
+            let runs = runs.clone();
             Box::pin(async move {
                 for run in runs {
                     query("UPDATE forgotten_rows SET waits = FALSE WHERE run = $1")
@@ -48,7 +49,9 @@ impl Forgetting for Adapter {
     }
 
     fn purge(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
-        Box::pin(self.write(move |connection, now| Box::pin(purge::purge(connection, now, counted, (counts, parts)))))
+        Box::pin(self.write(move |connection, now| {
+            Box::pin(purge::purge(connection, now, counted.clone(), (counts.clone(), parts)))
+        }))
     }
 
     fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()> {
