@@ -30,6 +30,7 @@ mod sandbox;
 mod schedules;
 mod selection;
 mod serve;
+mod shared;
 mod sms;
 mod sources;
 mod starts;

@@ -2,7 +2,7 @@
 
 use calamine::{Data, Reader as _, Xlsx, open_workbook};
 
-use crate::support::{Folder, Gateway, Process, campaign, phone};
+use crate::support::{Folder, Gateway, Process, campaign, in_files, phone};
 
 /// People with a number, a code that is none, and a date beside their own.
 const COLUMNS: &str = "phone,name,points,code,joined";
@@ -97,6 +97,7 @@ fn who_is_forgotten_leaves_a_workbook_too() {
 
 #[test]
 fn a_workbook_tells_of_messages_that_a_ledger_lost() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = sale(&gateway);
     sale.run(&[]).exits(0);

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Gateway, accepted, campaign, rejected};
+use crate::support::{Answer, Gateway, accepted, campaign, in_files, rejected};
 
 #[test]
 fn words_of_any_length_are_kept_to_their_beginning_and_say_so() {
+    let _files = in_files();
     let long = |operation: &Value| rejected(operation, &format!("No route {}", "ї".repeat(150_000)));
     let gateway = Gateway::always(Answer::items(long));
     let sale = campaign().to(60).batches_of(20).through(&gateway).write();

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{stopped, why};
-use crate::support::{Clock, Draft, Finished, Folder, Gateway, Process, campaign, phone, until};
+use crate::support::{Clock, Draft, Finished, Folder, Gateway, Process, campaign, in_files, phone, until};
 
 /// To ten people, so many a day in Kyiv, where midnight is at ten in the evening of UTC.
 fn ten(gateway: &Gateway, per_day: &str) -> Draft {
@@ -24,6 +24,7 @@ fn run(sale: &Folder, clock: &Clock, moment: &str) -> Finished {
 
 #[test]
 fn so_many_leave_on_a_day_and_it_is_told_when_the_next_do() {
+    let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = ten(&gateway, "4").write();
     let first = run(&sale, &clock, "2027-03-01T08:00:00Z").exits(5);
@@ -41,6 +42,7 @@ fn so_many_leave_on_a_day_and_it_is_told_when_the_next_do() {
 
 #[test]
 fn a_list_grows_by_the_days_on_which_something_left() {
+    let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = ten(&gateway, "[1, 2, 3]").write();
     // On the fourth nobody sent anything.
@@ -53,6 +55,7 @@ fn a_list_grows_by_the_days_on_which_something_left() {
 
 #[test]
 fn a_run_waits_for_the_next_day_and_whoever_asks_ends_the_wait() {
+    let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = ten(&gateway, "4").write();
     let waits = start(&sale, &clock, "2027-03-01T08:00:00Z", &["run", "sale.yaml", "--json"]);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Finished, Folder, Gateway, Results, campaign, phone, rejected, until};
+use crate::support::{Answer, Finished, Folder, Gateway, Results, campaign, in_files, phone, rejected, until};
 
 /// A gateway that answers the second envelope like this.
 fn second(answer: Answer) -> Gateway {
@@ -153,6 +153,7 @@ fn results_that_cannot_be_written_in_the_end_are_74_and_nothing_is_lost() {
 
 #[test]
 fn a_state_folder_that_cannot_be_used_is_74_and_nothing_is_sent() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.write("state", "a file, not a folder");
@@ -165,6 +166,7 @@ fn a_state_folder_that_cannot_be_used_is_74_and_nothing_is_sent() {
 
 #[test]
 fn a_signal_before_anything_was_sent_has_its_code_too() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(200_000).through(&gateway).write();
     let mut run = sale.start(&[]);

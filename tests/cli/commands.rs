@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Folder, Gateway, Process, Results, accepted, campaign, phone, rejected};
+use crate::support::{Answer, Folder, Gateway, Process, Results, accepted, campaign, in_files, phone, rejected};
 
 /// Every command that there is.
 const COMMANDS: [&str; 11] =
@@ -191,6 +191,7 @@ fn offered(folder: &Folder, words: &[&str]) -> Vec<String> {
 
 #[test]
 fn bash_is_offered_runs_gateways_states_and_campaign_files() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.write("notes.yaml", "a: b\n");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, KEY};
+use crate::support::{Folder, KEY, in_files};
 
 #[test]
 fn each_client_gets_the_entry_in_the_form_of_its_own_file_and_with_its_own_variable() {
@@ -70,6 +70,7 @@ fn an_entry_that_starts_the_connector_has_every_lock_that_was_asked_for() {
 
 #[test]
 fn an_entry_that_starts_the_connector_works_from_any_folder_and_has_no_key_in_it() {
+    let _files = in_files();
     let folder = Folder::new(false);
     let profile = "one: { base_url: \"http://127.0.0.1:1\", api_key: { env: SENDER_KEY }, rate: 1/s }\n\
                    two: { base_url: \"http://127.0.0.1:1\", api_key: { file: two.key }, rate: 1/s }\n";

@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use super::change_ledger;
-use crate::support::{Gateway, SandboxProcess, campaign, phone, until};
+use crate::support::{Gateway, SandboxProcess, campaign, change_ledger, in_files, phone, until};
 
 #[test]
 fn a_limit_pauses_and_the_next_run_sends_the_rest() {
@@ -33,6 +32,7 @@ fn chosen_rows_are_sent_alone_and_by_the_numbers_of_a_spreadsheet() {
 
 #[test]
 fn an_unfinished_run_keeps_its_edition_and_is_gone_on_with_whatever_the_day() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale =
         campaign().to(10).top("edition: \"{{ today }}\"").top("timezone: Pacific/Pago_Pago").through(&gateway).write();
@@ -50,6 +50,7 @@ fn an_unfinished_run_keeps_its_edition_and_is_gone_on_with_whatever_the_day() {
 
 #[test]
 fn a_frozen_list_that_was_changed_is_not_sent_to_nor_believed_and_can_be_left_behind() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "5"]).exits(0);

@@ -6,7 +6,7 @@ use super::{SECOND, ids_of, in_doubt, ledger, result, states};
 use crate::support::{Folder, Results, phone, telling};
 
 use campaign::domain::{MsgId, Row};
-use campaign::ledger::{Change, Ledger as _, NewRowEvent, Ownership, RunFilter};
+use campaign::ledger::{Change, NewRowEvent, Ownership, RunFilter};
 
 /// Has it recorded that the gateway knows the message of row 4 from envelope 2 after all.
 fn late_proof(sale: &Folder) {

@@ -14,14 +14,14 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
-use campaign::ledger::SqliteLedger;
+use campaign::ledger::{Ledger, PostgresAddress, PostgresLedger, SqliteLedger};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
+use sqlx::{Connection as _, SqliteConnection};
 use tempfile::NamedTempFile;
 
-use crate::support::{Answer, Draft, Folder, Gateway, Reachable, SandboxProcess, accepted, campaign, phone};
+use crate::support::{Answer, Cluster, Draft, Folder, Gateway, Reachable, SandboxProcess, accepted, campaign, phone};
 
 /// The rows of the second envelope, which is the one that goes wrong here.
 const SECOND: [usize; 4] = [3, 4, 5, 6];
@@ -94,27 +94,30 @@ fn ids_of(gateway: &Gateway, row: usize) -> Vec<u64> {
 }
 
 /// Does something with the ledger of a sale whose process has ended, through the crate's own port.
-fn ledger(sale: &Folder, what: impl AsyncFnOnce(&SqliteLedger)) {
+fn ledger(sale: &Folder, what: impl AsyncFnOnce(&dyn Ledger)) {
+    let state = sale.path("state");
     with_runtime(async {
-        let ledger = SqliteLedger::open(&sale.path("state/ledger.sqlite"), Timestamp::now).await.expect("the ledger");
-        what(&ledger).await;
-    });
-}
-
-/// Changes the file of a ledger behind the program's back.
-fn ledger_says(sale: &Folder, statements: &[String]) {
-    let options = SqliteConnectOptions::new().filename(sale.path("state/ledger.sqlite"));
-    with_runtime(async {
-        let mut connection = SqliteConnection::connect_with(&options).await.expect("the ledger");
-        for statement in statements {
-            sqlx::raw_sql(AssertSqlSafe(statement.as_str())).execute(&mut connection).await.expect("a statement");
+        match sale.ledger() {
+            Some(address) => {
+                let address = PostgresAddress::parse(address).expect("an address");
+                let ledger = PostgresLedger::open(&address, &state).await.expect("the ledger");
+                what(&ledger).await;
+                ledger.close().await;
+            }
+            None => {
+                let ledger = SqliteLedger::open(&state.join("ledger.sqlite"), Timestamp::now).await;
+                what(&ledger.expect("the ledger")).await;
+            }
         }
-        connection.close().await.expect("the end");
     });
 }
 
 /// How often the ledger was changed so far.
 fn commits(sale: &Folder) -> i64 {
+    if let Some(database) = sale.ledger() {
+        let cluster = Cluster::shared().expect("a server");
+        return cluster.say(database, "SELECT generation FROM campaign.meta").parse().expect("a number");
+    }
     let options = SqliteConnectOptions::new().filename(sale.path("state/ledger.sqlite")).read_only(true);
     let mut commits = 0;
     with_runtime(async {

@@ -1,10 +1,11 @@
 //! Looking at a run while it goes on changes nothing, and deciding about it has to wait.
 
 use super::{commits, ten_people};
-use crate::support::{Answer, Gateway, Results, campaign, phone, until};
+use crate::support::{Answer, Gateway, Results, campaign, in_files, phone, until};
 
 #[test]
 fn a_run_that_goes_on_is_looked_at_without_a_trace_and_decided_about_only_afterwards() {
+    let _files = in_files();
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
     let run = sale.start(&[]);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ids_of, result, states};
-use crate::support::{Answer, Folder, Gateway, Terminal, accepted, campaign, phone, rejected, until};
+use crate::support::{Answer, Folder, Gateway, Terminal, accepted, campaign, in_files, phone, rejected, until};
 
 /// Refuses rows 3 and 4 with different words, and takes the others.
 fn refuses_two(operation: &Value) -> Value {
@@ -105,6 +105,7 @@ fn whoever_got_a_message_by_another_run_meanwhile_is_left_alone() {
 
 #[test]
 fn a_live_gateway_needs_a_yes_before_anything_is_recorded() {
+    let _files = in_files();
     let (gateway, sale) = refused_then(Vec::new());
     let profile = std::fs::read_to_string(sale.path("gateways.yaml")).expect("the profiles");
     let address = profile.lines().find_map(|line| line.trim().strip_prefix("base_url: ")).expect("an address");

@@ -1,8 +1,10 @@
 //! Turns of events in which somebody could get a message twice, or doubt could be forgotten.
 
 use super::waiting::{asked, never_executed};
-use super::{SECOND, in_doubt, ledger_says, states, ten_people};
-use crate::support::{Answer, Folder, Gateway, Process, campaign, phone, rejected, telling, until};
+use super::{SECOND, in_doubt, states, ten_people};
+use crate::support::{
+    Answer, Folder, Gateway, Process, campaign, change_ledger, in_files, phone, rejected, telling, until,
+};
 
 /// Adds one more person to the list.
 fn one_more(sale: &Folder) {
@@ -75,6 +77,7 @@ fn a_rule_orders_nothing_of_a_run_whose_list_has_changed() {
 
 #[test]
 fn a_run_whose_copies_are_lost_can_be_ended_and_nobody_is_sent_to_again() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "5"]).exits(0);
@@ -86,6 +89,7 @@ fn a_run_whose_copies_are_lost_can_be_ended_and_nobody_is_sent_to_again() {
 
 #[test]
 fn a_finished_run_with_doubt_whose_copies_are_lost_stands_in_nobodys_way() {
+    let _files = in_files();
     let (gateway, sale) = in_doubt();
     std::fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy");
     one_more(&sale);
@@ -110,12 +114,12 @@ fn a_row_that_was_sent_again_waits_anew_although_the_clock_was_set_back() {
     let (gateway, sale) = never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
     assert_eq!(asked(&sale, 3, 61), 4);
     let hour = 3_600_000_000_i64;
-    ledger_says(
+    change_ledger(
         &sale,
-        &[format!(
+        &format!(
             "UPDATE questions SET first_at = first_at + {hour}, last_at = last_at + {hour},
              negative_at = negative_at + {hour}"
-        )],
+        ),
     );
     drop(gateway);
     let denied = |_: &serde_json::Value| serde_json::json!({ "success": false, "error": "no such message" });

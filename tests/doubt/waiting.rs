@@ -1,13 +1,13 @@
 //! What only time proves: three denials over three waits, and the end of all asking.
 
-use super::{Memory, SECOND, ids_of, ledger_says, result, states, ten_people};
-use crate::support::{Answer, Draft, Folder, Gateway, phone, telling};
+use super::{Memory, SECOND, ids_of, result, states, ten_people};
+use crate::support::{Answer, Draft, Folder, Gateway, change_ledger, phone, telling};
 
 /// Lets so many seconds pass for everything that the ledger knows about envelopes and questions.
 fn time_passes(sale: &Folder, seconds: i64) {
     let past = seconds * 1_000_000;
     // A record whose times are moved has no checksum any more, as one from before there were any.
-    ledger_says(
+    change_ledger(
         sale,
         &[
             format!(
@@ -18,7 +18,8 @@ fn time_passes(sale: &Folder, seconds: i64) {
                 "UPDATE questions SET first_at = first_at - {past}, last_at = last_at - {past},
                  negative_at = negative_at - {past}"
             ),
-        ],
+        ]
+        .join("; "),
     );
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Finished, Folder, Gateway, KEY, campaign, phone, rejected, telling, until};
+use crate::support::{Answer, Finished, Folder, Gateway, KEY, campaign, in_files, phone, rejected, telling, until};
 
 /// Fails if the output holds the key, or the number of anybody on the list.
 #[track_caller]
@@ -159,6 +159,7 @@ fn a_refusal_of_a_whole_envelope_is_told_without_the_numbers_that_it_quotes() {
 #[cfg(unix)]
 #[test]
 fn what_is_kept_can_be_read_by_its_owner_alone() {
+    let _files = in_files();
     use std::os::unix::fs::PermissionsExt as _;
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = campaign().to(10).through(&gateway).write();

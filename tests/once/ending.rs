@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::json;
 
-use crate::support::{Answer, Gateway, KEY, Process, Results, SandboxProcess, rejected, telling, until};
+use crate::support::{Answer, Gateway, KEY, Process, Results, SandboxProcess, in_files, rejected, telling, until};
 
 use super::{BOTH, NUMBER, ask, desk, runs, with_rate};
 
@@ -273,6 +273,7 @@ fn somebody_decides_about_one_of_them_while_another_is_on_its_way() {
 
 #[test]
 fn a_call_that_died_before_it_began_leaves_a_run_without_rows_that_can_be_looked_at() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     let mut dies = desk.command(&["gateway", "lookup", NUMBER]);

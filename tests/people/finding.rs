@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{find, number};
-use crate::support::{Answer, Gateway, campaign, phone, rejected};
+use crate::support::{Answer, Gateway, campaign, in_files, phone, rejected};
 
 /// Runs and rows of what was found, with the states.
 fn found(told: &Value) -> Vec<(String, u64, String)> {
@@ -67,6 +67,7 @@ fn who_is_in_no_run_is_told_so_and_whether_they_opted_out() {
 
 #[test]
 fn a_run_that_cannot_be_looked_through_is_named_and_the_answer_is_not_whole() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).through(&gateway).write();
     sale.run(&[]).exits(0);

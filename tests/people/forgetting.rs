@@ -6,7 +6,7 @@ use std::io::Read as _;
 use serde_json::{Value, json};
 
 use super::{files, find, number, spellings, with_any};
-use crate::support::{Answer, Finished, Folder, Gateway, campaign, phone, rejected, until};
+use crate::support::{Answer, Finished, Folder, Gateway, campaign, in_files, phone, rejected, until};
 
 /// Cells that only the person in row 3 has.
 const CELL: &str = "Petro-the-forgotten";
@@ -38,6 +38,7 @@ fn forgotten(told: &Value) -> Value {
 
 #[test]
 fn nothing_of_a_forgotten_person_is_left_in_the_state_folder_or_the_results() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list(5)).through(&gateway).write();
     sale.run(&["--gateway", "sandbox"]).exits(0);
@@ -69,6 +70,7 @@ fn nothing_of_a_forgotten_person_is_left_in_the_state_folder_or_the_results() {
 
 #[test]
 fn what_stood_where_a_forgotten_person_was_is_overwritten() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list(3)).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -185,6 +187,7 @@ fn what_was_refused_is_not_sent_again_to_who_was_forgotten() {
 
 #[test]
 fn a_process_that_dies_while_it_forgets_leaves_runs_that_can_be_read_and_the_next_one_goes_on() {
+    let _files = in_files();
     for (failpoint, by_start) in [
         ("commit.before:1", false),
         ("forget.recorded:1", false),

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{files, find, number, spellings, with_any};
-use crate::support::{Answer, Clock, Finished, Folder, Gateway, Process, campaign, phone, rejected, until};
+use crate::support::{Answer, Clock, Finished, Folder, Gateway, Process, campaign, in_files, phone, rejected, until};
 
 /// A word that stands beside each number.
 const CELL: &str = "Of-an-old-list";
@@ -53,6 +53,7 @@ fn traces(sale: &Folder, rows: std::ops::Range<usize>) -> Vec<String> {
 
 #[test]
 fn nothing_of_the_people_of_an_old_run_is_left_in_the_state_folder_and_what_it_came_to_is_told_as_before() {
+    let _files = in_files();
     let later = Later::new();
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list(4)).through(&gateway).write();

@@ -1,7 +1,7 @@
 //! An approval: a yes that is typed once, and stands for the question of one run.
 
 use super::plan;
-use crate::support::{Folder, Terminal, live, with_ledger};
+use crate::support::{Folder, Terminal, in_files, live, with_ledger};
 
 /// Types a yes to a plan.
 fn approve(sale: &Folder, digest: &str) {
@@ -39,6 +39,7 @@ fn an_approval_is_typed_at_a_terminal_and_nowhere_else() {
 
 #[test]
 fn one_approval_stands_for_the_question_of_one_run_until_that_is_through() {
+    let _files = in_files();
     let sale = live();
     let digest = plan(&sale, &[]);
     approve(&sale, &digest);
@@ -60,6 +61,7 @@ fn one_approval_stands_for_the_question_of_one_run_until_that_is_through() {
 
 #[test]
 fn a_run_that_began_without_an_approval_goes_on_with_one() {
+    let _files = in_files();
     let sale = live();
     let digest = plan(&sale, &[]);
     sale.run(&["--offline", "--yes"]).exits(5);
@@ -71,6 +73,7 @@ fn a_run_that_began_without_an_approval_goes_on_with_one() {
 
 #[test]
 fn of_two_runs_at_once_one_gets_the_approval() {
+    let _files = in_files();
     let sale = live();
     let digest = plan(&sale, &[]);
     approve(&sale, &digest);

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::plan;
-use crate::support::{Draft, Folder, Gateway, campaign, phone, say, with_ledger};
+use crate::support::{Draft, Folder, Gateway, campaign, in_files, phone, say, with_ledger};
 
 /// A campaign with a text that says the date, another that it includes, and a price.
 fn sale(gateway: &Gateway) -> Draft {
@@ -153,6 +153,7 @@ fn a_run_by_a_plan_goes_on_by_it() {
 
 #[test]
 fn a_plan_is_kept_for_thirty_days() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = written(&gateway);
     let digest = plan(&sale, &[]);
@@ -177,6 +178,7 @@ fn a_plan_is_kept_for_thirty_days() {
 
 #[test]
 fn a_plan_that_was_tampered_with_in_the_ledger_sends_nothing() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = written(&gateway);
     let digest = plan(&sale, &[]);

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::signed::new_key;
-use crate::support::{Clock, Folder, Gateway, Reachable as _, Server, live, until};
+use crate::support::{Clock, Folder, Gateway, Reachable as _, Server, in_files, live, until};
 
 /// A campaign of each day whose approver is Olha, and who hears of what waits.
 struct Guarded {
@@ -79,6 +79,7 @@ fn an_occurrence_is_told_with_its_digest_and_goes_out_when_it_is_signed_even_aft
 
 #[test]
 fn a_standing_approval_is_for_what_is_armed_and_for_so_many_people() {
+    let _files = in_files();
     let daily = Guarded::arm();
     let (first, second) = (daily.due[0], daily.due[1]);
     let server = daily.serve(first, SignedDuration::from_secs(-1));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{Hooked, operations, path, post, post_with, secret};
-use crate::support::{Gateway, Server, campaign, say, with_ledger};
+use crate::support::{Gateway, Server, campaign, in_files, say, with_ledger};
 
 #[test]
 fn forged_foreign_and_unreadable_webhooks_change_nothing() {
@@ -156,6 +156,7 @@ fn what_was_acknowledged_survives_the_death_of_the_server() {
 
 #[test]
 fn nothing_is_acknowledged_while_the_ledger_cannot_be_written() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();

@@ -4,8 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::delivery::change_ledger;
-use crate::support::{Folder, Gateway, campaign, phone, telling};
+use crate::support::{Folder, Gateway, campaign, change_ledger, in_files, phone, telling};
 
 /// A rehearsal, a run to people and a lookup.
 fn used(gateway: &Gateway) -> Folder {
@@ -40,6 +39,7 @@ type Damage = (fn(&Folder), &'static str, Option<&'static str>);
 
 #[test]
 fn whatever_is_not_as_it_was_written_is_named_with_its_run() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let damages: [(&str, Damage); 5] = [
         (

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::state::{copy_folder, put_back};
 use super::witness::Witness;
-use crate::support::{Chance, Folder, campaign, phone, telling};
+use crate::support::{Chance, Folder, campaign, in_files, phone, telling};
 
 /// How many people the campaigns go to, in envelopes of 1 and then of 5.
 const PEOPLE: usize = 60;
@@ -101,21 +101,25 @@ fn flip(state: &Path, files: &[&str], chance: &mut Chance) -> String {
 
 #[test]
 fn a_bit_that_flips_in_the_ledger_of_a_finished_run_sends_nothing_twice() {
+    let _files = in_files();
     FINISHED.survives(FLIPS, &mut Chance::seeded());
 }
 
 #[test]
 fn a_bit_that_flips_in_the_ledger_of_a_stopped_run_sends_nothing_twice() {
+    let _files = in_files();
     STOPPED.survives(FLIPS, &mut Chance::seeded());
 }
 
 #[test]
 fn a_bit_that_flips_in_the_log_of_a_finished_run_sends_nothing_twice() {
+    let _files = in_files();
     KILLED_AT_THE_END.survives(FLIPS, &mut Chance::seeded());
 }
 
 #[test]
 fn a_bit_that_flips_in_the_log_of_a_killed_run_sends_nothing_twice() {
+    let _files = in_files();
     KILLED.survives(FLIPS, &mut Chance::seeded());
 }
 

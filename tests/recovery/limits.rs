@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::witness::{Tally, Witness};
-use crate::support::{Finished, Folder, Gateway, KEY, Process, Reachable, campaign, phone, telling, until};
+use crate::support::{Finished, Folder, Gateway, KEY, Process, Reachable, campaign, in_files, phone, telling, until};
 
 /// How many people the campaigns here go to, in envelopes of 1, 4, 4 …
 const PEOPLE: usize = 41;
@@ -60,6 +60,7 @@ fn reached(kilobytes: u32) -> Reached {
 
 #[test]
 fn a_disk_that_is_full_at_any_size_stops_the_run_before_anything_is_sent_that_is_not_recorded() {
+    let _files = in_files();
     const STEP: u32 = 32;
     let sizes: Vec<(u32, Reached)> = (0..640).step_by(STEP as usize).map(|size| (size, reached(size))).collect();
     let at = |wanted: Reached| sizes.iter().filter(move |(_, reached)| *reached == wanted).map(|(size, _)| *size);
@@ -73,6 +74,7 @@ fn a_disk_that_is_full_at_any_size_stops_the_run_before_anything_is_sent_that_is
 
 #[test]
 fn a_disk_that_is_full_never_has_a_lookup_asked_again_that_may_have_been_charged() {
+    let _files = in_files();
     const LOOKUP: [&str; 3] = ["gateway", "lookup", "380501234567"];
     let gateway = Gateway::accepting();
     let desk = campaign().through(&gateway).write();
@@ -104,6 +106,7 @@ fn a_disk_that_is_full_never_has_a_lookup_asked_again_that_may_have_been_charged
 
 #[test]
 fn a_disk_that_is_full_while_the_list_is_copied_is_not_taken_for_a_list_that_cannot_be_read() {
+    let _files = in_files();
     let witness = Witness::start();
     let sale = campaign().to(60_000).through(&witness).write();
     let run = run_after(&sale, "ulimit -f 2048").exits(74);

@@ -5,7 +5,7 @@ use std::fs;
 
 use super::state::{commits, copy_folder, log_is_empty, put_back};
 use super::witness::Witness;
-use crate::support::{Answer, Folder, Gateway, Process, campaign, telling, until};
+use crate::support::{Answer, Folder, Gateway, Process, campaign, in_files, telling, until};
 
 /// How many people the campaigns here go to, one after another.
 const PEOPLE: usize = 11;
@@ -30,6 +30,7 @@ fn sent_with_moments() -> (Witness, Folder) {
 
 #[test]
 fn a_state_folder_that_was_put_back_whole_sends_nothing_from_any_moment() {
+    let _files = in_files();
     let (witness, sale) = sent_with_moments();
     // From before the last one on, the ledger knows of everybody.
     for moment in 0..PEOPLE - 1 {
@@ -56,6 +57,7 @@ fn a_state_folder_that_was_put_back_whole_sends_nothing_from_any_moment() {
 
 #[test]
 fn whoever_only_looks_at_a_ledger_that_was_put_back_is_told_so() {
+    let _files = in_files();
     let (_, sale) = sent_with_moments();
     // The ledger alone is put back: its mark is what tells.
     fs::copy(sale.path("moments/4/ledger.sqlite"), sale.path("state/ledger.sqlite")).expect("a copy");
@@ -87,6 +89,7 @@ fn whoever_only_looks_at_a_ledger_that_was_put_back_is_told_so() {
 
 #[test]
 fn a_copy_of_the_state_that_is_used_elsewhere_sends_nothing_from_any_moment() {
+    let _files = in_files();
     let (witness, sale) = sent_with_moments();
     for moment in 0..PEOPLE - 1 {
         let state = sale.path(&format!("moments/{moment}"));
@@ -99,6 +102,7 @@ fn a_copy_of_the_state_that_is_used_elsewhere_sends_nothing_from_any_moment() {
 
 #[test]
 fn a_ledger_that_was_deleted_with_its_mark_sends_nothing_at_any_moment() {
+    let _files = in_files();
     let witness = Witness::start();
     let sale = sale(&witness);
     for moment in 1..=PEOPLE {
@@ -122,6 +126,7 @@ fn a_ledger_that_was_deleted_with_its_mark_sends_nothing_at_any_moment() {
 
 #[test]
 fn another_ledger_does_not_send_again_what_this_one_sent_unless_a_person_says_so() {
+    let _files = in_files();
     let witness = Witness::start();
     let sale = sale(&witness);
     sale.run(&[]).exits(0);
@@ -162,6 +167,7 @@ fn is_closed(sale: &Folder) {
 
 #[test]
 fn the_ledger_is_marked_and_closed_whatever_ends_a_command() {
+    let _files = in_files();
     let witness = Witness::start();
     let sale = sale(&witness);
     sale.run(&["--limit", "2"]);
@@ -192,6 +198,7 @@ fn the_ledger_is_marked_and_closed_whatever_ends_a_command() {
 
 #[test]
 fn a_second_signal_leaves_the_ledger_marked() {
+    let _files = in_files();
     let gateway = Gateway::always(Answer::Silence);
     let sale = campaign().to(PEOPLE).through(&gateway).write();
     let mut run = sale.start(&[]);
@@ -205,6 +212,7 @@ fn a_second_signal_leaves_the_ledger_marked() {
 
 #[test]
 fn a_killed_run_leaves_a_mark_that_is_as_far_as_its_ledger() {
+    let _files = in_files();
     // Where the one that writes the ledger dies itself: elsewhere the next commit may be under way by then.
     for point in ["commit.heard:1", "commit.heard:6", "commit.heard:7", "commit.heard:12", "commit.heard:15"] {
         let _case = telling(format!("case: {point}"));
@@ -222,6 +230,7 @@ fn a_killed_run_leaves_a_mark_that_is_as_far_as_its_ledger() {
 #[cfg(unix)]
 #[test]
 fn a_process_that_is_suspended_inside_a_commit_is_in_the_way_of_nobody_who_looks_and_is_named_to_others() {
+    let _files = in_files();
     let witness = Witness::start();
     let sale = sale(&witness);
     let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);

@@ -13,3 +13,5 @@ mod storage;
 mod stored;
 mod traced;
 mod witness;
+
+pub(crate) use witness::{Tally, Witness};

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use super::witness::{Tally, Witness};
-use crate::support::{Folder, Gateway, Process, Results, campaign, phone, telling};
+use crate::support::{Folder, Gateway, Process, Results, campaign, in_files, phone, telling};
 
 /// How many people the campaigns here go to, in envelopes of 1, 4 and 4.
 const PEOPLE: usize = 9;
@@ -70,6 +70,7 @@ fn cut_in_half(state: &Path) {
 
 #[test]
 fn a_ledger_that_was_deleted_is_missed_by_whoever_looks_and_not_taken_for_nothing_sent() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -81,6 +82,7 @@ fn a_ledger_that_was_deleted_is_missed_by_whoever_looks_and_not_taken_for_nothin
 
 #[test]
 fn a_ledger_that_is_lost_old_or_no_ledger_sends_nothing_and_the_right_one_goes_on() {
+    let _files = in_files();
     for (name, happens, told) in MISHAPS {
         let _case = telling(format!("case: the ledger is {name}"));
         let witness = Witness::start();
@@ -108,6 +110,7 @@ fn a_ledger_that_is_lost_old_or_no_ledger_sends_nothing_and_the_right_one_goes_o
 
 #[test]
 fn a_ledger_that_is_lost_for_good_is_begun_anew_when_a_person_says_so_and_that_is_remembered() {
+    let _files = in_files();
     let witness = Witness::start();
     let sale = sale(&witness);
     sale.run(&["--limit", "1"]).exits(0);
@@ -198,6 +201,7 @@ fn keep_moments(witness: &Witness, sale: &Folder) -> Arc<Mutex<Vec<Moment>>> {
 
 #[test]
 fn when_a_request_arrives_its_intents_are_in_the_files_of_the_ledger() {
+    let _files = in_files();
     for asynchronous in [false, true] {
         let witness = Witness::start();
         let draft = campaign().to(41).batches_of(4).through(&witness);

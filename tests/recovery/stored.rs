@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::state::copy_folder;
-use crate::support::{Folder, KEY_VARIABLE, Reachable, SandboxProcess, phone};
+use crate::support::{Folder, KEY_VARIABLE, Reachable, SandboxProcess, in_files, phone};
 
 /// The stored folder, with the gateway of its profile at this address.
 fn stored(gateway: &SandboxProcess) -> Folder {
@@ -43,6 +43,7 @@ const WORDS: [(&str, &str, Option<&str>); 4] = [
 
 #[test]
 fn what_an_earlier_version_wrote_is_told_as_that_version_told_it() {
+    let _files = in_files();
     let folder = stored(&SandboxProcess::start());
     let before = |name: &str| fs::read_to_string(folder.path(name)).expect("what was said");
     for _ in 0..2 {
@@ -67,6 +68,7 @@ fn what_an_earlier_version_wrote_is_told_as_that_version_told_it() {
 
 #[test]
 fn the_results_of_runs_of_an_earlier_version_can_be_written() {
+    let _files = in_files();
     let folder = stored(&SandboxProcess::start());
     for (run, state, rows) in
         [("sale@1", "accepted", 8), ("sale@2", "accepted", 3), ("killed@1", "in_doubt", 1), ("done@1", "invalid", 1)]
@@ -78,6 +80,7 @@ fn the_results_of_runs_of_an_earlier_version_can_be_written() {
 
 #[test]
 fn the_unfinished_runs_of_an_earlier_version_go_on_and_nobody_gets_a_second_message() {
+    let _files = in_files();
     let gateway = SandboxProcess::start();
     let folder = stored(&gateway);
     let sent = |rows: std::ops::RangeInclusive<usize>| rows.map(|row| (phone(row), 1)).collect();

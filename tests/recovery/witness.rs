@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{Answer, Folder, Gateway, Reachable, Request, rejected};
 
 /// A gateway whose answers name the message that they are about, and that knows every message it ever took.
-pub(super) struct Witness {
+pub(crate) struct Witness {
     gateway: Gateway,
     memory: Arc<Mutex<Memory>>,
 }
@@ -40,7 +40,7 @@ struct Taken {
 
 /// How often a run said or did what is not so. All of them have to be zero.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     /// Recipients without a row, or whose row came to no end.
     lost: usize,
     /// Numbers that got more than one operation.
@@ -57,12 +57,12 @@ pub(super) struct Tally {
 
 impl Witness {
     /// One that takes everything.
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::refusing([])
     }
 
     /// One that refuses the first message to each of these numbers, and takes everything else.
-    pub(super) fn refusing(phones: impl IntoIterator<Item = u64>) -> Self {
+    pub(crate) fn refusing(phones: impl IntoIterator<Item = u64>) -> Self {
         let memory = Memory { refusing: phones.into_iter().collect(), ..Memory::default() };
         let memory = Arc::new(Mutex::new(memory));
         let (takes, tells) = (Arc::clone(&memory), Arc::clone(&memory));
@@ -72,22 +72,22 @@ impl Witness {
     }
 
     /// Shows the numbers of each request to `onlooker` before anything of it is answered.
-    pub(super) fn show(&self, onlooker: impl FnMut(Vec<u64>) + Send + 'static) {
+    pub(crate) fn show(&self, onlooker: impl FnMut(Vec<u64>) + Send + 'static) {
         self.memory.lock().expect("the memory").onlooker = Some(Box::new(onlooker));
     }
 
     /// The numbers whose messages were taken, in the order in which they came.
-    pub(super) fn phones(&self) -> Vec<u64> {
+    pub(crate) fn phones(&self) -> Vec<u64> {
         self.taken().iter().map(|taken| taken.phone).collect()
     }
 
     /// How many messages were taken.
-    pub(super) fn arrived(&self) -> usize {
+    pub(crate) fn arrived(&self) -> usize {
         self.memory.lock().expect("the memory").taken.len()
     }
 
     /// How many messages were refused.
-    pub(super) fn refused(&self) -> usize {
+    pub(crate) fn refused(&self) -> usize {
         self.memory.lock().expect("the memory").refused.len()
     }
 
@@ -96,7 +96,7 @@ impl Witness {
     }
 
     /// How often each number got a message.
-    pub(super) fn messages(&self) -> BTreeMap<u64, usize> {
+    pub(crate) fn messages(&self) -> BTreeMap<u64, usize> {
         self.phones().into_iter().fold(BTreeMap::new(), |mut messages, phone| {
             *messages.entry(phone).or_default() += 1;
             messages
@@ -104,7 +104,7 @@ impl Witness {
     }
 
     /// Compares what arrived with what the results say of the people on the list.
-    pub(super) fn tally(&self, sale: &Folder, list: impl IntoIterator<Item = u64>) -> Tally {
+    pub(crate) fn tally(&self, sale: &Folder, list: impl IntoIterator<Item = u64>) -> Tally {
         let results = sale.results();
         let list: BTreeSet<u64> = list.into_iter().collect();
         let messages = self.messages();
@@ -137,7 +137,7 @@ impl Witness {
     }
 
     /// The rows in doubt; fails if one of them arrived, since the gateway tells of those.
-    pub(super) fn doubts(&self, sale: &Folder) -> Vec<u64> {
+    pub(crate) fn doubts(&self, sale: &Folder) -> Vec<u64> {
         let (results, messages) = (sale.results(), self.messages());
         let doubts = results.rows.iter().filter(|row| row["state"] == "in_doubt");
         let doubts: Vec<u64> = doubts.map(|row| row["to"].parse().expect("a number")).collect();

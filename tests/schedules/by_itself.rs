@@ -6,7 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::receipts::Hooked;
-use crate::support::{Clock, Gateway, Reachable as _, Results, SandboxProcess, Server, campaign, phone, until};
+use crate::support::{
+    Clock, Gateway, Reachable as _, Results, SandboxProcess, Server, campaign, in_files, phone, until,
+};
 
 /// Everybody gets it but row 3; row 4 reads it, and row 5 wants no more.
 const SCENARIO: &str = "
@@ -84,6 +86,7 @@ fn states(states: [&str; 4]) -> BTreeMap<String, (String, String)> {
 
 #[test]
 fn what_is_armed_is_sent_told_of_and_followed_by_itself_and_leaves_out_who_answered_stop() {
+    let _files = in_files();
     let folder = tempfile::tempdir().expect("a folder");
     let scenario = folder.path().join("scenario.yaml");
     std::fs::write(&scenario, SCENARIO).expect("a file");

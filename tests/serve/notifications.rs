@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{Answer, Draft, Folder, Gateway, Process, Reachable, Server, campaign, nobody, phone, until};
+use crate::support::{
+    Answer, Draft, Folder, Gateway, Process, Reachable, Server, campaign, in_files, nobody, phone, until,
+};
 
 /// What must be seen nowhere: a part of the receiver's address.
 const SECRET: &str = "T000/B000/s3cr3t-of-the-receiver";
@@ -24,6 +26,7 @@ fn texts(receiver: &Gateway) -> Vec<String> {
 
 #[test]
 fn a_run_tells_how_it_went_without_anybodys_number_and_without_showing_the_address() {
+    let _files = in_files();
     let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
     let sale = telling(&gateway).write();
     receiver_is_at(&sale, &receiver.base_url());

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use crate::support::{Process, SandboxProcess, Server, campaign, say, until, with_ledger};
+use crate::support::{Process, SandboxProcess, Server, campaign, in_files, say, until, with_ledger};
 
 #[test]
 fn the_first_line_tells_where_it_listens_and_both_health_checks_answer() {
@@ -30,6 +30,7 @@ fn without_json_a_person_reads_the_address() {
 
 #[test]
 fn while_somebody_else_has_the_ledger_it_says_soon_that_it_is_not_ready_and_is_again_afterwards() {
+    let _files = in_files();
     let sale = campaign().write();
     let server = Server::start(&sale, &[]);
     with_ledger(&sale, async |ledger| {
@@ -46,6 +47,7 @@ fn while_somebody_else_has_the_ledger_it_says_soon_that_it_is_not_ready_and_is_a
 
 #[test]
 fn once_its_ledger_failed_it_is_not_ready_and_ends_with_74() {
+    let _files = in_files();
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     with_ledger(&sale, async |ledger| {

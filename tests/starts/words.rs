@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Folder, Gateway, KEY_VARIABLE, campaign};
+use crate::support::{Answer, Folder, Gateway, KEY_VARIABLE, campaign, change_ledger};
 
 #[test]
 fn a_yes_that_was_given_beforehand_wants_a_gateway_that_is_named() {
@@ -42,7 +42,7 @@ fn a_run_that_can_go_on_says_5_whatever_it_ended_with_before_a_decision() {
     let run = sale.start(&[]);
     crate::support::until("it is on its way", || !gateway.requests().is_empty());
     run.finish().exits(4);
-    crate::delivery::change_ledger(&sale, "UPDATE runs SET progress = 'open'");
+    change_ledger(&sale, "UPDATE runs SET progress = 'open'");
     sale.campaign(&["status", "sale"]).exits(4);
     sale.campaign(&["resolve", "sale", "--all", "--as", "send-again", "--i-accept-duplicates", "1"]).exits(5);
     sale.campaign(&["status", "sale", "--json"]).exits(5);

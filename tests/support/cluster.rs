@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -16,8 +16,9 @@ const STARTING: Duration = Duration::from_secs(60);
 pub(crate) struct Cluster {
     folder: TempDir,
     bin: PathBuf,
+    settings: Vec<String>,
     databases: AtomicU32,
-    _server: Server,
+    server: Mutex<Option<Server>>,
 }
 
 /// The shell that has the server; it ends it once nobody holds the other end of its input any more.
@@ -63,14 +64,70 @@ impl Cluster {
         let mut made = as_user(&bin.join("initdb"));
         made.args(["-N", "-A", "trust", "-U", "story", "-E", "UTF8", "--locale=C", "-D"]).arg(&data);
         quietly(made.current_dir(folder.path())).status().ok()?.success().then_some(())?;
-        let server = serve(&bin, folder.path(), settings)?;
-        let cluster = Self { folder, bin, databases: AtomicU32::new(0), _server: server };
+        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let cluster = Self { folder, bin, settings, databases: AtomicU32::new(0), server: Mutex::default() };
+        cluster.begin().then_some(cluster)
+    }
+
+    /// Starts the server again; tells whether it is there.
+    pub(crate) fn begin(&self) -> bool {
         let since = Instant::now();
-        while !cluster.is_ready() {
-            (since.elapsed() < STARTING).then_some(())?;
+        let mut server = self.server.lock().expect("the server");
+        while since.elapsed() < STARTING {
+            if server.as_mut().is_none_or(|server| server.shell.try_wait().is_ok_and(|ended| ended.is_some())) {
+                // What one that was killed left behind can be in the way for a moment.
+                *server = serve(&self.bin, self.folder.path(), &self.settings);
+            }
+            if self.is_ready() {
+                return true;
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Some(cluster)
+        false
+    }
+
+    /// Ends the server, and whatever it is about to do: connections are cut, and what was not committed is taken back.
+    pub(crate) fn end(&self) {
+        drop(self.server.lock().expect("the server").take());
+    }
+
+    /// Kills the server at whatever point it is.
+    pub(crate) fn kill(&self) {
+        let known = std::fs::read_to_string(self.folder.path().join("data/postmaster.pid")).expect("a server");
+        let pid = known.lines().next().expect("its number").to_owned();
+        assert!(Command::new("kill").args(["-KILL", &pid]).status().is_ok_and(|status| status.success()));
+        self.end();
+    }
+
+    /// Keeps the data as it is now, while the server is not there.
+    pub(crate) fn copy(&self, to: &str) {
+        self.copied("data", to);
+    }
+
+    /// Puts back what was kept, while the server is not there.
+    pub(crate) fn put_back(&self, from: &str) {
+        std::fs::remove_dir_all(self.folder.path().join("data")).expect("no data");
+        self.copied(from, "data");
+    }
+
+    fn copied(&self, from: &str, to: &str) {
+        let (from, to) = (self.folder.path().join(from), self.folder.path().join(to));
+        assert!(Command::new("cp").arg("-a").arg(from).arg(to).status().is_ok_and(|status| status.success()));
+    }
+
+    /// The folder with its socket.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Has a database do something.
+    pub(crate) fn say(&self, database: &str, statements: &str) -> String {
+        let name = database.rsplit('/').next().expect("a name");
+        let mut asked = Command::new(self.bin.join("psql"));
+        asked.args(["-qAtX", "-v", "ON_ERROR_STOP=1", "-U", "story", "-h"]).arg(self.folder.path());
+        let told = asked.args(["-d", name, "-c", statements]).stdin(Stdio::null()).output().expect("psql");
+        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        String::from_utf8(told.stdout).expect("UTF-8").trim_end().to_owned()
     }
 
     fn is_ready(&self) -> bool {
@@ -91,7 +148,7 @@ impl Cluster {
 }
 
 /// Starts the server in a shell that ends it.
-fn serve(bin: &Path, folder: &Path, settings: &[&str]) -> Option<Server> {
+fn serve(bin: &Path, folder: &Path, settings: &[String]) -> Option<Server> {
     let mut command = as_user(Path::new("sh"));
     let script = "\"$@\" & server=$!; cat > /dev/null; kill -INT $server; wait $server";
     command.args(["-c", script, "sh"]).arg(bin.join("postgres")).arg("-D").arg(folder.join("data"));
@@ -107,7 +164,7 @@ fn serve(bin: &Path, folder: &Path, settings: &[&str]) -> Option<Server> {
 }
 
 /// A program as somebody whom the server is content with.
-fn as_user(program: &Path) -> Command {
+pub(super) fn as_user(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
     }
@@ -116,10 +173,10 @@ fn as_user(program: &Path) -> Command {
     command
 }
 
-fn is_root() -> bool {
+pub(super) fn is_root() -> bool {
     rustix::process::getuid().is_root()
 }
 
-fn quietly(command: &mut Command) -> &mut Command {
+pub(super) fn quietly(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
 }

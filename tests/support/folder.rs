@@ -1,25 +1,68 @@
 //! The folder of a story: campaign, list, profiles, ledger, results; and the binary run in it.
 
+use std::cell::Cell;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
+use super::cluster::Cluster;
 use super::process::{Finished, Process};
 use super::results::Results;
 use super::{KEY, KEY_VARIABLE};
+
+thread_local! {
+    static IN_FILES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// As long as it is there, this story is told over files, whatever others are told over.
+#[must_use]
+pub(crate) struct InFiles;
+
+/// Has a story told over files: one that looks into them, or moves the clock of processes, which databases do not go by.
+pub(crate) fn in_files() -> InFiles {
+    IN_FILES.set(true);
+    InFiles
+}
+
+impl Drop for InFiles {
+    fn drop(&mut self) {
+        IN_FILES.set(false);
+    }
+}
 
 /// A folder in which everything of one story stays.
 pub(crate) struct Folder {
     folder: TempDir,
     live: bool,
+    /// The address of its ledger; nothing where that is a file.
+    ledger: OnceLock<Option<String>>,
 }
+
+/// What every story is told over that says nothing of its ledger: `postgres`, or files.
+const STORIES_OVER: &str = "STORIES_OVER";
 
 impl Folder {
     /// An empty one; `live` tells whether its campaign has a gateway other than the built-in one.
     pub(crate) fn new(live: bool) -> Self {
-        Self { folder: tempfile::tempdir().expect("a folder"), live }
+        Self { folder: tempfile::tempdir().expect("a folder"), live, ledger: OnceLock::new() }
+    }
+
+    /// The same, with its ledger in this database.
+    pub(crate) fn over(self, ledger: &str) -> Self {
+        Self { ledger: OnceLock::from(Some(ledger.to_owned())), ..self }
+    }
+
+    /// The address of its ledger; nothing where that is a file.
+    pub(crate) fn ledger(&self) -> Option<&str> {
+        let chosen = || {
+            let over = std::env::var_os(STORIES_OVER).filter(|_| !IN_FILES.get())?;
+            assert_eq!(over, "postgres", "stories are told over files or `postgres`");
+            Some(Cluster::shared().expect("a server").database())
+        };
+        self.ledger.get_or_init(chosen).as_deref()
     }
 
     /// A path in it.
@@ -52,6 +95,9 @@ impl Folder {
         let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
         command.current_dir(self.folder.path()).env_clear().env("HOME", self.path("home")).env(KEY_VARIABLE, KEY);
         command.env("CAMPAIGN_STATE_DIR", self.path("state")).args(arguments);
+        if let Some(ledger) = self.ledger() {
+            command.env("CAMPAIGN_LEDGER", ledger);
+        }
         command
     }
 

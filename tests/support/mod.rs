@@ -3,10 +3,12 @@
 mod chance;
 #[cfg(target_os = "linux")]
 mod clock;
+mod cluster;
 mod draft;
 mod folder;
 mod gateway;
 mod other_hand;
+mod pooler;
 mod process;
 mod results;
 mod sandbox;
@@ -18,10 +20,12 @@ mod wait;
 pub(crate) use chance::Chance;
 #[cfg(target_os = "linux")]
 pub(crate) use clock::Clock;
+pub(crate) use cluster::Cluster;
 pub(crate) use draft::{Draft, Reachable, campaign, live, nobody};
-pub(crate) use folder::Folder;
+pub(crate) use folder::{Folder, in_files};
 pub(crate) use gateway::{Answer, Gateway, Request, accepted, rejected};
-pub(crate) use other_hand::{say, with_ledger};
+pub(crate) use other_hand::{change_ledger, say, with_ledger};
+pub(crate) use pooler::Pooler;
 pub(crate) use process::{Finished, Process};
 pub(crate) use results::Results;
 pub(crate) use sandbox::{JournalTail, SandboxProcess};

@@ -3,6 +3,7 @@
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 
+use super::cluster::Cluster;
 use super::folder::Folder;
 
 /// Does something while a connection of our own to a campaign's ledger is open.
@@ -14,6 +15,17 @@ pub(crate) fn with_ledger(sale: &Folder, what: impl AsyncFnOnce(&mut SqliteConne
         what(&mut ledger).await;
         ledger.close().await.expect("the end");
     });
+}
+
+/// Changes a ledger behind the program's back, whatever it is in.
+pub(crate) fn change_ledger(sale: &Folder, statements: &str) {
+    match sale.ledger() {
+        Some(database) => {
+            let cluster = Cluster::shared().expect("a server");
+            cluster.say(database, &format!("SET search_path TO campaign; {statements}"));
+        }
+        None => with_ledger(sale, async |ledger| say(ledger, statements).await),
+    }
 }
 
 /// Has the ledger do something.

@@ -5,7 +5,7 @@ use std::process::Command;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::support::{Clock, Draft, Folder, Gateway, Process, Results, campaign, phone, telling, until};
+use crate::support::{Clock, Draft, Folder, Gateway, Process, Results, campaign, in_files, phone, telling, until};
 
 /// People of these rows, with the zone that each is in.
 fn people(zones: &[&str]) -> String {
@@ -49,6 +49,7 @@ fn left_within(results: &Results, hours: std::ops::Range<&str>) -> Vec<usize> {
 
 #[test]
 fn each_row_leaves_within_the_window_of_its_zone_and_the_others_go_on() {
+    let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let list = people(&["Asia/Tokyo", "Europe/Kyiv", "America/New_York", "Nowhere", "", "Europe/Berlin"]);
     let draft = from_kyiv(&gateway).with_list(&list);
@@ -83,6 +84,7 @@ fn the_country_of_a_number_says_the_zone_where_it_has_one() {
 
 #[test]
 fn a_run_waits_until_the_window_opens_and_says_until_when() {
+    let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = from_kyiv(&gateway).to(7).batches_of(3).delivery("window: 09:00-20:00").write();
     // Clocks go from 03:00 to 04:00 that night.
@@ -94,6 +96,7 @@ fn a_run_waits_until_the_window_opens_and_says_until_when() {
 
 #[test]
 fn a_wait_ends_with_a_signal_a_stop_or_a_kill_and_the_run_goes_on() {
+    let _files = in_files();
     for (how, code) in [("INT", 130), ("TERM", 143), ("stop", 5), ("KILL", 137)] {
         let _case = telling(format!("case: {how}"));
         let (gateway, clock) = (Gateway::accepting(), Clock::new());
@@ -120,6 +123,7 @@ fn a_wait_ends_with_a_signal_a_stop_or_a_kill_and_the_run_goes_on() {
 
 #[test]
 fn nothing_leaves_after_the_window_closes_also_where_several_wait_for_their_turns_on_one_account() {
+    let _files = in_files();
     for names in [&["sale"][..], &["sale", "news", "more"]] {
         let _case = telling(format!("case: {names:?}"));
         let (gateway, clock) = (Gateway::accepting(), Clock::new());

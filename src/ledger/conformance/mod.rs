@@ -5,6 +5,7 @@
 mod blocks;
 mod bounds;
 mod caps;
+#[expect(dead_code, reason = "the stories also end it, and put it back")]
 #[path = "../../../tests/support/cluster.rs"]
 mod cluster;
 mod copies;

@@ -1,5 +1,7 @@
 //! What the queries of a ledger are written in here: PostgreSQL's types, and its words where databases differ.
 
+use std::borrow::Cow;
+
 pub(super) use sqlx::PgConnection as Connection;
 pub(super) use sqlx::Postgres as Database;
 pub(super) use sqlx::postgres::PgRow as Record;
@@ -15,6 +17,14 @@ pub(super) type Reader = sqlx::Transaction<'static, Database>;
 
 /// Whether the driver may remember statements from one query to the next: a pooler gives the next one to another server.
 pub(super) const REMEMBERS: bool = false;
+
+/// A text of somebody else's as a column can hold it: all but the character 0.
+pub(super) fn text(text: &str) -> Cow<'_, str> {
+    match text.contains('\0') {
+        true => text.replace('\0', "\u{fffd}").into(),
+        false => text.into(),
+    }
+}
 
 /// The elements of a JSON list that is bound as this parameter: a table with the column `value`.
 macro_rules! given {

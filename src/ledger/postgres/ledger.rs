@@ -78,7 +78,7 @@ impl PostgresLedger {
         let (current, now) = opening::state(&pool, &place).await?;
         let stale = opening::judge(current, &known, (&place, &mark));
         let ahead = Arc::new(AtomicI64::new(now - microseconds()));
-        let locks = Locks::new(pool.clone(), Arc::clone(&place));
+        let locks = Locks::new(pool.clone(), Arc::clone(&place), mark.clone());
         let keeper = locks.keep();
         Ok(Self {
             address: address.clone(),
@@ -172,8 +172,10 @@ impl PostgresLedger {
     /// Refuses what leads to sending, unless this is the ledger as it was last seen here, and takes changes.
     pub(super) async fn fit_for_sending(&self) -> Result<(), LedgerError> {
         self.newest()?;
+        // Before the ledger, so that another process that writes both meanwhile does not make it look old.
+        let known = mark::read(&self.mark);
         let (current, _) = opening::state(&self.pool, &self.place).await?;
-        opening::judge(current, &mark::read(&self.mark), (&self.place, &self.mark)).map_or(Ok(()), Err)
+        opening::judge(current, &known, (&self.place, &self.mark)).map_or(Ok(()), Err)
     }
 
     /// The time of the database, as far as it is known here.

@@ -1,15 +1,18 @@
 //! Locks: records with a lease, which whoever has one renews, and loses when it does not.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{PgPool, Row as _};
+use tokio::sync::OnceCell;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::leases::{GRANTED, Leases, Moment, RENEWED};
 use super::ledger::PostgresLedger;
+use super::presence::{self, Presence};
 use super::sql::statement::query;
 use super::sql::{Failure, Now};
 use super::transaction;
@@ -34,11 +37,24 @@ pub(super) struct Locks {
     /// What is still to be told to the database.
     tasks: TaskTracker,
     place: Arc<str>,
+    /// The file of the mark, beside which processes of this machine tell that they are there.
+    mark: PathBuf,
+    presence: Arc<OnceCell<Presence>>,
 }
 
 impl Locks {
-    pub(super) fn new(pool: PgPool, place: Arc<str>) -> Self {
-        Self { leases: Leases::default(), pool, tasks: TaskTracker::new(), place }
+    pub(super) fn new(pool: PgPool, place: Arc<str>, mark: PathBuf) -> Self {
+        let (leases, tasks, presence) = (Leases::default(), TaskTracker::new(), Arc::default());
+        Self { leases, pool, tasks, place, mark, presence }
+    }
+
+    /// The number of this process, from here on known to those of this machine.
+    async fn process(&self) -> Result<i64, LedgerError> {
+        let told = self.presence.get_or_try_init(async || Presence::tell(&self.mark)).await;
+        told.map(Presence::process).map_err(|error| LedgerError::Storage {
+            path: self.place.to_string(),
+            reason: format!("nothing can be written beside its mark `{}`: {error}", self.mark.display()),
+        })
     }
 
     /// Renews what this process has until what it gives is dropped.
@@ -140,12 +156,20 @@ impl PostgresLedger {
     }
 
     async fn lock(&self, name: &str, runs: Option<(String, String)>) -> Result<Option<Lock>, LedgerError> {
-        let (asked, holder) = (Moment::now(), rand::random());
-        let (leases, wanted) = (self.locks.leases.clone(), name.to_owned());
+        let (asked, holder, process) = (Moment::now(), rand::random(), self.locks.process().await?);
+        let ended = presence::ended(&self.locks.mark);
+        let wanted = Wanted { name: name.to_owned(), holder, process, runs };
+        let (leases, gone) = (self.locks.leases.clone(), ended.clone());
         let taken = self.write(move |connection, now| {
-            Box::pin(take(connection, now, leases.clone(), (wanted.clone(), holder), runs.clone()))
+            let (wanted, leases, gone) = (wanted.clone(), leases.clone(), gone.clone());
+            Box::pin(async move {
+                for_ended(&mut *connection, &gone).await?;
+                take(connection, now, leases, wanted).await
+            })
         });
-        if !taken.await? {
+        let taken = taken.await?;
+        presence::forget(&self.locks.mark, &ended);
+        if !taken {
             return Ok(None);
         }
         self.locks.leases.took(name, holder, asked);
@@ -164,16 +188,19 @@ impl PostgresLedger {
         let mut reader = self.reader().await?;
         let read = async {
             let now = transaction::moment(&mut reader).await?;
-            let found = query("SELECT holder, taken_at FROM locks WHERE name = $1 AND until > $2")
+            let found = query("SELECT holder, process, taken_at FROM locks WHERE name = $1 AND until > $2")
                 .bind(name)
                 .bind(now)
                 .fetch_optional(&mut *reader)
                 .await?;
-            found.map(|lock| Ok((lock.try_get(0)?, lock.try_get(1)?))).transpose().map_err(Failure::Sql)
+            let known = |lock: PgRow| Ok((lock.try_get(0)?, lock.try_get(1)?, lock.try_get(2)?));
+            found.map(known).transpose().map_err(Failure::Sql)
         };
-        let found: Option<(i64, i64)> = self.told(read.await)?;
-        let found = found.filter(|(holder, _)| !let_go.contains(&(name.to_owned(), *holder)));
-        Ok(found.and_then(|(_, since)| Timestamp::from_microsecond(since).ok()))
+        let found: Option<(i64, i64, i64)> = self.told(read.await)?;
+        let found = found.filter(|(holder, process, _)| {
+            !let_go.contains(&(name.to_owned(), *holder)) && !presence::ended(&self.locks.mark).contains(process)
+        });
+        Ok(found.and_then(|(.., since)| Timestamp::from_microsecond(since).ok()))
     }
 
     /// Has a right to rows go by a lock.
@@ -195,13 +222,30 @@ impl PostgresLedger {
     }
 }
 
+/// A lock that is wanted.
+#[derive(Clone)]
+struct Wanted {
+    name: String,
+    holder: i64,
+    process: i64,
+    /// The campaign and the account whose runs go by it.
+    runs: Option<(String, String)>,
+}
+
+/// Lets go of what processes had that ended without a word.
+async fn for_ended(connection: &mut PgConnection, ended: &[i64]) -> Result<(), Failure> {
+    for process in ended {
+        query("DELETE FROM locks WHERE process = $1").bind(process).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
 /// Takes a lock that nobody has, or whose lease is over; with it the runs from whoever had them by it.
 async fn take(
     connection: &mut PgConnection,
     now: Now,
     leases: Leases,
-    (name, holder): (String, i64),
-    runs: Option<(String, String)>,
+    Wanted { name, holder, process, runs }: Wanted,
 ) -> Result<bool, Failure> {
     let known = query("SELECT holder, until FROM locks WHERE name = $1 FOR UPDATE")
         .bind(&name)
@@ -214,11 +258,13 @@ async fn take(
         }
     }
     query(
-        "INSERT INTO locks (name, holder, taken_at, until) VALUES ($1, $2, $3, $4)
-         ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, taken_at = excluded.taken_at, until = excluded.until",
+        "INSERT INTO locks (name, holder, process, taken_at, until) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, process = excluded.process,
+             taken_at = excluded.taken_at, until = excluded.until",
     )
     .bind(&name)
     .bind(holder)
+    .bind(process)
     .bind(now.0)
     .bind(granted(now.0))
     .execute(&mut *connection)

@@ -13,6 +13,7 @@ mod ledger;
 mod locks;
 mod opening;
 mod pen;
+mod presence;
 mod schema;
 mod shards;
 #[path = "../sql/mod.rs"]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use sqlx::migrate::MigrateError;
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{PgPool, Row as _, raw_sql};
+use sqlx::{ConnectOptions as _, Connection as _, PgPool, Row as _, raw_sql};
 
 use super::address::PostgresAddress;
 use super::dialect::storage;
@@ -49,22 +49,25 @@ pub(super) async fn prepare(address: &PostgresAddress) -> Result<PgPool, LedgerE
     match age(&pool, place).await? {
         Age::Usable => {}
         Age::Newer => return Err(LedgerError::TooNew { path: place.to_owned() }),
-        Age::Missing => make(&pool, place).await?,
+        Age::Missing => make(address).await?,
     }
     Ok(pool)
 }
 
-/// Makes the tables, while nobody else does.
-async fn make(pool: &PgPool, place: &str) -> Result<(), LedgerError> {
+/// Makes the tables, while nobody else does; on a connection of its own, which remembers statements that a pooler does not.
+async fn make(address: &PostgresAddress) -> Result<(), LedgerError> {
+    let place = address.shown();
     let failed = |error: sqlx::Error| storage(place, &error);
-    let mut transaction = pool.begin().await.map_err(failed)?;
+    let mut connection = address.options().connect().await.map_err(failed)?;
+    let mut transaction = connection.begin().await.map_err(failed)?;
     let made = schema::make(&mut transaction).await;
     made.map_err(|error| match error {
         MigrateError::Execute(error) => failed(error),
         MigrateError::VersionMissing(_) => LedgerError::TooNew { path: place.to_owned() },
         other => LedgerError::Storage { path: place.to_owned(), reason: other.to_string() },
     })?;
-    transaction.commit().await.map_err(failed)
+    transaction.commit().await.map_err(failed)?;
+    connection.close().await.map_err(failed)
 }
 
 /// Which ledger this is, how far it has come, and its time.

@@ -1,5 +1,6 @@
 //! What writes to the database: one connection, made anew when it was lost, and the mark that follows it.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -206,6 +207,25 @@ impl Waiting {
     }
 }
 
+/// Whether something is wrong with the way to the server, or nobody is at its end; not with this process.
+fn is_of_the_way(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConnectionRefused
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::NotConnected
+            | ErrorKind::BrokenPipe
+            | ErrorKind::UnexpectedEof
+            | ErrorKind::TimedOut
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable
+            | ErrorKind::NetworkDown
+            // A server on a socket that is not there.
+            | ErrorKind::NotFound
+    )
+}
+
 /// Whether a database that says this may be there in a moment: it restarts, or the way to it is broken.
 ///
 /// Of its own words those of the classes 08 (connection) and 57P (operator intervention) say so, and 53300, that there are
@@ -216,7 +236,8 @@ fn may_come_back(error: &sqlx::Error) -> bool {
             let code = error.code().unwrap_or_default().into_owned();
             code.starts_with("08") || code.starts_with("57P") || code == "53300"
         }
-        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => true,
+        sqlx::Error::Io(error) => is_of_the_way(error.kind()),
+        sqlx::Error::Protocol(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => true,
         _ => false,
     }
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 
 use super::change::{Failure, Now};
-use super::dialect::{Connection, Record};
+use super::dialect::{self, Connection, Record};
 use super::numbers::Numbers;
 use super::runs::{self, instant};
 use super::statement::{self, query, scalar, small};
@@ -208,7 +208,7 @@ impl Outcomes {
         Checksum::of("envelopes.outcomes").number(run).number(envelope).number(settled_at).bytes(packed)
     }
 
-    pub(super) async fn write(&self, connection: &mut Connection, evidence: Option<String>) -> Result<(), Failure> {
+    pub(super) async fn write(&self, connection: &mut Connection, evidence: Option<&str>) -> Result<(), Failure> {
         let Self { run, envelope, settled_at, packed } = self;
         query(
             "UPDATE envelopes SET settled_at = $1, outcomes = $2, outcomes_sum = $3, evidence = COALESCE($4, evidence)
@@ -217,7 +217,7 @@ impl Outcomes {
         .bind(settled_at)
         .bind(packed)
         .bind(Self::sum(run.0, *envelope, *settled_at, packed).finish())
-        .bind(evidence)
+        .bind(evidence.map(dialect::text))
         .bind(run.0)
         .bind(i64::from(*envelope))
         .execute(connection)
@@ -238,7 +238,7 @@ pub(super) async fn settle(connection: &mut Connection, now: Now, settlement: Ar
     .bind(settled.settled_at)
     .bind(&settled.packed)
     .bind(Outcomes::sum(run.0, envelope, settled.settled_at, &settled.packed).finish())
-    .bind(evidence)
+    .bind(evidence.as_deref().map(dialect::text))
     .bind(run.0)
     .bind(i64::from(envelope))
     .execute(&mut *connection)
@@ -253,7 +253,7 @@ pub(super) async fn settle(connection: &mut Connection, now: Now, settlement: Ar
         .fetch_one(&mut *connection)
         .await?;
     let merged = merge(unpack_outcomes(&packed)?, outcomes.clone());
-    Outcomes::new((run, envelope), now, &merged)?.write(&mut *connection, evidence.clone()).await?;
+    Outcomes::new((run, envelope), now, &merged)?.write(&mut *connection, evidence.as_deref()).await?;
     bounds::merged(connection, run, envelope).await?;
     if runs::read(&mut *connection, run).await?.counts.is_some() {
         recount(connection, run).await?;

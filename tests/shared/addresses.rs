@@ -1,0 +1,76 @@
+//! The address of a ledger: what it may be, and that its password is shown nowhere.
+
+use crate::support::{Cluster, Folder, Gateway, Process, campaign, telling};
+
+#[test]
+fn an_address_that_leads_nowhere_is_told_without_its_password_and_nothing_is_sent() {
+    for (address, code, words) in [
+        ("s3cret", 2, "postgres://USER@HOST"),
+        ("mysql://me:s3cret@db/c", 2, "postgres://USER@HOST"),
+        ("postgres://me:s3cret@127.0.0.1:1/c?sslmod=s3cret", 2, "`sslmod`"),
+        ("postgres://me:s3cret@127.0.0.1:1/c", 74, "postgres://me@127.0.0.1:1/c"),
+        ("postgres://me@127.0.0.1:1/c?password=s3cret", 74, "postgres://me@127.0.0.1:1/c"),
+    ] {
+        let _case = telling(format!("case: {address}"));
+        let gateway = Gateway::accepting();
+        let sale = campaign().to(3).through(&gateway).write();
+        for arguments in [
+            &["run", "sale.yaml", "-vv", "--ledger", address][..],
+            &["status", "--ledger", address],
+            &["ledger", "check", "--json", "--ledger", address],
+        ] {
+            let told = sale.campaign(arguments).exits(code).says(words);
+            assert!(!format!("{}{}", told.stdout, told.stderr).contains("s3cret"), "{}", told.told());
+        }
+        let mut given = sale.command(&["status"]);
+        given.env("CAMPAIGN_LEDGER", address);
+        let told = Process::start(given).finish().exits(code).says(words);
+        assert!(!format!("{}{}", told.stdout, told.stderr).contains("s3cret"), "{}", told.told());
+        let help = sale.campaign(&["run", "--help", "--ledger", address]);
+        assert!(!help.stdout.contains("s3cret"));
+        assert_eq!(gateway.requests().len(), 0);
+    }
+}
+
+#[test]
+fn a_command_that_is_suggested_names_the_ledger_again_but_not_its_password() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).through(&gateway).write();
+    let typed = cluster.database().replace("story@", "story:s3cret@");
+    let run = sale.campaign(&["run", "sale.yaml", "--limit", "1", "--ledger", &typed]).exits(0);
+    run.says("--ledger 'postgres://story@");
+    for arguments in [
+        &["status"][..],
+        &["status", "sale"],
+        &["ledger", "check"],
+        &["connector", "--stdio", "--print-config", "--gateway", "local"],
+    ] {
+        let told = sale.campaign(&[arguments, &["--ledger", &typed]].concat());
+        let told = told.says("--ledger");
+        assert!(!format!("{}{}", told.stdout, told.stderr).contains("s3cret"), "{}", told.told());
+    }
+}
+
+#[test]
+fn whoever_only_looks_makes_no_ledger() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let (sale, ledger) = (Folder::new(false), cluster.database());
+    let sale = sale.over(&ledger);
+    sale.campaign(&["status"]).exits(0).says("no runs yet");
+    sale.campaign(&["ledger", "check"]).exits(0).says("no ledger yet");
+    assert_eq!(cluster.say(&ledger, "SELECT to_regnamespace('campaign') IS NULL"), "t");
+}
+
+#[test]
+fn a_ledger_of_a_newer_version_is_left_alone() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::accepting();
+    let ledger = cluster.database();
+    let sale = campaign().to(3).through(&gateway).write().over(&ledger);
+    sale.run(&["--limit", "1"]).exits(0);
+    cluster.say(&ledger, "UPDATE campaign._sqlx_migrations SET version = 1000");
+    sale.run(&[]).exits(74).says("newer version");
+    sale.campaign(&["status"]).exits(74).says("newer version");
+    assert_eq!(gateway.phones().len(), 1);
+}

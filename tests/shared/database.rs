@@ -1,0 +1,140 @@
+//! A database that goes away, comes back, or comes back as it was before: nothing is sent twice, and it is waited for or told.
+
+use super::{database, elsewhere, over};
+use crate::recovery::{Tally, Witness};
+use crate::support::{Answer, Chance, Cluster, Draft, Folder, Gateway, Process, campaign, phone, until};
+
+/// Settings under which what was committed survives whatever becomes of the server.
+const SAFE: &[&str] = &["fsync=on", "full_page_writes=on", "max_connections=40"];
+
+fn run_of(rows: usize, witness: &Witness) -> Draft {
+    campaign().to(rows).batches_of(5).delivery("rate: 200/s").through(witness).profile("rate: 200/s")
+}
+
+/// Every row came to an end that is true to what arrived.
+fn judge(witness: &Witness, sale: &Folder, rows: usize) {
+    assert_eq!(witness.tally(sale, (2..rows + 2).map(phone)), Tally::default());
+}
+
+#[test]
+fn a_database_that_restarts_is_waited_for_and_the_run_goes_on() {
+    let Some(cluster) = Cluster::start(SAFE) else { return };
+    let witness = Witness::start();
+    let sale = over(&cluster, run_of(400, &witness));
+    let run = sale.start(&["-v"]);
+    for restart in 1..=2 {
+        until("some were sent", || witness.arrived() >= restart * 60);
+        cluster.end();
+        assert!(cluster.begin());
+    }
+    run.finish().exits(0);
+    judge(&witness, &sale, 400);
+    assert!(witness.doubts(&sale).is_empty());
+}
+
+#[test]
+fn a_database_that_is_killed_again_and_again_loses_nothing_and_nobody_gets_two() {
+    kill_the_database(6);
+}
+
+#[test]
+#[ignore = "takes some minutes"]
+fn fifty_kills_of_the_database_lose_nothing_and_nobody_gets_two() {
+    kill_the_database(50);
+}
+
+fn kill_the_database(kills: usize) {
+    const ROWS: usize = 400;
+    let Some(cluster) = Cluster::start(SAFE) else { return };
+    let (mut chance, mut killed) = (Chance::seeded(), 0);
+    while killed < kills {
+        let witness = Witness::start();
+        let sale = over(&cluster, run_of(ROWS, &witness));
+        let mut run = sale.start(&[]);
+        while killed < kills && run.is_running() {
+            let enough = witness.arrived() + 1 + chance.below(150) as usize;
+            until("the moment to kill", || witness.arrived() >= enough || !run.is_running());
+            cluster.kill();
+            assert!(cluster.begin());
+            killed += 1;
+        }
+        let ended = run.finish();
+        assert!(matches!(ended.code(), Some(0 | 4)), "{}", ended.told());
+        judge(&witness, &sale, ROWS);
+    }
+}
+
+#[test]
+fn a_database_that_comes_back_as_it_was_before_sends_nothing_until_somebody_says_so() {
+    let Some(cluster) = Cluster::start(SAFE) else { return };
+    let gateway = Gateway::accepting();
+    let sale = over(&cluster, campaign().to(30).through(&gateway));
+    sale.run(&["--limit", "5"]).exits(0);
+    cluster.end();
+    cluster.copy("before");
+    assert!(cluster.begin());
+    sale.run(&["--limit", "5"]).exits(0);
+    cluster.end();
+    cluster.put_back("before");
+    assert!(cluster.begin());
+    sale.run(&[]).exits(74).says("older copy").says("--new-ledger");
+    sale.campaign(&["status", "sale"]).exits(74);
+    assert_eq!(gateway.phones().len(), 10);
+    // Nothing that is written there brings it up to the mark.
+    elsewhere(&sale, &["suppress", "add", "+380501999999"]).exits(0);
+    sale.run(&[]).exits(74);
+    sale.run(&["--new-ledger"]).says("counts from now on");
+    assert_eq!(gateway.phones().len(), 35, "who has a message that it does not know of is for the person who says so");
+}
+
+#[test]
+fn a_run_whose_database_is_replaced_by_an_older_one_stops_before_its_next_message() {
+    let Some(cluster) = Cluster::start(SAFE) else { return };
+    let gateway = Gateway::answering([Answer::Accept, Answer::Accept, Answer::Held]);
+    let sale = over(&cluster, campaign().to(60).batches_of(5).one_at_a_time().through(&gateway));
+    let run = sale.start(&[]);
+    until("the first envelope was answered", || gateway.requests().len() >= 2);
+    // A replica that had not heard of the last commits takes the place of the server.
+    until("the third is on its way", || gateway.requests().len() == 3);
+    let behind =
+        "UPDATE campaign.meta SET generation = generation - 3; DELETE FROM campaign.envelopes WHERE envelope > 1";
+    cluster.say(database(&sale), behind);
+    gateway.release();
+    run.finish().exits(74).says("older copy");
+    assert_eq!(gateway.requests().len(), 3);
+    sale.run(&[]).exits(74).says("older copy");
+    assert_eq!(gateway.requests().len(), 3);
+}
+
+#[test]
+fn a_table_that_somebody_has_locked_is_waited_for() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::accepting();
+    let sale = over(cluster, campaign().to(10).through(&gateway));
+    sale.run(&["--limit", "2"]).exits(0);
+    let lock = "BEGIN; LOCK campaign.envelopes IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(3); COMMIT";
+    std::thread::scope(|scope| {
+        let held = scope.spawn(|| cluster.say(database(&sale), lock));
+        let waits = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation = \
+                     'campaign.envelopes'::regclass AND granted";
+        until("the table is locked", || cluster.say(database(&sale), waits) == "1");
+        sale.run(&[]).exits(0);
+        held.join().expect("the lock");
+    });
+    assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told_at_once_and_where_it_would_be() {
+    let Some(cluster) = Cluster::start(SAFE) else { return };
+    let gateway = Gateway::accepting();
+    let sale = over(&cluster, campaign().to(3).through(&gateway));
+    cluster.end();
+    let place = format!("/{}", database(&sale).rsplit('/').next().expect("a name"));
+    sale.run(&[]).exits(74).says(&place);
+    Process::start(sale.command(&["status"])).finish().exits(74).says(&place);
+    assert_eq!(gateway.requests().len(), 0);
+    assert!(cluster.begin());
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones().len(), 3);
+}

@@ -1,0 +1,163 @@
+//! Several machines: what one of them begins another one knows, and of two that would send one does.
+
+use serde_json::json;
+
+use super::{database, elsewhere, let_leases_end, over, start_elsewhere};
+use crate::support::{Answer, Clock, Cluster, Gateway, Results, campaign, phone, until};
+
+#[test]
+fn a_run_that_one_machine_began_is_shown_exported_and_gone_on_with_on_another() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::accepting();
+    let sale = over(cluster, campaign().to(20).through(&gateway));
+    sale.run(&["--limit", "8"]).exits(0);
+    let told = elsewhere(&sale, &["status", "sale", "--json"]).exits(5).json();
+    assert_eq!(told["counts"], json!({ "accepted": 8, "planned": 12 }));
+    let results = elsewhere(&sale, &["results", "sale", "--out", "-"]).exits(0);
+    assert_eq!(Results::parse(&results.stdout).states()[..8], ["accepted"; 8]);
+    // The list is in the ledger: nobody needs the file that it came from.
+    sale.write("sale.csv", "phone,name\n");
+    elsewhere(&sale, &["run", "sale.yaml"]).exits(0).says("going on with sale@1");
+    assert_eq!(gateway.phones(), (2..22).map(phone).collect::<Vec<_>>());
+    let copies = cluster.say(database(&sale), "SELECT count(*) FROM campaign.copies");
+    assert_eq!(copies, "1");
+}
+
+#[test]
+fn while_one_machine_sends_another_is_told_so_and_whoever_has_a_message_gets_no_other() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+    let sale = over(cluster, campaign().to(10).through(&gateway));
+    let first = sale.start(&[]);
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    elsewhere(&sale, &["run", "sale.yaml"]).exits(6).says("another process");
+    elsewhere(&sale, &["stop", "sale"]).exits(0);
+    gateway.release();
+    first.finish();
+    elsewhere(&sale, &["run", "sale.yaml"]).exits(0);
+    sale.run(&[]).exits(0);
+    let mut phones = gateway.phones();
+    phones.sort_unstable();
+    assert_eq!(phones, (2..12).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn who_opted_out_on_one_machine_gets_nothing_from_another() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::accepting();
+    let sale = over(cluster, campaign().to(5).through(&gateway));
+    sale.run(&["--limit", "1"]).exits(0);
+    elsewhere(&sale, &["suppress", "add", &format!("+{}", phone(4))]).exits(0);
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [2, 3, 5, 6].map(phone));
+}
+
+#[test]
+fn a_run_of_a_machine_that_is_gone_is_gone_on_with_once_its_lease_is_over_and_what_was_open_is_in_doubt() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+    let sale = over(cluster, campaign().to(12).batches_of(5).one_at_a_time().through(&gateway));
+    let first = sale.start(&[]);
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    drop(first.kill());
+    // Another machine does not see that it ended.
+    elsewhere(&sale, &["run", "sale.yaml"]).exits(6).says("another process");
+    let_leases_end(cluster, &sale);
+    elsewhere(&sale, &["run", "sale.yaml", "--no-wait"]).exits(4).says("1 request");
+    gateway.release();
+    let mut phones = gateway.phones();
+    phones.sort_unstable();
+    assert_eq!(phones, (2..14).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
+fn on_the_machine_where_a_run_was_killed_nobody_waits_for_its_lease() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+    let sale = over(cluster, campaign().to(12).batches_of(5).one_at_a_time().through(&gateway));
+    let first = sale.start(&[]);
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    drop(first.kill());
+    sale.run(&[]).exits(4).says("1 request");
+    gateway.release();
+    let left = std::fs::read_dir(sale.path("state")).expect("the folder").flatten();
+    let left: Vec<_> = left.filter(|file| file.file_name().to_string_lossy().contains("process")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_machine_that_slept_past_its_lease_sends_nothing_more() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+    let sale = over(cluster, campaign().to(30).batches_of(5).one_at_a_time().through(&gateway));
+    let mut old = sale.start(&[]);
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    old.signal("STOP");
+    let_leases_end(cluster, &sale);
+    let other = elsewhere(&sale, &["run", "sale.yaml", "--no-wait"]);
+    assert!(matches!(other.code(), Some(4)), "{}", other.told());
+    let sent = gateway.requests().len();
+    gateway.release();
+    assert!(old.is_running());
+    old.signal("CONT");
+    old.finish().exits(6).says("another process took the run");
+    assert_eq!(gateway.requests().len(), sent, "its next envelope is refused before it leaves");
+    let results = elsewhere(&sale, &["results", "sale", "--out", "-"]).exits(0);
+    assert_eq!(
+        Results::parse(&results.stdout).states(),
+        ["accepted"; 30],
+        "the answer that it had waited for is evidence"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn clocks_an_hour_apart_change_nothing_of_who_may_send() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let (gateway, clock) = (Gateway::answering([Answer::Accept, Answer::Held]), Clock::new());
+    let sale = over(cluster, campaign().to(12).batches_of(5).one_at_a_time().through(&gateway));
+    let ahead = clock.set_to(jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1));
+    let run = ["run", "sale.yaml", "--no-wait"];
+    let first = crate::support::Process::start(sale.command_after(&ahead, &run));
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    elsewhere(&sale, &run).exits(6).says("another process");
+    gateway.release();
+    first.finish().exits(0);
+    let behind = clock.set_to(jiff::Timestamp::now() - jiff::SignedDuration::from_hours(1));
+    crate::support::Process::start(sale.command_after(&behind, &run)).finish().exits(0);
+    assert_eq!(gateway.phones().len(), 12);
+}
+
+#[test]
+fn what_a_file_knows_and_the_shared_ledger_does_not_keeps_a_campaign_from_being_sent_again() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(5).through(&gateway).write();
+    let file = |arguments: &[&str]| {
+        let mut command = sale.command(arguments);
+        command.env_remove("CAMPAIGN_LEDGER");
+        crate::support::Process::start(command).finish()
+    };
+    file(&["run", "sale.yaml", "--limit", "2"]).exits(0);
+    let ledger = cluster.database();
+    file(&["run", "sale.yaml", "--ledger", &ledger]).exits(74).says("sale@1").says("--new-ledger");
+    assert_eq!(gateway.phones().len(), 2);
+    // An empty variable is none.
+    let mut command = sale.command(&["run", "sale.yaml"]);
+    command.env("CAMPAIGN_LEDGER", "");
+    crate::support::Process::start(command).finish().exits(0);
+    assert_eq!(gateway.phones().len(), 5);
+}
+
+#[test]
+fn two_processes_that_start_at_once_on_a_new_database_make_one_ledger() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::accepting();
+    let sale = over(cluster, campaign().to(40).through(&gateway));
+    let rivals = [sale.start(&["--yes"]), start_elsewhere(&sale, &["run", "sale.yaml", "--yes"])];
+    let codes = rivals.map(|rival| rival.finish().code());
+    assert!(codes.contains(&Some(0)) && codes.iter().all(|code| matches!(code, Some(0 | 6))), "{codes:?}");
+    let mut phones = gateway.phones();
+    phones.sort_unstable();
+    assert_eq!(phones, (2..42).map(phone).collect::<Vec<_>>());
+}

@@ -1,0 +1,33 @@
+//! One ledger for several machines, in a database: the same promises, whoever of them sends and whatever becomes of the others.
+
+mod addresses;
+mod database;
+mod machines;
+mod pooler;
+
+use crate::support::{Cluster, Draft, Finished, Folder, Process};
+
+/// A campaign whose ledger is in a new database of a server.
+fn over(cluster: &Cluster, draft: Draft) -> Folder {
+    draft.write().over(&cluster.database())
+}
+
+/// The database of a campaign.
+fn database(sale: &Folder) -> &str {
+    sale.ledger().expect("a database")
+}
+
+/// Starts the binary as on another machine: with a state folder of its own.
+fn start_elsewhere(sale: &Folder, arguments: &[&str]) -> Process {
+    Process::start(sale.command(&[arguments, &["--state-dir", "elsewhere"]].concat()))
+}
+
+/// Runs the binary as on another machine.
+fn elsewhere(sale: &Folder, arguments: &[&str]) -> Finished {
+    start_elsewhere(sale, arguments).finish()
+}
+
+/// Has the lease of everything that is locked be over, as it is when nothing is heard of whoever has it.
+fn let_leases_end(cluster: &Cluster, sale: &Folder) {
+    cluster.say(database(sale), "UPDATE campaign.locks SET until = 0");
+}
