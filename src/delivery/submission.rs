@@ -133,9 +133,6 @@ impl Route {
         // A machine that slept may have slept for long: until it is too late, or another one has the run.
         let (ledger, lease) = (Arc::clone(&self.ledger), self.lease);
         let may_leave: MayLeave = Arc::new(move || late().is_none() && ledger.may_leave(lease));
-        if !may_leave() {
-            return Ok(Submission::HeldBack(number, held_back(envelope)));
-        }
         failpoint::pass("envelope.leaves");
         self.watchdog.enters(Waiting::Envelope(number), Step::Answer);
         turn.leaves();
