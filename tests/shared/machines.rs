@@ -15,8 +15,6 @@ fn a_run_that_one_machine_began_is_shown_exported_and_gone_on_with_on_another() 
     assert_eq!(told["counts"], json!({ "accepted": 8, "planned": 12 }));
     let results = elsewhere(&sale, &["results", "sale", "--out", "-"]).exits(0);
     assert_eq!(Results::parse(&results.stdout).states()[..8], ["accepted"; 8]);
-    // The list is in the ledger: nobody needs the file that it came from.
-    sale.write("sale.csv", "phone,name\n");
     elsewhere(&sale, &["run", "sale.yaml"]).exits(0).says("going on with sale@1");
     assert_eq!(gateway.phones(), (2..22).map(phone).collect::<Vec<_>>());
     let copies = cluster.say(database(&sale), "SELECT count(*) FROM campaign.copies");

@@ -11,6 +11,7 @@ use super::platform::{ArrivedOperation, TakenMessage};
 use crate::delivery::Snapshot;
 use crate::domain::{MessageId, MsgId, Outcome, Phone, Row};
 use crate::gateway::{Envelope, Reply};
+use crate::ledger::memory::Book;
 use crate::ledger::{NumberSet, OPTED_OUT, State, StateCounts};
 
 /// A promise that was broken.
@@ -30,6 +31,8 @@ pub(super) enum Breach {
     Misattributed,
     /// Something went out without an intent on the disk.
     WithoutIntent,
+    /// Something went out after another process had the run, and had it fall into doubt.
+    AfterItsRunWasLost,
     /// An identifier went out for another recipient than before.
     ForeignId,
     /// More went out than the pace allows.
@@ -153,6 +156,9 @@ impl Judge {
         if notes.canaries.get(&process).is_some_and(|texts| arrived.len() > most(texts)) {
             notes.broken(Breach::Canary, || format!("{} operations more", arrived.len()));
         }
+        if envelope.operations().first().is_some_and(|first| is_settled(disk, first.row)) {
+            notes.broken(Breach::AfterItsRunWasLost, || format!("{} operations", arrived.len()));
+        }
         notes.arrivals.push(Arrival { at: elapsed(), process, operations: arrived.len() });
         for (operation, encoded) in arrived.iter().zip(envelope.operations()) {
             let row = encoded.row;
@@ -263,6 +269,15 @@ impl Judge {
 }
 
 /// The row that an identifier belongs to.
+/// Whether the last envelope of a row came to its end, in whatever way.
+fn is_settled(disk: &Disk, row: Row) -> bool {
+    let of_row = |book: &Book| {
+        let last = book.envelopes.values().rfind(|envelope| envelope.rows.iter().any(|sent| sent.row == row));
+        last.map(|envelope| envelope.settled.is_some())
+    };
+    disk.contents.books().filter_map(of_row).last().unwrap_or(false)
+}
+
 fn row_of(disk: &Disk, id: u64) -> Option<Row> {
     let id = MessageId::new(id)?;
     disk.contents.books().find_map(|book| book.run.row_of(id))

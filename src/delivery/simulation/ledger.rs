@@ -32,12 +32,12 @@ pub(super) struct ProcessLedger {
 }
 
 impl ProcessLedger {
-    fn disk(&self) -> MutexGuard<'_, Disk> {
+    pub(super) fn disk(&self) -> MutexGuard<'_, Disk> {
         self.disk.lock().unwrap()
     }
 
     /// A change: a process may end before it, and between the commit and its return.
-    async fn write<T>(
+    pub(super) async fn write<T>(
         &self,
         change: impl FnOnce(&mut Disk, i64) -> Result<T, LedgerError> + Send,
     ) -> Result<T, LedgerError> {
@@ -56,7 +56,7 @@ impl ProcessLedger {
     }
 
     /// A change that is told before it is on the disk.
-    async fn tell_before<T>(
+    pub(super) async fn tell_before<T>(
         &self,
         told: T,
         change: impl FnOnce(&mut Disk, i64) -> Result<(), LedgerError> + Send + 'static,
@@ -68,47 +68,6 @@ impl ProcessLedger {
             change(&mut disk.lock().unwrap(), wall().as_microsecond())
         });
         Ok(told)
-    }
-
-    async fn begin_as_planned(&self, intent: Intent) -> Result<Permit, LedgerError> {
-        let unrecorded = || {
-            let envelope = self.disk().unrecorded();
-            (envelope, Permit::Granted { envelope, wait: Wait::NONE })
-        };
-        match self.mistake {
-            Some(Mistake::NoIntent) => Ok(unrecorded().1),
-            Some(Mistake::IntentAfterTheSend) => {
-                let (envelope, permit) = unrecorded();
-                self.tell_before(permit, move |disk: &mut Disk, now| disk.insert(now, envelope, intent)).await
-            }
-            Some(Mistake::NoEpochCheck) => {
-                let change = |disk: &mut Disk, now| {
-                    let epoch = disk.book(intent.lease.run).run.epoch.unwrap_or(intent.lease.epoch);
-                    disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
-                };
-                self.write(change).await
-            }
-            Some(Mistake::OptOutIgnored) => {
-                let change = |disk: &mut Disk, now| {
-                    let version = disk.contents.opt_outs.version();
-                    disk.contents.book_mut(intent.lease.run)?.run.heed.version = version;
-                    disk.begin(now, intent)
-                };
-                self.write(change).await
-            }
-            _ => self.write(|disk, now| disk.begin(now, intent)).await,
-        }
-    }
-
-    /// Makes the pace wrong before room is taken from it.
-    fn spoil_pace(&self, account: &str, rate: Option<f64>) {
-        let mut disk = self.disk();
-        if self.mistake == Some(Mistake::BurstingPace)
-            && let (Some(pace), Some(rate)) = (disk.contents.paces.get_mut(account), rate)
-        {
-            // A whole second's room is there at once.
-            pace.next_free -= if rate >= 1.0 { 900_000 } else { 0 };
-        }
     }
 }
 
@@ -267,6 +226,11 @@ impl Ledger for ProcessLedger {
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
         self.spoil_pace(&intent.account.name, intent.account.rate);
         Box::pin(async move { self.begin_as_planned(intent).await })
+    }
+
+    fn may_leave(&self, lease: Lease) -> bool {
+        let owner = self.disk().book(lease.run).run.epoch;
+        owner == Some(lease.epoch) || self.mistake == Some(Mistake::LeaseUnseen)
     }
 
     fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {

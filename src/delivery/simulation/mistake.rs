@@ -11,6 +11,8 @@ pub(super) enum Mistake {
     ToldBeforeTheCommit,
     /// An intent is recorded whoever has the run.
     NoEpochCheck,
+    /// An envelope leaves whoever has the run by then.
+    LeaseUnseen,
     /// What the owner before had begun is sent again.
     DoubtSentAgain,
     /// A time-out counts as proof that nothing was sent.

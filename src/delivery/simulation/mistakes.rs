@@ -54,6 +54,11 @@ fn a_ledger_that_does_not_look_who_has_the_run_is_caught() {
 }
 
 #[test]
+fn an_envelope_that_leaves_although_its_run_is_anothers_by_then_is_caught() {
+    caught(Mistake::LeaseUnseen, &[Breach::AfterItsRunWasLost]);
+}
+
+#[test]
 fn doubt_that_is_sent_again_by_itself_is_caught() {
     caught(Mistake::DoubtSentAgain, &[Breach::Duplicated]);
 }

@@ -7,6 +7,7 @@
 
 mod agreement;
 mod anew;
+mod begin;
 mod chance;
 mod decisions;
 mod disk;

@@ -7,7 +7,7 @@ mod bounds;
 mod caps;
 #[expect(dead_code, reason = "the stories also end it, and put it back")]
 #[path = "../../../tests/support/cluster.rs"]
-mod cluster;
+pub(in crate::ledger) mod cluster;
 mod copies;
 mod envelopes;
 mod events;

@@ -29,6 +29,9 @@ pub enum NoPostgresAddress {
     UnknownParameter(String),
 }
 
+/// The port of a server that nobody gave another one.
+const USUAL_PORT: u16 = 5432;
+
 /// What an address may say behind its `?`, so that nothing that is misspelt is passed over.
 const PARAMETERS: [&str; 11] = [
     "application_name",
@@ -67,10 +70,7 @@ impl PostgresAddress {
         }
         let shown = shown(&options);
         // Poolers refuse the parameters that they do not know.
-        let options = options
-            .extra_float_digits(None)
-            .application_name(&format!("campaign {}", std::process::id()))
-            .disable_statement_logging();
+        let options = options.extra_float_digits(None).application_name("campaign").disable_statement_logging();
         let repeatable = without_password(&mut parsed);
         Ok(Self { options, shown, repeatable })
     }
@@ -125,7 +125,11 @@ fn shown(options: &PgConnectOptions) -> String {
     let user = options.get_username();
     let database = options.get_database().unwrap_or(user);
     match options.get_socket() {
-        Some(folder) => format!("postgres://{user}@/{database}?host={}", folder.display()),
+        Some(folder) => {
+            let port = Some(options.get_port()).filter(|port| *port != USUAL_PORT);
+            let port = port.map(|port| format!("&port={port}")).unwrap_or_default();
+            format!("postgres://{user}@/{database}?host={}{port}", folder.display())
+        }
         None => format!("postgres://{user}@{}:{}/{database}", options.get_host(), options.get_port()),
     }
 }
@@ -151,6 +155,11 @@ mod tests {
                 "postgres://me@%2Fvar%2Frun/c?password=s3cret",
                 "postgres://me@/c?host=/var/run",
                 "postgres://me@%2Fvar%2Frun/c",
+            ),
+            (
+                "postgres://me@%2Fvar%2Frun:6432/c",
+                "postgres://me@/c?host=/var/run&port=6432",
+                "postgres://me@%2Fvar%2Frun:6432/c",
             ),
         ] {
             let address = PostgresAddress::parse(url).unwrap();

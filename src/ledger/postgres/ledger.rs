@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
-use sqlx::PgPool;
+use sqlx::{Connection as _, PgPool};
 use tokio::sync::OnceCell;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -164,9 +164,12 @@ impl PostgresLedger {
             path: self.place.to_string(),
             reason: format!("its mark `{}` cannot be opened: {error}", self.mark.display()),
         };
-        let (current, _) = opening::state(&self.pool, &self.place).await?;
-        let mark = MarkFile::open(&self.mark, current).map_err(unmarked)?;
-        Ok(Pen::new(self.address.clone(), Arc::clone(&self.place), (mark, current), Arc::clone(&self.ahead)))
+        // With the turn, so that one process makes the mark where there is none.
+        let mut connection = self.told(transaction::connect(&self.address).await.map_err(Failure::Sql))?;
+        let turn = self.told(transaction::write(&mut connection).await.map_err(Failure::Sql))?;
+        let mark = MarkFile::open(&self.mark, turn.mark).map_err(unmarked)?;
+        self.told(connection.close().await.map_err(Failure::Sql))?;
+        Ok(Pen::new(self.address.clone(), Arc::clone(&self.place), (mark, turn.mark), Arc::clone(&self.ahead)))
     }
 
     /// Refuses what leads to sending, unless this is the ledger as it was last seen here, and takes changes.

@@ -18,6 +18,8 @@ mod schema;
 mod shards;
 #[path = "../sql/mod.rs"]
 mod sql;
+#[cfg(test)]
+mod tests;
 mod transaction;
 
 pub use address::PostgresAddress;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use sqlx::migrate::MigrateError;
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{ConnectOptions as _, Connection as _, PgPool, Row as _, raw_sql};
+use sqlx::{Connection as _, PgPool, Row as _, raw_sql};
 
 use super::address::PostgresAddress;
 use super::dialect::storage;
@@ -58,7 +58,7 @@ pub(super) async fn prepare(address: &PostgresAddress) -> Result<PgPool, LedgerE
 async fn make(address: &PostgresAddress) -> Result<(), LedgerError> {
     let place = address.shown();
     let failed = |error: sqlx::Error| storage(place, &error);
-    let mut connection = address.options().connect().await.map_err(failed)?;
+    let mut connection = transaction::connect(address).await.map_err(failed)?;
     let mut transaction = connection.begin().await.map_err(failed)?;
     let made = schema::make(&mut transaction).await;
     made.map_err(|error| match error {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::PgConnection;
-use sqlx::{ConnectOptions as _, Connection as _, raw_sql};
+use sqlx::{Connection as _, raw_sql};
 
 use super::address::PostgresAddress;
 use super::dialect::storage;
@@ -32,7 +32,7 @@ pub(super) struct Pen {
     /// How far this process knows the ledger to have come.
     furthest: Mark,
     connection: Option<PgConnection>,
-    commits: Commits,
+    pub(super) commits: Commits,
     /// Whether the connection was lost in the middle of a transaction of which nothing was kept.
     lost: bool,
     /// The time of the database when the transaction had the turn, and when that was here.
@@ -71,7 +71,7 @@ impl Pen {
     async fn attempt(&mut self) -> sqlx::Result<Turn> {
         let connection = match self.connection.take() {
             Some(connection) => self.connection.insert(connection),
-            None => self.connection.insert(self.address.options().connect().await?),
+            None => self.connection.insert(transaction::connect(&self.address).await?),
         };
         transaction::write(connection).await
     }
@@ -112,7 +112,7 @@ impl Pen {
     }
 
     /// Asks whether the last commit was made, with the turn: whoever was in the middle of it is not any more.
-    async fn find_out(&mut self, error: &sqlx::Error) -> Result<Mark, LedgerError> {
+    pub(super) async fn find_out(&mut self, error: &sqlx::Error) -> Result<Mark, LedgerError> {
         self.connection = None;
         self.begin().await?;
         let connection = self.connection.as_mut().ok_or(LedgerError::Closed)?;

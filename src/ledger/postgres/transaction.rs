@@ -1,8 +1,9 @@
 //! How transactions begin and end: everything that they need is set within them, since a pooler keeps nothing of a session.
 
 use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, PgPool, Row as _, raw_sql};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, PgPool, Row as _, raw_sql};
 
+use super::address::PostgresAddress;
 use super::dialect::Reader;
 use super::pen::Commits;
 use crate::ledger::mark::Mark;
@@ -45,6 +46,11 @@ pub(super) struct Turn {
     pub(super) now: i64,
     /// Which ledger it is, and how far it has come.
     pub(super) mark: Mark,
+}
+
+/// A connection of its own.
+pub(super) async fn connect(address: &PostgresAddress) -> sqlx::Result<PgConnection> {
+    address.options().connect().await
 }
 
 /// A connection of a pool that reads.

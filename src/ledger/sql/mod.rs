@@ -12,6 +12,7 @@ mod envelopes;
 mod events;
 mod forgetting;
 mod guard;
+mod hooks;
 mod hosts;
 mod left_out;
 mod notifications;

@@ -13,7 +13,7 @@ use sqlx::{QueryBuilder, Row as _};
 use super::change::{Failure, Now};
 use super::dialect::{Adapter, Connection, Database, Record, given};
 use super::statement::{self, query, scalar};
-use super::{envelopes, runs, suppression};
+use super::{envelopes, hooks, runs, suppression};
 use crate::domain::{Addressee, Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, Row, Status};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::pack::{pack, unpack};
@@ -35,24 +35,11 @@ impl Receipts for Adapter {
 
     fn keep_hook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
         let (address, values) = (address.to_owned(), check_values.join(" "));
-        Box::pin(self.write(move |connection, _| {
-            let (address, values) = (address.clone(), values.clone());
-            Box::pin(async move {
-                query(
-                    "INSERT INTO hooks (address, check_values) VALUES ($1, $2)
-                     ON CONFLICT (address) DO UPDATE SET check_values = excluded.check_values",
-                )
-                .bind(address)
-                .bind(values)
-                .execute(connection)
-                .await?;
-                Ok(())
-            })
-        }))
+        Box::pin(self.write(move |connection, _| Box::pin(hooks::keep(connection, address.clone(), values.clone()))))
     }
 
     fn hook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
-        Box::pin(async move { self.told(hook_secrets(&mut *self.reader().await?, address).await) })
+        Box::pin(async move { self.told(hooks::secrets(&mut *self.reader().await?, address).await) })
     }
 
     fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
@@ -69,12 +56,6 @@ impl Receipts for Adapter {
     fn receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
         Box::pin(async move { self.told(read(&mut *self.reader().await?, run, rows).await) })
     }
-}
-
-async fn hook_secrets(reader: &mut Connection, address: &str) -> Result<Vec<String>, Failure> {
-    let kept: Option<String> =
-        scalar("SELECT check_values FROM hooks WHERE address = $1").bind(address).fetch_optional(reader).await?;
-    Ok(kept.iter().flat_map(|values| values.split(' ')).map(str::to_owned).collect())
 }
 
 /// The key of the record of a row's stretch: those of a run follow one another in the order of its rows.

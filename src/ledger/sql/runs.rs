@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::{QueryBuilder, Row as _};
 
 use super::change::{Failure, Now};
-use super::dialect::{Connection, Database, Record};
+use super::dialect::{self, Connection, Database, Record};
 use super::numbers::Numbers;
 use super::statement::{query, scalar, small};
 use super::words::{parse, unreadable, word};
@@ -247,7 +247,7 @@ pub(super) async fn wanted(reader: &mut Connection, wanted: RunFilter) -> Result
         }
     }
     query.push(" ORDER BY key DESC LIMIT ").push_bind(latest.map_or(i64::MAX, i64::from));
-    let rows = query.build().fetch_all(&mut *reader).await?;
+    let rows = query.build().persistent(dialect::REMEMBERS).fetch_all(&mut *reader).await?;
     let mut runs = Vec::with_capacity(rows.len());
     for row in rows.iter().rev() {
         runs.push(whole(&mut *reader, row).await?);

@@ -1,0 +1,92 @@
+//! What only a database that other machines use can do to a change: have it wait, cut it off, lose its answer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sqlx::Row as _;
+use tempfile::TempDir;
+
+use super::address::PostgresAddress;
+use super::ledger::PostgresLedger;
+use super::sql::Now;
+use super::sql::statement::{query, scalar};
+use super::transaction;
+use crate::ledger::conformance::cluster::Cluster;
+
+/// A new ledger; nothing where there is no server.
+async fn ledger() -> Option<(PostgresLedger, PostgresAddress, TempDir)> {
+    let address = PostgresAddress::parse(&Cluster::shared()?.database()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    Some((PostgresLedger::open(&address, folder.path()).await.unwrap(), address, folder))
+}
+
+/// How often a host was kept.
+async fn kept(ledger: &PostgresLedger) -> i64 {
+    let mut reader = ledger.reader().await.unwrap();
+    scalar("SELECT count(*) FROM profiles").fetch_one(&mut *reader).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_waited_for_its_turn_has_the_time_at_which_it_had_it() {
+    let Some((ledger, address, _folder)) = ledger().await else { return };
+    let mut other = transaction::connect(&address).await.unwrap();
+    transaction::write(&mut other).await.unwrap();
+    let ledger = Arc::new(ledger);
+    let waiting = tokio::spawn({
+        let ledger = Arc::clone(&ledger);
+        async move { ledger.write(|_, Now(now)| Box::pin(async move { Ok(now) })).await }
+    });
+    loop {
+        let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        let row = query(waits).fetch_one(&mut other).await.unwrap();
+        if row.get::<i64, _>(0) > 0 {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    let before = transaction::moment(&mut other).await.unwrap();
+    sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+    let now = waiting.await.unwrap().unwrap();
+    assert!(now >= before, "{} microseconds before it could begin", before - now);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_whose_connection_is_cut_is_made_once() {
+    let Some((ledger, ..)) = ledger().await else { return };
+    let attempts = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&attempts);
+    let written = ledger.write(move |connection, _| {
+        let attempt = counted.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            query("INSERT INTO profiles (name, host) VALUES ('p', 'h')").execute(&mut *connection).await?;
+            if attempt == 0 {
+                query("SELECT pg_terminate_backend(pg_backend_pid())").execute(connection).await?;
+            }
+            Ok(attempt)
+        })
+    });
+    assert_eq!(written.await.unwrap(), 1);
+    assert_eq!((attempts.load(Ordering::Relaxed), kept(&ledger).await), (2, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_whose_answer_was_lost_is_made_once() {
+    let Some((ledger, ..)) = ledger().await else { return };
+    let lost = || sqlx::Error::WorkerCrashed;
+    let keep = "INSERT INTO profiles (name, host) VALUES ('p', 'h')";
+    let mut pen = ledger.pen().await.unwrap();
+    pen.begin().await.unwrap();
+    query(keep).execute(pen.at_work().unwrap().0).await.unwrap();
+    // The server makes the commit, and nobody hears of it.
+    let mark = pen.commit().await.unwrap();
+    assert_eq!(pen.find_out(&lost()).await.unwrap(), mark);
+    assert!(!pen.give_up().await);
+    // The server never hears of the commit.
+    pen.begin().await.unwrap();
+    query("INSERT INTO profiles (name, host) VALUES ('q', 'h')").execute(pen.at_work().unwrap().0).await.unwrap();
+    pen.commits.next();
+    assert!(pen.find_out(&lost()).await.is_err());
+    assert!(pen.give_up().await, "it may be made again");
+    assert_eq!(kept(&ledger).await, 1);
+}
