@@ -22,36 +22,33 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Whether there is a ledger at an address.
 pub(super) async fn is_there(address: &PostgresAddress) -> Result<bool, LedgerError> {
-    let pool = connect(address).await?;
-    let age = age(&pool, address.shown()).await?;
-    pool.close().await;
-    Ok(age != Age::Missing)
+    Ok(age(address).await? != Age::Missing)
 }
 
-async fn connect(address: &PostgresAddress) -> Result<PgPool, LedgerError> {
-    let options = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE);
-    let pool = options.connect_with(address.options().clone()).await;
-    pool.map_err(|error| storage(address.shown(), &error))
-}
-
-async fn age(pool: &PgPool, place: &str) -> Result<Age, LedgerError> {
+/// How old the tables are. Asked on a connection of its own: a pool tries again and again where nobody listens.
+async fn age(address: &PostgresAddress) -> Result<Age, LedgerError> {
     let asked = async {
-        let mut connection = pool.begin().await?;
-        schema::age(&mut connection).await
+        let mut connection = transaction::connect(address).await?;
+        let age = schema::age(&mut *connection.begin().await?).await?;
+        connection.close().await?;
+        Ok(age)
     };
-    asked.await.map_err(|error| storage(place, &error))
+    let Ok(asked) = tokio::time::timeout(PATIENCE, asked).await else {
+        let (path, reason) = (address.shown().to_owned(), format!("no answer within {} s", PATIENCE.as_secs()));
+        return Err(LedgerError::Storage { path, reason });
+    };
+    asked.map_err(|error: sqlx::Error| storage(address.shown(), &error))
 }
 
-/// Connects, and makes sure that there are tables that this version can use.
+/// Makes sure that there are tables that this version can use, and has connections to them ready.
 pub(super) async fn prepare(address: &PostgresAddress) -> Result<PgPool, LedgerError> {
-    let place = address.shown();
-    let pool = connect(address).await?;
-    match age(&pool, place).await? {
+    match age(address).await? {
         Age::Usable => {}
-        Age::Newer => return Err(LedgerError::TooNew { path: place.to_owned() }),
+        Age::Newer => return Err(LedgerError::TooNew { path: address.shown().to_owned() }),
         Age::Missing => make(address).await?,
     }
-    Ok(pool)
+    let options = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE);
+    Ok(options.connect_lazy_with(address.options().clone()))
 }
 
 /// Makes the tables, while nobody else does; on a connection of its own, which remembers statements that a pooler does not.
