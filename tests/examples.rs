@@ -216,7 +216,7 @@ fn init_takes_only_names_that_a_campaign_can_have() {
 }
 
 /// What users read, in the order in which they read it.
-const DOCUMENTS: [&str; 16] = [
+const DOCUMENTS: [&str; 17] = [
     "README.md",
     "docs/campaign-file.md",
     "docs/texts.md",
@@ -231,6 +231,7 @@ const DOCUMENTS: [&str; 16] = [
     "docs/results.md",
     "docs/schedules.md",
     "docs/operations.md",
+    "docs/shared-ledger.md",
     "docs/assistants.md",
     "docs/speed.md",
 ];

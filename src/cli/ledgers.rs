@@ -50,15 +50,15 @@ enum Chosen {
     /// The file in the state folder.
     File(PathBuf),
     /// The database of several machines.
-    Shared(PostgresAddress),
+    Shared(Box<PostgresAddress>),
 }
 
 impl Context {
     fn chosen(&self) -> Result<Chosen, Failure> {
         match self.global.ledger.as_ref().and_then(LedgerUrl::given) {
-            Some(url) => {
-                PostgresAddress::parse(url).map(Chosen::Shared).map_err(|error| Failure::wrong(error.to_string()))
-            }
+            Some(url) => PostgresAddress::parse(url)
+                .map(|address| Chosen::Shared(Box::new(address)))
+                .map_err(|error| Failure::wrong(error.to_string())),
             None => Ok(Chosen::File(self.state()?.join(LEDGER))),
         }
     }

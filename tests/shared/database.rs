@@ -96,6 +96,8 @@ fn a_run_whose_database_is_replaced_by_an_older_one_stops_before_its_next_messag
     until("the first envelope was answered", || gateway.requests().len() >= 2);
     // A replica that had not heard of the last commits takes the place of the server.
     until("the third is on its way", || gateway.requests().len() == 3);
+    let open = "SELECT count(*) FROM campaign.envelopes WHERE settled_at IS NULL";
+    until("what came of the others is kept", || cluster.say(database(&sale), open) == "1");
     let behind =
         "UPDATE campaign.meta SET generation = generation - 3; DELETE FROM campaign.envelopes WHERE envelope > 1";
     cluster.say(database(&sale), behind);

@@ -71,9 +71,9 @@ pub(super) async fn held_by_caps(
 async fn numbers(reader: &mut Connection, now: Now, caps: &[Cap], loopback: bool) -> Result<NumberSet, Failure> {
     // In one transaction, so that nobody begins to keep them meanwhile.
     let mut reader = reader.begin().await?;
-    let key = forgetting::key(&mut *reader).await?;
+    let key = forgetting::key(&mut reader).await?;
     let mut numbers = RoaringTreemap::new();
-    if !is_kept(&mut *reader, loopback).await? {
+    if !is_kept(&mut reader, loopback).await? {
         let mut times = FxHashMap::<u64, Vec<i64>>::default();
         for run in counting(&mut reader, loopback).await? {
             let found = of_run(&mut reader, run, since(now, caps)).await?;

@@ -10,7 +10,10 @@ use crate::ledger::{Epoch, Lease, RunId};
 
 /// The last envelope of each run that this process has whole: nobody else adds any.
 #[derive(Clone, Default)]
-pub(in crate::ledger) struct Numbers(Arc<Mutex<HashMap<(RunId, Epoch), Option<u32>>>>);
+pub(in crate::ledger) struct Numbers(Arc<Mutex<LastEnvelopes>>);
+
+/// Nothing where the last one has to be asked for.
+type LastEnvelopes = HashMap<(RunId, Epoch), Option<u32>>;
 
 impl Numbers {
     /// Counts the envelopes of a run that was taken.
@@ -47,7 +50,7 @@ impl Numbers {
         self.known().remove(&(lease.run, lease.epoch));
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<(RunId, Epoch), Option<u32>>> {
+    fn known(&self) -> MutexGuard<'_, LastEnvelopes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -256,7 +256,7 @@ async fn of(connection: &mut Connection, people: impl Iterator<Item = Addressee>
 async fn opted_out(reader: &mut Connection, campaign: &str, loopback: bool) -> Result<OptedOut, Failure> {
     // In one transaction, so that the numbers are those of the version.
     let mut reader = reader.begin().await?;
-    let (version, key) = (version(&mut *reader).await?, forgetting::key(&mut *reader).await?);
+    let (version, key) = (version(&mut reader).await?, forgetting::key(&mut reader).await?);
     let mut numbers = RoaringTreemap::new();
     let mut rows = query("SELECT * FROM opt_outs").fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {

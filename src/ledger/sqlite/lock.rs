@@ -49,7 +49,7 @@ impl SqliteLedger {
     pub(super) fn bind(&self, _: Epoch, _: &str) {}
 
     /// Nobody has to hear that this process is there.
-    #[expect(clippy::unused_self, clippy::unused_async, reason = "other databases have to")]
+    #[expect(clippy::unused_async, reason = "other databases have to")]
     pub(super) async fn be_heard(&self, _: Epoch) -> Result<(), LedgerError> {
         Ok(())
     }

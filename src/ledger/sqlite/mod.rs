@@ -13,6 +13,7 @@ mod opening;
 mod pen;
 mod schema;
 mod soundness;
+#[expect(clippy::duplicate_mod, reason = "the queries are compiled for each database")]
 #[path = "../sql/mod.rs"]
 mod sql;
 mod sweep;
