@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+/// The file that has the shell remove the folder, too.
+const LEFT_TO_THE_SHELL: &str = "left";
+
 /// How long a server may take to start.
 const STARTING: Duration = Duration::from_secs(60);
 
@@ -38,7 +41,13 @@ impl Cluster {
     /// One for all tests of this process; nothing where none is installed, which is said.
     pub(crate) fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
-        SHARED.get_or_init(|| Self::start(&["fsync=off", "max_connections=400"])).as_ref()
+        let start = || {
+            let cluster = Self::start(&["fsync=off", "wal_level=minimal", "max_wal_senders=0", "max_connections=400"])?;
+            // Nothing of a process is dropped at its end but what holds nothing static.
+            std::fs::write(cluster.folder.path().join(LEFT_TO_THE_SHELL), "").expect("a file");
+            Some(cluster)
+        };
+        SHARED.get_or_init(start).as_ref()
     }
 
     /// Starts one with these settings; nothing where none is installed, which is said.
@@ -120,6 +129,14 @@ impl Cluster {
         self.folder.path()
     }
 
+    /// Removes a database, whoever is connected to it.
+    pub(crate) fn remove(&self, database: &str) {
+        let name = database.rsplit('/').next().expect("a name");
+        let mut removed = Command::new(self.bin.join("dropdb"));
+        removed.args(["-U", "story", "-f", "-h"]).arg(self.folder.path()).arg(name);
+        let _ = quietly(&mut removed).status();
+    }
+
     /// Has a database do something.
     pub(crate) fn say(&self, database: &str, statements: &str) -> String {
         let name = database.rsplit('/').next().expect("a name");
@@ -140,7 +157,7 @@ impl Cluster {
     pub(crate) fn database(&self) -> String {
         let name = format!("story{}", self.databases.fetch_add(1, Ordering::Relaxed));
         let mut made = Command::new(self.bin.join("createdb"));
-        made.args(["-U", "story", "-h"]).arg(self.folder.path()).arg(&name);
+        made.args(["-U", "story", "-S", "file_copy", "-h"]).arg(self.folder.path()).arg(&name);
         assert!(quietly(&mut made).status().is_ok_and(|status| status.success()), "no database");
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
         format!("postgres://story@{folder}/{name}")
@@ -150,8 +167,9 @@ impl Cluster {
 /// Starts the server in a shell that ends it.
 fn serve(bin: &Path, folder: &Path, settings: &[String]) -> Option<Server> {
     let mut command = as_user(Path::new("sh"));
-    let script = "\"$@\" & server=$!; cat > /dev/null; kill -INT $server; wait $server";
-    command.args(["-c", script, "sh"]).arg(bin.join("postgres")).arg("-D").arg(folder.join("data"));
+    let script = "folder=$1; shift; \"$@\" & server=$!; cat > /dev/null; kill -INT $server; wait $server; \
+                  [ ! -e $folder/left ] || rm -rf $folder";
+    command.args(["-c", script, "sh"]).arg(folder).arg(bin.join("postgres")).arg("-D").arg(folder.join("data"));
     command.arg("-k").arg(folder).args(["-c", "listen_addresses="]);
     for setting in settings {
         command.args(["-c", setting]);

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
 
@@ -39,6 +40,19 @@ pub(crate) struct Folder {
     live: bool,
     /// The address of its ledger; nothing where that is a file.
     ledger: OnceLock<Option<String>>,
+    /// Whether it removes the database at its end.
+    removes: AtomicBool,
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Some(Some(ledger)) = self.ledger.get()
+            && self.removes.load(Ordering::Relaxed)
+            && let Some(cluster) = Cluster::shared()
+        {
+            cluster.remove(ledger);
+        }
+    }
 }
 
 /// What every story is told over that says nothing of its ledger: `postgres`, or files.
@@ -47,12 +61,13 @@ const STORIES_OVER: &str = "STORIES_OVER";
 impl Folder {
     /// An empty one; `live` tells whether its campaign has a gateway other than the built-in one.
     pub(crate) fn new(live: bool) -> Self {
-        Self { folder: tempfile::tempdir().expect("a folder"), live, ledger: OnceLock::new() }
+        Self { folder: tempfile::tempdir().expect("a folder"), live, ledger: OnceLock::new(), removes: AtomicBool::new(false) }
     }
 
     /// The same, with its ledger in this database.
-    pub(crate) fn over(self, ledger: &str) -> Self {
-        Self { ledger: OnceLock::from(Some(ledger.to_owned())), ..self }
+    pub(crate) fn over(mut self, ledger: &str) -> Self {
+        self.ledger = OnceLock::from(Some(ledger.to_owned()));
+        self
     }
 
     /// The address of its ledger; nothing where that is a file.
@@ -60,6 +75,7 @@ impl Folder {
         let chosen = || {
             let over = std::env::var_os(STORIES_OVER).filter(|_| !IN_FILES.get())?;
             assert_eq!(over, "postgres", "stories are told over files or `postgres`");
+            self.removes.store(true, Ordering::Relaxed);
             Some(Cluster::shared().expect("a server").database())
         };
         self.ledger.get_or_init(chosen).as_deref()
