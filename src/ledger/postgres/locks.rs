@@ -99,6 +99,9 @@ impl Locks {
     pub(super) async fn close(&self) {
         self.tasks.close();
         self.tasks.wait().await;
+        if let Some(presence) = self.presence.get() {
+            presence.end();
+        }
     }
 
     /// Does something that nobody waits for before the ledger is closed.

@@ -33,12 +33,17 @@ impl Presence {
     pub(super) fn process(&self) -> i64 {
         self.process
     }
+
+    /// Takes it back: there is nothing any more that this process has.
+    pub(super) fn end(&self) {
+        // One that stays is found without its lock.
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        // One that stays is found without its lock.
-        let _ = fs::remove_file(&self.path);
+        self.end();
     }
 }
 
