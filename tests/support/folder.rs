@@ -61,7 +61,12 @@ const STORIES_OVER: &str = "STORIES_OVER";
 impl Folder {
     /// An empty one; `live` tells whether its campaign has a gateway other than the built-in one.
     pub(crate) fn new(live: bool) -> Self {
-        Self { folder: tempfile::tempdir().expect("a folder"), live, ledger: OnceLock::new(), removes: AtomicBool::new(false) }
+        Self {
+            folder: tempfile::tempdir().expect("a folder"),
+            live,
+            ledger: OnceLock::new(),
+            removes: AtomicBool::new(false),
+        }
     }
 
     /// The same, with its ledger in this database.
