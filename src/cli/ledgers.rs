@@ -63,6 +63,17 @@ impl Context {
         }
     }
 
+    /// The ledger in the file, for whoever moves it.
+    pub(super) async fn ledger_in_a_file(&self) -> Result<SqliteLedger, Failure> {
+        match self.chosen()? {
+            Chosen::File(path) if is_there(&path)? => Ok(SqliteLedger::open(&path, Timestamp::now).await?),
+            Chosen::File(_) => Err(Failure::wrong(format!("no ledger yet in `{}`", self.place()?))),
+            Chosen::Shared(_) => {
+                Err(Failure::wrong("only a ledger in a state folder can be copied; leave `--ledger` out"))
+            }
+        }
+    }
+
     /// Where the ledger is, or would be.
     pub(super) fn place(&self) -> Result<String, Failure> {
         Ok(match self.chosen()? {

@@ -77,6 +77,12 @@ pub enum LedgerError {
         /// Who has it, and what to do.
         who: String,
     },
+    /// A ledger was to be taken over where there is another one.
+    #[error("the database `{path}` has another ledger already; nothing was copied; give it a database without one")]
+    Occupied {
+        /// The address of the database.
+        path: String,
+    },
     /// A run was to be taken by somebody who does not hold its campaign.
     #[error("the run {run} was to be changed without its campaign being held; this is a bug")]
     NotHeld {

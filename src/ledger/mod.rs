@@ -53,7 +53,7 @@ pub use number_set::{NumberKey, NumberSet};
 pub use pace::{AccountPace, Reservation, Wait, WaitReason, halved, recovered};
 pub use parts::Parts;
 pub use plans::{Approval, ApprovalUse, KeptApproval, Plan, Plans};
-pub use postgres::{PostgresAddress, PostgresLedger};
+pub use postgres::{NoPostgresAddress, PostgresAddress, PostgresLedger, TakenOver};
 pub use receipts::{KeptReceipt, NewReceipt, ReceiptWalk, Receipts, Reception, RowReceipts};
 pub use record::{
     Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, NewRun, Origin, Ownership, Permit, Progress, Run,

@@ -70,6 +70,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("purge", "--older-than 400d"),
     ("ledger", "check"),
     ("ledger check", "--json"),
+    ("ledger copy", "--to postgres://campaign@db.example/campaign"),
     ("schedule", "add autumn-sale.yaml"),
     ("schedule add", "autumn-sale.yaml"),
     ("schedule list", ""),

@@ -19,9 +19,11 @@ mod shards;
 #[expect(clippy::duplicate_mod, reason = "the queries are compiled for each database")]
 #[path = "../sql/mod.rs"]
 mod sql;
+mod takeover;
 #[cfg(test)]
 mod tests;
 mod transaction;
 
-pub use address::PostgresAddress;
+pub use address::{NoPostgresAddress, PostgresAddress};
 pub use ledger::PostgresLedger;
+pub use takeover::TakenOver;

@@ -8,6 +8,13 @@ const SHARD: usize = 512 * 1024;
 /// How hard a shard is compressed (zstd's levels): the lowest costs a fraction of what reading the list does.
 const LEVEL: i32 = 1;
 
+/// The next shard of a list; nothing at its end.
+pub(super) fn packed(list: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
+    let mut shard = Vec::with_capacity(SHARD);
+    list.take(SHARD as u64).read_to_end(&mut shard)?;
+    if shard.is_empty() { Ok(None) } else { zstd::bulk::compress(&shard, LEVEL).map(Some) }
+}
+
 /// Cuts a list into shards, and gives them away one by one; a shorter one ends it, and so does a flush.
 pub(super) struct ShardWriter {
     shard: Vec<u8>,

@@ -6,6 +6,7 @@
 mod adoption;
 mod copies;
 mod dialect;
+mod handover;
 mod holder;
 mod ledger;
 mod lock;
@@ -21,4 +22,5 @@ mod sweep;
 mod tests;
 mod turn;
 
+pub(in crate::ledger) use handover::Handover;
 pub use ledger::SqliteLedger;

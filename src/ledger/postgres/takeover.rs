@@ -1,0 +1,291 @@
+//! Taking over a ledger that was in a file: the same one, in another place, a commit further.
+
+use std::io::{self, Read as _};
+
+use futures_util::TryStreamExt as _;
+use sqlx::postgres::{PgArguments, PgConnection};
+use sqlx::query::Query;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{AssertSqlSafe, Connection as _, PgPool, Postgres, Row as _, Transaction};
+use tokio::runtime::Handle;
+
+use super::address::PostgresAddress;
+use super::dialect::{self, storage};
+use super::ledger::PostgresLedger;
+use super::schema::{self, Age};
+use super::shards::packed;
+use super::sql::statement::{query, scalar};
+use super::transaction;
+use crate::failpoint;
+use crate::ledger::mark::Mark;
+use crate::ledger::sqlite::Handover;
+use crate::ledger::{Copies, Ledger as _, LedgerError, Run, RunFilter, SqliteLedger};
+
+/// What a database has besides what a file has.
+const OWN: [&str; 6] = ["_sqlx_migrations", "copies", "copy_shards", "locks", "meta", "writers"];
+/// Records that one statement writes.
+const AT_ONCE: usize = 1_000;
+
+/// The one transaction in which everything is copied.
+type Whole = Transaction<'static, Postgres>;
+
+/// What was taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenOver {
+    /// The runs.
+    pub runs: u64,
+    /// Their rows.
+    pub rows: u64,
+    /// Runs whose copies were not there any more.
+    pub without_copies: u64,
+}
+
+/// A column of a table, and how its values are handed on.
+struct Column {
+    name: String,
+    kind: Kind,
+    is_identity: bool,
+}
+
+/// The types that there are in the ledger.
+#[derive(Clone, Copy)]
+enum Kind {
+    Whole,
+    Boolean,
+    Real,
+    Text,
+    Bytes,
+}
+
+impl PostgresLedger {
+    /// Takes over a ledger from a file, with its runs and their copies: all of it or nothing. The file stays as it is, and is an
+    /// older copy from then on.
+    ///
+    /// Where that was interrupted at its very end, it is brought to its end.
+    ///
+    /// # Errors
+    /// When somebody sends with the file, it is not sound or not the newest, or the database has another ledger.
+    pub async fn take_over(address: &PostgresAddress, from: &SqliteLedger) -> Result<TakenOver, LedgerError> {
+        let runs = from.runs(RunFilter::all()).await?;
+        let before = from.mark().await?;
+        if let Some(there) = there(address).await? {
+            return match there.id == before.id && there.generation > before.generation {
+                true if from.newest().is_err() => Ok(told(&runs, 0)),
+                true => from.begin_handover().await?.end(there).await.map(|()| told(&runs, 0)),
+                false => Err(LedgerError::Occupied { path: address.shown().to_owned() }),
+            };
+        }
+        let mut handover = from.begin_handover().await?;
+        match copied((address, from), &mut handover, &runs).await {
+            Ok((further, without)) => {
+                failpoint::pass("ledger.copied");
+                handover.end(further).await.map(|()| told(&runs, without))
+            }
+            Err(error) => {
+                handover.give_up().await;
+                Err(error)
+            }
+        }
+    }
+}
+
+fn told(runs: &[Run], without_copies: u64) -> TakenOver {
+    TakenOver { runs: runs.len() as u64, rows: runs.iter().map(|run| u64::from(run.recipients)).sum(), without_copies }
+}
+
+/// How far the ledger that is in the database has come; nothing where there is none.
+async fn there(address: &PostgresAddress) -> Result<Option<Mark>, LedgerError> {
+    let asked = async {
+        let mut connection = transaction::connect(address).await?;
+        let mut reader = connection.begin().await?;
+        Ok::<_, sqlx::Error>(match schema::age(&mut reader).await? {
+            Age::Missing => None,
+            Age::Usable | Age::Newer => {
+                let row = query("SELECT id, generation FROM campaign.meta").fetch_one(&mut *reader).await?;
+                Some(Mark { id: row.try_get(0)?, generation: row.try_get(1)? })
+            }
+        })
+    };
+    asked.await.map_err(|error| storage(address.shown(), &error))
+}
+
+/// Copies everything in one transaction; tells how far the ledger has come by that, and how many runs have no copies.
+async fn copied(
+    (address, from): (&PostgresAddress, &SqliteLedger),
+    handover: &mut Handover,
+    runs: &[Run],
+) -> Result<(Mark, u64), LedgerError> {
+    let place = address.shown();
+    let failed = |error: sqlx::Error| storage(place, &error);
+    let pool = PgPool::connect_with(address.options().clone()).await.map_err(failed)?;
+    let mut whole = pool.begin().await.map_err(failed)?;
+    let made = schema::make(&mut whole).await;
+    made.map_err(|error| LedgerError::Storage { path: place.to_owned(), reason: error.to_string() })?;
+    for table in tables(&mut whole).await.map_err(failed)? {
+        copy_table(&mut whole, handover, &table).await.map_err(|error| match error {
+            Side::Here(error) => failed(error),
+            Side::There(error) => LedgerError::Storage { path: from.file().to_string(), reason: error.to_string() },
+        })?;
+    }
+    let mut without = 0;
+    for run in runs {
+        // Of one that was purged nothing is left, and one of single messages never had any.
+        match from.copies(run).await {
+            Ok(copies) => whole = copy_list(whole, run, copies).await.map_err(|error| not_copied(run, &error))?,
+            Err(_) => without += u64::from(run.purged_at.is_none() && !run.shared),
+        }
+    }
+    let Mark { id, generation } = handover.mark();
+    let further = Mark { id, generation: generation + 1 };
+    let counted = query("UPDATE meta SET id = $1, generation = $2").bind(id).bind(further.generation);
+    counted.execute(&mut *whole).await.map_err(failed)?;
+    whole.commit().await.map_err(failed)?;
+    pool.close().await;
+    Ok((further, without))
+}
+
+fn not_copied(run: &Run, error: &io::Error) -> LedgerError {
+    LedgerError::NotCopied { place: "the database".to_owned(), reason: format!("{}: {error}", run.name()) }
+}
+
+/// The tables that a file has too, those first that others refer to.
+async fn tables(connection: &mut PgConnection) -> sqlx::Result<Vec<String>> {
+    let named = "SELECT relname::text FROM pg_class WHERE relnamespace = 'campaign'::regnamespace AND relkind = 'r' ORDER BY oid";
+    let names: Vec<String> = scalar(named).fetch_all(connection).await?;
+    Ok(names.into_iter().filter(|name| !OWN.contains(&name.as_str())).collect())
+}
+
+async fn columns(connection: &mut PgConnection, table: &str) -> sqlx::Result<Vec<Column>> {
+    let described = query(
+        "SELECT attname::text, format_type(atttypid, atttypmod), attidentity <> '' FROM pg_attribute
+         WHERE attrelid = to_regclass('campaign.' || $1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+    );
+    let described = described.bind(table).fetch_all(connection).await?;
+    let column = |row: &sqlx::postgres::PgRow| {
+        let kind = match row.try_get::<&str, _>(1)? {
+            "bigint" => Kind::Whole,
+            "boolean" => Kind::Boolean,
+            "double precision" => Kind::Real,
+            "bytea" => Kind::Bytes,
+            _ => Kind::Text,
+        };
+        Ok(Column { name: row.try_get(0)?, kind, is_identity: row.try_get(2)? })
+    };
+    described.iter().map(column).collect()
+}
+
+/// Which of the two databases failed.
+enum Side {
+    Here(sqlx::Error),
+    There(sqlx::Error),
+}
+
+async fn copy_table(connection: &mut PgConnection, handover: &mut Handover, table: &str) -> Result<(), Side> {
+    let columns = columns(connection, table).await.map_err(Side::Here)?;
+    // What a new ledger begins with.
+    let emptied = query(AssertSqlSafe(format!("DELETE FROM {table}"))).execute(&mut *connection).await;
+    emptied.map_err(Side::Here)?;
+    let names: Vec<String> = columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
+    let asked = format!("SELECT {} FROM {table}", names.join(", "));
+    let mut found = sqlx::query(AssertSqlSafe(asked)).fetch(handover.reader());
+    let mut records = Vec::with_capacity(AT_ONCE);
+    loop {
+        let record = found.try_next().await.map_err(Side::There)?;
+        let is_last = record.is_none();
+        records.extend(record);
+        if records.len() == AT_ONCE || is_last && !records.is_empty() {
+            insert(connection, table, &columns, &records).await?;
+            records.clear();
+        }
+        if is_last {
+            break;
+        }
+    }
+    for column in columns.iter().filter(|column| column.is_identity) {
+        let name = &column.name;
+        let next = format!(
+            "SELECT setval(pg_get_serial_sequence('campaign.{table}', '{name}'), COALESCE(MAX(\"{name}\"), 0) + 1, FALSE) FROM {table}"
+        );
+        query(AssertSqlSafe(next)).execute(&mut *connection).await.map_err(Side::Here)?;
+    }
+    Ok(())
+}
+
+async fn insert(
+    connection: &mut PgConnection,
+    table: &str,
+    columns: &[Column],
+    records: &[SqliteRow],
+) -> Result<(), Side> {
+    let names: Vec<String> = columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
+    let lists: Vec<String> =
+        columns.iter().enumerate().map(|(index, column)| format!("${}::{}[]", index + 1, column.kind.name())).collect();
+    let (names, lists) = (names.join(", "), lists.join(", "));
+    let statement = format!("INSERT INTO {table} ({names}) SELECT * FROM UNNEST({lists})");
+    let mut insert = query(AssertSqlSafe(statement));
+    for (index, column) in columns.iter().enumerate() {
+        insert = column.kind.bind(insert, records, index).map_err(Side::There)?;
+    }
+    insert.execute(connection).await.map(drop).map_err(Side::Here)
+}
+
+/// A statement with what is bound to it.
+type Statement = Query<'static, Postgres, PgArguments>;
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Whole => "bigint",
+            Self::Boolean => "boolean",
+            Self::Real => "double precision",
+            Self::Text => "text",
+            Self::Bytes => "bytea",
+        }
+    }
+
+    /// Binds what stands in a column of all records.
+    fn bind(self, statement: Statement, records: &[SqliteRow], column: usize) -> sqlx::Result<Statement> {
+        let wholes = || records.iter().map(|record| record.try_get_unchecked::<Option<i64>, _>(column));
+        Ok(match self {
+            Self::Whole => statement.bind(wholes().collect::<sqlx::Result<Vec<_>>>()?),
+            Self::Boolean => {
+                let truth = |whole: Option<i64>| whole.map(|whole| whole != 0);
+                statement.bind(wholes().map(|whole| whole.map(truth)).collect::<sqlx::Result<Vec<_>>>()?)
+            }
+            Self::Real => {
+                let reals = records.iter().map(|record| record.try_get_unchecked::<Option<f64>, _>(column));
+                statement.bind(reals.collect::<sqlx::Result<Vec<_>>>()?)
+            }
+            Self::Text => {
+                let texts = records.iter().map(|record| {
+                    let text: Option<String> = record.try_get_unchecked(column)?;
+                    Ok(text.map(|text| dialect::text(&text).into_owned()))
+                });
+                statement.bind(texts.collect::<sqlx::Result<Vec<_>>>()?)
+            }
+            Self::Bytes => {
+                let bytes = records.iter().map(|record| record.try_get_unchecked::<Option<Vec<u8>>, _>(column));
+                statement.bind(bytes.collect::<sqlx::Result<Vec<_>>>()?)
+            }
+        })
+    }
+}
+
+/// Copies what a run is sent from; the transaction is handed to a thread that may wait for the list, and comes back.
+async fn copy_list(mut whole: Whole, run: &Run, copies: Copies) -> io::Result<Whole> {
+    let (name, runtime) = (run.name(), Handle::current());
+    let copying = tokio::task::spawn_blocking(move || {
+        let began = scalar("INSERT INTO copies (name, inputs, made_at) VALUES ($1, $2, 0) RETURNING key");
+        let began = began.bind(name).bind(copies.inputs().to_vec()).fetch_one(&mut *whole);
+        let key: i64 = runtime.block_on(began).map_err(io::Error::other)?;
+        let mut list = copies.list()?;
+        for number in 0_i64.. {
+            let Some(shard) = packed(&mut list.by_ref())? else { break };
+            let insert = query("INSERT INTO copy_shards (copies, shard, rows) VALUES ($1, $2, $3)");
+            let insert = insert.bind(key).bind(number).bind(shard).execute(&mut *whole);
+            runtime.block_on(insert).map_err(io::Error::other)?;
+        }
+        Ok(whole)
+    });
+    copying.await.map_err(io::Error::other)?
+}

@@ -1,0 +1,87 @@
+//! Handing a ledger over to another place: as long as that takes nobody writes, and afterwards this file is the older copy.
+
+use std::sync::Arc;
+
+use sqlx::SqliteConnection;
+
+use super::dialect::storage;
+use super::ledger::SqliteLedger;
+use super::pen::Pen;
+use super::{lock, opening};
+use crate::ledger::LedgerError;
+use crate::ledger::mark::Mark;
+
+/// A ledger that nobody else writes to as long as this is there.
+pub(in crate::ledger) struct Handover {
+    pen: Pen,
+    mark: Mark,
+}
+
+impl SqliteLedger {
+    /// Begins to hand the ledger over.
+    ///
+    /// # Errors
+    /// When it is not the newest, not sound, or somebody sends with it.
+    pub(in crate::ledger) async fn begin_handover(&self) -> Result<Handover, LedgerError> {
+        self.fit_for_sending().await?;
+        let mut pen = self.pen().await?;
+        pen.begin().await?;
+        // With the turn, so that nobody begins meanwhile what he would go on with here.
+        let held = lock::any_held(&self.path).map_err(|error| lock::failed(&self.path.with_file_name("locks"), &error));
+        let mark = match held {
+            Ok(false) => opening::current_mark(&mut pen.connection).await.map_err(|error| storage(&self.path, &error)),
+            Ok(true) => {
+                let who = "a process is sending with it; wait for its end, or stop it".to_owned();
+                Err(LedgerError::Busy { path: self.path.display().to_string(), who })
+            }
+            Err(error) => Err(error),
+        };
+        match mark {
+            Ok(mark) => Ok(Handover { pen, mark }),
+            Err(error) => {
+                pen.give_up().await;
+                pen.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Which ledger it is, and how far it has come.
+    pub(in crate::ledger) async fn mark(&self) -> Result<Mark, LedgerError> {
+        let mut reader = self.reader().await?;
+        opening::current_mark(&mut reader).await.map_err(|error| storage(&self.path, &error))
+    }
+
+    /// Its file, as people are told it.
+    pub(in crate::ledger) fn file(&self) -> Arc<str> {
+        Arc::clone(&self.place)
+    }
+}
+
+impl Handover {
+    /// Which ledger it is, and how far it had come.
+    pub(in crate::ledger) fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    /// The connection to read with.
+    pub(in crate::ledger) fn reader(&mut self) -> &mut SqliteConnection {
+        &mut self.pen.connection
+    }
+
+    /// Has the ledger that took over be the one that counts.
+    ///
+    /// # Errors
+    /// When that cannot be kept; then this one counts as well.
+    pub(in crate::ledger) async fn end(mut self, further: Mark) -> Result<(), LedgerError> {
+        let followed = self.pen.follow(further);
+        self.give_up().await;
+        followed
+    }
+
+    /// Leaves the ledger as it was.
+    pub(in crate::ledger) async fn give_up(mut self) {
+        self.pen.give_up().await;
+        self.pen.close().await;
+    }
+}
