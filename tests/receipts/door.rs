@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{Hooked, operations, path, post, post_with, secret};
+use super::{Hooked, operations, post, post_with, secret, webhook_path};
 use crate::support::{Gateway, Server, campaign, in_files, say, with_ledger};
 
 #[test]
@@ -16,7 +16,7 @@ fn forged_foreign_and_unreadable_webhooks_change_nothing() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let operations = operations(&gateway);
-    let (first, second) = (path(&operations[0]), path(&operations[1]));
+    let (first, second) = (webhook_path(&operations[0]), webhook_path(&operations[1]));
     let delivered = json!({"success": true, "status": "DELIVERED"}).to_string();
     let mac = first.rsplit('/').next().expect("a mac");
     let to_the_other = format!("{}/{mac}", second.rsplit_once('/').expect("a mac").0);
@@ -78,7 +78,7 @@ fn behind_a_trusted_proxy_only_who_forges_is_slowed_and_nobody_whose_address_is_
     let statuses: Vec<u16> = (0..200).map(|_| from("203.0.113.7", forged)).collect();
     assert!(statuses.contains(&429), "{statuses:?}");
     assert_eq!(from("203.0.113.8", forged), 404, "another sender behind the same proxy");
-    assert_eq!(from("203.0.113.7", path(&operations(&gateway)[0])), 200, "what has an address of ours");
+    assert_eq!(from("203.0.113.7", webhook_path(&operations(&gateway)[0])), 200, "what has an address of ours");
     assert_eq!(hooked.results().states(), ["delivered"]);
     drop(server);
 }
@@ -89,7 +89,7 @@ fn whoever_says_nothing_is_sent_away() {
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
-    let (address, body) = (path(&operations(&gateway)[0]).to_owned(), r#"{"status":"DELIVERED"}"#);
+    let (address, body) = (webhook_path(&operations(&gateway)[0]).to_owned(), r#"{"status":"DELIVERED"}"#);
     let whole = format!("POST {address} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let began = Instant::now();
     // No request, half a head, no other request after one that was answered.
@@ -166,8 +166,11 @@ fn nothing_is_acknowledged_while_the_ledger_cannot_be_written() {
     let mut waiting = TcpStream::connect(&hooked.door).expect("a connection");
     with_ledger(&hooked.sale, async |ledger| {
         say(ledger, "BEGIN IMMEDIATE").await;
-        let head =
-            format!("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", path(operation), body.len());
+        let head = format!(
+            "POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}",
+            webhook_path(operation),
+            body.len()
+        );
         waiting.write_all(head.as_bytes()).expect("sent");
         waiting.set_read_timeout(Some(Duration::from_secs(1))).expect("a time-out");
         let early = waiting.read(&mut [0; 64]);
@@ -190,7 +193,7 @@ fn a_body_that_never_ends_holds_nobody_up() {
     hooked.sale.run(&[]).exits(0);
     let operation = &operations(&gateway)[0];
     let mut slow = TcpStream::connect(&hooked.door).expect("a connection");
-    let head = format!("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{{", path(operation));
+    let head = format!("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{{", webhook_path(operation));
     slow.write_all(head.as_bytes()).expect("sent");
     assert_eq!(hooked.tell(operation, r#"{"status":"DELIVERED"}"#), 200);
     slow.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");

@@ -45,7 +45,7 @@ impl Hooked {
 
     /// Sends a webhook to the address of an operation; the status of the answer.
     pub(crate) fn tell(&self, operation: &Value, body: &str) -> u16 {
-        post(&self.door, path(operation), body)
+        post(&self.door, webhook_path(operation), body)
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn secret(sale: &Folder, name: &str, letter: char) {
 }
 
 /// The path of the address that an operation carries for its webhook.
-fn path(operation: &Value) -> &str {
+pub(crate) fn webhook_path(operation: &Value) -> &str {
     let url = operation["hook"].as_str().unwrap_or_else(|| panic!("no `hook`: {operation}"));
     url.trim_start_matches("http://")
         .split_once('/')

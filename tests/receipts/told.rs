@@ -19,7 +19,7 @@ fn every_operation_has_an_address_of_its_own_and_what_comes_to_it_is_in_the_resu
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let operations = operations(&gateway);
-    let addresses: std::collections::BTreeSet<&str> = operations.iter().map(super::path).collect();
+    let addresses: std::collections::BTreeSet<&str> = operations.iter().map(super::webhook_path).collect();
     assert_eq!(addresses.len(), 4);
     assert_eq!(hooked.tell(&operations[0], &status(&operations[0], "DELIVERED", 1)), 200);
     assert_eq!(hooked.tell(&operations[1], &status(&operations[1], "READ", 2)), 200);

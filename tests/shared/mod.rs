@@ -5,6 +5,8 @@ mod copying;
 mod database;
 mod machines;
 mod pooler;
+#[cfg(target_os = "linux")]
+mod serving;
 
 use crate::support::{Cluster, Draft, Finished, Folder, Process};
 

@@ -1,0 +1,56 @@
+//! `campaign serve` on several machines: what is due goes out once, and a receipt lands wherever it arrives.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use crate::receipts::{Hooked, operations, post, webhook_path};
+use crate::support::{Clock, Cluster, Gateway, Server, campaign, nobody, phone, until};
+
+#[test]
+fn of_three_servers_one_fires_what_is_due_and_a_receipt_lands_wherever_it_arrives() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let draft = campaign().to(6).top("timezone: UTC").top("schedule: { cron: \"0 9 * * *\" }").through(&gateway);
+    let hooked = Hooked::write(draft);
+    let hooked = Hooked { sale: hooked.sale.over(&cluster.database()), ..hooked };
+    let sale = &hooked.sale;
+    let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
+    let due: Timestamp = armed["next"][0].as_str().expect("a date").parse().expect("a moment");
+    let before = clock.set_to(due - SignedDuration::from_secs(2));
+    let doors: Vec<String> = (0..3).map(|_| nobody().trim_start_matches("http://").to_owned()).collect();
+    let servers: Vec<Server> = doors
+        .iter()
+        .enumerate()
+        .map(|(machine, door)| {
+            let state = format!("machine-{machine}");
+            Server::start_after(sale, &before, &["--hooks", door, "--state-dir", &state])
+        })
+        .collect();
+    until("what is due went out", || gateway.phones().len() == 6);
+    until("its run is over", || {
+        let told = sale.campaign(&["status", "sale", "--json"]).json();
+        told["state"] == "finished"
+    });
+    for (index, operation) in operations(&gateway).iter().enumerate() {
+        let told = json!({"success": true, "id": operation["id"].to_string(), "msg_id": "71", "type": "sms",
+            "status": "DELIVERED", "updated": "2026-11-22T12:00:01+02:00"});
+        // Twice, at two machines: the gateway may repeat itself, and a balancer may lead it anywhere.
+        for door in [&doors[index % 3], &doors[(index + 1) % 3]] {
+            assert_eq!(post(door, webhook_path(operation), &told.to_string()), 200);
+        }
+    }
+    let told = sale.campaign(&["status", "sale", "--json"]).json();
+    assert_eq!(told["counts"], json!({ "delivered": 6 }));
+    for server in servers {
+        server.end("TERM").exits(0);
+    }
+    let times = gateway.phones().into_iter().fold(BTreeMap::new(), |mut times, phone| {
+        *times.entry(phone).or_insert(0) += 1;
+        times
+    });
+    assert_eq!(times, (2..8).map(|row| (phone(row), 1)).collect());
+    let runs = sale.campaign(&["status", "--all", "--json"]).json();
+    assert_eq!(runs["runs"].as_array().map(Vec::len), Some(1), "{runs}");
+}
