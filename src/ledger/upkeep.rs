@@ -18,6 +18,11 @@ pub trait Upkeep: Send + Sync {
     /// The pace of every account that has one, by name.
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>>;
 
+    /// How many replicas may take the place of the ledger without having what was just committed.
+    fn unconfirmed_replicas(&self) -> LedgerFuture<'_, u64> {
+        Box::pin(async { Ok(0) })
+    }
+
     /// Takes no more changes, and waits until what was acknowledged is marked and what was opened is closed.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

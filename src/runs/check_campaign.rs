@@ -6,7 +6,9 @@ use jiff::Timestamp;
 
 use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, refuse_start, survey_list};
 use crate::check::online::Cost;
-use crate::check::{against_includes, invalid_rows, list_form, notes, promised_receipts, until_over};
+use crate::check::{
+    against_includes, invalid_rows, list_form, notes, promised_receipts, unconfirmed_replica, until_over,
+};
 use crate::finding::{Finding, rules};
 use crate::ledger::Ledger;
 use crate::manifest::KeySource;
@@ -40,6 +42,9 @@ pub async fn check_campaign(
     let mut findings = findings_of(inputs, &list, now);
     findings.extend(files.finding(inputs));
     findings.extend(until_over(&inputs.campaign, now));
+    if let Some(ledger) = ledger.filter(|_| inputs.destination.is_live()) {
+        findings.extend(unconfirmed_replica(ledger.unconfirmed_replicas().await?));
+    }
     if let Some(ledger) = ledger
         && let Err(refused) = refuse_start(ledger, inputs).await
     {

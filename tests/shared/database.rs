@@ -88,6 +88,44 @@ fn a_database_that_comes_back_as_it_was_before_sends_nothing_until_somebody_says
 }
 
 #[test]
+fn a_replica_that_had_not_heard_of_the_last_commits_takes_over_and_nothing_is_sent() {
+    let Some(cluster) = Cluster::start(SAFE) else { return };
+    let gateway = Gateway::accepting();
+    let sale = over(&cluster, campaign().to(30).through(&gateway));
+    sale.run(&["--limit", "5"]).exits(0);
+    assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains("unconfirmed-replica"));
+    cluster.replicate();
+    sale.campaign(&["check", "sale.yaml"]).says("unconfirmed-replica").says("synchronous_standby_names");
+    cluster.cut_off();
+    sale.run(&["--limit", "5"]).exits(0);
+    cluster.fail_over();
+    sale.run(&[]).exits(74).says("older copy");
+    assert_eq!(gateway.phones().len(), 10);
+}
+
+#[test]
+fn a_replica_that_has_every_commit_takes_over_and_the_run_goes_on() {
+    let Some(cluster) = Cluster::start(SAFE) else { return };
+    let gateway = Gateway::accepting();
+    let sale = over(&cluster, campaign().to(30).through(&gateway));
+    sale.run(&["--limit", "5"]).exits(0);
+    cluster.replicate();
+    cluster.say("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'");
+    cluster.say("postgres", "SELECT pg_reload_conf()");
+    until("each commit is confirmed", || {
+        cluster.say("postgres", "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == "1"
+    });
+    assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains("unconfirmed-replica"));
+    sale.run(&["--limit", "5"]).exits(0);
+    cluster.fail_over();
+    // Nobody is there who could confirm anything now.
+    cluster.say("postgres", "ALTER SYSTEM SET synchronous_standby_names = ''");
+    cluster.say("postgres", "SELECT pg_reload_conf()");
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), (2..32).map(phone).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_run_whose_database_is_replaced_by_an_older_one_stops_before_its_next_message() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Accept, Answer::Held]);

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,9 @@ pub(crate) struct Cluster {
     settings: Vec<String>,
     databases: AtomicU32,
     server: Mutex<Option<Server>>,
+    replica: Mutex<Option<Server>>,
+    /// Whether the replica's data are those that are served.
+    failed_over: AtomicBool,
 }
 
 /// The shell that has the server; it ends it once nobody holds the other end of its input any more.
@@ -74,7 +77,8 @@ impl Cluster {
         made.args(["-N", "-A", "trust", "-U", "story", "-E", "UTF8", "--locale=C", "-D"]).arg(&data);
         quietly(made.current_dir(folder.path())).status().ok()?.success().then_some(())?;
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        let cluster = Self { folder, bin, settings, databases: AtomicU32::new(0), server: Mutex::default() };
+        let (databases, server, replica, failed_over) = Default::default();
+        let cluster = Self { folder, bin, settings, databases, server, replica, failed_over };
         cluster.begin().then_some(cluster)
     }
 
@@ -85,7 +89,7 @@ impl Cluster {
         while since.elapsed() < STARTING {
             if server.as_mut().is_none_or(|server| server.shell.try_wait().is_ok_and(|ended| ended.is_some())) {
                 // What one that was killed left behind can be in the way for a moment.
-                *server = serve(&self.bin, self.folder.path(), &self.settings);
+                *server = serve((&self.bin, self.folder.path()), (self.data(), self.folder.path()), &self.settings);
             }
             if self.is_ready() {
                 return true;
@@ -95,6 +99,52 @@ impl Cluster {
         false
     }
 
+    fn data(&self) -> &'static str {
+        if self.failed_over.load(Ordering::Relaxed) { "replica" } else { "data" }
+    }
+
+    /// Starts a replica, which has all that was committed so far.
+    pub(crate) fn replicate(&self) {
+        let copy = self.folder.path().join("replica");
+        let mut copied = as_user(&self.bin.join("pg_basebackup"));
+        copied
+            .args(["-U", "story", "-R", "-X", "stream", "-c", "fast", "-h"])
+            .arg(self.folder.path())
+            .arg("-D")
+            .arg(copy);
+        assert!(quietly(copied.current_dir(self.folder.path())).status().is_ok_and(|status| status.success()));
+        let socket = self.folder.path().join("socket");
+        let mut made = as_user(Path::new("mkdir"));
+        assert!(made.arg(&socket).status().is_ok_and(|status| status.success()));
+        let replica = serve((&self.bin, self.folder.path()), ("replica", &socket), &self.settings);
+        *self.replica.lock().expect("the replica") = replica;
+        let since = Instant::now();
+        while self.replicas() == 0 {
+            assert!(since.elapsed() < STARTING, "the replica does not follow");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn replicas(&self) -> usize {
+        self.say("postgres", "SELECT count(*) FROM pg_stat_replication").parse().expect("a number")
+    }
+
+    /// Has the replica hear of nothing any more.
+    pub(crate) fn cut_off(&self) {
+        drop(self.replica.lock().expect("the replica").take());
+    }
+
+    /// Kills the server, and has the replica take its place with what it knows.
+    pub(crate) fn fail_over(&self) {
+        self.kill();
+        self.cut_off();
+        self.failed_over.store(true, Ordering::Relaxed);
+        assert!(self.begin());
+        let mut promoted = as_user(&self.bin.join("pg_ctl"));
+        promoted.args(["promote", "-w", "-D"]).arg(self.folder.path().join("replica"));
+        assert!(quietly(promoted.current_dir(self.folder.path())).status().is_ok_and(|status| status.success()));
+    }
+
     /// Ends the server, and whatever it is about to do: connections are cut, and what was not committed is taken back.
     pub(crate) fn end(&self) {
         drop(self.server.lock().expect("the server").take());
@@ -102,7 +152,8 @@ impl Cluster {
 
     /// Kills the server at whatever point it is.
     pub(crate) fn kill(&self) {
-        let known = std::fs::read_to_string(self.folder.path().join("data/postmaster.pid")).expect("a server");
+        let known =
+            std::fs::read_to_string(self.folder.path().join(self.data()).join("postmaster.pid")).expect("a server");
         let pid = known.lines().next().expect("its number").to_owned();
         assert!(Command::new("kill").args(["-KILL", &pid]).status().is_ok_and(|status| status.success()));
         self.end();
@@ -164,17 +215,17 @@ impl Cluster {
     }
 }
 
-/// Starts the server in a shell that ends it.
-fn serve(bin: &Path, folder: &Path, settings: &[String]) -> Option<Server> {
+/// Starts a server in a shell that ends it: of these data, on a socket in this folder.
+fn serve((bin, folder): (&Path, &Path), (data, socket): (&str, &Path), settings: &[String]) -> Option<Server> {
     let mut command = as_user(Path::new("sh"));
     let script = "folder=$1; shift; \"$@\" & server=$!; cat > /dev/null; kill -INT $server; wait $server; \
                   [ ! -e $folder/left ] || rm -rf $folder";
-    command.args(["-c", script, "sh"]).arg(folder).arg(bin.join("postgres")).arg("-D").arg(folder.join("data"));
-    command.arg("-k").arg(folder).args(["-c", "listen_addresses="]);
+    command.args(["-c", script, "sh"]).arg(folder).arg(bin.join("postgres")).arg("-D").arg(folder.join(data));
+    command.arg("-k").arg(socket).args(["-c", "listen_addresses="]);
     for setting in settings {
         command.args(["-c", setting]);
     }
-    let log = std::fs::File::create(folder.join("log")).ok()?;
+    let log = std::fs::File::create(folder.join(format!("{data}.log"))).ok()?;
     command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
     let mut shell = command.spawn().ok()?;
     let input = shell.stdin.take();

@@ -42,6 +42,7 @@ mod sender_unknown;
 mod texts;
 mod too_many_invalid;
 mod two_scripts;
+mod unconfirmed_replica;
 mod unfinished_text;
 mod unknown_zone;
 mod until_near;
@@ -77,6 +78,7 @@ pub(super) use sender_unknown::judge as sender_unknown;
 pub use texts::{against_includes, against_texts};
 pub(super) use too_many_invalid::judge as too_many_invalid;
 pub(super) use two_scripts::slipped as slipped_word;
+pub use unconfirmed_replica::unconfirmed_replica;
 pub use unknown_zone::{unknown_zones, zone_column};
 pub use until_near::until_near;
 pub use until_over::until_over;
@@ -93,6 +95,7 @@ static CAMPAIGN: &[&Rule] = &[
     &notify_text::RULE,
     &promised_receipts::RULE,
     &rate_limit::RULE,
+    &unconfirmed_replica::RULE,
     &until_near::RULE,
     &whatsapp_route::RULE,
 ];

@@ -13,6 +13,7 @@ use super::address::PostgresAddress;
 use super::dialect::Reader;
 use super::locks::Locks;
 use super::pen::{Pen, Waiting};
+use super::sql::statement::scalar;
 use super::sql::{Failure, Now, Numbers, OnCommit, Writer};
 use super::{adoption, opening, transaction};
 use crate::ledger::mark::MarkFile;
@@ -184,6 +185,14 @@ impl PostgresLedger {
     /// The time of the database, as far as it is known here.
     pub(super) fn now(&self) -> Now {
         Now(microseconds().saturating_add(self.ahead.load(Ordering::Relaxed)))
+    }
+
+    /// How many replicas there are, unless some have to confirm each commit.
+    pub(super) async fn replicas(&self) -> Result<u64, LedgerError> {
+        let mut reader = self.reader().await?;
+        let asked = "SELECT count(*) FROM pg_stat_replication WHERE current_setting('synchronous_standby_names') = ''";
+        let replicas: sqlx::Result<i64> = scalar(asked).fetch_one(&mut *reader).await;
+        self.told(replicas.map(|replicas| u64::try_from(replicas).unwrap_or(0)).map_err(Failure::Sql))
     }
 
     /// Has what is deleted leave the tables; the database uses their space again as it sees fit.

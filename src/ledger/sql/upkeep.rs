@@ -24,6 +24,10 @@ impl Upkeep for Adapter {
         Box::pin(async move { self.told(pace::all(&mut *self.reader().await?).await) })
     }
 
+    fn unconfirmed_replicas(&self) -> LedgerFuture<'_, u64> {
+        Box::pin(self.replicas())
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(Adapter::close(self))
     }

@@ -1,6 +1,6 @@
 //! The one task of a process that writes: it gathers the changes that wait and commits them together.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
@@ -36,7 +36,11 @@ struct Change {
 pub(in crate::ledger) type OnCommit = Arc<dyn Fn(Duration) + Send + Sync>;
 
 /// A handle to the writing task.
-pub(in crate::ledger) struct Writer(Mutex<Option<Task>>);
+pub(in crate::ledger) struct Writer {
+    task: Mutex<Option<Task>>,
+    /// Why the task ended before it was asked to.
+    failed: Arc<OnceLock<LedgerError>>,
+}
 
 /// The writing task and the way to it.
 struct Task {
@@ -81,8 +85,9 @@ impl Writer {
     /// Starts the task that owns the pen; it ends when the handle is closed or dropped.
     fn start(pen: Pen, numbers: Numbers, on_commit: OnCommit) -> Self {
         let (changes, receiver) = mpsc::channel(LARGEST_COMMIT);
-        let ended = tokio::spawn(write_all((pen, numbers), receiver, on_commit));
-        Self(Mutex::new(Some(Task { changes, ended })))
+        let failed = Arc::new(OnceLock::new());
+        let ended = tokio::spawn(write_all((pen, numbers), receiver, on_commit, Arc::clone(&failed)));
+        Self { task: Mutex::new(Some(Task { changes, ended })), failed }
     }
 
     /// Applies a change in a transaction and returns its value once the commit is durable.
@@ -101,15 +106,21 @@ impl Writer {
         let acknowledge: Acknowledge = Box::new(move |committed| {
             let _ = sender.send(committed.and_then(|()| value.take().ok_or(LedgerError::Closed)));
         });
-        let changes = self.0.lock().await.as_ref().map(|task| task.changes.clone());
+        let changes = self.task.lock().await.as_ref().map(|task| task.changes.clone());
         let change = Change { apply, acknowledge };
-        changes.ok_or(LedgerError::Closed)?.send(change).await.map_err(|_| LedgerError::Closed)?;
-        receiver.await.map_err(|_| LedgerError::Closed)?
+        changes.ok_or(LedgerError::Closed)?.send(change).await.map_err(|_| self.closed())?;
+        receiver.await.map_err(|_| self.closed())?
+    }
+
+    /// Why nothing is written any more: that it is not the newest stays true, whoever asks.
+    fn closed(&self) -> LedgerError {
+        let failed = self.failed.get().filter(|error| matches!(error, LedgerError::NotNewest { .. }));
+        failed.cloned().unwrap_or(LedgerError::Closed)
     }
 
     /// Takes no more changes, and waits until what was taken is committed, marked and closed.
     pub(in crate::ledger) async fn close(&self) {
-        let task = self.0.lock().await.take();
+        let task = self.task.lock().await.take();
         if let Some(Task { changes, ended }) = task {
             drop(changes);
             // It does not panic; if it did, everything that it acknowledged is durable.
@@ -137,7 +148,12 @@ impl<T> LastValue<T> {
     }
 }
 
-async fn write_all((mut pen, numbers): (Pen, Numbers), mut receiver: mpsc::Receiver<Change>, on_commit: OnCommit) {
+async fn write_all(
+    (mut pen, numbers): (Pen, Numbers),
+    mut receiver: mpsc::Receiver<Change>,
+    on_commit: OnCommit,
+    failed: Arc<OnceLock<LedgerError>>,
+) {
     let mut waiting = Vec::with_capacity(LARGEST_COMMIT);
     while receiver.recv_many(&mut waiting, LARGEST_COMMIT).await > 0 {
         let began = Instant::now();
@@ -145,11 +161,15 @@ async fn write_all((mut pen, numbers): (Pen, Numbers), mut receiver: mpsc::Recei
         on_commit(began.elapsed());
         // Whoever hears of a commit may build on it, so the mark knows of it first.
         let followed = committed.and_then(|mark| pen.follow(mark));
+        let spent = followed.as_ref().err().filter(|error| Pen::is_spent(error)).cloned();
+        if let Some(error) = &spent {
+            failed.get_or_init(|| error.clone());
+        }
         for change in waiting.drain(..) {
             (change.acknowledge)(followed.clone());
         }
         failpoint::pass("commit.heard");
-        if followed.is_err_and(|error| Pen::is_spent(&error)) {
+        if spent.is_some() {
             break;
         }
     }
