@@ -90,7 +90,7 @@ impl PostgresLedger {
 }
 
 fn told(runs: &[Run], without_copies: u64) -> TakenOver {
-    TakenOver { runs: runs.len() as u64, rows: runs.iter().map(|run| u64::from(run.recipients)).sum(), without_copies }
+    TakenOver { runs: runs.len() as u64, rows: runs.iter().map(|run| run.recipients).sum(), without_copies }
 }
 
 /// How far the ledger that is in the database has come; nothing where there is none.

@@ -126,7 +126,7 @@ impl SqliteLedger {
     }
 
     /// A file has no replicas.
-    #[expect(clippy::unused_async, clippy::unused_self, reason = "other databases have to look")]
+    #[expect(clippy::unused_async, reason = "other databases have to look")]
     pub(super) async fn replicas(&self) -> Result<u64, LedgerError> {
         Ok(0)
     }
