@@ -29,8 +29,12 @@ fn of_three_servers_one_fires_what_is_due_and_a_receipt_lands_wherever_it_arrive
         })
         .collect();
     until("what is due went out", || gateway.phones().len() == 6);
+    let since = std::time::Instant::now();
     until("its run is over", || {
         let told = sale.campaign(&["status", "sale", "--json"]).json();
+        if since.elapsed().as_secs() > 10 {
+            panic!("{told} {}", sale.campaign(&["status", "--all"]).told());
+        }
         told["state"] == "finished"
     });
     for (index, operation) in operations(&gateway).iter().enumerate() {

@@ -27,7 +27,7 @@ pub(crate) struct Cluster {
     failed_over: AtomicBool,
 }
 
-/// The shell that has the server; it ends it once nobody holds the other end of its input any more.
+/// The shell that has the server, and ends with it; it ends it once nobody holds the other end of its input any more.
 struct Server {
     shell: Child,
     input: Option<ChildStdin>,
@@ -218,8 +218,8 @@ impl Cluster {
 /// Starts a server in a shell that ends it: of these data, on a socket in this folder.
 fn serve((bin, folder): (&Path, &Path), (data, socket): (&str, &Path), settings: &[String]) -> Option<Server> {
     let mut command = as_user(Path::new("sh"));
-    let script = "folder=$1; shift; \"$@\" & server=$!; cat > /dev/null; kill -INT $server; wait $server; \
-                  [ ! -e $folder/left ] || rm -rf $folder";
+    let script = "folder=$1; shift; \"$@\" & server=$!; exec 3<&0; (cat <&3 > /dev/null; kill -INT $server) & \
+                  wait $server; [ ! -e $folder/left ] || rm -rf $folder";
     command.args(["-c", script, "sh"]).arg(folder).arg(bin.join("postgres")).arg("-D").arg(folder.join(data));
     command.arg("-k").arg(socket).args(["-c", "listen_addresses="]);
     for setting in settings {

@@ -79,8 +79,10 @@ impl Read for ShardReader {
             if read > 0 || buffer.is_empty() {
                 return Ok(read);
             }
+            // A thread that has other tasks too leaves them to another one meanwhile: one of them may be what brings the shard.
+            let coming = tokio::task::block_in_place(|| self.coming.recv());
             // Nobody gives any more: that was the last.
-            let Ok(packed) = self.coming.recv() else { return Ok(0) };
+            let Ok(packed) = coming else { return Ok(0) };
             self.shard = io::Cursor::new(zstd::bulk::decompress(&packed?, SHARD)?);
         }
     }
