@@ -114,7 +114,8 @@ fn explain(error: Error, options: &Options) -> Explanation {
         }
         Error::KeyRefused(findings) => Explanation { exit: exit::KEY, ..Explanation::findings(findings) },
         Error::Input(reason) => Explanation::wrong(reason),
-        Error::Client(error) => Explanation::wrong(error.to_string()),
+        // No input is to blame: what a profile says about it was looked at before.
+        Error::Client(error) => Explanation::storage(error),
         Error::Unanswered { gateway, key, failure } => unanswered(&gateway, &key, &failure),
         Error::OrderUnclear { gateway, failure, view } => {
             let look = options.view(view, &gateway);

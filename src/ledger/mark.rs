@@ -76,6 +76,14 @@ impl Mark {
         }
     }
 
+    /// The mark of the ledger that this one becomes when it moves to another place, a commit further: what still has this one
+    /// open there is told apart from it with its next commit.
+    pub(in crate::ledger) fn moved(self) -> Self {
+        let id = Checksum::of("moved").number(self.id).number(self.generation).finish();
+        // As a new ledger draws it.
+        Self { id: id & ((1 << 53) - 1), generation: self.generation + 1 }
+    }
+
     fn sum(self) -> u64 {
         Checksum::of("mark").number(self.id).number(self.generation).finish().cast_unsigned()
     }

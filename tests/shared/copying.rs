@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Cluster, Finished, Folder, Gateway, Process, campaign, phone, until};
+use crate::support::{Answer, Cluster, Finished, Folder, Gateway, Process, Server, campaign, phone, until};
 
 /// Runs the binary with its ledger in the file, whatever stories are told over.
 fn in_the_file(sale: &Folder, arguments: &[&str]) -> Finished {
@@ -50,7 +50,7 @@ fn a_ledger_that_was_moved_knows_everything_goes_on_and_its_file_sends_nothing_a
     assert_eq!(before, after);
     shared(&["ledger", "check"]).exits(0).says("is sound");
     let sent = gateway.requests().len();
-    in_the_file(&sale, &["run", "sale.yaml"]).exits(74).says("older copy");
+    in_the_file(&sale, &["run", "sale.yaml"]).exits(74).says("another ledger than the one that was written here last");
     assert_eq!(gateway.requests().len(), sent);
     shared(&["run", "sale.yaml", "--no-wait"]);
     let mut phones = gateway.phones();
@@ -62,7 +62,7 @@ fn a_ledger_that_was_moved_knows_everything_goes_on_and_its_file_sends_nothing_a
     shared(&["ledger", "check"]).exits(0);
     // Whoever says it again hears that it is so.
     in_the_file(&sale, &["ledger", "copy", "--to", &ledger]).exits(0);
-    in_the_file(&sale, &["ledger", "copy", "--to", &cluster.database()]).exits(74).says("older copy");
+    in_the_file(&sale, &["ledger", "copy", "--to", &cluster.database()]).exits(74).says("another ledger");
 }
 
 #[test]
@@ -94,9 +94,23 @@ fn a_ledger_is_not_moved_while_somebody_sends_with_it() {
     let (sale, ledger) = (campaign().to(10).through(&gateway).write(), cluster.database());
     let run = start_in_the_file(&sale, &["run", "sale.yaml"], &[]);
     until("the second envelope is on its way", || gateway.requests().len() == 2);
-    in_the_file(&sale, &["ledger", "copy", "--to", &ledger]).exits(74).says("is sending with it");
+    in_the_file(&sale, &["ledger", "copy", "--to", &ledger]).exits(74).says("a process sends with it");
     gateway.release();
     run.finish().exits(0);
     assert_eq!(cluster.say(&ledger, "SELECT to_regnamespace('campaign') IS NULL"), "t");
     in_the_file(&sale, &["ledger", "copy", "--to", &ledger]).exits(0).says("1 run with 10 rows");
+}
+
+#[test]
+fn a_ledger_is_not_moved_from_under_a_server() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let (sale, ledger) = (campaign().write().over(""), cluster.database());
+    in_the_file(&sale, &["suppress", "add", "+380501999999"]).exits(0);
+    let server = Server::start(&sale, &[]);
+    until("it is ready", || server.get("/readyz").status == 200);
+    let copy = ["ledger", "copy", "--to", &ledger];
+    until("it has its turn", || in_the_file(&sale, &copy).code() == Some(74));
+    in_the_file(&sale, &copy).exits(74).says("or serves");
+    server.end("TERM").exits(0);
+    in_the_file(&sale, &copy).exits(0);
 }

@@ -40,8 +40,12 @@ pub struct Address {
 /// Why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonApiError {
-    /// The client library refused its settings.
-    #[error("the HTTP client cannot be set up: {0}")]
+    /// The system's certificates cannot be read, or it has no handle for them.
+    #[error(
+        "the system does not let the program reach a gateway: {reason}; are certificates installed (`ca-certificates`), and \
+         is `ulimit -n` high enough? Nothing was sent",
+        reason = cause(.0)
+    )]
     Client(#[source] reqwest::Error),
 }
 

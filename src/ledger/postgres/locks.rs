@@ -99,7 +99,9 @@ impl Locks {
     pub(super) async fn close(&self) {
         self.tasks.close();
         self.tasks.wait().await;
-        if let Some(presence) = self.presence.get() {
+        // Where the database was not told everything, a file that is not locked any more tells the others of this machine.
+        let told = self.leases.all().is_empty() && self.leases.let_go().is_empty();
+        if let Some(presence) = self.presence.get().filter(|_| told) {
             presence.end();
         }
     }

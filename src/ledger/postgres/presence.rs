@@ -41,12 +41,6 @@ impl Presence {
     }
 }
 
-impl Drop for Presence {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
 /// The processes of this machine that ended without a word.
 pub(super) fn ended(mark: &Path) -> Vec<i64> {
     files(mark).into_iter().filter(|(_, path)| is_left(path)).map(|(process, _)| process).collect()
@@ -91,8 +85,9 @@ mod tests {
         assert_eq!(ended(&mark), [7]);
         forget(&mark, &[7]);
         assert!(!left.exists() && here.path.exists() && other.path.exists());
-        let path = here.path.clone();
-        drop(here);
-        assert!(!path.exists());
+        here.end();
+        assert!(!here.path.exists());
+        drop(other);
+        assert_eq!(ended(&folder.path().join("shared-2.mark")).len(), 1, "it ended without a word");
     }
 }

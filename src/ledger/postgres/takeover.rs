@@ -1,4 +1,4 @@
-//! Taking over a ledger that was in a file: the same one, in another place, a commit further.
+//! Taking over a ledger that was in a file: all that it knows, a commit further.
 
 use std::io::{self, Read as _};
 
@@ -58,8 +58,8 @@ enum Kind {
 }
 
 impl PostgresLedger {
-    /// Takes over a ledger from a file, with its runs and their copies: all of it or nothing. The file stays as it is, and is an
-    /// older copy from then on.
+    /// Takes over a ledger from a file, with its runs and their copies: all of it or nothing. The file stays as it is, and is not
+    /// the ledger any more that its mark knows.
     ///
     /// Where that was interrupted at its very end, it is brought to its end.
     ///
@@ -69,17 +69,17 @@ impl PostgresLedger {
         let runs = from.runs(RunFilter::all()).await?;
         let before = from.mark().await?;
         if let Some(there) = there(address).await? {
-            return match there.id == before.id && there.generation > before.generation {
+            return match there.id == before.moved().id {
                 true if from.newest().is_err() => Ok(told(&runs, 0)),
-                true => from.begin_handover().await?.end(there).await.map(|()| told(&runs, 0)),
+                true => from.begin_handover().await?.end().await.map(|()| told(&runs, 0)),
                 false => Err(LedgerError::Occupied { path: address.shown().to_owned() }),
             };
         }
         let mut handover = from.begin_handover().await?;
         match copied((address, from), &mut handover, &runs).await {
-            Ok((further, without)) => {
+            Ok(without) => {
                 failpoint::pass("ledger.copied");
-                handover.end(further).await.map(|()| told(&runs, without))
+                handover.end().await.map(|()| told(&runs, without))
             }
             Err(error) => {
                 handover.give_up().await;
@@ -109,12 +109,12 @@ async fn there(address: &PostgresAddress) -> Result<Option<Mark>, LedgerError> {
     asked.await.map_err(|error| storage(address.shown(), &error))
 }
 
-/// Copies everything in one transaction; tells how far the ledger has come by that, and how many runs have no copies.
+/// Copies everything in one transaction; tells how many runs have no copies.
 async fn copied(
     (address, from): (&PostgresAddress, &SqliteLedger),
     handover: &mut Handover,
     runs: &[Run],
-) -> Result<(Mark, u64), LedgerError> {
+) -> Result<u64, LedgerError> {
     let place = address.shown();
     let failed = |error: sqlx::Error| storage(place, &error);
     let pool = PgPool::connect_with(address.options().clone()).await.map_err(failed)?;
@@ -135,13 +135,12 @@ async fn copied(
             Err(_) => without += u64::from(run.purged_at.is_none() && !run.shared),
         }
     }
-    let Mark { id, generation } = handover.mark();
-    let further = Mark { id, generation: generation + 1 };
-    let counted = query("UPDATE meta SET id = $1, generation = $2").bind(id).bind(further.generation);
+    let Mark { id, generation } = handover.mark().moved();
+    let counted = query("UPDATE meta SET id = $1, generation = $2").bind(id).bind(generation);
     counted.execute(&mut *whole).await.map_err(failed)?;
     whole.commit().await.map_err(failed)?;
     pool.close().await;
-    Ok((further, without))
+    Ok(without)
 }
 
 fn not_copied(run: &Run, error: &io::Error) -> LedgerError {

@@ -12,6 +12,7 @@ use super::sql::Now;
 use super::sql::statement::{query, scalar};
 use super::transaction;
 use crate::ledger::conformance::cluster::Cluster;
+use crate::ledger::{SqliteLedger, Upkeep as _};
 
 /// A new ledger; nothing where there is no server.
 async fn ledger() -> Option<(PostgresLedger, PostgresAddress, TempDir)> {
@@ -91,4 +92,20 @@ async fn a_commit_whose_answer_was_lost_is_made_once() {
     assert!(pen.find_out(&lost()).await.is_err());
     assert!(pen.give_up().await, "it may be made again");
     assert_eq!(kept(&ledger).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_has_a_file_open_when_it_moves_is_refused_with_the_next_commit() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let address = PostgresAddress::parse(&cluster.database()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.sqlite");
+    let open = async || SqliteLedger::open(&path, jiff::Timestamp::now).await.unwrap();
+    let (working, moving) = (open().await, open().await);
+    working.prove_writable().await.unwrap();
+    PostgresLedger::take_over(&address, &moving).await.unwrap();
+    assert!(working.prove_writable().await.is_err(), "what it wrote is nobody's to believe");
+    assert!(open().await.newest().is_err());
+    let shared = PostgresLedger::open(&address, folder.path()).await.unwrap();
+    assert!(shared.newest().is_ok() && shared.prove_writable().await.is_ok());
 }

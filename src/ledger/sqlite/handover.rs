@@ -1,4 +1,4 @@
-//! Handing a ledger over to another place: as long as that takes nobody writes, and afterwards this file is the older copy.
+//! Handing a ledger over to another place: as long as that takes nobody writes, and afterwards the mark is that of the other one.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl SqliteLedger {
         let mark = match held {
             Ok(false) => opening::current_mark(&mut pen.connection).await.map_err(|error| storage(&self.path, &error)),
             Ok(true) => {
-                let who = "a process is sending with it; wait for its end, or stop it".to_owned();
+                let who = "a process sends with it, or serves; wait for its end, or stop it".to_owned();
                 Err(LedgerError::Busy { path: self.path.display().to_string(), who })
             }
             Err(error) => Err(error),
@@ -69,14 +69,17 @@ impl Handover {
         &mut self.pen.connection
     }
 
-    /// Has the ledger that took over be the one that counts.
+    /// Has the ledger that took over be the one that counts here.
     ///
     /// # Errors
     /// When that cannot be kept; then this one counts as well.
-    pub(in crate::ledger) async fn end(mut self, further: Mark) -> Result<(), LedgerError> {
-        let followed = self.pen.follow(further);
+    pub(in crate::ledger) async fn end(mut self) -> Result<(), LedgerError> {
+        let accepted = self.pen.mark.accept(self.mark.moved()).map_err(|error| LedgerError::Storage {
+            path: self.pen.path.display().to_string(),
+            reason: format!("its mark cannot be written: {error}"),
+        });
         self.give_up().await;
-        followed
+        accepted
     }
 
     /// Leaves the ledger as it was.
