@@ -83,6 +83,22 @@ pub enum LedgerError {
         /// The address of the database.
         path: String,
     },
+    /// A backup could not be made.
+    #[error("no backup was made in `{folder}`: {reason}")]
+    NotBackedUp {
+        /// Where it would be.
+        folder: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A backup could not be put back.
+    #[error("nothing was restored from `{folder}`: {reason}")]
+    NotRestored {
+        /// Where it is, or would be.
+        folder: String,
+        /// Why not.
+        reason: String,
+    },
     /// A run was to be taken by somebody who does not hold its campaign.
     #[error("the run {run} was to be changed without its campaign being held; this is a bug")]
     NotHeld {

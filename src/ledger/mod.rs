@@ -4,6 +4,7 @@
 //! belong to it, so that several machines can share one ledger later.
 
 mod allowance;
+mod backup;
 mod block;
 mod bounds;
 mod checksum;
@@ -40,6 +41,7 @@ mod upkeep;
 mod walk;
 
 pub use allowance::Allowance;
+pub use backup::{BackedUp, Backup};
 pub use block::{Block, BlockIds, BlockRequest, Drawn, Rows, SharedRun};
 pub use bounds::{Bound, Bounds, CAPPED, Contacts};
 pub use copies::{Copies, ListReader, NewCopies, StrayCopies};

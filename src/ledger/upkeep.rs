@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 
-use super::{AccountPace, LedgerFuture};
+use super::{AccountPace, Backup, LedgerFuture};
 
 /// What a ledger tells of itself.
 pub trait Upkeep: Send + Sync {
@@ -21,6 +21,16 @@ pub trait Upkeep: Send + Sync {
     /// How many replicas may take the place of the ledger without having what was just committed.
     fn unconfirmed_replicas(&self) -> LedgerFuture<'_, u64> {
         Box::pin(async { Ok(0) })
+    }
+
+    /// Whether the ledger is a backup, or was put back from one; nothing where it is neither.
+    fn backup(&self) -> LedgerFuture<'_, Option<Backup>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Keeps that a ledger that was a backup is the one that counts from now on.
+    fn put_back(&self) -> LedgerFuture<'_, ()> {
+        Box::pin(async { Ok(()) })
     }
 
     /// Takes no more changes, and waits until what was acknowledged is marked and what was opened is closed.

@@ -6,6 +6,7 @@
 
 mod address;
 mod adoption;
+mod backup;
 mod copies;
 mod dialect;
 mod leases;

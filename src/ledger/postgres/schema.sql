@@ -281,6 +281,11 @@ CREATE TABLE guarded (
     sum BIGINT NOT NULL
 );
 
+CREATE TABLE backup (
+    made_at BIGINT NOT NULL,
+    restored_at BIGINT
+);
+
 -- Who has what: a lease, in microseconds of the database's clock.
 CREATE TABLE locks (
     name TEXT PRIMARY KEY,

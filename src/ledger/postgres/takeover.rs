@@ -1,6 +1,7 @@
 //! Taking over a ledger that was in a file: all that it knows, a commit further.
 
 use std::io::{self, Read as _};
+use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
 use sqlx::postgres::{PgArguments, PgConnection};
@@ -41,15 +42,15 @@ pub struct TakenOver {
 }
 
 /// A column of a table, and how its values are handed on.
-struct Column {
-    name: String,
-    kind: Kind,
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) kind: Kind,
     is_identity: bool,
 }
 
 /// The types that there are in the ledger.
 #[derive(Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     Whole,
     Boolean,
     Real,
@@ -76,7 +77,8 @@ impl PostgresLedger {
             };
         }
         let mut handover = from.begin_handover().await?;
-        match copied((address, from), &mut handover, &runs).await {
+        let taking = Taking { address, place: from.file(), replaces: false };
+        match taking.copied(&mut handover, &runs, async |run| from.copies(run).await).await {
             Ok(without) => {
                 failpoint::pass("ledger.copied");
                 handover.end().await.map(|()| told(&runs, without))
@@ -89,12 +91,12 @@ impl PostgresLedger {
     }
 }
 
-fn told(runs: &[Run], without_copies: u64) -> TakenOver {
+pub(super) fn told(runs: &[Run], without_copies: u64) -> TakenOver {
     TakenOver { runs: runs.len() as u64, rows: runs.iter().map(|run| run.recipients).sum(), without_copies }
 }
 
 /// How far the ledger that is in the database has come; nothing where there is none.
-async fn there(address: &PostgresAddress) -> Result<Option<Mark>, LedgerError> {
+pub(super) async fn there(address: &PostgresAddress) -> Result<Option<Mark>, LedgerError> {
     let asked = async {
         let mut connection = transaction::connect(address).await?;
         let mut reader = connection.begin().await?;
@@ -109,38 +111,54 @@ async fn there(address: &PostgresAddress) -> Result<Option<Mark>, LedgerError> {
     asked.await.map_err(|error| storage(address.shown(), &error))
 }
 
-/// Copies everything in one transaction; tells how many runs have no copies.
-async fn copied(
-    (address, from): (&PostgresAddress, &SqliteLedger),
-    handover: &mut Handover,
-    runs: &[Run],
-) -> Result<u64, LedgerError> {
-    let place = address.shown();
-    let failed = |error: sqlx::Error| storage(place, &error);
-    let pool = PgPool::connect_with(address.options().clone()).await.map_err(failed)?;
-    let mut whole = pool.begin().await.map_err(failed)?;
-    let made = schema::make(&mut whole).await;
-    made.map_err(|error| LedgerError::Storage { path: place.to_owned(), reason: error.to_string() })?;
-    for table in tables(&mut whole).await.map_err(failed)? {
-        copy_table(&mut whole, handover, &table).await.map_err(|error| match error {
-            Side::Here(error) => failed(error),
-            Side::There(error) => LedgerError::Storage { path: from.file().to_string(), reason: error.to_string() },
-        })?;
-    }
-    let mut without = 0;
-    for run in runs {
-        // Of one that was purged nothing is left, and one of single messages never had any.
-        match from.copies(run).await {
-            Ok(copies) => whole = copy_list(whole, run, copies).await.map_err(|error| not_copied(run, &error))?,
-            Err(_) => without += u64::from(run.purged_at.is_none() && !run.shared),
+/// From where a database gets a ledger.
+pub(super) struct Taking<'a> {
+    pub(super) address: &'a PostgresAddress,
+    /// The file that it comes from, as people are told it.
+    pub(super) place: Arc<str>,
+    /// Whether it takes the place of one that was never in use.
+    pub(super) replaces: bool,
+}
+
+impl Taking<'_> {
+    /// Copies everything in one transaction; tells how many runs have no copies.
+    pub(super) async fn copied(
+        &self,
+        handover: &mut Handover,
+        runs: &[Run],
+        copies_of: impl AsyncFn(&Run) -> Result<Copies, LedgerError>,
+    ) -> Result<u64, LedgerError> {
+        let place = self.address.shown();
+        let failed = |error: sqlx::Error| storage(place, &error);
+        let pool = PgPool::connect_with(self.address.options().clone()).await.map_err(failed)?;
+        let mut whole = pool.begin().await.map_err(failed)?;
+        if self.replaces {
+            let dropped = query("DROP SCHEMA campaign CASCADE").execute(&mut *whole).await;
+            dropped.map_err(failed)?;
         }
+        let made = schema::make(&mut whole).await;
+        made.map_err(|error| LedgerError::Storage { path: place.to_owned(), reason: error.to_string() })?;
+        for table in tables(&mut whole).await.map_err(failed)? {
+            copy_table(&mut whole, handover, &table).await.map_err(|error| match error {
+                Side::Here(error) => failed(error),
+                Side::There(error) => LedgerError::Storage { path: self.place.to_string(), reason: error.to_string() },
+            })?;
+        }
+        let mut without = 0;
+        for run in runs {
+            // Of one that was purged nothing is left, and one of single messages never had any.
+            match copies_of(run).await {
+                Ok(copies) => whole = copy_list(whole, run, copies).await.map_err(|error| not_copied(run, &error))?,
+                Err(_) => without += u64::from(run.purged_at.is_none() && !run.shared),
+            }
+        }
+        let Mark { id, generation } = handover.mark().moved();
+        let counted = query("UPDATE meta SET id = $1, generation = $2").bind(id).bind(generation);
+        counted.execute(&mut *whole).await.map_err(failed)?;
+        whole.commit().await.map_err(failed)?;
+        pool.close().await;
+        Ok(without)
     }
-    let Mark { id, generation } = handover.mark().moved();
-    let counted = query("UPDATE meta SET id = $1, generation = $2").bind(id).bind(generation);
-    counted.execute(&mut *whole).await.map_err(failed)?;
-    whole.commit().await.map_err(failed)?;
-    pool.close().await;
-    Ok(without)
 }
 
 fn not_copied(run: &Run, error: &io::Error) -> LedgerError {
@@ -148,13 +166,13 @@ fn not_copied(run: &Run, error: &io::Error) -> LedgerError {
 }
 
 /// The tables that a file has too, those first that others refer to.
-async fn tables(connection: &mut PgConnection) -> sqlx::Result<Vec<String>> {
+pub(super) async fn tables(connection: &mut PgConnection) -> sqlx::Result<Vec<String>> {
     let named = "SELECT relname::text FROM pg_class WHERE relnamespace = 'campaign'::regnamespace AND relkind = 'r' ORDER BY oid";
     let names: Vec<String> = scalar(named).fetch_all(connection).await?;
     Ok(names.into_iter().filter(|name| !OWN.contains(&name.as_str())).collect())
 }
 
-async fn columns(connection: &mut PgConnection, table: &str) -> sqlx::Result<Vec<Column>> {
+pub(super) async fn columns(connection: &mut PgConnection, table: &str) -> sqlx::Result<Vec<Column>> {
     let described = query(
         "SELECT attname::text, format_type(atttypid, atttypmod), attidentity <> '' FROM pg_attribute
          WHERE attrelid = to_regclass('campaign.' || $1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",

@@ -1,10 +1,14 @@
 //! What a ledger tells of itself.
 
 use futures_util::future::BoxFuture;
+use sqlx::Row as _;
 
-use super::dialect::Adapter;
+use super::change::Failure;
+use super::dialect::{Adapter, Connection};
 use super::pace;
-use crate::ledger::{AccountPace, LedgerFuture, Upkeep};
+use super::runs::instant;
+use super::statement::query;
+use crate::ledger::{AccountPace, Backup, LedgerFuture, Upkeep};
 
 impl Upkeep for Adapter {
     fn place(&self) -> String {
@@ -28,7 +32,28 @@ impl Upkeep for Adapter {
         Box::pin(self.replicas())
     }
 
+    fn backup(&self) -> LedgerFuture<'_, Option<Backup>> {
+        Box::pin(async move { self.told(backup(&mut *self.reader().await?).await) })
+    }
+
+    fn put_back(&self) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(|connection, now| {
+            Box::pin(async move {
+                query("UPDATE backup SET restored_at = $1").bind(now.0).execute(connection).await?;
+                Ok(())
+            })
+        }))
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(Adapter::close(self))
     }
+}
+
+async fn backup(reader: &mut Connection) -> Result<Option<Backup>, Failure> {
+    let known = query("SELECT made_at, restored_at FROM backup").fetch_optional(reader).await?;
+    let Some(row) = known else { return Ok(None) };
+    let restored_at: Option<i64> = row.try_get("restored_at")?;
+    let made_at = instant(row.try_get("made_at")?)?;
+    Ok(Some(Backup { made_at, restored_at: restored_at.map(instant).transpose()? }))
 }

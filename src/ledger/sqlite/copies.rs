@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use super::dialect::storage;
@@ -232,8 +232,48 @@ impl Write for ListCopy {
     }
 }
 
+/// Puts the copies of a run beside the ledger at `ledger`; others of its name are put aside.
+pub(super) async fn put(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
+    let (folder, run) = (all(ledger), run.to_owned());
+    let putting = tokio::task::spawn_blocking(move || {
+        private::folder(&folder)?;
+        let mut new = NewFolder::empty(folder.join(format!(".new-{run}")))?;
+        io::copy(&mut copies.list()?, &mut new.list)?;
+        new.name(copies.inputs(), &run)
+    });
+    putting.await.map_err(io::Error::other)?
+}
+
+/// The same, unless those that are there are the same.
+pub(super) async fn put_if_other(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
+    if let Ok(there) = of(ledger, run).await {
+        let theirs = copies.clone();
+        let compared = tokio::task::spawn_blocking(move || {
+            Ok(there.inputs() == theirs.inputs() && is_same(there.list()?, theirs.list()?)?)
+        });
+        if compared.await.map_err(io::Error::other)?.unwrap_or_else(|_: io::Error| false) {
+            return Ok(());
+        }
+    }
+    put(ledger, run, copies).await
+}
+
+/// Whether two lists are the same, byte for byte.
+fn is_same(one: ListReader, other: ListReader) -> io::Result<bool> {
+    let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
+    loop {
+        let (here, there) = (one.fill_buf()?, other.fill_buf()?);
+        let both = here.len().min(there.len());
+        if here[..both] != there[..both] || both == 0 {
+            return Ok(here.is_empty() && there.is_empty());
+        }
+        one.consume(both);
+        other.consume(both);
+    }
+}
+
 /// The copies of a run of the ledger at `ledger`. The disk is waited for elsewhere: one that hangs holds up no signal.
-async fn of(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
+pub(super) async fn of(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
     let folder = all(ledger).join(run);
     let (named, file) = (folder.display().to_string(), place(&folder, INPUTS));
     let read = tokio::task::spawn_blocking(move || {

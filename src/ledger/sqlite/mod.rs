@@ -4,6 +4,7 @@
 //! a small pool reads.
 
 mod adoption;
+mod backup;
 mod copies;
 mod dialect;
 mod handover;
@@ -12,6 +13,7 @@ mod ledger;
 mod lock;
 mod opening;
 mod pen;
+mod restoring;
 mod schema;
 mod soundness;
 #[expect(clippy::duplicate_mod, reason = "the queries are compiled for each database")]
@@ -22,5 +24,7 @@ mod sweep;
 mod tests;
 mod turn;
 
+pub(in crate::ledger) use backup::{NewBackup, begin_ledger};
 pub(in crate::ledger) use handover::Handover;
 pub use ledger::SqliteLedger;
+pub(in crate::ledger) use restoring::ReadyBackup;

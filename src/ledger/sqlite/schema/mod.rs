@@ -31,6 +31,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("how many left on each day", sending::DAYS),
         ("who was forgotten", people::FORGETTING),
         ("what was purged", people::PURGED),
+        ("what it was put back from", people::BACKUP),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -170,3 +170,11 @@ pub(super) const PURGED: &str = "
         sum INTEGER NOT NULL
     ) STRICT;
 ";
+
+/// That a ledger is a backup, or was put back from one.
+pub(super) const BACKUP: &str = "
+    CREATE TABLE backup (
+        made_at INTEGER NOT NULL,
+        restored_at INTEGER
+    ) STRICT;
+";
