@@ -1,5 +1,6 @@
 //! The failures that end a command, and the one place that finds words and codes for what `runs` refuses.
 
+use super::backup;
 use super::changed::inputs_changed;
 use super::suggested::{Options, file};
 use super::{busy, consent, exit, plan, schedule};
@@ -279,6 +280,10 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "the gateway `{gateway}` was at {known} and is now at {now}; if that is right, say `{}`",
             command(format!("gateway trust {gateway}"))
         )),
+        Error::Backup(refusal) => {
+            let (exit, message) = backup::refused(refusal, &command("ledger restore DIR".to_owned()));
+            Explanation::new(exit, message)
+        }
         Error::LedgerLost { ledger, signs } => {
             let told: Vec<String> = signs.iter().map(LossSign::to_string).collect();
             Explanation::storage(format!(

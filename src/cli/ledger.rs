@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::args::{LedgerCommand, LedgerUrl};
+use super::backup;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
@@ -15,6 +16,8 @@ pub(super) async fn ledger(context: &Context, command: LedgerCommand) -> Result<
     match command {
         LedgerCommand::Check => check(context).await,
         LedgerCommand::Copy { to } => copy(context, &to).await,
+        LedgerCommand::Backup { dir } => backup::back_up(context, &dir).await,
+        LedgerCommand::Restore { dir } => backup::restore(context, &dir).await,
     }
 }
 

@@ -11,7 +11,7 @@ use super::args::LedgerUrl;
 use super::context::Context;
 use super::failure::Failure;
 use crate::delivery::Interrupt;
-use crate::ledger::{Ledger, LedgerError, PostgresAddress, PostgresLedger, SqliteLedger, StrayCopies};
+use crate::ledger::{BackedUp, Ledger, LedgerError, PostgresAddress, PostgresLedger, SqliteLedger, StrayCopies};
 use crate::metrics::Metrics;
 use crate::report::stray_runs;
 use crate::runs::{Event, Launch};
@@ -72,6 +72,36 @@ impl Context {
                 Err(Failure::wrong("only a ledger in a state folder can be copied; leave `--ledger` out"))
             }
         }
+    }
+
+    /// Makes a backup of the ledger.
+    pub(super) async fn back_up(&self, folder: &Path) -> Result<BackedUp, Failure> {
+        let none = || Err(Failure::wrong(format!("no ledger yet in `{}`", self.place()?)));
+        Ok(match self.chosen()? {
+            Chosen::File(path) if !is_there(&path)? => return none(),
+            Chosen::File(path) => {
+                let ledger = SqliteLedger::open(&path, Timestamp::now).await?;
+                let made = ledger.back_up(folder).await;
+                ledger.close().await;
+                made?
+            }
+            Chosen::Shared(address) => {
+                let Some(ledger) = PostgresLedger::find(&address, &self.state()?).await? else { return none() };
+                let made = ledger.back_up(folder).await;
+                ledger.close().await;
+                made?
+            }
+        })
+    }
+
+    /// Puts a backup back, and opens the ledger that it is then.
+    pub(super) async fn restore(&self, folder: &Path) -> Result<Arc<dyn Ledger>, Failure> {
+        let state = self.new_state()?;
+        match self.chosen()? {
+            Chosen::File(path) => SqliteLedger::restore(&path, folder, Timestamp::now).await?,
+            Chosen::Shared(address) => PostgresLedger::restore(&address, folder, &state).await.map(drop)?,
+        }
+        self.ledger().await
     }
 
     /// Where the ledger is, or would be.

@@ -5,6 +5,7 @@
 mod answer;
 mod approve;
 mod args;
+mod backup;
 mod busy;
 mod changed;
 mod check;

@@ -29,8 +29,8 @@ pub(super) async fn retry(context: &Context, args: RetryArgs) -> Result<u8, Fail
              message, and by which a later `retry` finds it"
         )));
     }
-    let RetryArgs { yes, keep_going, no_wait, error, .. } = args;
-    let request = Request { keep_going, no_wait, ..Request::default() };
+    let RetryArgs { yes, keep_going, no_wait, error, i_accept_duplicates: accept_duplicates, .. } = args;
+    let request = Request { keep_going, no_wait, accept_duplicates, ..Request::default() };
     let scope = RetryScope { run: found.key, error };
     match run::retry(context, (&file, found.gateway.clone()), (scope, request), yes).await {
         Err(Failure::Run(error)) if matches!(*error, Error::NothingToRetry { .. }) => {

@@ -58,7 +58,7 @@ pub use played::played_json;
 pub use preview::{message_preview, preview, preview_json};
 pub use preview_rows::{RowPreview, preview_rows};
 pub use progress::SendingProgress;
-pub use recipients::{Recipient, RecipientKey, recipients};
+pub use recipients::{Recipient, RecipientKey, numbers_where, recipients};
 pub use replies::write_replies;
 pub use results::{ResultsError, check_place, write_file, write_results};
 pub use row_records::{Amendment, RowRecord, RowRecords};

@@ -1,12 +1,14 @@
 //! The recipients of a run's frozen list, by row or by number.
 
-use super::ResultsError;
+use roaring::RoaringTreemap;
+
 use super::frozen_list::{FrozenList, ListSource};
+use super::{ResultsError, copies_of};
 use crate::audience::{Chunk, Reader, parse};
 use crate::check::settings;
 use crate::delivery::FrozenInputs;
 use crate::domain::{Phone, Row};
-use crate::ledger::Copies;
+use crate::ledger::{Copies, Ledger, Run};
 
 /// What tells a recipient from the others.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +33,32 @@ pub struct Recipient {
 /// # Errors
 /// When the list cannot be read, or is not what the run began with.
 pub fn recipients(copies: &Copies, frozen: &FrozenInputs, key: RecipientKey) -> Result<Vec<Recipient>, ResultsError> {
+    found_where(copies, frozen, |row, phone| match key {
+        RecipientKey::Row(wanted) => row == wanted,
+        RecipientKey::Number(number) => phone() == Some(number),
+    })
+}
+
+/// The numbers in the list of a run that are meant.
+///
+/// # Errors
+/// When the list cannot be read, or is not what the run began with.
+pub async fn numbers_where(
+    ledger: &dyn Ledger,
+    run: &Run,
+    is_meant: impl Fn(Phone) -> bool,
+) -> Result<RoaringTreemap, ResultsError> {
+    let copies = copies_of(ledger, run).await?;
+    let frozen = FrozenInputs::of(&copies)?;
+    let found = found_where(&copies, &frozen, |_, phone| phone().is_some_and(&is_meant))?;
+    Ok(found.into_iter().filter_map(|recipient| recipient.phone).map(Phone::get).collect())
+}
+
+fn found_where(
+    copies: &Copies,
+    frozen: &FrozenInputs,
+    is_meant: impl Fn(Row, &dyn Fn() -> Option<Phone>) -> bool,
+) -> Result<Vec<Recipient>, ResultsError> {
     let (source, brief) = (ListSource::Copies(copies), &frozen.brief);
     let mut list = FrozenList::open(source)?;
     let mut reader = Reader::open(&mut list, source.place(), &settings(brief))?;
@@ -39,11 +67,7 @@ pub fn recipients(copies: &Copies, frozen: &FrozenInputs, key: RecipientKey) -> 
     while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
         for record in chunk.iter() {
             let phone = || parse(record.fields.get(column), region).ok();
-            let meant = match key {
-                RecipientKey::Row(row) => record.row == row,
-                RecipientKey::Number(number) => phone() == Some(number),
-            };
-            if meant {
+            if is_meant(record.row, &phone) {
                 found.push(Recipient { row: record.row, phone: phone() });
             }
         }

@@ -118,6 +118,7 @@ impl Session {
         if chosen.is_empty() && !only_invalid {
             return self.nothing_left(survey, &sent, replaced).await;
         }
+        self.refuse_restored(survey.survey.planned()).await?;
         self.launch.request.check_number(inputs.destination.profile(), survey.survey.planned())?;
         let approval = self.approval_to_begin(&survey, &chosen).await?;
         self.refuse_unapproved(approval.is_some(), chosen.len())?;

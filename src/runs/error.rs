@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::{AccountView, PlanRefusal, ProposalKind, Refusal, ScheduleRefusal};
+use super::{AccountView, BackupRefusal, PlanRefusal, ProposalKind, Refusal, ScheduleRefusal};
 use crate::delivery::SingleKind;
 use crate::domain::Row;
 use crate::finding::Finding;
@@ -322,6 +322,8 @@ pub enum Error {
         /// The host that it has now.
         now: String,
     },
+    /// The ledger is a backup, or was put back from one.
+    Backup(BackupRefusal),
     /// Messages went out that the ledger does not know of.
     LedgerLost {
         /// Where the ledger is, or would be.

@@ -13,6 +13,7 @@ use roaring::RoaringBitmap;
 use sha2::{Digest as _, Sha256};
 
 use super::find::found;
+use super::forgotten::ForgottenNumbers;
 use super::freeze::is_whole;
 use super::{Adapters, Error, HeldRun, StaleResults, blocking, person};
 use crate::audience::without_people;
@@ -73,6 +74,9 @@ pub async fn forget(adapters: &Adapters, phone: Phone) -> Result<ForgottenPerson
         }
     }
     let opt_out = opt_out(phone, (adapters.clock)());
+    // First: a ledger that is put back from a backup has to forget them again.
+    ForgottenNumbers::add(&adapters.state, phone)
+        .map_err(|error| Error::Storage(format!("who is forgotten cannot be kept in the state folder: {error}")))?;
     ledger.forget(ForgetOrder { phone, rows: order, opt_out }).await?;
     failpoint::pass("forget.recorded");
     finish(adapters, &mut held, None, &mut told).await?;

@@ -12,6 +12,7 @@ use super::forget::finish_forgetting;
 use super::hooks::{hook_of, refuse_other_secret};
 use super::lost::{put_aside, refuse_lost, refuse_stray};
 use super::plan::Pin;
+use super::restore::refuse_backup;
 use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, RunPhase, SentBefore, hold, key};
 use crate::delivery::{Interrupt, Snapshot};
 use crate::gateway::Hook;
@@ -147,6 +148,9 @@ impl Launch {
         let ledger = adapters.ledger.as_ref();
         if let Some(profile) = self.inputs.destination.profile() {
             refuse_other_secret(ledger, profile, self.hook.as_ref()).await?;
+        }
+        if self.inputs.destination.is_live() {
+            refuse_backup(ledger).await?;
         }
         let hold = Arc::new(hold(ledger, &brief.name, &brief.gateway, account).await?);
         // While it is held, so that nobody writes those results meanwhile.

@@ -45,6 +45,8 @@ pub struct Request {
     pub no_wait: bool,
     /// The ledger counts, whatever contradicts it.
     pub new_ledger: bool,
+    /// So many people may get a message twice, because the ledger was put back from a backup.
+    pub accept_duplicates: Option<u64>,
     /// The occurrence of the campaign's schedule that it is; it fires at most once.
     pub occurrence: Option<Occurrence>,
     /// The digest of the plan that it is held to, or the beginning of it.

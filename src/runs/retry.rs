@@ -55,6 +55,7 @@ impl Session {
             return Err(Error::NothingToRetry { run: run.name(), error, guarded });
         }
         let number = rows.len() as u64;
+        self.refuse_restored_retry(&run, number).await?;
         self.refuse_unapproved_retry(&run, number).await?;
         if let Some(profile) = self.inputs().destination.remote() {
             check_host(ledger, profile).await?;

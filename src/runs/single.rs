@@ -12,6 +12,7 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::consent::confirm;
+use super::restore::refuse_backup;
 use super::{Adapters, Connection, Consent, Error, Event, Inputs, Proposal, check_host, hook_of, key};
 use crate::delivery::{Edges, Interrupt, SingleConditions, SingleEnding, SingleKind, Stop, send_single};
 use crate::domain::{Content, Endpoint, MessageId, Operation, Outcome, Phone, Purpose, Row};
@@ -117,6 +118,7 @@ impl Single {
     /// # Errors
     /// When the host of the gateway changed.
     pub async fn ordered(self, adapters: Adapters) -> Result<ConfirmedSingle, Error> {
+        self.refuse_backup(&adapters).await?;
         if let Some(profile) = self.destination.remote() {
             check_host(adapters.ledger.as_ref(), profile).await?;
         }
@@ -149,12 +151,20 @@ impl Single {
     }
 
     async fn confirm_for(&self, phones: &[Phone], adapters: &Adapters, consent: &dyn Consent) -> Result<(), Error> {
+        self.refuse_backup(adapters).await?;
         if let Some(profile) = self.destination.remote() {
             check_host(adapters.ledger.as_ref(), profile).await?;
             let (operation, ledger) = (self.operation, adapters.ledger.place());
             confirm(consent, Proposal::Single { operation, phones, profile, ledger }).await?;
         }
         Ok(())
+    }
+
+    async fn refuse_backup(&self, adapters: &Adapters) -> Result<(), Error> {
+        match self.destination.is_live() {
+            true => refuse_backup(adapters.ledger.as_ref()).await,
+            false => Ok(()),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Interruptions of every kind: nobody gets a message twice, and no row is lost.
 
+mod backups;
 mod checking;
 mod failpoints;
 mod flips;

@@ -1,6 +1,7 @@
 //! One ledger for several machines, in a database: the same promises, whoever of them sends and whatever becomes of the others.
 
 mod addresses;
+mod backups;
 mod copying;
 mod database;
 mod machines;

@@ -1,5 +1,7 @@
 //! The arguments of the commands about the ledger.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 
 use super::LedgerUrl;
@@ -14,5 +16,15 @@ pub(in crate::cli) enum LedgerCommand {
         /// The database, such as postgres://user@host/database, which has no ledger yet; its password belongs into PGPASSWORD
         #[arg(long, value_name = "URL")]
         to: LedgerUrl,
+    },
+    /// Make a backup in a new folder, whoever sends meanwhile: the ledger, and what its runs are sent from
+    Backup {
+        /// The folder, which is new or empty
+        dir: PathBuf,
+    },
+    /// Put a backup back; rows that may have been sent since it was made are in doubt, and schedules are paused
+    Restore {
+        /// The folder of the backup
+        dir: PathBuf,
     },
 }

@@ -303,6 +303,9 @@ pub(super) struct RunArgs {
     /// Go on with this ledger although messages went out that it does not know of
     #[arg(long, conflicts_with = "dry_run", help_heading = ASKED)]
     pub(super) new_ledger: bool,
+    /// Accept that N people may get the message twice, because the ledger was restored from a backup
+    #[arg(long, value_name = "N", conflicts_with = "dry_run", help_heading = ASKED)]
+    pub(super) i_accept_duplicates: Option<u64>,
 }
 
 #[derive(Debug, Args)]

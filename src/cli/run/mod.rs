@@ -68,6 +68,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         real_time: args.real_time,
         no_wait: args.no_wait,
         new_ledger: args.new_ledger,
+        accept_duplicates: args.i_accept_duplicates,
         occurrence,
         plan: args.plan,
         approved_only: false,

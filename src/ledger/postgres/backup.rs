@@ -60,7 +60,7 @@ impl PostgresLedger {
         let begun = match there(address).await? {
             None => false,
             // What an interrupted restoration left, with which nothing was sent.
-            Some(there) if there == moved && is_backup(address).await? => true,
+            Some(there) if there.id == moved.id && is_backup(address).await? => true,
             Some(_) => return Err(LedgerError::Occupied { path: address.shown().to_owned() }),
         };
         let runs = from.runs(RunFilter::all()).await?;

@@ -53,7 +53,7 @@ impl NewBackup {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(not(error.to_string())),
         }
-        let making = folder.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
+        let making = folder.with_file_name(format!(".{}.{:08x}.part", name.to_string_lossy(), rand::random::<u32>()));
         let new = Self { folder: folder.to_owned(), making };
         // Before SQLite opens it, so that nobody else can read it.
         let begun = private::folder(&new.making).and_then(|()| private::file(&new.file(), Existing::Emptied));

@@ -249,9 +249,9 @@ pub(super) async fn put_if_other(ledger: &Path, run: &str, copies: Copies) -> io
     if let Ok(there) = of(ledger, run).await {
         let theirs = copies.clone();
         let compared = tokio::task::spawn_blocking(move || {
-            Ok(there.inputs() == theirs.inputs() && is_same(there.list()?, theirs.list()?)?)
+            Ok::<_, io::Error>(there.inputs() == theirs.inputs() && is_same(there.list()?, theirs.list()?)?)
         });
-        if compared.await.map_err(io::Error::other)?.unwrap_or_else(|_: io::Error| false) {
+        if compared.await.map_err(io::Error::other)?.unwrap_or(false) {
             return Ok(());
         }
     }

@@ -1,0 +1,249 @@
+//! A ledger that is put back from a backup: what may have happened since that was made counts against sending.
+//!
+//! Schedules are paused, who was forgotten since is forgotten again, and rows that were planned then are in doubt, as if
+//! whoever had their runs had begun all of them: they are asked about, and nothing of them is sent again by itself. A
+//! campaign that may have begun since then begins only with a yes to its number.
+
+use jiff::Timestamp;
+use roaring::RoaringTreemap;
+
+use super::forget::forget;
+use super::forgotten::ForgottenNumbers;
+use super::freeze::thaw;
+use super::launch::Session;
+use super::{Adapters, Error, hold, runs_of};
+use crate::delivery::{Selection, Snapshot, feed};
+use crate::domain::Phone;
+use crate::failpoint;
+use crate::gateway::EncodedOperation;
+use crate::ledger::{
+    Allowance, Backup, Intent, Lease, Ledger, LedgerError, Permit, Progress, Run, RunEnd, RunFilter, SentRow, StopKind,
+};
+use crate::report::numbers_where;
+
+/// Rows that go into one intent.
+const AT_ONCE: usize = 500;
+/// Those who are on the suppression list, a part at a time.
+const LISTED: u32 = 10_000;
+
+/// What became of what a restored ledger knew.
+#[derive(Debug)]
+pub struct RestoredLedger {
+    /// When its backup was made.
+    pub made_at: Timestamp,
+    /// The runs that it has.
+    pub runs: u64,
+    /// Their rows.
+    pub rows: u64,
+    /// The unfinished runs, with the rows of each that are in doubt from now on.
+    pub doubtful: Vec<(String, u64)>,
+    /// The unfinished runs that ended as they were, and why: they cannot be gone on with.
+    pub ended: Vec<(String, String)>,
+    /// The schedules that are paused from now on.
+    pub paused: Vec<String>,
+    /// How many people were forgotten again.
+    pub forgotten: u64,
+    /// How many people are still known, since rows of theirs are in doubt, or a run of theirs cannot be read.
+    pub not_forgotten: u64,
+}
+
+/// Why nothing is sent with a ledger that is a backup, or was put back from one.
+#[derive(Debug)]
+pub enum BackupRefusal {
+    /// It is a backup.
+    NotPutBack {
+        /// Where it is.
+        ledger: String,
+        /// When it was made.
+        made_at: Timestamp,
+    },
+    /// Nobody knows whether these people have the message, and not so many were said to be right.
+    MaySendTwice {
+        /// When the backup was made.
+        made_at: Timestamp,
+        /// About how many people it is.
+        number: u64,
+        /// How many were said.
+        said: Option<u64>,
+    },
+}
+
+/// Has a ledger that was put back count from now on.
+///
+/// # Errors
+/// When it is no backup, or cannot be read or written; then it stays one, and nothing is sent with it.
+pub async fn restore(adapters: &Adapters) -> Result<RestoredLedger, Error> {
+    let ledger = adapters.ledger.as_ref();
+    let made_at = ledger.backup().await?.map(|backup| backup.made_at).unwrap_or_else(adapters.clock);
+    let mut told = RestoredLedger {
+        made_at,
+        runs: 0,
+        rows: 0,
+        doubtful: Vec::new(),
+        ended: Vec::new(),
+        paused: Vec::new(),
+        forgotten: 0,
+        not_forgotten: 0,
+    };
+    for schedule in ledger.schedules().await?.into_iter().filter(|schedule| !schedule.paused) {
+        if ledger.pause(&schedule.name).await? {
+            told.paused.push(schedule.name);
+        }
+    }
+    for phone in forgotten_since(adapters).await? {
+        let forgotten = forget(adapters, phone).await?;
+        match forgotten.doubtful.is_empty() && forgotten.unread.is_empty() {
+            true => told.forgotten += 1,
+            false => told.not_forgotten += 1,
+        }
+    }
+    for run in ledger.runs(RunFilter::all()).await? {
+        told.runs += 1;
+        told.rows += run.recipients;
+        if !run.live || run.shared || run.progress != Progress::Open {
+            continue;
+        }
+        match doubt(adapters, &run, made_at).await {
+            Ok(0) => {}
+            Ok(rows) => told.doubtful.push((run.name(), rows)),
+            // Nobody can go on with it either.
+            Err(Error::Ledger(error @ LedgerError::Copies { .. })) => {
+                ledger.retire(run.key).await?;
+                told.ended.push((run.name(), error.reason()));
+            }
+            Err(Error::Input(reason)) => {
+                ledger.retire(run.key).await?;
+                told.ended.push((run.name(), reason));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    failpoint::pass("restore.doubted");
+    ledger.put_back().await?;
+    Ok(told)
+}
+
+/// The numbers in the ledger that were forgotten from this state folder.
+async fn forgotten_since(adapters: &Adapters) -> Result<Vec<Phone>, Error> {
+    let unread = |error: std::io::Error| Error::Storage(format!("nobody can tell who was forgotten: {error}"));
+    let Some(forgotten) = ForgottenNumbers::read(&adapters.state).map_err(unread)? else { return Ok(Vec::new()) };
+    let (ledger, mut found) = (adapters.ledger.as_ref(), RoaringTreemap::new());
+    for run in ledger.runs(RunFilter::all()).await?.iter().filter(|run| run.purged_at.is_none()) {
+        // What cannot be read of a run is told of once the person is looked for.
+        if let Ok(numbers) = numbers_where(ledger, run, |phone| forgotten.has(phone)).await {
+            found |= numbers;
+        }
+    }
+    let mut behind = None;
+    loop {
+        let listed = ledger.opt_outs(behind, LISTED).await?;
+        let numbers = listed.entries.iter().filter_map(|opt_out| opt_out.who.number());
+        found.extend(numbers.filter(|phone| forgotten.has(*phone)).map(Phone::get));
+        behind = listed.next;
+        if behind.is_none() {
+            return Ok(found.into_iter().filter_map(Phone::new).collect());
+        }
+    }
+}
+
+/// Records for all rows of an unfinished run that are left that they may have been sent; tells how many.
+async fn doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Result<u64, Error> {
+    let ledger = adapters.ledger.as_ref();
+    let held = hold(ledger, &run.campaign, &run.gateway, &run.account).await?;
+    ledger.request_stop(run.key, false).await?;
+    let lease = ledger.claim(&held, run.key).await?.lease;
+    let Snapshot { settled, digests, renumbered, .. } = Snapshot::read(ledger, run, false).await?;
+    let (_, prepared) = thaw(ledger, run).await?;
+    let mut feed = feed(prepared, run.ids, Selection { settled, digests, renumbered, ..Selection::default() });
+    let mut rows = 0;
+    while let Some(operations) = feed.next().await {
+        let operations = operations.map_err(|stop| Error::Input(stop.to_string()))?;
+        for alike in operations.chunk_by(|one, other| one.kind == other.kind) {
+            for some in alike.chunks(AT_ONCE) {
+                rows += begin(ledger, (run, lease), some).await?;
+            }
+        }
+    }
+    let now = Snapshot::read(ledger, run, false).await?;
+    let why = format!("the ledger was put back from a backup of {}", made_at.strftime("%Y-%m-%d %H:%M UTC"));
+    let end = RunEnd {
+        progress: Progress::Open,
+        stop: Some(StopKind::Asked),
+        stopped: Some(why),
+        counts: now.counts,
+        parts: now.parts.billed,
+        receipts: run.receipts,
+        results: run.results.clone(),
+        lag: run.lag,
+        at: (adapters.clock)(),
+        told: Vec::new(),
+    };
+    ledger.end(lease, end).await?;
+    Ok(rows)
+}
+
+/// Records an intent for these operations, but for those whose people opted out; tells how many rows it has.
+async fn begin(ledger: &dyn Ledger, (run, lease): (&Run, Lease), some: &[EncodedOperation]) -> Result<u64, Error> {
+    let sent = |operation: &EncodedOperation| SentRow {
+        row: operation.row,
+        to: operation.phone.into(),
+        digest: operation.digest,
+    };
+    let mut rows: Vec<SentRow> = some.iter().map(sent).collect();
+    while let Some(kind) = some.first().map(|operation| operation.kind).filter(|_| !rows.is_empty()) {
+        // It takes nothing of the account's pace: nothing leaves by it.
+        let account = Allowance::new(run.account.as_str(), None);
+        let intent =
+            Intent { lease, kind, account, rows: rows.clone(), costs: Vec::new(), bounds: None, leave_by: None };
+        match ledger.begin(intent).await? {
+            Permit::Granted { .. } => return Ok(rows.len() as u64),
+            Permit::OptedOut(out) | Permit::Capped(out) => rows.retain(|sent| !out.contains(&sent.row)),
+            Permit::StopRequested | Permit::Lost | Permit::Over { .. } | Permit::Late(_) => {
+                return Err(Error::Taken { run: run.name() });
+            }
+        }
+    }
+    Ok(0)
+}
+
+/// Refuses to send with a backup: it is put back first.
+pub(super) async fn refuse_backup(ledger: &dyn Ledger) -> Result<(), Error> {
+    match ledger.backup().await? {
+        Some(backup) if backup.restored_at.is_none() => {
+            Err(Error::Backup(BackupRefusal::NotPutBack { ledger: ledger.place(), made_at: backup.made_at }))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Session {
+    /// Refuses to send to so many people whom the ledger may know nothing of because it was put back from a backup, unless
+    /// that number was said. What was begun since then it knows, and schedules that were resumed are somebody's word.
+    pub(super) async fn refuse_restored(&self, number: u64) -> Result<(), Error> {
+        let (ledger, request) = (self.adapters.ledger.as_ref(), &self.launch.request);
+        if !self.inputs().destination.is_live() || request.occurrence.is_some() || number == 0 {
+            return Ok(());
+        }
+        let Some(backup) = ledger.backup().await? else { return Ok(()) };
+        let Some(restored_at) = backup.restored_at else { return Ok(()) };
+        let runs = runs_of(ledger, self.inputs()).await?;
+        let said = request.accept_duplicates;
+        match said == Some(number) || runs.iter().any(|run| run.live && run.began_at > restored_at) {
+            true => Ok(()),
+            false => Err(Error::Backup(BackupRefusal::MaySendTwice { made_at: backup.made_at, number, said })),
+        }
+    }
+
+    /// Refuses the same of rows of a run that the backup has: they may have been sent again since.
+    pub(super) async fn refuse_restored_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
+        let said = self.launch.request.accept_duplicates;
+        match self.adapters.ledger.backup().await? {
+            Some(Backup { made_at, restored_at: Some(at) })
+                if run.live && run.began_at <= at && said != Some(number) =>
+            {
+                Err(Error::Backup(BackupRefusal::MaySendTwice { made_at, number, said }))
+            }
+            _ => Ok(()),
+        }
+    }
+}

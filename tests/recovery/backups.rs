@@ -1,0 +1,182 @@
+//! `campaign ledger backup` and `restore`: what may have happened since a backup was made is never sent again by itself.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::support::{
+    Answer, Finished, Folder, Gateway, Process, SandboxProcess, campaign, in_files, phone, telling, until,
+};
+
+const BACKUP: [&str; 3] = ["ledger", "backup", "saved"];
+const RESTORE: [&str; 3] = ["ledger", "restore", "saved"];
+
+/// The binary with its ledger in a new state folder, whatever stories are told over.
+fn elsewhere(sale: &Folder, arguments: &[&str]) -> Command {
+    let mut command = sale.command(arguments);
+    command.env_remove("CAMPAIGN_LEDGER").env("CAMPAIGN_STATE_DIR", sale.path("other"));
+    command
+}
+
+fn finished(command: Command) -> Finished {
+    Process::start(command).finish()
+}
+
+fn check(sale: &Folder, folder: &str) -> Finished {
+    finished({
+        let mut command = sale.command(&["ledger", "check", "--state-dir", folder]);
+        command.env_remove("CAMPAIGN_LEDGER");
+        command
+    })
+}
+
+#[test]
+fn a_backup_that_is_made_while_a_run_sends_is_whole_and_disturbs_nobody() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+    let sale = campaign().to(20).batches_of(4).one_at_a_time().through(&gateway).write();
+    let run = sale.start(&[]);
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    let made = sale.campaign(&[&BACKUP[..], &["--json"]].concat()).exits(0).json();
+    assert_eq!((&made["runs"], &made["rows"], &made["without_copies"]), (&json!(1), &json!(20), &json!(0)));
+    check(&sale, "saved").exits(0).says("is sound: 1 run with 20 rows");
+    sale.campaign(&BACKUP).exits(74).says("there is something in it already");
+    gateway.release();
+    run.finish().exits(0);
+    let left = std::fs::read_dir(sale.path("")).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+    assert!(!left.into_iter().any(|name| name.to_string_lossy().contains("part")));
+}
+
+#[test]
+fn nothing_is_sent_with_a_backup_itself() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(5).through(&gateway).write();
+    sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
+    sale.campaign(&BACKUP).exits(0);
+    for arguments in [
+        &["run", "sale.yaml", "--state-dir", "saved", "--no-wait"][..],
+        &["gateway", "lookup", "380501234567", "--gateway", "local", "--state-dir", "saved"],
+    ] {
+        let mut command = sale.command(arguments);
+        command.env_remove("CAMPAIGN_LEDGER");
+        finished(command).exits(74).says("has a backup").says("ledger restore");
+    }
+    assert!(gateway.requests().is_empty());
+    check(&sale, "saved").exits(0);
+}
+
+#[test]
+fn what_was_sent_since_a_backup_is_asked_about_and_never_sent_again_by_itself() {
+    let sandbox = SandboxProcess::start();
+    let sale = campaign().to(12).batches_of(4).one_at_a_time().through(&sandbox).write();
+    sale.run(&["--limit", "4"]).exits(0);
+    sale.campaign(&BACKUP).exits(0);
+    sale.run(&["--limit", "5"]).exits(0);
+    let restored = finished(elsewhere(&sale, &[&RESTORE[..], &["--json"]].concat())).exits(4).json();
+    assert_eq!(restored["in_doubt"], json!([{ "run": "sale@1", "rows": 8 }]));
+    // Five of the eight went out, and the gateway knows them; nobody knows of the others that they did not.
+    let went_on = finished(elsewhere(&sale, &["run", "sale.yaml", "--no-wait", "--json"])).exits(4).json();
+    assert_eq!((&went_on["counts"], &went_on["sent"]), (&json!({ "accepted": 9, "in_doubt": 3 }), &json!(0)));
+    let resolve = ["resolve", "sale", "--all", "--as", "send-again", "--i-accept-duplicates", "3"];
+    finished(elsewhere(&sale, &resolve)).exits(5);
+    finished(elsewhere(&sale, &["run", "sale.yaml", "--no-wait"])).exits(0);
+    assert_eq!(sandbox.messages(), (2..14).map(|row| (phone(row), 1)).collect(), "everybody once");
+}
+
+#[test]
+fn a_campaign_that_may_have_begun_since_a_backup_begins_only_with_its_number() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
+    sale.campaign(&BACKUP).exits(0);
+    sale.run(&[]).exits(0);
+    std::fs::remove_dir_all(sale.path("results")).expect("the results are lost too");
+    finished(elsewhere(&sale, &RESTORE)).exits(0).says("asks for `--i-accept-duplicates`");
+    let sent = gateway.phones().len();
+    let run = |number: &[&str]| finished(elsewhere(&sale, &[&["run", "sale.yaml", "--no-wait"], number].concat()));
+    run(&[]).exits(2).says("does not know what was sent since").says("--i-accept-duplicates 9");
+    run(&["--i-accept-duplicates", "10"]).exits(2).says("it is about 9 recipients");
+    run(&["--gateway", "sandbox"]).exits(0);
+    assert_eq!(gateway.phones().len(), sent);
+    run(&["--i-accept-duplicates", "9", "--limit", "2"]).exits(0);
+    run(&[]).exits(0);
+    assert_eq!(gateway.phones().len(), sent + 9, "from then on it knows whom it sent to");
+}
+
+#[test]
+fn who_was_forgotten_since_is_forgotten_again_and_schedules_are_paused() {
+    let _files = in_files();
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(6).top("timezone: Europe/Kyiv").top("schedule: { every: Mon 10:00 }").through(&gateway);
+    let sale = sale.write();
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    sale.run(&["--now", "--limit", "4"]).exits(0);
+    sale.campaign(&BACKUP).exits(0);
+    let them = [format!("+{}", phone(3)), format!("+{}", phone(7))];
+    for number in &them {
+        sale.campaign(&["forget", number, "--yes"]).exits(0);
+    }
+    let restored = sale.campaign(&[&RESTORE[..], &["--json"]].concat()).exits(4).json();
+    assert_eq!((&restored["forgotten"], &restored["paused"]), (&json!(2), &json!(["sale"])));
+    assert_eq!(
+        restored["in_doubt"],
+        json!([{ "run": "sale@1", "rows": 1 }]),
+        "whoever was planned and forgotten is skipped"
+    );
+    for number in &them {
+        assert_eq!(sale.campaign(&["find", number, "--json"]).exits(0).json()["runs"], json!([]));
+    }
+    assert!(sale.path("state/ledger.sqlite.old-1").exists(), "the one that was there is kept");
+    assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list()[0]["state"], "paused");
+}
+
+#[test]
+fn what_is_no_backup_is_not_put_back_and_nothing_is_lost() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(5).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    sale.campaign(&BACKUP).exits(0);
+    let restore = |folder: &str| finished(elsewhere(&sale, &["ledger", "restore", folder]));
+    restore("nowhere").exits(74).says("there is no backup in it");
+    let file = sale.path("saved/ledger.sqlite");
+    let whole = std::fs::read(&file).expect("a backup");
+    std::fs::write(&file, &whole[..whole.len() / 2]).expect("half of it");
+    restore("saved").exits(74).says("nothing was restored");
+    std::fs::write(&file, &whole).expect("all of it");
+    restore("saved").exits(0);
+    restore("other").exits(74).says("in use, and no backup");
+    finished(elsewhere(&sale, &["status", "sale"])).exits(0);
+    assert_eq!(gateway.phones().len(), 5);
+}
+
+#[test]
+fn a_restoration_that_dies_anywhere_sends_nothing_until_it_is_made_again() {
+    let gateway = Gateway::accepting();
+    for place in ["backup.copied", "restore.aside", "restore.placed", "restore.doubted"] {
+        let _case = telling(format!("case: {place}"));
+        let sale = campaign().to(8).batches_of(2).one_at_a_time().through(&gateway).write();
+        sale.run(&["--limit", "2"]).exits(0);
+        let dies = |mut command: Command| {
+            command.env("CAMPAIGN_FAILPOINT", format!("{place}:1"));
+            let died = finished(command);
+            assert_eq!(died.code(), None, "{}", died.told());
+        };
+        if place == "backup.copied" {
+            dies(sale.command(&BACKUP));
+            assert!(!Path::new(&sale.path("saved")).exists());
+        }
+        sale.campaign(&BACKUP).exits(0);
+        sale.run(&[]).exits(0);
+        let sent = gateway.phones().len();
+        // Over another one, as after a restoration that brought back too little.
+        finished(elsewhere(&sale, &RESTORE)).exits(4);
+        if place != "backup.copied" {
+            dies(elsewhere(&sale, &RESTORE));
+            let between = finished(elsewhere(&sale, &["run", "sale.yaml", "--no-wait"]));
+            assert_eq!(between.code(), Some(74), "{}", between.told());
+            finished(elsewhere(&sale, &RESTORE)).exits(4);
+        }
+        finished(elsewhere(&sale, &["run", "sale.yaml", "--no-wait"])).exits(4);
+        assert_eq!(gateway.phones().len(), sent, "nothing again");
+    }
+}

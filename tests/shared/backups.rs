@@ -1,0 +1,59 @@
+//! Backups of a ledger in a database, put back in another one.
+
+use serde_json::json;
+
+use crate::support::{Cluster, Finished, Folder, Gateway, Process, campaign, phone};
+
+fn over(sale: &Folder, ledger: &str, variables: &[(&str, &str)], arguments: &[&str]) -> Finished {
+    let mut command = sale.command(arguments);
+    command.env("CAMPAIGN_LEDGER", ledger).envs(variables.iter().copied());
+    Process::start(command).finish()
+}
+
+#[test]
+fn a_backup_of_a_shared_ledger_is_put_back_in_another_database_and_nobody_gets_a_second_message() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::accepting();
+    let (sale, ledger, other) = (campaign().to(20).through(&gateway).write(), cluster.database(), cluster.database());
+    let first = |arguments: &[&str]| over(&sale, &ledger, &[], arguments);
+    let second = |arguments: &[&str]| over(&sale, &other, &[], arguments);
+    first(&["suppress", "add", &format!("+{}", phone(19))]).exits(0);
+    first(&["run", "sale.yaml", "--no-wait", "--limit", "7"]).exits(0);
+    first(&["ledger", "backup", "saved"]).exits(0);
+    let known = |told: Finished| {
+        let told = told.exits(0);
+        told.stdout
+    };
+    let before = known(first(&["results", "sale", "--state", "accepted", "--out", "-"]));
+    first(&["run", "sale.yaml", "--no-wait"]).exits(0);
+    let sent = gateway.phones().len();
+    // One that dies leaves a backup, with which nothing is sent.
+    let died = over(&sale, &other, &[("CAMPAIGN_FAILPOINT", "restore.doubted:1")], &["ledger", "restore", "saved"]);
+    assert_eq!(died.code(), None, "{}", died.told());
+    second(&["run", "sale.yaml", "--no-wait"]).exits(74).says("has a backup");
+    let told = second(&["ledger", "restore", "saved", "--json"]).exits(4).json();
+    assert_eq!(told["in_doubt"], json!([{ "run": "sale@1", "rows": 12 }]));
+    second(&["ledger", "check"]).exits(0);
+    assert_eq!(known(second(&["results", "sale", "--state", "accepted", "--out", "-"])), before);
+    second(&["run", "sale.yaml", "--no-wait"]).exits(4);
+    assert_eq!(gateway.phones().len(), sent);
+    second(&["ledger", "restore", "saved"]).exits(74).says("has another ledger already");
+    first(&["status", "sale"]).exits(0);
+}
+
+#[test]
+fn a_backup_of_a_file_is_put_back_in_a_database_and_the_other_way_round() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::accepting();
+    let (sale, ledger) = (campaign().to(9).through(&gateway).write().over(""), cluster.database());
+    sale.run(&["--limit", "4"]).exits(0);
+    sale.run(&[]).exits(0);
+    sale.campaign(&["ledger", "backup", "of-the-file"]).exits(0);
+    over(&sale, &ledger, &[], &["ledger", "restore", "of-the-file"]).exits(0);
+    over(&sale, &ledger, &[], &["ledger", "backup", "of-the-database"]).exits(0);
+    sale.campaign(&["ledger", "restore", "of-the-database"]).exits(0);
+    sale.campaign(&["ledger", "check"]).exits(0).says("1 run with 9 rows");
+    sale.campaign(&["status", "sale"]).exits(0);
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones().len(), 9);
+}
