@@ -71,6 +71,8 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("ledger", "check"),
     ("ledger check", "--json"),
     ("ledger copy", "--to postgres://campaign@db.example/campaign"),
+    ("ledger backup", "/backups/2026-11-23"),
+    ("ledger restore", "/backups/2026-11-23"),
     ("schedule", "add autumn-sale.yaml"),
     ("schedule add", "autumn-sale.yaml"),
     ("schedule list", ""),

@@ -23,10 +23,11 @@ enum Holds {
 
 /// The tables of the ledger. A new one stands here; `sqlite/forgetting` takes a person out of each that holds anything of
 /// one.
-const TABLES: [(&str, Holds); 27] = [
+const TABLES: [(&str, Holds); 28] = [
     ("accounts", Holds::Nothing),
     ("approval_uses", Holds::Nothing),
     ("approvals", Holds::Nothing),
+    ("backup", Holds::Nothing),
     ("blocks", Holds::Nothing),
     ("contacts", Holds::Numbers),
     ("contacts_kept", Holds::Nothing),
